@@ -14,7 +14,7 @@ from benchmarks.measure import Row, arguments, report
 from kinemorph.scenes.commands.checkup import cpu
 from kinemorph.scenes.thesis.car_experiment import PRINTED, crash
 from kinemorph.scenes.thesis.experiments import crash_times
-from kinemorph.scenes.thesis.wall_and_car import SECONDS
+from kinemorph.scenes.thesis.wall_and_car import WALL_AND_CAR_SECONDS
 
 METRICS = "s for a second, wall stands", "wall falls", "all of it"
 MODELS = "impulse", "timestep"
@@ -29,7 +29,7 @@ class Timed(Row):
     machine: str = ""
 
 
-def of_model(model: str, runs: int, seconds: float = SECONDS) -> list[Timed]:
+def of_model(model: str, runs: int, seconds: float = WALL_AND_CAR_SECONDS) -> list[Timed]:
     times = crash_times(crash(model, seconds, runs))
     peer = PRINTED if model == "impulse" else None
     return [

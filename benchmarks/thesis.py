@@ -19,9 +19,9 @@ from benchmarks.measure import Row, arguments, report
 from benchmarks.mujoco_twin import twin
 from kinemorph.scenes import gallery, yardsticks
 from kinemorph.scenes.thesis import experiments
-from kinemorph.scenes.thesis.cube_experiment import WATCHED as CUBE
+from kinemorph.scenes.thesis.cube_experiment import CUBE_WATCH_TIME as CUBE
 from kinemorph.scenes.thesis.cube_experiment import rest
-from kinemorph.scenes.thesis.wall_experiment import WATCHED as WALL
+from kinemorph.scenes.thesis.wall_experiment import WALL_WATCH_TIME as WALL
 from kinemorph.scenes.thesis.wall_experiment import stand
 
 PEER, MUJOCO = "Fontijne 2000, printed", "MuJoCo"

@@ -31,7 +31,7 @@ from kinemorph.geometry.meshes.kept_mesh import keep_mesh
 from kinemorph.geometry.polyhedron import Polyhedron, core_of
 from kinemorph.jit.cache import known_keys, machine_code
 from kinemorph.jit.cache.keys import versions
-from kinemorph.jit.cache.pack import FORMAT, KERNEL, MANIFEST, NOTE, Manifest, Pack, settings_of_packs
+from kinemorph.jit.cache.pack import KERNEL, MANIFEST, NOTE, PACK_FORMAT, Manifest, Pack, settings_of_packs
 from kinemorph.jit.cache.source_hash import package_digest
 from kinemorph.jit.compiler.numba_names import host_triple
 from kinemorph.view.recordings import film
@@ -181,8 +181,8 @@ def _packs() -> list[tuple[str, bytes]]:
     kernel, note = _pieces()
     digests = [hashlib.sha256(piece).hexdigest() for piece in (kernel, note)]
     manifest = Manifest(
-        FORMAT, package_digest(), versions(), settings_of_packs(), (host_triple(), "x86-64-v3", "+sse2"), ["world"],
-        {"k" * 40: digests[0]}, {"n" * 40: digests[1]},
+        PACK_FORMAT, package_digest(), versions(), settings_of_packs(), (host_triple(), "x86-64-v3", "+sse2"),
+        ["world"], {"k" * 40: digests[0]}, {"n" * 40: digests[1]},
     )  # fmt: skip
     return [(".json", msgspec.json.encode(manifest))]
 
@@ -304,7 +304,7 @@ def _model(name: str, mutate: Any) -> Kind:
     return Kind(kind.examples, kind.mutate, _read_again(read))
 
 
-spoil_film = mutators.spoil_chunks(film.MAGIC, film.VERSION)
+spoil_film = mutators.spoil_chunks(film.FILM_MAGIC, film.FILM_VERSION)
 
 KINDS = {
     "snapshot": Kind(_snapshots, mutators.spoil_snapshot, _read_snapshot),

@@ -195,7 +195,7 @@ def spoil_content(content: bytes, rng: Rng) -> bytes:
         way = rng.random()
         if way < 0.6 and arrays:
             k = int(rng.integers(len(arrays)))
-            inside = arrays[k].dtype == np.uint8 and arrays[k].tobytes()[:8] == snapshot.MAGIC
+            inside = arrays[k].dtype == np.uint8 and arrays[k].tobytes()[:8] == snapshot.SNAPSHOT_MAGIC
             if inside and rng.random() < 0.8:  # the world of a journal
                 arrays[k] = np.frombuffer(spoil_snapshot(arrays[k].tobytes(), [], rng), np.uint8).copy()
                 text["arrays"][k][1] = [len(arrays[k])]
@@ -219,9 +219,9 @@ def spoil_content(content: bytes, rng: Rng) -> bytes:
 def spoil_snapshot(content: bytes, others: list[bytes], rng: Rng) -> bytes:
     if rng.random() < 0.05:
         return mutated(content, others, rng)
-    inside = content[snapshot.HEAD :]
+    inside = content[snapshot.SNAPSHOT_HEAD_BYTES :]
     spoiled = spoil_words(inside, rng) if rng.random() < 0.1 else spoil_content(inside, rng)
-    return snapshot.sealed(snapshot.MAGIC, snapshot.VERSION, spoiled)
+    return snapshot.sealed(snapshot.SNAPSHOT_MAGIC, snapshot.SNAPSHOT_VERSION, spoiled)
 
 
 def spoil_chunks(magic: bytes, version: int) -> Callable[[bytes, list[bytes], Rng], bytes]:
@@ -232,8 +232,8 @@ def spoil_chunks(magic: bytes, version: int) -> Callable[[bytes, list[bytes], Rn
             return mutated(content, others, rng)
         chunks, at = [], 0
         while at < len(content):
-            end = at + snapshot.HEAD + int.from_bytes(content[at + 16 : at + 24], "little")
-            chunks.append(content[at + snapshot.HEAD : end])
+            end = at + snapshot.SNAPSHOT_HEAD_BYTES + int.from_bytes(content[at + 16 : at + 24], "little")
+            chunks.append(content[at + snapshot.SNAPSHOT_HEAD_BYTES : end])
             at = end
         k = int(rng.integers(len(chunks)))
         way = rng.random()
@@ -248,7 +248,7 @@ def spoil_chunks(magic: bytes, version: int) -> Callable[[bytes, list[bytes], Rn
     return spoil
 
 
-spoil_journal = spoil_chunks(journal.MAGIC, journal.VERSION)
+spoil_journal = spoil_chunks(journal.JOURNAL_MAGIC, journal.JOURNAL_VERSION)
 
 # ----------------------------------------------------------------------------------------------------------- archives
 

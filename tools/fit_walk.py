@@ -20,7 +20,7 @@ from scipy.interpolate import CubicSpline, PchipInterpolator
 from scipy.optimize import least_squares
 
 import kinemorph as km
-from kinemorph.mocap.body.figure import FOOT, HEIGHT, human, sole
+from kinemorph.mocap.body.figure import FOOT_LENGTH_SHARE, HEIGHT, human, sole
 from kinemorph.mocap.synthetic_walk import FILE, HIP, NAMES, SHANK, THIGH, Gait, glide, on_floor, posture
 from kinemorph.multibody.algorithms.configuration import difference
 from kinemorph.spatial.quaternion_arrays import about, multiply, rotate, to_matrix
@@ -96,7 +96,7 @@ def over_stance(points: Points, share: Array) -> Array:
 def wanted(t: Array, g: Gait) -> Array:
     """Where the centre of pressure should be, ahead and aside, over a stride that begins when the left foot touches."""
     both, length, found = g.stance - 0.5, g.speed * g.stride, np.zeros((len(t), 2))
-    first, last = (g.reach + x * FOOT * HEIGHT for x in PRESSURE)
+    first, last = (g.reach + x * FOOT_LENGTH_SHARE * HEIGHT for x in PRESSURE)
     for k in range(2):
         s = t / g.stride - 0.5 * k
         x = 0.5 * k * length + first + (last - first) * np.clip((s - both) / (0.5 - both), 0.0, 1.0)

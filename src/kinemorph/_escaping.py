@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.console import Console
 
-LONGEST = 2000  # characters of a text that are shown
-WIDEST = 100  # characters of one in a plot
+SHOWN_CHARACTERS = 2000  # characters of a text that are shown
+PLOT_CHARACTERS = 100  # characters of one in a plot
 _UNSEEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}  # controls, format characters, halves of pairs, separators of lines
 _JOINERS = {"\u200c", "\u200d"}  # format characters that scripts and emoji need
 
 
-def plain(text: object, longest: int = LONGEST) -> str:
+def plain(text: object, longest: int = SHOWN_CHARACTERS) -> str:
     """Text in one line, with control characters, line ends and changes of direction as they are written in Python."""
     words = str(text)
     cut = words if len(words) <= longest else f"{words[: longest - 1]}…"
@@ -51,7 +51,7 @@ def terminal(stderr: bool = False, soft_wrap: bool = True) -> Console:
     return Console(highlight=False, soft_wrap=soft_wrap, emoji=False, stderr=stderr)
 
 
-def in_plot(text: object, longest: int = WIDEST) -> str:
+def in_plot(text: object, longest: int = PLOT_CHARACTERS) -> str:
     """Text for Matplotlib, which sets what is between dollars as mathematics, and hides labels that begin with `_`."""
     words = plain(text, longest).replace("$", r"\$")
     return f" {words}" if words.startswith("_") else words

@@ -7,7 +7,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-SHOWN = 60  # characters of a bad value that an error repeats: enough to find it, and a hostile file cannot flood a log
+SHOWN_VALUE_CHARACTERS = (
+    60  # characters of a bad value that an error repeats: enough to find it, and a hostile file cannot flood a log
+)
 
 
 class FileError(ValueError):
@@ -78,7 +80,7 @@ def can_hold(folder: str | os.PathLike[str]) -> None:
 
 def quoted(value: str) -> str:
     """A value as errors repeat it: in quotes, without control characters, cut where it is long."""
-    return f'"{repr(value[:SHOWN])[1:-1]}{"…" if len(value) > SHOWN else ""}"'
+    return f'"{repr(value[:SHOWN_VALUE_CHARACTERS])[1:-1]}{"…" if len(value) > SHOWN_VALUE_CHARACTERS else ""}"'
 
 
 def outside() -> int:

@@ -18,8 +18,8 @@ from msgspec import inspect
 
 from kinemorph._files import FileError, quoted, read_bytes
 
-LARGEST = 1 << 20  # bytes of a file
-_SHOWN = 12  # names of settings that an error lists at most, if one of them is near
+LARGEST_TOML_BYTES = 1 << 20  # bytes of a file
+_SHOWN_SETTINGS = 12  # names of settings that an error lists at most, if one of them is near
 
 _LONG_KEY = re.compile(
     r"""(?<![\w-])(?:(?:"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+'|[\w-]++)[ \t]*+\.[ \t]*+){64}"""
@@ -34,7 +34,7 @@ class Toml:
     def __init__(self, file: Path | str) -> None:
         self.file = Path(file)
         try:
-            self.text = read_bytes(self.file, LARGEST).decode()
+            self.text = read_bytes(self.file, LARGEST_TOML_BYTES).decode()
             if _LONG_KEY.search(self.text):
                 raise FileError(f"{self.file}: a key of more than 64 parts cannot be read")
             self.table = tomllib.loads(self.text)
@@ -123,7 +123,7 @@ def nearest(name: str, known: list[str], noun: str) -> str:
     close = difflib.get_close_matches(name[:100], known, 1)
     if close:
         return f"there is no {noun} {quoted(name)}; did you mean {quoted(close[0])}?"
-    listed = ", ".join(map(quoted, known[:_SHOWN])) + (", ..." if known[_SHOWN:] else "")
+    listed = ", ".join(map(quoted, known[:_SHOWN_SETTINGS])) + (", ..." if known[_SHOWN_SETTINGS:] else "")
     return f"there is no {noun} {quoted(name)}; {f'there are {listed}' if known else 'there are none'}"
 
 

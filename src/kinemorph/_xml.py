@@ -14,10 +14,10 @@ from xml.parsers import expat
 
 from kinemorph._files import FileError, quoted, read_bytes
 
-MOST_BYTES = 64 * 2**20
+LARGEST_XML_BYTES = 64 * 2**20
 MOST_ELEMENTS = 200_000
-DEEPEST = 100  # elements in elements, if the caller does not ask for more; URDF needs 6
-LARGEST = 1e30  # of a length, mass or inertia: products of several stay finite
+DEEPEST_XML = 100  # elements in elements, if the caller does not ask for more; URDF needs 6
+LARGEST_XML_NUMBER = 1e30  # of a length, mass or inertia: products of several stay finite
 
 # Decimal only: float() would also take "1_000", "nan" and digits of other scripts.
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
@@ -91,7 +91,7 @@ class Element:
             raise self.error(f"the attribute {name!r} is empty")
         return value
 
-    def number(self, name: str, default: float | None = None, largest: float = LARGEST) -> float:
+    def number(self, name: str, default: float | None = None, largest: float = LARGEST_XML_NUMBER) -> float:
         if default is not None and name not in self.attributes:
             return default
         value = self.attribute(name)
@@ -101,7 +101,7 @@ class Element:
         if default is not None and name not in self.attributes:
             return list(default)
         value = self.attribute(name)
-        return self._numbers(value, count, LARGEST, name)
+        return self._numbers(value, count, LARGEST_XML_NUMBER, name)
 
     def content(self) -> str:
         """The text between the tags, which must say something."""
@@ -110,7 +110,7 @@ class Element:
             raise self.error("it is empty")
         return value
 
-    def values(self, count: int, largest: float = LARGEST) -> list[float]:
+    def values(self, count: int, largest: float = LARGEST_XML_NUMBER) -> list[float]:
         """The numbers between the tags."""
         value = self.content()
         return self._numbers(value, count, largest)
@@ -154,12 +154,12 @@ def _shown(name: str, value: str) -> str:
     return f"{name}={quoted(value)}" if name else quoted(value)
 
 
-def read_xml(path: str | os.PathLike[str], deepest: int = DEEPEST) -> Element:
+def read_xml(path: str | os.PathLike[str], deepest: int = DEEPEST_XML) -> Element:
     """The root element of a file."""
-    return parse_xml(read_bytes(path, MOST_BYTES), os.fspath(path), deepest)
+    return parse_xml(read_bytes(path, LARGEST_XML_BYTES), os.fspath(path), deepest)
 
 
-def parse_xml(content: bytes | str, source: str, deepest: int = DEEPEST) -> Element:
+def parse_xml(content: bytes | str, source: str, deepest: int = DEEPEST_XML) -> Element:
     """The root element of a text; `source` names it in errors."""
     encoding = None
     if isinstance(content, str):
@@ -167,8 +167,8 @@ def parse_xml(content: bytes | str, source: str, deepest: int = DEEPEST) -> Elem
             content, encoding = content.encode(), "utf-8"
         except UnicodeEncodeError as error:
             raise FileError(f"{source}: not a text: {error.reason}") from None
-    if len(content) > MOST_BYTES:
-        raise FileError(f"{source}: it has {len(content)} bytes, the limit is {MOST_BYTES}")
+    if len(content) > LARGEST_XML_BYTES:
+        raise FileError(f"{source}: it has {len(content)} bytes, the limit is {LARGEST_XML_BYTES}")
     if not content.strip():
         raise FileError(f"{source}: it is empty")
     return _Reader(source, encoding, deepest).read(content)

@@ -23,7 +23,16 @@ import msgspec
 import tyro
 
 from kinemorph.jit import api
-from kinemorph.jit.cache.pack import DISTRIBUTION, FOLDER, FORMAT, KERNEL, MANIFEST, NOTE, Manifest, settings_of_packs
+from kinemorph.jit.cache.pack import (
+    DISTRIBUTION,
+    FOLDER,
+    KERNEL,
+    MANIFEST,
+    NOTE,
+    PACK_FORMAT,
+    Manifest,
+    settings_of_packs,
+)
 from kinemorph.jit.cache.source_hash import package_digest
 from kinemorph.scenes.commands.exercises import EXERCISES
 from kinemorph.scenes.commands.warming_bar import processes, with_bar
@@ -68,7 +77,7 @@ def wheel_of(files: Iterable[Path], exercises: list[str], target: tuple[str, str
     content = dict(found for file in sorted(files) if (found := api.for_packs(file)))
     digests = {name: hashlib.sha256(body).hexdigest() for name, body in content.items()}
     manifest = Manifest(
-        format=FORMAT,
+        format=PACK_FORMAT,
         sources=package_digest(),
         versions=api.versions(),
         settings=settings_of_packs(),

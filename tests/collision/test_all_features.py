@@ -10,7 +10,7 @@ from tests.collision.samples import awkward, evaluated, hull, rotations
 
 from kinemorph.collision.narrow.all_features import all_features
 from kinemorph.collision.narrow.features import tolerance
-from kinemorph.collision.narrow.vclip import LOST, walk
+from kinemorph.collision.narrow.vclip import TOO_MANY_STEPS, walk
 from kinemorph.geometry.polyhedron import CORE, Polyhedron
 from kinemorph.jit.api import entry, rows_at
 from kinemorph.spatial.rows import load3, load9
@@ -52,5 +52,5 @@ def test_all_features_agree_with_vclip(rng: np.random.Generator) -> None:
 def test_a_walk_that_is_too_long_says_so() -> None:
     box = Polyhedron.box((1.0, 1.0, 1.0))
     pairs = evaluated([(box, box)], np.eye(3), [(3.0, 0.4, 0.2)])
-    assert short_walk(pairs, 1) == LOST
-    assert short_walk(pairs, 50) != LOST
+    assert short_walk(pairs, 1) == TOO_MANY_STEPS
+    assert short_walk(pairs, 50) != TOO_MANY_STEPS

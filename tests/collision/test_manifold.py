@@ -10,7 +10,14 @@ from scipy.spatial.transform import Rotation
 from tests.collision.samples import evaluated, hull, rotations
 
 from kinemorph.collision.narrow.features import Feature
-from kinemorph.collision.narrow.manifold import POINT, ROOM, contact_features, contact_id, manifold_of, track_of
+from kinemorph.collision.narrow.manifold import (
+    MANIFOLD_ROWS,
+    POINT,
+    contact_features,
+    contact_id,
+    manifold_of,
+    track_of,
+)
 from kinemorph.geometry.polyhedron import Polyhedron
 
 BOX = Polyhedron.box((1.0, 1.0, 1.0))
@@ -22,7 +29,7 @@ def contacts_of(
     first: Polyhedron, second: Polyhedron, R: Any, p: Any, radii: Any = 0.0, margin: float = 0.01, most: int = 4
 ) -> tuple[Any, Any]:
     pairs = evaluated([(first, second)], R, [p], radii)
-    contacts = np.zeros(ROOM, POINT)
+    contacts = np.zeros(MANIFOLD_ROWS, POINT)
     count = manifold_of(pairs, margin, most, contacts)
     return pairs, contacts[:count]
 
@@ -53,7 +60,7 @@ def test_no_corner_of_aligned_boxes_is_lost_to_rounding(rng: np.random.Generator
 
 def test_crossed_boxes_meet_in_eight_points_and_four_of_them_spread() -> None:
     turn = Rotation.from_euler("z", 45.0, degrees=True).as_matrix()
-    _, all_of_them = contacts_of(BOX, BOX, turn, (0.0, 0.0, 1.0), most=ROOM)
+    _, all_of_them = contacts_of(BOX, BOX, turn, (0.0, 0.0, 1.0), most=MANIFOLD_ROWS)
     assert len(all_of_them) == 8
     assert len(set(all_of_them["id"])) == 8
     _, four = contacts_of(BOX, BOX, turn, (0.0, 0.0, 1.0))
@@ -84,7 +91,7 @@ def test_discs_of_many_sides_meet_in_all_corners_of_what_they_share(shift: tuple
     """Whether a side is inside the other disc, outside, or across its rim."""
     big, small = Polyhedron.prism(1.0, 0.5, 40), Polyhedron.prism(0.6, 0.5, 24)
     turn = Rotation.from_euler("z", 0.11).as_matrix()
-    _, contacts = contacts_of(big, small, turn, (*shift, 0.5), most=ROOM)
+    _, contacts = contacts_of(big, small, turn, (*shift, 0.5), most=MANIFOLD_ROWS)
     rims = [core.vertices["x"][core.vertices["x"][:, 2] > 0.0][:, :2] for core in (big, small)]
     rims = [rim[np.argsort(np.arctan2(rim[:, 1], rim[:, 0]))] for rim in rims]
     expected = clipped(rims[1] @ turn[:2, :2].T + np.array(shift), rims[0])

@@ -20,7 +20,7 @@ from kinemorph.creatures import (
     random_genotype,
     save_genotype,
 )
-from kinemorph.creatures.genotype.genotype import MOST_BYTES, MOST_NODES
+from kinemorph.creatures.genotype.genotype import LARGEST_GENOTYPE_BYTES, MOST_NODES
 
 HEAD = '"schema": "kinemorph.genotype", "version": 1'
 seeds = st.integers(0, 2**32 - 1)
@@ -88,7 +88,7 @@ def test_junk_is_kept() -> None:
         (f'{{{HEAD}, "nodes": [{", ".join(["{}"] * (MOST_NODES + 1))}]}}', "nodes: expected `array` of length <= 64"),
         ("[" * 100_000, "expected `object`"),
         (f'{{{HEAD}, "nodes": [{{}}]}} trailing', "trailing"),
-        (" " * (MOST_BYTES + 1), f"the limit is {MOST_BYTES}"),
+        (" " * (LARGEST_GENOTYPE_BYTES + 1), f"the limit is {LARGEST_GENOTYPE_BYTES}"),
         (f'{{{HEAD}, "nodes": [{{"size": [1, 1, 1], "dof": 2, "size": [2, 2, 2]}}]}}', "`size` is said 2 times"),
         (f'{{{HEAD}, "nodes": [{{}}], "nodes": [{{}}]}}', "`nodes` is said 2 times in one object; say it once"),
         (f'{{{HEAD}, "version": 2, "nodes": [{{}}]}}', "version: invalid enum value 2"),
@@ -112,9 +112,11 @@ def test_bad_files_get_one_sentence_that_names_the_place(text: str, words: str, 
 
 
 def test_bytes_are_counted_also_where_a_character_has_four() -> None:
-    text = f'{{{HEAD}, "nodes": [{{}}], "name": "{"𝄞" * (MOST_BYTES // 4)}"}}'
-    assert len(text) < MOST_BYTES
-    with pytest.raises(FileError, match=f"genotype: it has {len(text.encode())} bytes, the limit is {MOST_BYTES}"):
+    text = f'{{{HEAD}, "nodes": [{{}}], "name": "{"𝄞" * (LARGEST_GENOTYPE_BYTES // 4)}"}}'
+    assert len(text) < LARGEST_GENOTYPE_BYTES
+    with pytest.raises(
+        FileError, match=f"genotype: it has {len(text.encode())} bytes, the limit is {LARGEST_GENOTYPE_BYTES}"
+    ):
         Genotype.from_json(text)
     with pytest.raises(FileError, match="surrogates not allowed"):
         Genotype.from_json(text[:80] + "\ud800")

@@ -32,7 +32,7 @@ from kinemorph.evolve.experiment import problem_in, resume, search_of, settings_
 from kinemorph.evolve.report import lineage, report
 from kinemorph.evolve.rescore import champion_of
 from kinemorph.evolve.store.run_store import Store, StoreError
-from kinemorph.evolve.store.validation import LONGEST
+from kinemorph.evolve.store.validation import LARGEST_VALUE_BYTES
 
 WRONG: tuple[Any, ...] = (
     None, True, -1, 0, 3, 10**30, 1.5, -1e300, "", "x", "\u0000", "locomotion", [], [1], [[]], {}, {"a": 1}, {"": None},
@@ -221,7 +221,7 @@ def test_ancestors_in_a_circle_are_refused(length: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("packed", "said"),
     [
-        (zlib.compress(bytes(LONGEST + 1)), "it would have more than"),
+        (zlib.compress(bytes(LARGEST_VALUE_BYTES + 1)), "it would have more than"),
         (zlib.compress(b"abc" * 100)[:-7], "its end is missing"),
         (b"no zlib", "is damaged"),
         (b"", "its end is missing"),

@@ -145,7 +145,7 @@ def test_many_writers_and_readers(folder: Path, mesh: Path) -> None:
 def test_the_oldest_entries_go_first(folder: Path, mesh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     core = afresh(mesh)
     (first,) = folder.iterdir()
-    monkeypatch.setattr(hull_cache, "MOST_BYTES", 3 * first.stat().st_size)
+    monkeypatch.setattr(hull_cache, "HULL_CACHE_BYTES", 3 * first.stat().st_size)
     os.utime(first, (1e9 - 1.0, 1e9 - 1.0))
     entries = [entry_of(str(mesh), k) for k in range(6)]
     for k, entry in enumerate(entries):

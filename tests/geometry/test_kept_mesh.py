@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import kinemorph as km
-from kinemorph.geometry.cache_eviction import DAY, LOOKS, forget, forget_now_and_then
+from kinemorph.geometry.cache_eviction import DAY, FOLDER_CHECKS, forget, forget_now_and_then
 from kinemorph.geometry.meshes import kept_mesh
 
 
@@ -37,13 +37,13 @@ def test_what_was_not_used_for_longest_goes_first(folder, monkeypatch):
     old, older, new = (kept(x) for x in (1.0, 2.0, 3.0))
     aged(old, 8.0)
     aged(older, 30.0)
-    monkeypatch.setattr(kept_mesh, "MOST_BYTES", 3 * new.stat().st_size)
+    monkeypatch.setattr(kept_mesh, "KEPT_MESHES_BYTES", 3 * new.stat().st_size)
     kept(4.0)
     assert {p.name for p in folder.iterdir()} == {old.name, new.name, kept(4.0).name}
 
 
 def test_what_was_used_this_week_stays_however_much_it_is(folder, monkeypatch):
-    monkeypatch.setattr(kept_mesh, "MOST_BYTES", 1)
+    monkeypatch.setattr(kept_mesh, "KEPT_MESHES_BYTES", 1)
     first, second = kept(1.0), kept(2.0)
     aged(first, 3.0)
     kept(3.0)
@@ -75,7 +75,7 @@ def test_a_folder_is_looked_at_now_and_then_only(tmp_path):
     forget_now_and_then(tmp_path, ".stl", 40, 20)  # the first of this process
     assert {p.name for p in tmp_path.iterdir()} == {"1.stl", "2.stl"}
     (tmp_path / "3.stl").write_bytes(b"x" * 20)
-    for _ in range(40 // LOOKS):
+    for _ in range(40 // FOLDER_CHECKS):
         forget_now_and_then(tmp_path, ".stl", 40, 1)
     assert len(list(tmp_path.iterdir())) == 3
     forget_now_and_then(tmp_path, ".stl", 40, 1)

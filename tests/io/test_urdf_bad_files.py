@@ -134,9 +134,10 @@ def test_too_many_elements_are_refused():
 def test_too_many_bytes_are_refused_without_parsing(tmp_path):
     path = tmp_path / "huge.urdf"
     with path.open("wb") as file:
-        file.truncate(_xml.MOST_BYTES + 1)
+        file.truncate(_xml.LARGEST_XML_BYTES + 1)
     with pytest.raises(
-        FileError, match=rf"huge\.urdf: it has {_xml.MOST_BYTES + 1} bytes, the limit is {_xml.MOST_BYTES}"
+        FileError,
+        match=rf"huge\.urdf: it has {_xml.LARGEST_XML_BYTES + 1} bytes, the limit is {_xml.LARGEST_XML_BYTES}",
     ):
         load_urdf(path)
 

@@ -9,7 +9,7 @@ from kinemorph.mocap.contact import Contacts
 from kinemorph.mocap.double_support import PIVOT
 from kinemorph.mocap.link_motion import places_of
 from kinemorph.mocap.smooth import Motion
-from kinemorph.mocap.support_handover import LONGEST, handed_over
+from kinemorph.mocap.support_handover import LONGEST_EXTENSION, handed_over
 from kinemorph.spatial.quaternion_arrays import rotate
 
 
@@ -188,7 +188,7 @@ def test_who_bears_alone_bears_below_the_sole():
     late = {side: flags & np.roll(flags, 3) & np.roll(flags, -4) for side, flags in whole.feet.items()}
     cut = Contacts(late, whole.heels, whole.balls, whole.level, whole.slope)
     found = handed_over(cut, *given)
-    most = round(LONGEST / analysis.body.dt)
+    most = round(LONGEST_EXTENSION / analysis.body.dt)
     for side in FEET:
         assert not (late[side] & ~found.feet[side]).any()
         lost, missing = (whole.feet[side] & ~x.feet[side] & analysis.reliable for x in (cut, found))

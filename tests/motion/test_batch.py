@@ -9,7 +9,7 @@ from tests.strategies import random_pose, random_tree
 
 import kinemorph as km
 from kinemorph.jit.api import entry, rows_at
-from kinemorph.motion.batch import TREE_LANES, WIDTH, Workspace
+from kinemorph.motion.batch import LANE_COUNT, TREE_LANES, Workspace
 from kinemorph.multibody.algorithms.impulse import articulate, collision_matrix_at, strike_point
 from kinemorph.multibody.algorithms.jacobian import world_point
 from kinemorph.multibody.algorithms.kinematics import accelerate_all
@@ -130,12 +130,12 @@ def _lane_kernels(handle: int, q: Any, v: Any, a: Any, joints: Any, dv: Any, K: 
 
 def test_kinematics_and_impulse_response_run_on_lanes() -> None:
     model = every_joint()
-    Q, V, U = states(model, WIDTH)
+    Q, V, U = states(model, LANE_COUNT)
     space, data = Workspace(model), km.Data(model)
-    dv, K = np.zeros((model.nv, WIDTH)), np.zeros((6, WIDTH))
+    dv, K = np.zeros((model.nv, LANE_COUNT)), np.zeros((6, LANE_COUNT))
     _lane_kernels(space.address, *(np.ascontiguousarray(x.T) for x in (Q, V, U, U)), dv, K)
     last = model.n - 1
-    for i in range(WIDTH):
+    for i in range(LANE_COUNT):
         impulse = (0.3, 0.2, 0.1, 1.0, -2.0, 0.5)
         close(dv[:, i], km.impulse_response(model, data, Q[i], last, impulse, (0.1, 0.2, 0.3), U[i]))
         single = km.collision_matrix(model, data, Q[i], last, (0.1, 0.2, 0.3))

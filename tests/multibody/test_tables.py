@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from kinemorph.jit.api import rows_at
-from kinemorph.multibody.tables import LINE, Pattern, Tables
+from kinemorph.multibody.tables import CACHE_LINE_BYTES, Pattern, Tables
 
 HEADER = np.dtype([("kind", "i8"), ("few", "i8"), ("few_room", "i8"), ("many", "i8"), ("long", "i8"), ("share", "f8")])
 ROW = np.dtype([("i", "i4"), ("x", "f8", 3)], align=True)
@@ -27,11 +27,11 @@ def first() -> Tables:
 
 def test_tables_of_a_pattern_are_as_the_first_were() -> None:
     (made,) = Pattern(first()).tables()
-    assert made.address % LINE == 0
+    assert made.address % CACHE_LINE_BYTES == 0
     assert made.header[["kind", "few_room", "share"]].tolist() == [(7, 3, 0.5)]
     for name, dtype, room in (("few", ROW, 3), ("many", NUMBER, 40_000), ("long", NUMBER, 40_000)):
         address = int(made.header[name][0])
-        assert address % LINE == 0
+        assert address % CACHE_LINE_BYTES == 0
         assert name == "many" or rows_at(address, room, dtype).tobytes() == first()[name].tobytes()
         assert made[name].__array_interface__["data"][0] == address
     assert {name for name, _ in made} == {"few", "many", "long"}

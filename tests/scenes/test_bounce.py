@@ -17,7 +17,7 @@ from tests.naive.distance import distance as naive_distance
 import kinemorph as km
 from kinemorph.scenes.bounce import oracle
 from kinemorph.scenes.bounce.replay import record
-from kinemorph.scenes.bounce.simulation import SPEED, Bounce, Report, run, scaled, shapes
+from kinemorph.scenes.bounce.simulation import LARGEST_VELOCITY_COMPONENT, Bounce, Report, run, scaled, shapes
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +90,7 @@ def test_objects_move_by_the_rules() -> None:
                 d = now["x"][j] - now["x"][i]
                 assert now["v"][i] @ d <= 0.0 <= now["v"][j] @ d
         changed = np.union1d(alone, hit).astype(int)
-        assert np.abs(now["v"][changed]).max(initial=0.0) <= SPEED
+        assert np.abs(now["v"][changed]).max(initial=0.0) <= LARGEST_VELOCITY_COMPONENT
         turned_back, parted = turned_back + len(alone), parted + len(hit)
     assert turned_back > 20
     assert parted > 20

@@ -160,7 +160,7 @@ def ride() -> dict[str, Any]:
             )
         ),
     )
-    scene.world.run(car_track.SECONDS)
+    scene.world.run(car_track.CAR_TRACK_SECONDS)
     return {"scene": scene, "path": np.array(path)}
 
 
@@ -236,10 +236,10 @@ def test_the_car_breaks_the_wall() -> None:
     assert scene.hit[0] == math.inf
     offs = [np.linalg.norm(b.position - at) for b, at in zip(scene.bricks, scene.starts, strict=True)]
     assert max(offs) < 1e-3  # it stands until then
-    scene.world.run(wall_and_car.SECONDS - 1.5)
+    scene.world.run(wall_and_car.WALL_AND_CAR_SECONDS - 1.5)
     when, fast = scene.hit
     assert 2.0 < when < 4.0
-    assert 5.0 < fast < wall_and_car.SPEED
+    assert 5.0 < fast < wall_and_car.WANTED_SPEED
     assert 8 <= brick_wall.fallen(scene.bricks, scene.starts) < 34
     assert min(brick.position[2] for brick in scene.bricks) > 0.4 * min(brick_wall.BRICK)
     assert np.linalg.norm(scene.driver.chassis.velocity) < 0.2
@@ -252,7 +252,7 @@ def test_the_ball_swings_with_its_energy_and_breaks_all_walls(walls: int) -> Non
     scene.world.run(0.85)
     assert scene.hit[0] == math.inf
     assert scene.energy() == pytest.approx(before, abs=0.002 * scene.ball.mass * G * height)
-    scene.world.run(demolition.SECONDS - 0.85)
+    scene.world.run(demolition.DEMOLITION_SECONDS - 0.85)
     fall = demolition.LINKS * demolition.LINK * (1.0 - math.cos(demolition.DRAWN))
     assert scene.hit[1] == pytest.approx(math.sqrt(2.0 * G * fall), rel=0.05)  # as one swing, nearly
     assert all(count >= 8 for count in scene.fallen())
@@ -265,7 +265,7 @@ def test_the_ball_swings_with_its_energy_and_breaks_all_walls(walls: int) -> Non
 
 def test_all_dominos_fall_in_their_order() -> None:
     scene = domino_track.dominos()
-    scene.world.run(domino_track.SECONDS)
+    scene.world.run(domino_track.DOMINO_SECONDS)
     assert len(scene.dominos) == 150
     assert sorted(scene.falls) == list(range(150))
     times = np.array([scene.falls[i] for i in range(150)])
@@ -283,7 +283,7 @@ def test_all_dominos_fall_in_their_order() -> None:
 
 def test_the_marble_meets_all_doors_and_wheels_on_its_way_down() -> None:
     scene = marble_run.run()
-    scene.world.run(marble_run.SECONDS)
+    scene.world.run(marble_run.MARBLE_RUN_SECONDS)
     wanted, wheel = [], 0
     for floor, count in enumerate(marble_run.FLOORS):
         wanted += [f"door {floor}", *(f"wheel {wheel + k}" for k in range(count))]

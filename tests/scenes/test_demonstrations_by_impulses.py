@@ -86,7 +86,7 @@ def test_the_car_drives_through_the_looping() -> None:
         )
 
     scene.world.every(0.02, look)
-    scene.world.run(car_track.SECONDS)
+    scene.world.run(car_track.CAR_TRACK_SECONDS)
     z, up, aside = np.array(path).T
     assert up.min() < -0.95
     assert z[np.argmin(up)] > 1.8 * car_track.RADIUS
@@ -147,7 +147,7 @@ def test_the_car_breaks_the_wall() -> None:
     assert scene.hit[0] == math.inf
     offs = [np.linalg.norm(b.position - at) for b, at in zip(scene.bricks, scene.starts, strict=True)]
     assert max(offs) < 5e-3  # half of the envelope below each row
-    scene.world.run(wall_and_car.SECONDS - 1.5)
+    scene.world.run(wall_and_car.WALL_AND_CAR_SECONDS - 1.5)
     assert 2.0 < scene.hit[0] < 4.0
     assert 8 <= brick_wall.fallen(scene.bricks, scene.starts) < 34
     assert min(brick.position[2] for brick in scene.bricks) > 0.4 * min(brick_wall.BRICK)
@@ -159,7 +159,7 @@ def test_the_ball_swings_with_its_energy_and_breaks_all_walls(name: str) -> None
     before, height = scene.energy(), scene.ball.position[2]
     scene.world.run(0.85)
     assert scene.energy() == pytest.approx(before, abs=0.002 * scene.ball.mass * G * height)
-    scene.world.run(demolition.SECONDS - 0.85)
+    scene.world.run(demolition.DEMOLITION_SECONDS - 0.85)
     fall = demolition.LINKS * demolition.LINK * (1.0 - math.cos(demolition.DRAWN))
     assert scene.hit[1] == pytest.approx(math.sqrt(2.0 * G * fall), rel=0.05)
     assert all(count >= 8 for count in scene.fallen())
@@ -167,7 +167,7 @@ def test_the_ball_swings_with_its_energy_and_breaks_all_walls(name: str) -> None
 
 def test_all_dominos_fall_in_their_order() -> None:
     scene = made("dominos")
-    scene.world.run(domino_track.SECONDS)
+    scene.world.run(domino_track.DOMINO_SECONDS)
     assert sorted(scene.falls) == list(range(150))
     times = np.array([scene.falls[i] for i in range(150)])
     assert (np.diff(times[:102]) > -1e-9).all()
@@ -176,7 +176,7 @@ def test_all_dominos_fall_in_their_order() -> None:
 
 def test_the_marble_meets_all_doors_and_wheels_on_its_way_down() -> None:
     scene = made("marble")
-    scene.world.run(1.25 * marble_run.SECONDS)
+    scene.world.run(1.25 * marble_run.MARBLE_RUN_SECONDS)
     wanted, wheel = [], 0
     for floor, count in enumerate(marble_run.FLOORS):
         wanted += [f"door {floor}", *(f"wheel {wheel + k}" for k in range(count))]

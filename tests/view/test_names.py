@@ -18,7 +18,7 @@ from tests.browser import Visit, visit
 from tests.hostile_names import NAMES, hostile, in_xml
 
 import kinemorph as km
-from kinemorph._escaping import LONGEST, WIDEST, in_html, in_plot, in_terminal, lines, plain, terminal
+from kinemorph._escaping import PLOT_CHARACTERS, SHOWN_CHARACTERS, in_html, in_plot, in_terminal, lines, plain, terminal
 from kinemorph.brain import Acted, Brain, Effect, Sense, Sensed
 from kinemorph.scenes.files.scene import load_scene
 from kinemorph.view.live.viewer import Viewer
@@ -68,7 +68,7 @@ def test_escaped_names_are_one_text_each(part: int) -> None:
         page = parsed(f'<p title="{in_html(name)}">{in_html(name)}</p>')
         assert page.tags == [("p", [("title", shown)])]
         assert "".join(page.texts) == shown
-    assert len(plain("x" * 10**6)) == LONGEST
+    assert len(plain("x" * 10**6)) == SHOWN_CHARACTERS
     assert lines("a\nb\x1b") == "a\nb\\x1b"
 
 
@@ -97,7 +97,7 @@ def test_plots_set_no_mathematics_and_lose_no_label(tmp_path: Path) -> None:
         text = Text(0.0, 0.0, in_plot(name))
         shown, mathematics = text._preprocess_math(text.get_text())
         assert mathematics is False
-        assert shown.lstrip(" ") == plain(name, WIDEST).lstrip(" ")
+        assert shown.lstrip(" ") == plain(name, PLOT_CHARACTERS).lstrip(" ")
     t = np.linspace(0.0, 1.0, 3)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing")

@@ -112,14 +112,14 @@ def test_the_log_of_a_simulation_is_drawn_at_a_time() -> None:
 
 def test_a_camera_just_sees_all_points() -> None:
     """On each side of the frame that binds, something touches the margin, however deep the points are."""
-    from kinemorph.view.pictures.raster import MARGIN, Camera
+    from kinemorph.view.pictures.raster import FRAME_GROWTH, Camera
 
     rng = np.random.default_rng(3)
     for _ in range(50):
         points = rng.normal(size=(30, 3)) * rng.uniform(0.1, 5.0, 3)
         x, y, depth = Camera.framing(points, rng.normal(size=3), 1.5).project(points, 300, 200).T
         reach = max(np.abs(x - 150.0).max() / 150.0, np.abs(y - 100.0).max() / 100.0)
-        assert reach == pytest.approx(1.0 / MARGIN, rel=1e-9)
+        assert reach == pytest.approx(1.0 / FRAME_GROWTH, rel=1e-9)
         assert depth.min() > 0.0
         sides = (x.max() + x.min() - 300.0, y.max() + y.min() - 200.0)
         assert min(map(abs, sides)) < 1e-6

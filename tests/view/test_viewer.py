@@ -20,7 +20,7 @@ from tests.browser import still, visit
 import kinemorph as km
 from kinemorph.scenes.structure.gripper import arm
 from kinemorph.view.live.overlays import MARKS
-from kinemorph.view.live.panel import NOBODY, _lines
+from kinemorph.view.live.panel import NO_BODY_CHOSEN, _lines
 from kinemorph.view.live.viewer import Viewer
 
 ROOT = Path(__file__).parents[2]
@@ -308,7 +308,7 @@ def test_nothing_is_told_of_a_body_that_is_gone() -> None:
         assert f"{world.bodies[0].mass:.4g} kg" in v.panel.body.content
         v.ask(v.panel._remove)
         v.sync(until=time.monotonic() + 0.1)
-        assert v.panel.body.content == _lines(NOBODY)
+        assert v.panel.body.content == _lines(NO_BODY_CHOSEN)
 
 
 def test_a_loop_of_ones_own_is_held_while_it_is_paused() -> None:

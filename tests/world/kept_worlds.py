@@ -9,7 +9,7 @@ import numpy as np
 
 import kinemorph as km
 from kinemorph.collision.shapes.shape_table import mounts_of
-from kinemorph.world.persistence.snapshot import HEAD, MAGIC, VERSION, sealed
+from kinemorph.world.persistence.snapshot import SNAPSHOT_HEAD_BYTES, SNAPSHOT_MAGIC, SNAPSHOT_VERSION, sealed
 
 NUMBERS = (-1, -2, 0, 1, 2, 3, 5, 7, 8, 15, 16, 31, 63, 64, 100, 255, 1000, 2**15, 2**31 - 1, -(2**31), 2**24)
 
@@ -123,12 +123,12 @@ BUSY = {"waiting": waiting, "impulses": lambda: waiting("impulse"), "thinking": 
 
 
 def content_of(snapshot: bytes) -> bytes:
-    return snapshot[HEAD:]
+    return snapshot[SNAPSHOT_HEAD_BYTES:]
 
 
 def resealed(content: bytes) -> bytes:
     """A content with a checksum that says it is whole."""
-    return sealed(MAGIC, VERSION, content)
+    return sealed(SNAPSHOT_MAGIC, SNAPSHOT_VERSION, content)
 
 
 def spoiled(content: bytes, rng: np.random.Generator) -> bytes:

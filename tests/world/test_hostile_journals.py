@@ -10,7 +10,7 @@ import pytest
 
 import kinemorph as km
 from kinemorph.scenes.commands import viewing
-from kinemorph.world.persistence.journal import INPUTS, MAGIC, MOST_APART, VERSION, ChunkFile, notes_of
+from kinemorph.world.persistence.journal import INPUTS, JOURNAL_MAGIC, JOURNAL_VERSION, MOST_APART, ChunkFile, notes_of
 from kinemorph.world.persistence.snapshot import packed
 
 EVERY = 5
@@ -55,7 +55,7 @@ def notes(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
 
 
 def written(notes: list[Any], path: Path) -> Path:
-    file = ChunkFile(path, MAGIC, VERSION)
+    file = ChunkFile(path, JOURNAL_MAGIC, JOURNAL_VERSION)
     file.write([tuple(note) for note in notes])
     file.close()
     return path
@@ -110,7 +110,7 @@ def test_any_field_of_any_note_may_be_anything(seed: int, notes: list[Any], tmp_
             packed(spoiled)
         except TypeError:  # cannot be written
             continue
-        path = ChunkFile(tmp_path / "a.journal", MAGIC, VERSION)
+        path = ChunkFile(tmp_path / "a.journal", JOURNAL_MAGIC, JOURNAL_VERSION)
         path.write([*map(tuple, notes[:k]), spoiled, *map(tuple, notes[k + 1 :])])
         path.close()
         said += bool(outcome(tmp_path / "a.journal"))

@@ -28,7 +28,7 @@ from kinemorph.structure.forest.layout import IN_USE, TREES
 from kinemorph.world.layout import Status
 from kinemorph.world.persistence import kept_classes
 from kinemorph.world.persistence.codec import PLAIN, Reader
-from kinemorph.world.persistence.snapshot import HEAD
+from kinemorph.world.persistence.snapshot import SNAPSHOT_HEAD_BYTES
 from kinemorph.world.persistence.validation import ROOMS
 
 
@@ -142,9 +142,9 @@ def test_bytes_that_are_something_else_are_refused():
     refused(world, data[:-1], "cut")
     refused(world, data + b"x", "cut")
     refused(world, data[:8] + (99).to_bytes(4, "little") + data[12:], "version 99")
-    refused(world, data[: HEAD + 500] + b"\xff" + data[HEAD + 501 :], "damaged")
+    refused(world, data[: SNAPSHOT_HEAD_BYTES + 500] + b"\xff" + data[SNAPSHOT_HEAD_BYTES + 501 :], "damaged")
     refused(world, data[:20], "cut")
-    for k in range(HEAD):  # what the checksum does not see
+    for k in range(SNAPSHOT_HEAD_BYTES):  # what the checksum does not see
         refused(world, data[:k] + bytes([data[k] ^ 1 << k % 8]) + data[k + 1 :], "no snapshot|version|cut|damaged")
     with pytest.raises(TypeError, match="bytes"):
         km.World.load("a.world")

@@ -39,8 +39,8 @@ def crowd(threads: int, count: int = 150) -> km.World:
 @pytest.fixture
 def eager(monkeypatch):
     """Threads for the smallest of worlds."""
-    monkeypatch.setattr(worker_threads, "WORTH", 1)
-    monkeypatch.setattr(worker_threads, "LEAST", 2)
+    monkeypatch.setattr(worker_threads, "LEAST_SHARED_TREES", 1)
+    monkeypatch.setattr(worker_threads, "LEAST_SHARED_ROWS", 2)
 
 
 def way_of(world: km.World) -> list[str]:

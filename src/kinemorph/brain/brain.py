@@ -11,16 +11,16 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph.brain.functions import think
-from kinemorph.brain.layout import EFFECT, FIRST, LONGEST, NEURON, ONE, SENSE, Acted, Function, Sensed
+from kinemorph.brain.layout import EFFECT, FIRST, LONGEST_DELAY_PASSES, NEURON, ONE, SENSE, Acted, Function, Sensed
 from kinemorph.jit.api import entry
 from kinemorph.spatial.arguments.annotated import checked_on_failure
 
 Array = npt.NDArray[np.float64]
 Records = np.ndarray[tuple[int], np.dtype[np.void]]
-MOST = 4096  # neurons, senses or effects of a brain
-HEAVIEST = 1e6  # weight
-STRONGEST = 1e12  # N m or N
-FASTEST = 1000.0  # Hz
+MOST_BRAIN_ROWS = 4096  # neurons, senses or effects of a brain
+LARGEST_WEIGHT = 1e6  # weight
+LARGEST_EFFORT = 1e12  # N m or N
+LARGEST_BRAIN_RATE = 1000.0  # Hz
 COMPONENTS = Sensed.UP, Sensed.DIRECTION, Sensed.PLACE
 
 
@@ -158,7 +158,7 @@ class Brain:
         if read.ndim != 2 or read.shape[1] != count or not np.isfinite(read).all():
             raise ValueError(f"brain: respond takes a finite number for each pass and each of {count} senses")
         neurons = self._rows[0].copy()
-        rings = np.zeros(LONGEST * self.ring_count)
+        rings = np.zeros(LONGEST_DELAY_PASSES * self.ring_count)
         values, signals = np.zeros((len(read), len(neurons))), np.zeros(FIRST + len(neurons) + read.shape[1])
         signals[ONE] = 1.0
         run_passes(neurons, rings, signals, read, values, 1.0 / self.rate)
@@ -191,12 +191,12 @@ class Brain:
 
 def _check(neurons: tuple[Neuron, ...], senses: tuple[Sense, ...], effects: tuple[Effect, ...], rate: float) -> None:
     for what, kind, each in (("neurons", Neuron, neurons), ("senses", Sense, senses), ("effects", Effect, effects)):
-        if len(each) > MOST:
-            raise ValueError(f"brain: {len(each)} {what} are more than {MOST}")
+        if len(each) > MOST_BRAIN_ROWS:
+            raise ValueError(f"brain: {len(each)} {what} are more than {MOST_BRAIN_ROWS}")
         for i, one in enumerate(each):
             if not isinstance(one, kind):
                 raise TypeError(f"brain: {what} {i} is {one!r}, and no {kind.__name__}")
-    _number("brain: rate", rate, FASTEST)
+    _number("brain: rate", rate, LARGEST_BRAIN_RATE)
     if not rate > 0.0:
         raise ValueError(f"brain: rate {rate} must be positive")
     count = FIRST + len(neurons) + len(senses)
@@ -225,7 +225,7 @@ def _check_neuron(what: str, n: Neuron, count: int) -> None:
         raise ValueError(f"{what} has {n.sources!r} and {n.weights!r}, and not three sources and three weights")
     for source, weight in zip(n.sources, n.weights, strict=True):
         _source(what, source, count)
-        _number(f"{what}: a weight", weight, HEAVIEST)
+        _number(f"{what}: a weight", weight, LARGEST_WEIGHT)
 
 
 def _check_sense(what: str, s: Sense) -> None:
@@ -244,7 +244,12 @@ def _check_effect(what: str, e: Effect, count: int) -> None:
     if not isinstance(e.link, str) or not isinstance(e.dof, int | np.integer) or not 0 <= e.dof < 6:
         raise ValueError(f"{what}: {e.link!r} and {e.dof!r} are not a link's name and a degree of freedom from 0 to 5")
     _source(what, e.source, count)
-    for name, most in (("weight", HEAVIEST), ("most", STRONGEST), ("low", HEAVIEST), ("high", HEAVIEST)):
+    for name, most in (
+        ("weight", LARGEST_WEIGHT),
+        ("most", LARGEST_EFFORT),
+        ("low", LARGEST_WEIGHT),
+        ("high", LARGEST_WEIGHT),
+    ):
         _number(f"{what}: {name}", getattr(e, name), most)
     if e.most < 0.0 or not e.low <= e.high:
         raise ValueError(f"{what}: most {e.most} must not be negative, nor low {e.low} above high {e.high}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from kinemorph.brain.layout import BOUND, FIRST, LONGEST, Function
+from kinemorph.brain.layout import BOUND, FIRST, LONGEST_DELAY_PASSES, Function
 from kinemorph.jit.api import kernel
 from kinemorph.spatial.scalar import sincos
 
@@ -14,11 +14,11 @@ from kinemorph.spatial.scalar import sincos
     DIFFERENTIATE, LOGARITHM, EXPONENTIAL, INVERT, CONSTANT, WAVE, SAW, SQUARE, TRIANGLE, SUM_THRESHOLD, SIGN, IF,
     INTERPOLATE, ATAN, SMOOTH, MEMORY,
 ) = (int(f) for f in Function)  # fmt: skip
-LEAST = 1e-3  # of what is divided by, or has a logarithm
+SMALLEST_DIVISOR = 1e-3  # of what is divided by, or has a logarithm
 STEEPEST = 5.0  # exponent
-FASTEST = 5.0  # Hz
-SLOWEST = 10.0  # s
-TURN = 2.0 * math.pi
+LARGEST_FREQUENCY = 5.0  # Hz
+LARGEST_INTEGRAL_TIME = 10.0  # s
+FULL_TURN = 2.0 * math.pi
 
 
 @kernel
@@ -36,7 +36,7 @@ def plain(f: int, a: float, b: float, c: float) -> float:
     if f == MULTIPLY:
         return a * b
     if f == DIVIDE:
-        return a / (max(b, LEAST) if b >= 0.0 else min(b, -LEAST))
+        return a / (max(b, SMALLEST_DIVISOR) if b >= 0.0 else min(b, -SMALLEST_DIVISOR))
     if f == LESS:
         return 1.0 if a < b else -1.0
     if f == GREATER:
@@ -54,7 +54,7 @@ def plain(f: int, a: float, b: float, c: float) -> float:
     if f == SIGMOID:
         return 1.0 / (1.0 + math.exp(held(-a, -700.0, 700.0)))
     if f == LOGARITHM:
-        return math.log(max(abs(a), LEAST))
+        return math.log(max(abs(a), SMALLEST_DIVISOR))
     if f == EXPONENTIAL:
         return math.exp(held(a, -STEEPEST, STEEPEST))
     if f == INVERT:
@@ -73,11 +73,11 @@ def plain(f: int, a: float, b: float, c: float) -> float:
 @kernel
 def oscillate(n: Any, a: float, b: float, c: float, dt: float) -> float:
     """An oscillator of frequency a, shifted by b, of amplitude c; its state is the phase, from 0 to a turn."""
-    phase = n["state"] + TURN * dt * held(a, -FASTEST, FASTEST)
-    n["state"] = phase - TURN * math.floor(phase / TURN)
+    phase = n["state"] + FULL_TURN * dt * held(a, -LARGEST_FREQUENCY, LARGEST_FREQUENCY)
+    n["state"] = phase - FULL_TURN * math.floor(phase / FULL_TURN)
     if n["function"] == WAVE:
         return c * sincos(n["state"] + b)[0]
-    x = (n["state"] + b) / TURN
+    x = (n["state"] + b) / FULL_TURN
     x -= math.floor(x)
     if n["function"] == SAW:
         return c * (2.0 * x - 1.0)
@@ -91,10 +91,10 @@ def remember(n: Any, a: float, b: float, rings: Any, dt: float, tick: int) -> fl
     """Functions with a memory of their own."""
     f, before = n["function"], n["state"]
     if f == DELAY:
-        ring = rings[LONGEST * n["ring"] : LONGEST * (n["ring"] + 1)]
-        ago = 1 + int(min(abs(b), LONGEST - 1.0))
-        past = ring[(tick - ago) % LONGEST]
-        ring[tick % LONGEST] = a
+        ring = rings[LONGEST_DELAY_PASSES * n["ring"] : LONGEST_DELAY_PASSES * (n["ring"] + 1)]
+        ago = 1 + int(min(abs(b), LONGEST_DELAY_PASSES - 1.0))
+        past = ring[(tick - ago) % LONGEST_DELAY_PASSES]
+        ring[tick % LONGEST_DELAY_PASSES] = a
         return past
     if f == DIFFERENTIATE:
         n["state"] = a
@@ -102,7 +102,7 @@ def remember(n: Any, a: float, b: float, rings: Any, dt: float, tick: int) -> fl
     if f == INTEGRATE:
         n["state"] = held(before + a * dt, -BOUND, BOUND)
     elif f == SMOOTH:
-        n["state"] = before + (a - before) * dt / (dt + min(abs(b), SLOWEST))
+        n["state"] = before + (a - before) * dt / (dt + min(abs(b), LARGEST_INTEGRAL_TIME))
     elif b > 0.0:
         n["state"] = a
     return n["state"]

@@ -107,6 +107,6 @@ EFFECT = np.dtype(
     align=True,
 )
 
-LONGEST = 25  # passes that a delay may take
+LONGEST_DELAY_PASSES = 25  # passes that a delay may take
 BOUND = 10.0  # of all values
 NOTHING, ONE, FIRST = 0, 1, 2  # places in the signals: 0.0, 1.0, and the first neuron

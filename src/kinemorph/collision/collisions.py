@@ -14,7 +14,7 @@ import numpy as np
 from kinemorph.collision.broad.broad_phase import BroadPhase
 from kinemorph.collision.broad.hash_rows import INDEX, MEETING
 from kinemorph.collision.collide import look_at_all, pair_up, pair_up_all
-from kinemorph.collision.narrow.manifold import ROOM
+from kinemorph.collision.narrow.manifold import MANIFOLD_ROWS
 from kinemorph.collision.narrow.part_pairs import KNOWN, PartPairs
 from kinemorph.collision.narrow.scratch import make_scratch, no_search
 from kinemorph.collision.shapes.shape_poses import place_shape
@@ -40,7 +40,7 @@ from kinemorph.collision.shapes.shape_rows import (
     Status,
 )
 from kinemorph.collision.shapes.shape_table import ShapeTable
-from kinemorph.collision.shapes.shape_writing import I8, NO_END, list_moving, put_shapes
+from kinemorph.collision.shapes.shape_writing import I8, NO_NEXT_SHAPE, list_moving, put_shapes
 from kinemorph.geometry.ground import BOUNDS
 from kinemorph.jit.api import entry, rows_at
 from kinemorph.multibody.tables import Pattern, Tables
@@ -109,8 +109,8 @@ class Collisions:
         for name, length in (("margin", margin), ("keep_within", keep_within)):
             if not 0.0 <= length < math.inf:
                 raise ValueError(f"Collisions: {name} {length} must be finite and not negative")
-        if not 1 <= most <= ROOM:
-            raise ValueError(f"Collisions: most is {most}; expected 1 to {ROOM}")
+        if not 1 <= most <= MANIFOLD_ROWS:
+            raise ValueError(f"Collisions: most is {most}; expected 1 to {MANIFOLD_ROWS}")
         if not threshold >= 0.0:
             raise ValueError(f"Collisions: threshold {threshold} must not be negative")
         question = question if type(question) is Question else Question(question)  # others are refused
@@ -324,7 +324,7 @@ class Collisions:
             if done < 0:
                 for row in rows:
                     del self._boxed[row]
-                bad = self.shapes.id_at(rows[NO_END - done])
+                bad = self.shapes.id_at(rows[NO_NEXT_SHAPE - done])
                 raise ValueError(f"shape {bad}: its pose is not finite, or its box has no end")
             if broad.hash.header["full"][0]:
                 broad.grow()

@@ -12,11 +12,11 @@ import numpy as np
 from kinemorph.collision.broad.broad_phase import BroadPhase
 from kinemorph.collision.broad.hash_rows import ABSENT, BOX, BOX_PAIR, ENTRY, FILTER, GONE, HASH, IGNORED, INDEX, TILE
 from kinemorph.collision.broad.hash_tables import KEPT
-from kinemorph.collision.broad.hash_tiles import ALL_OVER_FROM, FARTHEST
+from kinemorph.collision.broad.hash_tiles import ALL_OVER_FROM, LARGEST_TILE_COORDINATE
 from kinemorph.collision.collisions import of_pair
 from kinemorph.collision.narrow.core_pair import Relation
 from kinemorph.collision.narrow.features import Feature
-from kinemorph.collision.narrow.manifold import ROOM
+from kinemorph.collision.narrow.manifold import MANIFOLD_ROWS
 from kinemorph.collision.narrow.part_pairs import KNOWN
 from kinemorph.collision.shapes.shape_rows import (
     ANCHOR,
@@ -33,7 +33,7 @@ from kinemorph.collision.shapes.shape_rows import (
     Form,
     Question,
 )
-from kinemorph.collision.shapes.shape_table import BASE, FOLLOWS, ShapeTable, body_of
+from kinemorph.collision.shapes.shape_table import BASE_LINK, FOLLOWS, ShapeTable, body_of
 from kinemorph.geometry.convex_parts import Parts
 from kinemorph.geometry.ground import BOUNDS, Ground
 from kinemorph.geometry.polyhedron import Polyhedron
@@ -41,7 +41,7 @@ from kinemorph.structure.forest.validation import Rows, demand, finite, rows_of,
 
 TRIANGLE = 3, 3, 2  # vertices, edges and faces of the core of a triangle
 MOST_BUDGET = 256  # tiles of a box: far more would be a way to ask for memory
-STRAIGHT = 1e-3  # how far from a rotation a matrix may be
+LARGEST_ROTATION_ERROR = 1e-3  # how far from a rotation a matrix may be
 MOST_ROWS = 10**7  # contacts of a step
 
 
@@ -61,7 +61,7 @@ def check_shapes(state: Any) -> None:
     demand(isinstance(revision, int) and 0 <= revision < 1 << 62, "the revision of shapes is none")
     within(changed, 0, revision + 1, "changes of shapes")
     within(rows["generation"], 0, np.inf, "generations of shapes")
-    within(rows["link"], BASE, np.inf, "links of shapes")
+    within(rows["link"], BASE_LINK, np.inf, "links of shapes")
     for name in FOLLOWS:
         demand((rows[name] == 0).all(), f"{name} of shapes follows from their bodies")
     gone = [row for row, body in enumerate(bodies) if body is None]
@@ -72,12 +72,14 @@ def check_shapes(state: Any) -> None:
             continue
         demand(isinstance(body, Parts | Ground) and _is_solid(solid), f"shape {row} is none")
         body_of(body)  # a tree that is too deep raises
-        fixed = rows[row]["link"] == BASE or isinstance(body, Ground)
+        fixed = rows[row]["link"] == BASE_LINK or isinstance(body, Ground)
         demand(rows[row]["fixed"] == fixed, f"shape {row} moves, or does not, against what it is")
     there = np.array([body is not None for body in bodies], dtype=bool)
     finite(mounts[there][["R", "p"]], "mounts")
     R = mounts["R"][there].reshape(-1, 3, 3)
-    demand((np.abs(R @ R.transpose(0, 2, 1) - np.eye(3)) < STRAIGHT).all(), "a shape is not turned, but bent")
+    demand(
+        (np.abs(R @ R.transpose(0, 2, 1) - np.eye(3)) < LARGEST_ROTATION_ERROR).all(), "a shape is not turned, but bent"
+    )
 
 
 def _is_solid(solid: Any) -> bool:
@@ -135,7 +137,9 @@ def _boxes(h: Any, boxes: Rows, filters: Rows) -> None:
     size = high[there] - low[there]
     demand(((size >= 0.0) & (size < np.inf)).all(), "a box has no finite size")
     first, last = (np.floor(x[placed] * scale[placed, None]) for x in (low, high))
-    demand((np.maximum(np.abs(first), np.abs(last)) < FARTHEST).all(), "a box is too far out for its level")
+    demand(
+        (np.maximum(np.abs(first), np.abs(last)) < LARGEST_TILE_COORDINATE).all(), "a box is too far out for its level"
+    )
     most = ALL_OVER_FROM * np.where(filters["fixed"] != 0, h["fixed_budget"], h["budget"])
     demand(((last - first + 1.0).prod(axis=1) <= most[placed]).all(), "a box covers too many tiles")
 
@@ -185,7 +189,7 @@ def check_collisions(state: Any) -> None:
     demand(h["candidates"] == Candidates.OVERLAPPING and h["from_scratch"] in (0, 1), "collisions look at other pairs")
     for name in ("margin", "keep_within"):
         demand(0.0 <= h[name] < np.inf, f"{name} of collisions is {h[name]}")
-    demand(h["threshold"] >= 0.0 and 1 <= h["most"] <= ROOM, "collisions have no such settings")
+    demand(h["threshold"] >= 0.0 and 1 <= h["most"] <= MANIFOLD_ROWS, "collisions have no such settings")
     demand(0 <= h["step"] < 1 << 62, f"step {h['step']} of collisions is none")
     for name in ("goes_on", "full", "next"):
         demand(h[name] == 0, "collisions are in the middle of a step")

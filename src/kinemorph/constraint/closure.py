@@ -21,7 +21,7 @@ from kinemorph.multibody.algorithms.configuration import advance, integrate
 from kinemorph.multibody.algorithms.free_body import lone_of
 from kinemorph.multibody.algorithms.impulse import articulate, jump
 from kinemorph.multibody.algorithms.kinematics import move_all, place_all
-from kinemorph.multibody.checks import LARGEST, Array, Vector, belongs, checked, finite
+from kinemorph.multibody.checks import LARGEST_FLOAT, Array, Vector, belongs, checked, finite
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.layout import DOF_DATA, TREE
 from kinemorph.multibody.model.model import Model
@@ -31,14 +31,14 @@ from kinemorph.spatial.arguments.checks import whole
 from kinemorph.spatial.arguments.seeds import random_stream
 from kinemorph.spatial.rows import store6
 
-MOST_TRIES = 100_000  # of `close`
-CLOSED = 1e-12  # rad or m: loops this close together are closed
-MOST_TURNS = 30  # of a projection
+MOST_CLOSE_TRIES = 100_000  # of `close`
+CLOSED_ERROR = 1e-12  # rad or m: loops this close together are closed
+MOST_PROJECTION_ITERATIONS = 30  # of a projection
 CAUTIOUS_TURNS = 5  # and how many of them leave rows aside that may depend on others
-DAMPING = 1e-12  # of the turns after them
-ROUNDING = 1e-10  # rad or m: an error below this that does not shrink is rounding
+CLOSE_DAMPING = 1e-12  # of the turns after them
+CLOSURE_ROUNDING = 1e-10  # rad or m: an error below this that does not shrink is rounding
 DEAD_END = 1e-4  # slope, from 0 to 1, below which an error no longer falls
-LONGEST = 0.5  # rad or m: how far a joint goes in one turn
+LARGEST_JOINT_STEP = 0.5  # rad or m: how far a joint goes in one turn
 
 
 class LoopError(ValueError):
@@ -84,9 +84,9 @@ def cancel(system: Any) -> None:
 @kernel
 def settled(turn: int, error: float, before: float, gap: float) -> bool:
     """Whether a projection ends here: loops are closed, there is no hope, or only rounding is left."""
-    if error <= gap or turn == MOST_TURNS or not error <= LARGEST:
+    if error <= gap or turn == MOST_PROJECTION_ITERATIONS or not error <= LARGEST_FLOAT:
         return True
-    return turn > CAUTIOUS_TURNS and error < ROUNDING and error > 0.5 * before
+    return turn > CAUTIOUS_TURNS and error < CLOSURE_ROUNDING and error > 0.5 * before
 
 
 @kernel(inline=False)
@@ -98,7 +98,7 @@ def pull_together(system: Any, turn: int) -> None:
         prepare(system, 0.0)
     else:  # what is left may be along rows that depend on others, next to a singular configuration: use them all
         trust(system, 0.0)
-        prepare(system, DAMPING)
+        prepare(system, CLOSE_DAMPING)
     cancel(system)
 
 
@@ -106,8 +106,8 @@ def pull_together(system: Any, turn: int) -> None:
 def project_position(tree: Any, q: Any, step: Any, gap: float) -> float:
     """Move q until the loops are closed (Gauss-Newton on the manifold). Returns the largest error that is left."""
     system = rows_at(tree["system"], 1, SYSTEM)[0]
-    error = LARGEST
-    for turn in range(MOST_TURNS + 1):
+    error = LARGEST_FLOAT
+    for turn in range(MOST_PROJECTION_ITERATIONS + 1):
         before = error
         place_all(tree, q)
         error = errors(system)
@@ -119,7 +119,7 @@ def project_position(tree: Any, q: Any, step: Any, gap: float) -> float:
         longest = 0.0
         for k in range(tree["nv"]):
             longest = max(longest, abs(step[k]))
-        advance(tree, q, step, 1.0 if longest <= LONGEST else LONGEST / longest, q)
+        advance(tree, q, step, 1.0 if longest <= LARGEST_JOINT_STEP else LARGEST_JOINT_STEP / longest, q)
     return error
 
 
@@ -163,7 +163,7 @@ def project(
         return tuple(checked(model, q=q, v=np.zeros(model.nv) if v is None else v))
     start, v64 = checked(model, q=q, v=np.zeros(model.nv) if v is None else v)
     q64 = start.copy()
-    error = _project(data.address, q64, v64, np.empty(model.nv), min(CLOSED, gap))
+    error = _project(data.address, q64, v64, np.empty(model.nv), min(CLOSED_ERROR, gap))
     if not error <= gap:
         best = q64 if np.isfinite(q64).all() else start
         raise _failure(model, data, best, "the projection did not close it")
@@ -188,7 +188,7 @@ def close(
     belongs(model, data)
     if not gap > 0.0:
         raise ValueError(f"gap {gap} must be positive")
-    whole("close: tries", tries, 1, MOST_TRIES)
+    whole("close: tries", tries, 1, MOST_CLOSE_TRIES)
     (start,) = checked(model, q=q)
     mask = np.full(model.nv, free is None)
     for joint in (free,) if isinstance(free, str) else free or ():
@@ -228,7 +228,7 @@ def _descend(model: Model, data: Data, q: Array, mask: Array, gap: float, most: 
         A = J @ J.T
         A[np.diag_indices_from(A)] += damping * np.linalg.norm(error) + 1e-14
         step = J.T @ np.linalg.solve(A, -error)
-        step *= min(1.0, LONGEST / max(float(np.abs(step).max(initial=0.0)), 1e-300))
+        step *= min(1.0, LARGEST_JOINT_STEP / max(float(np.abs(step).max(initial=0.0)), 1e-300))
         tried = integrate(model, q, step)
         error_tried = loop_errors(model, data, tried)
         if error_tried @ error_tried < error @ error:

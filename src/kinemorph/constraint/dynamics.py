@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph.constraint.gears import DEPENDENT, gap, press, solve_gears
+from kinemorph.constraint.gears import DEPENDENT_GEAR_SHARE, gap, press, solve_gears
 from kinemorph.constraint.loops import drifts, errors, orient
 from kinemorph.constraint.solve import doubt, factor_rows, multiply_rows, solve_rows
 from kinemorph.constraint.whiten import apply_rows, whiten
@@ -37,7 +37,7 @@ from kinemorph.multibody.layout import GEAR, TREE, TREE_KIND
 from kinemorph.multibody.model.model import Model
 from kinemorph.multibody.system import F8, SYSTEM
 from kinemorph.spatial.arguments.annotated import checked_on_failure
-from kinemorph.spatial.lanes.four import WIDTH
+from kinemorph.spatial.lanes.four import LANE_COUNT
 
 
 @kernel(inline=False)
@@ -107,7 +107,7 @@ def press_all(gears: Any, free: Any, responses: Any, room: Any, forces: Any) -> 
         b[k] = -gap(gears[k], free)
         for i in range(count):
             G[i * count + k] = gap(gears[i], responses[k * nv : (k + 1) * nv])
-        least[k] = DEPENDENT * G[k * count + k]
+        least[k] = DEPENDENT_GEAR_SHARE * G[k * count + k]
     solve_gears(G, b, least, count)
     for k in range(count):
         press(gears[k], b[k], forces)
@@ -116,23 +116,23 @@ def press_all(gears: Any, free: Any, responses: Any, room: Any, forces: Any) -> 
 @kernel(inline=False)
 def geared_lanes(tree: Any, q: Any, v: Any, tau: Any, pushes: Any, a: Any) -> None:
     """`geared_body` of several states: their forward dynamics side by side, the gears of each one by themselves."""
-    count, nv, external = tree["gear_count"], tree["nv"], pushes.reshape((0, 6, WIDTH))
+    count, nv, external = tree["gear_count"], tree["nv"], pushes.reshape((0, 6, LANE_COUNT))
     gears, size = rows_at(tree["gears"], count, GEAR), (2 + count) * nv
-    room = rows_at(tree["gear_room"], WIDTH * (size + count * (count + 2)), F8)
-    motions = room[: WIDTH * size].reshape((size, WIDTH))
+    room = rows_at(tree["gear_room"], LANE_COUNT * (size + count * (count + 2)), F8)
+    motions = room[: LANE_COUNT * size].reshape((size, LANE_COUNT))
     forces, free, responses = motions[:nv], motions[nv : 2 * nv], motions[2 * nv :]
     for j in range(nv):
-        for i in range(WIDTH):
+        for i in range(LANE_COUNT):
             free[j, i], forces[j, i] = a[j, i], tau[j, i]
     for k in range(count):
-        for i in range(WIDTH):
+        for i in range(LANE_COUNT):
             press(gears[k], 1.0, forces[:, i])
         looped_body(tree, q, v, forces, external, a)
         for j in range(nv):
-            for i in range(WIDTH):
+            for i in range(LANE_COUNT):
                 responses[k * nv + j, i], forces[j, i] = a[j, i] - free[j, i], tau[j, i]
-    for i in range(WIDTH):
-        press_all(gears, free[:, i], responses[:, i], room[WIDTH * size :], forces[:, i])
+    for i in range(LANE_COUNT):
+        press_all(gears, free[:, i], responses[:, i], room[LANE_COUNT * size :], forces[:, i])
     looped_body(tree, q, v, forces, external, a)
 
 

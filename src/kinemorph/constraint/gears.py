@@ -12,7 +12,7 @@ from typing import Any
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.layout import GEAR
 
-DEPENDENT = 1e-10  # of a diagonal entry: what is left of it when others have settled this already
+DEPENDENT_GEAR_SHARE = 1e-10  # of a diagonal entry: what is left of it when others have settled this already
 
 
 @kernel

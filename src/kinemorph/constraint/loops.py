@@ -14,12 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph.jit.api import entry, kernel, rows_at
-from kinemorph.multibody.algorithms.inversion import TURN, extract_position, rotation_about
+from kinemorph.multibody.algorithms.inversion import TWO_PI, extract_position, rotation_about
 from kinemorph.multibody.algorithms.joints import FIXED, FREE, PRISMATIC, SCREW, SPHERICAL, UNIVERSAL
 from kinemorph.multibody.algorithms.kinematics import accelerate_all, place_all
 from kinemorph.multibody.checks import (
     BAD_SIZE,
-    LARGEST,
+    LARGEST_FLOAT,
     NOT_FINITE,
     OK,
     UNUSABLE,
@@ -128,11 +128,11 @@ def misalignment(loop: Any, R: Mat3, p: Vec3) -> Vec3:
     elif cosine > 0.0:
         phi = normal
     else:  # upside down: any way back is as long as any other
-        phi = scale(load3(loop["T"]), 0.5 * TURN)
+        phi = scale(load3(loop["T"]), 0.5 * TWO_PI)
     if kind == SCREW:
         angle = rotation_about(a, R)
         if loop["pitch"] != 0.0:  # how far it has advanced tells the turns
-            angle = angle + TURN * round((dot(a, p) / loop["pitch"] - angle) / TURN)
+            angle = angle + TWO_PI * round((dot(a, p) / loop["pitch"] - angle) / TWO_PI)
         phi = axpy(phi, angle, a)
     return phi
 
@@ -221,7 +221,7 @@ def placed(system: Any) -> bool:
     good = True
     for j in range(system["m"]):
         n, x = load3(rows[j]["n"]), load3(rows[j]["x"])  # in axes of a, at a place on b
-        good &= abs(n[0] + x[0] + x[1] + x[2]) <= LARGEST
+        good &= abs(n[0] + x[0] + x[1] + x[2]) <= LARGEST_FLOAT
     return good
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.model.loops import LOOP
 from kinemorph.multibody.system import F8, I8, ISLAND, ROW, UNKNOWN
-from kinemorph.spatial.scalar import LARGEST, sqrt
+from kinemorph.spatial.scalar import LARGEST_FLOAT, sqrt
 
 UNSURE = 30.0  # 1/rad or 1/m: how much rows turn, at most, when a loop opens
 MOST_UNSURE = 1e-3  # but rows at a larger angle to the others always count
@@ -164,7 +164,7 @@ def factor_island(system: Any, island: Any, damping: float) -> None:
         order[i] = i
         # what is left of the diagonal, until the row is eliminated
         F[i * m + i] = G[i * m + i] + damping * rows[members[i]]["scale"]
-        if not F[i * m + i] <= LARGEST:
+        if not F[i * m + i] <= LARGEST_FLOAT:
             island["rank"] = UNKNOWN
             return
     rank = m

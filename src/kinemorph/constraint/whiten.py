@@ -21,7 +21,7 @@ from kinemorph.spatial.mat3 import mul_vec
 from kinemorph.spatial.rows import load3, load3_at, load9, store3, store3_at
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, neg, sub
 
-ACROSS = 1e-10  # squared sine of an angle to a joint's direction below which a wrench is across it
+ACROSS_SINE_SQUARED = 1e-10  # squared sine of an angle to a joint's direction below which a wrench is across it
 
 
 @kernel
@@ -45,7 +45,7 @@ def inward(
         D = e["D"][0]
         u = D * (dot(w, n) + dot(v, f))
         possible = D * D * (dot(w, w) * n0 + dot(v, v) * f0)
-        if u * u > ACROSS * possible:
+        if u * u > ACROSS_SINE_SQUARED * possible:
             size += possible
         y[at + count - 1 - j] = u
         n = axpy(n, -u, load3(e["U"]))
@@ -87,11 +87,11 @@ def share_alone(tree: Any, n: Vec3, f: Vec3, x: Vec3, n0: float, f0: float, y: A
     size = lone["light"] * lone["light"] * f0
     K = lone["K"]
     first, second, third = K[0] * K[0], K[1] * K[1] + K[2] * K[2], K[3] * K[3] + K[4] * K[4] + K[5] * K[5]
-    if turn[0] * turn[0] > ACROSS * first * n0:
+    if turn[0] * turn[0] > ACROSS_SINE_SQUARED * first * n0:
         size += first * n0
-    if turn[1] * turn[1] > ACROSS * second * n0:
+    if turn[1] * turn[1] > ACROSS_SINE_SQUARED * second * n0:
         size += second * n0
-    if turn[2] * turn[2] > ACROSS * third * n0:
+    if turn[2] * turn[2] > ACROSS_SINE_SQUARED * third * n0:
         size += third * n0
     y[at], y[at + 1], y[at + 2] = push[2], push[1], push[0]
     y[at + 3], y[at + 4], y[at + 5] = turn[2], turn[1], turn[0]

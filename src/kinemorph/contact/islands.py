@@ -14,7 +14,7 @@ from kinemorph.multibody.layout import TREE
 from kinemorph.structure.forest.layout import BODY_SLOT, IN_USE, LOOP_SLOT, LOOPS, TREE_SLOT, TREES
 from kinemorph.structure.forest.memory import pool_of
 
-SMALL = 16  # entries of z that a tree may have for its rows to be all of one length
+EQUAL_ROW_ENTRIES = 16  # entries of z that a tree may have for its rows to be all of one length
 I4, I8 = np.dtype("i4"), np.dtype("i8")
 MIX, MASK = 2654435, (1 << 40) - 1  # products stay below 2⁶³
 
@@ -96,7 +96,7 @@ def stretch_to(span: Any, count: int) -> int:
     """How many entries of a tree's span a row has that needs so many: no number is left over where that can be, and
     rows of a small tree have all of them, so that they can be taken side by side."""
     width = span["width"]
-    return width if width <= SMALL else min((count + 3) & ~3, width)
+    return width if width <= EQUAL_ROW_ENTRIES else min((count + 3) & ~3, width)
 
 
 @kernel

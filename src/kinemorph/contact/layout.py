@@ -162,7 +162,7 @@ TOUCH = np.dtype(
 FROM_OUTSIDE = 2  # what has touched a tree was something else
 SAME_TREE = -2
 WEDGED = 2  # in `direct` of the first tree of an island: a limit and a contact of a light link bear on each other
-PASSES = 2  # a fast touch of shapes that will not meet
+FLIES_BY = 2  # a fast touch of shapes that will not meet
 
 
 class Bounded(IntEnum):

@@ -25,10 +25,10 @@ from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.system import F8
 
 DRIVEN = int(Bounded.DRIVEN)
-TINY = 1e-6  # share of what forces do in a substep
-HARD = 0.5  # m/s: what meets faster is struck
+TINY_IMPULSE_SHARE = 1e-6  # share of what forces do in a substep
+IMPACT_SPEED = 0.5  # m/s: what meets faster is struck
 FEW = 16  # touches of an island whose impacts are swept until they are even
-MORE = 8  # sweeps for that
+EXTRA_ITERATIONS = 8  # sweeps for that
 
 
 @kernel
@@ -154,13 +154,13 @@ def rests(s: Any, island: Any) -> bool:
     g, za, moved = rows_at(s["g"], s["nz"], F8), rows_at(s["za"], s["nz"], F8), rows_at(s["moved"], s["nz"], F8)
     o, nz, h = island["offset"], island["nz"], s["h"]
     forces = h * h * product(za, o, za, o, nz)  # squared, what they do in a substep
-    if product(moved, o, moved, o, nz) > TINY * TINY * h * h * forces:
+    if product(moved, o, moved, o, nz) > TINY_IMPULSE_SHARE * TINY_IMPULSE_SHARE * h * h * forces:
         return False
     change = 0.0
     for k in range(o, o + nz):
         d = g[k] + h * za[k]
         change += d * d
-    return change <= TINY * TINY * forces
+    return change <= TINY_IMPULSE_SHARE * TINY_IMPULSE_SHARE * forces
 
 
 @kernel(inline=False)
@@ -197,13 +197,13 @@ def is_struck(s: Any, island: Any) -> bool:
             return False
         fast += spans[tree]["speed"]
         tree = spans[tree]["next"]
-    if fast < HARD:
+    if fast < IMPACT_SPEED:
         return False
     touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
     Y, z, dt = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["z"], s["nz"], F8), s["h"] * s["substeps"]
     for i in range(island["touch_count"]):
         v = velocity(touches[i], 0, Y, z)
-        if v < -HARD and touches[i]["s0"] + dt * v < 0.0:
+        if v < -IMPACT_SPEED and touches[i]["s0"] + dt * v < 0.0:
             return True
     return False
 
@@ -250,7 +250,7 @@ def solve_island(s: Any, island: Any, soft: tuple[float, float, float]) -> None:
     if impacts > 0:
         start_impacts(s, island)
     strained = island["bound_count"] > 0 and is_strained(s, island)
-    more = MORE if is_struck(s, island) else 0
+    more = EXTRA_ITERATIONS if is_struck(s, island) else 0
     warm_start(s, island)
     clear(moved, start, nz)
     group_bounds(s, island)

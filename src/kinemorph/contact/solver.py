@@ -38,9 +38,9 @@ SCRATCH = (*VECTORS, "row_of", "low", "start", "undo", "stages", "islands", "roo
 LASTING = {"touches": "touch_count", "bounds": "bound_count", "twists": "twist_count"}
 USED = {**dict.fromkeys(SCRATCH), **LASTING}  # rows that last
 STIFFNESS = 2.0 * math.pi * 0.25  # ω h: at twice as much contacts never rest, at half they sink four times as far
-DAMPING = 10.0  # ζ
+CONTACT_DAMPING_RATIO = 10.0  # ζ
 PARTING = 3.0  # m/s
-BOUNCE = 0.05  # m/s
+BOUNCE_SPEED = 0.05  # m/s
 DIRECT_WORK = 5_000_000  # some milliseconds
 ROUNDS, SETTLED, STILL = 4, 1e-4, 1e-7
 F8, I4, I8 = np.dtype(np.float64), np.dtype(np.int32), np.dtype(np.int64)
@@ -64,7 +64,7 @@ class Solver:
     def _fill(self) -> Tables:
         h = self.header
         h["kind"] = SOLVER_KIND
-        h["stiffness"], h["damping"], h["push"], h["bounce"] = STIFFNESS, DAMPING, PARTING, BOUNCE
+        h["stiffness"], h["damping"], h["push"], h["bounce"] = STIFFNESS, CONTACT_DAMPING_RATIO, PARTING, BOUNCE_SPEED
         h["direct_work"], h["rounds"], h["settled"], h["still"] = DIRECT_WORK, ROUNDS, SETTLED, STILL
         self._make_spans(16)
         self._make_vectors(96)

@@ -18,7 +18,7 @@ from kinemorph.world.world import WorldError
 
 REJECTED = -2.0  # what no honest life is worth
 VIBRATION = 0.3  # share of a score that may be lost at half the step
-TRIFLE = 0.05  # scores of no more are not worth a doubt
+TRIFLE_SCORE = 0.05  # scores of no more are not worth a doubt
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class Audit:
         if self.score.reason:
             return self.score.reason
         kept = self.half_step.value if not self.half_step.reason else 0.0
-        if self.score.value > TRIFLE and kept < (1.0 - VIBRATION) * self.score.value:
+        if self.score.value > TRIFLE_SCORE and kept < (1.0 - VIBRATION) * self.score.value:
             return "vibration"
         return ""
 

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from kinemorph.brain import Acted
-from kinemorph.brain.brain import FASTEST, MOST
+from kinemorph.brain.brain import LARGEST_BRAIN_RATE, MOST_BRAIN_ROWS
 from kinemorph.creatures.genotype.genotype import (
     FUNCTIONS,
-    HEAVIEST,
     LARGEST,
+    LARGEST_GENE_WEIGHT,
     LEAST_SCALE,
     MOST_CONNECTIONS,
     MOST_NEURONS,
@@ -23,7 +23,7 @@ from kinemorph.creatures.genotype.genotype import (
     MOST_REPLICATION,
     MOST_SCALE,
     SMALLEST,
-    WIDEST,
+    WIDEST_ANGLE,
     Form,
     From,
 )
@@ -31,7 +31,7 @@ from kinemorph.spatial.arguments.annotated import checked_on_failure
 from kinemorph.spatial.arguments.annotations import refuse_fields
 from kinemorph.spatial.arguments.checks import shown
 
-MOST_PARTS = MOST // 4  # three effectors a part, and a grasp
+LARGEST_PART_COUNT = MOST_BRAIN_ROWS // 4  # three effectors a part, and a grasp
 
 
 class Counting(StrEnum):
@@ -51,18 +51,20 @@ class Root(StrEnum):
 # What members may be: nothing that a genotype cannot have, and nothing of which numbers would become infinite.
 CHOICES: dict[str, Any] = {"counting": Counting, "root": Root, "acted": Acted}
 RANGES = {
-    "size": (SMALLEST, LARGEST), "reach": (1e-6, WIDEST), "scale": (LEAST_SCALE, MOST_SCALE), "part_scale": (1e-3, 1e3),
+    "size": (SMALLEST, LARGEST), "reach": (1e-6, WIDEST_ANGLE), "scale": (LEAST_SCALE, MOST_SCALE),
+    "part_scale": (1e-3, 1e3),
 }  # fmt: skip
 NUMBERS = {
-    "weight": (1e-6, HEAVIEST), "stride": (1e-9, 1e3), "density": (1e-6, 1e6), "strength": (1e-9, 1e12),
+    "weight": (1e-6, LARGEST_GENE_WEIGHT), "stride": (1e-9, 1e3), "density": (1e-6, 1e6), "strength": (1e-9, 1e12),
     "whole_strength": (1e-9, 1e12), "softness": (1e-9, 1e9), "lag": (0.0, 1e9), "joint_damping": (0.0, 1e6),
-    "joint_armature": (1e-12, 1e6), "rate": (1e-6, FASTEST), "overlap": (0.0, 1e6), "least_half": (1e-9, 1e6),
-    "extent": (1e-9, 1e9),
+    "joint_armature": (1e-12, 1e6), "rate": (1e-6, LARGEST_BRAIN_RATE), "overlap": (0.0, 1e6),
+    "least_half": (1e-9, 1e6), "extent": (1e-9, 1e9),
 }  # fmt: skip
 COUNTS = {
     "most_nodes": (1, MOST_NODES), "most_connections": (1, MOST_CONNECTIONS), "most_neurons": (1, MOST_NEURONS),
-    "most_replication": (1, MOST_REPLICATION), "most_parts": (1, MOST_PARTS), "most_depth": (0, MOST_PARTS),
-    "most_wires": (1, MOST - MOST_NEURONS), "least_parts": (1, MOST_PARTS),
+    "most_replication": (1, MOST_REPLICATION), "most_parts": (1, LARGEST_PART_COUNT),
+    "most_depth": (0, LARGEST_PART_COUNT), "most_wires": (1, MOST_BRAIN_ROWS - MOST_NEURONS),
+    "least_parts": (1, LARGEST_PART_COUNT),
 }  # fmt: skip
 
 

@@ -35,7 +35,7 @@ from kinemorph.evolve.ranges import Share
 from kinemorph.spatial.arguments.annotated import checked_first
 
 Variant = Literal["gentle", "thesis"]
-TRIES = 8  # at a child that is not its parent again
+MOST_CHILD_DRAWS = 8  # at a child that is not its parent again
 FIRST_LIVES = 8  # after which no kernel is new, but for rare ones
 LIVING = 512  # genotypes that are kept as objects, and grown: more than are bred at once, who live later
 KINDS: dict[str, type[Task]] = {kind().name.replace(" ", "-"): kind for kind in TASKS}
@@ -94,7 +94,7 @@ class Species(msgspec.Struct, frozen=True):
         if self.variant == "thesis":
             return _told(mutate(parent, rng, self.settings)), "mutation"
         finest = 1.0 if isinstance(self.task, HitBall) else FINEST  # reachers have too few generations for fine steps
-        for _ in range(TRIES):
+        for _ in range(MOST_CHILD_DRAWS):
             child, operator = offspring(parent, rng, self.settings, finest=finest)
             made = _told(child)
             if not self._alike(genotype, made):

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kinemorph._files import FileError, is_there, read_bytes
-from kinemorph.creatures.genotype.genotype import MOST_BYTES, Genotype, load_genotype
+from kinemorph.creatures.genotype.genotype import LARGEST_GENOTYPE_BYTES, Genotype, load_genotype
 from kinemorph.evolve.creature_problem import Species
 from kinemorph.evolve.problem import Problem
 from kinemorph.evolve.store.run_store import Store
 
-MOST = 10_000  # genotypes of an initial population
-RUN = b"SQLite format 3"  # how the file of a run begins
+MOST_INITIAL_GENOTYPES = 10_000  # genotypes of an initial population
+RUN_FILE_HEAD = b"SQLite format 3"  # how the file of a run begins
 
 
 def initial_genotypes(files: Sequence[str], problem: Problem) -> list[str]:
@@ -26,14 +26,17 @@ def initial_genotypes(files: Sequence[str], problem: Problem) -> list[str]:
         file = Path(name)
         is_there(file)
         found += _of_run(file, problem) if _is_run(file) else [_of_file(file, problem)]
-        if len(found) > MOST:
-            raise FileError(f"{file}: with it the initial population has {len(found)} genotypes, and may have {MOST}")
+        if len(found) > MOST_INITIAL_GENOTYPES:
+            raise FileError(
+                f"{file}: with it the initial population has {len(found)} genotypes, and may have"
+                f" {MOST_INITIAL_GENOTYPES}"
+            )
     return found
 
 
 def _is_run(file: Path) -> bool:
     with file.open("rb") as data:
-        return data.read(len(RUN)) == RUN
+        return data.read(len(RUN_FILE_HEAD)) == RUN_FILE_HEAD
 
 
 def _of_run(file: Path, problem: Problem) -> list[str]:
@@ -47,7 +50,7 @@ def _of_file(file: Path, problem: Problem) -> str:
     if isinstance(problem, Species):
         return load_genotype(file).line()
     try:
-        return _sound(read_bytes(file, MOST_BYTES).decode().strip(), file, problem)
+        return _sound(read_bytes(file, LARGEST_GENOTYPE_BYTES).decode().strip(), file, problem)
     except UnicodeDecodeError:
         raise FileError(f"{file}: this is no text, and genotypes are text") from None
 

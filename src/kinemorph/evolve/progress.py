@@ -14,7 +14,7 @@ from rich.table import Table
 
 from kinemorph.evolve.run import Progress
 
-_PAUSE = 10.0  # seconds between two lines of a log
+_LOG_PERIOD = 10.0  # seconds between two lines of a log
 _LISTED = 6  # reasons of rejection that are shown
 
 
@@ -41,7 +41,7 @@ def _log(console: Console) -> Callable[[Progress], None]:
 
     def watch(progress: Progress) -> None:
         nonlocal last
-        if time.monotonic() - last > _PAUSE:
+        if time.monotonic() - last > _LOG_PERIOD:
             last = time.monotonic()
             console.print(line(progress))
 

@@ -22,7 +22,7 @@ from kinemorph.evolve.run import HELD_OUT
 from kinemorph.evolve.store.run_store import Store, StoreError
 from kinemorph.evolve.trust import Trust
 
-_SHOWN = 100  # champions of a run that move on the page, at most: each takes some ten kilobytes
+_SHOWN_CHAMPIONS = 100  # champions of a run that move on the page, at most: each takes some ten kilobytes
 _PAGE = Path(__file__).with_name("report.html")
 
 Film = dict[str, Any]
@@ -87,7 +87,11 @@ def _shown(best: dict[int, int]) -> dict[int, int]:
     """Champions, and a generation of each; of very many some, from the first to the last, the same way apart."""
     found = {one: g for g, one in sorted(best.items(), reverse=True)}
     ones = sorted(found, key=found.__getitem__)
-    chosen = ones if len(ones) <= _SHOWN else [ones[k * (len(ones) - 1) // (_SHOWN - 1)] for k in range(_SHOWN)]
+    chosen = (
+        ones
+        if len(ones) <= _SHOWN_CHAMPIONS
+        else [ones[k * (len(ones) - 1) // (_SHOWN_CHAMPIONS - 1)] for k in range(_SHOWN_CHAMPIONS)]
+    )
     return {one: found[one] for one in chosen}
 
 

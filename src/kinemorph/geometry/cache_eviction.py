@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 DAY = 86400.0  # s
-LOOKS = 16  # at a folder, while as much is written into it as it may hold
+FOLDER_CHECKS = 16  # at a folder, while as much is written into it as it may hold
 
 _written: dict[Path, int] = {}  # bytes since the last look, by folder
 
@@ -18,7 +18,7 @@ def forget_now_and_then(folder: Path, suffix: str, most: int, written: int, spar
     To look at thousands of files takes far longer than to write one.
     """
     _written[folder] = _written.get(folder, most) + written
-    if _written[folder] * LOOKS >= most:
+    if _written[folder] * FOLDER_CHECKS >= most:
         _written[folder] = 0
         forget(folder, suffix, most, spared)
 

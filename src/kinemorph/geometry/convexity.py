@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from kinemorph.geometry.polyhedron import Polyhedron
 
-CONVEX = 1e-6  # how far, in sizes of the polyhedron, a vertex may be from where a convex body has it
+CONVEX_ERROR = 1e-6  # how far, in sizes of the polyhedron, a vertex may be from where a convex body has it
 BELOW = 1e-8  # how far, in the same, a vertex may be above the plane of a face far away: thin faces tilt
 MOST_LOOKS, MOST_NUMBERS = 20_000, 10**6  # triangles that `hollow` looks at, and numbers that it has at a time
 MOST_PAIRS = 2 * 10**8  # of vertices and faces: more take seconds to check
@@ -78,7 +78,7 @@ def hollow(core: Polyhedron, points: Array, triangles: Array) -> float:
     return deepest
 
 
-def check_convex(core: Polyhedron, tolerance: float = CONVEX) -> None:
+def check_convex(core: Polyhedron, tolerance: float = CONVEX_ERROR) -> None:
     """Faces flat and convex, edges not bent inwards: with the topology right, that makes the whole convex."""
     slack = tolerance * core.radius_bound
     faces, edges, signed = core.faces, core.edges, core.face_edges

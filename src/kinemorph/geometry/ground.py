@@ -66,8 +66,8 @@ TRIANGLE = np.dtype(
 BOUNDS = np.dtype([("low", "f8", 3), ("high", "f8", 3)])
 
 IN_LEAF = 4  # triangles in a leaf of the tree of boxes, at most
-MOST = 10**8  # triangles or heights: ids of contacts have room for five times as many
-THIN = 1e-9  # twice the area over the square of the longest side: less is no triangle
+MOST_GROUND_CELLS = 10**8  # triangles or heights: ids of contacts have room for five times as many
+THIN_TRIANGLE_SHARE = 1e-9  # twice the area over the square of the longest side: less is no triangle
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -156,8 +156,8 @@ class HeightField(Ground):
         if not np.isfinite(z).all():
             i, j = np.argwhere(~np.isfinite(z))[0].tolist()
             raise ValueError(f"HeightField: heights[{i}, {j}] is {z[i, j]}, which is not finite")
-        if z.size > MOST:
-            raise ValueError(f"HeightField: {z.size} heights are more than {MOST}")
+        if z.size > MOST_GROUND_CELLS:
+            raise ValueError(f"HeightField: {z.size} heights are more than {MOST_GROUND_CELLS}")
         width, depth = vector(size, 2, "HeightField: size").tolist()
         if not (width > 0.0 and depth > 0.0):
             raise ValueError(f"HeightField: size {tuple(size)} must be positive")
@@ -201,8 +201,8 @@ class Terrain(Ground):
 
     def __init__(self, mesh: Mesh) -> None:
         check_mesh(mesh, "Terrain")
-        if len(mesh.faces) > MOST:
-            raise ValueError(f"Terrain: {len(mesh.faces)} triangles are more than {MOST}")
+        if len(mesh.faces) > MOST_GROUND_CELLS:
+            raise ValueError(f"Terrain: {len(mesh.faces)} triangles are more than {MOST_GROUND_CELLS}")
         self.mesh = mesh
         first, place = distinct_points(mesh.vertices)
         points, corners = mesh.vertices[first], place[mesh.faces]
@@ -238,7 +238,7 @@ def _with_area(corners: Array) -> Array:
     sides = np.roll(corners, -1, axis=1) - corners
     twice_area = np.linalg.norm(np.cross(sides[:, 0], sides[:, 1]), axis=1)
     longest = (sides * sides).sum(axis=2).max(axis=1)
-    return np.flatnonzero(twice_area > THIN * longest)
+    return np.flatnonzero(twice_area > THIN_TRIANGLE_SHARE * longest)
 
 
 def _tree(corners: Array) -> tuple[Array, Array]:

@@ -25,8 +25,8 @@ from kinemorph.geometry.cache_eviction import DAY, forget_now_and_then
 from kinemorph.jit.api import kept_folder, make_kept, why_foreign_file
 from kinemorph.jit.cache.source_hash import file_digest, module_key
 
-LARGEST = 64 * 2**20  # bytes of an entry
-MOST_BYTES = 256 * 2**20  # of all entries: beyond this, those that were not used for longest go
+LARGEST_HULL_BYTES = 64 * 2**20  # bytes of an entry
+HULL_CACHE_BYTES = 256 * 2**20  # of all entries: beyond this, those that were not used for longest go
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Loops = tuple[Array, ...]  # the vertices of each face
@@ -52,8 +52,8 @@ def recall(entry: Path | None) -> tuple[Array, list[Array], float] | None:
         return None
     try:
         with entry.open("rb") as file:
-            status, content = os.fstat(file.fileno()), file.read(LARGEST + 1)
-        if why_foreign_file(status) or len(content) > LARGEST:
+            status, content = os.fstat(file.fileno()), file.read(LARGEST_HULL_BYTES + 1)
+        if why_foreign_file(status) or len(content) > LARGEST_HULL_BYTES:
             return None
         if hashlib.sha256(content[32:]).digest() != content[:32]:
             return None
@@ -87,4 +87,4 @@ def keep(entry: Path | None, points: Array, loops: Loops, hollow: float) -> None
         except BaseException:
             os.unlink(temporary)
             raise
-        forget_now_and_then(entry.parent, ".hull", MOST_BYTES, len(content))
+        forget_now_and_then(entry.parent, ".hull", HULL_CACHE_BYTES, len(content))

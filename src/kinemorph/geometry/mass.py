@@ -27,7 +27,7 @@ from kinemorph.spatial.pose import Matrix, Pose, Vector
 from kinemorph.spatial.products import inner, times
 
 WATER = 1000.0  # kg/m³
-FLAT = 1e-12  # volume over area times size: less is rounding
+FLAT_VOLUME_SHARE = 1e-12  # volume over area times size: less is rounding
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -139,7 +139,7 @@ def _integrals(points: Array, triangles: Array, density: float) -> MassPropertie
     volume = float(volumes.sum())
     area = 0.5 * float(np.linalg.norm(normal, axis=1).sum())
     size = float(np.ptp(points, axis=0).max())
-    if not volume > FLAT * area * size:
+    if not volume > FLAT_VOLUME_SHARE * area * size:
         raise ValueError(
             f"it is flat: its volume is {volume:.3g} m³, its surface {area:.3g} m²; there is no solid in it"
         )

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from kinemorph.spatial.arguments.annotated import checked_first
-from kinemorph.spatial.arguments.checks import BITS, finite, whole
+from kinemorph.spatial.arguments.checks import LOW_BITS, finite, whole
 from kinemorph.spatial.pose import vector
 
 RANGES = {
@@ -35,7 +35,7 @@ class Material:
     def __post_init__(self) -> None:
         for name, (least, most) in RANGES.items():
             object.__setattr__(self, name, finite(f"Material: {name}", getattr(self, name), least, most))
-        object.__setattr__(self, "priority", whole("Material: priority", self.priority, -BITS, BITS))
+        object.__setattr__(self, "priority", whole("Material: priority", self.priority, -LOW_BITS, LOW_BITS))
         x, y, z = vector(self.surface, 3, "Material: surface").tolist()
         object.__setattr__(self, "surface", (x, y, z))
         directions = whole("Material: directions", self.directions, 1, 6)

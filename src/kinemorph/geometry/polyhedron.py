@@ -28,7 +28,7 @@ import numpy.typing as npt
 
 from kinemorph.geometry.convexity import (
     BELOW,
-    CONVEX,
+    CONVEX_ERROR,
     check_below,
     check_closed,
     check_convex,
@@ -100,7 +100,7 @@ CORE = np.dtype(
     ]
 )
 
-CACHED = 512  # cores that are kept in memory
+CACHED_CORES = 512  # cores that are kept in memory
 MESH_FLAT = 1e-8  # facets of a mesh this close to a plane, in sizes, are one face: files carry rounded numbers
 KEPT_CONVEX = 1e-3  # how far, in sizes, a vertex of a kept hull may be from where a convex body has it
 
@@ -264,7 +264,7 @@ class Polyhedron:
         for corners, loops in hull_faces(points, flat, most):
             core = assembled(corners, loops)
             with suppress(ValueError):
-                check_convex(core, max(CONVEX, 10.0 * flat))
+                check_convex(core, max(CONVEX_ERROR, 10.0 * flat))
                 spare = spare or core
                 check_below(core, max(BELOW, 20.0 * flat))
                 return core
@@ -318,7 +318,7 @@ def _hull_of(shape: Shape, most: int | None) -> tuple[Polyhedron, float]:
     return _hull_of_mesh(path, stamp, shape.size, most)
 
 
-@lru_cache(maxsize=CACHED)
+@lru_cache(maxsize=CACHED_CORES)
 def _hull_of_mesh(
     path: str, stamp: tuple[int, int], scale: tuple[float, ...], most: int | None
 ) -> tuple[Polyhedron, float]:
@@ -350,7 +350,7 @@ def _sound(points: Any, loops: Sequence[Any], depth: float) -> Polyhedron | None
     return core
 
 
-@lru_cache(maxsize=CACHED)
+@lru_cache(maxsize=CACHED_CORES)
 def _core(kind: ShapeKind, size: tuple[float, ...]) -> tuple[Polyhedron, float]:
     if kind is ShapeKind.SPHERE:
         return Polyhedron.point(), size[0]

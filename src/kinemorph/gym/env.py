@@ -8,7 +8,7 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from kinemorph.gym.episode import MOST, NUMBERS, PRESENT, Episode, Observation, Outcome
+from kinemorph.gym.episode import NUMBERS, OBSERVATION_BOUND, PRESENT, Episode, Observation, Outcome
 from kinemorph.gym.task import Task
 from kinemorph.gym.tasks import task_of
 from kinemorph.spatial.arguments.annotated import checked_first
@@ -20,7 +20,12 @@ from kinemorph.world.world import World, WorldError
 def observation_space(task: Task) -> spaces.Dict:
     """The numbers that a task names, and of each whether what it is of is there."""
     size = len(task.names)
-    return spaces.Dict({NUMBERS: spaces.Box(-MOST, MOST, (size,), np.float32), PRESENT: spaces.MultiBinary(size)})
+    return spaces.Dict(
+        {
+            NUMBERS: spaces.Box(-OBSERVATION_BOUND, OBSERVATION_BOUND, (size,), np.float32),
+            PRESENT: spaces.MultiBinary(size),
+        }
+    )
 
 
 def action_space(task: Task) -> spaces.Box:

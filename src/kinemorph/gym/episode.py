@@ -12,7 +12,7 @@ from kinemorph.gym.task import Task
 from kinemorph.spatial.arguments.checks import positive, shown, whole
 from kinemorph.world.world import World
 
-MOST = 100.0  # what is seen has bounds: larger numbers are cut to these
+OBSERVATION_BOUND = 100.0  # what is seen has bounds: larger numbers are cut to these
 # keys of an observation. Policies make submodules of them: no attribute of a dict or of a module of PyTorch may have
 # such a name (`values`, `training`, ...), and no dot may be in it
 NUMBERS, PRESENT = "numbers", "present"
@@ -80,4 +80,4 @@ class Episode:
         """What there is to see now."""
         assert self.world is not None
         values, present = self.reading.read(self.world)
-        return {NUMBERS: np.clip(values, -MOST, MOST).astype(np.float32), PRESENT: present}
+        return {NUMBERS: np.clip(values, -OBSERVATION_BOUND, OBSERVATION_BOUND).astype(np.float32), PRESENT: present}

@@ -20,7 +20,7 @@ from kinemorph.spatial.arguments.annotated import checked_first
 from kinemorph.spatial.arguments.checks import shown
 
 Array = np.ndarray[Any, Any]
-QUICK = 0.02  # s: what takes less is not worth a second thread
+THREAD_WORTH_TIME = 0.02  # s: what takes less is not worth a second thread
 
 
 @checked_first
@@ -86,7 +86,7 @@ class WorldVectorEnv(VectorEnv[Observation, Any, Array]):
             batch.run(worlds, self.task.period, workers=self.workers or (1 if self._quick else None))
         except BatchError as error:
             errors = {going[i]: one for i, one in error.errors.items()}
-        self._quick = time.perf_counter() - began < (QUICK if self._quick else 0.5 * QUICK)
+        self._quick = time.perf_counter() - began < (THREAD_WORTH_TIME if self._quick else 0.5 * THREAD_WORTH_TIME)
         rewards = np.zeros(self.num_envs)
         terminated, truncated = np.zeros(self.num_envs, np.bool_), np.zeros(self.num_envs, np.bool_)
         seen, infos = [], []

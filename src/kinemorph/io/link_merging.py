@@ -20,7 +20,7 @@ from kinemorph.spatial.pose import Pose
 
 GRAVITY = (0.0, 0.0, -9.81)  # m/s²
 ROOT_JOINT = "root_joint"  # carries the root of a floating robot; Pinocchio gives it the same name
-ROUNDING = 1e-12  # kg m²: a moment of inertia that is negative by less than this is a rounded zero
+INERTIA_ROUNDING = 1e-12  # kg m²: a moment of inertia that is negative by less than this is a rounded zero
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from kinemorph._files import quoted
 from kinemorph._xml import Element
 from kinemorph.io.file_warnings import FileWarnings
 
-LONGEST = 1000  # characters of a path
+LONGEST_PATH = 1000  # characters of a path
 
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://(.*)", re.DOTALL)
 _DRIVE = re.compile(r"/[A-Za-z]:")
@@ -43,8 +43,8 @@ class MeshPaths:
         """
         value = element.attribute(attribute).strip() if attribute else element.content()
         where = f"{attribute}={quoted(value)}" if attribute else quoted(value)
-        if len(value) > LONGEST:
-            raise element.error(f"{where}: a path of {len(value)} characters, the limit is {LONGEST}")
+        if len(value) > LONGEST_PATH:
+            raise element.error(f"{where}: a path of {len(value)} characters, the limit is {LONGEST_PATH}")
         match = _URI.fullmatch(value)
         scheme, rest = match.groups() if match else ("", value)
         rest = rest.replace("\\", "/")

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from kinemorph._files import FileError, is_there
 
-HEAD = 1 << 16  # bytes that are looked at
-WHOLE = 1 << 20  # bytes of a TOML or JSON file that is looked at; kinds of larger ones go by their name
+HEAD_BYTES = 1 << 16  # bytes that are looked at
+TEXT_BYTES = 1 << 20  # bytes of a TOML or JSON file that is looked at; kinds of larger ones go by their name
 _ELEMENT = re.compile(rb"<([A-Za-z_][\w:.-]*)")
 _NOT_AN_ELEMENT = re.compile(rb"<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^>]*>", re.DOTALL)
 
@@ -83,7 +83,7 @@ def kind_of(path: str | os.PathLike[str]) -> FileKind | None:
     if not path.is_file():
         return None
     with path.open("rb") as file:
-        head = file.read(HEAD)
+        head = file.read(HEAD_BYTES)
     end = path.suffix.lower()
     if end in (".xacro", ".whl"):
         return _ENDS[end]
@@ -131,7 +131,7 @@ def _of_content(head: bytes, path: Path) -> FileKind | None:
 def _of_settings(path: Path) -> FileKind | None:
     """Of text that is TOML or JSON, by the names in it."""
     end = path.suffix.lower()
-    if end not in (".toml", ".json") or path.stat().st_size > WHOLE:
+    if end not in (".toml", ".json") or path.stat().st_size > TEXT_BYTES:
         return None
     try:
         text = path.read_text("utf-8")

@@ -7,7 +7,7 @@ from typing import Any
 
 from kinemorph.jit import api
 
-LINE = 64  # bytes of a cache line
+CACHE_LINE_BYTES = 64  # bytes of a cache line
 
 
 def prefetch(address: int) -> None:

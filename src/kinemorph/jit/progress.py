@@ -9,9 +9,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-_PAUSE = 10.0  # seconds between two lines in a log
+_LOG_PERIOD = 10.0  # seconds between two lines in a log
 _LONG = 2.0  # seconds after which a user wants to know how far it is
-_EACH = 0.08  # seconds that a kernel takes, on average
+_SECONDS_PER_KERNEL = 0.08  # seconds that a kernel takes, on average
 _SHARE = 0.7  # of what a process does for itself, that one does which helps it
 _WORTH_SAYING = 10  # seconds for which another line is due
 
@@ -32,7 +32,7 @@ class Progress:
         self._counted: set[object] = set()  # kernels that the user knows to be compiled
         self._depth = 0
         self._started = self._spent = 0.0
-        self._last = -_PAUSE  # the seconds spent when the user was last told
+        self._last = -_LOG_PERIOD  # the seconds spent when the user was last told
         self._shown = False
 
     @contextlib.contextmanager
@@ -66,7 +66,7 @@ class Progress:
         if self._depth > 1 and self._announced:  # on behalf of one that was announced
             return
         needed = kernels()
-        work = _EACH * sum(likely for kernel, likely in needed.items() if kernel not in self._counted)
+        work = _SECONDS_PER_KERNEL * sum(likely for kernel, likely in needed.items() if kernel not in self._counted)
         self._counted.update(needed)
         processes = help(work)
         seconds = round(work / (1.0 + _SHARE * (processes - 1)))
@@ -88,7 +88,7 @@ class Progress:
         if compiled and self.listener:
             self.listener()
         now = time.monotonic()
-        spent, pause = now - self._started, 0.1 if _on_terminal() else _PAUSE
+        spent, pause = now - self._started, 0.1 if _on_terminal() else _LOG_PERIOD
         if compiled and spent > _LONG and spent - self._last > pause:
             self._last, self._shown = spent, True
             ending = "" if self.count.compiled == 1 else "s"

@@ -33,7 +33,7 @@ from kinemorph.spatial.quaternion_arrays import rotate, to_matrix
 Array = npt.NDArray[np.float64]
 
 HIPS = ("recorded", "calibrated")
-SLOWEST = 4.0  # Hz: recordings that hold no more than this have too few cutoffs to analyse residuals of
+LOWEST_CUTOFF = 4.0  # Hz: recordings that hold no more than this have too few cutoffs to analyse residuals of
 PRESSED = 0.05  # share of the weight below which a foot has no centre of pressure worth the name
 # Moments are those on the lower bone, in its frame: x forward, y to the left, z up along it. These signs make the one
 # about y extend the leg: hip extension, knee extension, plantar flexion of the ankle are positive.
@@ -298,7 +298,7 @@ def _seen(
     thresholds: Thresholds | None, motion: Motion | None,
 ) -> _Seen:  # fmt: skip
     model = body.model
-    enough = len(body.q) > 30 and highest(body.dt) > SLOWEST
+    enough = len(body.q) > 30 and highest(body.dt) > LOWEST_CUTOFF
     found = residuals(model, body.q, body.dt) if motion is None and enough else None
     if isinstance(cutoff, str):
         if cutoff != "residuals" or found is None:

@@ -20,7 +20,7 @@ from kinemorph.spatial.arguments.checks import positive
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
-LARGEST_FILE = 1 << 24  # bytes of a table of contacts
+LARGEST_CONTACTS_BYTES = 1 << 24  # bytes of a table of contacts
 LEVEL = math.radians(3.0)  # a floor that seems steeper is taken as level
 SPREAD = 0.3  # m: points that cover less ground say nothing about its slope
 
@@ -174,7 +174,7 @@ def read_contacts(path: str | os.PathLike[str], found: Contacts, t: Array) -> Co
     if t.shape != found.heels["left"].shape:
         raise ValueError(f"read_contacts: t has shape {t.shape}, and those found {found.heels['left'].shape}")
     feet = {side: np.zeros(len(t), dtype=bool) for side in SIDES}
-    text = read_bytes(path, LARGEST_FILE).decode("utf-8-sig", "replace")  # spreadsheets put a mark before it
+    text = read_bytes(path, LARGEST_CONTACTS_BYTES).decode("utf-8-sig", "replace")  # spreadsheets put a mark before it
     for number, line in enumerate(text.splitlines(), 1):
         words = [word.strip() for word in line.split(",")]
         if not line.strip() or line.startswith("#") or (number == 1 and words[0].lower() == "foot"):

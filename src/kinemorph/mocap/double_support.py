@@ -31,8 +31,8 @@ Array = npt.NDArray[np.float64]
 
 METHODS = ("smooth", "least-torque", "measured")
 PIVOT = 1.4  # how high above the floor forces of both feet meet: so many times as high as the pelvis is
-LEAST = 1e-6  # a share that is none
-EXACT = 1e4  # weight of the total wrench against joint moments
+SMALLEST_LOAD_SHARE = 1e-6  # a share that is none
+WRENCH_WEIGHT = 1e4  # weight of the total wrench against joint moments
 
 
 def smooth_share(support: Support, feet: Mapping[str, Foot], turns: Mapping[str, Array]) -> Array:
@@ -130,7 +130,7 @@ class _Both:
 
     def _across(self, other: Array, share: Array) -> Array:
         """Where a foot must press that bears a share of the load, if the other one presses there."""
-        return np.asarray((self.centre - (1.0 - share) * other) / np.maximum(share, LEAST))
+        return np.asarray((self.centre - (1.0 - share) * other) / np.maximum(share, SMALLEST_LOAD_SHARE))
 
     def _nearest(self, side: str, point: Array) -> Array:
         """The nearest point of a sole, seen from above."""
@@ -165,11 +165,13 @@ def least_torque_share(
         left_grip, right_grip, at_left = grips["left"][row], grips["right"][row], across[row]
         J, tau = support.J[row][:, 6:], stance.tau[support.rows[row], 6:]
         used = np.abs(J).max(axis=0) > 0.0
-        rows_total = EXACT * np.concatenate([left_grip, at_left]).T
+        rows_total = WRENCH_WEIGHT * np.concatenate([left_grip, at_left]).T
         rows_tau = np.concatenate([np.zeros((len(left_grip), used.sum())), right_grip @ J[:, used]]).T
         total = support.alone.wrenches["left"][frame]
         try:
-            factors, _ = nnls(np.concatenate([rows_total, rows_tau]), np.concatenate([EXACT * total, tau[used]]))
+            factors, _ = nnls(
+                np.concatenate([rows_total, rows_tau]), np.concatenate([WRENCH_WEIGHT * total, tau[used]])
+            )
         except RuntimeError:  # it goes round in circles: half of the load for each, and all of it counts as missed
             right[row], missed[row] = shift(0.5 * total, -apart[row]), 1.0
             continue

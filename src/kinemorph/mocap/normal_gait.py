@@ -11,8 +11,8 @@ from kinemorph._toml import Toml
 from kinemorph.spatial.arguments.annotated import checked_first
 
 PACES = ("slow", "natural", "fast")
-WIDE = 2.0  # deviations to both sides of the mean that count as normal: 95 % of people
-GRAVITY = 9.81
+NORMAL_DEVIATIONS = 2.0  # deviations to both sides of the mean that count as normal: 95 % of people
+STANDARD_GRAVITY = 9.81
 
 
 class Norm(NamedTuple):
@@ -23,11 +23,11 @@ class Norm(NamedTuple):
 
     @property
     def low(self) -> float:
-        return self.mean - WIDE * self.deviation
+        return self.mean - NORMAL_DEVIATIONS * self.deviation
 
     @property
     def high(self) -> float:
-        return self.mean + WIDE * self.deviation
+        return self.mean + NORMAL_DEVIATIONS * self.deviation
 
 
 @cache
@@ -56,5 +56,5 @@ def pace_of(speed: float, leg: float) -> str:
     It is "" for who is too slow to be compared with those who walk, or so fast that people run.
     """
     bounds = _table().table["paces"]
-    share = speed / math.sqrt(GRAVITY * leg)
+    share = speed / math.sqrt(STANDARD_GRAVITY * leg)
     return next((pace for pace in reversed(PACES) if bounds["run"] > share >= bounds[pace]), "")

@@ -22,8 +22,8 @@ PathLike = str | os.PathLike[str]
 Array = npt.NDArray[np.float64]
 
 LEGS = {"hip": "thigh", "knee": "shank", "ankle": "foot"}
-LONG = 0.5  # m of arrow for a force as large as the weight
-FAR = 8.0  # m: whoever goes farther is followed by the camera
+FORCE_ARROW_LENGTH = 0.5  # m of arrow for a force as large as the weight
+CAMERA_FOLLOW_DISTANCE = 8.0  # m: whoever goes farther is followed by the camera
 GREEN, YELLOW = (0.10, 0.60, 0.25), (0.95, 0.70, 0.10)
 
 
@@ -132,7 +132,7 @@ def arrows(analysis: Analysis) -> list[Lines]:
     """Forces of the ground, as lines from the centre of pressure."""
     found = []
     for side, colour in zip(SIDES, (GREEN, YELLOW)):
-        points, forces = analysis.pressure(side), analysis.force(side) * (LONG / analysis.weight)
+        points, forces = analysis.pressure(side), analysis.force(side) * (FORCE_ARROW_LENGTH / analysis.weight)
         frames = []
         for point, force in zip(points, forces):
             if np.isfinite(point).all():
@@ -156,7 +156,7 @@ def arrow(start: Array, end: Array) -> Array:
 def replay(analysis: Analysis, path: PathLike, rate: float = 30.0) -> None:
     """One HTML page with the motion, arrows for the forces of the ground, and the root of support in orange."""
     reach = float(np.linalg.norm(np.ptp(analysis.motion.q[:, :2], axis=0)))
-    follow = analysis.model.names[0] if reach > FAR else None
+    follow = analysis.model.names[0] if reach > CAMERA_FOLLOW_DISTANCE else None
     write_page(
         recording_of(analysis), Path(path), rate=rate, follow=follow, direction=(0.6, -2.0, 0.5),
         overlays=arrows(analysis),

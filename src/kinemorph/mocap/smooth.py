@@ -21,11 +21,13 @@ from kinemorph.spatial.quaternion_arrays import conjugate, continuous, exp, log,
 Array = npt.NDArray[np.float64]
 Cutoff = float | tuple[float, float] | None  # Hz, of all, or of the root's position and of all rotations
 
-PASSES = 0.802  # two passes of a filter of second order have their cutoff at this share of its own (Winter)
+TWO_PASS_CUTOFF_SHARE = (
+    0.802  # two passes of a filter of second order have their cutoff at this share of its own (Winter)
+)
 END = 1.0  # cutoff periods at both ends, where the filter has seen only one side
 CUTOFFS = np.arange(1.0, 21.0)  # Hz, of the residual analysis
-SLOW = 1.5  # Hz: the path that rotations are compared with; what they do beyond it is analysed
-NOISE = 12.0  # Hz: from here on what a filter takes away is noise
+SLOW_PATH_CUTOFF = 1.5  # Hz: the path that rotations are compared with; what they do beyond it is analysed
+NOISE_FREQUENCY = 12.0  # Hz: from here on what a filter takes away is noise
 
 
 class Motion(NamedTuple):
@@ -59,7 +61,7 @@ class Residuals:
 
 def highest(dt: float) -> float:
     """The cutoff (Hz) that a recording of this rate cannot reach."""
-    return PASSES * 0.5 / dt
+    return TWO_PASS_CUTOFF_SHARE * 0.5 / dt
 
 
 def low_pass(x: Array, dt: float, cutoff: float) -> Array:
@@ -73,7 +75,7 @@ def low_pass(x: Array, dt: float, cutoff: float) -> Array:
         raise ValueError(
             f"cutoff {cutoff:g} Hz is too high for {1.0 / dt:.4g} frames a second; the limit is {limit:.3g} Hz"
         )
-    sections = butter(2, cutoff / PASSES, fs=1.0 / dt, output="sos")
+    sections = butter(2, cutoff / TWO_PASS_CUTOFF_SHARE, fs=1.0 / dt, output="sos")
     pad = min(len(x) - 1, round(2.0 / (cutoff * dt)))
     return np.asarray(sosfiltfilt(sections, x, axis=0, padlen=pad))
 
@@ -156,7 +158,7 @@ def residuals(model: Model, q: Array, dt: float) -> Residuals:
     """Winter's residual analysis of the root's position and of all joints' rotations."""
     iq, _ = rotations_of(model)
     turns = continuous(normalized(q[:, iq[:, None] + np.arange(4)]))
-    path = normalized(low_pass(turns.reshape(len(q), -1), dt, SLOW).reshape(turns.shape))
+    path = normalized(low_pass(turns.reshape(len(q), -1), dt, SLOW_PATH_CUTOFF).reshape(turns.shape))
     angles = log(multiply(conjugate(path), turns)).reshape(len(q), -1)
     both = np.concatenate([q[:, :3], angles], axis=1)
     cutoffs = CUTOFFS[0.95 * highest(dt) > CUTOFFS]
@@ -169,7 +171,7 @@ def residuals(model: Model, q: Array, dt: float) -> Residuals:
 
 def _noise(cutoffs: Array, residual: Array) -> tuple[float, float]:
     """The line through the residuals of high cutoffs, at zero; and the cutoff that takes away as much."""
-    high = cutoffs >= min(NOISE, cutoffs[-1] - 2.0)
+    high = cutoffs >= min(NOISE_FREQUENCY, cutoffs[-1] - 2.0)
     _, noise = np.polyfit(cutoffs[high], residual[high], 1) if high.sum() > 1 else (0.0, residual[-1])
     noise = max(float(noise), 0.0)
     below = np.flatnonzero(residual <= noise)

@@ -24,7 +24,7 @@ from kinemorph.spatial.quaternion_arrays import rotate
 Array = npt.NDArray[np.float64]
 
 STRIKE = 0.2  # where a foot in front bears first, a share of its length from the heel
-LONGEST = 0.05  # s by which a contact is made longer at most
+LONGEST_EXTENSION = 0.05  # s by which a contact is made longer at most
 
 
 def pressed(model: Model, motion: Motion, contacts: Contacts) -> Array:
@@ -44,7 +44,7 @@ def handed_over(
 
     A foot that has taken over bears beyond where it struck, and one that will hand over no farther than its end.
     """
-    most = round(LONGEST / dt)
+    most = round(LONGEST_EXTENSION / dt)
     if not most or "double" not in contacts.kinds:
         return contacts
     centre = pressed(model, motion, contacts)

@@ -31,7 +31,7 @@ from kinemorph.spatial.quaternion_arrays import about, conjugate, multiply, rota
 
 Array = npt.NDArray[np.float64]
 
-TURN = 0.07  # rad: of the pelvis about the vertical
+PELVIS_TURN = 0.07  # rad: of the pelvis about the vertical
 BENDS = (0.0, 0.05, 0.11, 0.18, 0.26, 0.34)  # shares of the stride
 SHORTLY = 1e-4  # s
 MOST_FRAMES = 100_000
@@ -106,7 +106,7 @@ def posture(model: Model, t: Array, g: Gait) -> Array:
     root, turn = pelvis(t, g)
     q[:, model.q_slice("pelvis")] = np.concatenate([root, turn], axis=1)
     upright_again = about(1, np.full(len(t), 0.04 - g.tilt))
-    q[:, model.q_slice("chest")] = multiply(about(2, 2.0 * TURN * np.cos(phase)), upright_again)
+    q[:, model.q_slice("chest")] = multiply(about(2, 2.0 * PELVIS_TURN * np.cos(phase)), upright_again)
     for side in SIDES:
         mine = phase if side == "left" else phase + math.pi
         q[:, model.q_slice(f"{side} upper arm")] = about(1, 0.30 * np.cos(mine))
@@ -143,7 +143,7 @@ def over_ground(t: Array, g: Gait) -> tuple[Array, Array]:
         waves(phase, first, amplitudes) for first, amplitudes in ((2, g.hasten), (1, g.sway), (1, g.drop))
     )
     root = np.stack([g.speed * t + ahead.real, aside.real, np.zeros(len(t))], axis=1)
-    turn = multiply(about(2, -TURN * np.cos(phase)), about(0, drop.imag))
+    turn = multiply(about(2, -PELVIS_TURN * np.cos(phase)), about(0, drop.imag))
     return root, multiply(turn, about(1, np.full(len(t), g.tilt)))
 
 

@@ -31,16 +31,20 @@ from kinemorph.multibody.layout import DOF_DATA, LINK_DATA, TREE, TREE_KIND, dof
 from kinemorph.multibody.model.model import Model, fill_tree
 from kinemorph.spatial.arguments.annotated import checked_on_failure
 from kinemorph.spatial.lanes import lane_math  # noqa: F401  (teaches the kernels lanes)
-from kinemorph.spatial.lanes.four import WIDTH
+from kinemorph.spatial.lanes.four import LANE_COUNT
 
 __all__ = ["BatchError", "aba", "crba", "linearize", "rnea", "rollout", "run", "step"]
 
-ALONE = 10_000  # passes over links: a batch of fewer, a third of a millisecond, is not worth a second thread
+LEAST_THREADED_PASSES = (
+    10_000  # passes over links: a batch of fewer, a third of a millisecond, is not worth a second thread
+)
 
 
 def _widened(dtype: np.dtype[np.void]) -> np.dtype[np.void]:
     """The same fields, four of each."""
-    return np.dtype([(name, dtype[name].base, (*dtype[name].shape, WIDTH)) for name in dtype.names or ()], align=True)
+    return np.dtype(
+        [(name, dtype[name].base, (*dtype[name].shape, LANE_COUNT)) for name in dtype.names or ()], align=True
+    )
 
 
 LINK_LANES = _widened(LINK_DATA)
@@ -69,10 +73,10 @@ class Workspace:
         header = self._keep[2][0]
         fill_tree(header, model, TREE_KIND)
         header["rows"], header["dof_rows"] = rows.ctypes.data, dof_rows.ctypes.data
-        self._gears = np.zeros(WIDTH * gear_room(int(header["gear_count"]), model.nv))
+        self._gears = np.zeros(LANE_COUNT * gear_room(int(header["gear_count"]), model.nv))
         header["gear_room"] = self._gears.ctypes.data if len(self._gears) else 0
         self.address = int(self._keep[2].ctypes.data)
-        self.states = np.zeros((4, max(model.nq, model.nv, 1), WIDTH))  # three inputs and an output
+        self.states = np.zeros((4, max(model.nq, model.nv, 1), LANE_COUNT))  # three inputs and an output
         self._model = model
         self._work: Array | None = None
         self._matrix: Array | None = None
@@ -81,7 +85,7 @@ class Workspace:
     def work(self) -> Array:
         """What integrators need."""
         if self._work is None:
-            self._work = np.zeros((WORK_ROWS, self.states.shape[1], WIDTH))
+            self._work = np.zeros((WORK_ROWS, self.states.shape[1], LANE_COUNT))
             self._work[REST, : self._model.nq] = self._model.rest[:, None]
         return self._work
 
@@ -89,14 +93,14 @@ class Workspace:
     def matrix(self) -> Array:
         """A mass matrix of lanes; entries of unrelated degrees of freedom stay zero."""
         if self._matrix is None:
-            self._matrix = np.zeros((self._model.nv**2, WIDTH))
+            self._matrix = np.zeros((self._model.nv**2, LANE_COUNT))
         return self._matrix
 
 
 @kernel
 def gather(X: Any, first: int, out: Any) -> None:
     """Four states from `first` on as lanes. Past the end the last state stands in."""
-    for i in range(WIDTH):
+    for i in range(LANE_COUNT):
         row = min(first + i, X.shape[0] - 1)
         for k in range(X.shape[1]):
             out[k, i] = X[row, k]
@@ -106,7 +110,7 @@ def gather(X: Any, first: int, out: Any) -> None:
 def scatter(x: Any, first: int, X: Any) -> int:
     """Lanes back into states. Returns the first state that is not finite, -1 if all are."""
     bad = -1
-    for i in range(WIDTH):
+    for i in range(LANE_COUNT):
         row = first + i
         if row < X.shape[0]:
             check = 0.0
@@ -122,7 +126,7 @@ def scatter(x: Any, first: int, X: Any) -> int:
 def _aba(address: int, start: int, stop: int, Q: Any, V: Any, TAU: Any, A: Any, states: Any, external: Any) -> int:
     tree = rows_at(address, 1, TREE_LANES)[0]
     q, v, tau, a = states[0], states[1], states[2], states[3]
-    for first in range(start, stop, WIDTH):
+    for first in range(start, stop, LANE_COUNT):
         gather(Q, first, q)
         gather(V, first, v)
         gather(TAU, first, tau)
@@ -137,7 +141,7 @@ def _aba(address: int, start: int, stop: int, Q: Any, V: Any, TAU: Any, A: Any, 
 def _rnea(address: int, start: int, stop: int, Q: Any, V: Any, A: Any, TAU: Any, states: Any, external: Any) -> int:
     tree = rows_at(address, 1, TREE_LANES)[0]
     q, v, a, tau = states[0], states[1], states[2], states[3]
-    for first in range(start, stop, WIDTH):
+    for first in range(start, stop, LANE_COUNT):
         gather(Q, first, q)
         gather(V, first, v)
         gather(A, first, a)
@@ -152,7 +156,7 @@ def _rnea(address: int, start: int, stop: int, Q: Any, V: Any, A: Any, TAU: Any,
 def _crba(address: int, start: int, stop: int, Q: Any, M: Any, states: Any, matrix: Any) -> int:
     tree = rows_at(address, 1, TREE_LANES)[0]
     q = states[0]
-    for first in range(start, stop, WIDTH):
+    for first in range(start, stop, LANE_COUNT):
         gather(Q, first, q)
         composite(tree, q, matrix, 0, tree["n"], tree["nv"], 0)
         bad = scatter(matrix, first, M)
@@ -169,7 +173,7 @@ def _rollout(
     """TAU is (batch, 1 or steps, nv); the logs are (batch, kept, n). Q and V end at the last state."""
     tree = rows_at(address, 1, TREE_LANES)[0]
     q, v, tau = states[0], states[1], states[2]
-    for first in range(start, stop, WIDTH):
+    for first in range(start, stop, LANE_COUNT):
         gather(Q, first, q)
         gather(V, first, v)
         gather(TAU[:, 0], first, tau)
@@ -191,7 +195,7 @@ def _rollout(
     return -1
 
 
-NO_LANES = np.zeros((0, 6, WIDTH))
+NO_LANES = np.zeros((0, 6, LANE_COUNT))
 
 
 @checked_on_failure
@@ -353,11 +357,11 @@ def _share(
         raise ValueError(f"workers {workers} must be at least 1")
     if batch == 0:
         return
-    groups = -(-batch // WIDTH)
+    groups = -(-batch // LANE_COUNT)
     if workers is None:
-        workers = cores() if batch * model.n * passes >= ALONE else 1
+        workers = cores() if batch * model.n * passes >= LEAST_THREADED_PASSES else 1
     count = min(workers, groups)
-    bounds = [min(batch, WIDTH * (groups * i // count)) for i in range(count + 1)]
+    bounds = [min(batch, LANE_COUNT * (groups * i // count)) for i in range(count + 1)]
 
     def work(i: int) -> int:
         try:

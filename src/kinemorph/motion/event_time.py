@@ -14,11 +14,11 @@ import numpy as np
 from kinemorph.motion.events import DEAD, TIME
 from kinemorph.multibody.checks import Array
 
-EXACT = 1e-11  # s: how well the time of an event is known
-SAME = 1e-10  # s: events nearer to each other than this happen at once, in the order in which they were given
+EVENT_TIME_ERROR = 1e-11  # s: how well the time of an event is known
+SAME_TIME = 1e-10  # s: events nearer to each other than this happen at once, in the order in which they were given
 INSTANT = 1e-9  # s: from how a function moves in this time one sees where it goes,
-STILL = 1e-14  # if it moves by more than this
-FAR = 1e-9  # no function is as far from zero as this at an event, unless the event made it jump
+STILL_CHANGE = 1e-14  # if it moves by more than this
+LARGEST_ROOT_VALUE = 1e-9  # no function is as far from zero as this at an event, unless the event made it jump
 
 Values = Callable[[float], Array]
 Rows = np.ndarray[Any, Any]
@@ -61,10 +61,10 @@ def first_crossing(values: Values, rows: Rows, length: float) -> Crossing:
     for i in candidates:
         if side[i] * values(end)[i] <= 0.0:
             end = _root(values, i, side[i], end, rows[i]["kind"] == TIME)
-    after = values(min(end + SAME, length))
+    after = values(min(end + SAME_TIME, length))
     before = values(max(end - INSTANT, 0.0))
     fired = [i for i in candidates if side[i] * after[i] <= 0.0]
-    return Crossing(end, fired, np.abs(values(end) - before) > STILL)
+    return Crossing(end, fired, np.abs(values(end) - before) > STILL_CHANGE)
 
 
 def new_sides(values: Values, rows: Rows, fired: list[int], stopped: Any) -> None:
@@ -76,9 +76,9 @@ def new_sides(values: Values, rows: Rows, fired: list[int], stopped: Any) -> Non
     now = values(0.0)
     moved = values(INSTANT) - now
     for i in fired:
-        if abs(now[i]) > max(FAR, abs(moved[i])):  # it has jumped
+        if abs(now[i]) > max(LARGEST_ROOT_VALUE, abs(moved[i])):  # it has jumped
             rows[i]["side"] = np.sign(now[i])
-        elif abs(moved[i]) > STILL:
+        elif abs(moved[i]) > STILL_CHANGE:
             rows[i]["side"] = np.sign(moved[i])
         else:
             rows[i]["dead"] = max(DEAD, 4.0 * abs(now[i]))  # it stays as near to zero as its time was found
@@ -94,10 +94,12 @@ def _root(values: Values, i: int, side: float, hi: float, at_once: bool) -> floa
             return 0.0
         lo, f_lo = _way_back(values, i, side, hi)
     last = turn = 0
-    while hi - lo > EXACT:
+    while hi - lo > EVENT_TIME_ERROR:
         turn += 1
         s = hi - f_hi * (hi - lo) / (f_hi - f_lo) if turn % 4 else 0.5 * (lo + hi)
-        s = min(max(s, lo + 0.4 * EXACT), hi - 0.4 * EXACT)  # at the root the other end comes near, too
+        s = min(
+            max(s, lo + 0.4 * EVENT_TIME_ERROR), hi - 0.4 * EVENT_TIME_ERROR
+        )  # at the root the other end comes near, too
         f = side * values(s)[i]
         if f > 0.0:
             lo, f_lo, f_hi = s, f, f_hi * (0.5 if last > 0 else 1.0)

@@ -14,7 +14,7 @@ from kinemorph.multibody.model.model import Model
 
 Array = np.ndarray[Any, Any]
 
-SLACK = 1e-6  # share by which a limit may be passed: numbers in files are rounded
+LIMIT_SLACK = 1e-6  # share by which a limit may be passed: numbers in files are rounded
 
 
 POSITION, SPEED, EFFORT = 1, 2, 4  # bits of what was passed
@@ -89,7 +89,7 @@ def _look_at_gears(model: Model, q: Array) -> None:
         own, source = link[m.joint], link[m.source]
         wanted = m.multiplier * q[:, model.links[source]["iq"]] + m.offset
         off = np.abs(q[:, model.links[own]["iq"]] - wanted)
-        if (off > SLACK * (1.0 + np.abs(wanted))).any():
+        if (off > LIMIT_SLACK * (1.0 + np.abs(wanted))).any():
             model.told.add(GEARS)
             warnings.warn(
                 f"model {model.name!r}: joint {m.joint!r} does not follow {m.source!r} as its mimic says; begin with "
@@ -108,8 +108,8 @@ def _limits_of(model: Model) -> np.ndarray[Any, Any]:
         limits["entry"][l["iv"] : l["iv"] + l["nv"]] = np.arange(l["iq"], l["iq"] + l["nq"])
     low, high = dofs["lower"], dofs["upper"]
     limits["entry"][~(np.isfinite(low) | np.isfinite(high))] = -1
-    limits["low"], limits["high"] = low - SLACK * (1.0 + np.abs(low)), high + SLACK * (1.0 + np.abs(high))
-    limits["speed"], limits["effort"] = dofs["speed"] * (1.0 + SLACK), dofs["effort"] * (1.0 + SLACK)
+    limits["low"], limits["high"] = low - LIMIT_SLACK * (1.0 + np.abs(low)), high + LIMIT_SLACK * (1.0 + np.abs(high))
+    limits["speed"], limits["effort"] = dofs["speed"] * (1.0 + LIMIT_SLACK), dofs["effort"] * (1.0 + LIMIT_SLACK)
     some = (limits["entry"] >= 0) | np.isfinite(limits["speed"]) | np.isfinite(limits["effort"])
     return limits if some.any() else limits[:0]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph.constraint.closure import CLOSED, project_position, project_velocity
+from kinemorph.constraint.closure import CLOSED_ERROR, project_position, project_velocity
 from kinemorph.constraint.dynamics import constrained_body
 from kinemorph.constraint.gears import follow_gears
 from kinemorph.constraint.passive import joint_forces, push
@@ -38,7 +38,7 @@ EULER, RK4, ADAPTIVE = (int(m) for m in Method)
 # rows of the workspace, each max(nq, nv) long
 Q1, K1, K2, K3, K4, A1, A2, A3, A4, TAU, Q_FULL, V_FULL, Q_NEXT, V_NEXT, REST, V1 = range(16)
 WORK_ROWS = 16
-ROUNDS = 3  # of gears and loops in turn: what one moves, the other moves back by less
+GEAR_LOOP_ROUNDS = 3  # of gears and loops in turn: what one moves, the other moves back by less
 
 
 @kernel(inline=False)
@@ -51,10 +51,10 @@ def accelerations(tree: Any, q: Any, v: Any, tau: Any, external: Any, work: Any,
 @kernel(inline=False)
 def project_state(tree: Any, q: Any, v: Any, step: Any) -> float:
     gap = 0.0
-    for _ in range(ROUNDS if tree["gears"] != 0 else 1):
+    for _ in range(GEAR_LOOP_ROUNDS if tree["gears"] != 0 else 1):
         if tree["gears"] != 0:
             follow_gears(tree, q, v)
-        gap = project_position(tree, q, step, CLOSED)
+        gap = project_position(tree, q, step, CLOSED_ERROR)
         project_velocity(tree, q, v, step)
     return gap
 

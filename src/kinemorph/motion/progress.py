@@ -6,7 +6,7 @@ import sys
 import time
 from typing import Any
 
-WAIT = 1.5  # s of computing before anything is shown
+QUIET_TIME = 1.5  # s of computing before anything is shown
 
 
 class Bar:
@@ -20,7 +20,7 @@ class Bar:
         return self
 
     def show(self, now: float) -> None:
-        if self.bar is None and time.monotonic() - self.began > WAIT and sys.stderr.isatty():
+        if self.bar is None and time.monotonic() - self.began > QUIET_TIME and sys.stderr.isatty():
             from rich.console import Console
             from rich.progress import Progress
 

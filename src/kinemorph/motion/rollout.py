@@ -30,7 +30,7 @@ from kinemorph.multibody.data import Data
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_on_failure
 
-MOST_STEPS = 10_000_000
+MOST_ROLLOUT_STEPS = 10_000_000
 _METHODS = {m.name.lower(): int(m) for m in Method if m is not Method.ADAPTIVE}
 
 
@@ -97,7 +97,7 @@ def rollout_adaptive(
     tau: npt.ArrayLike | None = None,
     tolerance: float = 1e-9,
     external: npt.ArrayLike = NO_FORCES,
-    most_steps: int = MOST_STEPS,
+    most_steps: int = MOST_ROLLOUT_STEPS,
     gap: float = 1e-9,
 ) -> Trajectory:
     """States at given times, by RK4 with step doubling: each step's error estimate stays below `tolerance`."""
@@ -150,7 +150,7 @@ def _start(model: Model, q: Any, v: Any, tau: Any, external: Any, gap: float) ->
     if not _sound(q64, v64, tau64, external64):
         checked(model, q=q, v=v, tau=applied, external=external)
     run = np.zeros(1, RUN)
-    run[0]["gap"], run[0]["most_tries"] = gap, MOST_STEPS
+    run[0]["gap"], run[0]["most_tries"] = gap, MOST_ROLLOUT_STEPS
     return run, q64.copy(), v64.copy(), tau64, external64
 
 

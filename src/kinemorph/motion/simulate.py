@@ -20,7 +20,7 @@ from kinemorph.motion.ignored import warn_ignored
 from kinemorph.motion.integrators import ADAPTIVE, Method, workspace
 from kinemorph.motion.log import FRAME, Happening, Log, Stretch
 from kinemorph.motion.progress import Bar
-from kinemorph.motion.stepping import MOST_TRIES, RUN, Halt, attempt, march, step_length, take_frame
+from kinemorph.motion.stepping import MOST_STEPS_TO_GRID, RUN, Halt, attempt, march, step_length, take_frame
 from kinemorph.multibody.algorithms.kinematics import kinematics
 from kinemorph.multibody.checks import NO_FORCES, Array, checked, checked_state, refuse_no_rotation
 from kinemorph.multibody.data import Data
@@ -93,7 +93,7 @@ class Simulation:
         self._run = np.zeros(1, RUN)
         run = self._run[0]
         run["method"], run["tolerance"], run["gap"], run["h"] = methods[method], tolerance, gap, dt
-        run["t"], run["most_tries"] = state.time, MOST_TRIES
+        run["t"], run["most_tries"] = state.time, MOST_STEPS_TO_GRID
         self._forces = forces if callable(forces) else None
         self._push = external if callable(external) else None
         tau = None if forces is None or callable(forces) else checked(model, tau=forces)[0]

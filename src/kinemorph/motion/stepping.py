@@ -41,13 +41,13 @@ from kinemorph.motion.log import FRAME
 from kinemorph.multibody.algorithms.energy_momentum import SUMS, sum_up
 from kinemorph.multibody.algorithms.impulse import articulate
 from kinemorph.multibody.algorithms.kinematics import move_all, place_all
-from kinemorph.multibody.checks import LARGEST, Matrix, Vector
+from kinemorph.multibody.checks import LARGEST_FLOAT, Matrix, Vector
 from kinemorph.multibody.layout import DOF, TREE
 from kinemorph.multibody.model.springs import stretch
 from kinemorph.multibody.system import SYSTEM, UNKNOWN
 
-SHORTEST = 1e-12  # s: an adaptive step below this is stuck,
-MOST_TRIES = 20_000  # and so is one that takes as many to reach the next grid point
+SHORTEST_ADAPTIVE_STEP = 1e-12  # s: an adaptive step below this is stuck,
+MOST_STEPS_TO_GRID = 20_000  # and so is one that takes as many to reach the next grid point
 
 RUN = np.dtype(
     [
@@ -106,7 +106,7 @@ def sound(x: Any, count: int) -> bool:
     """Whether the first entries are finite."""
     good = True
     for k in range(count):
-        good &= abs(x[k]) <= LARGEST
+        good &= abs(x[k]) <= LARGEST_FLOAT
     return good
 
 
@@ -206,7 +206,7 @@ def refused(run: Any, h: float, good: bool) -> int:
     """What to do after a step that cannot stay: PAUSE to try a smaller one, or why there is none."""
     if run["method"] == ADAPTIVE:
         run["h"] = shrunk(h, max(run["error"], 2.0)) if good else 0.1 * h
-        if run["h"] < SHORTEST:
+        if run["h"] < SHORTEST_ADAPTIVE_STEP:
             return STUCK if good else NOT_FINITE
         return PAUSE
     return OPEN if good else NOT_FINITE
@@ -333,6 +333,6 @@ march, attempt, take_frame, step_length = _march, _attempt, _observe, _next_step
 accelerate, approach, combine, compare = _accelerate, _approach, _combine, _improve
 
 __all__ = [
-    "FRAME", "K1", "MOST_TRIES", "Q1", "RUN", "V1", "Halt",
+    "FRAME", "K1", "MOST_STEPS_TO_GRID", "Q1", "RUN", "V1", "Halt",
     "accelerate", "approach", "attempt", "combine", "compare", "march", "step_length", "take_frame",
 ]  # fmt: skip

@@ -25,7 +25,7 @@ NOT_FINITE = 2  # an argument or the result is not finite
 UNUSABLE = 3  # the rows are of another kind, or another thread uses them
 
 NO_FORCES = np.zeros((0, 6))
-LARGEST = 1.7976931348623157e308
+LARGEST_FLOAT = 1.7976931348623157e308
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 # what entry kernels take: the number of dimensions is part of the type
@@ -38,7 +38,7 @@ def finite(x: Any) -> bool:
     """Whether no entry is NaN or infinite."""
     good = True
     for k in range(x.shape[0]):
-        good &= abs(x[k]) <= LARGEST
+        good &= abs(x[k]) <= LARGEST_FLOAT
     return good
 
 

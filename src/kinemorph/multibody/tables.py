@@ -19,10 +19,10 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph.jit.api import entry, rows_at
-from kinemorph.spatial.memory import BYTE, LINE, WORD, cleared, lent
+from kinemorph.spatial.memory import BYTE, CACHE_LINE_BYTES, WORD, cleared, lent
 
-__all__ = ["BYTE", "LINE", "WORD", "Pattern", "Pointer", "Tables", "aligned_at", "in_one_piece"]
-PAGE = 1 << 12  # bytes: what is no larger is cleared in no time
+__all__ = ["BYTE", "CACHE_LINE_BYTES", "WORD", "Pattern", "Pointer", "Tables", "aligned_at", "in_one_piece"]
+SMALL_TABLE_BYTES = 1 << 12  # bytes: what is no larger is cleared in no time
 CHUNK = 1 << 16  # bytes that small tables of an owner share: they are many, and memory is slow to ask for
 Place = tuple[int, Any, int]  # of a table: how many rows of what, and the byte where they begin
 NOWHERE: Mapping[str, Place] = {}
@@ -137,7 +137,7 @@ class Pattern:
         passing = {
             (k, name)
             for (k, name), table in rows.items()
-            if owners[k].used.get(name, "") is None and not filled[k, name] and len(table) > PAGE
+            if owners[k].used.get(name, "") is None and not filled[k, name] and len(table) > SMALL_TABLE_BYTES
         }
         cleared = at
         for k, name in sorted(rows, key=lambda key: (key in passing, not filled[key])):
@@ -190,7 +190,7 @@ def lay_down(first: int, size: int, pattern: npt.NDArray[np.int64], fields: npt.
 
 
 def _whole_lines(size: int) -> int:
-    return size + -size % LINE
+    return size + -size % CACHE_LINE_BYTES
 
 
 def aligned_at(room: int, dtype: Any) -> tuple[Any, int]:
@@ -204,7 +204,9 @@ def in_one_piece(*tables: tuple[int | tuple[int, ...], Any]) -> tuple[list[Any],
     places, size = [], 0
     for shape, dtype in tables:
         places.append((shape, dtype, size))
-        size += ((shape if isinstance(shape, int) else prod(shape)) * dtype.itemsize + LINE - 1) & -LINE
+        size += (
+            (shape if isinstance(shape, int) else prod(shape)) * dtype.itemsize + CACHE_LINE_BYTES - 1
+        ) & -CACHE_LINE_BYTES
     memory, start, skip = cleared(size)
     return (
         [np.ndarray(shape, dtype, memory, skip + at) for shape, dtype, at in places],

@@ -17,7 +17,7 @@ from kinemorph.geometry.shapes import Shape
 from kinemorph.world.body import Body
 from kinemorph.world.world import World
 
-STEP = 1e-3  # s
+SIMBENCH_DT = 1e-3  # s
 G = 9.81  # m/s²
 SMOOTH = Material(friction=0.0, restitution=0.0)
 ELASTIC = Material(friction=0.0, restitution=1.0)
@@ -44,7 +44,7 @@ def rolling(seconds: float) -> float:
 
     The error is that of the box's velocity and of one ball's.
     """
-    world = World(dt=STEP, sleep=False)
+    world = World(dt=SIMBENCH_DT, sleep=False)
     ground = world.add_ground()
     rough = Material(friction=0.8)
     box = world.add(Shape.box((20.0, 20.0, 1.0)), at=(0, 0, 0.5), density=10.0 / 400.0, material=rough)
@@ -55,7 +55,7 @@ def rolling(seconds: float) -> float:
     left = 150.0 - 0.4 * 35.0 * G  # N, after what the ground rubs off; a ball takes 2/7 of the box's acceleration
     each = left / (3.5 * 10.0 + 25.0)
     errors = []
-    while world.time < seconds - 0.5 * STEP:
+    while world.time < seconds - 0.5 * SIMBENCH_DT:
         world.step(10)
         off = box.velocity - 3.5 * each * world.time * way
         lag = balls[7].velocity - each * world.time * way
@@ -71,7 +71,7 @@ def energy_error(world: World, balls: list[Body], mass: float, seconds: float) -
 
     start = energy()
     errors = []
-    while world.time < seconds - 0.5 * STEP:
+    while world.time < seconds - 0.5 * SIMBENCH_DT:
         world.step(10)
         errors.append((energy() - start) ** 2)
     return float(np.mean(errors))
@@ -79,7 +79,7 @@ def energy_error(world: World, balls: list[Body], mass: float, seconds: float) -
 
 def bouncing(seconds: float) -> float:
     """49 elastic balls that are dropped from 5 m: the energy should stay."""
-    world = World(dt=STEP, sleep=False)
+    world = World(dt=SIMBENCH_DT, sleep=False)
     world.add_ground(material=ELASTIC)
     balls = [ball(world, (0.5 * i, 0.5 * j, 5.0), 10.0, 0.1, ELASTIC) for i in range(7) for j in range(7)]
     return energy_error(world, balls, 10.0, seconds)
@@ -87,7 +87,7 @@ def bouncing(seconds: float) -> float:
 
 def cube_of_balls(lowest: float, material: Material) -> tuple[World, list[Body]]:
     """216 balls, six in each direction, a little apart and a little out of line."""
-    world, rng = World(dt=STEP, sleep=False), np.random.default_rng(0)
+    world, rng = World(dt=SIMBENCH_DT, sleep=False), np.random.default_rng(0)
     world.add_ground(material=material)
     balls = []
     for i in range(216):
@@ -101,7 +101,7 @@ def heap(seconds: float) -> float:
     """The cube of balls falls apart without friction: the sum of the squares of how deep they overlap, by step."""
     world, _ = cube_of_balls(0.101, SMOOTH)
     errors = []
-    while world.time < seconds - 0.5 * STEP:
+    while world.time < seconds - 0.5 * SIMBENCH_DT:
         world.step(10)
         depths = np.minimum(world.collisions.contacts["distance"], 0.0)
         errors.append(float(depths @ depths))

@@ -14,10 +14,10 @@ import numpy.typing as npt
 
 from kinemorph.jit.api import entry, rows_at
 
-LINE = 64  # bytes of a cache line: where pieces begin
+CACHE_LINE_BYTES = 64  # bytes of a cache line: where pieces begin
 BYTE, WORD = np.dtype(np.uint8), np.dtype(np.int64)
-LARGEST = 1 << 19  # bytes of a piece that is kept
-KEPT = 4  # of each size
+LARGEST_KEPT_BYTES = 1 << 19  # bytes of a piece that is kept
+KEPT_PIECES = 4  # of each size
 Bytes = npt.NDArray[np.uint8]
 Piece = tuple[Bytes, int, int]  # memory, the address of its first cache line, and the bytes before that
 
@@ -29,7 +29,7 @@ def lent(size: int) -> Piece:
     comes back, as arrays in that memory do."""
     step = 1 << max(8, size.bit_length() - 3)  # eight sizes to a doubling, at most
     size = (size + step - 1) & -step
-    if size > LARGEST:
+    if size > LARGEST_KEPT_BYTES:
         return _new(size)
     spare = _spare.setdefault(size, [])
     for _ in range(len(spare)):
@@ -44,7 +44,7 @@ def lent(size: int) -> Piece:
         spare.insert(0, piece)
     memory, start, skip = _new(size)
     spare.append((memory, start, skip))
-    del spare[:-KEPT]  # which go with those that use them
+    del spare[:-KEPT_PIECES]  # which go with those that use them
     return memory, start, skip
 
 
@@ -56,9 +56,9 @@ def cleared(size: int) -> Piece:
 
 
 def _new(size: int) -> Piece:
-    memory = np.empty(size + LINE, BYTE)
+    memory = np.empty(size + CACHE_LINE_BYTES, BYTE)
     start = start_of(memory)
-    return memory, start + -start % LINE, -start % LINE
+    return memory, start + -start % CACHE_LINE_BYTES, -start % CACHE_LINE_BYTES
 
 
 def _count_unused() -> int:

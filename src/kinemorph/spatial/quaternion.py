@@ -10,7 +10,7 @@ from kinemorph.spatial.vec3 import Scalar, Vec3, add, axpy, cross, dot, scale
 
 Quat: TypeAlias = tuple[Scalar, Scalar, Scalar, Scalar]
 
-SMALL = 0.25  # squared angle below which a series replaces a quotient that cancels
+SERIES_ANGLE_SQUARED = 0.25  # squared angle below which a series replaces a quotient that cancels
 
 
 @kernel
@@ -115,7 +115,7 @@ def exp_shift(phi: Vec3, v: Vec3) -> Vec3:
     s, c = sincos(0.5 * t)
     k = half_sinc(t2, s)
     B = 2.0 * k * k  # (1 - cos t) / t²
-    small = t2 < SMALL
+    small = t2 < SERIES_ANGLE_SQUARED
     series = 1.0 / 6227020800.0 - t2 * (1.0 / 1307674368000.0)
     series = 1.0 / 5040.0 - t2 * (1.0 / 362880.0 - t2 * (1.0 / 39916800.0 - t2 * series))
     series = 1.0 / 6.0 - t2 * (1.0 / 120.0 - t2 * series)
@@ -129,7 +129,7 @@ def exp_shift(phi: Vec3, v: Vec3) -> Vec3:
 def log_shift(phi: Vec3, p: Vec3) -> Vec3:
     """The linear part v that exp_shift(phi, v) = p has come from; |phi| below 2π."""
     t2 = dot(phi, phi)
-    small = t2 < SMALL
+    small = t2 < SERIES_ANGLE_SQUARED
     series = 1.0 / 47900160.0 + t2 * (691.0 / 1307674368000.0)
     series = 1.0 / 30240.0 + t2 * (1.0 / 1209600.0 + t2 * series)
     series = 1.0 / 12.0 + t2 * (1.0 / 720.0 + t2 * series)

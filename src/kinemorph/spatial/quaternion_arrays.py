@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
 
-SMALL = 1e-8  # rad: below, sin x / x is 1 to the last bit
+SERIES_ANGLE = 1e-8  # rad: below, sin x / x is 1 to the last bit
 
 
 def multiply(a: Array, b: Array) -> Array:
@@ -43,7 +43,7 @@ def rotate(a: Array, v: Array) -> Array:
 def exp(phi: Array) -> Array:
     """The quaternions of rotation vectors (..., 3)."""
     angle = np.linalg.norm(phi, axis=-1, keepdims=True)
-    part = np.where(angle < SMALL, 0.5, np.sin(0.5 * angle) / np.where(angle < SMALL, 1.0, angle))
+    part = np.where(angle < SERIES_ANGLE, 0.5, np.sin(0.5 * angle) / np.where(angle < SERIES_ANGLE, 1.0, angle))
     return np.concatenate([np.cos(0.5 * angle), part * phi], axis=-1)
 
 
@@ -53,7 +53,7 @@ def log(a: Array) -> Array:
     u = a[..., 1:]
     sine = np.linalg.norm(u, axis=-1, keepdims=True)
     angle = 2.0 * np.arctan2(sine, a[..., :1])
-    return u * np.where(sine < SMALL, 2.0, angle / np.where(sine < SMALL, 1.0, sine))
+    return u * np.where(sine < SERIES_ANGLE, 2.0, angle / np.where(sine < SERIES_ANGLE, 1.0, sine))
 
 
 def normalized(a: Array) -> Array:

@@ -17,7 +17,7 @@ HALF_PI_1 = 1.57079632673412561417e00
 HALF_PI_2 = 6.07710050630396597660e-11
 HALF_PI_3 = 2.02226624879595063154e-21
 REDUCIBLE = 1.0e6  # beyond it the three parts do not suffice
-LARGEST = 1.7976931348623157e308
+LARGEST_FLOAT = 1.7976931348623157e308
 
 
 @generic(lanes="kinemorph.spatial.lanes.lane_math")
@@ -64,7 +64,7 @@ def sincos_reducible(x: Scalar) -> tuple[Scalar, Scalar]:
 @kernel(inline=False)
 def sincos_huge(x: float) -> tuple[float, float]:
     """Sine and cosine of one large number, which is rare."""
-    if not abs(x) <= LARGEST:
+    if not abs(x) <= LARGEST_FLOAT:
         return x - x, x - x  # NaN
     n, r = quarter_turns(x)
     return sincos_of_rest(n, r)

@@ -20,7 +20,7 @@ from kinemorph.spatial.quaternion import from_matrix
 from kinemorph.structure.forest.layout import BODY_SLOT, FOREST, TREE_SLOT
 from kinemorph.structure.forest.memory import INDEX
 from kinemorph.structure.forest.poses import own_frame
-from kinemorph.view.recordings.recording import SAME, SOIL, seen
+from kinemorph.view.recordings.recording import SAME_SHAPE_POSE, SOIL, seen
 from kinemorph.world.world import World
 
 Array = npt.NDArray[np.float64]
@@ -67,7 +67,7 @@ def _is(solid: object, shape: Shape) -> bool:
     return (
         isinstance(solid, Shape)
         and (solid.kind, solid.size, solid.path) == (shape.kind, shape.size, shape.path)
-        and bool(np.abs(solid.pose.matrix() - shape.pose.matrix()).max() < SAME)
+        and bool(np.abs(solid.pose.matrix() - shape.pose.matrix()).max() < SAME_SHAPE_POSE)
     )
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from kinemorph._files import ModelWarning, outside
 from kinemorph.collision.queries.two_shapes import Pair
 from kinemorph.collision.shapes.shape_rows import Form
-from kinemorph.collision.shapes.shape_table import ROWS
+from kinemorph.collision.shapes.shape_table import SHAPE_ROW_MASK
 from kinemorph.multibody.algorithms.joints import FREE
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.pose import Pose
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 GROUND = int(Form.GROUND)
 NESTED = 1e-3  # m: parts that are in each other by no more are pushed apart, as others are;
 SHARE = 0.01  # or by no more than this of the smaller one's extent
-DEEP = 0.1  # share of the smaller one's extent: what overlaps by more was hardly meant to
+DEEP_OVERLAP_SHARE = 0.1  # share of the smaller one's extent: what overlaps by more was hardly meant to
 ON_BASE = -1  # in place of a tree
-SHOWN = 4  # pairs that a warning names
+SHOWN_PAIRS = 4  # pairs that a warning names
 
 
 def candidates(world: Changing, rows: Any) -> list[tuple[int, int]]:
@@ -66,7 +66,7 @@ def depth_of(world: Changing, a: int, b: int) -> float:
 
 def let_nested_pass(world: Changing, model: Model, shapes: list[int]) -> None:
     """Have the shapes of a new figure pass through each other that are in each other where it comes in."""
-    rows = np.array([id & ROWS for id in shapes], np.int64)
+    rows = np.array([id & SHAPE_ROW_MASK for id in shapes], np.int64)
     rows = rows[world.shapes.rows["form"][rows] != GROUND]
     ignored, boxes = world.collisions.broad_phase.ignored, world.collisions.boxes
     deepest: dict[tuple[str, str], float] = {}
@@ -100,7 +100,7 @@ def tell_overlaps(world: World, newcomers: list[int]) -> None:
         return
     boxes = world.collisions.boxes
     extent = (boxes["high"] - boxes["low"]).max(axis=1)
-    deep = pairs[-pairs["distance"] > DEEP * np.minimum(extent[pairs["a"]], extent[pairs["b"]])]
+    deep = pairs[-pairs["distance"] > DEEP_OVERLAP_SHARE * np.minimum(extent[pairs["a"]], extent[pairs["b"]])]
     deepest: dict[tuple[str, str], float] = {}
     for a, b, distance in zip(*(deep[name].tolist() for name in ("a", "b", "distance")), strict=True):
         names = world._shape_owner(a), world._shape_owner(b)
@@ -117,5 +117,5 @@ def tell_overlaps(world: World, newcomers: list[int]) -> None:
 def listed(deepest: dict[tuple[str, str], float]) -> str:
     """The deepest of some pairs, and how many there are beside."""
     worst = sorted(deepest.items(), key=lambda one: -one[1])
-    told = ", ".join(f"{a!r} and {b!r} by {1e3 * depth:.3g} mm" for (a, b), depth in worst[:SHOWN])
-    return told + (f", and {len(worst) - SHOWN} pairs more" if worst[SHOWN:] else "")
+    told = ", ".join(f"{a!r} and {b!r} by {1e3 * depth:.3g} mm" for (a, b), depth in worst[:SHOWN_PAIRS])
+    return told + (f", and {len(worst) - SHOWN_PAIRS} pairs more" if worst[SHOWN_PAIRS:] else "")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph.collision.shapes.shape_table import ROWS
+from kinemorph.collision.shapes.shape_table import SHAPE_ROW_MASK
 from kinemorph.contact.layout import BY_PLACE
 from kinemorph.multibody.algorithms.joints import FREE, SPHERICAL
 from kinemorph.multibody.model.declared import as_declared
@@ -135,7 +135,7 @@ class Placing:
         self._wake(*members, *self._neighbours(members), why=BY_PLACE)
         self.forest.set_state(tree, q=q, v=v)
         self._header[0]["fresh"] = 1
-        self._newcomers += [shape & ROWS for body in members for shape in self._mounted.get(body & INDEX, [])]
+        self._newcomers += [shape & SHAPE_ROW_MASK for body in members for shape in self._mounted.get(body & INDEX, [])]
 
     def _tied(self, members: list[int], outside: bool) -> bool:
         """Whether a loop ties one of these bodies, or ties one of them to another body or the base."""

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph.collision.shapes.shape_rows import NOBODY, POSE
-from kinemorph.collision.shapes.shape_table import NO_BODIES, ROWS, Mount, Mounts, Solid, mounts_of
+from kinemorph.collision.shapes.shape_rows import POSE, STATIC_CARRIER
+from kinemorph.collision.shapes.shape_table import NO_BODIES, SHAPE_ROW_MASK, Mount, Mounts, Solid, mounts_of
 from kinemorph.geometry.convex_parts import Parts
 from kinemorph.geometry.ground import Ground, HalfSpace
 from kinemorph.geometry.material import EVERYTHING, Material
@@ -232,7 +232,7 @@ class Changing(Thinking):
         for id, link in written.tolist():
             self._mounted.setdefault(link, []).append(id)
             ids.append(id)
-            rows.append(id & ROWS)
+            rows.append(id & SHAPE_ROW_MASK)
         if self.solver.header["agreement_count"][0]:
             for row in rows:
                 self._disagree(row)
@@ -360,4 +360,4 @@ class Changing(Thinking):
             while k >= 0 and masses[k] == 0.0 and bodies[k] & INDEX not in mounted:  # it is a part of a joint
                 k = parents[k]
             for shape in shapes:
-                carriers[shape & ROWS] = bodies[k] & INDEX if k >= 0 else NOBODY
+                carriers[shape & SHAPE_ROW_MASK] = bodies[k] & INDEX if k >= 0 else STATIC_CARRIER

@@ -56,15 +56,15 @@ from kinemorph.world.threads.worker_threads import MOST_THREADS, Crew
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 NO_FORCES = np.zeros((0, 6))
-MARGIN = 5e-4  # m, beyond what bodies may move in a step
+CONTACT_MARGIN = 5e-4  # m, beyond what bodies may move in a step
 KEEP_WITHIN = 3e-4  # m: a pair that has moved by less keeps its contact points;
-KEPT = 0.1  # and by less than this share of a collision envelope
+KEPT_ENVELOPE_SHARE = 0.1  # and by less than this share of a collision envelope
 SLOW, PATIENCE = 1e-3, 0.5  # m/s, s: pendulums at their turning points, and what begins to slide, are faster
 TREMBLE = 0.05  # m/s, for what rests on impulses, which never end
 LONGEST_SUBSTEP = 1.25e-3  # s
-SHORTEST = 1e-9  # s, a step
+SHORTEST_STEP = 1e-9  # s, a step
 PLAIN = Material(friction=0.8)
-MOST_STEPS = 1 << 60
+STEP_COUNT_LIMIT = 1 << 60
 DONE, STOPPED = int(Status.DONE), int(Status.STOPPED)  # cheaper to look at
 FEW, MANY = 100, 20_000  # steps that nobody waits for; and so many, of all bodies together
 GLANCE = 0.2  # s of computing, about, between two looks at the clock and at the keyboard
@@ -80,15 +80,15 @@ WHY = {
 @functools.lru_cache(maxsize=64, typed=True)
 def _pattern(dt: float, sleep: bool | float, substeps: int | None, sweeps: bool, width: float) -> Pattern:
     """All tables of a world with these settings in which there is nothing yet; `width` is that of an envelope."""
-    if not SHORTEST <= finite("world: dt", dt) <= 0.1:
-        raise ValueError(f"world: dt {dt} must be from {SHORTEST:g} to 0.1 s")
+    if not SHORTEST_STEP <= finite("world: dt", dt) <= 0.1:
+        raise ValueError(f"world: dt {dt} must be from {SHORTEST_STEP:g} to 0.1 s")
     if substeps is not None:
         whole("world: substeps", substeps, 1, 100)
     if not isinstance(sleep, bool) and not finite("world: sleep", sleep) > 0.0:
         raise ValueError(f"world: sleep {shown(sleep)} must be True, False, or a speed in m/s")
     own, forest, solver, minds = Tables(WORLD), first_forest(), Solver.first_tables(), Minds.first_tables()
     shapes = first_shapes()
-    pairs, boxes = first_collisions(MARGIN + width, min(KEEP_WITHIN, KEPT * (width or 1.0)))
+    pairs, boxes = first_collisions(CONTACT_MARGIN + width, min(KEEP_WITHIN, KEPT_ENVELOPE_SHARE * (width or 1.0)))
     h, s = own.header[0], solver.header[0]
     slow = (TREMBLE if width > 0.0 else SLOW) if isinstance(sleep, bool) else float(sleep)
     h["kind"], h["dt"], h["slow"], h["patience"] = WORLD_KIND, dt, slow, PATIENCE if sleep else math.inf
@@ -225,8 +225,8 @@ class World(Changing, Placing, Asking, Keeping):
     @checks_itself
     def step(self, count: int = 1) -> None:
         """Make so many steps. One that cannot be made raises `WorldError`, and the world stays where it was."""
-        if type(count) is not int or not 0 <= count <= MOST_STEPS:
-            count = whole("world: step: count", count, 0, MOST_STEPS)
+        if type(count) is not int or not 0 <= count <= STEP_COUNT_LIMIT:
+            count = whole("world: step: count", count, 0, STEP_COUNT_LIMIT)
         if self._moving:
             self._alone()
             raise RuntimeError("world: a step cannot be made by what is called in between steps")

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from kinemorph.collision.broad.hash_check import count_again
 from kinemorph.collision.broad.hash_rows import ABSENT, IGNORED
 from kinemorph.collision.broad.hash_tables import HashTables
-from kinemorph.collision.broad.hash_update import FULL, forget, meetings, put_boxes, set_linger, update_boxes
+from kinemorph.collision.broad.hash_update import TABLE_FULL, forget, meetings, put_boxes, set_linger, update_boxes
 from kinemorph.geometry.ground import BOUNDS
 from kinemorph.multibody.tables import Tables
 from kinemorph.spatial.arguments.annotated import checked_on_failure
@@ -170,7 +170,7 @@ class BroadPhase:
         if m is None:
             lows, highs = self._convert(lows, "lows"), self._convert(highs, "highs")
             m = update_boxes(self._address, lows, highs)
-        while m == FULL:
+        while m == TABLE_FULL:
             self.grow()
             m = update_boxes(self._address, lows, highs)
         if ids is not None:
@@ -268,7 +268,7 @@ class BroadPhase:
         i, j = self._known(a), self._known(b)
         if i == j:
             raise ValueError(f"box {i} makes no pair with itself")
-        while set_linger(self._address, i, j, linger) == FULL:
+        while set_linger(self._address, i, j, linger) == TABLE_FULL:
             self.grow()
         self._dirty = True
 

@@ -23,7 +23,7 @@ from kinemorph.collision.broad.hash_rows import (
     MEETING,
     TILE,
 )
-from kinemorph.collision.broad.hash_update import FULL, fill
+from kinemorph.collision.broad.hash_update import TABLE_FULL, fill
 from kinemorph.multibody.tables import Pattern, Tables
 
 KEPT = (
@@ -100,7 +100,7 @@ class HashTables:
             ("lives", lives),
         ):
             self[name][: len(rows)] = rows
-        while fill(self.address) == FULL:
+        while fill(self.address) == TABLE_FULL:
             if self.header["full"][0] & FULL_PAIRS:  # it has a row for each pair
                 raise ValueError("a broad phase lacks pairs of boxes that share a tile")
             self._double()
@@ -142,7 +142,7 @@ class HashTables:
 
     def rebuild(self) -> None:
         """Fill all tables again from the rows of the boxes, larger ones if they must be."""
-        while fill(self.address) == FULL:
+        while fill(self.address) == TABLE_FULL:
             self._double()
 
     def grow(self) -> None:

@@ -42,10 +42,10 @@ from kinemorph.spatial.vec3 import Vec3
 Z_BIT = LEVEL_BITS
 Y_BIT = LEVEL_BITS + PLACE_BITS
 X_BIT = LEVEL_BITS + 2 * PLACE_BITS
-BLOCK = ~(1 << X_BIT | 1 << Y_BIT | 1 << Z_BIT)  # of a key, what the tiles of a block have in common
-ROW = (1 << 48) - 1  # tables have fewer rows
-FARTHEST = 2.0**50  # tile coordinates beyond are not told apart safely
-MARGIN = 1.25  # by which a box may grow without leaving a level that it has just come down to
+BLOCK_MASK = ~(1 << X_BIT | 1 << Y_BIT | 1 << Z_BIT)  # of a key, what the tiles of a block have in common
+ROW_MASK = (1 << 48) - 1  # tables have fewer rows
+LARGEST_TILE_COORDINATE = 2.0**50  # tile coordinates beyond are not told apart safely
+LEVEL_GROWTH = 1.25  # by which a box may grow without leaving a level that it has just come down to
 ALL_OVER_FROM = 4  # times the budget, at the coarsest level (Fontijne 2.3.3)
 NOWHERE = (0.0, 0.0, 0.0), (-1.0, -1.0, -1.0)  # first and last of no tiles at all
 
@@ -71,9 +71,9 @@ def between(x: int, first: int, last: int) -> bool:
 def tile_home(key: int) -> int:
     """Where the search for a tile begins. Two by two by two tiles are next to each other in memory, as boxes visit
     neighbours together; these blocks are anywhere."""
-    block = key & BLOCK
+    block = key & BLOCK_MASK
     corner = key >> X_BIT & 1 | (key >> Y_BIT & 1) << 1 | (key >> Z_BIT & 1) << 2
-    return (scatter(block >> 32, block & 0xFFFFFFFF) & ROW) << 3 | corner
+    return (scatter(block >> 32, block & 0xFFFFFFFF) & ROW_MASK) << 3 | corner
 
 
 @kernel
@@ -189,7 +189,7 @@ def covered(low: Any, high: Any, scale: float) -> float:
     for d in range(3):
         first = np.floor(low[d] * scale)
         last = np.floor(high[d] * scale)
-        if not (first > -FARTHEST and last < FARTHEST):
+        if not (first > -LARGEST_TILE_COORDINATE and last < LARGEST_TILE_COORDINATE):
             return inf
         n *= last - first + 1.0
     return n
@@ -200,7 +200,7 @@ def most_covered(low: Any, high: Any, scale: float) -> float:
     """How many tiles a box that is a bit larger would cover in the worst place."""
     n = 1.0
     for d in range(3):
-        n *= np.floor(MARGIN * (high[d] - low[d]) * scale) + 2.0
+        n *= np.floor(LEVEL_GROWTH * (high[d] - low[d]) * scale) + 2.0
     return n
 
 

@@ -8,13 +8,13 @@ import numpy as np
 from kinemorph.collision.broad.hash_order import collect_overlapping
 from kinemorph.collision.broad.hash_pairs import delete_pair, row_of, slot_of
 from kinemorph.collision.broad.hash_rows import ABSENT, BOX, BOX_PAIR, EMPTY, HASH, IGNORED, INDEX, TILE, VACANT
-from kinemorph.collision.broad.hash_tiles import MARGIN, attach, detach, rehash
+from kinemorph.collision.broad.hash_tiles import LEVEL_GROWTH, attach, detach, rehash
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.spatial.rows import load3, store3
 from kinemorph.spatial.vec3 import Vec3
 
 Ids = np.ndarray[tuple[int], np.dtype[np.int64]]
-FULL = -1  # a table is too small; other statuses are BAD_BOX or a number of pairs
+TABLE_FULL = -1  # a table is too small; other statuses are BAD_BOX or a number of pairs
 BAD_BOX = -2
 
 
@@ -28,7 +28,7 @@ def update_boxes(address: int, lows: Any, highs: Any) -> int:
     for r in range(h["moving"]):
         move_box(h, int(order[r]["i"]), load3(lows[r]), load3(highs[r]))
     if h["full"]:
-        return FULL
+        return TABLE_FULL
     return collect_overlapping(h, 1)
 
 
@@ -43,7 +43,7 @@ def move_box(h: Any, i: int, low: Vec3, high: Vec3) -> None:
         same &= np.floor(low[d] * scale) == np.floor(b["low"][d] * scale)
         same &= np.floor(high[d] * scale) == np.floor(b["high"][d] * scale)
         size = max(size, high[d] - low[d])
-    if same and 2.0 * MARGIN * size * scale >= 1.0:
+    if same and 2.0 * LEVEL_GROWTH * size * scale >= 1.0:
         store3(b["low"], low)
         store3(b["high"], high)
     else:  # other tiles, or so small that finer ones do
@@ -98,7 +98,7 @@ def set_linger(address: int, i: int, j: int, linger: int) -> int:
     row = row_of(h, i, j)
     if row >= 0:
         rows_at(h["pairs"], h["pair_room"], BOX_PAIR)[row]["linger"] = linger
-    return FULL if h["full"] else 0
+    return TABLE_FULL if h["full"] else 0
 
 
 @entry
@@ -129,5 +129,5 @@ def fill(address: int) -> int:
             attach(h, i)
         if h["full"]:
             h["n"] = n
-            return FULL
+            return TABLE_FULL
     return 0

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from kinemorph.collision.ground.search import ACROSS
+from kinemorph.collision.ground.search import FLAT_ON_TRIANGLE_COSINE
 from kinemorph.collision.ground.surface import (
     HALF_SPACE,
-    SLACK,
+    NEIGHBOUR_SINE,
     across,
     corner,
     face,
@@ -25,8 +25,8 @@ from kinemorph.collision.ground.surface import (
 from kinemorph.collision.narrow.core_pair import CORE_PAIR
 from kinemorph.collision.narrow.features import HERE, INDEX, F, V, facing, point_outside_face, position
 from kinemorph.collision.narrow.manifold import (
-    PARALLEL,
-    ROOM,
+    MANIFOLD_ROWS,
+    PARALLEL_SINE,
     between,
     closest_id,
     contact_features,
@@ -63,10 +63,10 @@ def ground_contacts(ground: Any, body: Any, s: Any, margin: float, most: int, co
     count = 0
     for k in range(s["n_listed"]):
         found = _on_triangle(ground, int(keys[listed[k]]["i"]), pairs[listed[k]], margin, spare)
-        if count + found > ROOM:
+        if count + found > MANIFOLD_ROWS:
             count = _thin_out(contacts, count, most, margin)
         for c in range(found):
-            if count < ROOM and not known(contacts, 0, count, spare[c]["id"]):
+            if count < MANIFOLD_ROWS and not known(contacts, 0, count, spare[c]["id"]):
                 swap(contacts[count], spare[c])
                 count += 1
     if count == 0:  # the closest points: seams and corners all around
@@ -115,7 +115,12 @@ def _name(ground: Any, t: int, kind: int, i: int, m: Vec3, others: bool) -> int:
     if kind == V:
         v = corner(ground, t, i)
         inside = across(ground, t, i) >= 0 and across(ground, t, i - 1 if i > 0 else 2) >= 0
-        flat = others and inside and open_at_vertex(ground, v, m, SLACK) and open_at_vertex(ground, v, neg(m), SLACK)
+        flat = (
+            others
+            and inside
+            and open_at_vertex(ground, v, m, NEIGHBOUR_SINE)
+            and open_at_vertex(ground, v, neg(m), NEIGHBOUR_SINE)
+        )
         return -1 if flat else v
     c = 0 if i == 0 else 3 - i  # the edges of a flat core are 0 1, 0 2 and 1 2
     return -1 if others and is_seam(ground, t, c, m) else side(ground, t, c)
@@ -155,7 +160,7 @@ def _on_plane(ground: Any, body: Any, margin: float, contacts: Any) -> int:
     if not round_core:
         f, cosine = facing(core, body["vertex"], m)
     edges = rows_at(core["edges"], core["n_edges"], EDGE)
-    if cosine > ACROSS:
+    if cosine > FLAT_ON_TRIANGLE_COSINE:
         row = rows_at(core["faces"], core["n_faces"], FACE)[f]
         face_edges = rows_at(core["face_edges"], core["n_edge_at"], INDEX)
         count = 0
@@ -167,7 +172,7 @@ def _on_plane(ground: Any, body: Any, margin: float, contacts: Any) -> int:
     count = _put_vertex(ground, body, core, body["vertex"], margin, contacts, 0)
     if not round_core:
         return _along_edges(ground, body, core, m, HERE, margin, contacts, count)
-    if side == HERE or abs(dot(load3(edges[side]["direction"]), m)) >= PARALLEL:
+    if side == HERE or abs(dot(load3(edges[side]["direction"]), m)) >= PARALLEL_SINE:
         return count
     if edges[side]["tail"] != body["vertex"] and edges[side]["head"] != body["vertex"]:
         return count
@@ -194,7 +199,7 @@ def _along_edges(ground: Any, body: Any, core: Any, m: Vec3, f: int, margin: flo
             edge = edges[edge_at[k]]
             if f != HERE and (edge["left"] == f or edge["right"] == f):
                 continue
-            if abs(dot(load3(edge["direction"]), m)) < PARALLEL:
+            if abs(dot(load3(edge["direction"]), m)) < PARALLEL_SINE:
                 count = _put_end(ground, body, core, edge, v, margin, contacts, count)
         seen += 1
     return count
@@ -214,7 +219,7 @@ def _put_vertex(ground: Any, body: Any, core: Any, v: int, margin: float, contac
     n = load3(ground["normal"])
     x = add(mul_vec(load9(body["R"]), position(core, v)), load3(body["p"]))
     above = dot(n, x) - ground["offset"]
-    if above - body["radius"] > margin or count >= ROOM:
+    if above - body["radius"] > margin or count >= MANIFOLD_ROWS:
         return count
     contacts[count]["id"] = contact_id(F, 0, V, v)
     contacts[count]["distance"] = above - body["radius"]

@@ -12,7 +12,7 @@ from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.spatial.rows import load3, load3_at, store3_at
 from kinemorph.spatial.vec3 import Vec3, cross, dot, neg, scale, sub
 
-STACK = 64  # nodes of the tree that wait: one a level
+TREE_STACK = 64  # nodes of the tree that wait: one a level
 RIM = 1e-12  # how far outside a triangle, in its sides, a ray still meets it: none slips through a seam
 Meeting = tuple[float, int]  # how far along the ray, and the triangle
 

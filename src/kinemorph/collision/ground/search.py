@@ -24,7 +24,7 @@ from kinemorph.collision.ground.surface import (
     FIELD,
     HALF_SPACE,
     LOOSE,
-    SLACK,
+    NEIGHBOUR_SINE,
     SOUP,
     belongs,
     corner,
@@ -69,7 +69,7 @@ CARRIED = np.dtype(
     align=True,
 )
 HEIGHTS = np.dtype(np.float64)
-ACROSS = 0.99  # cosine: a body within 8° of a triangle lies flat on it
+FLAT_ON_TRIANGLE_COSINE = 0.99  # cosine: a body within 8° of a triangle lies flat on it
 DROPPED, BEHIND, SEAM, FORCED, BURIED, GOOD = 0, 1, 2, 3, 4, 5  # what is to be thought of a row
 LONGER = 2.0  # a forced way out may be so much longer than the deepest good one
 
@@ -271,21 +271,21 @@ def _judge(ground: Any, t: int, row: Any) -> int:
     m = normal_of(ground, t)
     front = dot(n, m)
     if row["relation"] == DEEP:
-        if front > ACROSS and not belongs(ground, t, n, SLACK):
+        if front > FLAT_ON_TRIANGLE_COSINE and not belongs(ground, t, n, NEIGHBOUR_SINE):
             _along(ground, t, row, m)
             return GOOD
         if front > -LOOSE and belongs(ground, t, n, LOOSE):
             return GOOD
         _push_out(ground, t, row, m)
         return FORCED
-    if belongs(ground, t, n, SLACK):
+    if belongs(ground, t, n, NEIGHBOUR_SINE):
         if front > -LOOSE:
             return GOOD
         if ground["kind"] != FIELD or not _within(ground, row["x2"]):
             return BEHIND
         _push_out(ground, t, row, m)
         return BURIED
-    if front < ACROSS:
+    if front < FLAT_ON_TRIANGLE_COSINE:
         return DROPPED
     _along(ground, t, row, m)
     return SEAM

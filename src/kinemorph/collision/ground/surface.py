@@ -20,7 +20,7 @@ from kinemorph.spatial.vec3 import Vec3, add, cross, dot, neg, scale, sub
 HALF_SPACE, SOUP, FIELD = int(GroundKind.HALF_SPACE), int(GroundKind.SOUP), int(GroundKind.FIELD)
 INDEX = np.dtype(np.int32)
 HEIGHT = np.dtype(np.float64)
-SLACK = 1e-6  # sine: what points less towards a neighbour does not point there
+NEIGHBOUR_SINE = 1e-6  # sine: what points less towards a neighbour does not point there
 LOOSE = 0.14  # the same for bodies that overlap the ground, 8°: there the normal is one of the body's
 RING = ((1, 0), (1, 1), (0, 1), (-1, 0), (-1, -1), (0, -1))  # neighbours in a height field
 
@@ -134,7 +134,7 @@ def belongs(ground: Any, t: int, n: Vec3, slack: float) -> bool:
     sc = dot(n, place(ground, c))
     r = sub(place(ground, b), place(ground, a))
     q = sub(place(ground, c), place(ground, a))
-    tol = SLACK * math.sqrt(dot(r, r) + dot(q, q))
+    tol = NEIGHBOUR_SINE * math.sqrt(dot(r, r) + dot(q, q))
     top = max(sa, sb, sc) - tol
     on_a, on_b, on_c = sa >= top, sb >= top, sc >= top  # the corners that are farthest along n
     if on_a and on_b and on_c:
@@ -184,7 +184,7 @@ def is_seam(ground: Any, t: int, c: int, n: Vec3) -> bool:
         return False
     r = sub(place(ground, w), place(ground, corner(ground, t, c)))
     s = dot(r, n)
-    return s * s <= SLACK * SLACK * dot(r, r)
+    return s * s <= NEIGHBOUR_SINE * NEIGHBOUR_SINE * dot(r, r)
 
 
 @kernel(inline=False)

@@ -20,25 +20,25 @@ import math
 from typing import Any
 
 from kinemorph.collision.narrow.core_pair import evaluate
-from kinemorph.collision.shapes.shape_rows import MEETS, MOUNT, NOBODY, PLACE, SLOW
+from kinemorph.collision.shapes.shape_rows import MEETS, MOUNT, PLACE, SLOW, STATIC_CARRIER
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.spatial.mat3 import tmul_vec
 from kinemorph.spatial.rows import load3, load9, store3
 from kinemorph.spatial.vec3 import Vec3, add, axpy, dot, scale, sub
 
-QUICK = 0.25  # of the size of the smaller shape: a pair that moves by more in a step is fast
-LOOKS = 40  # at two shapes on their way, at most
-TOUCHING = 1e-6  # of the way in a step: shapes that are no farther apart touch
+FAST_WAY_SHARE = 0.25  # of the size of the smaller shape: a pair that moves by more in a step is fast
+MOST_ADVANCES = 40  # at two shapes on their way, at most
+TOUCHING_WAY_SHARE = 1e-6  # of the way in a step: shapes that are no farther apart touch
 
 
 @kernel
 def way_of(c: Any, pair: Any, first: Any, second: Any) -> Vec3:
     """How the second shape of a fast pair moves in a step, in the frame of the first; zero if the pair is not fast."""
-    if first["carrier"] != NOBODY or second["carrier"] != NOBODY:
+    if first["carrier"] != STATIC_CARRIER or second["carrier"] != STATIC_CARRIER:
         return 0.0, 0.0, 0.0
     places, mounts = rows_at(c["places"], c["n"], PLACE), rows_at(c["mounts"], c["n"], MOUNT)
     one, other = places[pair["a"]], places[pair["b"]]
-    least = QUICK * min(mounts[pair["a"]]["reach"], mounts[pair["b"]]["reach"])
+    least = FAST_WAY_SHARE * min(mounts[pair["a"]]["reach"], mounts[pair["b"]]["reach"])
     if one["sweep"] + other["sweep"] > least:
         r = sub(load3(other["travel"]), load3(one["travel"]))
         if dot(r, r) > least * least:
@@ -55,9 +55,9 @@ def go_ahead(row: Any, way: Vec3, work: Any) -> tuple[float, float]:
     before. If the looks do not suffice, they meet as they do at the start.
     """
     p = load3(row["p"])
-    near = TOUCHING * math.sqrt(dot(way, way))
+    near = TOUCHING_WAY_SHARE * math.sqrt(dot(way, way))
     low, high, t, passes = 0.0, 1.0, 0.0, MEETS
-    for _ in range(LOOKS):
+    for _ in range(MOST_ADVANCES):
         distance, closing = row["distance"], -dot(load3(row["normal"]), way)
         if distance <= near:
             return t, MEETS

@@ -13,13 +13,13 @@ import numpy as np
 
 from kinemorph.collision.narrow.all_features import all_features
 from kinemorph.collision.narrow.closest_points import closest_points
-from kinemorph.collision.narrow.depth import FLAT, PARTED, ROUGH, penetration
+from kinemorph.collision.narrow.depth import DIFFERENCE_FLAT, PARTED, ROUGH, penetration
 from kinemorph.collision.narrow.features import V, farthest, position, tolerance
 from kinemorph.collision.narrow.shallow import shallow
-from kinemorph.collision.narrow.vclip import CLOSEST, LOST, walk
+from kinemorph.collision.narrow.vclip import CLOSEST, TOO_MANY_STEPS, walk
 from kinemorph.collision.round.normals import along
 from kinemorph.collision.round.pairs import follow, true_closest
-from kinemorph.collision.round.points import SAME, feature_along, level
+from kinemorph.collision.round.points import FARTHEST_TOLERANCES, feature_along, level
 from kinemorph.geometry.polyhedron import CORE
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec
@@ -63,11 +63,13 @@ class Relation(IntEnum):
 
 
 NEW, APART, DEEP, ROUND = (int(x) for x in (Relation.NEW, Relation.APART, Relation.DEEP, Relation.ROUND))
-GAP = 1e5  # an answer is exact to so many tolerances: 1e-9 of the sizes
-AGAIN = 16  # of so many overlaps that are not shallow, one is looked at again
+EXACT_TOLERANCES = 1e5  # an answer is exact to so many tolerances: 1e-9 of the sizes
+DEEP_LOOK_PERIOD = 16  # of so many overlaps that are not shallow, one is looked at again
 SAGITTA = 0.005  # of its radius, by which a disc is more than the 32 sides in it, at most
 TWO_SIDES = 2  # faces of a triangle of the ground: its neighbours have a say in its normal, which then is not its own
-NEAR = 1e8  # within so many tolerances a walk may end too early, and its answer is checked: 1e-6 of the sizes
+CHECKED_TOLERANCES = (
+    1e8  # within so many tolerances a walk may end too early, and its answer is checked: 1e-6 of the sizes
+)
 
 
 @kernel(inline=False)
@@ -96,8 +98,8 @@ def _go_on(pair: Any, A: Any, B: Any, work: Any) -> bool:
         pair["relation"] = DEEP  # its normal is still the best guess
         return False
     pair["steps"] = 0
-    pair["kind1"], pair["index1"] = feature_along(B, way[3], way[1], SAME * tol)
-    pair["kind2"], pair["index2"] = feature_along(A, way[2], neg(tmul_vec(R, way[1])), SAME * tol)
+    pair["kind1"], pair["index1"] = feature_along(B, way[3], way[1], FARTHEST_TOLERANCES * tol)
+    pair["kind2"], pair["index2"] = feature_along(A, way[2], neg(tmul_vec(R, way[1])), FARTHEST_TOLERANCES * tol)
     _answer(pair, *level(x, y, way))
     return True
 
@@ -138,15 +140,15 @@ def _evaluate_cores(pair: Any, work: Any) -> None:
     )
     pair["kind1"], pair["index1"], pair["kind2"], pair["index2"], pair["steps"] = kb, b, ka, a, steps
     x, y, n, distance = closest_points(A, B, R, p, ka, a, kb, b)
-    sure = found == CLOSEST and distance > GAP * tol
-    if sure and distance < NEAR * tol:
-        sure = distance - _room(A, B, R, p, n) <= GAP * tol
+    sure = found == CLOSEST and distance > EXACT_TOLERANCES * tol
+    if sure and distance < CHECKED_TOLERANCES * tol:
+        sure = distance - _room(A, B, R, p, n) <= EXACT_TOLERANCES * tol
     if not sure:
-        if found == LOST:
+        if found == TOO_MANY_STEPS:
             pair["fallbacks"] += 1
         if _overlap(pair, A, B, R, p, _between_centres(A, B, R, p), tol, work):
             return
-        if found != LOST:
+        if found != TOO_MANY_STEPS:
             pair["fallbacks"] += 1
         x, y, _, distance = closest_points(A, B, R, p, V, 0, V, 0)
         n = load3(pair["normal"])  # it separates the cores
@@ -180,7 +182,13 @@ def bound(pair: Any) -> None:
     pair["relation"] = APART
     x, y, n, distance = closest_points(A, B, R, p, ka, a, kb, b)
     round_more = SAGITTA * (A["low"] + A["high"] + B["low"] + B["high"])
-    _answer(pair, x, y, n, max(distance - round_more, 0.0) if found == CLOSEST and distance > NEAR * tol else 0.0)
+    _answer(
+        pair,
+        x,
+        y,
+        n,
+        max(distance - round_more, 0.0) if found == CLOSEST and distance > CHECKED_TOLERANCES * tol else 0.0,
+    )
 
 
 @kernel
@@ -214,18 +222,18 @@ def _overlap(pair: Any, A: Any, B: Any, R: Mat3, p: Vec3, guess: Vec3, tol: floa
             if found:
                 _answer(pair, x, y, n, -depth)
                 return True
-        pair["missed"] = (pair["missed"] + 1) % AGAIN
+        pair["missed"] = (pair["missed"] + 1) % DEEP_LOOK_PERIOD
     a = int(pair["index2"]) if pair["kind2"] == V else 0
     b = int(pair["index1"]) if pair["kind1"] == V else 0
-    status, x, y, n, depth = penetration(A, B, R, p, guess, a, b, GAP * tol, work)
+    status, x, y, n, depth = penetration(A, B, R, p, guess, a, b, EXACT_TOLERANCES * tol, work)
     if status == PARTED:
         store3(pair["normal"], n)
         return False
     if status >= ROUGH:
         pair["rough"] += 1
-    if status == FLAT:
+    if status == DIFFERENCE_FLAT:
         x, y = _touch(pair, A, B, R, p, n, tol)
-    pair["relation"] = APART if status == FLAT else DEEP
+    pair["relation"] = APART if status == DIFFERENCE_FLAT else DEEP
     r = scale(axpy(sub(x, y), depth, n), 0.5)  # less than the gap: each point takes its half of it
     _answer(pair, sub(x, r), add(y, r), n, -depth)
     return True
@@ -236,7 +244,7 @@ def _touch(pair: Any, A: Any, B: Any, R: Mat3, p: Vec3, n: Vec3, tol: float) -> 
     """Where cores that are flat together touch. The walk may have ended where they only nearly do."""
     ka, a, kb, b = int(pair["kind2"]), int(pair["index2"]), int(pair["kind1"]), int(pair["index1"])
     x, y, _, apart = closest_points(A, B, R, p, ka, a, kb, b)
-    if apart > GAP * tol:
+    if apart > EXACT_TOLERANCES * tol:
         pair["fallbacks"] += 1
         _, ka, a, kb, b = all_features(A, B, R, p, n, (apart, ka, a, kb, b), tol)
         pair["kind1"], pair["index1"], pair["kind2"], pair["index2"] = kb, b, ka, a

@@ -22,9 +22,9 @@ from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, neg, scale, sub
 CORNERS = 512  # room of the polytope: as many corners, and 2 n - 4 facets
 FACETS = 2 * CORNERS
 COPLANAR = 1e-3  # of the gap: facets that see a corner by less are in a plane with it
-TRIES = 4  # after the first
+MOST_RETRIES = 4  # after the first
 CLOSE = 12  # corners after which facets are small
-SMALL = 24  # vertices
+FEW_VERTICES = 24  # vertices
 SAME_PLANE = 1e-12  # 1 - cosine
 
 CORNER = np.dtype(
@@ -47,8 +47,8 @@ FACET = np.dtype(
 WORK = np.dtype([("corners", CORNER, (CORNERS,)), ("facets", FACET, (FACETS,)), ("rim", "i4", (FACETS, 2))])
 
 PARTED = 0  # the normal separates the cores, by minus the depth
-DEEP = 1  # they overlap; depth to within the gap
-FLAT = 2  # the difference is flat: they touch without overlap
+DEPTH_FOUND = 1  # they overlap; depth to within the gap
+DIFFERENCE_FLAT = 2  # the difference is flat: they touch without overlap
 ROUGH = 3  # the room ran out: the depth is an upper bound
 TORN = 4  # rounding tore the polytope: an upper bound as well
 Depth = tuple[int, Vec3, Vec3, Vec3, float]  # what it is, point of A, point of B, unit normal from B to A, depth
@@ -63,7 +63,7 @@ def penetration(A: Any, B: Any, R: Mat3, p: Vec3, guess: Vec3, a: int, b: int, g
     """
     slack = COPLANAR * gap
     best = _expand(A, B, R, p, guess, a, b, gap, slack, work)
-    for _ in range(TRIES):
+    for _ in range(MOST_RETRIES):
         if best[0] != TORN:
             break
         slack *= 10.0
@@ -82,7 +82,7 @@ def _expand(
     corners[0]["a"] = a
     corners[0]["b"] = b
     status, n = _first_corners(A, B, R, p, guess, gap, corners)
-    if status != DEEP:
+    if status != DEPTH_FOUND:
         x, y = _ends(A, B, R, p, corners, 0)
         return status, x, y, n, dot(n, load3(corners[0]["w"]))
     count = _tetrahedron(corners, facets)
@@ -102,7 +102,7 @@ def _expand(
         if reach - facets[f]["d"] <= gap:
             x, y = _middle(A, B, R, p, corners, facets, count, f)
             if _beside(x, y, n, reach) <= gap:
-                return DEEP, x, y, n, reach
+                return DEPTH_FOUND, x, y, n, reach
             status, x, y, n, reach = _beyond(A, B, R, p, corners, facets, count, f, gap, size)
             if status != ROUGH:
                 return status, x, y, n, reach
@@ -148,7 +148,7 @@ def _corner(A: Any, B: Any, R: Mat3, p: Vec3, n: Vec3, corners: Any, near: int, 
 @kernel(inline=False)
 def _uphill(core: Any, v: int, n: Vec3) -> int:
     """The farthest vertex again: to look at all of a small core is faster than to walk."""
-    return uphill(core, v, n) if core["n_vertices"] > SMALL else farthest(core, v, n)
+    return uphill(core, v, n) if core["n_vertices"] > FEW_VERTICES else farthest(core, v, n)
 
 
 @kernel
@@ -182,13 +182,13 @@ def _first_corners(A: Any, B: Any, R: Mat3, p: Vec3, guess: Vec3, gap: float, co
         if k == 0 or reach - dot(n, load3(corners[0]["w"])) > gap:
             continue
         if k == 1:  # no width along the guess
-            return FLAT, neg(n)
+            return DIFFERENCE_FLAT, neg(n)
         reach = _corner(A, B, R, p, neg(n), corners, k, k)
         if reach < -gap:
             return _swap_first(corners, k, PARTED), neg(n)
         if reach + dot(n, load3(corners[0]["w"])) <= gap:
-            return FLAT, n
-    return DEEP, n
+            return DIFFERENCE_FLAT, n
+    return DEPTH_FOUND, n
 
 
 @kernel
@@ -352,14 +352,14 @@ def _beyond(
     n = load3(facets[f]["n"])
     inside = facets[f]["d"] > 0.0
     if least <= gap * gap:
-        return DEEP, x, y, n, math.sqrt(least) if inside else 0.0
+        return DEPTH_FOUND, x, y, n, math.sqrt(least) if inside else 0.0
     n = unit(sub(y, x)) if inside else unit(sub(x, y))
     reach = _corner(A, B, R, p, n, corners, facets[best]["corners"][0], size)
     if reach < -gap:
         x, y = _ends(A, B, R, p, corners, size)
         return PARTED, x, y, n, reach
     if inside and reach - math.sqrt(least) <= gap:
-        return DEEP, x, y, n, reach
+        return DEPTH_FOUND, x, y, n, reach
     return ROUGH, x, y, n, reach
 
 

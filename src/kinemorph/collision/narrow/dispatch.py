@@ -33,7 +33,7 @@ from kinemorph.collision.narrow.conservative_advancement import bring_back, go_a
 from kinemorph.collision.narrow.core_pair import CORE_PAIR, NEW, bound, evaluate
 from kinemorph.collision.narrow.depth import WORK
 from kinemorph.collision.narrow.hull_trees import search
-from kinemorph.collision.narrow.manifold import POINT, ROOM, features_of, manifold
+from kinemorph.collision.narrow.manifold import MANIFOLD_ROWS, POINT, features_of, manifold
 from kinemorph.collision.narrow.part_pairs import (
     KEY,
     KNOWN,
@@ -67,7 +67,7 @@ from kinemorph.collision.shapes.shape_rows import (
 from kinemorph.geometry.convex_parts import NODE
 from kinemorph.geometry.ground import GROUND
 from kinemorph.jit.api import kernel, rows_at
-from kinemorph.jit.prefetch import LINE, prefetch, prefetch_to_write
+from kinemorph.jit.prefetch import CACHE_LINE_BYTES, prefetch, prefetch_to_write
 from kinemorph.spatial.mat3 import mul, tmul_vec, transpose
 from kinemorph.spatial.rows import load3, load9, store3, store9
 from kinemorph.spatial.vec3 import Vec3, dot, scale, sub
@@ -76,7 +76,7 @@ CONVEX, IS_GROUND = int(Form.CONVEX), int(Form.GROUND)
 CONTACTS = int(Question.CONTACTS)
 POINT_SIZE = POINT.itemsize
 MEMORY_SIZE, PAIR_SIZE, CONTACT_SIZE, ANCHOR_SIZE = (x.itemsize for x in (MEMORY, PAIR, CONTACT, ANCHOR))
-AHEAD = 4  # pairs whose memory is on its way: their rows are anywhere
+PREFETCHED_PAIRS = 4  # pairs whose memory is on its way: their rows are anywhere
 PAIRS_AHEAD = 8  # rows of pairs that another thread may have looked at last
 
 
@@ -118,9 +118,9 @@ def look_at(c: Any, start: int, stop: int) -> int:
     memories = rows_at(c["memory"], c["room"], MEMORY)
     for m in range(start, stop):
         i, j, r = met[m]["ij"][0], met[m]["ij"][1], met[m]["row"]
-        ahead = c["memory"] + met[min(m + AHEAD, c["n_met"] - 1)]["row"] * MEMORY_SIZE
+        ahead = c["memory"] + met[min(m + PREFETCHED_PAIRS, c["n_met"] - 1)]["row"] * MEMORY_SIZE
         prefetch(ahead)
-        prefetch(ahead + LINE)
+        prefetch(ahead + CACHE_LINE_BYTES)
         prefetch_to_write(c["pairs"] + min(c["n_pairs"] + PAIRS_AHEAD, c["room"] - 1) * PAIR_SIZE)
         if _are_joined(shapes[i], shapes[j]):
             continue
@@ -234,7 +234,7 @@ def _two_cores(c: Any, k: int, pair: Any, first: Any, second: Any, memory: Any, 
     place = rows_at(c["places"], c["n"], PLACE)[pair["a"]]
     if c["question"] != CONTACTS:
         return _put_closest(c, k, pair, memory, row, features_of(row), 0, 0, place)
-    points = rows_at(c["found"], ROOM, POINT)
+    points = rows_at(c["found"], MANIFOLD_ROWS, POINT)
     distance = row["distance"]
     back = (
         row["distance"] < 0.0
@@ -401,7 +401,7 @@ def _of_parts(
     c: Any, k: int, memory: Any, s: Any, nodes1: Any, nodes2: Any, margin: float, place: Any, way: Vec3
 ) -> int:
     """Put the contacts of all pairs of parts that a search has listed: the row after them, or -1."""
-    points = rows_at(c["found"], ROOM, POINT)
+    points = rows_at(c["found"], MANIFOLD_ROWS, POINT)
     pairs = rows_at(s["pairs"], s["room"], CORE_PAIR)
     keys = rows_at(s["keys"], s["room"], KEY)
     listed = rows_at(s["listed"], s["room"], LISTED)
@@ -426,7 +426,7 @@ def _on_ground(c: Any, k: int, pair: Any, first: Any, second: Any, memory: Any, 
     ground = rows_at(first["ground"], 1, GROUND)[0]
     nodes = rows_at(second["nodes"], second["n_nodes"], NODE)
     place = rows_at(c["places"], c["n"], PLACE)[pair["a"]]
-    points = rows_at(c["found"], ROOM, POINT)
+    points = rows_at(c["found"], MANIFOLD_ROWS, POINT)
     asked = c["question"] == CONTACTS
     way = way_of(c, pair, first, second)
     passes = MEETS if dot(way, way) > 0.0 else SLOW  # where it meets the ground is not looked for
@@ -485,8 +485,8 @@ def _put_carried(
     c: Any, k: int, memory: Any, ground: Any, body: Any, s: Any, margin: float, at: int, place: Any, passes: float
 ) -> int:
     """Put the contacts of one part on the ground: the row after them, or -1."""
-    points = rows_at(c["found"], ROOM, POINT)
-    spare = rows_at(c["found"] + ROOM * POINT_SIZE, ROOM, POINT)
+    points = rows_at(c["found"], MANIFOLD_ROWS, POINT)
+    spare = rows_at(c["found"] + MANIFOLD_ROWS * POINT_SIZE, MANIFOLD_ROWS, POINT)
     found = ground_contacts(ground, body, s, margin, c["most"], points, spare)
     return put_contacts(c, k, memory, points, found, 0, int(body["part"]), at, place, passes)
 

@@ -16,12 +16,12 @@ from kinemorph.spatial.rows import load3
 from kinemorph.spatial.vec3 import Vec3, axpy, cross, dot, sub
 
 INDEX = np.dtype(np.int32)
-TOLERANCE = 1e-14  # of the sizes and distances at hand: some ten roundings
-ROUNDING = 1e-15  # of the sizes: what cross products of unit vectors lose
+FEATURE_TOLERANCE = 1e-14  # of the sizes and distances at hand: some ten roundings
+CROSS_PRODUCT_ROUNDING = 1e-15  # of the sizes: what cross products of unit vectors lose
 SLOPE = 1e-12  # an edge that rises less than this over its length is parallel to a face
 SAMPLE = 64  # vertices of a large core that are looked at before a walk uphill
 HERE = -1  # no neighbour is nearer: stay
-TOUCH = -2  # the features meet: what is nearer cannot be told
+FEATURES_MEET = -2  # the features meet: what is nearer cannot be told
 
 
 class Feature(IntEnum):
@@ -46,7 +46,7 @@ def tolerance(A: Any, B: Any, p: Vec3) -> float:
     cA = load3(A["centre"])
     cB = load3(B["centre"])
     far = abs(cA[0]) + abs(cA[1]) + abs(cA[2]) + abs(cB[0]) + abs(cB[1]) + abs(cB[2])
-    return TOLERANCE * (far + A["radius_bound"] + B["radius_bound"] + abs(p[0]) + abs(p[1]) + abs(p[2]))
+    return FEATURE_TOLERANCE * (far + A["radius_bound"] + B["radius_bound"] + abs(p[0]) + abs(p[1]) + abs(p[2]))
 
 
 @kernel
@@ -270,7 +270,7 @@ def _crosses_into_face(core: Any, f: int, inward: Vec3, r: Vec3, d: Vec3, lo: fl
     n = load3(rows_at(core["faces"], core["n_faces"], FACE)[f]["normal"])
     above = dot(axpy(r, -a0 / da, d), n)  # where it crosses the Voronoi plane, it is this far above the edge
     if abs(above) <= tol:
-        return TOUCH
+        return FEATURES_MEET
     slope = dot(d, n) if above > 0.0 else -dot(d, n)  # of the distance
     if (at_lo > tol and slope > SLOPE) or (at_hi > tol and slope < -SLOPE):
         return f
@@ -320,7 +320,7 @@ def between_segments(t1: Vec3, d1: Vec3, l1: float, t2: Vec3, d2: Vec3, l2: floa
     q = cross(r, d2)
     c = dot(d1, d2)
     nn = dot(n, n)
-    if nn * nn * l1 * l1 > ROUNDING * ROUNDING * dot(q, q):
+    if nn * nn * l1 * l1 > CROSS_PRODUCT_ROUNDING * CROSS_PRODUCT_ROUNDING * dot(q, q):
         s = dot(n, q) / nn
     else:  # parallel: the middle of what they share along d1
         a = dot(r, d1)

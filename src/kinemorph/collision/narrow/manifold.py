@@ -27,7 +27,7 @@ from kinemorph.collision.narrow.features import (
     point_outside_face,
     position,
 )
-from kinemorph.collision.round.solids import ACROSS, carries, farthest_piece, turn_to, turned, turned_vec
+from kinemorph.collision.round.solids import FACE_COSINE, carries, farthest_piece, turn_to, turned, turned_vec
 from kinemorph.geometry.polyhedron import CORE, EDGE, FACE, VERTEX
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec, transpose
@@ -45,13 +45,13 @@ POINT = np.dtype(
     align=True,
 )
 NO_FEATURES = -1  # an id where there is nothing to name
-ROOM = 128  # rows that `manifold` needs: no two faces of reasonable size give more points
-PARALLEL = 0.01  # sine: edges closer to parallel touch in two points
-SLACK = 1e-9  # of its size, by which a face is wider: corners that lie on its rim are not lost to rounding
-MANY = 8  # sides: of two faces with more, most are inside the other one or far from it, as circles around it tell
-LEVEL = 0.1  # share of the margin: corners that are higher than this above the deepest one hardly carry
-TINY = 1e-12  # m
-ROUNDED = 1.0 - 1e-9  # share of the square of a radius that is no rounding
+MANIFOLD_ROWS = 128  # rows that `manifold` needs: no two faces of reasonable size give more points
+PARALLEL_SINE = 0.01  # sine: edges closer to parallel touch in two points
+FACE_WIDENING = 1e-9  # of its size, by which a face is wider: corners that lie on its rim are not lost to rounding
+MANY_SIDES = 8  # sides: of two faces with more, most are inside the other one or far from it, as circles around it tell
+LEVEL_MARGIN_SHARE = 0.1  # share of the margin: corners that are higher than this above the deepest one hardly carry
+TINY_LENGTH = 1e-12  # m
+SQUARED_RADIUS_SHARE = 1.0 - 1e-9  # share of the square of a radius that is no rounding
 
 
 @kernel
@@ -151,15 +151,15 @@ def _between_cores(
     f1, b, c1 = _front(B, kb, b, n)
     f2, a, c2 = _front(A, ka, a, m)
     count = 0
-    if c1 > ACROSS:
+    if c1 > FACE_COSINE:
         count = _over(A, f2, a, B, f1, R, p, n, True, reach, contacts, 0)
         count = _beside(A, f2, B, f1, R, p, n, reach, contacts, 0, count)
-    if c2 > ACROSS:
+    if c2 > FACE_COSINE:
         first = count
-        count = _over(B, f1, b, A, f2, transpose(R), q, m, c1 <= ACROSS, reach, contacts, first)
+        count = _over(B, f1, b, A, f2, transpose(R), q, m, c1 <= FACE_COSINE, reach, contacts, first)
         count = _beside(B, f1, A, f2, transpose(R), q, m, reach, contacts, first, count)
         _turn_round(contacts, first, count, R, p)
-    if c1 <= ACROSS and c2 <= ACROSS and a != HERE and b != HERE:
+    if c1 <= FACE_COSINE and c2 <= FACE_COSINE and a != HERE and b != HERE:
         count = _along_edges(A, a, B, b, R, p, n, reach, contacts)
     return count
 
@@ -207,7 +207,7 @@ def circles(core: Any, f: int) -> tuple[Vec3, float, float]:
         inward = load3(edge["right_normal"]) if side & 1 else load3(edge["left_normal"])
         r = sub(centre, position(core, edge["tail"]))
         inner, outer = min(inner, dot(inward, r)), max(outer, dot(r, r))
-    return centre, ROUNDED * max(inner, 0.0) ** 2, outer / ROUNDED
+    return centre, SQUARED_RADIUS_SHARE * max(inner, 0.0) ** 2, outer / SQUARED_RADIUS_SHARE
 
 
 @kernel
@@ -248,8 +248,8 @@ def _over(
     if fa != HERE:
         face = rows_at(A["faces"], A["n_faces"], FACE)[fa]
         first, sides = int(face["first"]), int(face["count"])
-    slack = SLACK * B["radius_bound"]
-    many = sides > MANY and rows_at(B["faces"], B["n_faces"], FACE)[fb]["count"] > MANY
+    slack = FACE_WIDENING * B["radius_bound"]
+    many = sides > MANY_SIDES and rows_at(B["faces"], B["n_faces"], FACE)[fb]["count"] > MANY_SIDES
     centre, inner, outer = circles(B, fb) if many else ((0.0, 0.0, 0.0), 0.0, 0.0)
     for k in range(first, first + sides):
         side = int(face_edges[k]) if fa != HERE else 2 * ea
@@ -297,12 +297,12 @@ def _beside(
             continue
         for k in range(vertices[v]["first"], vertices[v]["first"] + vertices[v]["count"]):
             edge = edges[edge_at[k]]
-            if edge["left"] == fa or edge["right"] == fa or abs(dot(load3(edge["direction"]), m)) >= PARALLEL:
+            if edge["left"] == fa or edge["right"] == fa or abs(dot(load3(edge["direction"]), m)) >= PARALLEL_SINE:
                 continue
             end = edge["head"] if edge["tail"] == v else edge["tail"]
             t = add(mul_vec(R, position(A, v)), p)
             d = scale(mul_vec(R, load3(edge["direction"])), 1.0 if edge["tail"] == v else -1.0)
-            _, hi, _, cut = clip_to_face(B, fb, t, d, edge["length"], SLACK * B["radius_bound"])
+            _, hi, _, cut = clip_to_face(B, fb, t, d, edge["length"], FACE_WIDENING * B["radius_bound"])
             id = contact_id(F, fb, V, end) if cut == HERE else contact_id(E, cut, E, edge_at[k])
             if hi > 0.0 and not known(contacts, first, count, id):
                 k1, i1, k2, i2 = contact_features(id)
@@ -326,7 +326,7 @@ def _put(
     """Add the point x of A, and the point of face f of B that is below it along n, if they are near."""
     slope = dot(n, load3(rows_at(B["faces"], B["n_faces"], FACE)[f]["normal"]))
     above = height(B, f, x) / slope if slope > 0.1 else np.inf
-    if above > reach or count >= ROOM:
+    if above > reach or count >= MANIFOLD_ROWS:
         return count
     contacts[count]["id"] = contact_id(kb, b, ka, a)
     store3(contacts[count]["x1"], axpy(x, -above, n))
@@ -359,7 +359,7 @@ def _along_edges(A: Any, a: int, B: Any, b: int, R: Mat3, p: Vec3, n: Vec3, reac
     s1 = s0 + edge_a["length"] * dot(d, u)
     lo = max(min(s0, s1), 0.0)
     hi = min(max(s0, s1), edge_b["length"])
-    if math.sqrt(dot(sine, sine)) > PARALLEL or hi <= lo:
+    if math.sqrt(dot(sine, sine)) > PARALLEL_SINE or hi <= lo:
         return 0
     for k in range(2):
         s = hi if k else lo
@@ -404,7 +404,7 @@ def _merit(contacts: Any, start: int, chosen: int, k: int, margin: float) -> flo
     if chosen == start:
         return -contacts[k]["distance"]
     deepest = contacts[start]["distance"]
-    above = (contacts[k]["distance"] - deepest) / (LEVEL * (margin - deepest) + TINY)
+    above = (contacts[k]["distance"] - deepest) / (LEVEL_MARGIN_SHARE * (margin - deepest) + TINY_LENGTH)
     share = 1.0 / (1.0 + above * above)
     x = load3(contacts[k]["x1"])
     first = load3(contacts[start]["x1"])

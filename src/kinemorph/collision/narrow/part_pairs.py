@@ -42,7 +42,7 @@ KEY = np.dtype(
     ]
 )
 LISTED = np.dtype(np.int32)
-STACK = 128  # nodes or pairs of nodes that wait: one or two a level of the trees
+PAIR_STACK = 128  # nodes or pairs of nodes that wait: one or two a level of the trees
 
 SEARCH = np.dtype(
     [
@@ -70,7 +70,7 @@ SEARCH = np.dtype(
         ("walked", "i8"),  # steps of V-Clip
         ("fallbacks", "i8"),
         ("rough", "i8"),
-        ("stack", "i4", 2 * STACK),  # what a search still has to look at
+        ("stack", "i4", 2 * PAIR_STACK),  # what a search still has to look at
     ],
     align=True,
 )

@@ -13,10 +13,10 @@ import numpy as np
 from kinemorph.collision.ground.search import CARRIED
 from kinemorph.collision.narrow.core_pair import CORE_PAIR
 from kinemorph.collision.narrow.depth import WORK
-from kinemorph.collision.narrow.manifold import POINT, ROOM
+from kinemorph.collision.narrow.manifold import MANIFOLD_ROWS, POINT
 from kinemorph.collision.narrow.part_pairs import SEARCH, PartPairs
 from kinemorph.collision.shapes.shape_rows import COLLISIONS
-from kinemorph.multibody.tables import LINE, Tables, aligned_at
+from kinemorph.multibody.tables import CACHE_LINE_BYTES, Tables, aligned_at
 
 KINDS: dict[str, tuple[int, Any]] = {
     "own": (1, COLLISIONS),  # for a thread that has no other
@@ -24,18 +24,18 @@ KINDS: dict[str, tuple[int, Any]] = {
     "work": (1, WORK),
     "row": (1, CORE_PAIR),
     "carried": (1, CARRIED),
-    "found": (2 * ROOM, POINT),
+    "found": (2 * MANIFOLD_ROWS, POINT),
 }
 BYTE = np.dtype(np.uint8)
 
 
 def _places() -> tuple[dict[str, int], int]:
     """Where in its memory each kind begins, and where it ends."""
-    places, end = {}, 2 * LINE
+    places, end = {}, 2 * CACHE_LINE_BYTES
     for name, (count, dtype) in KINDS.items():
         places[name] = end
-        end += count * dtype.itemsize + -count * dtype.itemsize % LINE
-    return places, end + 2 * LINE
+        end += count * dtype.itemsize + -count * dtype.itemsize % CACHE_LINE_BYTES
+    return places, end + 2 * CACHE_LINE_BYTES
 
 
 PLACES, SIZE = _places()

@@ -16,10 +16,10 @@ from __future__ import annotations
 from typing import Any
 
 from kinemorph.collision.narrow.features import HERE, F, facing
-from kinemorph.collision.narrow.manifold import ROOM, contact_id
+from kinemorph.collision.narrow.manifold import MANIFOLD_ROWS, contact_id
 from kinemorph.collision.narrow.shallow import inside_by
 from kinemorph.collision.round.normals import along
-from kinemorph.collision.round.solids import ACROSS, carries, point_of, support
+from kinemorph.collision.round.solids import FACE_COSINE, carries, point_of, support
 from kinemorph.geometry.polyhedron import CORE, FACE
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.spatial.mat3 import mul_vec, tmul_vec
@@ -30,7 +30,7 @@ GUARDS = 9  # at most: a corner in each octant, and the middle
 MIDDLE = 8
 GUARD = 3  # in an id, in place of a kind of features: no other contact has such a name
 SHORT, SHORTER = 0.05, 0.8  # shares of a way along a face
-NEAR = 1e-6  # of the size: corners that are one
+SAME_CORNER_SHARE = 1e-6  # of the size: corners that are one
 SAME_FACE = 0.9  # cosine: the normal of a step ago, which has turned with a face since
 
 
@@ -54,7 +54,7 @@ def _face_across(core: Any, n: Vec3) -> int:
     if core["sides"] > 0:
         return carries(core, n)[0]
     f, cosine = facing(core, 0, n)
-    return f if cosine > ACROSS else HERE
+    return f if cosine > FACE_COSINE else HERE
 
 
 @kernel(inline=False)
@@ -77,12 +77,12 @@ def _corners_of(body: Any, plate: Any, f: int, row: Any, rest: Vec3, second: boo
         x1 = load3(row["x1"]) if second else axpy(x, row["radius1"], n)
         x2 = axpy(x, -row["radius2"], n) if second else load3(row["x2"])
         distance = dot(n, sub(x2, x1))
-        known = _is_there(points, count, x1 if not second else x2, second, NEAR * body["radius_bound"])
+        known = _is_there(points, count, x1 if not second else x2, second, SAME_CORNER_SHARE * body["radius_bound"])
         if second:
             x1 = axpy(axpy(x2, -distance, n), share, slide)
         else:
             x2 = axpy(axpy(x1, distance, n), -share, slide)
-        if count < ROOM and not known:
+        if count < MANIFOLD_ROWS and not known:
             points[count]["id"] = contact_id(F, f, GUARD, k) if second else contact_id(GUARD, k, F, f)
             points[count]["distance"] = distance
             store3(points[count]["normal"], n)

@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 
 from kinemorph.collision.narrow.features import (
+    FEATURES_MEET,
     HERE,
     INDEX,
     SLOPE,
-    TOUCH,
     E,
     F,
     V,
@@ -47,7 +47,7 @@ from kinemorph.spatial.vec3 import Vec3, add, axpy, dot, neg, sub
 GOES_ON = 0
 CLOSEST = 1  # the features are the closest
 OVERLAP = 2  # the cores overlap or touch
-LOST = 3  # too many steps
+TOO_MANY_STEPS = 3  # too many steps
 
 Step = tuple[int, int, int, int, int]  # what it is, then kind and row of the feature of A and of that of B
 
@@ -82,7 +82,7 @@ def walk(
             found, ka, a, kb, b = GOES_ON, V, 0, F, b
         if found != GOES_ON:
             return (found, kb, b, ka, a, step + 1) if swapped else (found, ka, a, kb, b, step + 1)
-    return (LOST, kb, b, ka, a, limit) if swapped else (LOST, ka, a, kb, b, limit)
+    return (TOO_MANY_STEPS, kb, b, ka, a, limit) if swapped else (TOO_MANY_STEPS, ka, a, kb, b, limit)
 
 
 @kernel
@@ -139,13 +139,13 @@ def _edge_edge(A: Any, B: Any, R: Mat3, p: Vec3, q: Vec3, a: int, b: int, tol: f
     kind, i = edge_outside_edge(B, b, t, d, edge_a["length"], tol)
     if i >= 0:
         return GOES_ON, E, a, kind, i
-    touch = i == TOUCH
+    touch = i == FEATURES_MEET
     t = add(tmul_vec(R, position(B, edge_b["tail"])), q)
     d = tmul_vec(R, load3(edge_b["direction"]))
     kind, i = edge_outside_edge(A, a, t, d, edge_b["length"], tol)
     if i >= 0:
         return GOES_ON, kind, i, E, b
-    return OVERLAP if touch or i == TOUCH else CLOSEST, E, a, E, b
+    return OVERLAP if touch or i == FEATURES_MEET else CLOSEST, E, a, E, b
 
 
 @kernel

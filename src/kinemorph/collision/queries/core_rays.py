@@ -16,9 +16,9 @@ import numpy as np
 from kinemorph.collision.narrow.closest_points import apart
 from kinemorph.collision.narrow.depth import unit
 from kinemorph.collision.narrow.features import (
+    FEATURE_TOLERANCE,
     HERE,
     INDEX,
-    TOLERANCE,
     E,
     F,
     V,
@@ -36,8 +36,8 @@ from kinemorph.spatial.pose import Vector, vector
 from kinemorph.spatial.rows import load3, load3_at, store3_at
 from kinemorph.spatial.vec3 import Vec3, axpy, cross, dot, sub
 
-FAR = 1e150  # m: the square of what is farther is no number
-NEWTON = 60  # steps along a ray; a handful is usual
+LARGEST_RAY_LENGTH = 1e150  # m: the square of what is farther is no number
+MOST_RAY_ITERATIONS = 60  # steps along a ray; a handful is usual
 Place = tuple[int, int, Vec3, Vec3, float]  # kind and row of a feature, its closest point, unit normal, distance
 
 
@@ -49,7 +49,7 @@ def locate(core: Any, x: Vec3, kind: int, i: int) -> Place:
         return V, 0, y, n, distance
     c = load3(core["centre"])
     far = abs(x[0] - c[0]) + abs(x[1] - c[1]) + abs(x[2] - c[2]) + abs(c[0]) + abs(c[1]) + abs(c[2])
-    tol = TOLERANCE * (far + core["radius_bound"])
+    tol = FEATURE_TOLERANCE * (far + core["radius_bound"])
     for _ in range(100 + 4 * core["n_faces"]):
         if kind == V:
             e = edge_towards(core, i, x, tol)
@@ -132,9 +132,9 @@ def cast(core: Any, radius: float, origin: Vec3, direction: Vec3, longest: float
     A ray that starts inside meets it at once, with the normal of the surface that is closest.
     """
     kind, i, _, n, distance = locate(core, origin, V, 0)
-    near = 10.0 * TOLERANCE * (abs(distance) + core["radius_bound"] + radius)
+    near = 10.0 * FEATURE_TOLERANCE * (abs(distance) + core["radius_bound"] + radius)
     t = 0.0
-    for _ in range(NEWTON):
+    for _ in range(MOST_RAY_ITERATIONS):
         gap = distance - radius
         if gap <= near:
             return t, n
@@ -181,8 +181,8 @@ def core_cast(
     start = vector(origin, 3, "core_cast: origin")
     way = vector(direction, 3, "core_cast: direction")
     way = unit_way(way, "core_cast")
-    if not np.abs(start).max() < FAR:
-        raise ValueError(f"core_cast: origin {start.tolist()} is too far away, more than {FAR} m")
+    if not np.abs(start).max() < LARGEST_RAY_LENGTH:
+        raise ValueError(f"core_cast: origin {start.tolist()} is too far away, more than {LARGEST_RAY_LENGTH} m")
     t, normals = np.zeros(1), np.zeros((1, 3))
     cast_all(core.address, float(radius), start.reshape(1, 3), way.reshape(1, 3), float(longest), t, normals)
     if t[0] == np.inf:

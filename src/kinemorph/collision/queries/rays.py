@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from kinemorph.collision.ground.rays import STACK, meet_all
+from kinemorph.collision.ground.rays import TREE_STACK, meet_all
 from kinemorph.collision.queries.core_rays import Hit, core_cast, core_closest_point, triple, unit_way
 from kinemorph.collision.queries.two_shapes import Pair
 from kinemorph.collision.shapes.shape_table import Solid, core_and_radius
@@ -81,7 +81,9 @@ def _parts(shape: Solid) -> list[tuple[Polyhedron, float]]:
 
 def _cast_on_ground(ground: Ground, origin: Vector, direction: Vector, longest: float) -> Hit | None:
     t, normals = np.zeros(1), np.zeros((1, 3))
-    meet_all(ground.address, origin.reshape(1, 3), direction.reshape(1, 3), float(longest), t, normals, np.zeros(STACK))
+    meet_all(
+        ground.address, origin.reshape(1, 3), direction.reshape(1, 3), float(longest), t, normals, np.zeros(TREE_STACK)
+    )
     if t[0] == math.inf:
         return None
     return Hit(float(t[0]), triple(origin + t[0] * direction), triple(normals[0]))

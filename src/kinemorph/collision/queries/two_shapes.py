@@ -16,8 +16,15 @@ import numpy as np
 from kinemorph.collision.collisions import Collisions
 from kinemorph.collision.narrow.core_pairs import CorePairs
 from kinemorph.collision.narrow.features import Feature
-from kinemorph.collision.narrow.manifold import NO_FEATURES, POINT, ROOM, contact_features, contact_id, track_of
-from kinemorph.collision.queries.core_rays import FAR
+from kinemorph.collision.narrow.manifold import (
+    MANIFOLD_ROWS,
+    NO_FEATURES,
+    POINT,
+    contact_features,
+    contact_id,
+    track_of,
+)
+from kinemorph.collision.queries.core_rays import LARGEST_RAY_LENGTH
 from kinemorph.collision.shapes.shape_rows import POSE, Candidates, Question
 from kinemorph.collision.shapes.shape_table import ShapeTable, Solid, core_and_radius
 from kinemorph.geometry.convex_parts import Parts
@@ -32,7 +39,7 @@ Core: TypeAlias = tuple[Polyhedron, float]  # with the radius around it
 Named: TypeAlias = tuple[Feature, int]  # a feature of a core, or of the ground: what it is, and its row
 
 ORIGIN = Pose()
-TOUCH = 1e-9  # m: the direction between features that are so close is noise
+TOUCHING_DISTANCE = 1e-9  # m: the direction between features that are so close is noise
 
 
 class Distance(NamedTuple):
@@ -109,7 +116,7 @@ class Pair:
     def distance(self, pose_a: Pose | None, pose_b: Pose | None) -> Distance:
         """See `kinemorph.distance`."""
         apart = self._place(pose_a, pose_b)
-        row = self._ask(Question.DISTANCE, 0.0, 1)[0] if np.abs(apart).max() < FAR else None
+        row = self._ask(Question.DISTANCE, 0.0, 1)[0] if np.abs(apart).max() < LARGEST_RAY_LENGTH else None
         if row is None or not math.isfinite(row["distance"]):
             raise ValueError(f"distance: the shapes are too far apart for a number, {apart.tolist()} m")
         return Distance(*self._told(row))
@@ -118,8 +125,8 @@ class Pair:
         """See `kinemorph.contacts`."""
         if not 0.0 <= margin < math.inf:
             raise ValueError(f"contacts: margin {margin} must be finite and not negative")
-        if not 1 <= most <= ROOM:
-            raise ValueError(f"contacts: most is {most}; expected 1 to {ROOM}")
+        if not 1 <= most <= MANIFOLD_ROWS:
+            raise ValueError(f"contacts: most is {most}; expected 1 to {MANIFOLD_ROWS}")
         self._place(pose_a, pose_b)
         return [Contact(*self._told(row)) for row in self._ask(Question.CONTACTS, margin, most)]
 
@@ -141,7 +148,7 @@ class Pair:
             raise ValueError("track: there are no features to follow: the cores overlap, or it is a distance of ground")
         if any(isinstance(shape, Ground) or _is_round(shape) for shape in self._shapes):
             name = Contact(*contact).id
-            return next((c for c in self.contacts(pose_a, pose_b, slack, ROOM) if c.id == name), None)
+            return next((c for c in self.contacts(pose_a, pose_b, slack, MANIFOLD_ROWS) if c.id == name), None)
         (R, p), (R2, p2) = (_at(pose, shape, name) for pose, shape, name in self._posed(pose_a, pose_b))
         features = contact.feature_a, contact.feature_b
         cores = self._core(0, contact.part_a), self._core(1, contact.part_b)
@@ -225,7 +232,7 @@ def _signed(row: Any, before: Vector, cores: Sequence[Core], slack: float) -> Di
     y, x = row["x1"] - r1 * n, row["x2"] + r2 * n
     k1, _, k2, _ = contact_features(int(row["id"]))
     if Feature.FACE not in (k1, k2):
-        if apart <= TOUCH:  # there is no direction between them
+        if apart <= TOUCHING_DISTANCE:  # there is no direction between them
             n = before
         elif apart <= slack and n @ before < 0.0:  # they went past each other
             n, apart = -n, -apart

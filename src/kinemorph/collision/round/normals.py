@@ -22,10 +22,10 @@ from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, neg, scale, sub
 
 Way = tuple[float, Vec3, int, int]  # how far apart, along which normal from B to A, and the pieces of A and B there
 Disc = tuple[float, Vec3]  # radius and axis
-NEWTON = 15  # steps
+MOST_NORMAL_ITERATIONS = 15  # steps
 STRIDE = 0.2  # rad, at most in a step
 LAST = 1e-8  # rad: what a step of this size leaves is its square
-PARALLEL = 1e-24  # square of a sine
+PARALLEL_SINE_SQUARED = 1e-24  # square of a sine
 
 
 @kernel(inline=False)
@@ -78,7 +78,7 @@ def on_both(d: Vec3, s: float, e: Vec3, t: float, near: Vec3) -> Vec3:
     """The normal on two circles, of both the one that is nearer; `near` if they do not meet."""
     c, q = dot(d, e), cross(d, e)
     qq = dot(q, q)
-    if qq <= PARALLEL:
+    if qq <= PARALLEL_SINE_SQUARED:
         return near
     x, y = (s - c * t) / qq, (t - c * s) / qq
     rest = 1.0 - x * s - y * t
@@ -101,7 +101,7 @@ def _bends(disc: Disc, n: Vec3, n1: Vec3, n2: Vec3) -> tuple[float, float]:
 def _turns_with(disc: Disc, d: Vec3) -> bool:
     """Whether a disc looks the same for all normals of a circle about d."""
     q = cross(disc[1], d)
-    return disc[0] == 0.0 or dot(q, q) <= PARALLEL
+    return disc[0] == 0.0 or dot(q, q) <= PARALLEL_SINE_SQUARED
 
 
 @kernel(inline=False)
@@ -114,7 +114,7 @@ def on_circle(d: Vec3, s: float, w: Vec3, one: Disc, other: Disc, near: Vec3) ->
         e = _scaled(axpy(w, -dot(w, d), d), near)
         return _scaled(axpy(scale(e, c), s, d), near)
     e = _scaled(axpy(near, -dot(near, d), d), w)
-    for _ in range(NEWTON):
+    for _ in range(MOST_NORMAL_ITERATIONS):
         g = cross(d, e)
         n, n1, n2 = axpy(scale(e, c), s, d), scale(g, c), scale(e, -c)
         a1, a2 = _bends(one, n, n1, n2)
@@ -154,7 +154,7 @@ def on_sphere(w: Vec3, one: Disc, other: Disc, near: Vec3) -> Vec3:
         out = _scaled(axpy(w, -dot(w, a), a), near)
         return _scaled(axpy(w, -r, out), near)
     n = near
-    for _ in range(NEWTON):
+    for _ in range(MOST_NORMAL_ITERATIONS):
         xa, ta, ka = _rim(one, n)
         xb, tb, kb = _rim(other, n)
         apart = sub(sub(w, xa), xb)

@@ -21,8 +21,8 @@ from typing import Any
 from kinemorph.collision.narrow.depth import grow, nearest, put_facet, unit
 from kinemorph.collision.narrow.features import HERE, facing
 from kinemorph.collision.round.normals import Way, along, best_around, on_both, on_circle, on_sphere
-from kinemorph.collision.round.points import FLAT, LINE, SAME, Closest, front_of, level, points_along
-from kinemorph.collision.round.solids import AXIS, BESIDE, flat_at, middle, point_of
+from kinemorph.collision.round.points import FARTHEST_TOLERANCES, FLAT, LINE, Closest, front_of, level, points_along
+from kinemorph.collision.round.solids import AXIS, ROUND_SIDE_SINE, flat_at, middle, point_of
 from kinemorph.geometry.polyhedron import FACE
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec
@@ -31,21 +31,21 @@ from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, neg, scale, sub
 
 Found = tuple[bool, Vec3, Vec3, Way]  # whether it is proved, points of A and B, and the best normal
 LIKELY = 4  # normals that are tried first
-ROUNDS = 12  # of all normals; most often none is needed
+MOST_NORMAL_ROUNDS = 12  # of all normals; most often none is needed
 BETTER = 8  # ways apart, each shorter than the one before
-WORTH = 1e-3  # of the radii: ways apart that are shorter by less are not looked for,
-LEAST = 1e-3  # nor those that are shorter by this share,
-GAP = 1e5  # or by so many tolerances
-MOST = 128  # corners of a polytope: what is not proved by then is the best that is known
-ASIDE = 0.4  # rad, at most, between the normals of the foot and the corners around it
-WIDE = 1e3  # what is flat, as a share of what is bent
+SHORTER_WAY_SHARE = 1e-3  # of the radii: ways apart that are shorter by less are not looked for,
+SMALLEST_SHARE = 1e-3  # nor those that are shorter by this share,
+EXACT_TOLERANCES = 1e5  # or by so many tolerances
+MOST_POLYTOPE_CORNERS = 128  # corners of a polytope: what is not proved by then is the best that is known
+LARGEST_FOOT_ANGLE = 0.4  # rad, at most, between the normals of the foot and the corners around it
+FLAT_TO_ROUND = 1e3  # what is flat, as a share of what is bent
 LOST, PROVED, SHORTER = 0, 1, 2
 
 
 @kernel(inline=False)
 def true_closest(A: Any, B: Any, R: Mat3, p: Vec3, x: Vec3, n: Vec3, distance: float, tol: float, work: Any) -> Closest:
     """What is true of two solids whose cores are so far apart along n, A at x."""
-    if distance - along(A, B, R, p, n, 0, 0)[0] <= SAME * tol:
+    if distance - along(A, B, R, p, n, 0, 0)[0] <= FARTHEST_TOLERANCES * tol:
         return x, axpy(x, -distance, n), n, distance
     _, x, y, best = follow(A, B, R, p, x, n, tol, work)
     return level(x, y, best)
@@ -58,14 +58,14 @@ def follow(A: Any, B: Any, R: Mat3, p: Vec3, x: Vec3, n: Vec3, tol: float, work:
     x is where A is if nothing is known.
     """
     best = start = along(A, B, R, p, n, 0, 0)
-    most = WORTH * (A["low"] + B["low"])
+    most = SHORTER_WAY_SHARE * (A["low"] + B["low"])
     y = x
     for _ in range(BETTER):
-        found, x, y, best = _climb(A, B, R, p, x, start, SAME * tol)
+        found, x, y, best = _climb(A, B, R, p, x, start, FARTHEST_TOLERANCES * tol)
         if not found or best[0] >= 0.0:
             return found, x, y, best
-        slack = max(min(most, -LEAST * best[0]), GAP * tol)
-        proof, n = _prove(A, B, R, p, best, slack, SAME * tol, work)
+        slack = max(min(most, -SMALLEST_SHARE * best[0]), EXACT_TOLERANCES * tol)
+        proof, n = _prove(A, B, R, p, best, slack, FARTHEST_TOLERANCES * tol, work)
         if proof != SHORTER:
             return proof == PROVED, x, y, best
         start = along(A, B, R, p, n, best[2], best[3])
@@ -83,7 +83,7 @@ def _climb(A: Any, B: Any, R: Mat3, p: Vec3, x: Vec3, best: Way, near: float) ->
     flat = along(A, B, R, p, neg(mul_vec(R, _flat(A, best[2], neg(tmul_vec(R, best[1]))))), best[2], best[3])
     best = flat if flat[0] > best[0] else best
     x, y, beside, start = points_along(A, B, R, p, x, best, near)
-    for which in range(LIKELY + ROUNDS):
+    for which in range(LIKELY + MOST_NORMAL_ROUNDS):
         if beside <= near:
             return True, x, y, best
         before = best[0]
@@ -115,8 +115,8 @@ def _likely(A: Any, B: Any, R: Mat3, p: Vec3, way: Way, which: int) -> tuple[boo
     whether it is likely to be near."""
     _, n, a, b = way
     axis = (R[2], R[5], R[8])
-    side_a = A["sides"] > 0 and abs(-dot(axis, n) - A["slope"]) < BESIDE
-    side_b = B["sides"] > 0 and abs(n[2] - B["slope"]) < BESIDE
+    side_a = A["sides"] > 0 and abs(-dot(axis, n) - A["slope"]) < ROUND_SIDE_SINE
+    side_b = B["sides"] > 0 and abs(n[2] - B["slope"]) < ROUND_SIDE_SINE
     if which == 0:
         return (True, on_both(axis, -A["slope"], AXIS, B["slope"], n)) if side_a and side_b else (False, n)
     if (which == 1 and not side_b) or (which == 2 and not side_a):
@@ -136,7 +136,7 @@ def _prove(A: Any, B: Any, R: Mat3, p: Vec3, way: Way, slack: float, near: float
     depth, n, a, b = -way[0], way[1], way[2], way[3]
     corners, facets = work["corners"], work["facets"]
     d, e = _bent(A, B, R, way, near)
-    lean = min(ASIDE, math.sqrt(2.0 * slack / depth)) if depth > 0.0 else ASIDE
+    lean = min(LARGEST_FOOT_ANGLE, math.sqrt(2.0 * slack / depth)) if depth > 0.0 else LARGEST_FOOT_ANGLE
     store3(corners[0]["w"], scale(n, depth))
     for k in range(4):
         aside = d if k & 1 == 0 else e
@@ -149,7 +149,7 @@ def _prove(A: Any, B: Any, R: Mat3, p: Vec3, way: Way, slack: float, near: float
         put_facet(corners, facets[k], 0, one, other)
         put_facet(corners, facets[k + 4], 5, other, one)
     count = 8
-    for size in range(6, MOST):
+    for size in range(6, MOST_POLYTOPE_CORNERS):
         f = nearest(facets, count)
         if facets[f]["d"] == math.inf:  # two corners: any way beside is shorter
             return SHORTER, unit(axpy(n, lean, d))
@@ -214,5 +214,5 @@ def _lines(core: Any, v: int, n: Vec3, near: float) -> tuple[Vec3, Vec3]:
     out = (n[0], n[1], 0.0)
     size = math.sqrt(dot(out, out))
     if core["sides"] == 0 or size == 0.0:
-        return nothing, scale(line, WIDE)
-    return scale((-out[1], out[0], 0.0), radius / (size * size)), scale(line, WIDE)
+        return nothing, scale(line, FLAT_TO_ROUND)
+    return scale((-out[1], out[0], 0.0), radius / (size * size)), scale(line, FLAT_TO_ROUND)

@@ -19,7 +19,7 @@ from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec
 from kinemorph.spatial.rows import load3
 from kinemorph.spatial.vec3 import Vec3, add, axpy, dot, neg, scale, sub
 
-SAME = 1e3  # tolerances: what is farthest to within so much takes part, 1e-11 of the sizes
+FARTHEST_TOLERANCES = 1e3  # tolerances: what is farthest to within so much takes part, 1e-11 of the sizes
 LEAN = 0.05  # rad, at most, away from the normal of a disc: in it, the way uphill is not known
 NOTHING = (0.0, 0.0, 0.0)
 CORNER, LINE, FLAT = 0, 1, 2

@@ -20,9 +20,9 @@ from kinemorph.spatial.mat3 import Mat3
 from kinemorph.spatial.rows import load3
 from kinemorph.spatial.vec3 import Vec3, axpy, dot
 
-ACROSS = 0.99  # cosine: a face whose normal is within 8° of a direction carries along it
-BESIDE = 0.14  # sine: the same for the round side
-LEVEL = 1e-5  # sine: a disc that leans less has no lowest point
+FACE_COSINE = 0.99  # cosine: a face whose normal is within 8° of a direction carries along it
+ROUND_SIDE_SINE = 0.14  # sine: the same for the round side
+LEVEL_DISC_SINE = 1e-5  # sine: a disc that leans less has no lowest point
 AXIS = (0.0, 0.0, 1.0)
 
 
@@ -132,7 +132,7 @@ def turn_to(core: Any, n: Vec3) -> tuple[float, float]:
     Nobody sees it turn, and what touches along n is then a corner or an edge of the prism, of which the rest is true.
     """
     aside = math.sqrt(n[0] * n[0] + n[1] * n[1])
-    if core["sides"] == 0 or aside < LEVEL:
+    if core["sides"] == 0 or aside < LEVEL_DISC_SINE:
         return 1.0, 0.0
     return n[0] / aside, n[1] / aside
 
@@ -159,8 +159,8 @@ def carries(core: Any, n: Vec3) -> tuple[int, int, float]:
     of a disc. HERE and -1 if there is none."""
     cosine = abs(n[2])
     disc = 1 if n[2] > 0.0 else 0
-    if cosine > ACROSS and not (disc == 1 and core["high"] == 0.0):
+    if cosine > FACE_COSINE and not (disc == 1 and core["high"] == 0.0):
         return disc, HERE, cosine
-    if abs(n[2] - core["slope"]) < BESIDE:
+    if abs(n[2] - core["slope"]) < ROUND_SIDE_SINE:
         return HERE, int(core["generator"]), -1.0
     return HERE, HERE, -1.0

@@ -37,7 +37,7 @@ class Candidates(IntEnum):
 
 
 SLOW, MEETS = -1.0, 0.0  # in place of how far two shapes pass each other by: what is not fast; what will meet
-NOBODY = -2  # carries a link that nothing but the base carries
+STATIC_CARRIER = -2  # carries a link that nothing but the base carries
 
 
 SHAPE = np.dtype(

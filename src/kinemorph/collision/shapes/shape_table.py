@@ -12,13 +12,13 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from kinemorph.collision.broad.broad_phase import EVERYTHING
-from kinemorph.collision.narrow.part_pairs import STACK
-from kinemorph.collision.shapes.shape_rows import MOUNT, NOBODY, SHAPE, SHAPES, Form
+from kinemorph.collision.narrow.part_pairs import PAIR_STACK
+from kinemorph.collision.shapes.shape_rows import MOUNT, SHAPE, SHAPES, STATIC_CARRIER, Form
 from kinemorph.collision.shapes.shape_writing import ROW_BITS, write_shapes
 from kinemorph.geometry.boxes import box_pattern, make_boxes
 from kinemorph.geometry.convex_parts import NODE, Parts
 from kinemorph.geometry.ground import Ground, HalfSpace
-from kinemorph.geometry.polyhedron import BOX_ROWS, CACHED, Polyhedron, box_of, core_of
+from kinemorph.geometry.polyhedron import BOX_ROWS, CACHED_CORES, Polyhedron, box_of, core_of
 from kinemorph.geometry.shapes import Shape, ShapeKind
 from kinemorph.multibody.model.catalog import Catalog
 from kinemorph.multibody.tables import Pattern, Tables, in_one_piece
@@ -31,13 +31,13 @@ Mount: TypeAlias = tuple[Solid, int, Pose | None, int, int]  # a solid, its link
 Array = np.ndarray[Any, np.dtype[Any]]
 NO_BODIES = np.zeros(0, np.int64)
 
-BASE = -1  # the link of what does not move
-FAR = 1e18  # m: half of space has a box that reaches so far
-ALL_OVER = [-FAR] * 3, [FAR] * 3
+BASE_LINK = -1  # the link of what does not move
+HALF_SPACE_EXTENT = 1e18  # m: half of space has a box that reaches so far
+ALL_OVER = [-HALF_SPACE_EXTENT] * 3, [HALF_SPACE_EXTENT] * 3
 CONVEX, GROUND = int(Form.CONVEX), int(Form.GROUND)
 FOLLOWS = ("form", "core", "nodes", "n_nodes", "ground", "radius")  # fields of SHAPE that bodies say
-ROWS = (1 << ROW_BITS) - 1
-ROOM = 16  # rows at first
+SHAPE_ROW_MASK = (1 << ROW_BITS) - 1
+FIRST_ROWS = 16  # rows at first
 REVISION = np.dtype(np.int64)
 
 HERE = Pose()
@@ -95,7 +95,7 @@ class ShapeTable:
 
     def __init__(self, tables: Tables | None = None) -> None:
         """With `tables`, which are as `first_tables` are, these are its own."""
-        self._tables, self._room = _pattern().tables()[0] if tables is None else tables, ROOM
+        self._tables, self._room = _pattern().tables()[0] if tables is None else tables, FIRST_ROWS
         self.moves = 0  # how often the rows have moved to other memory
         self.revision = 0  # how often the table has changed
         self._solids: list[Solid | Later | None] = []  # as they were given
@@ -134,7 +134,7 @@ class ShapeTable:
     # --- coming and going ---
 
     def add(
-        self, solid: Solid, link: int = BASE, pose: Pose | None = None, *, group: int = 1, mask: int = EVERYTHING
+        self, solid: Solid, link: int = BASE_LINK, pose: Pose | None = None, *, group: int = 1, mask: int = EVERYTHING
     ) -> int:
         """Fix a shape to a link, at `pose` in the link's frame. Returns its id.
 
@@ -202,7 +202,7 @@ class ShapeTable:
 
     def _put(self, row: int, link: int, pose: Pose | None) -> None:
         shape = self.rows[row]
-        shape["link"], shape["fixed"] = link, link == BASE or shape["form"] == Form.GROUND
+        shape["link"], shape["fixed"] = link, link == BASE_LINK or shape["form"] == Form.GROUND
         if pose is not None:
             self.mounts["R"][row], self.mounts["p"][row] = pose.rotation.reshape(9), pose.position
         self._note(row)
@@ -220,7 +220,7 @@ class ShapeTable:
     def row_of(self, id: Any) -> int:
         """The row of a shape; ValueError if there is none with this id, or not any more."""
         if isinstance(id, int | np.integer) and not isinstance(id, bool) and id >= 0:
-            row, generation = int(id) & ROWS, int(id) >> ROW_BITS
+            row, generation = int(id) & SHAPE_ROW_MASK, int(id) >> ROW_BITS
             if row < len(self._owners) and self._owners[row] is not None:
                 if generation == self.rows["generation"][row]:
                     return row
@@ -295,7 +295,7 @@ class ShapeTable:
         rows, mounts, changed, self.revision, solids, bodies, free = state
         if rows.dtype != SHAPE or mounts.dtype != MOUNT:
             raise ValueError("shapes that another version of kinemorph has pickled cannot be read")
-        self._room, self.moves = max(ROOM, len(rows)), 0
+        self._room, self.moves = max(FIRST_ROWS, len(rows)), 0
         self._tables = tables_for(self._room, Tables(SHAPES))
         self.rows[: len(rows)], self.mounts[: len(rows)], self.changed[: len(rows)] = rows, mounts, changed
         self._solids, self._owners, self._free = list(solids), list(bodies), list(free)
@@ -320,7 +320,7 @@ def tables_for(room: int, tables: Tables) -> Tables:
 
 def first_tables() -> Tables:
     """The tables of shapes, as they are at first."""
-    return tables_for(ROOM, Tables(SHAPES))
+    return tables_for(FIRST_ROWS, Tables(SHAPES))
 
 
 @cache
@@ -354,8 +354,8 @@ def body_of(solid: Any) -> Parts | Ground:
     if isinstance(solid, Shape) and solid.parts is not None:
         solid = solid.parts
     if isinstance(solid, Parts):
-        if 2 * solid.depth >= STACK:
-            raise ValueError(f"{solid}: trees of {STACK // 2} levels or more are not searched")
+        if 2 * solid.depth >= PAIR_STACK:
+            raise ValueError(f"{solid}: trees of {PAIR_STACK // 2} levels or more are not searched")
         return solid
     if isinstance(solid, Ground):
         return solid
@@ -376,7 +376,7 @@ def mounts_of(mounts: Sequence[Mount]) -> Mounts:
     numbers: list[float] = []
     for (_, link, _, group, mask), at, (_, said) in zip(mounts, places, described, strict=True):
         form, *made, radius, low, high, reach = said
-        whole += form, link, group, mask, link == BASE or form == GROUND, *made, NOBODY
+        whole += form, link, group, mask, link == BASE_LINK or form == GROUND, *made, STATIC_CARRIER
         numbers += *at.rotation.ravel().tolist(), *at.position.tolist(), *low, *high, radius, reach
     n = len(mounts)
     return Mounts(
@@ -404,7 +404,7 @@ def _described(solids: list[Any]) -> list[tuple[Parts | Ground | Box, Descriptio
     if new:
         new = dict(zip(new, _new_boxes(list(new)), strict=True))
         _BOXES.update(new)
-        for size in list(_BOXES)[: max(0, len(_BOXES) - CACHED)]:
+        for size in list(_BOXES)[: max(0, len(_BOXES) - CACHED_CORES)]:
             _BOXES.pop(size, None)
         found = [one or new[solid.size] for one, solid in zip(found, solids, strict=True)]
     return found
@@ -426,7 +426,7 @@ def _new_boxes(sizes: list[tuple[float, ...]]) -> Iterator[tuple[Box, Descriptio
         yield Box(rows, k), Description(CONVEX, core, starts[1] + k * NODE.itemsize, 1, 0, 0.0, low, high, reach)
 
 
-@lru_cache(maxsize=CACHED)
+@lru_cache(maxsize=CACHED_CORES)
 def _simple(kind: ShapeKind, size: tuple[float, ...]) -> tuple[Parts, Description]:
     """The same for a simple shape: what it is made of never changes, and shapes of the same size share it."""
     core, radius = core_of(Shape(kind, size, HERE))
@@ -458,7 +458,9 @@ def _description(body: Parts | Ground) -> Description:
     if isinstance(body, Ground):
         low, high = ALL_OVER
         if not isinstance(body, HalfSpace):
-            low, high = ([min(max(x, -FAR), FAR) for x in corner] for corner in body.bounds.tolist())
+            low, high = (
+                [min(max(x, -HALF_SPACE_EXTENT), HALF_SPACE_EXTENT) for x in corner] for corner in body.bounds.tolist()
+            )
         return Description(GROUND, 0, 0, 0, body.address, 0.0, low, high, math.inf)
     root = body.nodes[0]
     address, reach = int(body.nodes.ctypes.data), 0.0
@@ -482,5 +484,5 @@ def _pose_on_link(solid: Solid, pose: Pose | None) -> Pose:
 
 def _check_link(link: Any) -> None:
     whole = type(link) is int or isinstance(link, np.integer)
-    if not whole or not BASE <= link < 1 << 31:
+    if not whole or not BASE_LINK <= link < 1 << 31:
         raise ValueError(f"link is {shown(link)}; expected -1 for the base, or the number of a link")

@@ -16,10 +16,10 @@ from kinemorph.spatial.rows import load3
 Ids = np.ndarray[tuple[int], np.dtype[np.int64]]
 Integers = np.ndarray[tuple[int, int], np.dtype[np.int64]]
 Numbers = np.ndarray[tuple[int, int], np.dtype[np.float64]]
-LARGEST = 1.7976931348623157e308
-NO_END = -1
+LARGEST_FLOAT = 1.7976931348623157e308
+NO_NEXT_SHAPE = -1
 ROW_BITS = 32  # of the id of a shape; the generation of its row is above them
-ROW = (1 << ROW_BITS) - 1  # these bits
+SHAPE_ROW_MASK = (1 << ROW_BITS) - 1  # these bits
 I8 = np.dtype(np.int64)
 
 
@@ -38,8 +38,8 @@ def write_shapes(
         r, m = rows[i], mounts[i]
         link, carrier = whole[k, 1], whole[k, 9]
         if bodies.shape[0] > 0:
-            link = bodies[link] & ROW if link >= 0 else link
-            carrier = bodies[carrier] & ROW if carrier >= 0 else carrier
+            link = bodies[link] & SHAPE_ROW_MASK if link >= 0 else link
+            carrier = bodies[carrier] & SHAPE_ROW_MASK if carrier >= 0 else carrier
         r["form"], r["link"], r["group"], r["mask"], r["fixed"] = (
             whole[k, 0], link, whole[k, 2], whole[k, 3], whole[k, 4],
         )  # fmt: skip
@@ -58,7 +58,7 @@ def write_shapes(
 def has_end(box: Any) -> bool:
     good = True
     for d in range(3):
-        good &= abs(box["low"][d]) <= LARGEST and abs(box["high"][d]) <= LARGEST
+        good &= abs(box["low"][d]) <= LARGEST_FLOAT and abs(box["high"][d]) <= LARGEST_FLOAT
     return good
 
 
@@ -73,7 +73,7 @@ def put_shapes(address: int, rows: Ids, start: int) -> int:
     boxes, shapes = rows_at(c["boxes"], c["n"], BOUNDS), rows_at(c["shapes"], c["n"], SHAPE)
     for k in range(start, rows.shape[0]):
         if not has_end(boxes[rows[k]]):
-            return NO_END - k
+            return NO_NEXT_SHAPE - k
     for k in range(start, rows.shape[0]):
         i = rows[k]
         h["n"] = max(h["n"], i + 1)

@@ -18,10 +18,10 @@ from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.scalar import sqrt
 
-PASSES = 2  # over contacts that bounce at once, at least
-TURNS = 30  # of pairs that bounce one after the other
+LEAST_BOUNCE_PASSES = 2  # over contacts that bounce at once, at least
+MOST_PAIR_TURNS = 30  # of pairs that bounce one after the other
 AT_ONCE = 4  # passes over the contacts of one pair, at least
-MOST_PASSES = 60
+MOST_BOUNCE_PASSES = 60
 EVEN = 1e-7  # of the speed that they meet with: a pass that changes less is the last, and what hits flat does not spin
 CARRY = 4  # passes after them
 DRIVEN = int(Bounded.DRIVEN)
@@ -99,8 +99,8 @@ def bounce(s: Any, island: Any) -> None:
     Y, z, z0 = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["z"], s["nz"], F8), rows_at(s["z0"], s["nz"], F8)
     for k in range(island["offset"], island["offset"] + island["nz"]):
         z0[k] = z[k]
-    for n in range(MOST_PASSES):
-        even = n + 1 >= PASSES
+    for n in range(MOST_BOUNCE_PASSES):
+        even = n + 1 >= LEAST_BOUNCE_PASSES
         for i in range(island["touch_count"]):
             t = touches[i]
             if t["approach"] < -s["bounce"] and t["sum"] > 0.0:
@@ -224,7 +224,7 @@ def bounce_pair(s: Any, touches: Any, first: int, stop: int, start: bool) -> boo
             least = min(least, t["s"])
     if least > -s["bounce"]:
         return False
-    for n in range(MOST_PASSES):
+    for n in range(MOST_BOUNCE_PASSES):
         even = n + 1 >= AT_ONCE
         for i in range(first, stop):
             t = touches[i]
@@ -255,7 +255,7 @@ def pass_on(s: Any, island: Any) -> bool:
     for k in range(island["offset"], island["offset"] + island["nz"]):
         z0[k] = z[k]
     go_back(s, island)
-    for turn in range(TURNS):
+    for turn in range(MOST_PAIR_TURNS):
         some = False
         first = 0
         while first < count:

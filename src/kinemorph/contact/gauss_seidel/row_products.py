@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from kinemorph.constraint.basis import product, products
-from kinemorph.contact.islands import SMALL
+from kinemorph.contact.islands import EQUAL_ROW_ENTRIES
 from kinemorph.jit.api import kernel
 from kinemorph.spatial.lanes.four import (
     fma,
@@ -36,7 +36,7 @@ Sixteen: TypeAlias = tuple[Scalar, Scalar, Scalar, Scalar]  # up to four times f
 @kernel
 def is_small(l: int) -> bool:
     """Whether a stretch fits into four registers, with nothing left over."""
-    return 0 < l <= SMALL and l & 3 == 0
+    return 0 < l <= EQUAL_ROW_ENTRIES and l & 3 == 0
 
 
 @kernel

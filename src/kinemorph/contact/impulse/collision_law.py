@@ -22,14 +22,14 @@ from kinemorph.jit.api import kernel
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import Vec3
 
-FLAT = 1e-12  # share of its trace squared, below which the determinant of a 2 x 2 matrix is rounding
+SINGULAR_SHARE = 1e-12  # share of its trace squared, below which the determinant of a 2 x 2 matrix is rounding
 
 
 @kernel
 def pseudo_inverse(a: float, b: float, c: float) -> tuple[float, float, float]:
     """Of the symmetric 2 x 2 matrix [[a, b], [b, c]], which has no negative eigenvalue."""
     trace, determinant = a + c, a * c - b * b
-    if determinant > FLAT * trace * trace:
+    if determinant > SINGULAR_SHARE * trace * trace:
         return c / determinant, -b / determinant, a / determinant
     if trace > 0.0:  # of rank one: λ v vᵀ, whose inverse is v vᵀ / λ
         return a / (trace * trace), b / (trace * trace), c / (trace * trace)

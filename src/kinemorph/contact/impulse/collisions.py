@@ -24,8 +24,8 @@ from kinemorph.spatial.rows import load3
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import Vec3, dot
 
-ROUNDS = 30  # over all pairs
-ALIKE = 1.0 - 1e-6  # cosine of normals that are one
+MOST_COLLISION_ROUNDS = 30  # over all pairs
+SAME_NORMAL_COSINE = 1.0 - 1e-6  # cosine of normals that are one
 AT_LIMIT = 1e-3  # rad or m: a joint that is no farther from its limit is stopped there
 LOWER, UPPER = int(Bounded.LOWER), int(Bounded.UPPER)
 
@@ -124,9 +124,9 @@ def collide_pair(s: Any, r: Any, touches: Any, first: int, stop: int, tangential
             other = touches[i]
             v = velocity(other, 0, Y, z)
             other["approach"] = 0.0
-            if not (approaches(r, other, s["gap"], v) and dot(load3(other["normal"]), n) > ALIKE):
+            if not (approaches(r, other, s["gap"], v) and dot(load3(other["normal"]), n) > SAME_NORMAL_COSINE):
                 continue
-            if dot(load3(other["t1"]), along) > ALIKE:
+            if dot(load3(other["t1"]), along) > SAME_NORMAL_COSINE:
                 if k == 0:
                     total -= v
                 else:
@@ -164,7 +164,7 @@ def collide_island(s: Any, c: Any, r: Any, island: Any) -> None:
     materials = rows_at(s["materials"], s["material_room"], MATERIAL)
     agreed = rows_at(s["agreements"], s["agreement_count"], AGREEMENT)
     now, count = half_of(c["step"], room), island["touch_count"]
-    for turn in range(ROUNDS):
+    for turn in range(MOST_COLLISION_ROUNDS):
         some = False
         backward = (turn + r["turn"]) & 1 != 0
         at = count if backward else 0

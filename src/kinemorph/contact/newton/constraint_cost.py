@@ -27,7 +27,9 @@ FADE = 1.0  # τ, steps
 FIRM = 20.0  # K, as a multiple of the island's mass
 SINK = 1e-4  # m, or rad: the most that a load presses in
 FIRMEST = 100.0  # times as firm, at most, under a load: what is jammed would else become firmer without end
-STIFFEST = 1e5  # K of a drive, as a multiple of the mass that it feels: beyond, digits would be lost for nothing
+LARGEST_STIFFNESS_RATIO = (
+    1e5  # K of a drive, as a multiple of the mass that it feels: beyond, digits would be lost for nothing
+)
 
 
 @kernel
@@ -98,7 +100,7 @@ def grip_bounds(s: Any, island: Any) -> None:
 @kernel
 def grip_drive(b: Any, g: Any, dt: float) -> None:
     """The law of a drive over a whole step: q is its impulse where nothing moves at the end."""
-    k = b["inverse"] * STIFFEST
+    k = b["inverse"] * LARGEST_STIFFNESS_RATIO
     if b["damping"] == np.inf:
         q = k * b["target"]
     else:

@@ -24,12 +24,12 @@ from kinemorph.structure.forest.layout import BODY_SLOT, TREE_SLOT
 
 HEAVY = 8.0  # times its own mass: an island becomes direct above that,
 BURDENED = 1.5  # or above this, if it rests as worlds of impulses mean it;
-LIGHT = 0.5  # and stays so above a share of it
+LIGHT_LOAD_SHARE = 0.5  # and stays so above a share of it
 CRUSHING = 50.0  # times its own mass: above it an island becomes direct though something in it is faster than this:
 CALM = 0.5  # m/s
-STEEP = 0.3  # cosine of the angle to the vertical, above which a normal carries
-AGAIN = 6  # it is looked at anew every 2⁶ steps, whatever happens
-PASSES = 100
+CARRYING_COSINE = 0.3  # cosine of the angle to the vertical, above which a normal carries
+ESTIMATE_PERIOD_BITS = 6  # it is looked at anew every 2⁶ steps, whatever happens
+MOST_LOAD_PASSES = 100
 
 
 @kernel
@@ -60,7 +60,7 @@ def mark_due(s: Any, trees: Any, step: int) -> bool:
         if island["first_tree"] == island["last_tree"]:
             first["direct"] &= WEDGED
             continue
-        now = island["pairs"] + ((step >> AGAIN) & 0xFFFFF) * (MASK + 1)
+        now = island["pairs"] + ((step >> ESTIMATE_PERIOD_BITS) & 0xFFFFF) * (MASK + 1)
         if now == first["pairs"]:
             island["direct"] = first["direct"] & 1
             continue
@@ -86,7 +86,7 @@ def list_rests(s: Any, forest: Any, c: Any) -> int:
     rests = rows_at(s["rests"], s["touch_room"], REST_ON)
     now = half_of(c["step"], c["contact_room"])
     g = (forest["gx"], forest["gy"], forest["gz"])
-    least = STEEP * sqrt(dot(g, g))
+    least = CARRYING_COSINE * sqrt(dot(g, g))
     count = 0
     for k in range(c["n_pairs"]):
         pair = pairs[k]
@@ -111,7 +111,7 @@ def list_rests(s: Any, forest: Any, c: Any) -> int:
 def find_levels(s: Any, count: int) -> None:
     """The longest way up from the ground to each tree, and on how many it rests."""
     spans, rests = rows_at(s["spans"], s["span_room"], SPAN), rows_at(s["rests"], s["touch_room"], REST_ON)
-    for _ in range(PASSES):
+    for _ in range(MOST_LOAD_PASSES):
         changed = False
         for k in range(count):
             below, above = rests[k]["below"], spans[rests[k]["above"]]
@@ -131,7 +131,7 @@ def find_levels(s: Any, count: int) -> None:
 def hand_down(s: Any, count: int) -> None:
     """What each tree carries: those above it share their masses and loads among all that they rest on."""
     spans, rests = rows_at(s["spans"], s["span_room"], SPAN), rows_at(s["rests"], s["touch_room"], REST_ON)
-    for _ in range(PASSES):
+    for _ in range(MOST_LOAD_PASSES):
         changed = False
         for i in range(count):
             rest = rests[count - 1 - i]  # trees that were added later are higher up, most often
@@ -171,7 +171,7 @@ def decide(s: Any, island: Any, slow: float) -> None:
             heaviest = max(heaviest, span["load"] / span["mass"])
         t = span["next"]
     heavy = BURDENED if fastest < slow else HEAVY
-    least = LIGHT * heavy if was != 0 else heavy if fastest < CALM else CRUSHING
+    least = LIGHT_LOAD_SHARE * heavy if was != 0 else heavy if fastest < CALM else CRUSHING
     direct = 1 if heaviest > least else 0
     new = 1 if fastest < CALM and is_new(s, island) else 0
     if direct == 0 and (new != 0 or heaviest > (BURDENED if slow > 0.0 else HEAVY)):

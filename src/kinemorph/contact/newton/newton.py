@@ -34,7 +34,7 @@ from kinemorph.multibody.system import F8
 MOST_STEPS, MOST_TRIALS = 40, 12
 WHOLE_ROUNDS = 2  # then bounds are changed by half of what they should be
 GOOD = 1e-8  # a residual, as a share of velocities, that one more solution with the same matrix takes away
-ROUNDING = 1e-6  # of the energy of an island
+ENERGY_ROUNDING = 1e-6  # of the energy of an island
 PARTS = 1e-6  # m/s, touching contacts that part or sink no faster need no second solve
 
 
@@ -278,7 +278,7 @@ def has_lost(s: Any, island: Any) -> bool:
     for k in range(island["offset"], island["offset"] + island["nz"]):
         now += z[k] * z[k]
         before += z0[k] * z0[k]
-    return now <= (1.0 + ROUNDING) * before or not only_takes(s, island)
+    return now <= (1.0 + ENERGY_ROUNDING) * before or not only_takes(s, island)
 
 
 @kernel(inline=False)

@@ -19,8 +19,8 @@ from kinemorph.spatial.scalar import sqrt
 from kinemorph.structure.forest.layout import TREE_SLOT
 
 GRIP_SIZE = GRIP.itemsize
-DEEP = 2e-3  # m: overlap that no load presses in
-NARROW = 144  # multiplications a row: rows no longer than those of two free bodies are narrow enough
+DEEP_OVERLAP = 2e-3  # m: overlap that no load presses in
+NARROW_ROW_WORK = 144  # multiplications a row: rows no longer than those of two free bodies are narrow enough
 
 
 @kernel
@@ -123,7 +123,7 @@ def jammed(s: Any, island: Any) -> bool:
     """
     touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
     for i in range(island["touch_count"]):
-        if touches[i]["s0"] < -DEEP:
+        if touches[i]["s0"] < -DEEP_OVERLAP:
             return True
     return False
 
@@ -135,7 +135,7 @@ def plan_island(s: Any, trees: Any, island: Any) -> bool:
         return False
     rows_by_index(s, island)
     work = measure(s, island)
-    if work > NARROW * island["nz"] and island["held"] == 0:  # trees of a hold stay side by side
+    if work > NARROW_ROW_WORK * island["nz"] and island["held"] == 0:  # trees of a hold stay side by side
         rows_by_level(s, island)
         other = measure(s, island)
         if other > work:

@@ -14,13 +14,13 @@ from typing import Any
 
 from kinemorph.constraint.basis import product
 from kinemorph.contact.layout import BOUND, ISLAND, SAME_TREE, SPAN, TOUCH, WEDGED, Bounded
-from kinemorph.contact.newton.load_estimate import HEAVY, LIGHT
+from kinemorph.contact.newton.load_estimate import HEAVY, LIGHT_LOAD_SHARE
 from kinemorph.contact.rows.drive_rows import FEW_RATES, FEW_TOUCHES
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.system import F8
 
 UPPER = int(Bounded.UPPER)
-LEAST_SHARE, LIGHT_SHARE = 1.0 - 1.0 / HEAVY, 1.0 - 1.0 / LIGHT  # c², to become direct, and to stay so
+LEAST_SHARE, LIGHT_SHARE = 1.0 - 1.0 / HEAVY, 1.0 - 1.0 / LIGHT_LOAD_SHARE  # c², to become direct, and to stay so
 
 
 @kernel

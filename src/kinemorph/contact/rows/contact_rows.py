@@ -10,7 +10,7 @@ from kinemorph.collision.shapes.shape_rows import CONTACT, PAIR, PLACE, SHAPE, S
 from kinemorph.constraint.basis import product, products
 from kinemorph.contact.gauss_seidel.vectors import clear
 from kinemorph.contact.islands import I4, stretch_to
-from kinemorph.contact.layout import AGREEMENT, FULL_Y, MATERIAL, PASSES, ROOT, SAME_TREE, SPAN, TOUCH
+from kinemorph.contact.layout import AGREEMENT, FLIES_BY, FULL_Y, MATERIAL, ROOT, SAME_TREE, SPAN, TOUCH
 from kinemorph.contact.material_mixing import blend
 from kinemorph.contact.rows.free_body_rows import NOWHERE, Alone, beside, next_ones, put_alone, put_six, seen_alone
 from kinemorph.contact.rows.free_root_rows import is_free, taken_by
@@ -30,16 +30,16 @@ from kinemorph.structure.forest.layout import BODY_SLOT, TREE_SLOT
 
 OUT_OF_REACH = 1.0  # m: the gap of a contact that nothing can close
 RIGID = 1e-20  # share of what a tree would feel as a whole that is nothing but rounding
-LIGHTEST = 1e-6  # kg: joints may have inertia where links have none
+LIGHTEST_LINK = 1e-6  # kg: joints may have inertia where links have none
 STUCK = 1e5  # times the mass of all that moves: who weighs more along a normal does not move along it
 ASLANT = 10.0  # m along the surface for one out of it
-STEEP = 0.6  # a normal with less than this along x has its first tangent across x
+TANGENT_X_SHARE = 0.6  # a normal with less than this along x has its first tangent across x
 
 
 @kernel
 def tangents(n: Vec3) -> tuple[Vec3, Vec3]:
     """Two unit vectors across a unit vector and each other; the same ones for the same vector, always."""
-    t = (0.0, n[2], -n[1]) if abs(n[0]) < STEEP else (-n[2], 0.0, n[0])
+    t = (0.0, n[2], -n[1]) if abs(n[0]) < TANGENT_X_SHARE else (-n[2], 0.0, n[0])
     t = scale(t, 1.0 / sqrt(dot(t, t)))
     return t, cross(n, t)
 
@@ -275,7 +275,7 @@ def lay_joined(s: Any, forest: Any, t: Any, x1: Vec3, x2: Vec3, forces: Vec3, a:
     back = scale(forces, -1.0)
     na, nb = moments_at(tree, one, x1, back), moments_at(tree, other, x2, forces)
     same, next_one = both_to_base(tree, root, one, other, na, back, nb, forces, Y, y, length)
-    if lane(same, 0) * max(held, LIGHTEST) <= RIGID:
+    if lane(same, 0) * max(held, LIGHTEST_LINK) <= RIGID:
         leave_out(t, Y, y, length)
         same = next_one = splat(0.0)
     weigh_by(t, same, next_one)
@@ -350,8 +350,8 @@ def fill_pair(s: Any, forest: Any, c: Any, first: int, stop: int, used: int) -> 
         t["friction"], t["restitution"] = friction, restitution
         t["contact"], t["y"], t["o1"], t["l1"], t["o2"], t["l2"] = order[i], used, o1, l1, o2, l2
         t["tree1"], t["tree2"] = tree1, tree2
-        t["fast"] = PASSES if k["passes"] > 0.0 else (1 if k["passes"] != SLOW and alone else 0)
-        if t["fast"] == PASSES:
+        t["fast"] = FLIES_BY if k["passes"] > 0.0 else (1 if k["passes"] != SLOW and alone else 0)
+        if t["fast"] == FLIES_BY:
             s["passing"] = 1
         x1, x2 = points_of(k)
         if alone:

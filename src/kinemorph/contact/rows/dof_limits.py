@@ -21,8 +21,8 @@ from kinemorph.spatial.rows import load4_at
 from kinemorph.structure.forest.layout import TREE_SLOT, A, Q, V
 
 LOWER, UPPER, DRY, FAST = int(Bounded.LOWER), int(Bounded.UPPER), int(Bounded.DRY), int(Bounded.FAST)
-AHEAD = 2.0  # steps: limits that are reached no sooner have no rows
-NEAR = 0.01  # rad or m, or closer than this
+LIMIT_STEPS_AHEAD = 2.0  # steps: limits that are reached no sooner have no rows
+NEAR_LIMIT = 0.01  # rad or m, or closer than this
 BRISK = 0.5  # share of its largest speed, below which a degree of freedom needs no row for it
 
 
@@ -57,7 +57,9 @@ def fill_ball(s: Any, tree: Any, t: int, link: int, q: Any, v: Any, forces: Any)
     dofs = rows_at(tree["dofs"], tree["nv"], DOF)[l["iv"] :]
     bounds = rows_at(s["bounds"], s["bound_room"], BOUND)
     phi = log(load4_at(q, l["iq"]))
-    reach = NEAR + AHEAD * s["h"] * s["substeps"] * (abs(v[l["iv"]]) + abs(v[l["iv"] + 1]) + abs(v[l["iv"] + 2]))
+    reach = NEAR_LIMIT + LIMIT_STEPS_AHEAD * s["h"] * s["substeps"] * (
+        abs(v[l["iv"]]) + abs(v[l["iv"] + 1]) + abs(v[l["iv"] + 2])
+    )
     for j in range(3):
         x = phi[0] if j == 0 else phi[1] if j == 1 else phi[2]
         for what in range(2):
@@ -105,7 +107,7 @@ def fill_tree_bounds(s: Any, forest: Any, slot: Any, t: int) -> bool:
                 return False
             if several:
                 continue
-            x, near = q[l["iq"] + j], NEAR + AHEAD * dt * abs(v[k])
+            x, near = q[l["iq"] + j], NEAR_LIMIT + LIMIT_STEPS_AHEAD * dt * abs(v[k])
             for what in range(2):
                 gap = x - d["lower"] if what == LOWER else d["upper"] - x
                 if not gap < near:

@@ -46,7 +46,7 @@ from kinemorph.structure.forest.memory import INDEX, pool_of
 
 DRIVEN = int(Bounded.DRIVEN)
 ROW, FORCE, COUPLED = int(Driven.ROW), int(Driven.FORCE), int(Driven.COUPLED)
-TRIFLE = 1e-12  # share of the impulse that would stop a motor
+TRIFLE_IMPULSE_SHARE = 1e-12  # share of the impulse that would stop a motor
 CATCH_UP = 0.2  # share of what a coupling is off by that a step takes away
 STRONGLY = 0.3  # cosine between two drives of a tree, above which sweeps would take many turns to satisfy both
 FEW_RATES, FEW_TOUCHES = 128, 64  # islands of more are swept, whatever pulls or bears there
@@ -138,7 +138,7 @@ def fill_tree_drives(s: Any, forest: Any, slot: Any, t: int) -> bool:
                 v = rows_at(slot["state"] + 8 * tree["nq"] * V, tree["nv"], F8)
                 b["target"] -= s["h"] * s["substeps"] * drift(l, q, v, d["dof"])
             if d["damping"] == np.inf:  # at its speed it has nothing to do, but for rounding
-                b["trifle"] = TRIFLE * abs(d["speed"]) * b["inverse"]
+                b["trifle"] = TRIFLE_IMPULSE_SHARE * abs(d["speed"]) * b["inverse"]
             if d["stiffness"] > 0.0:
                 b["s"] = b["s0"] = d["position"] - declared_position(l, q, d["dof"])
             given = clip(given_force(s, joints, slot, tree, t, link, d["dof"]), effort)

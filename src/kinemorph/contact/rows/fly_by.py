@@ -7,12 +7,12 @@ from typing import Any
 from kinemorph.collision.contact_table import half_of
 from kinemorph.collision.shapes.shape_rows import CONTACT
 from kinemorph.contact.gauss_seidel.row_products import velocity
-from kinemorph.contact.layout import PASSES, TOUCH
+from kinemorph.contact.layout import FLIES_BY, TOUCH
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.system import F8
 
-FAR = 1e9  # m: the gap of a contact that is left out
-MORE = 2.0  # how much farther what is thrown off its way may come than what threw it off takes of it
+LEFT_OUT_GAP = 1e9  # m: the gap of a contact that is left out
+THROWN_WAY_FACTOR = 2.0  # how much farther what is thrown off its way may come than what threw it off takes of it
 
 
 @kernel(inline=False)
@@ -23,8 +23,10 @@ def let_pass(s: Any, c: Any) -> None:
     now = half_of(c["step"], c["contact_room"])
     for i in range(s["touch_count"]):
         t = touches[i]
-        if t["fast"] == PASSES and contacts[now + t["contact"]]["passes"] > MORE * thrown_off(s, touches, t):
-            t["s0"] = t["s"] = FAR
+        if t["fast"] == FLIES_BY and contacts[now + t["contact"]]["passes"] > THROWN_WAY_FACTOR * thrown_off(
+            s, touches, t
+        ):
+            t["s0"] = t["s"] = LEFT_OUT_GAP
 
 
 @kernel(inline=False)
@@ -38,7 +40,7 @@ def thrown_off(s: Any, touches: Any, t: Any) -> float:
         shared = (u["tree1"] >= 0 and (u["tree1"] == t["tree1"] or u["tree1"] == t["tree2"])) or (
             u["tree2"] >= 0 and (u["tree2"] == t["tree1"] or u["tree2"] == t["tree2"])
         )
-        if shared and u["fast"] != PASSES:
+        if shared and u["fast"] != FLIES_BY:
             ahead = u["s0"] + dt * (velocity(u, 0, Y, z) + dt * velocity(u, 0, Y, za))
             taken += max(0.0, -ahead) * (1.0 + u["friction"])
     return taken

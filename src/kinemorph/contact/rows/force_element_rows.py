@@ -25,7 +25,7 @@ from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.algorithms.free_body import link_of, lone_of, whitened_wrench
 from kinemorph.multibody.algorithms.inversion import extract_position
 from kinemorph.multibody.layout import LINK_DATA, TREE
-from kinemorph.multibody.model.elements import ELEMENT, LINE, TOUCHING, bend_springs, place_on
+from kinemorph.multibody.model.elements import ELEMENT, LINE, SMALLEST_LENGTH, bend_springs, place_on
 from kinemorph.multibody.model.loops import LOOP
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.mat3 import mul, mul_vec, tmul_vec, transpose
@@ -37,8 +37,8 @@ from kinemorph.structure.forest.layout import BODY_SLOT, IN_USE, LOOP_SLOT, LOOP
 from kinemorph.structure.forest.memory import claim, clear_words, pool_of
 
 PULL_SIZE = PULL.itemsize
-MOST_PASSES = 30
-SETTLED = 1e-12  # change of impulses, as a share of the largest, after which no pass is needed
+MOST_ELEMENT_PASSES = 30
+SETTLED_IMPULSE_SHARE = 1e-12  # change of impulses, as a share of the largest, after which no pass is needed
 ZERO = (0.0, 0.0, 0.0)
 
 
@@ -134,7 +134,7 @@ def fill_element(s: Any, forest: Any, i: int) -> bool:
     k, c = e["stiffness"], e["damping"]
     if e["kind"] == LINE:
         distance = sqrt(dot(d, d))
-        if not distance > TOUCHING:
+        if not distance > SMALLEST_LENGTH:
             return True
         force = -k[0] * (distance - e["length"]) - e["tension"]
         return put_pull(s, forest, a, b, x, ZERO, scale(d, 1.0 / distance), force, k[0], c[0])
@@ -207,7 +207,7 @@ def pull_all(s: Any) -> None:
     pulls = rows_at(s["pulls"], s["pull_count"], PULL)
     Y, z, za = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["z"], s["nz"], F8), rows_at(s["za"], s["nz"], F8)
     dt = s["h"] * s["substeps"]
-    for _ in range(MOST_PASSES if s["pull_count"] > 1 else 1):
+    for _ in range(MOST_ELEMENT_PASSES if s["pull_count"] > 1 else 1):
         largest = change = 0.0
         for i in range(s["pull_count"]):
             t = pulls[i]
@@ -216,5 +216,5 @@ def pull_all(s: Any) -> None:
             strike(t, Y, za, (p - t["p"]) / dt)
             largest, change = max(largest, abs(p)), max(change, abs(p - t["p"]))
             t["p"] = p
-        if change <= SETTLED * largest:
+        if change <= SETTLED_IMPULSE_SHARE * largest:
             break

@@ -12,7 +12,7 @@ from typing import Any
 from kinemorph.collision.contact_table import half_of
 from kinemorph.collision.shapes.shape_rows import CONTACT, MOUNT, PAIR, PLACE, SHAPE, Form
 from kinemorph.contact.layout import SPAN, TOUCH
-from kinemorph.contact.rows.fly_by import FAR
+from kinemorph.contact.rows.fly_by import LEFT_OUT_GAP
 from kinemorph.geometry.polyhedron import CORE, VERTEX
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.spatial.mat3 import tmul_vec
@@ -21,7 +21,7 @@ from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import Vec3, dot, scale, sub
 
 FLUSH = 1e-4  # m, by which a piece may stand out: more is a step, which stops
-ALIKE = 1e-10  # one minus the cosine between normals that are the same
+SAME_NORMAL_DEFECT = 1e-10  # one minus the cosine between normals that are the same
 CONVEX = int(Form.CONVEX)
 
 
@@ -49,11 +49,11 @@ def pass_seams(s: Any, c: Any) -> None:
             spans[tree]["on_ground"] = i
     for j in range(s["touch_count"]):
         tree = tree_on_ground(touches[j])
-        if tree >= 0 and touches[j]["keeps"] == 0 and touches[j]["s"] < FAR:
+        if tree >= 0 and touches[j]["keeps"] == 0 and touches[j]["s"] < LEFT_OUT_GAP:
             k = keeper_of(c, touches, j, spans[tree]["on_ground"])
             if k >= 0:
                 touches[k]["keeps"] = 1
-                touches[j]["s0"] = touches[j]["s"] = FAR
+                touches[j]["s0"] = touches[j]["s"] = LEFT_OUT_GAP
 
 
 @kernel
@@ -79,9 +79,9 @@ def keeper_of(c: Any, touches: Any, j: int, first: int) -> int:
     k = first
     while k >= 0:
         other = contacts[now + touches[k]["contact"]]
-        if other["pair"] != contact["pair"] and touches[k]["s"] < FAR:
+        if other["pair"] != contact["pair"] and touches[k]["s"] < LEFT_OUT_GAP:
             ground, shape, of, m, x = seen_from_ground(shapes, pairs[other["pair"]], other)
-            if ground >= 0 and shape == moving and of == part and dot(n, m) <= 1.0 - ALIKE:
+            if ground >= 0 and shape == moving and of == part and dot(n, m) <= 1.0 - SAME_NORMAL_DEFECT:
                 d, z = sub(n, m), on_moving(pairs[other["pair"]], other, ground)
                 near = abs(dot(d, sub(y, z))) <= size * dot(d, d)  # else it is flat there, and rests on both
                 if near and reach(c, fixed, m) <= dot(m, x) + FLUSH:
@@ -112,7 +112,7 @@ def reach(c: Any, row: int, n: Vec3) -> float:
     shape, place = rows_at(c["shapes"], c["n"], SHAPE)[row], rows_at(c["places"], c["n"], PLACE)[row]
     core = rows_at(shape["core"], 1, CORE)[0]
     d = tmul_vec(load9(place["R"]), n)
-    far = -FAR
+    far = -LEFT_OUT_GAP
     if core["sides"] > 0:
         across, along = sqrt(d[0] * d[0] + d[1] * d[1]), core["half"] * d[2]
         far = max(core["low"] * across - along, core["high"] * across + along)

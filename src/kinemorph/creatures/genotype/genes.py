@@ -26,7 +26,7 @@ from kinemorph.creatures.genotype.genotype import (
 from kinemorph.creatures.settings import Settings
 
 Rng = np.random.Generator
-TRIES = 64  # of draws that must fit; then what there was stays
+MOST_GENE_DRAWS = 64  # of draws that must fit; then what there was stays
 
 
 class Member(Protocol):
@@ -167,7 +167,7 @@ class Axes:
     def draw(self, rng: Rng, s: Settings) -> tuple[Direction, Direction, Direction]:
         x, y, z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
         if rng.random() < 0.3:
-            for _ in range(TRIES):
+            for _ in range(MOST_GENE_DRAWS):
                 axes = random_direction(rng), random_direction(rng), random_direction(rng)
                 if independent(axes):
                     return axes
@@ -179,7 +179,7 @@ class Axes:
         if rng.random() < 0.2:  # another order: degrees of freedom that are not used come into play
             k = int(rng.integers(3))
             return (*value[k + 1 :], *value[: k + 1]) if k < 2 else (value[1], value[0], value[2])
-        for _ in range(TRIES):
+        for _ in range(MOST_GENE_DRAWS):
             k = int(rng.integers(3))
             moved = moved_direction(value[k], rng, 0.25 * s.stride) if rng.random() < 0.75 else random_direction(rng)
             a, b, c = (moved if i == k else axis for i, axis in enumerate(value))

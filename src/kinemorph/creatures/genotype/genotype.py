@@ -22,22 +22,22 @@ from kinemorph._files import FileError, read_bytes, write_whole
 from kinemorph.brain import Function
 from kinemorph.spatial.arguments.annotated import checked_first
 
-MOST_BYTES = 1_000_000
+LARGEST_GENOTYPE_BYTES = 1_000_000
 LONGEST_REASON = 200  # characters
 MOST_NODES, MOST_CONNECTIONS, MOST_NEURONS = 64, 256, 64  # of a genotype, and of a node or the central brain
 MOST_REPLICATION = 64
 SMALLEST, LARGEST = 1e-3, 10.0  # m, of half extents
 LEAST_SCALE, MOST_SCALE = 0.1, 10.0
-WIDEST = 2.0 * math.pi  # rad
-HEAVIEST = 100.0  # weight
+WIDEST_ANGLE = 2.0 * math.pi  # rad
+LARGEST_GENE_WEIGHT = 100.0  # weight
 APART = math.cos(math.radians(30.0))  # of two axes of a joint: their angle is larger than 30° (Fontijne 4.2)
 UNIT = 1e-6  # by which the length of a direction may differ from 1
 
 FUNCTIONS = {function.name.lower(): function for function in Function}
 
 Size = Annotated[float, Meta(ge=SMALLEST, le=LARGEST)]
-Angle = Annotated[float, Meta(ge=-WIDEST, le=WIDEST)]
-Weight = Annotated[float, Meta(ge=-HEAVIEST, le=HEAVIEST)]
+Angle = Annotated[float, Meta(ge=-WIDEST_ANGLE, le=WIDEST_ANGLE)]
+Weight = Annotated[float, Meta(ge=-LARGEST_GENE_WEIGHT, le=LARGEST_GENE_WEIGHT)]
 Entry = Annotated[float, Meta(ge=-1.0 - UNIT, le=1.0 + UNIT)]
 Direction = tuple[Entry, Entry, Entry]
 Limits = tuple[Angle, Angle]
@@ -154,8 +154,8 @@ class Genotype(Gene, frozen=True, kw_only=True):
         """Read and check a genotype. What is wrong with it is one sentence, which names the place after `where`."""
         try:
             data = text.encode() if isinstance(text, str) else text
-            if len(data) > MOST_BYTES:
-                raise FileError(f"{where}: it has {len(data)} bytes, the limit is {MOST_BYTES}")
+            if len(data) > LARGEST_GENOTYPE_BYTES:
+                raise FileError(f"{where}: it has {len(data)} bytes, the limit is {LARGEST_GENOTYPE_BYTES}")
             _HEAD.decode(data)
             genotype = _DECODER.decode(data)
         except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
@@ -199,7 +199,7 @@ def save_genotype(genotype: Genotype, path: str | os.PathLike[str]) -> Path:
 @checked_first
 def load_genotype(path: str | os.PathLike[str]) -> Genotype:
     """Read a genotype from a JSON file; FileError names the file and the place of what is wrong."""
-    text = read_bytes(path, MOST_BYTES)
+    text = read_bytes(path, LARGEST_GENOTYPE_BYTES)
     genotype = Genotype.from_json(text, str(path))
     try:
         json.loads(text, object_pairs_hook=_said_once)

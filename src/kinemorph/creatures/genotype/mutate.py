@@ -17,7 +17,7 @@ from kinemorph.spatial.arguments.annotated import checked_first
 from kinemorph.spatial.arguments.checks import shown
 
 G = TypeVar("G", bound=Gene)
-TRIES = 100  # passes, of which the first one that changes something counts
+MOST_MUTATION_PASSES = 100  # passes, of which the first one that changes something counts
 
 
 @checked_first
@@ -72,7 +72,7 @@ def mutate(
     chances = [_rate(rates, kind, member, place) for place, kind, member in slots(genotype)]
     if not any(chances):
         raise ValueError("mutate: all rates are 0, or all that there is is frozen, so nothing can change")
-    for _ in range(TRIES):
+    for _ in range(MOST_MUTATION_PASSES):
         hits = [x < rate for x, rate in zip(rng.random(len(chances)).tolist(), chances, strict=True)]
         if not any(hits):
             hits[_one_of(rng, chances)] = True

@@ -31,7 +31,7 @@ G = TypeVar("G", bound=Gene)
 SHARES = (0.60, 0.25, 0.15)  # of control, body, structure
 FAR = frozenset({From.DIRECTION, From.DISTANCE, From.UP})  # senses of what is around
 FINEST = 0.125  # of the usual steps; each child has a stride of its own between the two, small ones as often as large
-WHOLE = 0.15  # share of changes of the body that scale all of it
+SCALING_SHARE = 0.15  # share of changes of the body that scale all of it
 
 
 class Operator(StrEnum):
@@ -123,7 +123,7 @@ def _nudged(genotype: Genotype, which: Weighted, rng: Rng, s: Settings) -> Genot
 @checked_first
 def change_body(genotype: Genotype, rng: Rng, settings: Settings = DEFAULT) -> Genotype:
     """One to a few numbers of the body move that are used; now and then all of it grows or shrinks."""
-    if rng.random() < WHOLE:
+    if rng.random() < SCALING_SHARE:
         by = math.exp(float(rng.normal(0.0, 0.2 * settings.stride)))
         return replace(genotype, nodes=tuple(_scaled(node, by, settings) for node in genotype.nodes))
     used = reached(genotype)

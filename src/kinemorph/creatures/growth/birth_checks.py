@@ -17,7 +17,7 @@ from kinemorph.spatial.vec3 import Vec3, cross, dot, neg, scale, sub
 
 Records = np.ndarray[tuple[int], np.dtype[np.void]]
 Numbers = np.ndarray[tuple[int, int], np.dtype[np.float64]]
-PARALLEL = 1e-6  # sine of edges whose cross product is no direction
+PARALLEL_EDGE_SINE = 1e-6  # sine of edges whose cross product is no direction
 
 
 class Reason(IntEnum):
@@ -82,7 +82,7 @@ def are_overlapping(a: Any, b: Any, share: float) -> bool:
     A, B = load9(a["R"]), load9(b["R"])
     d = sub(load3(b["p"]), load3(a["p"]))
     far = math.sqrt(dot(d, d))
-    if far > PARALLEL * allowed and depth_along(a, b, A, B, d, scale(d, 1.0 / far)) <= allowed:
+    if far > PARALLEL_EDGE_SINE * allowed and depth_along(a, b, A, B, d, scale(d, 1.0 / far)) <= allowed:
         return False
     for i in range(3):
         u, v = (A[i], A[i + 3], A[i + 6]), (B[i], B[i + 3], B[i + 6])
@@ -92,7 +92,7 @@ def are_overlapping(a: Any, b: Any, share: float) -> bool:
         for j in range(3):
             w = cross((A[i], A[i + 3], A[i + 6]), (B[j], B[j + 3], B[j + 6]))
             length = math.sqrt(dot(w, w))
-            if length > PARALLEL and depth_along(a, b, A, B, d, scale(w, 1.0 / length)) <= allowed:
+            if length > PARALLEL_EDGE_SINE and depth_along(a, b, A, B, d, scale(w, 1.0 / length)) <= allowed:
                 return False
     return True
 

@@ -23,8 +23,8 @@ from kinemorph.structure.forest.memory import address_of
 Numbers = np.ndarray[tuple[int], np.dtype[np.float64]]
 Records = np.ndarray[tuple[int], np.dtype[np.void]]
 REVOLUTE, FREE, FIXED = int(JointKind.REVOLUTE), int(JointKind.FREE), int(JointKind.FIXED)
-GRAVITY = 9.81  # m/s²
-LONGEST = 2.0  # m, of what counts as length where strength is limited
+STANDARD_GRAVITY = 9.81  # m/s²
+LARGEST_STRENGTH_LENGTH = 2.0  # m, of what counts as length where strength is limited
 X, Z = (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)
 
 
@@ -47,7 +47,7 @@ def share_strength(parts: Any, g: Any) -> None:
         if i > 0:
             p["strength"] = g["strength"] * max(cross_section(p), cross_section(parts[p["parent"]])) ** 1.5
             total += p["dof"] * p["strength"]
-    most = g["whole_strength"] * mass * GRAVITY * min(length, LONGEST)
+    most = g["whole_strength"] * mass * STANDARD_GRAVITY * min(length, LARGEST_STRENGTH_LENGTH)
     if total > most:
         for i in range(1, parts.shape[0]):
             parts[i]["strength"] *= most / total

@@ -16,7 +16,7 @@ from kinemorph.creatures.genotype.graph import reached
 from kinemorph.creatures.settings import Settings
 
 USUAL = 0.1  # m, a half extent
-STEEP = 2.0  # steps for a factor of e
+FALLOFF_STEPS = 2.0  # steps for a factor of e
 
 
 def measures(genotype: Genotype) -> list[float]:
@@ -25,7 +25,7 @@ def measures(genotype: Genotype) -> list[float]:
     found = [number for i in used for number in _of_node(genotype.nodes[i])]
     for c in genotype.connections:
         if c.parent in used:
-            found += (c.turn, STEEP * math.log(c.scale))
+            found += (c.turn, FALLOFF_STEPS * math.log(c.scale))
     return found
 
 
@@ -35,18 +35,18 @@ def with_measures(genotype: Genotype, numbers: Sequence[float], s: Settings) -> 
     nodes, connections = list(genotype.nodes), list(genotype.connections)
     for i in used:
         node = nodes[i]
-        x, y, z = (clip(USUAL * math.exp(clip(next(left), -20.0, 20.0) / STEEP), *s.size) for _ in range(3))
+        x, y, z = (clip(USUAL * math.exp(clip(next(left), -20.0, 20.0) / FALLOFF_STEPS), *s.size) for _ in range(3))
         low, high = s.reach
         moved = [(clip(next(left), -high, -low), clip(next(left), low, high)) for _ in range(node.dof)]
         a, b, c = (*moved, *node.limits[node.dof :])
         nodes[i] = replace(node, size=(x, y, z), limits=(a, b, c))
     for k, connection in enumerate(connections):
         if connection.parent in used:
-            turn, scale = wrap(next(left)), math.exp(clip(next(left), -20.0, 20.0) / STEEP)
+            turn, scale = wrap(next(left)), math.exp(clip(next(left), -20.0, 20.0) / FALLOFF_STEPS)
             connections[k] = replace(connection, turn=turn, scale=clip(scale, *s.scale))
     return replace(genotype, nodes=tuple(nodes), connections=tuple(connections))
 
 
 def _of_node(node: Node) -> list[float]:
-    sizes = [STEEP * math.log(extent / USUAL) for extent in node.size]
+    sizes = [FALLOFF_STEPS * math.log(extent / USUAL) for extent in node.size]
     return sizes + [limit for pair in node.limits[: node.dof] for limit in pair]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph.collision.shapes.shape_rows import NOBODY, Form
+from kinemorph.collision.shapes.shape_rows import STATIC_CARRIER, Form
 from kinemorph.creatures.growth.joints import next_part
 from kinemorph.creatures.growth.solids import BOX
 from kinemorph.geometry.boxes import NODE_SIZE, SIZE, make_box
@@ -46,7 +46,7 @@ def mount_box(parts: Any, i: int, pattern: Any, box: int, node_at: int, whole: A
     node = rows_at(node_at, 1, NODE)[0]
     whole[0], whole[1], whole[2], whole[3] = CONVEX, part["link"], 1, EVERYTHING
     whole[5], whole[6], whole[7] = node["core"], node_at, 1
-    whole[9] = parts[parent]["link"] if parent >= 0 else NOBODY
+    whole[9] = parts[parent]["link"] if parent >= 0 else STATIC_CARRIER
     numbers[0] = numbers[4] = numbers[8] = 1.0
     numbers[11] = part["rise"]
     for d in range(3):

@@ -31,8 +31,8 @@ KINDS = {kind: k for k, kind in enumerate(From)}
 FROM_ONE, LOCAL, PARENT, CHILD, GLOBAL, FIRST_SENSE = range(6)  # of these; the senses are in the order of `Sensed`
 SPEED, UP, DIRECTION, PLACE = (int(x) for x in (Sensed.SPEED, Sensed.UP, Sensed.DIRECTION, Sensed.PLACE))
 DELAY, BY_SPEED, GRASP = int(Function.DELAY), int(Acted.SPEED), int(Acted.GRASP)
-FASTEST = 10.0  # rad/s, that a drive of speed is told at most
-HEAVIEST = 1e6
+LARGEST_DRIVE_SPEED = 10.0  # rad/s, that a drive of speed is told at most
+LARGEST_WEIGHT = 1e6
 
 
 @cache
@@ -110,7 +110,7 @@ def wire(
             if gene["function"] == DELAY:
                 row["ring"], rings = rings, rings + 1
             for m in range(3):
-                if not is_address(gene, m) or not abs(gene["weights"][m]) <= HEAVIEST:
+                if not is_address(gene, m) or not abs(gene["weights"][m]) <= LARGEST_WEIGHT:
                     return False
                 row["sources"][m] = source_of(parts, wires, first, senses, found, gene, m, part)
                 row["weights"][m] = gene["weights"][m]
@@ -145,7 +145,7 @@ def put_effects(
     for k in range(p["dof"] + (1 if hand else 0)):
         grasp = k == p["dof"]
         m = 2 if grasp else k
-        if not is_address(w, m) or not abs(w["weights"][m]) <= HEAVIEST:
+        if not is_address(w, m) or not abs(w["weights"][m]) <= LARGEST_WEIGHT:
             return False
         row = effects[found[1]]
         found[1] += 1
@@ -154,8 +154,8 @@ def put_effects(
         row["body"] = p["link"] if grasp else p["link"] - p["dof"] + 1 + k
         if not grasp:
             row["most"] = p["strength"]
-            row["low"] = -FASTEST if acted == BY_SPEED else node["limits"][k][0]
-            row["high"] = FASTEST if acted == BY_SPEED else node["limits"][k][1]
+            row["low"] = -LARGEST_DRIVE_SPEED if acted == BY_SPEED else node["limits"][k][0]
+            row["high"] = LARGEST_DRIVE_SPEED if acted == BY_SPEED else node["limits"][k][1]
     return True
 
 

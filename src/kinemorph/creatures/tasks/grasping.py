@@ -17,7 +17,7 @@ from kinemorph.spatial.pose import Pose
 
 CROWD = 16  # goals of a life without senses, which does not depend on where they are
 SECTORS = 1, 6, 4, 3, 0, 7, 5, 2  # of the range of bearings: the first few draws are to both sides
-AHEAD = 0.5  # of its own way, what the ways of its foremost and of its hindmost hand count
+FOREMOST_HAND_SHARE = 0.5  # of its own way, what the ways of its foremost and of its hindmost hand count
 
 
 @checked_on_failure
@@ -92,7 +92,9 @@ class Brachiate(Task):
     def mark(self, stage: Stage) -> Marks:
         x, holds = stage.way[0], bool(stage.mind.holds)
         along = x if holds else min(x, 0.0) + 0.25 * min(max(x, 0.0), self.apart)
-        value = (along + AHEAD * sum(self.reach(stage))) / self.apart  # not by its length: who is short reaches no bar
+        value = (
+            along + FOREMOST_HAND_SHARE * sum(self.reach(stage))
+        ) / self.apart  # not by its length: who is short reaches no bar
         return Marks(max(-1.0, value), max(0.0, x) if holds else 0.0, along)
 
     def reach(self, stage: Stage) -> tuple[float, float]:

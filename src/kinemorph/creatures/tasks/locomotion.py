@@ -10,13 +10,13 @@ import numpy as np
 from kinemorph.creatures.tasks.task import Marks, Stage, Task, Vector
 from kinemorph.spatial.arguments.annotated import checked_on_failure
 
-ASIDE = 0.3  # of what counts for the way, what counts against what goes aside
-FAR = 100.0  # m: where the target is, that shows the way
+SIDEWAYS_SHARE = 0.3  # of what counts for the way, what counts against what goes aside
+TARGET_DISTANCE = 100.0  # m: where the target is, that shows the way
 
 
 def advance(stage: Stage, x: float, aside: float) -> float:
     """Body lengths a second along x, less some of what it went aside."""
-    return max(-1.0, (x - ASIDE * aside) / stage.task.seconds / stage.size)
+    return max(-1.0, (x - SIDEWAYS_SHARE * aside) / stage.task.seconds / stage.size)
 
 
 @checked_on_failure
@@ -37,7 +37,7 @@ class Locomotion(Task):
     turn: float = 0.7
     kick: float = 0.12
     looks: int = 4
-    aim: ClassVar[Vector] = (FAR, 0.0, 0.0)
+    aim: ClassVar[Vector] = (TARGET_DISTANCE, 0.0, 0.0)
 
     def mark(self, stage: Stage) -> Marks:
         seen = stage.mind.seen()
@@ -56,7 +56,7 @@ class Swim(Task):
     gravity: float = 0.0
     patience: float = 0.0
     density: float = 1000.0  # kg/m³
-    aim: ClassVar[Vector] = (FAR, 0.0, 0.0)
+    aim: ClassVar[Vector] = (TARGET_DISTANCE, 0.0, 0.0)
 
     def prepare(self, stage: Stage) -> None:
         stage.world.immerse(self.density)

@@ -30,14 +30,14 @@ from kinemorph.world.world import World
 Array = npt.NDArray[np.float64]
 Vector = tuple[float, float, float]
 G = 9.81  # m/s²
-PULL = 0.02  # by how much gravity differs
-HARD = 1.5  # the level beyond which it may differ by more, and knocks may throw a creature up
-OFTEN = 3  # times as many knocks as looks, then
+GRAVITY_SPREAD = 0.02  # by how much gravity differs
+HARD_LEVEL = 1.5  # the level beyond which it may differ by more, and knocks may throw a creature up
+KNOCKS_PER_LOOK = 3  # times as many knocks as looks, then
 SLIP, BOUNCE = 0.1, 0.05  # by how much friction differs, and the mean restitution, where a task says nothing else
-LEAST = 0.05  # share of friction and of weight that is left, at levels of any size
-MOST = 1.5  # power of `fine`, likewise: even more substeps only take longer
-FALL = 1e-3  # m, above the ground at the start
-STILL = 0.25  # s without motion that end settling
+SMALLEST_REMAINING_SHARE = 0.05  # share of friction and of weight that is left, at levels of any size
+LARGEST_FINE_POWER = 1.5  # power of `fine`, likewise: even more substeps only take longer
+START_HEIGHT = 1e-3  # m, above the ground at the start
+STILL_TIME = 0.25  # s without motion that end settling
 TILT, NUDGE = 0.05, 0.5  # rad and s: how far and how long weight pulls aslant before that
 WATCH = 0.5  # s with motors off, in which a settled creature must stay where it is
 SHORTEST, LOWEST = 0.4, 0.2  # m: smaller creatures are measured as if they were so long, and so high
@@ -48,7 +48,7 @@ NUMBERS = {
     "slip": (0.0, 1e3), "weigh": (0.0, 1e3), "hop": (0.0, 1e3), "bounce": (0.0, 1e3), "fine": (1.0, 100.0),
     "turn": (0.0, 1e3), "kick": (0.0, 1e3), "light": (0.0, 1.0),
 }  # fmt: skip
-MOST_STEPS = 1_000_000  # of a life, settling included: a task may be from a file, and films keep every step
+MOST_EPISODE_STEPS = 1_000_000  # of a life, settling included: a task may be from a file, and films keep every step
 COUNTS = {"substeps": (1, 100), "work": (0, 1 << 61), "looks": (1, 1_000_000)}
 
 
@@ -90,10 +90,10 @@ class Task:
 
     def __post_init__(self) -> None:
         check_members(f"task {self.name}", self, NUMBERS, COUNTS)
-        if (self.seconds + self.patience) / self.dt > MOST_STEPS:
+        if (self.seconds + self.patience) / self.dt > MOST_EPISODE_STEPS:
             raise ValueError(
                 f"task {self.name}: {self.seconds:g} s of life and {self.patience:g} s of patience in steps of"
-                f" {self.dt:g} s are more than {MOST_STEPS} steps; make it shorter, or the steps longer"
+                f" {self.dt:g} s are more than {MOST_EPISODE_STEPS} steps; make it shorter, or the steps longer"
             )
         if self.root not in list(Root):
             raise ValueError(f"task {self.name}: root {self.root!r} must be one of {', '.join(Root)}")
@@ -162,16 +162,16 @@ class Stage:
 
     def __init__(self, task: Task, phenotype: Phenotype, seed: int, number: int = 0, level: float = 1.0) -> None:
         self.task, self.phenotype, self.number, self.level = task, phenotype, number, level
-        beyond = max(0.0, level - HARD)
+        beyond = max(0.0, level - HARD_LEVEL)
         self.hop = task.vary * beyond * task.hop  # m/s, up to which knocks throw it up
         self.rng = np.random.Generator(np.random.PCG64(_seeds(seed, number)))
         shake = [task.vary * self.chance() for _ in range(3)]
         slip, bounce = (usual + level * (most - usual) for usual, most in ((SLIP, task.slip), (BOUNCE, task.bounce)))
-        rough = 0.8 * max(LEAST, 1.0 + slip * shake[0])
+        rough = 0.8 * max(SMALLEST_REMAINING_SHARE, 1.0 + slip * shake[0])
         self.soil = _soil(rough, min(1.0, 2.0 * max(0.0, bounce) * max(0.0, shake[1])))
-        weight = task.gravity * max(LEAST, 1.0 + (PULL + task.weigh * beyond) * shake[2])
+        weight = task.gravity * max(SMALLEST_REMAINING_SHARE, 1.0 + (GRAVITY_SPREAD + task.weigh * beyond) * shake[2])
         weight *= 1.0 - (1.0 - task.light) * max(0.0, 1.0 - level)
-        finer = task.fine ** min(MOST, task.vary * level * self.rng.random()) if task.fine > 1.0 else 1.0
+        finer = task.fine ** min(LARGEST_FINE_POWER, task.vary * level * self.rng.random()) if task.fine > 1.0 else 1.0
         self.substeps = min(round(finer * task.substeps), COUNTS["substeps"][1])
         self.world = World((0.0, 0.0, -weight), task.dt, sleep=False, sweeps=True, substeps=self.substeps)
         self.length = phenotype.length  # m, of the creature as it grew
@@ -179,7 +179,7 @@ class Stage:
         at = np.zeros(3)
         if task.root is Root.FREE:
             at[:2] = (-(faces @ phenotype.moment) / phenotype.mass)[:2]
-            at[2] = FALL - phenotype.lowest if task.gravity > 0.0 else 0.0
+            at[2] = START_HEIGHT - phenotype.lowest if task.gravity > 0.0 else 0.0
         self.notes: dict[str, Any] = {}  # of the task's own
         task.prepare(self)
         self.figure: Figure = self.world.add(phenotype.model, at=Pose.known(at, turned))
@@ -270,7 +270,7 @@ class Stage:
         script["gravity"][:2] = aslant, straight
         made = live(self.mind, script)
         still, (_, before, after, _) = script["still"].tolist()[1], script["centre"].tolist()
-        if still < STILL:
+        if still < STILL_TIME:
             return "budget" if self.spent else "never still"
         if made < len(script):
             self.mind.asleep = False
@@ -298,7 +298,7 @@ class Stage:
     @property
     def spells(self) -> int:
         """Of each half of its life: between any two of them it may be knocked."""
-        return self.task.looks * (OFTEN if self.hop else 1)
+        return self.task.looks * (KNOCKS_PER_LOOK if self.hop else 1)
 
     def knocks(self, count: int) -> list[tuple[float, ...]]:
         """The next knocks: what each adds to the velocity and to the turning of all of it (m/s, rad/s)."""
@@ -331,7 +331,7 @@ def _settling(dt: float, patience: float, work: int) -> Stretches:
     script = stretches(4)
     script["steps"] = [round(seconds / dt) for seconds in (NUDGE, patience, WATCH, 0.0)]
     script["mind"], script["pulled"] = (ASLEEP, 0, 0, AWAKE), (1, 1, 0, 0)
-    script["watched"], script["budget"], script["until_still"][1] = (1, 1, 1, 0), work, STILL
+    script["watched"], script["budget"], script["until_still"][1] = (1, 1, 1, 0), work, STILL_TIME
     return script
 
 

@@ -22,7 +22,7 @@ from kinemorph.evolve.store.source_hash import code_of
 
 _AHEAD = 2  # tasks under way for each slot: one that runs, and one that waits beside it
 _WORTH = 0.5  # seconds that a task may take while there are many jobs: what Ray costs the master is then shared
-_MOST = 32  # jobs in one task
+_LARGEST_BATCH = 32  # jobs in one task
 _START = 120.0  # seconds in which a worker has begun, kernels compiled
 
 
@@ -105,7 +105,7 @@ class Ray:
                 batch = [self._alone.popleft()]
             else:
                 fair = math.ceil(len(self._waiting) / (_AHEAD * self.workers))
-                number = max(1, min(_MOST, fair, math.ceil(_WORTH / self._pace)))
+                number = max(1, min(_LARGEST_BATCH, fair, math.ceil(_WORTH / self._pace)))
                 batch = [self._waiting.popleft() for _ in range(min(number, len(self._waiting)))]
             self._under_way[self._task.remote(self._problem, self._code, batch, self._limits)] = batch
 

@@ -17,7 +17,7 @@ import numpy as np
 from kinemorph.evolve.evaluators.job import Individual, Job, Result, mean
 from kinemorph.evolve.problem import Draw, Problem
 from kinemorph.evolve.random_streams import Purpose, seed_of, stream
-from kinemorph.evolve.ranges import MOST
+from kinemorph.evolve.ranges import LARGEST_COUNT
 from kinemorph.spatial.arguments.annotated import checked_first
 from kinemorph.spatial.arguments.annotations import refuse_fields
 
@@ -50,8 +50,8 @@ class Search(Protocol):
 class Budget(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """When a search ends: after so many generations or evaluations, whichever comes first."""
 
-    generations: Annotated[int, msgspec.Meta(le=MOST)] = 100
-    episodes: Annotated[int, msgspec.Meta(le=MOST)] | None = None
+    generations: Annotated[int, msgspec.Meta(le=LARGEST_COUNT)] = 100
+    episodes: Annotated[int, msgspec.Meta(le=LARGEST_COUNT)] | None = None
 
     def __post_init__(self) -> None:
         refuse_fields(self)

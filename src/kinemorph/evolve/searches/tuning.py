@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from kinemorph.evolve.searches.search import Trial
 
 Array = npt.NDArray[np.float64]
-SHOWN = 8  # means of a tuning that stand in the last vote, evenly over its later half
+VOTED_MEANS = 8  # means of a tuning that stand in the last vote, evenly over its later half
 
 
 class TuningSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -104,7 +104,7 @@ def tune(
         return search.born(problem.with_numbers(one.genotype, _steep(point).tolist(), **how), (one,), "tuned")
 
     rounds = episodes // (strategy.size * settings.draws)
-    shown = {rounds - k * max(1, rounds // (2 * SHOWN)) for k in range(SHOWN)}
+    shown = {rounds - k * max(1, rounds // (2 * VOTED_MEANS)) for k in range(VOTED_MEANS)}
     means: list[Individual] = []
     for k in range(1, rounds + 1):
         draws = tuple(

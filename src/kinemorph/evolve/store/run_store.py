@@ -24,12 +24,12 @@ from kinemorph._files import FileError
 from kinemorph._toml import checked
 from kinemorph.evolve.evaluators.job import Individual, Job, Result, genome_key
 from kinemorph.evolve.problem import Draw, Outcome
-from kinemorph.evolve.store.validation import LONGEST, check_run
+from kinemorph.evolve.store.validation import LARGEST_VALUE_BYTES, check_run
 from kinemorph.evolve.trust import Trust, trusted
 from kinemorph.spatial.arguments.annotated import checked_first
 
-VERSION = 1
-_PAUSE = 1.0  # seconds between two commits of evaluations
+STORE_VERSION = 1
+_COMMIT_PERIOD = 1.0  # seconds between two commits of evaluations
 _EVERY = 10  # generations after which all genomes are kept
 _ELITES = 3  # of each generation, whose genomes are kept
 
@@ -115,7 +115,7 @@ class Store:
         file.parent.mkdir(parents=True, exist_ok=True)
         lock = _lock(file)
         try:
-            _make(file, {"version": VERSION, **facts})
+            _make(file, {"version": STORE_VERSION, **facts})
             with said(file):
                 db = sqlite3.connect(file, isolation_level=None)
                 db.execute("PRAGMA synchronous=NORMAL")
@@ -149,8 +149,8 @@ class Store:
 
     def _read(self) -> None:
         """What is needed of a run that is there."""
-        if (version := self.fact("version", int, 0)) != VERSION:
-            raise StoreError(f"{self.file}: it has format {version}; this kinemorph reads {VERSION}")
+        if (version := self.fact("version", int, 0)) != STORE_VERSION:
+            raise StoreError(f"{self.file}: it has format {version}; this kinemorph reads {STORE_VERSION}")
         self._born = {row[0] for row in self._rows("SELECT id FROM individual")}
         self._told = set(self._rows("SELECT DISTINCT g, individual FROM evaluation"))
         self.completed = {row[0] for row in self._rows("SELECT g FROM generation")}
@@ -193,7 +193,7 @@ class Store:
                 result.attempt, result.golden, result.seconds / len(result.draws),
             )  # fmt: skip
             self._execute("INSERT INTO evaluation VALUES (" + ", ".join("?" * 14) + ")", row)
-        if time.monotonic() - self._last > _PAUSE:
+        if time.monotonic() - self._last > _COMMIT_PERIOD:
             self.commit()
 
     def complete(self, generation: int, population: Sequence[Individual], stats: dict[str, Any]) -> None:
@@ -330,9 +330,13 @@ class Store:
     def _inflated(self, blob: bytes) -> bytes:
         """A genome, if it is no bigger than one may be: a few kilobytes can stand for gigabytes."""
         inflating = zlib.decompressobj()
-        genome = inflating.decompress(blob, LONGEST)
+        genome = inflating.decompress(blob, LARGEST_VALUE_BYTES)
         if not inflating.eof:
-            why = f"it would have more than {LONGEST} bytes" if len(genome) == LONGEST else "its end is missing"
+            why = (
+                f"it would have more than {LARGEST_VALUE_BYTES} bytes"
+                if len(genome) == LARGEST_VALUE_BYTES
+                else "its end is missing"
+            )
             raise StoreError(f"{self.file}: a genome is damaged: {why}")
         return genome
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from kinemorph._files import FileError, quoted
 
-LONGEST = 1 << 26  # bytes of a value
+LARGEST_VALUE_BYTES = 1 << 26  # bytes of a value
 _STEPS = 1000  # of SQLite, between two looks at how many were made
 _AT_LEAST, _EACH_BYTE = 2_000_000, 4  # steps that opening a file may take: a run takes less than one for each byte
 _SAFE = ("trusted_schema=OFF", "cell_size_check=ON", "mmap_size=0", "synchronous=NORMAL")
@@ -24,7 +24,7 @@ def check_run(file: Path, db: sqlite3.Connection, schema: str, write: bool) -> N
     """Raise `FileError`, or an error of SQLite, if a file is anything but a whole run."""
     size = sum(one.stat().st_size for one in (file, file.with_name(file.name + "-wal")) if one.exists())
     db.set_progress_handler(_Steps(_AT_LEAST + _EACH_BYTE * size), _STEPS)
-    db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST)
+    db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST_VALUE_BYTES)
     for setting in _SAFE:
         db.execute(f"PRAGMA {setting}")
     if not write:

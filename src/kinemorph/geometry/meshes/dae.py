@@ -18,7 +18,7 @@ from kinemorph._xml import Element, read_xml
 from kinemorph.spatial.pose import Pose
 
 MOST_INSTANCES = 10_000  # nodes in nodes can multiply: thirty levels that each use the next one twice are 10⁹
-MOST_PARTS = 10_000_000  # vertices and triangles, after all that
+MOST_DAE_ELEMENTS = 10_000_000  # vertices and triangles, after all that
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Piece = tuple[Array, Array, str]  # vertices, faces, the symbol of the material
@@ -39,8 +39,8 @@ def read(path: Path) -> tuple[Array, Array, Array | None]:
             raise root.error(f"its scene shows more than {MOST_INSTANCES} meshes")
         for points, corners, symbol in scene.pieces(geometry):
             parts += len(points) + len(corners)
-            if parts > MOST_PARTS:
-                raise root.error(f"its scene has more than {MOST_PARTS} vertices and triangles")
+            if parts > MOST_DAE_ELEMENTS:
+                raise root.error(f"its scene has more than {MOST_DAE_ELEMENTS} vertices and triangles")
             flip = np.linalg.det(X[:3, :3]) < 0.0
             vertices.append(points @ X[:3, :3].T + X[:3, 3])
             faces.append((corners[:, ::-1] if flip else corners) + total)

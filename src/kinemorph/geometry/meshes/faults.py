@@ -16,7 +16,7 @@ from kinemorph.spatial.arguments.checks import shown
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-THIN = 1e-12  # of the longest edge: a triangle whose height is less has no area
+THIN_HEIGHT_SHARE = 1e-12  # of the longest edge: a triangle whose height is less has no area
 
 
 class FaultKind(StrEnum):
@@ -118,7 +118,7 @@ def _face_faults(mesh: Mesh) -> Iterator[Fault]:
     a, b, c = (mesh.vertices[mesh.faces[:, k]] for k in range(3))
     twice_area = np.linalg.norm(np.cross(b - a, c - a), axis=1)
     longest = np.max([np.linalg.norm(side, axis=1) for side in (b - a, c - b, a - c)], axis=0)
-    bad = twice_area <= THIN * longest**2
+    bad = twice_area <= THIN_HEIGHT_SHARE * longest**2
     if bad.any():
         row = int(np.argmax(bad))
         yield Fault(

@@ -21,26 +21,26 @@ import numpy as np
 from kinemorph._files import FileError, write_whole
 from kinemorph.geometry.cache_eviction import DAY, forget_now_and_then
 from kinemorph.geometry.meshes import tessellate
-from kinemorph.geometry.meshes.stl import HEADER, TRIANGLE
+from kinemorph.geometry.meshes.stl import STL_HEADER_BYTES, TRIANGLE
 from kinemorph.geometry.shapes import Shape, ShapeKind
 from kinemorph.jit.api import make_kept
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-MOST_BYTES = 512 * 2**20  # of all files; those of the last week may be more
+KEPT_MESHES_BYTES = 512 * 2**20  # of all files; those of the last week may be more
 
 
 def keep_mesh(vertices: Array, faces: Array) -> Path:
     """The file of a mesh, to the precision of STL: single."""
     rows = np.zeros(len(faces), TRIANGLE)
     rows["corners"] = np.asarray(vertices, dtype=np.float32)[faces]
-    content = b"kinemorph".ljust(HEADER - 4) + len(rows).to_bytes(4, "little") + rows.tobytes()
+    content = b"kinemorph".ljust(STL_HEADER_BYTES - 4) + len(rows).to_bytes(4, "little") + rows.tobytes()
     name = hashlib.sha256(content).hexdigest()[:40] + ".stl"
     try:
         path = make_kept("meshes") / name
         if not (path.is_file() and path.stat().st_size == len(content)):
             write_whole(path, content)
-            forget_now_and_then(path.parent, ".stl", MOST_BYTES, len(content), spared=7.0 * DAY)
+            forget_now_and_then(path.parent, ".stl", KEPT_MESHES_BYTES, len(content), spared=7.0 * DAY)
         elif time.time() - path.stat().st_mtime > DAY:
             with contextlib.suppress(OSError):  # the folder may be shared and read-only
                 os.utime(path)  # what is in use is not forgotten

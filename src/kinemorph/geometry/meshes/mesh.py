@@ -21,8 +21,8 @@ from kinemorph.spatial.pose import Vector, vector
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-CACHED = 64  # meshes that are kept in memory
-LARGEST = 1e6  # m or file units: a coordinate beyond this is no part of a machine
+CACHED_MESHES = 64  # meshes that are kept in memory
+LARGEST_COORDINATE = 1e6  # m or file units: a coordinate beyond this is no part of a machine
 
 READERS: dict[str, Callable[[Path], tuple[Array, Array, Array | None]]] = {
     ".stl": stl.read,
@@ -111,7 +111,7 @@ def mesh_of(shape: Shape) -> Mesh:
     return _primitive(shape.kind, shape.size)
 
 
-@lru_cache(maxsize=CACHED)
+@lru_cache(maxsize=CACHED_MESHES)
 def _load(path: str, mtime: int, size: int, weighed: bool) -> Mesh:
     kind = Path(path).suffix.lower()
     if kind not in READERS:
@@ -124,10 +124,12 @@ def _checked(path: str, weighed: bool, vertices: Array, faces: Array, colours: A
     """A mesh whose numbers can be trusted."""
     if not len(faces):
         raise FileError(f"{path}: there are no triangles in it")
-    bad = ~(np.abs(vertices) <= LARGEST)  # true for NaN as well
+    bad = ~(np.abs(vertices) <= LARGEST_COORDINATE)  # true for NaN as well
     if bad.any():
         row = int(np.argmax(bad.any(axis=1)))
-        raise FileError(f"{path}: vertex {row} is at {vertices[row].tolist()}; expected numbers up to {LARGEST:g}")
+        raise FileError(
+            f"{path}: vertex {row} is at {vertices[row].tolist()}; expected numbers up to {LARGEST_COORDINATE:g}"
+        )
     bad = (faces < 0) | (faces >= len(vertices))
     if bad.any():
         row = int(np.argmax(bad.any(axis=1)))
@@ -141,6 +143,6 @@ def _checked(path: str, weighed: bool, vertices: Array, faces: Array, colours: A
     return Mesh(vertices.astype(np.float64), faces.astype(np.int32), colours)
 
 
-@lru_cache(maxsize=CACHED)
+@lru_cache(maxsize=CACHED_MESHES)
 def _primitive(kind: ShapeKind, size: tuple[float, ...]) -> Mesh:
     return Mesh(*MAKERS[kind](*size))

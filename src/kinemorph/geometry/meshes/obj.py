@@ -10,7 +10,7 @@ import numpy as np
 
 from kinemorph._files import FileError, quoted, read_bytes
 
-MOST_BYTES = 512 * 2**20
+LARGEST_MESH_BYTES = 512 * 2**20
 MOST_MATERIAL_BYTES = 2**20
 NO_COLOUR = (np.nan,) * 4
 
@@ -47,7 +47,7 @@ def read(path: Path) -> tuple[Array, Array, Array | None]:
 
 
 def parse(path: Path) -> Polygons:
-    text = read_bytes(path, MOST_BYTES).decode("latin-1")  # names may be in any encoding, and no name matters
+    text = read_bytes(path, LARGEST_MESH_BYTES).decode("latin-1")  # names may be in any encoding, and no name matters
     vertices: list[tuple[float, float, float]] = []
     flat: list[int] = []
     counts: list[int] = []

@@ -10,8 +10,8 @@ import numpy as np
 
 from kinemorph._files import FileError, quoted, read_bytes
 
-MOST_BYTES = 512 * 2**20
-HEADER = 84  # bytes: 80 of text, then the number of triangles
+LARGEST_MESH_BYTES = 512 * 2**20
+STL_HEADER_BYTES = 84  # bytes: 80 of text, then the number of triangles
 TRIANGLE = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")])
 _VERTEX = re.compile(rb"\bvertex\s+(\S+)\s+(\S+)\s+(\S+)", re.IGNORECASE)
 
@@ -20,9 +20,13 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @np.errstate(all="ignore")  # NaN and the like are found in the end: no vertex may have them
 def read(path: Path) -> tuple[Array, Array, None]:
-    content = read_bytes(path, MOST_BYTES)
-    count = int.from_bytes(content[HEADER - 4 : HEADER], "little") if len(content) >= HEADER else 0
-    expected = HEADER + count * TRIANGLE.itemsize
+    content = read_bytes(path, LARGEST_MESH_BYTES)
+    count = (
+        int.from_bytes(content[STL_HEADER_BYTES - 4 : STL_HEADER_BYTES], "little")
+        if len(content) >= STL_HEADER_BYTES
+        else 0
+    )
+    expected = STL_HEADER_BYTES + count * TRIANGLE.itemsize
     # Some binary files begin with "solid" too, so the size decides first.
     if (
         len(content) != expected
@@ -30,14 +34,14 @@ def read(path: Path) -> tuple[Array, Array, None]:
         and b"facet" in content[:1024].lower()
     ):
         corners = _ascii(path, content)
-    elif len(content) < HEADER:
+    elif len(content) < STL_HEADER_BYTES:
         raise FileError(f"{path}: it has {len(content)} bytes, too few for an STL file")
     elif len(content) < expected:
         raise FileError(
             f"{path}: it claims {count} triangles, which take {expected} bytes, but it has {len(content)}: it is cut"
         )
     else:
-        corners = np.frombuffer(content, TRIANGLE, count, HEADER)["corners"].reshape(-1, 3)
+        corners = np.frombuffer(content, TRIANGLE, count, STL_HEADER_BYTES)["corners"].reshape(-1, 3)
     return *_joined(corners), None
 
 

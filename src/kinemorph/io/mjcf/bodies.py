@@ -11,7 +11,7 @@ import numpy as np
 from kinemorph._files import quoted
 from kinemorph._xml import MOST_ELEMENTS, Element
 from kinemorph.geometry.shapes import Colour
-from kinemorph.io.mjcf.compiled_inertia import LIGHTEST, Lump
+from kinemorph.io.mjcf.compiled_inertia import LIGHTEST_WEIGHED, Lump
 from kinemorph.io.mjcf.document import MAIN, TRUE_FALSE, Document, choice, unit, up_to, whole
 from kinemorph.io.mjcf.geoms import Geom, between_ends, read_geom
 from kinemorph.io.mjcf.meshes import MeshAsset
@@ -314,7 +314,7 @@ class Bodies:
             if geom.body == 0 or not wanted or not first <= geom.group <= last:
                 continue
             lump = geom.weight(self.unsupported)
-            if lump is not None and lump.mass > LIGHTEST:
+            if lump is not None and lump.mass > LIGHTEST_WEIGHED:
                 weighed.setdefault(geom.body, []).append(lump)
         for number, lumps in weighed.items():
             self.lumps[number] = lumps[0] if len(lumps) == 1 else Lump.together(lumps)

@@ -16,9 +16,9 @@ from kinemorph.multibody.model.inertia import Inertia
 from kinemorph.spatial.pose import Matrix, Pose, Vector
 
 OF_MESH, OF_BODY = 1e-7, 4e-15  # of the largest moment: what is smaller beside the diagonal is forgotten
-SAME = 1e-6  # m, or an entry of a quaternion: frames that are so near are one
-MOST_TURNS = 500
-LIGHTEST = 1e-14  # kg: what weighs less is not weighed
+SAME_FRAME = 1e-6  # m, or an entry of a quaternion: frames that are so near are one
+MOST_AXIS_ITERATIONS = 500
+LIGHTEST_WEIGHED = 1e-14  # kg: what weighs less is not weighed
 
 
 @dataclass(frozen=True)
@@ -64,17 +64,17 @@ class Lump:
         """In the body's frame; the axes and the place are the body's own if they are near enough."""
         if not _is_same(self.axes):
             return Inertia.unchecked(self.mass, self.com, self.matrix())
-        com = np.zeros(3) if all(abs(x) < SAME for x in self.com.tolist()) else self.com
+        com = np.zeros(3) if all(abs(x) < SAME_FRAME for x in self.com.tolist()) else self.com
         return Inertia.unchecked(self.mass, com, np.diag(self.moments))
 
 
 def _is_same(axes: Matrix) -> bool:
-    """Whether a turn is none: its quaternion is that of no turn, but for `SAME` in each entry."""
+    """Whether a turn is none: its quaternion is that of no turn, but for `SAME_FRAME` in each entry."""
     (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = axes.tolist()
     if xx + yy + zz < 2.9:
         return False
     four = 2.0 * math.sqrt(1.0 + xx + yy + zz)
-    return max(abs(zy - yz), abs(xz - zx), abs(yx - xy)) < SAME * four
+    return max(abs(zy - yz), abs(xz - zx), abs(yx - xy)) < SAME_FRAME * four
 
 
 def principal_axes(matrix: Matrix, limit: float) -> tuple[Vector, Matrix]:
@@ -83,7 +83,7 @@ def principal_axes(matrix: Matrix, limit: float) -> tuple[Vector, Matrix]:
     D = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
     columns = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     small = limit * max(abs(xx), abs(yy), abs(zz))
-    for _ in range(MOST_TURNS):
+    for _ in range(MOST_AXIS_ITERATIONS):
         first, second, third = abs(D[0][1]), abs(D[0][2]), abs(D[1][2])
         r, c, k = (0, 1, 2) if first > second and first > third else (0, 2, 1) if second > third else (1, 2, 0)
         beside = D[r][c]

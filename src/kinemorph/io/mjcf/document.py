@@ -12,11 +12,11 @@ import numpy as np
 
 from kinemorph._files import quoted
 from kinemorph._xml import MOST_ELEMENTS, Element, known_numbers, read_xml
-from kinemorph.io.mesh_paths import LONGEST, MeshPaths
+from kinemorph.io.mesh_paths import LONGEST_PATH, MeshPaths
 from kinemorph.io.mjcf.schema import DRIVES, check_attributes
 from kinemorph.spatial.pose import Pose
 
-DEEP = 2000  # elements in elements: the bodies of a chain are
+DEEPEST_MJCF = 2000  # elements in elements: the bodies of a chain are
 MOST_FILES = 50  # included in each other
 MOST_CLASSES = 50  # of defaults, in each other
 MAIN = "main"  # the class of all that names none
@@ -87,8 +87,8 @@ class Document:
             count += len(parent.children)
             if count > MOST_ELEMENTS:
                 raise parent.error(f"with all that is included, there are more than {MOST_ELEMENTS} elements")
-            if depth > DEEP:
-                raise parent.error(f"with all that is included, elements are nested more than {DEEP} deep")
+            if depth > DEEPEST_MJCF:
+                raise parent.error(f"with all that is included, elements are nested more than {DEEPEST_MJCF} deep")
             waiting.extend((child, depth + 1) for child in parent.children)
 
     def _expanded(self, parent: Element, seen: set[str], depth: int) -> Iterator[Element]:
@@ -104,7 +104,7 @@ class Document:
                 raise child.error(f"more than {MOST_FILES} files include each other")
             if not path.is_file():
                 raise child.error(f"file={quoted(child.attribute('file'))}: {path}: there is no such file")
-            inner = read_xml(path, DEEP)
+            inner = read_xml(path, DEEPEST_MJCF)
             if any(element.tag == "include" for element in inner.children):
                 inner.children = list(self._expanded(inner, seen, depth + 1))
             for element in inner.children:
@@ -115,8 +115,8 @@ class Document:
         """The path that an element's `file` names, which must lie inside the folders that are meant for it."""
         value = element.attribute("file").strip()
         where = f"file={quoted(value)}"
-        if len(value) + len(folder) > LONGEST or "\0" in value + folder:
-            raise element.error(f"{where}: a path of {len(value)} characters, the limit is {LONGEST}")
+        if len(value) + len(folder) > LONGEST_PATH or "\0" in value + folder:
+            raise element.error(f"{where}: a path of {len(value)} characters, the limit is {LONGEST_PATH}")
         value = value.replace("\\", "/")
         if element.tag != "include" and choice(self.compiler, "strippath", TRUE_FALSE, False):
             value = value.rpartition("/")[2]

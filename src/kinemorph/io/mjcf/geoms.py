@@ -27,7 +27,7 @@ TYPES = {
     name: name for name in ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh", "sdf")
 }  # fmt: skip
 WATER = 1000.0  # kg/m³
-STILL = (0.0,) * 6
+NO_VELOCITY = (0.0,) * 6
 FRICTION = (1.0, 0.005, 0.0001)
 
 
@@ -104,7 +104,7 @@ def read_geom(
     if kind in ("hfield", "sdf"):
         unsupported.found(kind, element, f'type="{kind}": this kind of shape is not read')
         return None
-    if any(up_to(element, "surfacevel", STILL)):
+    if any(up_to(element, "surfacevel", NO_VELOCITY)):
         unsupported.found("surfacevel", element, "its surface moves, which is not read")
     if element.number("adhesion", 0.0):
         unsupported.found("adhesion", element, "it sticks, which is not read")

@@ -16,7 +16,7 @@ from kinemorph.io.file_warnings import FileWarnings
 from kinemorph.io.mjcf.actuators import damped, read_actuators
 from kinemorph.io.mjcf.bodies import Bodies
 from kinemorph.io.mjcf.constraints import Constraints
-from kinemorph.io.mjcf.document import DEEP, TRUE_FALSE, Document, choice
+from kinemorph.io.mjcf.document import DEEPEST_MJCF, TRUE_FALSE, Document, choice
 from kinemorph.io.mjcf.meshes import MeshAsset
 from kinemorph.io.mjcf.mujoco_build import build, filters, role_of
 from kinemorph.io.mjcf.mujoco_parts import KINDS, SENSOR, Parts, Unsupported
@@ -30,7 +30,7 @@ from kinemorph.spatial.pose import Pose
 
 PathLike = str | os.PathLike[str]
 GRAVITY = (0.0, 0.0, -9.81)
-LEAST = 1e-14  # what MuJoCo divides by at least
+MUJOCO_SMALLEST_DIVISOR = 1e-14  # what MuJoCo divides by at least
 
 
 @checked_first
@@ -49,7 +49,7 @@ def load_mjcf(
     `ignore`: kinds of things that are left out with a warning where else they would be an error, such as "tendon".
     `strict`: what else would be a `ModelWarning` is a `FileError`.
     """
-    return _model(read_xml(path, DEEP), Path(path).stem, Path(path).parent, root, merge_fixed, ignore, strict)
+    return _model(read_xml(path, DEEPEST_MJCF), Path(path).stem, Path(path).parent, root, merge_fixed, ignore, strict)
 
 
 @checked_first
@@ -64,7 +64,7 @@ def parse_mjcf(
     strict: bool = False,
 ) -> Model:
     """The model of an MJCF text, as if it were a file in `folder`; `source` names it in errors."""
-    return _model(parse_xml(text, source, DEEP), "model", Path(folder), root, merge_fixed, ignore, strict)
+    return _model(parse_xml(text, source, DEEPEST_MJCF), "model", Path(folder), root, merge_fixed, ignore, strict)
 
 
 def _model(
@@ -190,9 +190,9 @@ def _settle_damping(parts: Parts, bodies: Bodies, merge_fixed: bool) -> None:
         raise where.error(f"{why}, and a joint of the model moves no mass") from None
     if bodies.sprung:
         for joint, constant, ratio in bodies.sprung:
-            inertia = 1.0 / max(float(alone[model.v_slice(joint.name)].mean()), LEAST)
-            joint.stiffness = inertia / max(constant * constant * ratio * ratio, LEAST)
-            joint.damping = 2.0 * inertia / max(constant, LEAST)
+            inertia = 1.0 / max(float(alone[model.v_slice(joint.name)].mean()), MUJOCO_SMALLEST_DIVISOR)
+            joint.stiffness = inertia / max(constant * constant * ratio * ratio, MUJOCO_SMALLEST_DIVISOR)
+            joint.damping = 2.0 * inertia / max(constant, MUJOCO_SMALLEST_DIVISOR)
     parts.actuators = [
         (
             where,

@@ -23,7 +23,7 @@ from kinemorph.spatial.pose import Pose, Vector
 
 ORIGIN = np.zeros(3)
 SENSOR = "a model has no sensors: it is left out"
-NO_END = 1e10  # MuJoCo's ranges have two ends: this far is none
+UNBOUNDED_RANGE = 1e10  # MuJoCo's ranges have two ends: this far is none
 
 
 @dataclass
@@ -133,7 +133,7 @@ class Parts:
 
 def ends(low: float, high: float, ref: float = 0.0) -> tuple[float, float]:
     """A range, counted from a reference; an end that is far enough away is none."""
-    return (low - ref if low > -NO_END else -np.inf), (high - ref if high < NO_END else np.inf)
+    return (low - ref if low > -UNBOUNDED_RANGE else -np.inf), (high - ref if high < UNBOUNDED_RANGE else np.inf)
 
 
 class Unsupported:

@@ -12,7 +12,7 @@ from kinemorph.geometry.ground import GroundKind
 from kinemorph.geometry.material import Material
 from kinemorph.geometry.meshes.kept_mesh import ball_file, for_files
 from kinemorph.geometry.shapes import Role, Shape, ShapeKind
-from kinemorph.io.mjcf.mujoco_parts import NO_END
+from kinemorph.io.mjcf.mujoco_parts import UNBOUNDED_RANGE
 from kinemorph.io.model_writing import (
     Lost,
     MeshFiles,
@@ -32,7 +32,7 @@ from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_first
 from kinemorph.spatial.pose import Pose
 
-LEAST = 2e-14  # kg, kg m²: MuJoCo refuses bodies that have less
+MUJOCO_SMALLEST_MASS = 2e-14  # kg, kg m²: MuJoCo refuses bodies that have less
 MOST_DOFS = 6  # of a body, in MuJoCo
 TYPES = {JointKind.REVOLUTE: "hinge", JointKind.PRISMATIC: "slide", JointKind.SPHERICAL: "ball", JointKind.FREE: "free"}
 GROUPS = {Role.BOTH: 0, Role.VISUAL: 1, Role.COLLISION: 3}
@@ -155,7 +155,7 @@ class _Writer:
         if np.isfinite(dofs["lower"]).any() or np.isfinite(dofs["upper"]).any():
             if not single:
                 raise self.refused(f"joint {joint.name!r}", "limits of its rotation would be a cone there")
-            limits = [max(lower, -NO_END), min(upper, NO_END)]
+            limits = [max(lower, -UNBOUNDED_RANGE), min(upper, UNBOUNDED_RANGE)]
         effort = float(dofs["effort"][0])
         if np.isfinite(dofs["speed"]).any():
             self.lost.add("limits of speed", joint.name)
@@ -176,7 +176,7 @@ class _Writer:
     def inertial(self, tag: Tag, i: int, seen: Pose, moving: bool) -> None:
         mass, com, matrix = moments_of(self.model.links[i])
         if mass == 0.0 and not matrix.any():
-            if moving and self.welded_mass(i) < LEAST:
+            if moving and self.welded_mass(i) < MUJOCO_SMALLEST_MASS:
                 raise self.refused(f"link {self.model.names[i]!r}", "it moves without mass, which MuJoCo refuses")
             return
         moments, axes = np.linalg.eigh(0.5 * (matrix + matrix.T))
@@ -184,15 +184,15 @@ class _Writer:
             axes[:, 2] *= -1.0
         low, middle, high = moments.tolist()
         if low + middle < high:  # by rounding it may be; MuJoCo has no patience with that
-            if low + middle < high * (1.0 - 1e-6) - LEAST:
+            if low + middle < high * (1.0 - 1e-6) - MUJOCO_SMALLEST_MASS:
                 raise self.refused(f"link {self.model.names[i]!r}", f"no body has its moments of inertia {moments}")
-            low = high - middle + max(LEAST, 1e-15 * high)
-        moments = np.maximum([low, middle, high], LEAST)
-        if np.abs(matrix - np.diag(np.diag(matrix))).max() == 0.0 and (np.diag(matrix) >= LEAST).all():
+            low = high - middle + max(MUJOCO_SMALLEST_MASS, 1e-15 * high)
+        moments = np.maximum([low, middle, high], MUJOCO_SMALLEST_MASS)
+        if np.abs(matrix - np.diag(np.diag(matrix))).max() == 0.0 and (np.diag(matrix) >= MUJOCO_SMALLEST_MASS).all():
             moments, axes = np.diag(matrix), np.eye(3)
         place = seen @ Pose.known(com, axes)
         tag.add(
-            "inertial", pos=place.position, quat=quaternion_of(place.rotation), mass=max(mass, LEAST),
+            "inertial", pos=place.position, quat=quaternion_of(place.rotation), mass=max(mass, MUJOCO_SMALLEST_MASS),
             diaginertia=moments,
         )  # fmt: skip
 
@@ -298,7 +298,7 @@ class _Writer:
             }
             for what, values in (("ctrl", a.control), ("force", a.force)):
                 if ranges[f"{what}range"] is None and any(map(math.isfinite, values)):
-                    ranges[f"{what}range"] = (max(values[0], -NO_END), min(values[1], NO_END))
+                    ranges[f"{what}range"] = (max(values[0], -UNBOUNDED_RANGE), min(values[1], UNBOUNDED_RANGE))
             biased = "affine" if any(a.bias) else None
             section.add(
                 "general", name=a.name, joint=a.joint, gear=a.gear, gainprm=a.gain, biastype=biased,

@@ -18,11 +18,11 @@ from kinemorph._files import FileError, ModelWarning, outside, quoted, read_byte
 from kinemorph.spatial.arguments.annotated import checked_first
 from kinemorph.spatial.quaternion_arrays import about, multiply, rotate
 
-LARGEST_FILE = 1 << 28  # bytes: an hour of 31 joints at 120 Hz is 330 MB, a minute 5 MB
+LARGEST_BVH_BYTES = 1 << 28  # bytes: an hour of 31 joints at 120 Hz is 330 MB, a minute 5 MB
 MOST_JOINTS = 2000
 LONGEST_NAME = 200
-SHORTEST = 1e-6  # s from one frame to the next
-LARGEST = 1e9  # of a number; files in millimetres of a walk around the earth are read
+SHORTEST_FRAME_TIME = 1e-6  # s from one frame to the next
+LARGEST_BVH_NUMBER = 1e9  # of a number; files in millimetres of a walk around the earth are read
 
 CHANNELS = {f"{axis}{what}".lower(): f"{axis}{what}" for what in ("position", "rotation") for axis in "XYZ"}
 
@@ -125,7 +125,7 @@ class Bvh:
 @checked_first
 def load_bvh(path: PathLike, *, strict: bool = False) -> Bvh:
     """The skeleton and motion of a BVH file. `strict`: what else would be a `ModelWarning` is a `FileError`."""
-    return _parse(read_bytes(path, LARGEST_FILE), str(path), Path(path).stem, strict)
+    return _parse(read_bytes(path, LARGEST_BVH_BYTES), str(path), Path(path).stem, strict)
 
 
 @checked_first
@@ -220,7 +220,7 @@ class _Reader:
             value = float(word) if "_" not in word else math.nan
         except ValueError:
             raise self.error(f"{what}: {quoted(word)} is not a number", line) from None
-        if not abs(value) <= LARGEST:
+        if not abs(value) <= LARGEST_BVH_NUMBER:
             raise self.error(f"{what}: {quoted(word)} is not a number that makes sense here", line)
         return value
 
@@ -357,8 +357,10 @@ def _motion(reader: _Reader, body: bytes, first: int, width: int, strict: bool) 
     if not (declared.isascii() and declared.isdigit() and len(declared) < 12):
         raise reader.error(f"Frames: {quoted(declared)} is not a number of frames", line)
     seconds = reader.number(dt, "Frame Time", line + 1)
-    if seconds < SHORTEST:
-        raise reader.error(f"Frame Time: {quoted(dt)} must be positive, and no less than {SHORTEST:g} s", line + 1)
+    if seconds < SHORTEST_FRAME_TIME:
+        raise reader.error(
+            f"Frame Time: {quoted(dt)} must be positive, and no less than {SHORTEST_FRAME_TIME:g} s", line + 1
+        )
     numbers = body[found.end() :]
     start = first + body[: found.end()].count(b"\n")
     frames = _frames(reader, numbers, start, width)
@@ -379,7 +381,7 @@ def _frames(reader: _Reader, text: bytes, start: int, width: int) -> Array:
         return np.zeros((0, 0))
     try:
         values = np.array(list(map(float, words)), dtype=np.float64)
-        good = b"_" not in text and bool((np.abs(values) <= LARGEST).all())
+        good = b"_" not in text and bool((np.abs(values) <= LARGEST_BVH_NUMBER).all())
     except ValueError:
         good = False
     if good and len(values) % width == 0 and _one_frame_a_line(text, width):

@@ -17,7 +17,7 @@ from kinemorph.io.motion.c3d_check import check_c3d
 from kinemorph.spatial.arguments.annotated import checked_first
 from kinemorph.spatial.arguments.checks import positive
 
-LARGEST_FILE = 1 << 30  # bytes
+LARGEST_TABLE_BYTES = 1 << 30  # bytes
 UNITS = {"mm": 1e-3, "cm": 1e-2, "m": 1.0, "in": 0.0254}
 
 Array = npt.NDArray[np.float64]
@@ -60,7 +60,7 @@ class Markers:
 def load_c3d(path: str | os.PathLike[str]) -> Markers:
     """The markers of a C3D file."""
     path = Path(path)
-    check_c3d(read_bytes(path, LARGEST_FILE), str(path))
+    check_c3d(read_bytes(path, LARGEST_TABLE_BYTES), str(path))
     library = ezc3d()
     try:
         content = library.c3d(str(path))

@@ -11,16 +11,16 @@ from dataclasses import dataclass
 
 from kinemorph._files import FileError
 
-BLOCK = 512
-MAGIC = 0x50
+BLOCK_BYTES = 512
+C3D_MAGIC = 0x50
 DEC = 85
 PROCESSORS = {84: "<", DEC: "<", 86: ">"}  # Intel, DEC, SGI
 SIZES = {-1: 1, 1: 1, 2: 2, 4: 4}  # bytes of text, bytes, integers, reals
-DEEPEST = 7  # dimensions of a parameter
+MOST_DIMENSIONS = 7  # dimensions of a parameter
 NEEDED = ("USED", "FRAMES", "SCALE", "RATE", "DATA_START")  # of POINT
 NUMBERS = ("USED", "FRAMES", "RATE", "DATA_START", "RATIO", "GEN_SCALE")  # of any group
 ROTATION = 17  # numbers of a rotation: a matrix, and how sure it is
-MANY = 2**16 - 1  # frames that the parameter can count
+MOST_COUNTED_FRAMES = 2**16 - 1  # frames that the parameter can count
 MOST_EVENTS = 18  # that a header has room for
 
 
@@ -33,13 +33,13 @@ class _Parameter:
 
 def check_c3d(content: bytes, source: str) -> None:
     """Raise if a length or a place in the file leads out of it."""
-    if len(content) < 2 * BLOCK or content[1] != MAGIC or content[0] == 0:
+    if len(content) < 2 * BLOCK_BYTES or content[1] != C3D_MAGIC or content[0] == 0:
         raise FileError(f"{source}: this is not a C3D file")
-    start = (content[0] - 1) * BLOCK
+    start = (content[0] - 1) * BLOCK_BYTES
     if start + 4 > len(content) or content[start + 3] not in PROCESSORS:
         raise FileError(f"{source}: this is not a C3D file: its parameters are not where it says")
     order = PROCESSORS[content[start + 3]]
-    end = start + content[start + 2] * BLOCK
+    end = start + content[start + 2] * BLOCK_BYTES
     if content[start + 2] == 0 or end > len(content):
         raise FileError(f"{source}: its {content[start + 2]} blocks of parameters are not all there")
     found = _parameters(content[:end], start + 4, order, source)
@@ -91,7 +91,7 @@ def _parameter(content: bytes, at: int, where: str) -> tuple[_Parameter, int]:
     if at + 2 > len(content):
         raise FileError(f"{where} is cut off")
     kind, dimensions = struct.unpack_from("b", content, at)[0], content[at + 1]
-    if kind not in SIZES or dimensions > DEEPEST or (kind < 0 and not dimensions):
+    if kind not in SIZES or dimensions > MOST_DIMENSIONS or (kind < 0 and not dimensions):
         raise FileError(f"{where} is of no known kind")
     shape = list(content[at + 2 : at + 2 + dimensions])
     first = at + 2 + dimensions
@@ -132,16 +132,18 @@ def _check_frames(content: bytes, found: dict[str, _Parameter], order: str, dec:
         raise FileError(
             f"{source}: its header tells of {points} points, and its parameters of {numbers['POINT:USED']:g}"
         )
-    if last < first or block < 1 or (block - 1) * BLOCK > len(content):
+    if last < first or block < 1 or (block - 1) * BLOCK_BYTES > len(content):
         raise FileError(f"{source}: frames {first} to {last} from block {block} on are no frames")
     size = (4 * points + analog) * (4 if scale < 0.0 else 2)
-    declared = numbers["POINT:FRAMES"] if numbers["POINT:FRAMES"] < MANY else 0.0  # longer files say it elsewhere
+    declared = (
+        numbers["POINT:FRAMES"] if numbers["POINT:FRAMES"] < MOST_COUNTED_FRAMES else 0.0
+    )  # longer files say it elsewhere
     frames = max(last - first + 1, int(declared))
-    if (block - 1) * BLOCK + frames * size > len(content):
+    if (block - 1) * BLOCK_BYTES + frames * size > len(content):
         raise FileError(f"{source}: its {frames} frames of {size} bytes are not all there")
     used, ratio = numbers.get("ROTATION:USED", 0.0), numbers.get("ROTATION:RATIO", 0.0)
     turns = max(used, ratio, used * ratio)  # a ratio alone makes the library count for long
-    if (numbers.get("ROTATION:DATA_START", 1.0) - 1.0) * BLOCK + 4.0 * ROTATION * turns * frames > len(content):
+    if (numbers.get("ROTATION:DATA_START", 1.0) - 1.0) * BLOCK_BYTES + 4.0 * ROTATION * turns * frames > len(content):
         raise FileError(f"{source}: its {turns:g} rotations a frame are not all there")
 
 

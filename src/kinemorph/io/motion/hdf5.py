@@ -17,7 +17,7 @@ import numpy.typing as npt
 from kinemorph._extras import need
 from kinemorph._files import FileError, quoted
 
-LARGEST_FILE = 1 << 30  # bytes
+LARGEST_TABLE_BYTES = 1 << 30  # bytes
 MOST_COLUMNS = 100_000
 MOST_CHUNKS = 1 << 18  # of a column
 ALWAYS = 1 << 28  # bytes of numbers that any file may have; a larger one may have
@@ -36,12 +36,12 @@ def load_hdf5(path: Path) -> dict[str, Array]:
     if not path.is_file():
         raise FileError(f"{path}: there is no such file")
     size = path.stat().st_size
-    if size > LARGEST_FILE:
-        raise FileError(f"{path}: it has {size} bytes, the limit is {LARGEST_FILE}")
+    if size > LARGEST_TABLE_BYTES:
+        raise FileError(f"{path}: it has {size} bytes, the limit is {LARGEST_TABLE_BYTES}")
     library = h5py()
     try:
         with library.File(path, "r") as file:
-            return _columns(library, file, path, min(LARGEST_FILE, max(ALWAYS, EACH_BYTE * size)))
+            return _columns(library, file, path, min(LARGEST_TABLE_BYTES, max(ALWAYS, EACH_BYTE * size)))
     except FileError:
         raise
     except (OSError, RuntimeError, ValueError, TypeError, KeyError, MemoryError, OverflowError) as error:  # of h5py

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph._files import FileError, quoted, read_bytes, write_whole
-from kinemorph.io.motion.hdf5 import LARGEST_FILE, MOST_COLUMNS, h5py, load_hdf5
+from kinemorph.io.motion.hdf5 import LARGEST_TABLE_BYTES, MOST_COLUMNS, h5py, load_hdf5
 from kinemorph.motion.rollout import Trajectory
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_first
@@ -80,7 +80,7 @@ def _cells(path: Path, number: int, line: str) -> list[str]:
 
 
 def _load_csv(path: Path) -> dict[str, Array]:
-    text = read_bytes(path, LARGEST_FILE).decode("utf-8-sig", "replace")
+    text = read_bytes(path, LARGEST_TABLE_BYTES).decode("utf-8-sig", "replace")
     lines = [(k, line) for k, line in enumerate(text.splitlines(), 1) if line and not line.startswith("#")]
     if not lines:
         raise FileError(f"{path}: this table is empty")

@@ -15,7 +15,7 @@ from kinemorph._files import FileError, quoted
 from kinemorph._xml import Element, parse_xml, read_xml
 from kinemorph.geometry.shapes import Colour, Role, Shape
 from kinemorph.io.file_warnings import FileWarnings
-from kinemorph.io.link_merging import GRAVITY, ROUNDING, FileJoint, FileLink, inertia_of
+from kinemorph.io.link_merging import GRAVITY, INERTIA_ROUNDING, FileJoint, FileLink, inertia_of
 from kinemorph.io.mesh_paths import MeshPaths
 from kinemorph.io.sdf.frames import MODEL, WORLD, Frames, flag
 from kinemorph.io.sdf.tree import build
@@ -171,7 +171,7 @@ def _inertia(link: Element, frames: Frames, warned: FileWarnings) -> Inertia:
     for name in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"):
         part = moments.need(name) if name in ("ixx", "iyy", "izz") else moments.one(name)
         values.append(part.values(1)[0] if part is not None else 0.0)
-        if part is not None and name in ("ixx", "iyy", "izz") and values[-1] < -ROUNDING:
+        if part is not None and name in ("ixx", "iyy", "izz") and values[-1] < -INERTIA_ROUNDING:
             raise part.error(f"{quoted(part.content())}: a moment of inertia cannot be negative")
     return inertia_of(mass, values, place, moments, warned)
 

@@ -23,8 +23,10 @@ from kinemorph.spatial.arguments.annotated import checked_first
 from kinemorph.spatial.pose import Pose
 
 WORLD, MODEL = "world", "__model__"
-BASE = "base"  # the link of what stands in the world
-OPEN = 1e-6  # m or rad: a loop that is open by more, with all joints at zero, is not one that SDF can describe
+BASE_NAME = "base"  # the link of what stands in the world
+OPEN_LOOP_ERROR = (
+    1e-6  # m or rad: a loop that is open by more, with all joints at zero, is not one that SDF can describe
+)
 TYPES = {
     JointKind.REVOLUTE: "revolute", JointKind.PRISMATIC: "prismatic", JointKind.FIXED: "fixed",
     JointKind.SPHERICAL: "ball", JointKind.UNIVERSAL: "universal", JointKind.SCREW: "screw",
@@ -57,7 +59,7 @@ class _Writer:
         self.lost.add_what_only_mjcf_has()
         for m in model.mimics:
             self.lost.add("mimics", m.joint)
-        base = BASE
+        base = BASE_NAME
         if model.base_shapes or any(link < 0 for link, _ in model.frames.values()):
             while base in model.names or base in model.frames:
                 base += "_"
@@ -150,7 +152,7 @@ class _Writer:
         errors = loop_errors(model, Data(model), neutral(model))
         for loop, row, name in zip(model.loops, model.loop_rows, model.loop_names, strict=True):
             first, count = int(row["first"]), int(row["m"])
-            if np.abs(errors[first : first + count]).max(initial=0.0) > OPEN:
+            if np.abs(errors[first : first + count]).max(initial=0.0) > OPEN_LOOP_ERROR:
                 raise self.refused(f"loop {name!r}", "it is open where all joints are at zero")
             kind = JointKind(int(row["kind"]))
             if kind not in TYPES:

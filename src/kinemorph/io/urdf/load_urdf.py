@@ -13,7 +13,7 @@ from kinemorph._files import FileError, quoted
 from kinemorph._xml import Element, parse_xml, read_xml
 from kinemorph.geometry.shapes import Colour, Role, Shape
 from kinemorph.io.file_warnings import FileWarnings
-from kinemorph.io.link_merging import GRAVITY, ROUNDING, FileJoint, FileLink, inertia_of
+from kinemorph.io.link_merging import GRAVITY, INERTIA_ROUNDING, FileJoint, FileLink, inertia_of
 from kinemorph.io.mesh_paths import MeshPaths
 from kinemorph.io.urdf.tree import build
 from kinemorph.multibody.layout import JointKind
@@ -141,7 +141,7 @@ def _inertia(link: Element, warned: FileWarnings) -> Inertia | None:
         raise weight.error(f"value={quoted(weight.attribute('value'))}: a mass cannot be negative")
     xx, xy, xz, yy, yz, zz = (moments.number(name) for name in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
     for name, value in (("ixx", xx), ("iyy", yy), ("izz", zz)):
-        if value < -ROUNDING:
+        if value < -INERTIA_ROUNDING:
             raise moments.error(f"{name}={quoted(moments.attribute(name))}: a moment of inertia cannot be negative")
     return inertia_of(mass, (xx, xy, xz, yy, yz, zz), _pose(inertial), moments, warned)
 

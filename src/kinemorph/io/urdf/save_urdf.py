@@ -30,7 +30,9 @@ from kinemorph.spatial.pose import Pose
 WORLD = "world"
 NO_LIMIT = float(np.finfo(float).max)  # what URDF writes for a limit that is none
 PLACES = ("armature", "stiffness")  # what acts in a joint and has no place in URDF
-LIGHTEST = 2e-15  # kg and kg m²: MuJoCo takes no link that moves and has less, unless a file lets it give it as much
+LIGHTEST_MOVING_LINK = (
+    2e-15  # kg and kg m²: MuJoCo takes no link that moves and has less, unless a file lets it give it as much
+)
 
 
 @checked_first
@@ -76,7 +78,7 @@ class _Writer:
             )
             joint.add("mimic", joint=m.source, multiplier=m.multiplier, offset=m.offset or None)
         if self.hollow:
-            self.robot.add("mujoco").add("compiler", boundmass=LIGHTEST, boundinertia=LIGHTEST)
+            self.robot.add("mujoco").add("compiler", boundmass=LIGHTEST_MOVING_LINK, boundinertia=LIGHTEST_MOVING_LINK)
 
     def refused(self, what: str, why: str) -> ValueError:
         return ValueError(f"{what} of model {self.model.name!r} cannot be written as URDF: {why}")

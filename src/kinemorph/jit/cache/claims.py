@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 _PATIENCE = 60.0  # seconds after which a kernel is compiled here too: the other process may be gone
-_PAUSE = 0.01
+_POLL_PERIOD = 0.01
 
 
 class Claims:
@@ -53,7 +53,7 @@ class Claims:
                     break
                 if self._is_left(mark):
                     break
-                time.sleep(_PAUSE)
+                time.sleep(_POLL_PERIOD)
             except OSError:  # a full disk: then everyone for themselves
                 with contextlib.suppress(OSError):
                     mark.unlink()

@@ -23,8 +23,8 @@ from pathlib import Path
 from kinemorph._cores import jobs
 from kinemorph.jit.cache.claims import claims
 
-_EACH = 3.0  # seconds of compilation for which it is worth starting one
-_MOST = 7
+_SECONDS_PER_PROCESS = 3.0  # seconds of compilation for which it is worth starting one
+_MOST_PROCESSES = 7
 _PATIENCE = 60.0  # seconds for which a helper is waited for
 _COMMAND = "import sys; sys.path[:] = sys.argv[4:]; from kinemorph.jit.cache.compile_worker import main; main()"
 
@@ -49,11 +49,11 @@ class Helpers:
         if path is None or module == "__main__" or not self._may():
             return 1
         self._asked.append(json.dumps([module, name, str(path)]) + "\n")
-        if self._work < _EACH:
+        if self._work < _SECONDS_PER_PROCESS:
             return 1
         self._tell(list(self._running.values()), self._asked[-1:])
         self._drop_ended()
-        wanted = min(jobs() - 1, _MOST, int(self._work / _EACH))
+        wanted = min(jobs() - 1, _MOST_PROCESSES, int(self._work / _SECONDS_PER_PROCESS))
         try:
             while len(self._running) < wanted:
                 self._start(setting)

@@ -22,7 +22,7 @@ from kinemorph.jit.cache.keys import named
 from kinemorph.jit.cache.usual_kernels import expected, next_after, place
 
 _IDLE = 60.0  # seconds after which a helper without work ends
-_PAUSE = 0.01
+_POLL_PERIOD = 0.01
 _ENOUGH = 3  # calls of a program that speak for a further one
 
 
@@ -126,4 +126,4 @@ def main() -> None:
         if helper.look() or helper.step() or helper.guess():
             busy = time.monotonic()
         else:
-            time.sleep(_PAUSE)
+            time.sleep(_POLL_PERIOD)

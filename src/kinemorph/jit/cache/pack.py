@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from kinemorph._files import SHOWN, FileError, quoted, read_bytes
+from kinemorph._files import SHOWN_VALUE_CHARACTERS, FileError, quoted, read_bytes
 from kinemorph.jit.cache.keys import settings, versions
 from kinemorph.jit.cache.source_hash import package_digest
 from kinemorph.jit.compiler.numba_names import chosen_target, host_features, host_triple
@@ -23,7 +23,7 @@ from kinemorph.jit.compiler.numba_names import chosen_target, host_features, hos
 DISTRIBUTION = "kinemorph-kernels"
 FOLDER, MANIFEST = "kinemorph_kernels", "manifest.json"
 KERNEL, NOTE = ".kernel", ".note"  # how names of files end, in a pack and in the cache
-FORMAT = 1
+PACK_FORMAT = 1
 _LIMIT = 1 << 24  # bytes of a manifest, or of a kernel
 _OF_TARGETS = ("CPU_FEATURES", "CPU_NAME", "ENABLE_AVX")  # settings that say no more than the target does
 
@@ -102,16 +102,16 @@ def _format(path: Path) -> str | None:
         number = msgspec.json.decode(path.read_bytes(), type=dict).get("format")
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
         return None
-    return None if number == FORMAT else _of_format(number)
+    return None if number == PACK_FORMAT else _of_format(number)
 
 
 def _of_format(number: object) -> str:
-    return f"its format is {number!r}, and this kinemorph reads {FORMAT}; install the one for this kinemorph"
+    return f"its format is {number!r}, and this kinemorph reads {PACK_FORMAT}; install the one for this kinemorph"
 
 
 def _objection(manifest: Manifest) -> str | None:
     """Why machine code that was made for all this cannot be used here; None if it can."""
-    if manifest.format != FORMAT:
+    if manifest.format != PACK_FORMAT:
         return _of_format(manifest.format)
     for name, here in versions().items():
         if (made_for := manifest.versions.get(name)) != here:
@@ -133,7 +133,7 @@ def _objection(manifest: Manifest) -> str | None:
 def _shown(value: str | None) -> str:
     """What a manifest says: as it is if it is a word or a few, else quoted and cut."""
     text = str(value)
-    return text if text.isprintable() and len(text) <= SHOWN else quoted(text)
+    return text if text.isprintable() and len(text) <= SHOWN_VALUE_CHARACTERS else quoted(text)
 
 
 @functools.cache

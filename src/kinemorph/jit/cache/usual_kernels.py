@@ -18,7 +18,7 @@ from kinemorph.jit.cache.keys import used_kernels
 
 _LIST = Path(__file__).with_name("usual_kernels.txt")
 _OURS = "kinemorph."
-_MOST = 0.7
+_LARGEST_SHARE = 0.7
 
 
 class _Use(NamedTuple):
@@ -66,7 +66,7 @@ def next_after(root: Any) -> list[str]:
     if asked is None:
         return []
     later = [(name, use) for name, use in _uses().items() if use.place > asked.place]
-    return [_OURS + name for name, use in later if _MOST * asked.programs <= use.programs <= asked.programs]
+    return [_OURS + name for name, use in later if _LARGEST_SHARE * asked.programs <= use.programs <= asked.programs]
 
 
 def place(kernel: Any) -> int:

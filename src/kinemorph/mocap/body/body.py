@@ -15,8 +15,8 @@ import numpy.typing as npt
 from kinemorph._files import ModelWarning, outside
 from kinemorph.io.motion.bvh import Bvh
 from kinemorph.mocap.body.anthropometry import table_of
-from kinemorph.mocap.body.figure import FOOT, assemble, upright
-from kinemorph.mocap.body.inertias import AHEAD, ANKLE, SIDES, Bone, unit
+from kinemorph.mocap.body.figure import FOOT_LENGTH_SHARE, assemble, upright
+from kinemorph.mocap.body.inertias import ANKLE, FOREFOOT_SHARE, SIDES, Bone, unit
 from kinemorph.mocap.body.legs import Shift, quaternion, shifts_of, with_hips_moved
 from kinemorph.mocap.body.skeleton import Moves, Skeleton, match
 from kinemorph.multibody.model.model import Model
@@ -33,7 +33,7 @@ UNITS = {  # m; what files are written in
 SMALLEST, LARGEST, USUAL = 1.35, 2.15, 1.72  # m: heights of people
 HEAVIEST, TALLEST = 1e4, 100.0  # kg, m: of what is asked for; beyond, something is wrong
 NECK = 0.779  # height of the neck above the ankle, a share of the body's (the figure's)
-SLOW = 60.0  # Hz: below, accelerations are doubtful
+LOWEST_FRAME_RATE = 60.0  # Hz: below, accelerations are doubtful
 BREADTH = 0.055  # of a foot, a share of the height
 PARENTS = {
     "abdomen": "pelvis", "chest": "abdomen", "head": "chest", "clavicle": "chest", "upper arm": "clavicle",
@@ -135,10 +135,10 @@ def body_of(
     bones, misses = bones_of(bvh, found, world, places)
     scale, tall = scale_of(bones, height, unit, notes)
     notes.append(f"{up} is up, {1.0 / bvh.dt:.4g} Hz, {len(places)} frames")
-    if 1.0 / bvh.dt < SLOW - 0.5:
+    if 1.0 / bvh.dt < LOWEST_FRAME_RATE - 0.5:
         warnings.warn(
             f"BVH {bvh.name!r}: {1.0 / bvh.dt:.3g} frames a second are few; accelerations, and so forces, are "
-            f"smoothed away; {SLOW:g} or more are better", ModelWarning, stacklevel=outside(),
+            f"smoothed away; {LOWEST_FRAME_RATE:g} or more are better", ModelWarning, stacklevel=outside(),
         )  # fmt: skip
     scaled = {k: Bone(b.parent, scale * b.at, scale * b.end, None) for k, b in bones.items()}
     root = scale * places[:, found.bones["pelvis"].where]
@@ -339,8 +339,8 @@ def scale_of(
 
 def foot_of(bvh: Bvh, skeleton: Skeleton, axes: Mapping[str, Array], side: str, scale: float, height: float) -> Foot:
     """The sole: below the ankle by what is usual, as long as usual, the ball where the toes begin."""
-    length, low = FOOT * height, -ANKLE * height
-    ball, toe = (AHEAD - 0.28) * length, AHEAD * length
+    length, low = FOOT_LENGTH_SHARE * height, -ANKLE * height
+    ball, toe = (FOREFOOT_SHARE - 0.28) * length, FOREFOOT_SHARE * length
     moves: Moves | None = skeleton.bones.get(f"{side} toe")
     if moves is not None:
         joint, offset = moves.where, np.zeros(3)

@@ -14,7 +14,7 @@ import numpy as np
 
 from kinemorph.geometry.shapes import Shape
 from kinemorph.mocap.body.anthropometry import Table, table_of
-from kinemorph.mocap.body.inertias import AHEAD, ANKLE, SIDES, Bone, inertias
+from kinemorph.mocap.body.inertias import ANKLE, FOREFOOT_SHARE, SIDES, Bone, inertias
 from kinemorph.multibody.algorithms.configuration import neutral
 from kinemorph.multibody.checks import Array
 from kinemorph.multibody.model.builder import Builder
@@ -27,7 +27,7 @@ from kinemorph.spatial.pose import Pose
 
 HEIGHT, MASS = 1.75, 70.0  # m, kg
 HEIGHTS, MASSES = (0.2, 5.0), (0.5, 2000.0)  # m, kg: shares of a table say nothing about what is no human figure
-FOOT = 0.152  # length of a foot, a share of the height
+FOOT_LENGTH_SHARE = 0.152  # length of a foot, a share of the height
 THICK = {  # radii, shares of the height
     "head": 0.052, "clavicle": 0.030, "upper arm": 0.027, "forearm": 0.022, "hand": 0.020, "thigh": 0.042,
     "shank": 0.030, "foot": 0.018,
@@ -145,7 +145,7 @@ def assemble(
 
 def sole(height: float) -> tuple[Array, Array]:
     """The ends of the sole below heel and toe, in the frame of a foot."""
-    heel, toe = (x * FOOT * height for x in (AHEAD - 1.0, AHEAD))
+    heel, toe = (x * FOOT_LENGTH_SHARE * height for x in (FOREFOOT_SHARE - 1.0, FOREFOOT_SHARE))
     return np.array([heel, 0.0, -ANKLE * height]), np.array([toe, 0.0, -ANKLE * height])
 
 

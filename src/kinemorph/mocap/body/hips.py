@@ -27,8 +27,8 @@ from kinemorph.spatial.arguments.checks import shown
 Array = npt.NDArray[np.float64]
 
 ERROR = 0.02  # m: standard deviation of where skeletons have their hips, forward and up
-FARTHEST = 0.05  # m
-NOISE = 2e-3  # m: by how much a leg may miss its ankle; those that are just straight do by 1.4 mm (`legs.reach`)
+LARGEST_HIP_SHIFT = 0.05  # m
+LEG_MISS = 2e-3  # m: by how much a leg may miss its ankle; those that are just straight do by 1.4 mm (`legs.reach`)
 LATER = (0.35, 0.85)  # share of the stance in which the knee is bent the least after loading
 
 
@@ -89,13 +89,13 @@ def fitted(legs: Sequence[Leg], strike: Norm, later: Norm) -> Shift:
         off = (np.degrees(at.mean(axis=1)) - strike.mean) / strike.deviation
         off_later = (np.degrees(least.mean(axis=1)) - later.mean) / later.deviation
         far = (shifts**2).sum(axis=1) / ERROR**2
-        return np.asarray(off**2 + off_later**2 + far + ((missed / NOISE) ** 2).mean(axis=1))
+        return np.asarray(off**2 + off_later**2 + far + ((missed / LEG_MISS) ** 2).mean(axis=1))
 
     best = np.zeros(3)
     for step, count in ((5e-3, 10), (1e-3, 5), (1e-4, 10)):
         forward, up = np.meshgrid(*[step * np.arange(-count, count + 1)] * 2)
         around = best + np.stack([forward.ravel(), np.zeros(forward.size), up.ravel()], axis=1)
-        around = around[np.abs(around).max(axis=1) <= FARTHEST]
+        around = around[np.abs(around).max(axis=1) <= LARGEST_HIP_SHIFT]
         best = around[costs(around).argmin()]
     return (round(float(best[0]), 4), round(float(best[2]), 4))
 

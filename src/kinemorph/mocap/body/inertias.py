@@ -19,7 +19,7 @@ SIDES = {"left": 1.0, "right": -1.0}  # and the sign of y there
 OTHER = {"left": "right", "right": "left"}
 CLAVICLE = 0.018  # share of the body's mass; no table has it, and the trunk gives it away
 ABDOMEN = 0.139 / 0.355  # of Winter's thorax and abdomen
-AHEAD = 0.78  # share of the foot's length that is in front of the ankle
+FOREFOOT_SHARE = 0.78  # share of the foot's length that is in front of the ankle
 ANKLE = 0.039  # height of the ankle, a share of the body's (Drillis and Contini)
 UP, LEFT, FORWARD = np.array([0.0, 0.0, 1.0]), np.array([0.0, 1.0, 0.0]), np.array([1.0, 0.0, 0.0])
 
@@ -65,7 +65,7 @@ def limb_ends(limb: str, bone: Array | None, table: Table, height: float) -> tup
     if limb == "foot" and row.start == "HEEL":
         length = row.length * height
         low = -0.5 * ANKLE * height * UP  # its line lies halfway between ankle and sole
-        return (AHEAD - 1.0) * length * FORWARD + low, AHEAD * length * FORWARD + low
+        return (FOREFOOT_SHARE - 1.0) * length * FORWARD + low, FOREFOOT_SHARE * length * FORWARD + low
     if bone is None:
         return np.zeros(3), -row.length * height * UP
     return np.zeros(3), (row.length * height * unit(bone) if row.end in ("MET3", "MHEADS") else bone)

@@ -14,8 +14,8 @@ from kinemorph.spatial.quaternion_arrays import multiply, normalized, rotate
 Array = npt.NDArray[np.float64]
 
 Shift = tuple[float, float]  # m: forward and up
-FARTHEST = 0.1  # m: a hip that lies farther from where it was recorded is none
-SHORT = 0.03  # m: no more may a leg miss to its ankle
+LARGEST_HIP_DISTANCE = 0.1  # m: a hip that lies farther from where it was recorded is none
+LARGEST_LEG_MISS = 0.03  # m: no more may a leg miss to its ankle
 SOFT = 0.0075  # m: how far from straight a leg begins to give, at most: markers move on skin as far as that
 
 
@@ -32,9 +32,14 @@ def shifts_of(hips: Shift | Mapping[str, Shift]) -> dict[str, Shift]:
     found = {}
     for side in SIDES:
         numbers = np.asarray(table.get(side, (0.0, 0.0)), dtype=np.float64)
-        if numbers.shape != (2,) or not (np.abs(numbers) <= FARTHEST).all() or not table.keys() <= SIDES.keys():
+        if (
+            numbers.shape != (2,)
+            or not (np.abs(numbers) <= LARGEST_HIP_DISTANCE).all()
+            or not table.keys() <= SIDES.keys()
+        ):
             raise ValueError(
-                f"hips {hips} must be two lengths, forward and up, of {FARTHEST:g} m at most, or two for each side"
+                f"hips {hips} must be two lengths, forward and up, of {LARGEST_HIP_DISTANCE:g} m at most,"
+                " or two for each side"
             )
         found[side] = (float(numbers[0]), float(numbers[1]))
     return found
@@ -61,7 +66,7 @@ def with_hips_moved(
         upper, lower, missed = reaching(
             way, left, float(np.linalg.norm(to_knee)), float(np.linalg.norm(to_ankle)), float(width_of(forward, up))
         )
-        if missed > SHORT:
+        if missed > LARGEST_LEG_MISS:
             raise ValueError(
                 f"hips {shifts}: the {side} leg would be {1e3 * missed:.0f} mm too short; move the hips less, or the "
                 "other way"

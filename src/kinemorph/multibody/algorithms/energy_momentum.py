@@ -11,7 +11,7 @@ from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.multibody.algorithms.kinematics import move, place
 from kinemorph.multibody.checks import (
     BAD_SIZE,
-    LARGEST,
+    LARGEST_FLOAT,
     NOT_FINITE,
     OK,
     UNUSABLE,
@@ -96,7 +96,7 @@ def _sum_up(address: int, q: Vector, v: Vector, sums: np.ndarray[tuple[int], np.
     if not (finite(q) and finite(v)):
         return NOT_FINITE
     sum_up(tree, q, v, sums[0])
-    return OK if abs(sums[0]["kinetic"]) <= LARGEST and abs(sums[0]["moment"][0]) <= LARGEST else NOT_FINITE
+    return OK if abs(sums[0]["kinetic"]) <= LARGEST_FLOAT and abs(sums[0]["moment"][0]) <= LARGEST_FLOAT else NOT_FINITE
 
 
 def sums_of(model: Model, data: Data, q: npt.ArrayLike, v: npt.ArrayLike | None) -> Any:

@@ -42,7 +42,7 @@ LONE = np.dtype(
         ("u", "f8", 6),  # joint force, with all that acts, or impulse that is left for the joint, as z is
     ]
 )
-NOTHING = 1e-13  # share of an inertia that is rounding
+INERTIA_ROUNDING_SHARE = 1e-13  # share of an inertia that is rounding
 
 
 # ------------------------------------------------------------------------------------------------- what a body is
@@ -63,7 +63,7 @@ def floats(links: Any, dofs: Any) -> bool:
 @kernel
 def definite(S: Sym3) -> bool:
     """Whether an inertia resists turning about every axis."""
-    least = NOTHING * (S[0] + S[3] + S[5])
+    least = INERTIA_ROUNDING_SHARE * (S[0] + S[3] + S[5])
     if not S[0] > least:
         return False
     y = S[3] - S[1] * S[1] / S[0]

@@ -24,7 +24,7 @@ from kinemorph.spatial.rows import get, load3, load3_at, load4_at, put, store3, 
 from kinemorph.spatial.scalar import atan2, sincos
 from kinemorph.spatial.vec3 import Scalar, Vec3, add, axpy, cross, dot, scale
 
-TURN = 6.283185307179586
+TWO_PI = 6.283185307179586
 
 
 @kernel
@@ -210,8 +210,8 @@ def extract_position(l: Any, R: Mat3, p: Vec3, q: Any) -> None:
     elif kind == SCREW:
         angle = rotation_about(a, R)
         if l["pitch"] != 0.0:  # how far it has advanced tells the turns
-            turns = (dot(a, p) / l["pitch"] - angle) / TURN
-            angle = angle + TURN * round(turns)
+            turns = (dot(a, p) / l["pitch"] - angle) / TWO_PI
+            angle = angle + TWO_PI * round(turns)
         put(q, k, angle)
 
 

@@ -12,7 +12,7 @@ from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.multibody.algorithms.kinematics import kinematics, locate, place_all
 from kinemorph.multibody.checks import (
     BAD_SIZE,
-    LARGEST,
+    LARGEST_FLOAT,
     NOT_FINITE,
     OK,
     UNUSABLE,
@@ -70,7 +70,7 @@ def _jacobian(address: int, q: Vector, link: int, point: tuple[float, float, flo
         return NOT_FINITE
     place_all(tree, q)
     x = world_point(tree, link, point)
-    if not abs(x[0] + x[1] + x[2]) <= LARGEST:  # a quaternion without a direction places nothing
+    if not abs(x[0] + x[1] + x[2]) <= LARGEST_FLOAT:  # a quaternion without a direction places nothing
         return NOT_FINITE
     fill_jacobian(tree, link, x, J)
     return OK

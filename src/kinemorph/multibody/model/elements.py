@@ -24,7 +24,7 @@ from kinemorph.spatial.rows import load3, load3_at, load9, store3, store3_at
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import Vec3, add, cross, dot, neg, scale, sub
 
-TOUCHING = 1e-12  # m: places nearer to each other than this have no direction between them
+SMALLEST_LENGTH = 1e-12  # m: places nearer to each other than this have no direction between them
 
 
 class ElementKind(IntEnum):
@@ -230,7 +230,7 @@ def element_wrench(
         n, f, energy = bend(e, da, Ra, db, Rb, xb, d)
         return xb, n, f, energy
     distance = sqrt(dot(d, d))
-    along = scale(d, 1.0 / distance) if distance > TOUCHING else (0.0, 0.0, 0.0)
+    along = scale(d, 1.0 / distance) if distance > SMALLEST_LENGTH else (0.0, 0.0, 0.0)
     stretch = distance - e["length"]
     k = e["stiffness"][0]
     tension = k * stretch + e["damping"][0] * dot(along, sub(vb, va)) + e["tension"]

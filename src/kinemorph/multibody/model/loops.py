@@ -55,7 +55,7 @@ LOOP = np.dtype(
 )
 
 NO_LOOPS = np.zeros(0, LOOP)
-DEPENDENT = 1e-5  # sine of the angle to other rows below which a row counts as dependent on them
+DEPENDENT_ROW_SINE = 1e-5  # sine of the angle to other rows below which a row counts as dependent on them
 
 
 @checked_first

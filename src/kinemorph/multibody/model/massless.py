@@ -16,8 +16,8 @@ from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.rows import load3, load3_at
 from kinemorph.spatial.vec3 import dot
 
-NOTHING = 1e-13  # share of the inertia around it below which what a joint moves is rounding
-TRIES = 3  # configurations: in a single one a joint may be singular by accident
+MASSLESS_SHARE = 1e-13  # share of the inertia around it below which what a joint moves is rounding
+TRIED_CONFIGURATIONS = 3  # configurations: in a single one a joint may be singular by accident
 
 
 @kernel(inline=False)
@@ -48,11 +48,15 @@ def massless_joints(model: Model, q: Any = None) -> list[str]:
     if not model.nv:
         return []
     data, best, shares = Data(model), np.zeros(model.nv), np.empty(model.nv)
-    tried = [neutral(model), *(random_configuration(model, seed) for seed in range(TRIES - 1))] if q is None else [q]
+    tried = (
+        [neutral(model), *(random_configuration(model, seed) for seed in range(TRIED_CONFIGURATIONS - 1))]
+        if q is None
+        else [q]
+    )
     for at in tried:
         _shares_moved(data.address, np.array(at, dtype=np.float64), shares)
         best = np.maximum(best, np.nan_to_num(shares, nan=0.0))
-    still = {*model.dofs["link"][best < NOTHING].tolist()}
+    still = {*model.dofs["link"][best < MASSLESS_SHARE].tolist()}
     parents = model.links["parent"].tolist()
     carrying = set()  # such a joint: what these move is no number, and says nothing of themselves
     for link in still:

@@ -24,7 +24,7 @@ from kinemorph.multibody.model.catalog import Catalog, Held, Mimic
 from kinemorph.multibody.model.elements import ForceElement, element_rows
 from kinemorph.multibody.model.equipment import Actuator, Equipment, Floor, Keyframe, PairMaterial
 from kinemorph.multibody.model.joint import check_numbers
-from kinemorph.multibody.model.loops import DEPENDENT, LOOP, NO_LOOPS, Loop, loop_row
+from kinemorph.multibody.model.loops import DEPENDENT_ROW_SINE, LOOP, NO_LOOPS, Loop, loop_row
 from kinemorph.multibody.tables import aligned_at
 from kinemorph.spatial.arguments.annotated import checked_on_failure
 from kinemorph.spatial.arguments.checks import finite, shown
@@ -72,7 +72,7 @@ class Model:
         mimics: Sequence[Mimic] = (),
         base_shapes: Sequence[Shape] = (),
         loops: Sequence[Loop] = (),
-        dependence: float = DEPENDENT,
+        dependence: float = DEPENDENT_ROW_SINE,
     ) -> None:
         n = len(names)
         links = np.array(links, dtype=LINK)
@@ -96,8 +96,8 @@ class Model:
     @staticmethod
     def known(
         name: str, links: np.ndarray[Any, Any], dofs: np.ndarray[Any, Any], rest: Vector, gravity: Vector,
-        bodies: np.ndarray[Any, Any], loop_rows: np.ndarray[Any, Any], catalog: Catalog, dependence: float = DEPENDENT,
-        revision: int = 0, header: np.ndarray[Any, Any] | None = None,
+        bodies: np.ndarray[Any, Any], loop_rows: np.ndarray[Any, Any], catalog: Catalog,
+        dependence: float = DEPENDENT_ROW_SINE, revision: int = 0, header: np.ndarray[Any, Any] | None = None,
     ) -> Model:  # fmt: skip
         """From what is known to be right. It keeps the arrays that it is given; `header` is of a model of the same."""
         model = object.__new__(Model)

@@ -22,10 +22,10 @@ from kinemorph.view.replays.overlays import Lines
 from kinemorph.view.replays.replay import replay
 
 SIDE, SIZE = 3.2, 1.3  # m: of the world, and of the objects
-DT = 0.01  # s
-RATE = 25.0  # frames a second
+FEATURES_DT = 0.01  # s
+FRAME_RATE = 25.0  # frames a second
 HALF = 15.0  # s as wires, and as many as solids
-SEED = 4
+FEATURES_SEED = 4
 
 
 @dataclass
@@ -39,17 +39,17 @@ class Pursuit:
 
     def go_on(self) -> Sight:
         """Until the next frame."""
-        self.world.advance(self.world.steps + round(1.0 / (RATE * DT)))
+        self.world.advance(self.world.steps + round(1.0 / (FRAME_RATE * FEATURES_DT)))
         _, _, contacts = self.world.close()
         self.distances.append(float(contacts["distance"][0]) if len(contacts) else np.nan)
         self.walked, self.updates = self.world.numbers["walked"], self.world.numbers["updates"]
         return sight(self.world)
 
 
-def pursuit(seed: int = SEED) -> Pursuit:
+def pursuit(seed: int = FEATURES_SEED) -> Pursuit:
     """A ball of 42 vertices and a tube, close to each other; all pairs are looked at, and there is one."""
     bodies = [scaled(shapes()[name], SIZE) for name in ("sphere", "tube")]
-    return Pursuit(Bounce(2, SIDE, DT, seed, bodies=bodies, hashing=False))
+    return Pursuit(Bounce(2, SIDE, FEATURES_DT, seed, bodies=bodies, hashing=False))
 
 
 def draw(folder: Path, scene: Pursuit) -> tuple[Path, Path]:
@@ -58,11 +58,11 @@ def draw(folder: Path, scene: Pursuit) -> tuple[Path, Path]:
     recording = Recording("closest features")
     cast(recording, scene.world)
     lines, features, edges, images = [], [], [], []
-    count = round(2.0 * HALF * RATE)
+    count = round(2.0 * HALF * FRAME_RATE)
     for k in range(count):
         now = scene.go_on()
         solid = k >= count // 2
-        recording.add_poses(k / RATE, np.arange(2 if solid else 0), now.poses[: 2 if solid else 0])
+        recording.add_poses(k / FRAME_RATE, np.arange(2 if solid else 0), now.poses[: 2 if solid else 0])
         ij, _, contacts = scene.world.close()
         lines.append(now.lines)
         features.append(closest_features(scene.world, ij, contacts))
@@ -74,7 +74,7 @@ def draw(folder: Path, scene: Pursuit) -> tuple[Path, Path]:
     pictures, film = folder / "collision_features.png", folder / "collision_features.html"
     save_png(pictures, sheet(images, 4))
     replay(
-        recording, film, rate=RATE,
+        recording, film, rate=FRAME_RATE,
         overlays=[
             Lines("wires", GREY, edges, 1.5),
             Lines("closest", BLACK, lines, 1.5),

@@ -21,10 +21,10 @@ from kinemorph.view.replays.overlays import Lines
 from kinemorph.view.replays.replay import replay
 
 FEW, MANY = 8, 25  # objects of animations 3 and 4
-DT = 0.01  # s
-RATE = 25.0  # frames a second
-SECONDS = 12.0
-SEED = 5
+HASHING_DT = 0.01  # s
+FRAME_RATE = 25.0  # frames a second
+HASHING_SECONDS = 12.0
+HASHING_SEED = 5
 
 
 @dataclass
@@ -36,13 +36,15 @@ class Twins:
     pairs: list[tuple[int, int]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        plain, hashed = (Bounce(self.count, None, DT, SEED, hashing=hashing) for hashing in (False, True))
+        plain, hashed = (
+            Bounce(self.count, None, HASHING_DT, HASHING_SEED, hashing=hashing) for hashing in (False, True)
+        )
         self.worlds = plain, hashed
 
     def go_on(self) -> tuple[Sight, Sight]:
         """Until the next frame: what is seen on the left and on the right."""
         for world in self.worlds:
-            world.advance(world.steps + round(1.0 / (RATE * DT)))
+            world.advance(world.steps + round(1.0 / (FRAME_RATE * HASHING_DT)))
         self.pairs.append((self.worlds[0].numbers["pairs"], self.worlds[1].numbers["pairs"]))
         apart = 0.75 * self.worlds[0].side
         return sight(self.worlds[0], (-apart, 0.0, 0.0)), sight(self.worlds[1], (apart, 0.0, 0.0))
@@ -56,12 +58,12 @@ def draw(folder: Path, scene: Twins) -> tuple[Path, Path]:
     for world, side in zip(scene.worlds, ("left ", "right "), strict=True):
         cast(recording, world, side)
     lines, images = [], []
-    total = round(SECONDS * RATE)
+    total = round(HASHING_SECONDS * FRAME_RATE)
     for k in range(total):
         both = scene.go_on()
         shown = 2 * count if k < total // 2 else 0
         poses = np.concatenate([s.poses for s in both])[:shown]
-        recording.add_poses(k / RATE, np.arange(shown), poses)
+        recording.add_poses(k / FRAME_RATE, np.arange(shown), poses)
         lines.append(np.concatenate([s.lines for s in both]))
         if k in (10, total - 40):
             things = [solid for world, s in zip(scene.worlds, both, strict=True) for solid in solids(world, s)]
@@ -71,7 +73,9 @@ def draw(folder: Path, scene: Twins) -> tuple[Path, Path]:
     name = f"collision_hashing_{count}"
     pictures, page = folder / f"{name}.png", folder / f"{name}.html"
     save_png(pictures, sheet(images, 1))
-    replay(recording, page, rate=RATE, direction=(0.15, -1.3, 0.35), overlays=[Lines("closest", BLACK, lines, 2.0)])
+    replay(
+        recording, page, rate=FRAME_RATE, direction=(0.15, -1.3, 0.35), overlays=[Lines("closest", BLACK, lines, 2.0)]
+    )
     return pictures, page
 
 

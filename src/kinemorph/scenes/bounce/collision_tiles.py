@@ -21,15 +21,15 @@ from kinemorph.view.replays.overlays import Boxes, Lines
 from kinemorph.view.replays.replay import replay
 
 COUNT, SIDE = 6, 5.0  # objects, m
-DT = 0.01  # s
-RATE = 25.0  # frames a second
+TILES_DT = 0.01  # s
+FRAME_RATE = 25.0  # frames a second
 PLAIN, BOXED, TILED = 7.0, 5.0, 6.0  # s of each part
-SEED = 3
+TILES_SEED = 3
 
 
-def world(seed: int = SEED) -> Bounce:
+def world(seed: int = TILES_SEED) -> Bounce:
     """Six objects of three sizes: six shapes."""
-    return Bounce(COUNT, SIDE, DT, seed)
+    return Bounce(COUNT, SIDE, TILES_DT, seed)
 
 
 def draw(folder: Path, bounce: Bounce) -> tuple[Path, Path, list[int]]:
@@ -39,11 +39,11 @@ def draw(folder: Path, bounce: Bounce) -> tuple[Path, Path, list[int]]:
     cast(recording, bounce)
     seen: list[Sight] = []
     tiles, images = [], []
-    first, last = round(PLAIN * RATE), round((PLAIN + BOXED) * RATE)
-    for k in range(round((PLAIN + BOXED + TILED) * RATE)):
-        bounce.advance(bounce.steps + round(1.0 / (RATE * DT)))
+    first, last = round(PLAIN * FRAME_RATE), round((PLAIN + BOXED) * FRAME_RATE)
+    for k in range(round((PLAIN + BOXED + TILED) * FRAME_RATE)):
+        bounce.advance(bounce.steps + round(1.0 / (FRAME_RATE * TILES_DT)))
         now = sight(bounce)
-        recording.add_poses(k / RATE, np.arange(COUNT), now.poses)
+        recording.add_poses(k / FRAME_RATE, np.arange(COUNT), now.poses)
         seen.append(now)
         tiles.append(native_tiles(bounce) if k >= last - 20 else np.zeros((0, 2, 3)))
         if k in (60, first - 20, last - 20, last + 90):
@@ -56,7 +56,7 @@ def draw(folder: Path, bounce: Bounce) -> tuple[Path, Path, list[int]]:
     save_png(pictures, sheet(images, 4))
     none = np.zeros((0, 2, 3))
     replay(
-        recording, page, rate=RATE,
+        recording, page, rate=FRAME_RATE,
         overlays=[
             Lines("closest", BLACK, [s.lines for s in seen], 2.0),
             Boxes("boxes", GREY, [s.boxes if k >= first else none for k, s in enumerate(seen)]),

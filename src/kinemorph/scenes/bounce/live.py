@@ -22,9 +22,9 @@ from kinemorph.view.pictures.raster import Camera
 
 Array = npt.NDArray[np.float64]
 
-RATE = 25.0  # frames a second
-ANGLE = 35.0  # degrees, vertical field of view
-WAIT = 0.02  # s between two looks while nothing moves
+FRAME_RATE = 25.0  # frames a second
+VIEWER_FIELD_OF_VIEW = 35.0  # degrees, vertical field of view
+IDLE_POLL_PERIOD = 0.02  # s between two looks while nothing moves
 NOWHERE = np.zeros((1, 2, 3), np.float32)  # there must be something
 LINES = {
     "closest points": (BLACK, 1.5, True),
@@ -47,11 +47,11 @@ def show(
         say(f"look at {url} (Ctrl-C ends)")
         with opened(url) if browser and has_screen() else contextlib.nullcontext():
             while not server.get_clients() and time.monotonic() < end:
-                time.sleep(WAIT)
+                time.sleep(IDLE_POLL_PERIOD)
             while live.open and time.monotonic() < end:
                 start = time.monotonic()
                 live.go_on()
-                time.sleep(max(0.0, min(1.0 / RATE, end - start) - (time.monotonic() - start)))
+                time.sleep(max(0.0, min(1.0 / FRAME_RATE, end - start) - (time.monotonic() - start)))
     except KeyboardInterrupt:
         say("closed")
     finally:
@@ -64,7 +64,7 @@ class Live:
     def __init__(self, world: Bounce, server: Any, paused: bool) -> None:
         self.world, self.server, self.paused, self.open = world, server, paused, True
         dt = float(world._state["dt"][0])
-        self.each = max(1, round(1.0 / RATE / dt)) if dt > 0.0 else 1  # steps of a frame
+        self.each = max(1, round(1.0 / FRAME_RATE / dt)) if dt > 0.0 else 1  # steps of a frame
         self.wanted = {name for name, (_, _, shown) in LINES.items() if shown}
         self._furnish()
         self._panel()
@@ -93,9 +93,9 @@ class Live:
             for name, (colour, width, shown) in LINES.items()
         }
         corners = np.array([[i, j, k] for i in (-1, 1) for j in (-1, 1) for k in (-1, 1)]) * half
-        camera = Camera.framing(corners, (1.0, -1.3, 0.55), 1.0, ANGLE)
+        camera = Camera.framing(corners, (1.0, -1.3, 0.55), 1.0, VIEWER_FIELD_OF_VIEW)
         self.server.initial_camera.position, self.server.initial_camera.look_at = camera.eye, camera.target
-        self.server.initial_camera.fov = math.radians(ANGLE)
+        self.server.initial_camera.fov = math.radians(VIEWER_FIELD_OF_VIEW)
 
     def _add_lines(self, scene: Any, name: str, points: Any, colour: Any, width: float, shown: bool) -> Any:
         rgb = tuple(round(255 * c) for c in colour)

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[np.float64]
 
-EXACT = 1e-8  # m: the narrow phase promises 1e-9 of the sizes, which are up to 3 m
-BLOCK = 512  # boxes at a time
+DISTANCE_ERROR = 1e-8  # m: the narrow phase promises 1e-9 of the sizes, which are up to 3 m
+BLOCK_BOXES = 512  # boxes at a time
 
 
 def check(world: Bounce, report: Report, sampled: int) -> None:
@@ -38,15 +38,15 @@ def check(world: Bounce, report: Report, sampled: int) -> None:
         i, j = ij[k].tolist()
         error = mistake(world, i, j, pairs[k], contacts[k])
         report.worst = max(report.worst, error)
-        report.proved += error <= EXACT
-        report.wrong += not error <= EXACT
+        report.proved += error <= DISTANCE_ERROR
+        report.wrong += not error <= DISTANCE_ERROR
 
 
 def all_pairs(lows: Array, highs: Array) -> list[tuple[int, int]]:
     """The pairs of boxes that overlap or touch, by looking at each."""
     found = []
-    for start in range(0, len(lows), BLOCK):
-        some = slice(start, start + BLOCK)
+    for start in range(0, len(lows), BLOCK_BOXES):
+        some = slice(start, start + BLOCK_BOXES)
         meet = (lows[some, None] <= highs[None]).all(axis=2) & (lows[None] <= highs[some, None]).all(axis=2)
         i, j = np.nonzero(meet)
         i += start

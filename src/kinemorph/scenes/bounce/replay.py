@@ -25,7 +25,7 @@ Array = npt.NDArray[np.float64]
 
 COLOURS = ((0.36, 0.52, 0.82), (0.90, 0.55, 0.32), (0.46, 0.70, 0.47), (0.80, 0.44, 0.52), (0.60, 0.52, 0.78),
            (0.84, 0.72, 0.36))  # fmt: skip
-RATE = 25.0  # frames a second
+FRAME_RATE = 25.0  # frames a second
 
 
 def record(world: Bounce, steps: int, file: Path | str) -> Path:
@@ -38,12 +38,12 @@ def record(world: Bounce, steps: int, file: Path | str) -> Path:
         colour = COLOURS[which % len(shapes())]
         recording.add_body(Body(str(i), (Shape.mesh(Path(names[which]), colour=(*colour, 1.0)),)))
     dt = float(world._state["dt"][0])
-    every = max(1, round(1.0 / RATE / dt)) if dt > 0.0 else 1
+    every = max(1, round(1.0 / FRAME_RATE / dt)) if dt > 0.0 else 1
     boxes, tiles, lines, features = [], [], [], []
     rows = np.arange(world.count)
     for _ in range(0, steps, every):
         world.advance(world.steps + every)
-        recording.add_poses(world.steps * (dt or 1.0 / RATE), rows, world.poses)
+        recording.add_poses(world.steps * (dt or 1.0 / FRAME_RATE), rows, world.poses)
         boxes.append(np.stack([world.lows, world.highs], axis=1))
         tiles.append(native_tiles(world))
         ij, _, contacts = world.close()
@@ -53,7 +53,7 @@ def record(world: Bounce, steps: int, file: Path | str) -> Path:
     return replay(
         recording,
         file,
-        rate=RATE,
+        rate=FRAME_RATE,
         overlays=[
             Lines("closest", (0.05, 0.05, 0.08), lines, 1.5),
             Lines("features", (0.95, 0.10, 0.10), features, 4.0),

@@ -29,13 +29,13 @@ from kinemorph.scenes.bounce.step import BOUNCE, HASHING, OBJECT, VCLIP, advance
 Array = npt.NDArray[np.float64]
 
 SIZES = (0.5, 1.0, 2.0)  # m, of the cube around a shape
-SPEED = 1.0  # m/s, largest component of a velocity
+LARGEST_VELOCITY_COMPONENT = 1.0  # m/s, largest component of a velocity
 SPIN = 2.0  # rad/s, likewise
-GRAVITY = 0.002  # m/s a step, largest gravity factor
-SPACE = 3.0  # m, default side of the world for one object: it grows with the cube root of their number
+LARGEST_GRAVITY_FACTOR = 0.002  # m/s a step, largest gravity factor
+SIDE_PER_OBJECT = 3.0  # m, default side of the world for one object: it grows with the cube root of their number
 Sides = float | Sequence[float]  # m, of the world: one number for a cube, or width (x), height (y) and depth (z)
 SAMPLED = 24  # pairs whose distance is proved at each check
-MOST = 1 << 62
+MOST_UPDATES = 1 << 62
 NUMBERS = ("updates", "walked", "fallbacks", "rough", "opened")
 
 
@@ -103,7 +103,7 @@ class Bounce:
     ) -> None:
         if not 2 <= count <= 1_000_000:
             raise ValueError(f"bounce: {count} objects; expected 2 to 1000000")
-        sides = sides_of(SPACE * count ** (1.0 / 3.0) if side is None else side)
+        sides = sides_of(SIDE_PER_OBJECT * count ** (1.0 / 3.0) if side is None else side)
         if not 0.0 <= dt < math.inf:
             raise ValueError(f"bounce: the step size is {dt} s; expected 0 or more")
         rng = np.random.default_rng(seed)
@@ -113,7 +113,7 @@ class Bounce:
         self.objects: Any = np.zeros(count, OBJECT)
         self._state: Any = np.zeros(1, BOUNCE)
         b = self._state[0]
-        b["n"], b["half"], b["dt"], b["speed"] = count, 0.5 * np.array(sides), dt, SPEED
+        b["n"], b["half"], b["dt"], b["speed"] = count, 0.5 * np.array(sides), dt, LARGEST_VELOCITY_COMPONENT
         b["random"] = rng.integers(1, 1 << 31, 2) % 2147483398 + 1
         b["phases"] = HASHING * hashing + VCLIP * vclip
         table = ShapeTable()
@@ -135,9 +135,12 @@ class Bounce:
             o["x"] = rng.uniform(-0.5, 0.5, 3) * self.sides
             q = rng.normal(size=4)
             o["q"] = q / np.linalg.norm(q)
-            o["v"], o["w"] = rng.uniform(-SPEED, SPEED, 3), rng.uniform(-SPIN, SPIN, 3)
+            o["v"], o["w"] = (
+                rng.uniform(-LARGEST_VELOCITY_COMPONENT, LARGEST_VELOCITY_COMPONENT, 3),
+                rng.uniform(-SPIN, SPIN, 3),
+            )
             o["turn"] = turn(dt * o["w"])
-            o["gravity"] = rng.uniform(-GRAVITY, GRAVITY)
+            o["gravity"] = rng.uniform(-LARGEST_GRAVITY_FACTOR, LARGEST_GRAVITY_FACTOR)
             o["R"] = rotation(o["q"]).ravel()
             nodes = self.bodies[which].nodes
             r = float(np.linalg.norm(np.abs([nodes["low"][0], nodes["high"][0]]).max(axis=0)))
@@ -148,7 +151,7 @@ class Bounce:
 
     # --- motion ---
 
-    def advance(self, steps: int = MOST, updates: int = MOST) -> None:
+    def advance(self, steps: int = MOST_UPDATES, updates: int = MOST_UPDATES) -> None:
         """Go on until that many steps, or updates of pairs by V-Clip, have been made since the start."""
         while advance(self._state, self.objects, steps, updates) == Status.FULL:
             self.collisions.grow()
@@ -263,14 +266,14 @@ class Report:
 
 def run(
     world: Bounce,
-    steps: int = MOST,
-    updates: int = MOST,
+    steps: int = MOST_UPDATES,
+    updates: int = MOST_UPDATES,
     *,
     check_every: int = 500,
     watch: Callable[[Bounce, Report], None] | None = None,
 ) -> Report:
     """Step until `steps` or `updates` are reached; every so often check everything, and call `watch`."""
-    if steps == MOST and updates == MOST:
+    if steps == MOST_UPDATES and updates == MOST_UPDATES:
         raise ValueError("bounce: say how many steps or how many updates")
     report = Report(world.count, world.sides)
     world.advance(world.steps)  # compiles

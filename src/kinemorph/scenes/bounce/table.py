@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from kinemorph._escaping import in_terminal, terminal
-from kinemorph.scenes.bounce.simulation import MOST, Bounce, Report, Sides, run
+from kinemorph.scenes.bounce.simulation import MOST_UPDATES, Bounce, Report, Sides, run
 
 UPDATES = 1_000_000  # if nobody says how many
 
@@ -29,7 +29,7 @@ def numbers(
         def watch(world: Bounce, report: Report) -> None:
             progress.update(bar, completed=world.steps if updates is None else world.updates)
 
-        return run(world, steps or MOST, updates or MOST, watch=watch)
+        return run(world, steps or MOST_UPDATES, updates or MOST_UPDATES, watch=watch)
 
 
 def show(report: Report, seed: int) -> None:

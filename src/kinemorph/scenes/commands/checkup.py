@@ -26,7 +26,7 @@ from kinemorph.scenes.commands.warming import cold
 
 NEEDED = ("kinemorph", "numba", "llvmlite", "numpy", "scipy", "msgspec", "tyro", "rich")
 OPTIONAL = ("matplotlib", "viser", "pin", "mujoco-core", "coal", "example-robot-data")
-TOLERANCE = 1e-10
+CHECK_TOLERANCE = 1e-10
 
 
 def run(tell: Callable[[object], None] | None = None) -> bool:
@@ -51,9 +51,9 @@ def run(tell: Callable[[object], None] | None = None) -> bool:
     seconds = time.perf_counter() - start
     console.print(f"self-check in {seconds:.1f} s ({count.compiled} kernels compiled, {count.loaded} loaded):")
     for name, error in errors.items():
-        good = error < TOLERANCE
+        good = error < CHECK_TOLERANCE
         console.print(f"  {'[green]ok[/]  ' if good else '[red]BAD[/] '} {name}: {error:.1e}")
-    well = all(error < TOLERANCE for error in errors.values())
+    well = all(error < CHECK_TOLERANCE for error in errors.values())
     if tell is not None:
         plain = {name: Text.from_markup(words).plain for name, words in machine.items()}
         tell({"well": well, "python": platform.python_version(), "packages": found, **plain, "errors": errors})

@@ -18,13 +18,13 @@ from kinemorph.scenes.pictures.filming import draw_film
 from kinemorph.world.world import World, WorldError
 
 PICTURES = 4  # of a strip, evenly over the run
-LONGEST = 86400.0  # s
+LONGEST_RUN = 86400.0  # s
 
 
 def look_for(what: str, seconds: float | None = None) -> None:
     """Say what is wrong with a file, before anything is installed for it, or computed."""
-    if seconds is not None and not 0.0 < seconds <= LONGEST:
-        raise ValueError(f"seconds {seconds} must be positive, and at most {LONGEST:g}")
+    if seconds is not None and not 0.0 < seconds <= LONGEST_RUN:
+        raise ValueError(f"seconds {seconds} must be positive, and at most {LONGEST_RUN:g}")
     read_scene(what)
 
 

@@ -32,16 +32,16 @@ from kinemorph.view.live.viewer import has_screen, view
 from kinemorph.view.recordings.formats import is_recording
 from kinemorph.view.recordings.recording import Recording
 from kinemorph.view.replays.replay import replay
-from kinemorph.world.persistence.journal import MAGIC as JOURNAL
-from kinemorph.world.persistence.snapshot import MAGIC as SNAPSHOT
+from kinemorph.world.persistence.journal import JOURNAL_MAGIC as JOURNAL
+from kinemorph.world.persistence.snapshot import SNAPSHOT_MAGIC as SNAPSHOT
 from kinemorph.world.world import World
 
 MODELS = (".urdf", ".sdf", ".xml", ".mjcf")
 SHOWN = (
     *ROBOTS, FileKind.SCENE, FileKind.GENOTYPE, FileKind.SNAPSHOT, FileKind.JOURNAL, FileKind.RECORDING, FileKind.RUN,
 )  # fmt: skip
-BOUNCE = "bounce"  # objects that are in no world: collision detection alone
-RUN = b"SQLite f"  # what a run of evolution begins with
+BOUNCE_NAME = "bounce"  # objects that are in no world: collision detection alone
+RUN_FILE_MAGIC = b"SQLite f"  # what a run of evolution begins with
 
 
 def show(
@@ -54,7 +54,7 @@ def show(
         if browser and has_screen():
             webbrowser.open(page.resolve().as_uri())
         return
-    if what == BOUNCE:
+    if what == BOUNCE_NAME:
         live.show(Bounce(), seconds, port, browser, paused)
         return
     world, _ = scene_of(what, floating, hold)
@@ -73,12 +73,14 @@ def look_for(what: str, seconds: float, port: int = 0) -> None:
         if not DEMOS[what].in_world:
             worlds = ", ".join(name for name, demo in DEMOS.items() if demo.in_world)
             raise ValueError(f"demo {what!r} has no world to look into, but these have: {worlds}")
-    elif what in shipped() or what in HANDMADE or what == BOUNCE:
+    elif what in shipped() or what in HANDMADE or what == BOUNCE_NAME:
         return
     elif not path.is_file():
         if path.suffix.lower() in (*MODELS, ".toml", ".json"):
             raise FileError(f"{path}: there is no such file")
-        raise FileError(f"there is no demo, no creature and no file {what!r}; demos are {', '.join(DEMOS)}, {BOUNCE}")
+        raise FileError(
+            f"there is no demo, no creature and no file {what!r}; demos are {', '.join(DEMOS)}, {BOUNCE_NAME}"
+        )
     else:
         expect(path, *SHOWN, wanted="something that can be looked at")
         if path.suffix.lower() == ".toml":
@@ -87,7 +89,7 @@ def look_for(what: str, seconds: float, port: int = 0) -> None:
 
 def page_of(path: Path, trust: Trust = ()) -> Path | None:
     """The page that a recording or a run becomes, beside it; nothing for what can be looked at live."""
-    if path.is_file() and _head(path).startswith(RUN):
+    if path.is_file() and _head(path).startswith(RUN_FILE_MAGIC):
         return replay_progress(path, trust)
     if is_recording(path):
         page = replay(Recording.load(path), path.with_suffix(".html"))

@@ -14,7 +14,7 @@ from kinemorph._escaping import terminal
 from kinemorph.jit import api
 from kinemorph.scenes.commands.warming import Done, cold, warm
 
-_PAUSE = 10.0  # seconds between two lines in a log
+_LOG_PERIOD = 10.0  # seconds between two lines in a log
 
 
 def run(everything: bool, jobs: int | None) -> bool:
@@ -66,7 +66,7 @@ def with_bar(names: Iterable[str], jobs: int) -> dict[str, Done]:
             nonlocal told
             text = f"about {left:.0f} s left"
             bar.update(task, completed=done, total=total, left=text)
-            if not bar.console.is_terminal and time.monotonic() - told > _PAUSE:
+            if not bar.console.is_terminal and time.monotonic() - told > _LOG_PERIOD:
                 told = time.monotonic()
                 bar.console.print(f"kinemorph: compiled {done} of about {total} kernels, {text}")
 

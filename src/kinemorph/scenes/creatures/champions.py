@@ -28,9 +28,9 @@ from kinemorph.view.recordings.recording import Recording, poses_of, seen
 from kinemorph.view.replays.replay import replay
 from kinemorph.world.world import WorldError
 
-ROOM = 0.3  # m, beyond the ways of their parts, between those who are shown together
+CHAMPION_GAP = 0.3  # m, beyond the ways of their parts, between those who are shown together
 TRIED = 4  # draws, until one is found on which a champion of a report settles and lives
-BESIDE = 4  # generations whose champions are shown, if nobody says which
+SHOWN_GENERATIONS = 4  # generations whose champions are shown, if nobody says which
 FROM = (0.2, -1.0, 0.35)  # where one looks from, then
 
 
@@ -71,7 +71,7 @@ def side_by_side(lives: Mapping[str, Recording], name: str, behind: bool | None 
     across, along = (max((_way(life, axis) for life in lives.values()), default=0.0) for axis in (0, 1))
     if behind is None:
         behind = along < across
-    apart = (0.0, ROOM + along, 0.0) if behind else (ROOM + across, 0.0, 0.0)
+    apart = (0.0, CHAMPION_GAP + along, 0.0) if behind else (CHAMPION_GAP + across, 0.0, 0.0)
     return beside(lives, apart, f"{name}, {'front to back' if behind else 'left to right'}: {', '.join(lives)}")
 
 
@@ -205,7 +205,7 @@ def replay_progress(run: Path, trust: Trust = ()) -> Path:
     with Store.open(run, trust=trust) as store:
         species, on = species_of(store), held_out(settings_in(store).seed, 1)[0]
         best: dict[str, int] = {}  # of each champion its first generation
-        for generation in sorted({round(k * store.last / (BESIDE - 1)) for k in range(BESIDE)}):
+        for generation in sorted({round(k * store.last / (SHOWN_GENERATIONS - 1)) for k in range(SHOWN_GENERATIONS)}):
             genotype = champion_of(store, generation, 0)
             if not species.evaluate(genotype, on).reason:
                 best.setdefault(genotype, generation)

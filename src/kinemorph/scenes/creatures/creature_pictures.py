@@ -28,7 +28,7 @@ from kinemorph.world.world import World
 ALL_FORMS = Settings(forms=tuple(Form))
 TILE = (150, 112)  # pixels
 STRIP = 20  # pixels, below a creature for its name
-STEP = 5  # between shades, which nobody sees, and which packs better
+SHADE_STEP = 5  # between shades, which nobody sees, and which packs better
 TARGET = (3.0, 0.0, 0.3)  # m, what creatures that are shown may look for
 
 
@@ -81,7 +81,7 @@ def sheet(
     for k, image in enumerate(images):
         y, x = height * (k // columns), width * (k % columns)
         whole[y : y + height, x : x + width] = image
-    save_png(file, ((whole.astype(int) + STEP // 2) // STEP * STEP).clip(0, 255).astype(np.uint8))
+    save_png(file, ((whole.astype(int) + SHADE_STEP // 2) // SHADE_STEP * SHADE_STEP).clip(0, 255).astype(np.uint8))
     return file
 
 

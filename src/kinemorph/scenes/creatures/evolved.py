@@ -17,7 +17,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from kinemorph._files import FileError, read_bytes, write_whole
-from kinemorph.creatures.genotype.genotype import MOST_BYTES, Genotype
+from kinemorph.creatures.genotype.genotype import LARGEST_GENOTYPE_BYTES, Genotype
 from kinemorph.evolve.creature_problem import Species, creatures
 from kinemorph.evolve.experiment import settings_in
 from kinemorph.evolve.rescore import champion_of
@@ -55,7 +55,7 @@ def cast(name: str) -> Cast:
     """Those of an animation that are shipped with the package."""
     file = FOLDER / f"{name}.json"
     try:
-        return msgspec.json.decode(read_bytes(file, 16 * MOST_BYTES), type=Cast)
+        return msgspec.json.decode(read_bytes(file, 16 * LARGEST_GENOTYPE_BYTES), type=Cast)
     except msgspec.DecodeError as error:
         raise FileError(f"{file}: {error}") from None
 

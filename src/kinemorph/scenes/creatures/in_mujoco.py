@@ -21,7 +21,7 @@ from kinemorph._extras import need
 from kinemorph.brain import Acted, Brain, Sense, Sensed
 from kinemorph.creatures.genotype.genotype import Genotype
 from kinemorph.creatures.growth.develop import Phenotype, develop
-from kinemorph.creatures.tasks.locomotion import FAR, Locomotion
+from kinemorph.creatures.tasks.locomotion import TARGET_DISTANCE, Locomotion
 from kinemorph.creatures.tasks.task import Stage
 from kinemorph.evolve.creature_problem import Species
 from kinemorph.evolve.problem import Draw, Outcome
@@ -31,7 +31,7 @@ from kinemorph.io.mjcf.save_mjcf import save_mjcf
 from kinemorph.multibody.model.equipment import Floor
 from kinemorph.spatial.pose import Pose
 
-TARGET = np.array([FAR, 0.0, 0.0])
+TARGET = np.array([TARGET_DISTANCE, 0.0, 0.0])
 SETTLING = 0.5  # s with motors off, from where it lies here
 DEAD, LIVELY = 0.01, 0.4  # restitution: less of it takes more damping, and more of it shorter steps, than there are
 

@@ -30,7 +30,7 @@ from kinemorph.scenes.creatures.in_mujoco import walks
 from kinemorph.scenes.creatures.results_page import Asked, write_page
 
 NUMBERS = "results.json"
-ENOUGH = 1_000_000  # generations: the number of evaluations ends a run
+MOST_GENERATIONS = 1_000_000  # generations: the number of evaluations ends a run
 
 
 class Name(NamedTuple):
@@ -63,7 +63,7 @@ class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def runs(self, how: dict[str, Any]) -> Iterator[tuple[Name, Settings]]:
         """Names and settings of all of them, seed by seed."""
         for seed, task, search in product(self.seeds, self.tasks, self.searches):
-            budget = Budget(ENOUGH, self.episodes)
+            budget = Budget(MOST_GENERATIONS, self.episodes)
             settings = Settings(task, search, seed, budget, self.of_search, self.of_task, **how)
             yield Name(task, self.label or search, self.episodes, seed), settings
 

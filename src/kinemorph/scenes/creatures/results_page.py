@@ -26,7 +26,7 @@ TICKS = (0, 1000, 2000, 3000, 4000, 5000, 10_000, 20_000, 50_000, 100_000)  # ev
 COLOURS = ("#c8553d", "#588b8b", "#7d5ba6", "#8a9a5b", "#4a6fa5", "#888888")
 SEEDS = 15  # of a row that is claimed, at least: of six more, four were worse than the worst of five
 SURE = 0.9  # with which the median of all seeds there are is in an interval
-HEAD = """# Results of evolution
+PAGE_HEAD = """# Results of evolution
 
 Made by `kinemorph results docs/results/table.toml`, which says what was run. Every seed is shown. Beside a median is
 the interval between two of the seeds' results, as many from the lowest as from the highest, that holds the median of
@@ -62,7 +62,7 @@ class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def write_page(known: dict[str, Record], out: Path, asked: Sequence[Asked] = ()) -> None:
     """`index.md` and a picture for each task, of all that is known; and what of it was asked for."""
-    text = [HEAD] + ([_answers(known, asked)] if asked else [])
+    text = [PAGE_HEAD] + ([_answers(known, asked)] if asked else [])
     for task, some in groupby(sorted(known.values(), key=lambda one: str(one["task"])), lambda one: one["task"]):
         records = list(some)
         picture = _draw(task, records, out)

@@ -30,7 +30,7 @@ EXCLUSIVE = {  # settings of kinds of tables of which the later one wins: defaul
     "change": (("at", "when"),),
     "turn": (("degrees", "radians", "quaternion", "rpy"),),
 }
-RATE = 0.01  # s, from one place of a path to the next
+PATH_SAMPLE_TIME = 0.01  # s, from one place of a path to the next
 MOST_POSES = 2e7  # of a recording: a gigabyte
 
 
@@ -194,7 +194,7 @@ class Scene:
                 if kind == "servo" and table.path is not None:
                     guided.append((handle, _path(toml, f"{place}.path", table)))
         if guided:
-            self.world.every(max(RATE, self.world.dt), Guide(guided), name="paths")
+            self.world.every(max(PATH_SAMPLE_TIME, self.world.dt), Guide(guided), name="paths")
 
     def _refuse_circles(self, toml: Toml) -> None:
         """A joint may follow one that follows another one, but not itself in the end."""
@@ -214,7 +214,7 @@ class Scene:
 class Guide:
     """Leads servos along their paths: a controller."""
 
-    period: ClassVar[float] = RATE
+    period: ClassVar[float] = PATH_SAMPLE_TIME
 
     def __init__(self, guided: list[tuple[Handle, Any]]) -> None:
         self.guided = guided

@@ -8,13 +8,13 @@ import msgspec
 from msgspec import Meta
 
 MOST_BODIES = 20_000  # of a scene, all its rows counted
-FAR = 1e6  # m
-MANY = 20_000  # tables of one kind
+LARGEST_SCENE_LENGTH = 1e6  # m
+MOST_TABLES = 20_000  # tables of one kind
 
 Name = Annotated[str, Meta(min_length=1, max_length=100, pattern=r"\A[^\x00-\x1f\x7f/]+\Z")]  # no control characters
 Reference = Annotated[str, Meta(min_length=1, max_length=200)]
 Sentence = Annotated[str, Meta(max_length=1000)]
-Coordinate = Annotated[float, Meta(ge=-FAR, le=FAR)]
+Coordinate = Annotated[float, Meta(ge=-LARGEST_SCENE_LENGTH, le=LARGEST_SCENE_LENGTH)]
 Point = tuple[Coordinate, Coordinate, Coordinate]
 Length = Annotated[float, Meta(ge=1e-6, le=1e4)]
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
@@ -242,7 +242,7 @@ class SpringTable(Table, frozen=True, kw_only=True):
 
     between: tuple[Reference, Reference]
     stiffness: Gain = 0.0  # N/m
-    length: Annotated[float, Meta(ge=0.0, le=FAR)] = 0.0  # m, at which it is slack
+    length: Annotated[float, Meta(ge=0.0, le=LARGEST_SCENE_LENGTH)] = 0.0  # m, at which it is slack
     damping: Gain = 0.0  # N s/m
     tension: Force = 0.0  # N
     at_a: Point = (0.0, 0.0, 0.0)  # m, in the frame of the first
@@ -302,16 +302,16 @@ class SceneTable(Table, frozen=True, kw_only=True):
     seconds: Annotated[float, Meta(ge=0.0, le=86400.0)] = 5.0
     world: WorldTable = WorldTable()
     material: Annotated[tuple[MaterialTable, ...], Meta(max_length=1000)] = ()
-    ground: Annotated[tuple[GroundTable, ...], Meta(max_length=MANY)] = ()
-    body: Annotated[tuple[BodyTable, ...], Meta(max_length=MANY)] = ()
+    ground: Annotated[tuple[GroundTable, ...], Meta(max_length=MOST_TABLES)] = ()
+    body: Annotated[tuple[BodyTable, ...], Meta(max_length=MOST_TABLES)] = ()
     figure: Annotated[tuple[FigureTable, ...], Meta(max_length=1000)] = ()
-    joint: Annotated[tuple[JointTable, ...], Meta(max_length=MANY)] = ()
-    motor: Annotated[tuple[MotorTable, ...], Meta(max_length=MANY)] = ()
-    servo: Annotated[tuple[ServoTable, ...], Meta(max_length=MANY)] = ()
-    drive: Annotated[tuple[DriveTable, ...], Meta(max_length=MANY)] = ()
-    couple: Annotated[tuple[CoupleTable, ...], Meta(max_length=MANY)] = ()
-    push: Annotated[tuple[PushTable, ...], Meta(max_length=MANY)] = ()
-    spring: Annotated[tuple[SpringTable, ...], Meta(max_length=MANY)] = ()
-    change: Annotated[tuple[ChangeTable, ...], Meta(max_length=MANY)] = ()
+    joint: Annotated[tuple[JointTable, ...], Meta(max_length=MOST_TABLES)] = ()
+    motor: Annotated[tuple[MotorTable, ...], Meta(max_length=MOST_TABLES)] = ()
+    servo: Annotated[tuple[ServoTable, ...], Meta(max_length=MOST_TABLES)] = ()
+    drive: Annotated[tuple[DriveTable, ...], Meta(max_length=MOST_TABLES)] = ()
+    couple: Annotated[tuple[CoupleTable, ...], Meta(max_length=MOST_TABLES)] = ()
+    push: Annotated[tuple[PushTable, ...], Meta(max_length=MOST_TABLES)] = ()
+    spring: Annotated[tuple[SpringTable, ...], Meta(max_length=MOST_TABLES)] = ()
+    change: Annotated[tuple[ChangeTable, ...], Meta(max_length=MOST_TABLES)] = ()
     record: RecordTable = RecordTable()
     camera: CameraTable = CameraTable()

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from kinemorph.spatial.pose import Pose
 from kinemorph.view.recordings.recording import SOIL, Body, Recording
 
-SAME = 1e-9  # s
+SAME_FRAME_TIME = 1e-9  # s
 
 
 def beside(recordings: Mapping[str, Recording], apart: tuple[float, float, float], name: str) -> Recording:
@@ -26,7 +26,7 @@ def beside(recordings: Mapping[str, Recording], apart: tuple[float, float, float
     whole = Recording(name)
     rows, poses = [], []
     for k, (called, recording) in enumerate(recordings.items()):
-        if recording.t.shape != first.t.shape or np.abs(recording.t - first.t).max(initial=0.0) > SAME:
+        if recording.t.shape != first.t.shape or np.abs(recording.t - first.t).max(initial=0.0) > SAME_FRAME_TIME:
             raise ValueError(f"beside: {called!r} has other times than the first one; film them alike")
         shift = Pose(k * np.array(apart))
         paths = {path: Path(f"{called} {path}") for path in recording.meshes}
@@ -58,7 +58,7 @@ def excerpt(recording: Recording, times: npt.NDArray[np.float64]) -> Recording:
     for body in recording.bodies:
         part.add_body(body)
     poses = recording.poses
-    frames = np.searchsorted(recording.t, times + SAME, side="right") - 1
+    frames = np.searchsorted(recording.t, times + SAME_FRAME_TIME, side="right") - 1
     if len(frames) and frames.min() < 0:
         raise ValueError(f"excerpt: {recording.name!r} begins at {recording.t[0]} s, after {times.min()} s")
     chapters, last = list(recording.chapters), 0.0

@@ -17,7 +17,7 @@ from kinemorph.view.pictures.picture import save_png
 
 COLUMNS, WIDTH, HEIGHT, CAPTION = 6, 146, 104, 16  # of the sheet, and pixels of each picture and of its name
 SPARE = 0.85  # of a picture, at least, is kept where it is cut
-STEP = 5  # between shades, which nobody sees, and which packs a third better
+SHADE_STEP = 5  # between shades, which nobody sees, and which packs a third better
 DPI = 100
 
 
@@ -42,7 +42,7 @@ def contact_sheet(folder: Path, file: Path) -> Path:
         )
     canvas.draw()
     image = np.asarray(canvas.buffer_rgba())[:, :, :3].astype(int)
-    save_png(file, ((image + STEP // 2) // STEP * STEP).astype(np.uint8))
+    save_png(file, ((image + SHADE_STEP // 2) // SHADE_STEP * SHADE_STEP).astype(np.uint8))
     return file
 
 

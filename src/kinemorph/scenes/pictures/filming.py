@@ -19,10 +19,10 @@ from kinemorph.view.replays.replay import replay
 from kinemorph.world.world import World
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-RATE = 60.0  # frames a second
+FILM_RATE = 60.0  # frames a second
 
 
-def film_run(world: World, seconds: float, name: str, rate: float = RATE) -> Recording:
+def film_run(world: World, seconds: float, name: str, rate: float = FILM_RATE) -> Recording:
     """Run a world for so long, and record where its bodies are, and who carries whom."""
     with film(world, rate=rate, name=name) as taken:
         world.run(seconds)

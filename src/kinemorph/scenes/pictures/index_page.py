@@ -34,7 +34,7 @@ NEXT = {
     "kinemorph evolve locomotion --episodes 2000": "evolve some; then kinemorph report out/*.db",
 }
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"  # a page that asks nobody for anything
-PAGE = """<!doctype html>
+INDEX_PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <meta http-equiv="Content-Security-Policy" content="{policy}"><title>kinemorph: what was made</title>
 <style>
@@ -77,7 +77,7 @@ def index_page(folder: Path) -> Path:
     others = _links(path for path, owner in owners.items() if owner is None)
     page = folder / "index.html"
     rest = f"<h2>Other files</h2><p>{others}</p>" if others else ""
-    page.write_text(PAGE.format(policy=POLICY, cards="".join(cards), commands=commands, rest=rest), "utf-8")
+    page.write_text(INDEX_PAGE.format(policy=POLICY, cards="".join(cards), commands=commands, rest=rest), "utf-8")
     return page
 
 

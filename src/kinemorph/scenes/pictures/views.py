@@ -16,7 +16,7 @@ from kinemorph.view.replays.replay import replay
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Point = tuple[float, float, float]
-GAP = 4  # pixels between pictures
+PICTURE_GAP = 4  # pixels between pictures
 PAPER = 255
 
 
@@ -94,8 +94,10 @@ def sheet(images: Sequence[Image], columns: int) -> Image:
     """Pictures of one size beside and below each other, with thin gaps."""
     height, width, _ = images[0].shape
     rows = -(-len(images) // columns)
-    paper = np.full((rows * (height + GAP) - GAP, columns * (width + GAP) - GAP, 3), PAPER, np.uint8)
+    paper = np.full(
+        (rows * (height + PICTURE_GAP) - PICTURE_GAP, columns * (width + PICTURE_GAP) - PICTURE_GAP, 3), PAPER, np.uint8
+    )
     for k, image in enumerate(images):
-        y, x = (height + GAP) * (k // columns), (width + GAP) * (k % columns)
+        y, x = (height + PICTURE_GAP) * (k // columns), (width + PICTURE_GAP) * (k % columns)
         paper[y : y + height, x : x + width] = image
     return paper

@@ -24,7 +24,7 @@ from kinemorph.view.pictures.picture import picture, solids_of
 from kinemorph.view.recordings.recording import Recording
 from kinemorph.view.replays.replay import replay
 
-DT = 1e-3
+PARADE_DT = 1e-3
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def _run(
     data = Data(model)
     coordinates = generalized(model, data, scene.q, keep=push)
     v = coordinates.W @ [*push.values()] if push else np.zeros(model.nv)
-    path = rollout(model, data, scene.q, v, dt=DT, steps=round(seconds / DT), every=20)
+    path = rollout(model, data, scene.q, v, dt=PARADE_DT, steps=round(seconds / PARADE_DT), every=20)
     energies = [energy(model, data, *state) for state in zip(path.q, path.v, strict=True)]
     totals = np.array([e.total for e in energies])
     drift = float(np.abs(totals - totals[0]).max() / max(e.kinetic for e in energies))
@@ -170,7 +170,7 @@ def demo(out: Path, say: Callable[[Any], None]) -> None:
     from rich.table import Table
 
     parts = parade()
-    table = Table(title=f"closed chains: {parts[0].path.t[-1]:g} s at {1e3 * DT:g} ms")
+    table = Table(title=f"closed chains: {parts[0].path.t[-1]:g} s at {1e3 * PARADE_DT:g} ms")
     for heading in ("mechanism", "loops", "nv", "rows", "mobility", "open by", "energy drift"):
         table.add_column(heading, justify="left" if heading == "mechanism" else "right")
     for part in parts:

@@ -26,8 +26,8 @@ Array = npt.NDArray[np.float64]
 
 WORLD = ("world", "world_link", "map")  # how a root is called that stands for the world
 HOLDS = (JointKind.REVOLUTE, JointKind.PRISMATIC, JointKind.SCREW)
-RATE = 40.0  # rad/s: a held joint swings back so fast
-DAMPING = 1.0  # of that swing; 1 is critical
+HOLD_FREQUENCY = 40.0  # rad/s: a held joint swings back so fast
+HOLD_DAMPING_RATIO = 1.0  # of that swing; 1 is critical
 
 
 def load_standing(path: Path, floating: bool | None = None) -> Model:
@@ -72,7 +72,10 @@ def stand(world: World, model: Model, hold: bool = True) -> None:
                 continue
             m = float(inertia[link["iv"]])
             world.servo(
-                figure.joint(name), float(q[link["iq"]]), stiffness=m * RATE**2, damping=2.0 * DAMPING * m * RATE
+                figure.joint(name),
+                float(q[link["iq"]]),
+                stiffness=m * HOLD_FREQUENCY**2,
+                damping=2.0 * HOLD_DAMPING_RATIO * m * HOLD_FREQUENCY,
             )
 
 

@@ -27,8 +27,8 @@ from kinemorph.world.body import Figure
 from kinemorph.world.control.events import Moment
 from kinemorph.world.world import World
 
-DT = 1e-3  # s
-DAMPING = 3.0  # N m s/rad, of all joints, from the landing on
+DISMOUNT_DT = 1e-3  # s
+LANDING_DAMPING = 3.0  # N m s/rad, of all joints, from the landing on
 MAT, PLACE = (7.0, 6.0, 0.2), (-1.0, 1.0, 0.1)  # m, its size and its middle
 FOAM = Material(friction=1.0, restitution=0.0)
 BODY, BAR = 2, 4  # groups: limbs do not meet each other, nor the bar
@@ -55,7 +55,7 @@ class Dismount:
         for joint in self.figure.joints[1:]:
             id = self.figure.joint(joint)
             for dof in range(len(world.forest.velocity(id))):
-                world.servo(id, stiffness=0.0, damping=DAMPING, dof=dof)
+                world.servo(id, stiffness=0.0, damping=LANDING_DAMPING, dof=dof)
 
     def centre(self) -> Any:
         """Where the centre of mass is."""
@@ -70,7 +70,7 @@ class Dismount:
 def dismount(**settings: Any) -> Dismount:
     """The gymnast on the bar, swinging, with a mat in front of it."""
     model, state = gymnast()
-    world = World(**{"dt": DT, "material": FOAM, **settings})
+    world = World(**{"dt": DISMOUNT_DT, "material": FOAM, **settings})
     mat = world.add(Shape.box(MAT, colour=(0.25, 0.45, 0.7, 1.0)), at=PLACE, name="mat")
     world.connect(None, mat, Joint.fixed())
     figure = world.add(model, q=state.q, v=state.v)

@@ -33,7 +33,7 @@ from kinemorph.structure.reroot import reroot
 POSTURE = both(upper_arm=(0.9, -0.4, 0.0), forearm=0.6, thigh=(0.35, -0.5, 0.0), shank=0.7, foot=(0.0, 0.2, 0.0))
 STIFF = 25.0  # N m/rad
 CHANGES = ("connect", "reroot", "cut", "connect", "cut", "reroot", "connect", "cut", "reroot", "connect")
-APART = 0.35  # s between changes
+CHANGE_PERIOD = 0.35  # s between changes
 VIEW = (1.4, -0.7, 0.3)  # from the scene to the camera
 
 
@@ -98,8 +98,8 @@ def journey(seed: int = 0, method: str = "adaptive", dt: float = 1e-3) -> Journe
     """Ten random changes while time runs."""
     model, state = floating(seed)
     changes = Changes(seed)
-    events = [changes.event(what, APART * (i + 1)) for i, what in enumerate(CHANGES)]
-    log = simulate(model, state, APART * (len(events) + 1), events, method=method, dt=dt)
+    events = [changes.event(what, CHANGE_PERIOD * (i + 1)) for i, what in enumerate(CHANGES)]
+    log = simulate(model, state, CHANGE_PERIOD * (len(events) + 1), events, method=method, dt=dt)
     total = []
     for s in log.stretches:
         data = Data(s.model)

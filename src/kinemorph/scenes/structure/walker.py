@@ -39,9 +39,9 @@ HIP_MASS, LEG_MASS, LENGTH, MIDDLE, SLOPE = 2.0, 1.0, 1.0, 0.5, 0.0524  # SPW Ta
 TABLE_1 = np.array([-0.3236, 0.5424, -1.4939, -0.3117])  # just before a heel strike: q_st, q_sw, and their rates
 FOOT = Pose((0.0, 0.0, -LENGTH))  # in the frame of a leg that hangs on the hip
 AXIS = (0.0, -1.0, 0.0)  # a leg that falls forward turns in the negative sense, as in the paper
-FALL = 0.5 * np.pi  # rad: a standing leg that leans as far as this lies
-SLOWEST = 3.0  # s a step
-DT = 1e-3
+FALLEN_ANGLE = 0.5 * np.pi  # rad: a standing leg that leans as far as this lies
+LONGEST_STEP_TIME = 3.0  # s a step
+WALKER_DT = 1e-3
 
 
 @dataclass(frozen=True)
@@ -143,8 +143,8 @@ def _walk(model: Model, state: State, count: int, log_dt: float = 0.01) -> Walk:
         )
         for leg in (first, second)
     ]  # fmt: skip
-    events += [Event.position("ground", angle, name="fall", ends=True) for angle in (-FALL, FALL)]
-    log = simulate(model, state, SLOWEST * count, events, dt=DT, log_dt=log_dt)
+    events += [Event.position("ground", angle, name="fall", ends=True) for angle in (-FALLEN_ANGLE, FALLEN_ANGLE)]
+    log = simulate(model, state, LONGEST_STEP_TIME * count, events, dt=WALKER_DT, log_dt=log_dt)
     strikes = [h for h in log.happenings if h.changed]
     result = Walk(log)
     for before, after, h in zip(log.stretches, log.stretches[1:], strikes, strict=False):

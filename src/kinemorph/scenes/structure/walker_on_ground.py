@@ -31,9 +31,9 @@ from kinemorph.spatial.pose import Pose
 from kinemorph.world.control.events import Moment
 from kinemorph.world.world import World
 
-FOOT = 1e-3  # m, radius: nearly the point that the walker of the paper stands on
-AHEAD = 0.1  # rad, of the hip: a foot that comes to the slope farther ahead than this makes a step
-DT = 2.5e-4  # s
+FOOT_RADIUS = 1e-3  # m, radius: nearly the point that the walker of the paper stands on
+STEP_HIP_ANGLE = 0.1  # rad, of the hip: a foot that comes to the slope farther ahead than this makes a step
+GROUND_WALKER_DT = 2.5e-4  # s
 RUBBER = Material(friction=1.0, restitution=0.0)
 NORMAL = np.array([np.sin(SLOPE), 0.0, np.cos(SLOPE)])
 
@@ -43,7 +43,7 @@ def legs() -> Model:
     b = Builder("compass walker")
     bar = Shape.capsule(0.02, LENGTH - 0.04, Pose((0.0, 0.0, -0.5 * LENGTH)), mask=0)  # nothing meets it
     hip = Shape.sphere(0.07, mask=0)
-    foot = Shape.sphere(FOOT, Pose((0.0, 0.0, FOOT - LENGTH)), material=RUBBER, name="foot")
+    foot = Shape.sphere(FOOT_RADIUS, Pose((0.0, 0.0, FOOT_RADIUS - LENGTH)), material=RUBBER, name="foot")
     leg = Inertia.point(LEG_MASS, (0.0, 0.0, -MIDDLE))
     b.link(
         "a", None, Joint.planar(AXIS, "x", name="plane"), inertia=leg + Inertia.point(HIP_MASS), shapes=[bar, hip, foot]
@@ -72,7 +72,7 @@ class Walk:
         """Whether the foot that has come down to the slope is ahead of the other one."""
         assert moment.body is not None
         angle = float(world.forest.position(world.joint_id("hip"))[0])
-        return (angle if moment.body.name == "b" else -angle) > AHEAD
+        return (angle if moment.body.name == "b" else -angle) > STEP_HIP_ANGLE
 
     def meet(self, world: World, moment: Moment) -> None:
         """It meets the ground from now on."""
@@ -103,7 +103,7 @@ class Walk:
 def walker(disturb: Any = (0.0, 0.0), **settings: Any) -> Walk:
     """The walker just after a heel strike, standing on leg "b", its rates disturbed if asked."""
     start = strike(*compass()).state
-    world = World(**{"dt": DT, "sleep": False, "material": RUBBER, **settings})
+    world = World(**{"dt": GROUND_WALKER_DT, "sleep": False, "material": RUBBER, **settings})
     world.add_ground(HalfSpace(NORMAL, 0.0))
     q_b, q_a = start.q[0], start.q.sum()  # from the vertical, about -y
     v_b, v_a = start.v[0] + disturb[0], start.v.sum() + disturb[0] + disturb[1]

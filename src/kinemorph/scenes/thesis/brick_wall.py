@@ -27,7 +27,7 @@ from kinemorph.world.world import World
 _TOML, _TABLE = read_scene("wall")
 BRICK = _TABLE.body[0].box or (0.0, 0.0, 0.0)  # m: thickness, length, height
 SETTLE, SECONDS = 1.0, 180.0  # s
-APART = 4.2  # m between walls that are compared
+WALL_SPACING = 4.2  # m between walls that are compared
 STIRRED = 20.0  # s, for which the wall is shown with boosted micro-collisions
 BOOST = 3.0  # e_max, "usually chosen somewhere between 2 and 5" (Fontijne 3.4.4)
 CLAY = Parts(_TOML, _TABLE.material).materials["clay"]
@@ -94,8 +94,8 @@ def compare(
         recordings[called] = film_run(scene.world, seconds, called, rate=25.0 / speed)
         say(f"[bold]{called}[/]: in {seconds - SETTLE:g} s bricks move by {1e3 * scene.moved:.3f} mm,")
         say(f"and turn by {scene.turned:.1e} rad, all added up")
-    aside = 0.5 * (len(kinds) - 1) * APART
-    both = beside(recordings, (0.0, APART, 0.0), name)
+    aside = 0.5 * (len(kinds) - 1) * WALL_SPACING
+    both = beside(recordings, (0.0, WALL_SPACING, 0.0), name)
     low, high = (-0.3, -1.7, 0.0), (0.3, 1.7 + 2.0 * aside, 0.75)
     views = [View(t, (1.0, -0.35, 0.45), low, high) for t in (0.0, seconds)]
     pictures, film = draw_views(both, out, name, views, size=(560, 200), speed=speed)

@@ -32,8 +32,8 @@ STIFFNESS, DAMPING, TRAVEL = 9000.0, 350.0, 0.07  # N/m, N s/m, m, of a strut
 TORQUE, SLIP = 14.0, 0.4  # N m, and m/s that a rim may be faster or slower than the road below
 LOCK = 0.35  # rad, how far front wheels turn
 GRIP = 2000.0  # N m/rad, how firmly they are held: where the road rises, it turns them from ahead of their knuckles
-LOOKS = 0.01  # s, from one decision of the driver to the next
-GAP = 1e-4  # m below what stands, as it is put there
+DRIVER_PERIOD = 0.01  # s, from one decision of the driver to the next
+START_DEPTH = 1e-4  # m below what stands, as it is put there
 G = 9.81  # m/s²
 RUBBER = Material(friction=1.0, restitution=0.0)
 CORNERS = {"front left": (1, 1), "front right": (1, -1), "rear left": (-1, 1), "rear right": (-1, -1)}
@@ -121,12 +121,12 @@ def drive(
 ) -> Driver:
     """A car in a world, with a driver in it. Its springs, which do not go far, keep wheels and chassis apart."""
     place = at if isinstance(at, Pose) else Pose(at)
-    figure = world.add(car(), at=place @ Pose((0.0, 0.0, GAP)))
+    figure = world.add(car(), at=place @ Pose((0.0, 0.0, START_DEPTH)))
     for name in CORNERS:
         world.ignore(figure["chassis"], figure[f"{name} wheel"])
     motors = [world.motor(figure.joint(f"{name} axle"), 0.0, TORQUE) for name in CORNERS]
     fronts = [figure.joint(f"{name} knuckle") for name, (x, _) in CORNERS.items() if x > 0]
     steering = [world.servo(joint, stiffness=GRIP, damping=0.02 * GRIP) for joint in fronts]
     driver = Driver(figure, speed, bend, motors, steering)
-    world.every(LOOKS, driver.decide, name="driver")
+    world.every(DRIVER_PERIOD, driver.decide, name="driver")
     return driver

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from kinemorph.scenes.gallery import named
-from kinemorph.scenes.thesis.wall_and_car import SECONDS
+from kinemorph.scenes.thesis.wall_and_car import WALL_AND_CAR_SECONDS
 
 PRINTED = 9.4  # s of computing for one of motion, in the thesis
 EVERY = 0.1  # s
@@ -32,7 +32,7 @@ class Crash:
     hit: float  # s, when the car met the wall
 
 
-def crash(model: str, seconds: float = SECONDS, runs: int = RUNS) -> Crash:
+def crash(model: str, seconds: float = WALL_AND_CAR_SECONDS, runs: int = RUNS) -> Crash:
     """Let the car drive into the wall, with an eye on the clock. No brick may sleep.
 
     All runs are the same to the bit, so of each tenth of a second the best of them counts: what others do on the

@@ -33,8 +33,8 @@ ASKEW = math.atan2(SHIFT, 2.0 * math.pi * RADIUS)  # rad, between the car's way 
 AXIS = np.array([math.sin(ASKEW), math.cos(ASKEW), 0.0])
 ALONG = np.array([math.cos(ASKEW), -math.sin(ASKEW), 0.0])
 KEEN = 0.4  # rad/m, of the driver on the middle
-SECONDS = 9.0
-DT = 1e-3  # s
+CAR_TRACK_SECONDS = 9.0
+CAR_TRACK_DT = 1e-3  # s
 ASPHALT = Material(friction=1.0, restitution=0.0)
 GREY, WOOD = (0.55, 0.57, 0.62, 1.0), (0.72, 0.58, 0.40, 1.0)
 
@@ -106,7 +106,7 @@ def looping() -> list[Shape]:
 
 def track(fast: float = FAST, **settings: Any) -> Track:
     """The car at the start of the track."""
-    world = World(**{"dt": DT, "sleep": False, "material": ASPHALT, **settings})
+    world = World(**{"dt": CAR_TRACK_DT, "sleep": False, "material": ASPHALT, **settings})
     world.add_ground()
     for shape in (*humps(), *table(), *looping()):
         world.add_ground(shape)
@@ -123,7 +123,7 @@ def _passes(recording: Recording, x: float) -> float:
 
 def draw(folder: Path, scene: Track) -> tuple[Path, Path]:
     """Drive: the car on the obstacles and in the looping, and a replay."""
-    recording = film_run(scene.world, SECONDS, "car track")
+    recording = film_run(scene.world, CAR_TRACK_SECONDS, "car track")
     enters = _passes(recording, 16.0)
     through = tuple(enters + 0.105 * k for k in range(9))
     views = [

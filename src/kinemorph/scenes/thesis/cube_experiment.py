@@ -15,8 +15,8 @@ from kinemorph.world.world import World
 Array = np.ndarray[Any, np.dtype[np.float64]]
 SIZE = 1.0  # m
 DROP = 0.15  # m
-SETTLED = 5.0  # s, after which it is watched
-WATCHED = 60.0  # s
+CUBE_SETTLING_TIME = 5.0  # s, after which it is watched
+CUBE_WATCH_TIME = 60.0  # s
 EVERY = 0.1  # s
 TILT = (0.05, 0.03, 0.0, 0.0, 0.0, 0.0)  # what it falls with, so that its corners do not land at once
 
@@ -39,12 +39,12 @@ class Rest:
         return float(self.yaw[-1]) * 60.0 / float(self.t[-1])
 
 
-def rest(epsilon: float, handling: str, boost: float | None = None, seconds: float = WATCHED) -> Rest:
+def rest(epsilon: float, handling: str, boost: float | None = None, seconds: float = CUBE_WATCH_TIME) -> Rest:
     """Drop a cube, let it settle, and watch it."""
     world = World(contact="impulse", epsilon=epsilon * SIZE, handling=handling, boost=boost, sleep=False)
     world.add_ground()
     cube = world.add(Shape.box((SIZE, SIZE, SIZE)), at=(0.0, 0.0, 0.5 * SIZE + DROP), twist=TILT, name="cube")
-    world.run(SETTLED)
+    world.run(CUBE_SETTLING_TIME)
     start = cube.pose
     count = round(seconds / EVERY)
     turns, offsets = np.zeros(count), np.zeros(count)

@@ -27,9 +27,9 @@ BALL, STEEL = 0.2, 2500.0  # m, kg/m³
 HOOK, REACH = 3.1, 2.4  # m, how high the chain hangs, and how far from the mast
 DRAWN = math.radians(75.0)  # from straight down, as it is let go
 BEHIND = 0.6  # m, from the middle of the first wall to that of the second
-SECONDS = 4.0
+DEMOLITION_SECONDS = 4.0
 G = 9.81  # m/s²
-DT = 1e-3  # s
+DEMOLITION_DT = 1e-3  # s
 IRON = Material(friction=0.4, restitution=0.1)
 
 
@@ -73,7 +73,7 @@ def crane(hook: Any) -> list[Shape]:
 
 def demolition(walls: int = 1, **settings: Any) -> Demolition:
     """The ball is drawn back along a straight chain, and let go."""
-    world = World(**{"dt": DT, "material": CLAY, **settings})
+    world = World(**{"dt": DEMOLITION_DT, "material": CLAY, **settings})
     world.add_ground()
     scene = Demolition(world)
     scene.walls = [lay(world, BEHIND * i) for i in range(walls)]
@@ -108,10 +108,10 @@ def double(**settings: Any) -> Demolition:
 def draw(folder: Path, scene: Demolition) -> tuple[Path, Path]:
     """Let it swing: six pictures, and a replay."""
     name = "demolition" if len(scene.walls) == 1 else "double_demolition"
-    recording = film_run(scene.world, SECONDS, name.replace("_", " "))
+    recording = film_run(scene.world, DEMOLITION_SECONDS, name.replace("_", " "))
     t = scene.hit[0] if math.isfinite(scene.hit[0]) else 0.0
     low, high = (-1.6, -1.6, 0.0), (2.0, 2.0, 2.8)
-    times = (0.0, t - 0.25, t + 0.05, t + 0.2, t + 0.45, SECONDS)
+    times = (0.0, t - 0.25, t + 0.05, t + 0.2, t + 0.45, DEMOLITION_SECONDS)
     views = [View(when, (1.0, -1.0, 0.4), low, high) for when in times]
     return draw_views(recording, folder, name, views, size=(330, 250), columns=3)
 

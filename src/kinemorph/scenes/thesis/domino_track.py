@@ -27,14 +27,14 @@ from kinemorph.world.world import World
 Array = np.ndarray[Any, np.dtype[np.float64]]
 THICK, WIDE, HIGH = 0.03, 0.1, 0.2  # m, of a domino
 DENSITY = 600.0  # kg/m³
-SPACE = 0.075  # m, from one to the next
+DOMINO_SPACING = 0.075  # m, from one to the next
 RISE, TREAD = 0.04, 0.3  # m: how high a step is, and how wide
 BOARD, SPRING, DAMPER = 0.22, 25.0, 0.15  # m, N m/rad, N m s/rad, of the diving board
 AWAY = 0.04  # m, from the board's end to where the row goes on below
 LEAN, SPIN = 0.1, 2.0  # rad, rad/s: the first one, as it is let go
-GAP = 1e-4  # m below what stands, as it is put there
-SECONDS = 11.0
-DT = 2e-3  # s
+START_DEPTH = 1e-4  # m below what stands, as it is put there
+DOMINO_SECONDS = 11.0
+DOMINO_DT = 2e-3  # s
 IVORY = Material(friction=0.5, restitution=0.0)
 STONE, GLASS = (0.66, 0.68, 0.72, 1.0), (0.52, 0.62, 0.72, 1.0)
 TILTED = 0.9  # the cosine of how far one that has fallen is turned, at least
@@ -76,7 +76,7 @@ class _Row:
         """Set one here, which may lean and turn over its front edge, and go on."""
         x, z = -0.5 * THICK, 0.5 * HIGH
         over = Pose.turn((0, 1, 0), lean) @ Pose((x, 0.0, z))
-        at = self.pose(0.5 * THICK, float(self.place[2]) + GAP) @ over
+        at = self.pose(0.5 * THICK, float(self.place[2]) + START_DEPTH) @ over
         speed = spin * np.cross((0.0, 1.0, 0.0), over.position)
         count = len(self.scene.dominos)
         colour = (*hsv_to_rgb(0.75 * count / 150.0, 0.62, 0.86), 1.0)  # red, yellow, green, blue
@@ -86,7 +86,7 @@ class _Row:
         body = self.scene.world.add(shape, at=at, twist=twist, density=DENSITY, name=f"domino {count}")
         self.scene.dominos.append(body)
         self.scene.starts.append(body.position)
-        self.place = self.ahead(SPACE)
+        self.place = self.ahead(DOMINO_SPACING)
 
     def straight(self, count: int) -> None:
         for _ in range(count):
@@ -100,8 +100,8 @@ class _Row:
 
     def tunnel(self, count: int) -> None:
         """Walls and a roof over so many."""
-        length = count * SPACE
-        middle = 0.5 * length - 0.5 * SPACE
+        length = count * DOMINO_SPACING
+        middle = 0.5 * length - 0.5 * DOMINO_SPACING
         for side in (-0.11, 0.11):
             beside = self.pose(middle, 0.13) @ Pose((0.0, side, 0.0))
             self.scene.world.add_ground(Shape.box((length, 0.02, 0.26), beside, colour=GLASS))
@@ -111,8 +111,8 @@ class _Row:
 
     def block(self, count: int) -> None:
         """Stone below so many, up to where they stand, and set them on it."""
-        length, top = count * SPACE, float(self.place[2])
-        at = self.pose(0.5 * length - 0.5 * SPACE, 0.5 * top)
+        length, top = count * DOMINO_SPACING, float(self.place[2])
+        at = self.pose(0.5 * length - 0.5 * DOMINO_SPACING, 0.5 * top)
         self.scene.world.add_ground(Shape.box((length, TREAD, top), at, colour=STONE))
         self.straight(count)
 
@@ -128,21 +128,21 @@ class _Row:
     def dive(self, count: int) -> None:
         """A board beyond the edge with so many on it; then go on below its end."""
         top = float(self.place[2]) - 0.015
-        world, edge = self.scene.world, 0.005 - 0.5 * SPACE
+        world, edge = self.scene.world, 0.005 - 0.5 * DOMINO_SPACING
         plank = Shape.box((BOARD, WIDE + 0.04, 0.03), colour=(0.82, 0.62, 0.36, 1.0))
         middle = self.pose(edge + 0.5 * BOARD, top)
         self.scene.board = world.add(plank, at=middle, density=DENSITY, name="board")
-        arms = [k * SPACE - edge for k in range(count)]  # m, from the hinge to those on it
+        arms = [k * DOMINO_SPACING - edge for k in range(count)]  # m, from the hinge to those on it
         load = 9.81 * DENSITY * (math.prod(plank.size) * 0.5 * BOARD + THICK * WIDE * HIGH * sum(arms))
         hinge = Joint.revolute("y", stiffness=SPRING, damping=DAMPER, rest=-load / SPRING)
         world.connect(None, self.scene.board, hinge, self.pose(edge, top))
         self.straight(count)
-        self.place = np.array([*self.ahead(edge + BOARD - count * SPACE + AWAY)[:2], 0.0])
+        self.place = np.array([*self.ahead(edge + BOARD - count * DOMINO_SPACING + AWAY)[:2], 0.0])
 
 
 def dominos(**settings: Any) -> Dominos:
     """The track, with its first domino about to fall."""
-    world = World(**{"dt": DT, "material": IVORY, **settings})
+    world = World(**{"dt": DOMINO_DT, "material": IVORY, **settings})
     world.add_ground()
     scene = Dominos(world)
     row = _Row(scene)
@@ -170,7 +170,7 @@ def dominos(**settings: Any) -> Dominos:
 
 def draw(folder: Path, scene: Dominos) -> tuple[Path, Path]:
     """Let them fall: six pictures, and a replay."""
-    recording = film_run(scene.world, SECONDS, "dominos")
+    recording = film_run(scene.world, DOMINO_SECONDS, "dominos")
     low, high = (-1.9, 0.0, 0.0), (2.4, 3.5, 0.5)
     whole = (0.7, -1.1, 0.9)
     views = [
@@ -179,7 +179,7 @@ def draw(folder: Path, scene: Dominos) -> tuple[Path, Path]:
         View(3.45, (1.2, -0.5, 0.5), (2.1, 0.7, 0.0), (2.7, 2.6, 0.5)),
         View(6.3, (0.7, -1.2, 0.5), (-0.2, 3.2, 0.0), (1.5, 3.7, 0.7)),
         View(6.96, (0.5, -1.2, 0.4), (-0.6, 3.3, 0.0), (0.6, 3.6, 0.7)),
-        View(SECONDS, whole, low, high),
+        View(DOMINO_SECONDS, whole, low, high),
     ]
     return draw_views(recording, folder, "domino_track", views, size=(380, 260), columns=2)
 
@@ -187,5 +187,5 @@ def draw(folder: Path, scene: Dominos) -> tuple[Path, Path]:
 def demo(out: Path, say: Callable[[str], None], **settings: Any) -> None:
     scene = dominos(**settings)
     pictures, film = draw(out, scene)
-    say(f"[bold]{len(scene.dominos)} dominos[/], of which {len(scene.falls)} have fallen after {SECONDS:g} s")
+    say(f"[bold]{len(scene.dominos)} dominos[/], of which {len(scene.falls)} have fallen after {DOMINO_SECONDS:g} s")
     say(f"\nlook at [bold]{pictures}[/] and [bold]{film}[/]")

@@ -24,11 +24,11 @@ from kinemorph.world.world import World
 
 SLOPE = math.radians(22.0)  # of the lanes
 COUNT, CUBE = 7, 0.3  # how many, and m
-ENOUGH = 1.002  # times the tangent of the slope: the friction of the cube that stays
+STICKING_FRICTION_FACTOR = 1.002  # times the tangent of the slope: the friction of the cube that stays
 LENGTH, WIDTH, THICK = 3.2, 0.5, 0.1  # m, of a lane
-GAP = 1e-4  # m below what stands, as it is put there
+START_DEPTH = 1e-4  # m below what stands, as it is put there
 G = 9.81  # m/s²
-DT = 2e-3  # s
+FRICTION_CUBES_DT = 2e-3  # s
 COLOURS = ((0.30, 0.47, 0.75), (0.27, 0.60, 0.72), (0.32, 0.66, 0.50), (0.58, 0.68, 0.33), (0.85, 0.67, 0.27),
            (0.86, 0.47, 0.25), (0.76, 0.28, 0.26))  # fmt: skip
 
@@ -56,9 +56,11 @@ class Cubes:
 
 def cubes(slope: float = SLOPE, **settings: Any) -> Cubes:
     """Seven lanes, and a cube at the top of each. The frictions are those for the usual slope, whatever this one is."""
-    world = World(**{"dt": DT, "sleep": False, **settings})
+    world = World(**{"dt": FRICTION_CUBES_DT, "sleep": False, **settings})
     world.add_ground(material=Material(friction=0.5))
-    scene = Cubes(world, slope, tuple(ENOUGH * math.tan(SLOPE) * i / (COUNT - 1) for i in range(COUNT)))
+    scene = Cubes(
+        world, slope, tuple(STICKING_FRICTION_FACTOR * math.tan(SLOPE) * i / (COUNT - 1) for i in range(COUNT))
+    )
     lane = Pose.turn((0, 1, 0), slope, (0.0, 0.0, 0.0))  # x points down, z out of the slope
     for i, mu in enumerate(scene.frictions):
         y = (i - 0.5 * (COUNT - 1)) * 1.15 * WIDTH
@@ -67,7 +69,7 @@ def cubes(slope: float = SLOPE, **settings: Any) -> Cubes:
         place = foot @ Pose((-0.5 * LENGTH, 0.0, -0.5 * THICK))
         pale = tuple(0.62 + 0.3 * c for c in COLOURS[i])
         world.add_ground(Shape.box((LENGTH, WIDTH, THICK), place, colour=(*pale, 1.0)), stuff)
-        start = foot @ Pose((-LENGTH + 0.8 * CUBE, 0.0, 0.5 * CUBE + GAP))
+        start = foot @ Pose((-LENGTH + 0.8 * CUBE, 0.0, 0.5 * CUBE + START_DEPTH))
         cube = Shape.box((CUBE, CUBE, CUBE), colour=(*COLOURS[i], 1.0))
         scene.cubes.append(world.add(cube, at=start, density=500.0, material=stuff, name=f"friction {mu:.3f}"))
         scene.starts.append(np.array(start.position))

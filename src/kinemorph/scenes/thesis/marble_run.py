@@ -36,9 +36,9 @@ HUB, TEETH, TOOTH, DEEP = 0.1, 6, 0.045, 0.09  # m, number, m, m: of a wheel, an
 OVER, DOWN = 0.23, 0.19  # m, from one wheel to the next
 TURNS, TORQUE = 0.5, 4.0  # rad/s, N m, of the motors
 STOREY = 0.46  # m, from a ridge's end to the middle of the first wheel below, and from the last one to the next ridge
-SECONDS = 50.0
+MARBLE_RUN_SECONDS = 50.0
 G = 9.81  # m/s²
-DT = 2e-3  # s
+MARBLE_RUN_DT = 2e-3  # s
 WOOD = Material(friction=0.5, restitution=0.1)
 SMOOTH = Material(friction=0.0, restitution=0.0, priority=1)
 WORKS, BALL = 2, 4  # groups: wheels and doors meet nothing but the marble
@@ -86,7 +86,7 @@ def wheel(name: str) -> Model:
 def run(**settings: Any) -> Run:
     """The board, with the marble at its top."""
     pull = (0.0, G * math.sin(LEAN), -G * math.cos(LEAN))
-    world = World(**{"gravity": pull, "dt": DT, "sleep": False, "material": WOOD, **settings})
+    world = World(**{"gravity": pull, "dt": MARBLE_RUN_DT, "sleep": False, "material": WOOD, **settings})
     world.add_ground()
     scene = Run(world)
     height = sum(_storey(count) for count in FLOORS) + 0.4
@@ -150,7 +150,7 @@ def _wheel(scene: Run, at: tuple[float, float, float], way: float, phase: float)
 
 def draw(folder: Path, scene: Run) -> tuple[Path, Path]:
     """Let the marble run: its way, a door and wheels, and a replay that is eight times as fast."""
-    recording = film_run(scene.world, SECONDS, "marble run", rate=15.0)
+    recording = film_run(scene.world, MARBLE_RUN_SECONDS, "marble run", rate=15.0)
     trace = tuple(0.2 * k for k in range(190))
     top = max(float(shape.pose.position[2]) for shape in recording.base_shapes) + 0.2
     views = [

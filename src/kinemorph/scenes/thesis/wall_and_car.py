@@ -20,11 +20,11 @@ from kinemorph.world.control.events import Moment
 from kinemorph.world.world import World
 
 SLOPE, LENGTH, WIDTH = math.radians(16.0), 10.0, 1.6  # rad, m, m: of the ramp
-FLAT = 2.4  # m, from its foot to the wall
-SPEED = 10.0  # m/s that the driver wants
-WAIT = 0.75  # s, in which the wall settles
-SECONDS = 7.0
-DT = 2e-3  # s
+FLAT_LENGTH = 2.4  # m, from its foot to the wall
+WANTED_SPEED = 10.0  # m/s that the driver wants
+SETTLING_TIME = 0.75  # s, in which the wall settles
+WALL_AND_CAR_SECONDS = 7.0
+WALL_AND_CAR_DT = 2e-3  # s
 
 
 @dataclass
@@ -39,7 +39,7 @@ class Crash:
 
     def speed(self, pose: Pose) -> float:
         """m/s: the driver waits, goes, and brakes when it is too late."""
-        return SPEED if WAIT < self.world.time < self.hit[0] else 0.0
+        return WANTED_SPEED if SETTLING_TIME < self.world.time < self.hit[0] else 0.0
 
     def meet(self, world: World, moment: Moment) -> None:
         """The first brick is touched."""
@@ -49,9 +49,9 @@ class Crash:
 
 def crash(**settings: Any) -> Crash:
     """The car at the top of the ramp, and the wall beyond its foot."""
-    world = World(**{"dt": DT, "material": RUBBER, **settings})
+    world = World(**{"dt": WALL_AND_CAR_DT, "material": RUBBER, **settings})
     world.add_ground()
-    foot = Pose.turn((0, 1, 0), SLOPE, (-FLAT, 0.0, 0.0))
+    foot = Pose.turn((0, 1, 0), SLOPE, (-FLAT_LENGTH, 0.0, 0.0))
     ramp = Shape.box((LENGTH, WIDTH, 0.1), foot @ Pose((-0.5 * LENGTH, 0.0, -0.05)), colour=(0.60, 0.62, 0.66, 1.0))
     world.add_ground(ramp)
     scene = Crash(world)
@@ -65,7 +65,7 @@ def crash(**settings: Any) -> Crash:
 
 def draw(folder: Path, scene: Crash) -> tuple[Path, Path]:
     """Let it crash: six pictures, and a replay."""
-    recording = film_run(scene.world, SECONDS, "car and wall")
+    recording = film_run(scene.world, WALL_AND_CAR_SECONDS, "car and wall")
     t = scene.hit[0] if math.isfinite(scene.hit[0]) else 0.0
     low, high = (-1.6, -1.6, 0.0), (2.8, 1.6, 0.9)
     views = [View(t - 0.7, (0.9, -1.1, 0.4), (-8.0, -1.2, 0.0), (0.2, 1.2, 2.2))]

@@ -21,10 +21,10 @@ from kinemorph.world.world import World
 
 SIZE = 1.0  # m, of a brick, which is half as deep and high
 ROWS, COLUMNS = 4, 8
-SETTLED = 2.0  # s, after which it is watched
-WATCHED = 5.0  # s
+WALL_SETTLING_TIME = 2.0  # s, after which it is watched
+WALL_WATCH_TIME = 5.0  # s
 EVERY = 0.1  # s
-NARROW = 1e-3  # m, between the bricks of a world without an envelope
+BRICK_GAP = 1e-3  # m, between the bricks of a world without an envelope
 CUBES = 0  # columns, in place of which there are cubes on each other
 
 
@@ -52,7 +52,7 @@ def wall(
         settings |= {"contact": "impulse", "epsilon": epsilon * size, "handling": handling, "boost": boost}
     world = World(**settings)
     world.add_ground()
-    gap = 1.2 * epsilon * size or NARROW
+    gap = 1.2 * epsilon * size or BRICK_GAP
     bricks: list[Body] = []
     half = size if columns == CUBES else 0.5 * size
     for row in range(rows):
@@ -68,12 +68,12 @@ def wall(
 
 
 def stand(
-    epsilon: float, handling: str = "", boost: float | None = None, seconds: float = WATCHED, size: float = SIZE,
-    rows: int = ROWS, columns: int = COLUMNS,
+    epsilon: float, handling: str = "", boost: float | None = None, seconds: float = WALL_WATCH_TIME,
+    size: float = SIZE, rows: int = ROWS, columns: int = COLUMNS,
 ) -> Standing:  # fmt: skip
     """Let a wall settle, and watch it."""
     world, bricks = wall(epsilon, handling, boost, size, rows, columns)
-    world.run(SETTLED)
+    world.run(WALL_SETTLING_TIME)
     before, strikes = [brick.pose for brick in bricks], world.statistics.strikes
     took = rotation = offset = farthest = 0.0
     for _ in range(round(seconds / EVERY)):

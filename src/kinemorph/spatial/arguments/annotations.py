@@ -25,7 +25,7 @@ from kinemorph.spatial.arguments.checks import shown
 Test = Callable[[Any], bool]
 
 PACKAGE = str(Path(__file__).parents[2]) + os.sep
-LARGEST = 1 << 63
+INTEGER_LIMIT = 1 << 63
 MOST_GIVEN = 100  # arguments of a variadic function that are compared before it works
 LISTS = (list, tuple, set, frozenset, abc.Sequence, abc.Iterable, abc.Collection, abc.Iterator, abc.Set, abc.Container)
 
@@ -314,8 +314,8 @@ def _is_real(value: Any) -> bool:
 
 def _is_whole(value: Any) -> bool:
     if type(value) is int:
-        return -LARGEST <= value < LARGEST
-    return isinstance(value, Integral) and not isinstance(value, bool) and -LARGEST <= int(value) < LARGEST
+        return -INTEGER_LIMIT <= value < INTEGER_LIMIT
+    return isinstance(value, Integral) and not isinstance(value, bool) and -INTEGER_LIMIT <= int(value) < INTEGER_LIMIT
 
 
 def _is_array(value: Any) -> bool:

@@ -6,7 +6,7 @@ import math
 from numbers import Integral, Real
 from typing import Any
 
-BITS = 0xFFFFFFFF
+LOW_BITS = 0xFFFFFFFF
 
 
 def shown(value: Any) -> str:
@@ -68,7 +68,7 @@ def whole(what: str, value: Any, least: int = 0, most: int = (1 << 63) - 1) -> i
 def bits(what: str, value: Any) -> int:
     """A set of groups: 32 bits."""
     good = type(value) is int or (isinstance(value, Integral) and not isinstance(value, bool))
-    if not good or not 0 <= int(value) <= BITS:
+    if not good or not 0 <= int(value) <= LOW_BITS:
         raise ValueError(f"{what} is {shown(value)}, expected 32 bits: 0 to 0xFFFFFFFF")
     return int(value)
 

@@ -15,7 +15,7 @@ from kinemorph.jit import api
 from kinemorph.spatial.fused import fma as fma
 from kinemorph.spatial.vec3 import Scalar
 
-WIDTH = 4
+LANE_COUNT = 4
 
 
 class Four(np.ndarray[Any, Any]):
@@ -39,11 +39,11 @@ def store(a: Any, k: int, x: Scalar) -> None:
 
 def load_from(a: Any, i: int) -> Scalar:
     """a[i] to a[i + 3] of a flat array."""
-    return four(a[i : i + WIDTH])
+    return four(a[i : i + LANE_COUNT])
 
 
 def store_from(a: Any, i: int, x: Scalar) -> None:
-    a[i : i + WIDTH] = x
+    a[i : i + LANE_COUNT] = x
 
 
 def load_pairs(a: Any, i: int, j: int) -> Scalar:
@@ -67,17 +67,17 @@ def store_pair(a: Any, i: int, x: Scalar) -> None:
 
 def load_strided(a: Any, start: int, stride: int) -> Scalar:
     """a[start], a[start + stride], ... of a flat array: one entry of four states that lie one behind the other."""
-    return four([a[start + i * stride] for i in range(WIDTH)])
+    return four([a[start + i * stride] for i in range(LANE_COUNT)])
 
 
 def store_strided(a: Any, start: int, stride: int, x: Scalar) -> None:
-    for i in range(WIDTH):
+    for i in range(LANE_COUNT):
         a[start + i * stride] = lane(x, i)
 
 
 def splat(x: float) -> Scalar:
     """Four times the same number."""
-    return four([float(x)] * WIDTH)
+    return four([float(x)] * LANE_COUNT)
 
 
 def lane(x: Scalar, i: int) -> float:

@@ -31,7 +31,7 @@ SQRT_2 = 1.4142135623730951
 def sincos(x: Scalar) -> tuple[Scalar, Scalar]:
     s, c = sincos_reducible(x)
     if lanes.any_true(abs(x) > REDUCIBLE):  # rare: these lanes one by one
-        for i in range(lanes.WIDTH):
+        for i in range(lanes.LANE_COUNT):
             xi = lanes.lane(x, i)
             if abs(xi) > REDUCIBLE:
                 si, ci = sincos_huge(xi)
@@ -54,7 +54,7 @@ def cos(x: Scalar) -> Scalar:
 def atan2(y: Scalar, x: Scalar) -> Scalar:
     """Lane by lane: logarithms of rotations need it, nothing in an inner loop does."""
     z = lanes.splat(0.0)
-    for i in range(lanes.WIDTH):
+    for i in range(lanes.LANE_COUNT):
         z = lanes.replaced(z, i, math.atan2(lanes.lane(y, i), lanes.lane(x, i)))
     return z
 

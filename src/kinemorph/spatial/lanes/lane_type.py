@@ -28,7 +28,7 @@ from numba.extending import box, intrinsic, lower_builtin, lower_cast, models, o
 from kinemorph.jit import api
 from kinemorph.jit.compiler.numba_names import array_data, safe_conversion
 from kinemorph.spatial.lanes.four import (
-    WIDTH,
+    LANE_COUNT,
     Four,
     all_true,
     any_true,
@@ -65,7 +65,7 @@ from kinemorph.spatial.lanes.four import (
 __all__ = [
     "f64x4",
     "b1x4",
-    "WIDTH",
+    "LANE_COUNT",
     "Four",
     "all_true",
     "any_true",
@@ -99,12 +99,12 @@ __all__ = [
     "turned",
 ]
 
-_F64 = ir.VectorType(ir.DoubleType(), WIDTH)
+_F64 = ir.VectorType(ir.DoubleType(), LANE_COUNT)
 _PAIR = ir.VectorType(ir.DoubleType(), 2)
-_I64 = ir.VectorType(ir.IntType(64), WIDTH)
-_BIT = ir.VectorType(ir.IntType(1), WIDTH)
+_I64 = ir.VectorType(ir.IntType(64), LANE_COUNT)
+_BIT = ir.VectorType(ir.IntType(1), LANE_COUNT)
 _INDEX = ir.IntType(32)
-_FOUR = ir.VectorType(_INDEX, WIDTH)
+_FOUR = ir.VectorType(_INDEX, LANE_COUNT)
 
 
 class LanesType(types.Type):
@@ -113,7 +113,7 @@ class LanesType(types.Type):
     is_lanes = True  # what `jit.api.generic` looks for
 
     def __init__(self) -> None:
-        super().__init__(name=f"f64x{WIDTH}")
+        super().__init__(name=f"f64x{LANE_COUNT}")
 
     def can_convert_from(self, typingctx: Any, other: types.Type) -> Any:
         return safe_conversion if isinstance(other, types.Float | types.Integer) else None
@@ -125,7 +125,7 @@ class MaskType(types.Type):
     is_lanes = True
 
     def __init__(self) -> None:
-        super().__init__(name=f"b1x{WIDTH}")
+        super().__init__(name=f"b1x{LANE_COUNT}")
 
 
 f64x4 = LanesType()
@@ -147,7 +147,7 @@ class _MaskModel(models.PrimitiveModel):
 @box(LanesType)
 def _box(typ: types.Type, value: Any, c: Any) -> Any:
     """To Python as a tuple of four floats: for tests and a look inside."""
-    items = [c.builder.extract_element(value, ir.Constant(_INDEX, i)) for i in range(WIDTH)]
+    items = [c.builder.extract_element(value, ir.Constant(_INDEX, i)) for i in range(LANE_COUNT)]
     return c.pyapi.tuple_pack([c.pyapi.float_from_double(x) for x in items])
 
 
@@ -156,7 +156,7 @@ def _box(typ: types.Type, value: Any, c: Any) -> Any:
 
 def _splat(builder: Any, x: Any) -> Any:
     first = builder.insert_element(ir.Constant(_F64, ir.Undefined), x, ir.Constant(_INDEX, 0))
-    zeros = ir.Constant(ir.VectorType(_INDEX, WIDTH), [0] * WIDTH)
+    zeros = ir.Constant(ir.VectorType(_INDEX, LANE_COUNT), [0] * LANE_COUNT)
     return builder.shuffle_vector(first, ir.Constant(_F64, ir.Undefined), zeros)
 
 
@@ -206,7 +206,7 @@ def _masks(op: Any, emit: Any) -> None:
 def _intrinsic_call(builder: Any, name: str, *args: Any) -> Any:
     """A function of LLVM that works lane by lane."""
     kind = ir.FunctionType(_F64, [_F64] * len(args))
-    return builder.call(builder.module.declare_intrinsic(f"{name}.v{WIDTH}f64", fnty=kind), args)
+    return builder.call(builder.module.declare_intrinsic(f"{name}.v{LANE_COUNT}f64", fnty=kind), args)
 
 
 _unary(operator.neg, f64x4, lambda builder, a: builder.fneg(a))
@@ -316,7 +316,7 @@ def _rows_of_four(a: types.Type) -> bool:
 def _address(context: Any, builder: Any, array_type: Any, args: Any) -> Any:
     """Of row k of an array of shape (n, 4)."""
     data = array_data(context, builder, array_type, args[0])
-    start = builder.mul(args[1], ir.Constant(args[1].type, WIDTH))
+    start = builder.mul(args[1], ir.Constant(args[1].type, LANE_COUNT))
     return builder.bitcast(builder.gep(data, [start]), _F64.as_pointer())
 
 
@@ -355,13 +355,13 @@ def _columns(typingctx: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
         found = [mixed(*half, *lanes) for lanes in ((0, 1, 4, 5), (2, 3, 6, 7)) for half in (even, odd)]
         return context.make_tuple(builder, sig.return_type, found)
 
-    return types.UniTuple(f64x4, WIDTH)(f64x4, f64x4, f64x4, f64x4), emit
+    return types.UniTuple(f64x4, LANE_COUNT)(f64x4, f64x4, f64x4, f64x4), emit
 
 
 @intrinsic
 def _bits(typingctx: Any, mask: Any) -> Any:
     def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        return builder.zext(builder.bitcast(args[0], ir.IntType(WIDTH)), ir.IntType(64))
+        return builder.zext(builder.bitcast(args[0], ir.IntType(LANE_COUNT)), ir.IntType(64))
 
     return types.int64(b1x4), emit
 
@@ -386,8 +386,8 @@ def _power_of_two(typingctx: Any, k: Any) -> Any:
     """2^k for whole k from -1022 to 1023, by writing the exponent's bits."""
 
     def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        whole = builder.add(builder.fptosi(args[0], _I64), ir.Constant(_I64, [1023] * WIDTH))
-        return builder.bitcast(builder.shl(whole, ir.Constant(_I64, [52] * WIDTH)), _F64)
+        whole = builder.add(builder.fptosi(args[0], _I64), ir.Constant(_I64, [1023] * LANE_COUNT))
+        return builder.bitcast(builder.shl(whole, ir.Constant(_I64, [52] * LANE_COUNT)), _F64)
 
     return f64x4(f64x4), emit
 
@@ -397,7 +397,7 @@ def _exponent(typingctx: Any, x: Any) -> Any:
     """The exponent field of positive normal numbers, as numbers; no bias removed."""
 
     def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        field = builder.lshr(builder.bitcast(args[0], _I64), ir.Constant(_I64, [52] * WIDTH))
+        field = builder.lshr(builder.bitcast(args[0], _I64), ir.Constant(_I64, [52] * LANE_COUNT))
         return builder.sitofp(field, _F64)
 
     return f64x4(f64x4), emit
@@ -408,8 +408,8 @@ def _mantissa(typingctx: Any, x: Any) -> Any:
     """The same digits with exponent zero: 1 <= m < 2."""
 
     def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        digits = builder.and_(builder.bitcast(args[0], _I64), ir.Constant(_I64, [(1 << 52) - 1] * WIDTH))
-        return builder.bitcast(builder.or_(digits, ir.Constant(_I64, [1023 << 52] * WIDTH)), _F64)
+        digits = builder.and_(builder.bitcast(args[0], _I64), ir.Constant(_I64, [(1 << 52) - 1] * LANE_COUNT))
+        return builder.bitcast(builder.or_(digits, ir.Constant(_I64, [1023 << 52] * LANE_COUNT)), _F64)
 
     return f64x4(f64x4), emit
 
@@ -474,14 +474,14 @@ def _(a: Any, i: int, x: Any) -> None:
 @_in_kernels(load_strided)
 def _(a: Any, start: int, stride: int) -> Any:
     x = _splat_number(a[start])
-    for i in range(1, WIDTH):
+    for i in range(1, LANE_COUNT):
         x = _replaced(x, i, a[start + i * stride])
     return x
 
 
 @_in_kernels(store_strided)
 def _(a: Any, start: int, stride: int, x: Any) -> None:
-    for i in range(WIDTH):
+    for i in range(LANE_COUNT):
         a[start + i * stride] = _lane(x, i)
 
 
@@ -527,7 +527,7 @@ def _(mask: Any) -> bool:
 
 @_in_kernels(all_true)
 def _(mask: Any) -> bool:
-    return _bits(mask) == (1 << WIDTH) - 1
+    return _bits(mask) == (1 << LANE_COUNT) - 1
 
 
 @_in_kernels(sqrt)

@@ -8,7 +8,7 @@ import numpy as np
 
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.multibody.algorithms.joints import FREE, SPHERICAL
-from kinemorph.multibody.checks import LARGEST, finite
+from kinemorph.multibody.checks import LARGEST_FLOAT, finite
 from kinemorph.multibody.layout import DOF, LINK, TREE
 from kinemorph.multibody.loop_layout import top_of
 from kinemorph.multibody.system import F8
@@ -63,7 +63,7 @@ PLANT = np.dtype(
     ]
 )
 
-ROUNDED = 2e-14  # what rounding leaves of the square of a length, which was made 1
+UNIT_LENGTH_ROUNDING = 2e-14  # what rounding leaves of the square of a length, which was made 1
 
 Records = np.ndarray[tuple[int], np.dtype[np.void]]
 Integers = np.ndarray[tuple[int], np.dtype[np.int32]]
@@ -192,7 +192,7 @@ def turn_rightly(links: Any, q: Any) -> None:
         if kind == FREE or kind == SPHERICAL:
             k = links[i]["iq"] + (3 if kind == FREE else 0)
             x = load4_at(q, k)
-            if abs(x[0] * x[0] + x[1] * x[1] + x[2] * x[2] + x[3] * x[3] - 1.0) > ROUNDED:
+            if abs(x[0] * x[0] + x[1] * x[1] + x[2] * x[2] + x[3] * x[3] - 1.0) > UNIT_LENGTH_ROUNDING:
                 store4_at(q, k, normalized(x))
 
 
@@ -218,7 +218,7 @@ def are_turned(links: Any, q: Any) -> bool:
         if kind == FREE or kind == SPHERICAL:
             k = links[i]["iq"] + (3 if kind == FREE else 0)
             x = load4_at(q, k)
-            if not 0.0 < x[0] * x[0] + x[1] * x[1] + x[2] * x[2] + x[3] * x[3] <= LARGEST:
+            if not 0.0 < x[0] * x[0] + x[1] * x[1] + x[2] * x[2] + x[3] * x[3] <= LARGEST_FLOAT:
                 return False
     return True
 

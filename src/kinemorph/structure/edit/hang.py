@@ -60,7 +60,7 @@ from kinemorph.structure.forest.memory import (
 )
 
 GRAFT_SIZE, FRAME_SIZE = GRAFT.itemsize, FRAME.itemsize
-NOTHING = 1e-13  # share of the inertia around it below which what a joint moves is rounding
+MASSLESS_SHARE = 1e-13  # share of the inertia around it below which what a joint moves is rounding
 
 
 @kernel(inline=False)
@@ -256,7 +256,7 @@ def moves_nothing(graft: Any) -> bool:
         w, v = load3(dof_rows[k]["S"]), load3_at(dof_rows[k]["S"], 3)
         around = dot(w, w) * (I[0] + I[3] + I[5]) + dot(v, v) * (M[0] + M[3] + M[5]) + dofs[k]["armature"]
         moved = 1.0 / (dof_rows[k]["D"][0] * dof_rows[k]["D"][0])
-        if not moved > NOTHING * around:
+        if not moved > MASSLESS_SHARE * around:
             return True
     return False
 

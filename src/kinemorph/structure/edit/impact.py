@@ -27,7 +27,7 @@ from kinemorph.spatial.mat3 import mul, tmul_vec, transpose
 from kinemorph.spatial.rows import load3, load3_at, load9, store3, store3_at, store9
 from kinemorph.spatial.vec3 import add, axpy, sub
 from kinemorph.structure.edit.hold import hold, seen
-from kinemorph.structure.edit.proof import FITS, fits, larger
+from kinemorph.structure.edit.proof import MOTION_ERROR, fits, larger
 from kinemorph.structure.forest.islands import assemble, stand
 from kinemorph.structure.forest.layout import (
     BODY_SLOT,
@@ -44,10 +44,10 @@ from kinemorph.structure.forest.layout import (
 from kinemorph.structure.forest.memory import claim, copy_words
 
 SUMS_SIZE, ROW_SIZE = SUMS.itemsize, LINK_DATA.itemsize
-LARGEST = 1.7976931348623157e308
-MOST_TURNS = 4  # of impulses
-STILL = 1e-12  # share of a velocity that is rounding
-ROUNDING = 1e-13  # squared sine below which a row follows from others by rounding alone
+LARGEST_FLOAT = 1.7976931348623157e308
+MOST_IMPULSE_ITERATIONS = 4  # of impulses
+STILL_SHARE = 1e-12  # share of a velocity that is rounding
+DEPENDENT_SINE_SQUARED = 1e-13  # squared sine below which a row follows from others by rounding alone
 
 
 @kernel(inline=False)
@@ -158,7 +158,7 @@ def strike(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
     add_up(forest, 0, each, before)  # which also says where the bodies are
     copy_words(sums, sums + SUMS_SIZE, SUMS_SIZE)
     extent(forest, outcome)
-    if not (outcome["reach"] <= LARGEST and before["kinetic"] <= LARGEST):
+    if not (outcome["reach"] <= LARGEST_FLOAT and before["kinetic"] <= LARGEST_FLOAT):
         return NOT_FINITE
     take_hold(forest, edit, plan)
     at = assemble(forest, plan["loop"])
@@ -171,8 +171,10 @@ def strike(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
     plan["velocities"] = velocities
     outcome["loop_error"] = errors(system)
     begin_response(forest, system, velocities)
-    for _ in range(MOST_TURNS):  # masses that are very different leave something of the velocities for a second turn
-        if relative_velocities(system) <= STILL * (1.0 + outcome["speed"]):
+    for _ in range(
+        MOST_IMPULSE_ITERATIONS
+    ):  # masses that are very different leave something of the velocities for a second turn
+        if relative_velocities(system) <= STILL_SHARE * (1.0 + outcome["speed"]):
             break
         respond(forest, system, velocities, outcome)
         add_up(forest, velocities, each, after)
@@ -184,7 +186,7 @@ def strike(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
         error = larger(error, abs(after["linear"][k] - before["linear"][k]))
     loop = rows_at(plan["loop"], 1, LOOP)[0]
     outcome["momentum_error"] = 0.0 if grounded(forest, loop) else error
-    if not abs(outcome["energy_lost"]) <= LARGEST:
+    if not abs(outcome["energy_lost"]) <= LARGEST_FLOAT:
         return NOT_FINITE
     if not fits(outcome["gap"], outcome["reach"]):
         return OFF
@@ -209,7 +211,7 @@ def begin_response(forest: Any, system: Any, velocities: int) -> None:
             after[first + k] = v[k]
             jumps[first + k] = 0.0
         t = trees[t]["follows"]
-    doubt(system, min(system["dependence"], ROUNDING))
+    doubt(system, min(system["dependence"], DEPENDENT_SINE_SQUARED))
     prepare(system, 0.0)
 
 
@@ -251,7 +253,7 @@ def within_limits(loop: Any, dofs: Any, position: Any) -> bool:
     if loop["nq"] != loop["nv"]:
         return True
     for k in range(loop["nv"]):
-        if position[k] < dofs[k]["lower"] - FITS or position[k] > dofs[k]["upper"] + FITS:
+        if position[k] < dofs[k]["lower"] - MOTION_ERROR or position[k] > dofs[k]["upper"] + MOTION_ERROR:
             return False
     return True
 

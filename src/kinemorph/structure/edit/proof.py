@@ -17,8 +17,10 @@ from kinemorph.spatial.vec3 import cross, sub
 from kinemorph.structure.edit.graft import I4
 from kinemorph.structure.forest.layout import FRAME, Q, V
 
-FITS = 1e-6  # how far from its joint's motion a link may be, in m, rad and per second, for sizes of one
-FINE = 1e-6  # and how much of that comes with every m, or m/s, of the largest coordinate: what rounding leaves
+MOTION_ERROR = 1e-6  # how far from its joint's motion a link may be, in m, rad and per second, for sizes of one
+COORDINATE_ERROR = (
+    1e-6  # and how much of that comes with every m, or m/s, of the largest coordinate: what rounding leaves
+)
 
 
 @kernel
@@ -62,14 +64,14 @@ def larger(x: float, y: float) -> float:
 @kernel
 def fits(error: float, size: float) -> bool:
     """Whether an error of a position is small, where coordinates are as large as `size`."""
-    return error < FITS * (1.0 + FINE * size)
+    return error < MOTION_ERROR * (1.0 + COORDINATE_ERROR * size)
 
 
 @kernel
 def keeps_up(outcome: Any) -> bool:
     """Whether the error of velocities is small, for how fast the bodies move and how far out."""
     speed = outcome["speed"]
-    return outcome["twist_error"] < FITS * (1.0 + speed + FINE * outcome["reach"] * speed)
+    return outcome["twist_error"] < MOTION_ERROR * (1.0 + speed + COORDINATE_ERROR * outcome["reach"] * speed)
 
 
 @kernel(inline=False)

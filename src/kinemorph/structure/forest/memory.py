@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from kinemorph.jit.api import entry, kernel, rows_at
-from kinemorph.jit.prefetch import LINE
+from kinemorph.jit.prefetch import CACHE_LINE_BYTES
 from kinemorph.multibody.algorithms.free_body import LONE, tell_lone
 from kinemorph.multibody.layout import DOF, DOF_DATA, LINK, LINK_DATA, TREE, TREE_KIND
 from kinemorph.multibody.system import I8
@@ -193,7 +193,7 @@ def before_state(n: int, nv: int) -> int:
 @kernel
 def before_links(n: int, nq: int, nv: int) -> int:
     """Bytes of a tree before the row of its first link, which starts a line of the cache."""
-    return (before_state(n, nv) + 48 * nq + ROWS + LINE - 1) // LINE * LINE
+    return (before_state(n, nv) + 48 * nq + ROWS + CACHE_LINE_BYTES - 1) // CACHE_LINE_BYTES * CACHE_LINE_BYTES
 
 
 @kernel
@@ -291,7 +291,7 @@ def add_chunk(address: int, memory: Bytes) -> None:
     """More memory for blocks."""
     forest = rows_at(address, 1, FOREST)[0]
     donate(forest)
-    forest["start"] = forest["at"] = (address_of(memory) + LINE - 1) & -LINE
+    forest["start"] = forest["at"] = (address_of(memory) + CACHE_LINE_BYTES - 1) & -CACHE_LINE_BYTES
     forest["end"] = address_of(memory) + memory.shape[0]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from kinemorph.constraint.dynamics import bear_loops
 from kinemorph.jit.api import entry, kernel, rows_at
-from kinemorph.jit.prefetch import LINE, prefetch
+from kinemorph.jit.prefetch import CACHE_LINE_BYTES, prefetch
 from kinemorph.multibody.algorithms.free_body import accelerate_tree, accelerate_tree_again
 from kinemorph.multibody.checks import Matrix, finite
 from kinemorph.multibody.layout import TREE
@@ -33,7 +33,7 @@ from kinemorph.structure.forest.layout import (
 )
 from kinemorph.structure.forest.memory import before_links, before_state, claim, pool_of
 
-AHEAD = 4  # trees that are on their way from memory while one is worked on
+PREFETCHED_TREES = 4  # trees that are on their way from memory while one is worked on
 HOT_LINK = 8 * (9 + 5 * 3)  # bytes of a link's row that the dynamics of a lone body uses: R to a
 
 Records = np.ndarray[tuple[int], np.dtype[np.void]]
@@ -42,10 +42,10 @@ Records = np.ndarray[tuple[int], np.dtype[np.void]]
 @kernel
 def approach(block: int) -> None:
     """Bring the lines of a block that the dynamics of a lone body uses closer: header, LONE, state, then its link."""
-    for at in range(0, before_state(1, 6) + 8 * 7 * (TAU + 1), LINE):
+    for at in range(0, before_state(1, 6) + 8 * 7 * (TAU + 1), CACHE_LINE_BYTES):
         prefetch(block + at)
     link = before_links(1, 7, 6)
-    for at in range(link, link + HOT_LINK, LINE):
+    for at in range(link, link + HOT_LINK, CACHE_LINE_BYTES):
         prefetch(block + at)
 
 
@@ -59,8 +59,8 @@ def accelerate_trees(forest: Any, none: Any) -> int:
     count = pool_of(forest, TREES)["count"]
     bad = -1
     for t in range(count):
-        if t + AHEAD < count:
-            approach(trees[t + AHEAD]["address"])
+        if t + PREFETCHED_TREES < count:
+            approach(trees[t + PREFETCHED_TREES]["address"])
         if trees[t]["next"] == IN_USE:
             tree, state = rows_at(trees[t]["address"], 1, TREE)[0], trees[t]["state"]
             nq, nv = tree["nq"], tree["nv"]

@@ -15,7 +15,7 @@ from kinemorph.multibody.checks import Array
 from kinemorph.multibody.data import Claim
 from kinemorph.multibody.layout import DOF, LINK, TREE
 from kinemorph.multibody.model.elements import ELEMENT
-from kinemorph.multibody.model.loops import DEPENDENT, LOOP
+from kinemorph.multibody.model.loops import DEPENDENT_ROW_SINE, LOOP
 from kinemorph.multibody.system import F8
 from kinemorph.multibody.tables import BYTE, WORD, Pattern, Tables
 from kinemorph.spatial.arguments.annotated import checked_on_failure
@@ -84,7 +84,10 @@ class ForestTables:
     _scratch: np.ndarray[Any, Any]
 
     def __init__(
-        self, gravity: Iterable[float] = (0.0, 0.0, -9.81), dependence: float = DEPENDENT, tables: Tables | None = None
+        self,
+        gravity: Iterable[float] = (0.0, 0.0, -9.81),
+        dependence: float = DEPENDENT_ROW_SINE,
+        tables: Tables | None = None,
     ) -> None:
         """With `tables`, which are as `first_tables` are, these are its own."""
         tables = _pattern().tables()[0] if tables is None else tables

@@ -16,13 +16,13 @@ from typing import Any
 from kinemorph.world.world import World
 
 EVERY = 0.1  # s of a world between two snapshots, about
-MOST = 1 << 28  # bytes of all snapshots; the oldest give way
+HISTORY_BYTES = 1 << 28  # bytes of all snapshots; the oldest give way
 
 
 class History:
     """Snapshots of a world. `keep` is to be called after steps and inputs that belong together."""
 
-    def __init__(self, world: World, most: int = MOST) -> None:
+    def __init__(self, world: World, most: int = HISTORY_BYTES) -> None:
         self.world, self.most = world, most
         self.start = world.save()
         self._every = max(1, round(EVERY / world.dt))

@@ -19,8 +19,8 @@ from kinemorph.world.world import World
 
 Array = npt.NDArray[np.float64]
 
-PULL = 9.0  # 1/s, how stiff it is at most
-STRONGEST = 40.0  # times the weight on earth of what is pulled
+MOUSE_SPRING_RATE = 9.0  # 1/s, how stiff it is at most
+LARGEST_PULL_FACTOR = 40.0  # times the weight on earth of what is pulled
 ROD = 1e-3  # times its mass and its lever squared: the least inertia of a body, as rods have none about their axes
 
 
@@ -28,9 +28,12 @@ def pull_of(body: Body, point: Array, target: Array, dt: float) -> Array:
     """The force (N) at a point of a body that leads it to a target, if it lasts for a time dt (s)."""
     velocity = body.velocity + np.cross(body.angular_velocity, point - body.position)
     (mass, carried), light = masses(body), least_mass(body, point)
-    spring, damper = min(mass * PULL**2, 0.25 * light / dt**2), min(2.0 * mass * PULL, 0.5 * light / dt)
+    spring, damper = (
+        min(mass * MOUSE_SPRING_RATE**2, 0.25 * light / dt**2),
+        min(2.0 * mass * MOUSE_SPRING_RATE, 0.5 * light / dt),
+    )
     force = spring * (target - point) - damper * velocity - carried * body.world.gravity
-    most = STRONGEST * mass * 9.81
+    most = LARGEST_PULL_FACTOR * mass * 9.81
     return force * min(1.0, most / max(float(np.linalg.norm(force)), 1e-12))
 
 

@@ -38,9 +38,9 @@ SOLIDS: dict[str, Callable[[float], Shape]] = {
     "cone": lambda s: Shape.cone(0.5 * s, s),
 }
 COLOURS: dict[str, Colours] = {"their own": "own", "by islands and sleep": "islands", "by trees": "trees"}
-NOBODY = "Click on a body; drag it to pull it. Shift-click chooses a second one."
-OFTEN = 0.2  # s between two looks at numbers
-KEPT = 300  # of each curve
+NO_BODY_CHOSEN = "Click on a body; drag it to pull it. Shift-click chooses a second one."
+REFRESH_PERIOD = 0.2  # s between two looks at numbers
+CURVE_POINTS = 300  # of each curve
 
 
 class Panel:
@@ -50,7 +50,7 @@ class Panel:
         self.viewer, self.gui = viewer, viewer.server.gui
         self.plotting = False
         self._fresh = 0.0
-        self._curves: deque[tuple[float, ...]] = deque(maxlen=KEPT)
+        self._curves: deque[tuple[float, ...]] = deque(maxlen=CURVE_POINTS)
         self._stages: dict[str, float] = {}
         self.last = ""  # what was told last
         self._lay_time()
@@ -99,7 +99,7 @@ class Panel:
 
     def _lay_body(self) -> None:
         with self.gui.add_folder("body"):
-            self.body = self.gui.add_html(_lines(NOBODY))
+            self.body = self.gui.add_html(_lines(NO_BODY_CHOSEN))
             self.joint = self.gui.add_dropdown("joint", (*JOINTS,))
             edits = {"connect": ("C", self._connect), "cut": ("X", self._cut), "re-root": ("T", self._reroot)}
             self._row(
@@ -225,7 +225,7 @@ class Panel:
         """Numbers of now, some times a second."""
         now = time.monotonic()
         v = self.viewer
-        if now - self._fresh < OFTEN and not v.paused:
+        if now - self._fresh < REFRESH_PERIOD and not v.paused:
             return
         self._fresh = now
         world, history = v.world, v.history
@@ -235,7 +235,7 @@ class Panel:
         self.state.content = _lines(f"<b>{world.time:.3f} s</b>, {'paused' if v.paused else 'running'}, {bodies}")
         self.past.min, self.past.max = history.first, max(history.last, history.first + 1)
         self.past.value = history.now
-        self.body.content = self._about(v.selected[0]) if v.selected else _lines(NOBODY)
+        self.body.content = self._about(v.selected[0]) if v.selected else _lines(NO_BODY_CHOSEN)
         if self.plotting:
             self._plot()
 

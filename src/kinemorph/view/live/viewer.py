@@ -42,9 +42,9 @@ from kinemorph.world.world import World
 
 Array = npt.NDArray[np.float64]
 
-ANGLE = 35.0  # vertical field of view, degrees
-ROOM = 1.8  # times as large as what is there, is what the camera sees at first
-WAIT = 0.02  # s between two looks at the queue while nothing moves
+VIEWER_FIELD_OF_VIEW = 35.0  # vertical field of view, degrees
+CAMERA_ROOM = 1.8  # times as large as what is there, is what the camera sees at first
+IDLE_POLL_PERIOD = 0.02  # s between two looks at the queue while nothing moves
 LAG = 0.1  # s that a viewer may be behind the clock before it gives up catching up
 AT_ONCE = partial(print, flush=True)  # whoever reads it waits for the address
 REFUSALS = (ValueError, KeyError, TypeError, ArithmeticError, RuntimeError)
@@ -84,7 +84,7 @@ def view(
         say(f"look at {v.url} (P pauses, O steps, I steps back, R starts again, Ctrl-C ends)")
         try:
             while not v.server.get_clients() and time.monotonic() < end:
-                time.sleep(WAIT)
+                time.sleep(IDLE_POLL_PERIOD)
             v._reset_clock()
             while v.open and time.monotonic() < end:
                 v.advance()
@@ -157,7 +157,7 @@ class Viewer:
         if self.paused or time.monotonic() - self._drawn >= 0.8 / self.rate:  # what stays is drawn as it is
             self._draw()
         while self.paused and not self._single and self.open and time.monotonic() < until:
-            self._rung.wait(WAIT)
+            self._rung.wait(IDLE_POLL_PERIOD)
             if self._answer():
                 self._draw()
             self._reset_clock()
@@ -256,10 +256,10 @@ class Viewer:
             add_grid(scene, "/grid", min(0.0, float(points[:, 2].min())), size)
         self.marks = Marks(scene, 0.04 * size / max(1.0, len(self.stage.ids)) ** (1.0 / 3.0))
         middle = 0.5 * (points.min(axis=0) + points.max(axis=0))
-        around = middle + ROOM * (points - middle)  # things will move
-        camera = Camera.framing(around, self._direction, 1.0, ANGLE)  # the panel is on the right
+        around = middle + CAMERA_ROOM * (points - middle)  # things will move
+        camera = Camera.framing(around, self._direction, 1.0, VIEWER_FIELD_OF_VIEW)  # the panel is on the right
         server.initial_camera.position, server.initial_camera.look_at = camera.eye, camera.target
-        server.initial_camera.fov = math.radians(ANGLE)
+        server.initial_camera.fov = math.radians(VIEWER_FIELD_OF_VIEW)
         server.initial_camera.near, server.initial_camera.far = 1e-3 * size, 1e3 * size
 
     def mark(self, name: str, on: bool = True) -> None:

@@ -10,7 +10,7 @@ from kinemorph.brain import Brain
 
 Place = tuple[float, float]
 FIRST = 2  # source of the first neuron
-WIDE = 3.0  # of lines, at most
+WIDEST_LINE = 3.0  # of lines, at most
 WIDE_NAME = 24  # characters of a name, at most
 COLOURS = {True: "#3a6ea5", False: "#c0504d"}  # of weights that are positive or not
 
@@ -60,5 +60,5 @@ def plot_brain(file: Path | str, brain: Brain, title: str = "") -> None:
 def _line(axis: Any, places: dict[int, Place], source: int, end: Place, w: float) -> None:
     """From a source to where it goes; what is constant has no line."""
     if source in places and w:
-        (x, y), width = places[source], min(WIDE, 0.4 + abs(w))
+        (x, y), width = places[source], min(WIDEST_LINE, 0.4 + abs(w))
         axis.plot((x, end[0]), (y, end[1]), color=COLOURS[w > 0.0], linewidth=width, alpha=0.5)

@@ -13,7 +13,7 @@ from kinemorph._escaping import in_plot
 from kinemorph._extras import need
 from kinemorph.motion.log import Log
 
-LONGEST = 26  # letters of a name in a legend
+LONGEST_LEGEND_NAME = 26  # letters of a name in a legend
 Curves = Mapping[str, npt.ArrayLike]
 
 
@@ -58,7 +58,7 @@ def over_time(t: npt.ArrayLike, panels: Mapping[str, Curves], title: str = "", m
 
 
 def _short(name: str) -> str:
-    return in_plot(name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…")
+    return in_plot(name if len(name) <= LONGEST_LEGEND_NAME else f"{name[: LONGEST_LEGEND_NAME - 1]}…")
 
 
 def plot_log(file: Path | str, log: Log, title: str = "") -> None:

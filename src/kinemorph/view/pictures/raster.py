@@ -18,14 +18,14 @@ Array = npt.NDArray[np.float64]
 
 SAMPLES = 2  # per pixel and axis
 LARGEST_SIDE = 10_000  # pixels
-LIGHT = np.array([0.45, -0.35, 0.82]) / np.linalg.norm([0.45, -0.35, 0.82])  # towards the light, world axes
+LIGHT_DIRECTION = np.array([0.45, -0.35, 0.82]) / np.linalg.norm([0.45, -0.35, 0.82])  # towards the light, world axes
 SKY = np.array([0.93, 0.95, 0.98])
 GROUND = np.array([0.80, 0.82, 0.86])
 DIRECT = 0.52  # of a face's light, where it faces the light
-FINE = 2048  # samples, of the picture that the light sees
-MARGIN = 1.08  # how much wider a picture is than what it frames
-STRAIGHT = 1e-6  # rad between where a camera looks and the vertical, below which it looks straight up or down
-NARROW = 1.0  # degrees, of that picture: rays that are nearly parallel
+SHADOW_SAMPLES = 2048  # samples, of the picture that the light sees
+FRAME_GROWTH = 1.08  # how much wider a picture is than what it frames
+VERTICAL_ANGLE = 1e-6  # rad between where a camera looks and the vertical, below which it looks straight up or down
+LIGHT_VIEW_DEGREES = 1.0  # degrees, of that picture: rays that are nearly parallel
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +54,7 @@ class Camera:
         back = eye - vector(self.target, 3, "camera: target")
         back = back / np.linalg.norm(back)
         right = np.cross([0.0, 0.0, 1.0], back)
-        if np.linalg.norm(right) < STRAIGHT:
+        if np.linalg.norm(right) < VERTICAL_ANGLE:
             right = np.cross([0.0, 1.0, 0.0], back)
         right = right / np.linalg.norm(right)
         return np.stack([right, np.cross(back, right), back]), eye
@@ -76,7 +76,7 @@ class Camera:
             raise ValueError("camera: direction (0, 0, 0) is none; say from where to look")
         R, _ = Camera((*(target + away).tolist(),), (*target.tolist(),)).axes()
         x, y, depth = ((points - target) @ R.T).T
-        tangent = np.tan(np.radians(angle) / 2.0) / MARGIN
+        tangent = np.tan(np.radians(angle) / 2.0) / FRAME_GROWTH
         # four planes through the eye, one at each edge of the picture, and no point beyond any of them
         right, left = (float(np.max(side * x + tangent * aspect * depth)) for side in (1.0, -1.0))
         above, below = (float(np.max(side * y + tangent * depth)) for side in (1.0, -1.0))
@@ -160,14 +160,14 @@ def _shades(solid: Solid, camera: Camera) -> Array:
     view = np.asarray(camera.eye) - (a + b + c) / 3.0
     view /= np.maximum(np.linalg.norm(view, axis=1, keepdims=True), 1e-30)
     normal *= np.where((normal * view).sum(axis=1, keepdims=True) < 0.0, -1.0, 1.0)  # both sides are seen
-    direct = DIRECT * np.maximum(normal @ LIGHT, 0.0)
+    direct = DIRECT * np.maximum(normal @ LIGHT_DIRECTION, 0.0)
     lit = 0.38 + 0.12 * normal[:, 2] + direct + 0.10 * (normal * view).sum(axis=1)
     shine = 0.25 * np.maximum((normal * _halfway(view)).sum(axis=1), 0.0) ** 40
     return np.column_stack([solid.colours * lit[:, None] + shine[:, None], direct / lit])
 
 
 def _halfway(view: Array) -> Array:
-    half = view + LIGHT
+    half = view + LIGHT_DIRECTION
     return half / np.maximum(np.linalg.norm(half, axis=1, keepdims=True), 1e-30)
 
 
@@ -179,7 +179,7 @@ def _shadow(solids: Sequence[Solid], camera: Camera, w: int, h: int, ground: flo
     mask = np.zeros((h, w, 3))
     for solid in solids:
         p = solid.vertices
-        fallen = p - LIGHT * (np.maximum(p[:, 2:] - ground, 0.0) / LIGHT[2])
+        fallen = p - LIGHT_DIRECTION * (np.maximum(p[:, 2:] - ground, 0.0) / LIGHT_DIRECTION[2])
         above = solid.faces[p[solid.faces, 2].max(axis=1) > ground]
         corners = camera.project(fallen, w, h)[above].reshape(-1, 9)
         _fill(np.ascontiguousarray(corners), np.ones((len(above), 3)), depth, mask)
@@ -205,19 +205,19 @@ def _floor(camera: Camera, w: int, h: int, ground: float) -> Array:
 def _shaded(solids: Sequence[Solid], camera: Camera, depth: Array, lit: Any) -> Array:
     """How much of the light others keep from each sample that is lit, 0 to 1: where the light sees what is nearer."""
     points = np.concatenate([solid.vertices for solid in solids])
-    sun = Camera.framing(points, LIGHT, 1.0, NARROW)
-    seen = np.full((FINE, FINE), np.inf)
-    nothing = np.zeros((FINE, FINE, 0))
+    sun = Camera.framing(points, LIGHT_DIRECTION, 1.0, LIGHT_VIEW_DEGREES)
+    seen = np.full((SHADOW_SAMPLES, SHADOW_SAMPLES), np.inf)
+    nothing = np.zeros((SHADOW_SAMPLES, SHADOW_SAMPLES, 0))
     for solid in solids:
-        corners = sun.project(solid.vertices, FINE, FINE)[solid.faces].reshape(-1, 9)
+        corners = sun.project(solid.vertices, SHADOW_SAMPLES, SHADOW_SAMPLES)[solid.faces].reshape(-1, 9)
         _fill(np.ascontiguousarray(corners), np.zeros((len(solid.faces), 0)), seen, nothing)
     h, w = depth.shape
     rows, columns = np.nonzero(lit)
     rays, eye = _rays(camera, w, h)
-    x, y, away = sun.project(eye + depth[lit][:, None] * rays[lit], FINE, FINE).T
-    grain = float(np.linalg.norm(np.ptp(points, axis=0))) / FINE
+    x, y, away = sun.project(eye + depth[lit][:, None] * rays[lit], SHADOW_SAMPLES, SHADOW_SAMPLES).T
+    grain = float(np.linalg.norm(np.ptp(points, axis=0))) / SHADOW_SAMPLES
     shaded = np.zeros((h, w))
     for i, j in ((0, 0), (1, 0), (-1, 0), (0, 1), (0, -1)):
-        at = np.clip(y.astype(int) + i, 0, FINE - 1), np.clip(x.astype(int) + j, 0, FINE - 1)
+        at = np.clip(y.astype(int) + i, 0, SHADOW_SAMPLES - 1), np.clip(x.astype(int) + j, 0, SHADOW_SAMPLES - 1)
         shaded[rows, columns] += 0.2 * (away > seen[at] + 5.0 * grain)
     return shaded

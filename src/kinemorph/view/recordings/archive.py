@@ -15,17 +15,17 @@ from kinemorph._files import FileError, quoted, read_bytes, write_whole
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-LARGEST = 2**31  # bytes of a file, and of all its arrays once unpacked
+LARGEST_ARCHIVE_BYTES = 2**31  # bytes of a file, and of all its arrays once unpacked
 # Bytes that its arrays may take: so many, and so many for each byte of the file. Zeros pack a thousandfold.
 ROOM, ROOM_PER_BYTE = 2**28, 64
-HEADER = 1 << 10  # bytes, no less than any header of an array has
+LEAST_HEADER_BYTES = 1 << 10  # bytes, no less than any header of an array has
 DATE = (1980, 1, 1, 0, 0, 0)  # the first that a zip file knows: the same content makes the same bytes
 
 
 def write_arrays(path: str | os.PathLike[str], arrays: Mapping[str, Array]) -> None:
     """Write arrays of numbers under their names, compressed, unless they shrink by more than a reader believes."""
     content = _packed(arrays, zipfile.ZIP_DEFLATED)
-    headers = HEADER * len(arrays)
+    headers = LEAST_HEADER_BYTES * len(arrays)
     if headers + sum(array.nbytes for array in arrays.values()) > _allowed(len(content)):
         content = _packed(arrays, zipfile.ZIP_STORED)
     write_whole(path, content)
@@ -46,7 +46,7 @@ def _allowed(size: int) -> int:
     return ROOM + ROOM_PER_BYTE * size
 
 
-def read_arrays(path: str | os.PathLike[str], limit: int = LARGEST) -> dict[str, Array]:
+def read_arrays(path: str | os.PathLike[str], limit: int = LARGEST_ARCHIVE_BYTES) -> dict[str, Array]:
     """The arrays of a file. Whatever is wrong with it is a FileError; nothing bigger than `limit` is unpacked."""
     content = read_bytes(path, limit)
     try:

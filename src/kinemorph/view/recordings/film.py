@@ -23,10 +23,10 @@ from kinemorph.world.world import World
 
 Array = npt.NDArray[np.float64]
 
-MAGIC = b"kmfilms\n"
-VERSION = 1
-FULL = 1 << 22  # bytes of poses that make a chunk,
-LONG = 5.0  # s, and the time after which one is written in any case
+FILM_MAGIC = b"kmfilms\n"
+FILM_VERSION = 1
+FILM_CHUNK_BYTES = 1 << 22  # bytes of poses that make a chunk,
+FILM_CHUNK_TIME = 5.0  # s, and the time after which one is written in any case
 CHANGES = ("connect", "cut", "reroot", "grasp", "let go")  # what are chapters of a recording
 BUILT = frozenset({"add_ground", "add", "remove", "connect", "tie", "cut", "reroot", "restore"})  # who carries whom
 
@@ -70,7 +70,7 @@ class Film:
 
     def __enter__(self) -> Film:
         if self.path is not None:
-            self._file = ChunkFile(self.path, MAGIC, VERSION)
+            self._file = ChunkFile(self.path, FILM_MAGIC, FILM_VERSION)
         self._notice("start")
         self.look()
         self._flush()
@@ -117,7 +117,7 @@ class Film:
         rows = np.array([self._row(id) for id in ids.tolist()], dtype=np.intp)
         self._recording.add_poses(self.world.time, rows, poses)
         size = 56 * len(ids) * len(self._recording.t)
-        if size > FULL or time.monotonic() - self._written > LONG:
+        if size > FILM_CHUNK_BYTES or time.monotonic() - self._written > FILM_CHUNK_TIME:
             self._flush()
 
     def _row(self, id: int) -> int:
@@ -186,7 +186,7 @@ def load_film(path: str | os.PathLike[str]) -> Recording:
     """The recording of a film, up to its last whole chunk. Whatever is wrong with the file is a FileError."""
     recording: Recording | None = None
     try:
-        for chunk in chunks_of(path, MAGIC, VERSION, "film"):
+        for chunk in chunks_of(path, FILM_MAGIC, FILM_VERSION, "film"):
             recording = recording or Recording(_text(chunk["name"]))
             _add_chunk(recording, chunk)
     except FileError:

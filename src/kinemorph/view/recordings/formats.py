@@ -7,7 +7,7 @@ from pathlib import Path
 from kinemorph._extras import need_view
 from kinemorph._files import quoted
 from kinemorph.view.pictures.moving_pictures import KINDS, animate
-from kinemorph.view.recordings.film import MAGIC as FILM
+from kinemorph.view.recordings.film import FILM_MAGIC as FILM
 from kinemorph.view.recordings.glb import save_glb
 from kinemorph.view.recordings.recording import Recording
 from kinemorph.view.replays.replay import replay

@@ -29,7 +29,9 @@ Parents = Mapping[str, str | None]  # of each link its parent, None for the base
 
 SOIL = (0.72, 0.74, 0.76, 1.0)  # colour of ground
 MARKER = (0.95, 0.75, 0.10, 1.0)  # colour of joints that close loops
-SAME = 1e-6  # how far, in m and in entries of rotation matrices, two shapes of one link may be from a rigid motion
+SAME_SHAPE_POSE = (
+    1e-6  # how far, in m and in entries of rotation matrices, two shapes of one link may be from a rigid motion
+)
 
 
 @dataclass(frozen=True)
@@ -399,7 +401,7 @@ def _alike(a: Shape, b: Shape) -> bool:
 
 
 def _near(a: Pose, b: Pose) -> bool:
-    return bool(np.abs(a.matrix() - b.matrix()).max() < SAME)
+    return bool(np.abs(a.matrix() - b.matrix()).max() < SAME_SHAPE_POSE)
 
 
 def poses_of(R: Array, p: Array) -> Array:

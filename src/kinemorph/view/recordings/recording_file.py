@@ -15,8 +15,8 @@ from kinemorph.spatial.pose import Pose
 from kinemorph.view.recordings.archive import Array, read_arrays, write_arrays
 from kinemorph.view.recordings.recording import Body, Recording
 
-FORMAT = "kinemorph recording"
-VERSION = 1  # raise it when older readers would misread a file
+RECORDING_FORMAT = "kinemorph recording"
+RECORDING_VERSION = 1  # raise it when older readers would misread a file
 UNIT = 1e-6  # how far from 1 the length of a quaternion may be
 SIZES = {
     ShapeKind.SPHERE: 1, ShapeKind.BOX: 3, ShapeKind.CYLINDER: 2, ShapeKind.CAPSULE: 2, ShapeKind.CONE: 2,
@@ -69,8 +69,8 @@ class _Stamp(msgspec.Struct, frozen=True):
 def save(recording: Recording, path: str | os.PathLike[str]) -> None:
     """Write a recording into one file, whole or not at all."""
     text = _Text(
-        FORMAT,
-        VERSION,
+        RECORDING_FORMAT,
+        RECORDING_VERSION,
         recording.name,
         [_Body(b.name, [_pack(s) for s in b.shapes]) for b in recording.bodies],
         [_pack(s) for s in recording.base_shapes],
@@ -88,9 +88,9 @@ def save(recording: Recording, path: str | os.PathLike[str]) -> None:
 
 def load(path: str | os.PathLike[str]) -> Recording:
     """A recording from a file, that of a film too. Whatever is wrong with the file is a FileError."""
-    from kinemorph.view.recordings.film import MAGIC, load_film  # late: films are recordings of worlds
+    from kinemorph.view.recordings.film import FILM_MAGIC, load_film  # late: films are recordings of worlds
 
-    if _begins_with(path, MAGIC):
+    if _begins_with(path, FILM_MAGIC):
         return load_film(path)
     arrays = read_arrays(path)
     try:
@@ -112,10 +112,10 @@ def _begins_with(path: str | os.PathLike[str], magic: bytes) -> bool:
 def _recording(arrays: dict[str, Array]) -> Recording:
     raw = arrays["text"].tobytes()
     stamp = msgspec.json.decode(raw, type=_Stamp)
-    if stamp.format != FORMAT or stamp.version != VERSION:
+    if stamp.format != RECORDING_FORMAT or stamp.version != RECORDING_VERSION:
         raise FileError(
-            f"it is a {quoted(stamp.format)} of version {stamp.version}; this reads a {quoted(FORMAT)} "
-            f"of version {VERSION}"
+            f"it is a {quoted(stamp.format)} of version {stamp.version}; this reads a {quoted(RECORDING_FORMAT)} "
+            f"of version {RECORDING_VERSION}"
         )
     text = msgspec.json.decode(raw, type=_Text)
     recording = Recording(text.name)

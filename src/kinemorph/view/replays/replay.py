@@ -47,8 +47,8 @@ from kinemorph.view.replays.page import changes, dressed, told
 Array = npt.NDArray[np.float64]
 
 PAUSE = 1.0  # s at the end, before the player starts again
-ANGLE = 30.0  # vertical field of view, degrees
-FASTEST = 1e5  # frames a second: no recording has more
+REPLAY_FIELD_OF_VIEW = 30.0  # vertical field of view, degrees
+LARGEST_FRAME_RATE = 1e5  # frames a second: no recording has more
 IDENTITY = np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
 
 
@@ -165,9 +165,9 @@ class _Scene:
             visible=changes(recording),
         )
         sky = (*top[:2], top[2] + 0.08 * size)  # leaves room for the label
-        camera = Camera.framing(np.vstack([points, sky]), direction, 1.4, ANGLE)
+        camera = Camera.framing(np.vstack([points, sky]), direction, 1.4, REPLAY_FIELD_OF_VIEW)
         server.initial_camera.position, server.initial_camera.look_at = camera.eye, camera.target
-        server.initial_camera.fov = math.radians(ANGLE)
+        server.initial_camera.fov = math.radians(REPLAY_FIELD_OF_VIEW)
         server.initial_camera.near, server.initial_camera.far = 1e-3 * size, 1e3 * size
 
     def show(self, k: int) -> None:
@@ -291,7 +291,7 @@ def _turned(wxyz: Array, points: Array) -> Array:
 
 def _kept(t: Array, rate: float) -> npt.NDArray[np.intp]:
     """Which frames to keep: at most `rate` a second, the first and the last among them."""
-    rate = min(rate, FASTEST)
+    rate = min(rate, LARGEST_FRAME_RATE)
     ticks = np.arange(t[0], t[-1] + 0.5 / rate, 1.0 / rate)
     kept = np.searchsorted(t, ticks + 1e-9 / rate, side="right") - 1
     return np.unique([0, *kept, len(t) - 1])

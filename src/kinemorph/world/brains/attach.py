@@ -28,11 +28,11 @@ Table = np.ndarray[tuple[int, int], np.dtype[np.int64]]
 NEURON_SIZE, SENSE_SIZE, EFFECT_SIZE = NEURON.itemsize, SENSE.itemsize, EFFECT.itemsize
 G = 9.81  # m/s²
 GIVE = 0.25  # rad or m: so far from its target a servo has all of its force
-DAMPING = 0.08  # s, of its stiffness
+DRIVE_DAMPING_TIME = 0.08  # s, of its stiffness
 SENSED_SPEED = int(Sensed.SPEED)
 TORQUE, TARGET, SPEED, GRASP = (int(x) for x in Acted)
 ROW, FORCE = int(Driven.ROW), int(Driven.FORCE)
-FITS = -1
+LIMITS_FIT = -1
 BODY, JOINT = 0, 2  # columns of links: their ids
 
 
@@ -74,7 +74,7 @@ def put_drive(d: Any, joint: int, effect: Any) -> None:
         d["damping"] = math.inf
     else:
         d["stiffness"] = most / GIVE
-        d["damping"] = DAMPING * d["stiffness"]
+        d["damping"] = DRIVE_DAMPING_TIME * d["stiffness"]
         d["position"] = 0.5 * (effect["low"] + effect["high"])
 
 
@@ -129,7 +129,7 @@ def engage(
     if m["mind_count"] == 0:
         own_tables(m, room)
         w["mind_count"] = 1
-    return FITS
+    return LIMITS_FIT
 
 
 @kernel(inline=False)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from kinemorph.brain.layout import EFFECT, FIRST, LONGEST, NEURON, SENSE, Acted, Function, Sensed
+from kinemorph.brain.layout import EFFECT, FIRST, LONGEST_DELAY_PASSES, NEURON, SENSE, Acted, Function, Sensed
 from kinemorph.multibody.layout import DOF
 from kinemorph.multibody.model.joint import Joint
 from kinemorph.multibody.model.loops import LOOP, joint_row
-from kinemorph.multibody.tables import BYTE, LINE, Tables, aligned_at
+from kinemorph.multibody.tables import BYTE, CACHE_LINE_BYTES, Tables, aligned_at
 from kinemorph.spatial.arguments.annotated import checked_on_failure
 from kinemorph.spatial.pose import vector
 from kinemorph.structure.forest.layout import EDIT, OUTCOME
@@ -34,7 +34,7 @@ STRETCHES: tuple[tuple[str, str, str, Callable[[Any], int]], ...] = (
     ("effects", "effect_room", "effects", lambda one: int(one["effect_count"])),
     ("windows", "effect_room", "effects", lambda one: int(one["effect_count"])),
     ("signals", "signal_room", "signals", lambda one: FIRST + int(one["neuron_count"] + one["sense_count"])),
-    ("rings", "ring_room", "rings", lambda one: LONGEST * int(one["ring_count"])),
+    ("rings", "ring_room", "rings", lambda one: LONGEST_DELAY_PASSES * int(one["ring_count"])),
 )  # fmt: skip
 STRETCH = {name: (first, count) for name, _, first, count in STRETCHES}
 ROWS = {"neurons": NEURON, "senses": SENSE, "effects": EFFECT, "windows": WINDOW, "signals": F8, "rings": F8}
@@ -42,7 +42,7 @@ OF_GRASPS = {"edits": (1, EDIT), "outcomes": (1, OUTCOME), "fixed": (1, LOOP), "
 USED: dict[str, str | None] = {"fresh": None, **dict.fromkeys(OF_GRASPS)}
 WINDOW_LENGTH = 2.0  # s
 FAST, SPINNING = 8.0, 30.0  # m/s and rad/s: the caps
-NEAR = 0.9  # share of a cap from which on it is ridden
+CAP_SHARE = 0.9  # share of a cap from which on it is ridden
 FIXED, LOOSE = Joint.fixed(), Joint.free()
 
 
@@ -64,7 +64,12 @@ class Minds:
     def _fill(self) -> Tables:
         h = self.header
         h["kind"] = MINDS_KIND
-        h["fast"], h["spinning"], h["until_still"], h["budget"] = NEAR * FAST, NEAR * SPINNING, math.inf, 1 << 62
+        h["fast"], h["spinning"], h["until_still"], h["budget"] = (
+            CAP_SHARE * FAST,
+            CAP_SHARE * SPINNING,
+            math.inf,
+            1 << 62,
+        )
         self._tables.make("minds", 0, MIND)
         for name, dtype in ROWS.items():
             self._tables.make(name, 0, dtype)
@@ -166,13 +171,13 @@ class MindRoom:
 
     def __init__(self, neurons: int, senses: int, effects: int, rings: int) -> None:
         signals, at = FIRST + neurons + senses, 0
-        counts = 1, signals, neurons, senses, effects, effects, signals, LONGEST * rings
+        counts = 1, signals, neurons, senses, effects, effects, signals, LONGEST_DELAY_PASSES * rings
         self.places: dict[str, tuple[int, Any, int]] = {}
         starts = []
         for (name, dtype, size), count in zip(ORDER, counts, strict=True):
             self.places[name] = count, dtype, at
             starts.append(at)
-            at += (count * size + LINE - 1) // LINE * LINE
+            at += (count * size + CACHE_LINE_BYTES - 1) // CACHE_LINE_BYTES * CACHE_LINE_BYTES
         self.memory, start = aligned_at(at, BYTE)
         self.addresses = np.array([start + at for at in starts] + [*counts], np.int64)
 

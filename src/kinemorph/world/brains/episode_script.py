@@ -28,7 +28,7 @@ from kinemorph.world.step.pipeline import make_steps
 DONE, STOPPED, WRONG_ROW = int(Status.DONE), int(Status.STOPPED), int(Status.WRONG_ROW)
 BY_STEPS = int(ContactModel.STEPS)
 NO_FORCES = np.zeros((0, 6))
-MOST = 20_000  # steps of one call, which nobody can break off
+MOST_STEPS_A_CALL = 20_000  # steps of one call, which nobody can break off
 BEFORE, MADE, BROKEN = 0, 1, 2  # where in a stretch one is: before its start, at its end, or broken off
 AWAKE, ASLEEP = 1, 2
 ENDED, NOT_BEGUN = -1, -2  # in place of steps that are left
@@ -95,7 +95,7 @@ def _is_alone(mind: Mind, script: Stretches) -> bool:
     """Whether a kernel may go through all of it by itself."""
     world = mind.world
     others = world._watches._watches or world._timers._timers or world._onlookers or world._crew is not None
-    if others or world._moving or int(script["steps"].sum()) > MOST:
+    if others or world._moving or int(script["steps"].sum()) > MOST_STEPS_A_CALL:
         return False
     h = world._header[0]
     watched = world._minds.header[0]["watched"] or script[0]["watched"]

@@ -33,8 +33,8 @@ from kinemorph.world.layout import WORLD, WORLD_KIND, Status
 
 DONE, WRONG_ROW = int(Status.DONE), int(Status.WRONG_ROW)
 BY_FAR = 1e30  # m: no gap
-WATCHED = 2  # of `known` in a MINDS row
-STILL = 0.05  # m/s: a creature that moves no faster rests
+WATCHED_BIT = 2  # of `known` in a MINDS row
+STILL_SPEED = 0.05  # m/s: a creature that moves no faster rests
 
 
 @kernel
@@ -206,7 +206,7 @@ def watch_one(w: Any, s: Any, forest: Any, c: Any, m: Any, mind: Any, t: int) ->
     life["gaps"] += life["gap"]
     life["spin"] = max(life["spin"], spin)
     life["riding"] += life["speed"] > m["fast"] or spin > m["spinning"]
-    life["still"] = life["still"] + w["dt"] if life["speed"] < STILL else 0.0
+    life["still"] = life["still"] + w["dt"] if life["speed"] < STILL_SPEED else 0.0
 
 
 @kernel(inline=False)
@@ -238,9 +238,9 @@ def watch_lives(w: Any, s: Any, forest: Any, c: Any, m: Any) -> None:
         if at >= 0:
             watch_one(w, s, forest, c, m, minds[i], bodies[at]["tree"])
             still = min(still, minds[i]["life"]["still"])
-    if m["known"] == WATCHED and s["conveys"] != 0:
+    if m["known"] == WATCHED_BIT and s["conveys"] != 0:
         m["conveyed"] += work_of_surfaces(s)
-    m["known"] = WATCHED
+    m["known"] = WATCHED_BIT
     m["surplus"] = max(m["surplus"], m["energy"] - m["start"] - m["done"] - m["conveyed"])
     m["stops"] = m["work"] > m["budget"] or m["until_still"] <= still < np.inf
 

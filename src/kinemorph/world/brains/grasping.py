@@ -11,7 +11,7 @@ from typing import Any
 
 from kinemorph.brain.layout import EFFECT, Acted
 from kinemorph.collision.contact_table import half_of
-from kinemorph.collision.shapes.shape_rows import CONTACT, MEMORY, NOBODY, PAIR, SHAPE
+from kinemorph.collision.shapes.shape_rows import CONTACT, MEMORY, PAIR, SHAPE, STATIC_CARRIER
 from kinemorph.contact.layout import BY_EDIT, SPAN, TOUCH
 from kinemorph.contact.rows.drive_rows import joint_slot
 from kinemorph.jit.api import kernel, rows_at
@@ -47,7 +47,7 @@ from kinemorph.world.layout import Status
 
 GRASP = int(Acted.GRASP)
 DONE, FULL_FOREST, CHANGED = int(Status.DONE), int(Status.FULL_FOREST), int(Status.CHANGED)
-NOTHING = -2  # is touched
+NO_CONTACT = -2  # is touched
 
 
 @kernel
@@ -73,7 +73,7 @@ def touched_by(s: Any, forest: Any, c: Any, body: int) -> int:
     shapes, pairs = rows_at(c["shapes"], c["n"], SHAPE), rows_at(c["pairs"], c["room"], PAIR)
     contacts = rows_at(c["contacts"], 2 * c["contact_room"], CONTACT)
     now = half_of(c["step"], c["contact_room"])
-    most, found = 0.0, NOTHING
+    most, found = 0.0, NO_CONTACT
     for i in range(s["touch_count"]):
         pair = pairs[contacts[now + touches[i]["contact"]]["pair"]]
         most, found = weigh(forest, shapes, pair, body, touches[i]["sum"], most, found)
@@ -109,14 +109,14 @@ def follow_tree(s: Any, forest: Any, c: Any, t: int) -> None:
         parent = links[bodies[shapes[i]["link"]]["link"]]["parent"]
         while parent >= 0 and links[parent]["mass"] == 0.0 and not has_shape(shapes, links[parent]["body"]):
             parent = links[parent]["parent"]
-        shapes[i]["carrier"] = links[parent]["body"] if parent >= 0 else NOBODY
+        shapes[i]["carrier"] = links[parent]["body"] if parent >= 0 else STATIC_CARRIER
 
 
 @kernel(inline=False)
 def take_hold(w: Any, s: Any, forest: Any, c: Any, m: Any, e: Any, body: int) -> int:
     """Connect a body to what it touches. Returns a Status."""
     partner = touched_by(s, forest, c, body)
-    if partner == NOTHING:
+    if partner == NO_CONTACT:
         return DONE
     bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
     trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from kinemorph.brain.functions import held, think
-from kinemorph.brain.layout import EFFECT, FIRST, LONGEST, NEURON, ONE, SENSE, Acted, Sensed
+from kinemorph.brain.layout import EFFECT, FIRST, LONGEST_DELAY_PASSES, NEURON, ONE, SENSE, Acted, Sensed
 from kinemorph.collision.shapes.shape_rows import COLLISIONS
 from kinemorph.contact.layout import DRIVE, SOLVER, SPAN
 from kinemorph.contact.rows.drive_rows import found_degree
@@ -167,7 +167,7 @@ def pass_over(m: Any, mind: Any) -> None:
     signals = rows_at(m["signals"], m["signal_room"], F8)[a : a + FIRST + n + mind["sense_count"]]
     fresh = rows_at(m["fresh"], m["signal_room"], F8)[a : a + n]
     rings = rows_at(m["rings"], m["ring_room"], F8)
-    rings = rings[mind["rings"] : mind["rings"] + LONGEST * mind["ring_count"]]
+    rings = rings[mind["rings"] : mind["rings"] + LONGEST_DELAY_PASSES * mind["ring_count"]]
     signals[ONE] = 1.0
     mind["lost"] += think(neurons, signals, fresh, rings, mind["period"], mind["ticks"])
 

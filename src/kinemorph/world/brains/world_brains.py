@@ -16,7 +16,7 @@ from kinemorph.spatial.pose import vector
 from kinemorph.structure.forest.forest import Change
 from kinemorph.structure.forest.memory import INDEX
 from kinemorph.world.body import Body, Figure
-from kinemorph.world.brains.attach import FITS, engage
+from kinemorph.world.brains.attach import LIMITS_FIT, engage
 from kinemorph.world.brains.brain_instances import WINDOW_LENGTH, Mind, MindRoom, Minds, target_of
 from kinemorph.world.brains.episode_statistics import see_lives
 from kinemorph.world.brains.instance_rows import HELD, NO_TARGET, RELEASED
@@ -74,7 +74,7 @@ class Thinking(Acting):
         wrong = engage(
             self._address, links, members, neurons, senses, effects, room.addresses, 1.0 / brain.rate, aim, point
         )  # fmt: skip
-        if wrong != FITS:
+        if wrong != LIMITS_FIT:
             self._refuse((*brain.senses, *brain.effects)[wrong], figure)
         row = self._minds.add(room, alone)
         if not alone:

@@ -26,7 +26,7 @@ from kinemorph.world.argument_checks import a_material
 from kinemorph.world.body import Body
 from kinemorph.world.control.drive_parameters import PLACES, tell_drive
 from kinemorph.world.control.drives import (
-    STIFFEST,
+    LARGEST_GAIN,
     Controls,
     Coupling,
     Drive,
@@ -95,8 +95,8 @@ class Acting:
         """
         numbers = {
             "position": finite("servo: position", position), "speed": finite("servo: speed", speed),
-            "stiffness": finite("servo: stiffness", stiffness, 0.0, STIFFEST),
-            "damping": finite("servo: damping", damping, 0.0, STIFFEST), **_ends("servo", most),
+            "stiffness": finite("servo: stiffness", stiffness, 0.0, LARGEST_GAIN),
+            "damping": finite("servo: damping", damping, 0.0, LARGEST_GAIN), **_ends("servo", most),
         }  # fmt: skip
         id, _, l = self._joint("servo", joint)
         if l["kind"] == JointKind.SPHERICAL and stiffness > 0.0:

@@ -9,7 +9,7 @@ from kinemorph.multibody.system import F8
 from kinemorph.structure.forest.layout import FOREST, JOINT_SLOT
 from kinemorph.world.layout import WORLD, WORLD_KIND
 
-WIDTH = DRIVE.itemsize // 8
+DRIVE_NUMBERS = DRIVE.itemsize // 8
 PLACES = {name: offset // 8 for name, (kind, offset, *_) in (DRIVE.fields or {}).items() if kind == F8}
 
 
@@ -29,7 +29,7 @@ def tell_drive(address: int, row: int, place: int, value: float) -> bool:
     tree = rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)[at]["tree"]
     if tree < 0 or tree >= s["span_room"]:
         return False
-    rows_at(s["drives"], s["drive_room"] * WIDTH, F8)[row * WIDTH + place] = value
+    rows_at(s["drives"], s["drive_room"] * DRIVE_NUMBERS, F8)[row * DRIVE_NUMBERS + place] = value
     span = rows_at(s["spans"], s["span_room"], SPAN)[tree]
     if span["asleep"] != 0:
         span["woken_by"] = BY_FORCE

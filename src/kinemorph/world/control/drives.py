@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from kinemorph.world.world import World
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-STIFFEST = 1e15  # larger gains than this are a mistake
+LARGEST_GAIN = 1e15  # larger gains than this are a mistake
 
 
 class Number:
@@ -148,8 +148,8 @@ class Servo(Motor):
     __slots__ = ()
     position = Number()
     speed = Number()
-    stiffness = Number(0.0, STIFFEST)
-    damping = Number(0.0, STIFFEST)
+    stiffness = Number(0.0, LARGEST_GAIN)
+    damping = Number(0.0, LARGEST_GAIN)
 
 
 class JointForce(Drive):

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
-MOST = 4096  # that are over and in no snapshot, such as those that each episode of a long training registers anew
+MOST_FINISHED_EVENTS = (
+    4096  # that are over and in no snapshot, such as those that each episode of a long training registers anew
+)
 
 
 class Numbered(Protocol):
@@ -26,10 +28,10 @@ def next_number(known: dict[int, Any]) -> int:
 def learn(known: dict[int, Known], one: Known, waiting: Sequence[Known]) -> None:
     """Know one more; of many that are over, and in no snapshot, the older half is forgotten."""
     known[one._number] = one
-    if len(known) > MOST:
+    if len(known) > MOST_FINISHED_EVENTS:
         here = {other._number for other in waiting} | {one._number}
         over = sorted(n for n, other in known.items() if n not in here and not other._saved)
-        for n in over[: len(over) // 2] if len(over) > MOST // 2 else ():
+        for n in over[: len(over) // 2] if len(over) > MOST_FINISHED_EVENTS // 2 else ():
             del known[n]
 
 

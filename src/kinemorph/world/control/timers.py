@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Task = Callable[["World"], Any]
 Plain = tuple[str, float, float, int, int]  # name, period, start, count and number of a timer
-EARLY = 1e-6  # of a step: a time that is so near has come
+EARLY_STEP_SHARE = 1e-6  # of a step: a time that is so near has come
 
 
 @checked_on_failure
@@ -79,7 +79,7 @@ class Timers(OfWorld):
         """Call a function every `period` seconds, the first time at `start`, or before the next step."""
         if not callable(action):
             raise TypeError(f"world: every takes a function of the world, not {shown(action)}")
-        if not self._world.dt * (1.0 - EARLY) <= real(period) < math.inf:
+        if not self._world.dt * (1.0 - EARLY_STEP_SHARE) <= real(period) < math.inf:
             raise ValueError(f"world: a period of {shown(period)} s must be a step ({self._world.dt} s) or longer")
         name = text("every: name", name) or getattr(action, "__name__", "controller")
         for timer in self._timers:
@@ -89,7 +89,7 @@ class Timers(OfWorld):
                 timer.action = action
                 return timer
         first = self._world.time if start is None else finite("every: start", start)
-        if not first >= self._world.time - EARLY * self._world.dt:
+        if not first >= self._world.time - EARLY_STEP_SHARE * self._world.dt:
             raise ValueError(f"world: a timer cannot start at {start} s, it is {self._world.time:g} s already")
         timer = Timer(action, float(period), name, float(first), next_number(self._known))
         self._timers.append(timer)
@@ -101,14 +101,14 @@ class Timers(OfWorld):
         world = self._world
         for timer in self._timers:
             if not timer.cancelled:
-                most = min(most, max(1, math.ceil((timer.due - world.time) / world.dt - EARLY)))
+                most = min(most, max(1, math.ceil((timer.due - world.time) / world.dt - EARLY_STEP_SHARE)))
         return most
 
     def call(self) -> None:
         """Call all that are due."""
         world = self._world
         for timer in list(self._timers):
-            if not timer.cancelled and timer.due <= world.time + EARLY * world.dt:
+            if not timer.cancelled and timer.due <= world.time + EARLY_STEP_SHARE * world.dt:
                 timer._count += 1
                 try:
                     if timer.action is not None:

@@ -17,10 +17,10 @@ from kinemorph.multibody.system import F8
 from kinemorph.structure.forest import layout
 from kinemorph.structure.forest.layout import Q, V
 
-TOLERANCE = 1e-8  # rad or m, and a share of 1 + |v|: error of one step
-TRIES = 200  # steps in a part; what needs more is stiff, and has forces at its end instead
+STEP_ERROR = 1e-8  # rad or m, and a share of 1 + |v|: error of one step
+MOST_ADAPTIVE_STEPS = 200  # steps in a part; what needs more is stiff, and has forces at its end instead
 SAFETY, QUICKER, SLOWER = 0.9, 2.0, 0.2
-ROWS = WORK_ROWS + 1  # the last one: forces in joints
+STAGE_ROWS = WORK_ROWS + 1  # the last one: forces in joints
 STAGES = 26  # numbers for each entry of z: q has at most 4 for 3 of v, and there are 18 of q and one of v
 OF_TAU, OF_REST = layout.TAU, layout.REST
 
@@ -45,14 +45,14 @@ def go_smoothly(s: Any, slot: Any, tree: Any, offset: int, none: Any, dt: float)
     stages = s["stages"] + 8 * STAGES * offset
     state = slot["state"]
     q, v = rows_at(state + 8 * nq * Q, nq, F8), rows_at(state + 8 * nq * V, nv, F8)
-    work = rows_at(stages, ROWS * nq, F8).reshape((ROWS, nq))
+    work = rows_at(stages, STAGE_ROWS * nq, F8).reshape((STAGE_ROWS, nq))
     copy(rows_at(state + 8 * nq * OF_REST, nq, F8), work[REST], nq)
     be_explicit(tree, rows_at(state + 8 * nq * OF_TAU, nv, F8), work[WORK_ROWS])
-    kept = rows_at(stages + 8 * ROWS * nq, nq + nv, F8)
+    kept = rows_at(stages + 8 * STAGE_ROWS * nq, nq + nv, F8)
     copy(q, kept, nq)
     copy(v, kept[nq:], nv)
     left = h = dt
-    for _ in range(TRIES):
+    for _ in range(MOST_ADAPTIVE_STEPS):
         h = min(h, left)
         for at in (Q_FULL, Q_NEXT):
             copy(q, work[at], nq)
@@ -60,7 +60,7 @@ def go_smoothly(s: Any, slot: Any, tree: Any, offset: int, none: Any, dt: float)
         rk4_step(tree, work[Q_FULL], work[V_FULL], h, work[WORK_ROWS], none, work)
         rk4_step(tree, work[Q_NEXT], work[V_NEXT], 0.5 * h, work[WORK_ROWS], none, work)
         rk4_step(tree, work[Q_NEXT], work[V_NEXT], 0.5 * h, work[WORK_ROWS], none, work)
-        _, error = improve(tree, TOLERANCE, 0.0, work)
+        _, error = improve(tree, STEP_ERROR, 0.0, work)
         if error <= 1.0:
             copy(work[Q_NEXT], q, nq)
             copy(work[V_NEXT], v, nv)

@@ -55,10 +55,10 @@ MOVE, COLLIDE, FILL, STRIKE = int(Phase.MOVE), int(Phase.COLLIDE), int(Phase.FIL
 DONE, FULL_SOLVER, FULL_COLLISIONS = int(Status.DONE), int(Status.FULL_SOLVER), int(Status.FULL_COLLISIONS)
 FULL_FOREST, OVERLAP, NO_BOX = int(Status.FULL_FOREST), int(Status.OVERLAP), int(Status.BAD_BOX)
 CUTS = 8  # halvings of a part
-MOST_PARTS = 5000  # of a step; then the rest of it is one part
-LONGEST = 1.25e-3  # s, of a substep of contacts
-TOUCHING = 1e-3  # share of the envelope by which bodies may overlap from the start: rounding
-EARLY = 1e-9  # share of a step that is no time
+MOST_STEP_PARTS = 5000  # of a step; then the rest of it is one part
+LONGEST_CONTACT_SUBSTEP = 1.25e-3  # s, of a substep of contacts
+STARTING_OVERLAP_SHARE = 1e-3  # share of the envelope by which bodies may overlap from the start: rounding
+NO_TIME_SHARE = 1e-9  # share of a step that is no time
 
 
 # -------------------------------------------------------------------------------------------------------------- undoing
@@ -153,10 +153,10 @@ def strike(w: Any, s: Any, forest: Any, c: Any, none: Any) -> int:
 @kernel(inline=False)
 def set_pace(s: Any, length: float) -> None:
     """Let the solver make steps of a length, with what it keeps of the last one in proportion."""
-    n = max(1, int(length / LONGEST + 1.0 - EARLY))
+    n = max(1, int(length / LONGEST_CONTACT_SUBSTEP + 1.0 - NO_TIME_SHARE))
     ratio = length / n / s["h"]
     s["substeps"], s["h"] = n, length / n
-    if abs(ratio - 1.0) > EARLY:
+    if abs(ratio - 1.0) > NO_TIME_SHARE:
         impulses = rows_at(s["impulses"], 3 * s["impulse_room"], F8)
         for k in range(3 * s["impulse_room"]):
             impulses[k] *= ratio
@@ -199,7 +199,7 @@ def meet(w: Any, s: Any, forest: Any, c: Any, none: Any) -> int:
     lap(w, CONTACTS, since)
     epsilon = w["impacts"]["epsilon"]
     if w["fresh"] != 0:
-        if overlapping(w, c, TOUCHING * epsilon if w["steps"] == 0 else epsilon):
+        if overlapping(w, c, STARTING_OVERLAP_SHARE * epsilon if w["steps"] == 0 else epsilon):
             return OVERLAP
         w["fresh"] = 0
     if w["part"] > 0.0:
@@ -242,7 +242,7 @@ def move_on(w: Any, s: Any, forest: Any, c: Any, none: Any, last: bool) -> int:
             carry_all(c)
         left = w["whole"] - w["gone"]
         h = left if last else min(free, w["cap"], left)
-        w["part"] = left if h > (1.0 - EARLY) * left else h
+        w["part"] = left if h > (1.0 - NO_TIME_SHARE) * left else h
         w["phase"] = FILL
         lap(w, SOLUTION, since)
     w["dt"] = w["part"]
@@ -261,14 +261,14 @@ def move_on(w: Any, s: Any, forest: Any, c: Any, none: Any, last: bool) -> int:
 def go_through(w: Any, s: Any, forest: Any, c: Any, none: Any) -> int:
     """All parts of a step. Returns a Status."""
     made = 0
-    while w["phase"] != MOVE or w["gone"] < (1.0 - EARLY) * w["whole"]:
+    while w["phase"] != MOVE or w["gone"] < (1.0 - NO_TIME_SHARE) * w["whole"]:
         if w["phase"] == MOVE or w["phase"] == COLLIDE:
             status = meet(w, s, forest, c, none)
             if status != DONE:
                 return status
         if w["phase"] != MOVE:
             made += 1
-            status = move_on(w, s, forest, c, none, made > MOST_PARTS)
+            status = move_on(w, s, forest, c, none, made > MOST_STEP_PARTS)
             if status != DONE:
                 return status
     return DONE

@@ -20,10 +20,10 @@ from kinemorph.structure.forest.layout import BODY_SLOT, TREE_SLOT
 INSIDE = 0.75  # share of the envelope: where a collision is to be found
 SAFE = 0.9  # share of a distance that boosted micro-collisions leave for the way to the next one
 FOLLOWED = 1.0 / 16.0  # share of the envelope by which the lowest point of a rim may sink in a part: contacts undo that
-SLOWEST = 1e-6  # m/s, in which something always falls
-SHORT = 0.1  # shares of the time to go through the envelope: parts are no shorter, so that time goes on;
+SMALLEST_APPROACH_SPEED = 1e-6  # m/s, in which something always falls
+SHORTEST_PART_SHARE = 0.1  # shares of the time to go through the envelope: parts are no shorter, so that time goes on;
 ZERO = (0.0, 0.0, 0.0)
-SHORTEST = 1.0 / 64.0  # with boosted micro-collisions
+SHORTEST_BOOSTED_SHARE = 1.0 / 64.0  # with boosted micro-collisions
 
 
 @kernel(inline=False)
@@ -94,14 +94,16 @@ def look_ahead(w: Any, s: Any, forest: Any, c: Any) -> tuple[int, float]:
         collides = fast and (boost or d <= pair["distance"] + w["within"])
         if collides:
             count += 1
-        least = 2.0 * epsilon / (abs(u) + sqrt(2.0 * a * epsilon) + SLOWEST)  # no more than a way through the envelope
+        least = (
+            2.0 * epsilon / (abs(u) + sqrt(2.0 * a * epsilon) + SMALLEST_APPROACH_SPEED)
+        )  # no more than a way through the envelope
         if boost:  # nobody carries it: it comes nearer until it collides
-            first = min(first, max(time_until(SAFE * max(d, 0.0), u, a), SHORTEST * least))
+            first = min(first, max(time_until(SAFE * max(d, 0.0), u, a), SHORTEST_BOOSTED_SHARE * least))
         if whirl > 0.0 and d <= epsilon:  # whoever carries it carries the point that is the lowest now
-            first = min(first, max(sqrt(2.0 * ahead / whirl), SHORT * least))
+            first = min(first, max(sqrt(2.0 * ahead / whirl), SHORTEST_PART_SHARE * least))
         left = max(d - INSIDE * epsilon, 0.0)
         bounces = not collides and (fast or d > epsilon or u < -slow) and u * u + 2.0 * a * left > slow * slow
         one["flies"] = 1 if boost or bounces else 0
         if bounces and not boost:
-            first = min(first, max(time_until(left, u, a), SHORT * least))
+            first = min(first, max(time_until(left, u, a), SHORTEST_PART_SHARE * least))
     return count, first

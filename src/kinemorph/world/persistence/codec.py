@@ -24,10 +24,10 @@ import numpy as np
 from kinemorph.multibody.layout import kind_of
 from kinemorph.structure.forest.validation import demand
 
-LARGEST = 2**31  # bytes of what is read
+LARGEST_ENCODED_BYTES = 2**31  # bytes of what is read
 ROOM, ROOM_PER_BYTE = 2**28, 64  # bytes that all tables of a value may take: so many, and so many for each byte of it
 PLAIN = {"f8": np.float64, "i8": np.int64, "i4": np.int32, "u1": np.uint8, "f4": np.float32}
-DEEPEST = 50  # values in values
+DEEPEST_VALUE = 50  # values in values
 
 
 def _accept(state: Any) -> None:
@@ -138,7 +138,7 @@ class Reader:
 
     def read(self, content: bytes | memoryview) -> Any:
         size = int.from_bytes(content[:8], "little")
-        demand(8 <= 8 + size <= len(content) <= LARGEST, "its text is longer than all of it")
+        demand(8 <= 8 + size <= len(content) <= LARGEST_ENCODED_BYTES, "its text is longer than all of it")
         self.allowed = ROOM + ROOM_PER_BYTE * len(content)
         text = msgspec.json.decode(bytes(content[8 : 8 + size]), type=Text)
         for name, kind in text.layouts.items():
@@ -161,7 +161,10 @@ class Reader:
     def array(self, content: Any, at: int, name: str, shape: list[int], layouts: Mapping[str, int]) -> int:
         demand(name in PLAIN or name in layouts, _other_layout(name))
         dtype = np.dtype(PLAIN[name]) if name in PLAIN else self.layouts[name]
-        demand(1 <= len(shape) <= 3 and all(0 <= n <= LARGEST for n in shape), f"an array has the shape {shape[:4]}")
+        demand(
+            1 <= len(shape) <= 3 and all(0 <= n <= LARGEST_ENCODED_BYTES for n in shape),
+            f"an array has the shape {shape[:4]}",
+        )
         count = math.prod(shape)
         size = count * dtype.itemsize
         demand(at + size <= len(content), "an array is longer than what is left")
@@ -169,7 +172,7 @@ class Reader:
         return at + size + -size % 8
 
     def value(self, value: Any, depth: int = 0) -> Any:
-        demand(depth < DEEPEST, "there are values in values in values")
+        demand(depth < DEEPEST_VALUE, "there are values in values in values")
         if not isinstance(value, list):
             demand(not isinstance(value, dict), "there is a value of no kind")
             return value

@@ -26,18 +26,18 @@ from kinemorph.geometry.shapes import Shape
 from kinemorph.spatial.arguments.annotated import checked_on_failure
 from kinemorph.spatial.arguments.checks import shown, whole
 from kinemorph.world.ids import Id
-from kinemorph.world.persistence.codec import LARGEST
+from kinemorph.world.persistence.codec import LARGEST_ENCODED_BYTES
 from kinemorph.world.persistence.digest import bodies_of, digest_of
-from kinemorph.world.persistence.snapshot import HEAD, opened, packed, sealed, unpacked
+from kinemorph.world.persistence.snapshot import SNAPSHOT_HEAD_BYTES, opened, packed, sealed, unpacked
 
 if TYPE_CHECKING:
     from kinemorph.world.world import World
 
-MAGIC = b"kmjourn\n"
-VERSION = 1
-FULL = 1 << 20  # bytes of notes that make a chunk,
+JOURNAL_MAGIC = b"kmjourn\n"
+JOURNAL_VERSION = 1
+JOURNAL_CHUNK_BYTES = 1 << 20  # bytes of notes that make a chunk,
 MOST_APART = 1_000_000  # steps between two checks
-LONG = 5.0  # s, and the time after which one is written in any case
+JOURNAL_CHUNK_TIME = 5.0  # s, and the time after which one is written in any case
 Method = TypeVar("Method", bound=Callable[..., Any])
 INPUTS: dict[str, Callable[..., Any]] = {}  # methods of World that change it, by name
 
@@ -145,11 +145,11 @@ class ChunkFile:
 
 def chunks_of(path: str | os.PathLike[str], magic: bytes, version: int, what: str) -> Iterator[Any]:
     """The chunks of a file, up to the last one that is whole; a file that does not begin with one is a FileError."""
-    content = memoryview(read_bytes(a_path(what, path), LARGEST))
+    content = memoryview(read_bytes(a_path(what, path), LARGEST_ENCODED_BYTES))
     at = 0
     while at < len(content):
-        size = HEAD + int.from_bytes(content[at + 16 : at + 24], "little")
-        if at and (at + size > len(content) or at + HEAD > len(content)):
+        size = SNAPSHOT_HEAD_BYTES + int.from_bytes(content[at + 16 : at + 24], "little")
+        if at and (at + size > len(content) or at + SNAPSHOT_HEAD_BYTES > len(content)):
             return  # the process was killed here
         try:
             inside = opened(magic, version, what, bytes(content[at : at + size]))
@@ -177,7 +177,7 @@ class Journal:
         self._file: ChunkFile | None = None
 
     def __enter__(self) -> Journal:
-        self._file = ChunkFile(self.path, MAGIC, VERSION)
+        self._file = ChunkFile(self.path, JOURNAL_MAGIC, JOURNAL_VERSION)
         self._note("start", (self.world.save(), self.every))
         self._flush()
         self.world._onlookers.append(self)
@@ -222,7 +222,7 @@ class Journal:
             more = (np.frombuffer(snapshot, np.uint8), every)
         self._notes.append((int(self.world._header[0]["steps"]), what, more))
         self._size += 100 + sum(part.nbytes for part in more if isinstance(part, np.ndarray))
-        if self._size > FULL or time.monotonic() - self._written > LONG:
+        if self._size > JOURNAL_CHUNK_BYTES or time.monotonic() - self._written > JOURNAL_CHUNK_TIME:
             self._flush()
 
     def _flush(self) -> None:
@@ -236,7 +236,7 @@ class Journal:
 
 def notes_of(path: str | os.PathLike[str]) -> Iterator[Note]:
     """All notes of a journal, checked for what they are."""
-    for chunk in chunks_of(path, MAGIC, VERSION, "journal of a world"):
+    for chunk in chunks_of(path, JOURNAL_MAGIC, JOURNAL_VERSION, "journal of a world"):
         if not isinstance(chunk, list):
             raise FileError(f"{path}: a chunk of it has no notes")
         for note in chunk:

@@ -73,7 +73,7 @@ LAYOUTS: dict[str, Any] = {
     for name, value in vars(module).items()
     if isinstance(value, np.dtype) and value.names is not None
 }  # rows of all kinds, by the names that modules of layouts give them
-CONVEX = 1e-3  # how far, in sizes, a vertex of a kept hull may be from where a convex body has it
+KEPT_CONVEX_ERROR = 1e-3  # how far, in sizes, a vertex of a kept hull may be from where a convex body has it
 
 
 def with_state(kind: Any, check: Any, *room: Any) -> Kept:
@@ -109,7 +109,7 @@ def _make_polyhedron(state: Any) -> Polyhedron:
         demand(len(points) <= 2 and len(np.unique(points, axis=0)) == len(points), "a polyhedron has no faces")
     core = assembled(points, loops)
     if loops:
-        check_convex(core, CONVEX)
+        check_convex(core, KEPT_CONVEX_ERROR)
     return core if discs is None else _make_round(core, discs)
 
 

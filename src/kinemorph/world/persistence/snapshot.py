@@ -13,13 +13,13 @@ from typing import Any
 import msgspec
 
 from kinemorph._files import FileError
-from kinemorph.world.persistence.codec import LARGEST, Reader, Writer
+from kinemorph.world.persistence.codec import LARGEST_ENCODED_BYTES, Reader, Writer
 from kinemorph.world.persistence.kept_classes import KEPT, LAYOUTS
 from kinemorph.world.persistence.validation import check_world
 
-MAGIC = b"kmworld\n"
-VERSION = 4  # raise it when older readers would misread a snapshot
-HEAD = 56  # bytes before the content
+SNAPSHOT_MAGIC = b"kmworld\n"
+SNAPSHOT_VERSION = 4  # raise it when older readers would misread a snapshot
+SNAPSHOT_HEAD_BYTES = 56  # bytes before the content
 SNAPSHOT = "snapshot of a world"
 REFUSALS = (
     ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RuntimeError, MemoryError,
@@ -38,17 +38,19 @@ def opened(magic: bytes, version: int, what: str, data: bytes) -> memoryview:
     view = memoryview(data)
     if bytes(view[:8]) != magic:
         raise FileError(f"this is no {what}: it begins with {bytes(view[:8])!r}")
-    if len(view) < HEAD:
+    if len(view) < SNAPSHOT_HEAD_BYTES:
         raise FileError(f"this {what} has {len(view)} bytes, fewer than its head: it was cut")
     found = int.from_bytes(view[8:12], "little")
     if found != version:
         raise FileError(f"this is a {what} of version {found}; this reads version {version}")
     length = int.from_bytes(view[16:24], "little")
-    if length != len(view) - HEAD or length > LARGEST:
-        raise FileError(f"this {what} should have {length} bytes and has {len(view) - HEAD}: it was cut, or grew")
-    if any(view[12:16]) or hashlib.sha256(view[HEAD:]).digest() != bytes(view[24:HEAD]):
+    if length != len(view) - SNAPSHOT_HEAD_BYTES or length > LARGEST_ENCODED_BYTES:
+        raise FileError(
+            f"this {what} should have {length} bytes and has {len(view) - SNAPSHOT_HEAD_BYTES}: it was cut, or grew"
+        )
+    if any(view[12:16]) or hashlib.sha256(view[SNAPSHOT_HEAD_BYTES:]).digest() != bytes(view[24:SNAPSHOT_HEAD_BYTES]):
         raise FileError(f"this {what} is damaged: its checksum is another")
-    return view[HEAD:]
+    return view[SNAPSHOT_HEAD_BYTES:]
 
 
 def packed(value: Any) -> bytes:
@@ -64,14 +66,14 @@ def unpacked(content: bytes | memoryview, what: str) -> Any:
 
 def save_world(state: tuple[Any, ...]) -> bytes:
     """A snapshot of the state of a world."""
-    return sealed(MAGIC, VERSION, packed(state))
+    return sealed(SNAPSHOT_MAGIC, SNAPSHOT_VERSION, packed(state))
 
 
 def load_world(data: bytes) -> tuple[Any, ...]:
     """The state of a world from a snapshot: all of it checked, with tables of its own."""
     if not isinstance(data, bytes | bytearray | memoryview):
         raise TypeError(f"a snapshot is bytes, not {type(data).__name__}; see World.save")
-    state = unpacked(opened(MAGIC, VERSION, SNAPSHOT, bytes(data)), SNAPSHOT)
+    state = unpacked(opened(SNAPSHOT_MAGIC, SNAPSHOT_VERSION, SNAPSHOT, bytes(data)), SNAPSHOT)
     with refusing(SNAPSHOT):
         check_world(state)
     checked: tuple[Any, ...] = state

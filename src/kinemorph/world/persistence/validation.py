@@ -25,9 +25,9 @@ from kinemorph.world.control.events import Watches
 from kinemorph.world.control.timers import Timers
 from kinemorph.world.figures import check_figures
 from kinemorph.world.layout import WORLD, WORLD_KIND, ContactModel, Phase
-from kinemorph.world.persistence.codec import LARGEST
+from kinemorph.world.persistence.codec import LARGEST_ENCODED_BYTES
 
-SHORTEST = 1e-100  # of a direction: the squares of shorter ones are nothing
+SHORTEST_DIRECTION = 1e-100  # of a direction: the squares of shorter ones are nothing
 MOST_SUBSTEPS, MOST_ROUNDS, MOST_WORK = 100, 1000, 10**12
 # How many rows each table of the solver has, by what its header says. A new table belongs here, too: what a kernel
 # takes the header's word for must be true of a file.
@@ -67,7 +67,7 @@ def check_tables(state: Any) -> None:
         demand(isinstance(one, tuple) and len(one) == 2, f"table {name!r:.40} is none")
         room, rows = one
         demand(isinstance(rows, np.ndarray) and rows.ndim == 1, f"table {name!r:.40} is none")
-        demand(type(room) is int and len(rows) <= room <= LARGEST, f"table {name!r:.40} has {room} rows")
+        demand(type(room) is int and len(rows) <= room <= LARGEST_ENCODED_BYTES, f"table {name!r:.40} has {room} rows")
 
 
 def room_of_tables(state: Any) -> int:
@@ -239,7 +239,7 @@ def check_watches(plain: Any) -> None:
         demand(all(x is None or (type(x) is int and 0 <= x < 1 << 62) for x in ids), "an event has no places")
         demand(isinstance(numbers, list) and len(numbers) in (3, 9), "an event has no points")
         demand(all(type(x) is float and math.isfinite(x) for x in numbers), "an event has no points")
-        demand(SHORTEST < math.hypot(*numbers[-3:]) < math.inf, "an event looks nowhere")
+        demand(SHORTEST_DIRECTION < math.hypot(*numbers[-3:]) < math.inf, "an event looks nowhere")
 
 
 def _mounted_shapes(bodies: Rows, collisions: Any, mounted: Any) -> None:

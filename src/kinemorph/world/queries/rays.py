@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph.collision.ground.rays import STACK, meet
-from kinemorph.collision.queries.core_rays import FAR, triple
+from kinemorph.collision.ground.rays import TREE_STACK, meet
+from kinemorph.collision.queries.core_rays import LARGEST_RAY_LENGTH, triple
 from kinemorph.collision.queries.core_rays import cast as cast_core
 from kinemorph.collision.queries.two_shapes import Pair
 from kinemorph.collision.shapes.shape_poses import box_around
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Rows = np.ndarray[tuple[int], np.dtype[np.int64]]
 CONVEX, GROUND_FORM = int(Form.CONVEX), int(Form.GROUND)
-NOTHING = -1
+NO_HIT = -1
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +124,7 @@ def cast_rays(
     shapes, mounts = rows_at(c["shapes"], c["n"], SHAPE), rows_at(c["mounts"], c["n"], MOUNT)
     for k in range(t.shape[0]):
         o, d = load3(origins[k]), load3(directions[k])
-        t[k], met[k] = np.inf, NOTHING
+        t[k], met[k] = np.inf, NO_HIT
         for i in range(poses.shape[0]):
             shape = shapes[i]
             if shape["form"] == 0 or (shape["group"] & mask) == 0 or (but >= 0 and shape["link"] == but):
@@ -176,7 +176,7 @@ class Eyes:
         if o.ndim != 2 or o.shape[1:] != (3,) or d.shape != o.shape:
             raise ValueError(f"cast: origins and directions must be n x 3, not {o.shape} and {d.shape}")
         size = np.abs(d).max(axis=1, initial=0.0)
-        bad = ~(np.isfinite(d).all(axis=1) & (np.abs(o) < FAR).all(axis=1) & (size > 0.0))
+        bad = ~(np.isfinite(d).all(axis=1) & (np.abs(o) < LARGEST_RAY_LENGTH).all(axis=1) & (size > 0.0))
         if bad.any():
             k = int(np.flatnonzero(bad)[0])
             raise ValueError(f"cast: ray {k}, from {o[k].tolist()} along {d[k].tolist()}, is none")
@@ -184,9 +184,9 @@ class Eyes:
         d /= size[:, np.newaxis]
         d /= np.linalg.norm(d, axis=1)[:, np.newaxis]
         t, normals, met = np.empty(len(o)), np.zeros_like(o), np.empty(len(o), np.int64)
-        body = NOTHING if but is None else but & INDEX
+        body = NO_HIT if but is None else but & INDEX
         cast_rays(
-            self._world._address, self._poses, o, d, longest, mask, body, t, normals, met, np.zeros(STACK)
+            self._world._address, self._poses, o, d, longest, mask, body, t, normals, met, np.zeros(TREE_STACK)
         )  # fmt: skip
         return t, normals, met
 

@@ -23,8 +23,8 @@ from kinemorph.spatial.rows import load3, load3_at, load9, store3, store3_at
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale, sub
 
-QUICK = 0.02  # rad in a step: what turns no further gains a share of 4e-4 of its energy at most
-MOST = 1.1  # times as fast as the step has made it: what would have to be given back beyond is rounding
+SLOW_TURN_ANGLE = 0.02  # rad in a step: what turns no further gains a share of 4e-4 of its energy at most
+LARGEST_SPEED_FACTOR = 1.1  # times as fast as the step has made it: what would have to be given back beyond is rounding
 AMPLE = 0.1  # share of the energy of links against each other that pays for errors well
 LITTLE = 1e-3  # share of the energy of a spin: links that move less against each other are given none back
 
@@ -99,7 +99,7 @@ def restrain_held(tree: Any, v: Any, due: float, kinetic: float, mass: float, no
     together = 0.5 * dot(now, now) / mass if goes_on else 0.0
     goes_on = goes_on and together < due
     share = sqrt((due - together) / (kinetic - together)) if goes_on else sqrt(due / kinetic)
-    share = min(share, MOST)
+    share = min(share, LARGEST_SPEED_FACTOR)
     for k in range(tree["nv"]):
         v[k] *= share
     if goes_on:
@@ -126,7 +126,7 @@ def restrain_floating(
         if turning > 0.0:
             slower = sqrt(min(1.0, max(0.0, due - together) / turning))
     elif inside > LITTLE * turning or inside > left:
-        share = min(sqrt(left / inside), MOST)
+        share = min(sqrt(left / inside), LARGEST_SPEED_FACTOR)
     d = rows_at(tree["rows"], 2, LINK_DATA)[1]
     R, lever = load9(d["R"]), sub(load3(d["p"]), c)
     for k in range(tree["nv"]):

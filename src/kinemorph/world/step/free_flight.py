@@ -19,10 +19,10 @@ from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.triangle import tri_tvec, tri_vec
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale, sub
 
-QUICK = 0.02  # rad in a step: what turns no further in contact gains nothing worth the work
-TURNS = 3  # of the fixed-point iteration for the mean spin of a flight
+SLOW_TURN_ANGLE = 0.02  # rad in a step: what turns no further in contact gains nothing worth the work
+SPIN_ITERATIONS = 3  # of the fixed-point iteration for the mean spin of a flight
 PART = 0.2  # rad, in which it comes to its end
-FARTHEST = 20.0  # rad in a step: what turns further has its momentum, but is not followed
+LARGEST_TURN = 20.0  # rad in a step: what turns further has its momentum, but is not followed
 
 
 @kernel(inline=False)
@@ -69,13 +69,13 @@ def turn_freely(lone: Any, momentum: Vec3, w: Vec3, dt: float) -> tuple[Any, Vec
     Momentum stays exactly, and energy to second order, for it turns with the mean of the spins before and after; what
     turns far does so in several parts.
     """
-    far = min(sqrt(dot(w, w)) * dt, FARTHEST)
+    far = min(sqrt(dot(w, w)) * dt, LARGEST_TURN)
     parts = 1 + int(far / PART) if far > PART else 1
     h = dt / parts
     turn = (1.0, 0.0, 0.0, 0.0)
     for n in range(parts):
         start, before = w, turn
-        for _ in range(TURNS):
+        for _ in range(SPIN_ITERATIONS):
             part = exp(scale(add(start, w), 0.5 * h))
             turn = part if n == 0 else multiply(before, part)
             w = spin_after(lone, momentum, turn)
@@ -94,11 +94,11 @@ def fly_on(tree: Any, z: Any, moved: Any, o: int, touched: bool, dt: float, q: A
         shift = scale(load3_at(moved, o + 3), lone["light"])
         turn = exp(phi)
         w = spin_after(lone, momentum, turn)
-        if dot(phi, phi) > QUICK * QUICK:
+        if dot(phi, phi) > SLOW_TURN_ANGLE * SLOW_TURN_ANGLE:
             w = no_faster(lone, w, load3_at(z, o))
     else:
         turn, w = turn_freely(lone, momentum, load3(v), dt)
-        if dot(w, w) * dt * dt > FARTHEST * FARTHEST:
+        if dot(w, w) * dt * dt > LARGEST_TURN * LARGEST_TURN:
             w = no_faster(lone, w, load3_at(z, o))
         before = add(load3_at(v, 3), cross(load3(v), c))
         shift = scale(add(mul_vec(R, before), speed), 0.5 * dt)

@@ -23,9 +23,9 @@ from kinemorph.spatial.vec3 import add, cross, dot, sub
 
 FAST = 0.1  # rad in a step: what turns no faster, and touches something, gains nothing worth the work;
 SMOOTH = 1e-6  # and what swings freely, only if it hardly moves: a swing is not to change its ways at each turn
-ROUNDS = 16
-SAME = 1e-7  # share of its velocities by which a tree's mean velocities may still change;
-LOST = 1e-3  # more than this after all rounds: it turns further in a step than can be followed
+MOST_GYROSCOPIC_ROUNDS = 16
+SETTLED_VELOCITY_SHARE = 1e-7  # share of its velocities by which a tree's mean velocities may still change;
+LARGEST_RESIDUAL = 1e-3  # more than this after all rounds: it turns further in a step than can be followed
 START, MIDDLE, NONE = 0, 1, 2  # where forces that velocities make are taken
 
 
@@ -56,7 +56,7 @@ def take_in_the_middle(s: Any, start: int, tree: Any, q: Any, v: Any, total: Any
     for k in range(nv):
         middle[k] = v[k] + 0.5 * dt * a[k]
     change = size = 0.0
-    for _ in range(ROUNDS):
+    for _ in range(MOST_GYROSCOPIC_ROUNDS):
         for k in range(nv):
             other[k] = 0.5 * (v[k] + middle[k])  # on the way to the middle
         advance(tree, q, other, 0.5 * dt, place)
@@ -66,9 +66,9 @@ def take_in_the_middle(s: Any, start: int, tree: Any, q: Any, v: Any, total: Any
             new = v[k] + 0.5 * dt * a[k]
             change, size = max(change, abs(new - middle[k])), max(size, abs(new))
             middle[k] = new
-        if not change > SAME * size:
+        if not change > SETTLED_VELOCITY_SHARE * size:
             break
-    where = MIDDLE if finite(a) and change <= LOST * size else NONE
+    where = MIDDLE if finite(a) and change <= LARGEST_RESIDUAL * size else NONE
     l = rows_at(tree["links"], tree["n"], LINK)[0]
     k, j = l["iv"] + 3, l["iv"]
     if where == NONE:

@@ -14,7 +14,14 @@ from __future__ import annotations
 from typing import Any
 
 from kinemorph.constraint.basis import product
-from kinemorph.constraint.closure import LONGEST, MOST_TURNS, cancel, prepare, pull_together, settled
+from kinemorph.constraint.closure import (
+    LARGEST_JOINT_STEP,
+    MOST_PROJECTION_ITERATIONS,
+    cancel,
+    prepare,
+    pull_together,
+    settled,
+)
 from kinemorph.constraint.loops import drifts, errors, relative_velocities
 from kinemorph.constraint.solve import solve_rows, trust
 from kinemorph.contact.gauss_seidel.row_products import velocity
@@ -24,7 +31,7 @@ from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.algorithms.configuration import advance
 from kinemorph.multibody.algorithms.free_body import articulate_tree, fly, jump_tree
 from kinemorph.multibody.algorithms.kinematics import move_all
-from kinemorph.multibody.checks import LARGEST, finite
+from kinemorph.multibody.checks import LARGEST_FLOAT, finite
 from kinemorph.multibody.layout import LINK_DATA, TREE
 from kinemorph.multibody.system import F8, I8, ROW, SYSTEM
 from kinemorph.spatial.rows import load3
@@ -36,11 +43,13 @@ from kinemorph.world.step.free_flight import see_body
 from kinemorph.world.step.momentum_correction import add_up, end_flight, find_flights
 from kinemorph.world.step.tree_motion import advance_one, state_at
 
-CLOSED = 1e-11  # rad or m: loops that are open by no more are closed
-OPEN = 1e-9  # rad or m: loops that cannot be brought closer together are open
-GAIN = 1.01  # of energy in a step, more than all forces can have done; less if it turns further in a step than this:
-FAR = 0.1  # rad
-STILL = 1e-13  # share of velocities that is rounding
+CLOSED_LOOP_ERROR = 1e-11  # rad or m: loops that are open by no more are closed
+LARGEST_LOOP_ERROR = 1e-9  # rad or m: loops that cannot be brought closer together are open
+LARGEST_ENERGY_FACTOR = (
+    1.01  # of energy in a step, more than all forces can have done; less if it turns further in a step than this:
+)
+LARGE_ROTATION = 0.1  # rad
+STILL_VELOCITY_SHARE = 1e-13  # share of velocities that is rounding
 MOST_IMPULSES = 3  # of a projection of velocities: very different masses leave something for a second one
 
 
@@ -139,7 +148,7 @@ def advance_holds(w: Any, s: Any, forest: Any) -> bool:
             advance_one(s, forest, t, w["dt"], False, False)
             t = trees[t]["follows"]
         error = close_hold(forest, hold, g[hold["offset"] : hold["offset"] + hold["nz"]])
-        if error > max(OPEN, 2.0 * hold["error"]):
+        if error > max(LARGEST_LOOP_ERROR, 2.0 * hold["error"]):
             stay(forest, hold)
         else:
             restrain(s, forest, hold, w["dt"])
@@ -162,8 +171,8 @@ def close_hold(forest: Any, hold: Any, step: Any) -> float:
     """
     system = rows_at(hold["system"], 1, SYSTEM)[0]
     trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
-    error = LARGEST
-    for turn in range(MOST_TURNS + 1):
+    error = LARGEST_FLOAT
+    for turn in range(MOST_PROJECTION_ITERATIONS + 1):
         t = hold["first_tree"]
         while t >= 0:
             tree = rows_at(trees[t]["address"], 1, TREE)[0]
@@ -171,7 +180,7 @@ def close_hold(forest: Any, hold: Any, step: Any) -> float:
             t = trees[t]["follows"]
         before = error
         error = errors(system)
-        if settled(turn, error, before, CLOSED):
+        if settled(turn, error, before, CLOSED_LOOP_ERROR):
             break
         pull_together(system, turn)
         move_together(trees, hold["first_tree"], step)
@@ -179,7 +188,7 @@ def close_hold(forest: Any, hold: Any, step: Any) -> float:
     prepare(system, 0.0)
     for _ in range(MOST_IMPULSES):
         speed = see_velocities(trees, hold["first_tree"])
-        if relative_velocities(system) <= STILL * speed:
+        if relative_velocities(system) <= STILL_VELOCITY_SHARE * speed:
             break
         cancel(system)
         jump_together(trees, hold["first_tree"], step)
@@ -250,7 +259,9 @@ def restrain(s: Any, forest: Any, hold: Any, dt: float) -> None:
     add_up(trees, hold, hold["after"], hold["each"])
     kinetic = hold["after"]["kinetic"]
     most = max(0.0, hold["before"]["kinetic"] + work_of(s, forest, hold, dt))
-    if kinetic > GAIN * most or (kinetic > most and turns(trees, hold["first_tree"], FAR / dt)):
+    if kinetic > LARGEST_ENERGY_FACTOR * most or (
+        kinetic > most and turns(trees, hold["first_tree"], LARGE_ROTATION / dt)
+    ):
         slow_down(trees, hold["first_tree"], sqrt(most / kinetic))
 
 
@@ -281,7 +292,7 @@ def move_together(trees: Any, first: int, step: Any) -> None:
             longest = max(longest, abs(step[k]))
         at += tree["nv"]
         t = trees[t]["follows"]
-    share = 1.0 if longest <= LONGEST else LONGEST / longest
+    share = 1.0 if longest <= LARGEST_JOINT_STEP else LARGEST_JOINT_STEP / longest
     at = 0
     t = first
     while t >= 0:

@@ -30,7 +30,7 @@ from kinemorph.structure.forest.memory import pool_of
 from kinemorph.world.impulse.runge_kutta import STAGES, go_smoothly
 from kinemorph.world.layout import GOOD, NO_ROOM, Status
 from kinemorph.world.step.energy_correction import (
-    QUICK,
+    SLOW_TURN_ANGLE,
     energy_due,
     restrain_floating,
     restrain_held,
@@ -44,7 +44,7 @@ from kinemorph.world.step.tree_momentum import from_outside, push_whole, spin_of
 from kinemorph.world.threads.thread_rows import CREW
 
 DONE, NOT_FINITE, FULL_SOLVER = int(Status.DONE), int(Status.NOT_FINITE), int(Status.FULL_SOLVER)
-LIGHT = 3e8  # m/s: what would get faster has exploded
+SPEED_OF_LIGHT = 3e8  # m/s: what would get faster has exploded
 NOTHING = 0.0, (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 0.0, 0.0, 0.0), 0.0
 AWAKE, ASLEEP, WOKEN = 0, 1, 2  # what `asleep` says of a tree; the last is to be set in motion
 
@@ -211,14 +211,14 @@ def take_steps(tree: Any, span: Any, root: Any, z: Any, moved: Any, step: Any, n
         if free:
             unwhiten_root(tree, root, moved, step, z, new)
         unwhiten_two(tree, 1 if free else 0, moved, step, z, new)
-        return turns_far(tree, QUICK, False) or turns_far(tree, QUICK / dt, True)
+        return turns_far(tree, SLOW_TURN_ANGLE, False) or turns_far(tree, SLOW_TURN_ANGLE / dt, True)
     # nothing acted but smooth forces
     unwhiten_velocity(tree, z, new)
     l = rows_at(tree["links"], tree["n"], LINK)[0]
     flies = tree["nv"] if span["middle"] == MIDDLE else l["nv"] if l["kind"] == FREE else 0
     for k in range(tree["nv"]):  # in flight the mean of both velocities is exact; else it goes with middle forces
         step[k] = dt * (0.5 * (v[k] + new[k]) if k < flies else new[k])
-    return turns_far(tree, QUICK / dt, False)
+    return turns_far(tree, SLOW_TURN_ANGLE / dt, False)
 
 
 @kernel(inline=False)
@@ -370,7 +370,9 @@ def moves(w: Any, s: Any, forest: Any, first: int, stop: int) -> int:
         o = spans[t]["offset"]
         if o >= 0:
             nv = rows_at(trees[t]["address"], 1, TREE)[0]["nv"]
-            most = LIGHT * LIGHT * mass_moving(rows_at(trees[t]["address"], 1, TREE)[0])  # J: twice a kinetic energy
+            most = (
+                SPEED_OF_LIGHT * SPEED_OF_LIGHT * mass_moving(rows_at(trees[t]["address"], 1, TREE)[0])
+            )  # J: twice a kinetic energy
             if not slower(z, o, nv, most) or (spans[t]["touched"] != 0 and not slower(moved, o, nv, most * dt * dt)):
                 return t
     return GOOD

@@ -13,16 +13,16 @@ from typing import Any
 
 import numpy as np
 
-LINE = 8  # numbers in a cache line
+CACHE_LINE_NUMBERS = 8  # numbers in a cache line
 BATCHES = 16  # of a part, at most
 
 PART = np.dtype(
     [
         ("ticket", "i8"),  # number of the job, the first batch that is left, and the one after the last; BITS each
-        ("ticket_line", "i8", LINE - 1),
+        ("ticket_line", "i8", CACHE_LINE_NUMBERS - 1),
         ("done", "i8"),  # batches of the job that its thread has done, its own and others',
         ("helped", "i8"),  # and those of all jobs
-        ("done_line", "i8", LINE - 2),
+        ("done_line", "i8", CACHE_LINE_NUMBERS - 2),
         ("needs", "i8", BATCHES),  # what each batch wants to have room for, and then where that is
     ]
 )
@@ -32,7 +32,7 @@ CREW = np.dtype(
         ("open", "i8"),  # number of the run of steps that are made, 0 if none are
         ("present", "i8"),  # how many are there to help
         ("told", "i8"),  # the least of what was told, GOOD if nothing was
-        ("open_line", "i8", LINE - 3),
+        ("open_line", "i8", CACHE_LINE_NUMBERS - 3),
         ("job", "i8"),  # number of the last job
         ("stage", "i8"),  # Shared
         ("count", "i8"),  # rows of the job,
@@ -47,10 +47,10 @@ CREW = np.dtype(
         ("alone", "i8"),  # jobs that are not shared, since others on the machine kept somebody waiting
         ("share", "i8"),  # of all rows that the first thread has; see `sharing.border`
         ("waits", "i8"),  # in how many more jobs it had to wait than not
-        ("job_line", "i8", 2 * LINE - 14),
+        ("job_line", "i8", 2 * CACHE_LINE_NUMBERS - 14),
     ]
 )
-BITS = 20  # of each number in a ticket
+TICKET_BITS = 20  # of each number in a ticket
 _PLACES: Any = CREW.fields
 OPEN, PRESENT, TOLD = (int(_PLACES[name][1]) for name in ("open", "present", "told"))
 _PLACES = PART.fields

@@ -25,7 +25,18 @@ from kinemorph.world.layout import GOOD, WORLD
 from kinemorph.world.step.shape_bounds import place_bodies
 from kinemorph.world.step.sleep import let_sleep
 from kinemorph.world.step.tree_motion import AWAKE, accelerate_some, advance_trees, moves, set_in_motion
-from kinemorph.world.threads.thread_rows import BATCHES, BITS, CREW, DONE, OPEN, PART, PRESENT, TICKET, TOLD, Shared
+from kinemorph.world.threads.thread_rows import (
+    BATCHES,
+    CREW,
+    DONE,
+    OPEN,
+    PART,
+    PRESENT,
+    TICKET,
+    TICKET_BITS,
+    TOLD,
+    Shared,
+)
 
 ACCELERATE, PLACE, LOOK, FILL = (int(x) for x in (Shared.ACCELERATE, Shared.PLACE, Shared.LOOK, Shared.FILL))
 SET_IN_MOTION, SOLVE, CHECK, MEASURE = (
@@ -33,14 +44,14 @@ SET_IN_MOTION, SOLVE, CHECK, MEASURE = (
 )
 KEEP_OLD, KEEP, ADVANCE, SLEEP = (int(x) for x in (Shared.KEEP_OLD, Shared.KEEP, Shared.ADVANCE, Shared.SLEEP))
 HAND_OVER = int(Shared.HAND_OVER)
-SCOUT_SIZE, PART_SIZE, LOW_BITS = SCOUT.itemsize, PART.itemsize, (1 << BITS) - 1
+SCOUT_SIZE, PART_SIZE, LOW_BITS = SCOUT.itemsize, PART.itemsize, (1 << TICKET_BITS) - 1
 MOMENT, LONG = 1 << 14, 1 << 23  # looks in vain, half a millisecond and some tenths of a second: then helpers go
 STAY = 1 << 16  # looks, up to a second: then a helper leaves when a run is over, for others may want the thread
 FEW, SOON = 4, 1 << 9  # batches that are left to whose part they are, unless it has not done them after so many looks
 NOTICED, AGAIN = 1 << 6, 16  # looks, two microseconds; how many more jobs have such a wait than have none
 WHOLE, LEAN, MOST_SHARE = 1 << 10, 1 << 5, 21 << 5  # of all rows: a share of the first thread is of these
 BUSY = 1 << 15  # looks in vain, a millisecond: somebody else on the machine has the core of one of us
-ALONE = 500  # jobs, of some forty steps, that are not shared then
+LEAST_SHARED_JOBS = 500  # jobs, of some forty steps, that are not shared then
 
 
 @kernel(inline=False)
@@ -148,7 +159,7 @@ def call_out(w: Any, stage: int, count: int) -> None:
     for i in range(threads):
         p = threads - 1 - i
         low, high = border(crew, batches, p), border(crew, batches, p + 1)
-        store(parts + p * PART_SIZE + TICKET, (((crew["job"] << BITS) + low) << BITS) + high)
+        store(parts + p * PART_SIZE + TICKET, (((crew["job"] << TICKET_BITS) + low) << TICKET_BITS) + high)
 
 
 @kernel(inline=False)
@@ -167,7 +178,7 @@ def finish(w: Any, none: Any) -> int:
             take_all(w["crew"], 0, 0, none)
         pause()
     if looks > BUSY:
-        crew["alone"] = ALONE
+        crew["alone"] = LEAST_SHARED_JOBS
     lean(crew, looks)
     return crew["told"]
 
@@ -201,10 +212,10 @@ def take(ticket_at: int, own: bool, few: int) -> int:
     """Take a batch of a part, or of another's if there are more than a few: which one, -1 if there is none."""
     ticket = load(ticket_at)
     while True:
-        low, high = (ticket >> BITS) & LOW_BITS, ticket & LOW_BITS
+        low, high = (ticket >> TICKET_BITS) & LOW_BITS, ticket & LOW_BITS
         if low >= high or (not own and high - low <= few):
             return -1
-        if swap(ticket_at, ticket, ticket + (1 << BITS) if own else ticket - 1):
+        if swap(ticket_at, ticket, ticket + (1 << TICKET_BITS) if own else ticket - 1):
             return low if own else high - 1
         ticket = load(ticket_at)
 
@@ -249,7 +260,7 @@ def assist(at: int, part: int, none: np.ndarray[tuple[int, int], np.dtype[np.flo
         if crew["alone"] > 0:
             break
         ticket = load(ticket_at)
-        if ticket >> (2 * BITS) != last >> (2 * BITS):  # a job that it has not seen
+        if ticket >> (2 * TICKET_BITS) != last >> (2 * TICKET_BITS):  # a job that it has not seen
             last = ticket
             vain = 0
             take_all(at, part, FEW, none)

@@ -22,8 +22,8 @@ from kinemorph.world.threads.thread_rows import CREW, PART
 from kinemorph.world.threads.work_sharing import WHOLE, assist
 
 MOST_THREADS = 64
-WORTH = 200  # trees that are awake: with fewer a step is over before anybody could help
-LEAST = 64  # rows of a stage, likewise
+LEAST_SHARED_TREES = 200  # trees that are awake: with fewer a step is over before anybody could help
+LEAST_SHARED_ROWS = 64  # rows of a stage, likewise
 
 
 class Crew:
@@ -38,7 +38,7 @@ class Crew:
         self._scouts = Scouts(threads, most)
         self._parts, parts = aligned_at(threads, PART)
         self._row["parts"], self._row["threads"], self._row["share"] = parts, threads, WHOLE // threads
-        self._row["scouts"], self._row["least"] = self._scouts.address, LEAST
+        self._row["scouts"], self._row["least"] = self._scouts.address, LEAST_SHARED_ROWS
         self._helpers: dict[int, Future[None]] = {}  # by their numbers
         self._runs = 0
         self._seen: tuple[Any, int] = None, -1  # the table of shapes that was looked at, and its revision then
@@ -51,11 +51,11 @@ class Crew:
     def is_worth_it(self, world: Any) -> bool:
         """Whether there is enough to do for more than one thread, and they may have it."""
         trees = int(world.forest._pools[TREES]["count"])
-        if trees < WORTH or switched_off or cores() < 2 or is_one_of_many():
+        if trees < LEAST_SHARED_TREES or switched_off or cores() < 2 or is_one_of_many():
             return False
         if world._header[0]["model"] != ContactModel.STEPS:
             return False
-        return bool(np.count_nonzero(world.solver["spans"]["asleep"][:trees] == 0) >= WORTH)
+        return bool(np.count_nonzero(world.solver["spans"]["asleep"][:trees] == 0) >= LEAST_SHARED_TREES)
 
     def run(self, world: Any, count: int, most: int, none: Any) -> tuple[int, int]:
         """`run_steps` of a world, together."""
