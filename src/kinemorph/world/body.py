@@ -11,6 +11,7 @@ from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_on_failure
 from kinemorph.spatial.arguments.checks import shown
 from kinemorph.spatial.pose import Pose, vector
+from kinemorph.spatial.products import times
 from kinemorph.spatial.quaternion import from_matrix
 from kinemorph.world.ids import BodyId, JointId
 
@@ -192,7 +193,7 @@ class Figure:
             return self.world.forest.velocity(id)
         body, _ = held
         R, twist = body.pose.rotation, body.twist
-        return np.r_[R.T @ twist[:3], R.T @ twist[3:]]
+        return np.r_[times(R.T, twist[:3]), times(R.T, twist[3:])]
 
     def _held(self, joint: str, id: int) -> tuple[Body, Pose] | None:
         """The body of a free joint that gave way to another one, and the place that it counts from; else None."""

@@ -14,6 +14,7 @@ import numpy as np
 
 from kinemorph.multibody.algorithms.joints import FREE
 from kinemorph.spatial.pose import Pose
+from kinemorph.spatial.products import times
 from kinemorph.structure.forest.forest import Forest
 from kinemorph.structure.forest.layout import BODIES
 from kinemorph.structure.forest.memory import INDEX
@@ -50,14 +51,14 @@ class FreeRoot(NamedTuple):
     def twist(self, q: Array, v: Array) -> Array:
         """Angular velocity of the body, and velocity of the origin of its own frame (6), world axes."""
         R = self._link(q).rotation
-        w = R @ v[:3]
-        return np.r_[w, R @ v[3:6] + np.cross(w, R @ self.home.position)]
+        w = times(R, v[:3])
+        return np.r_[w, times(R, v[3:6]) + np.cross(w, times(R, self.home.position))]
 
     def velocity(self, q: Array, twist: Array) -> Array:
         """The first entries of v with which the body has a twist."""
         R = self._link(q).rotation
         w = twist[:3]
-        return np.r_[R.T @ w, R.T @ (twist[3:] - np.cross(w, R @ self.home.position))]
+        return np.r_[times(R.T, w), times(R.T, twist[3:] - np.cross(w, times(R, self.home.position)))]
 
     def _link(self, q: Array) -> Pose:
         return self.stand @ Pose.quaternion(q[3:7], q[:3])

@@ -15,6 +15,7 @@ from kinemorph.multibody.model.declared import as_declared
 from kinemorph.spatial.arguments.annotated import checked_on_failure
 from kinemorph.spatial.arguments.checks import shown
 from kinemorph.spatial.pose import Pose, rotation, vector
+from kinemorph.spatial.products import times
 from kinemorph.structure.forest.forest import Change, Forest
 from kinemorph.structure.forest.layout import IN_USE, LOOPS
 from kinemorph.structure.forest.memory import INDEX
@@ -83,16 +84,18 @@ class Placing:
         state = forest.state(tree)
         q, v = state.q, state.v
         top, stood, went = id == members[0], root.pose(q), root.twist(q, v)
-        turn = np.eye(3) if pose.rotation is before.rotation else pose.rotation @ before.rotation.T
+        turn = np.eye(3) if pose.rotation is before.rotation else times(pose.rotation, before.rotation.T)
         if at is not None:
-            off = turn @ (stood.position - before.position)
-            entries = root.position(pose if top else Pose(pose.position + off, turn @ stood.rotation))
+            off = times(turn, stood.position - before.position)
+            entries = root.position(pose if top else Pose(pose.position + off, times(turn, stood.rotation)))
             q[:3] = entries[:3]
             if pose.rotation is not before.rotation:
                 q[3:7] = entries[3:]
-        spin, push = wanted[:3] - turn @ moved[:3], wanted[3:] - turn @ moved[3:]
+        spin, push = wanted[:3] - times(turn, moved[:3]), wanted[3:] - times(turn, moved[3:])
         lever = root.pose(q).position - pose.position
-        goes = wanted if top else np.r_[turn @ went[:3] + spin, turn @ went[3:] + push + np.cross(spin, lever)]
+        goes = (
+            wanted if top else np.r_[times(turn, went[:3]) + spin, times(turn, went[3:]) + push + np.cross(spin, lever)]
+        )
         v[:6] = root.velocity(q, goes)
         self._settle(tree, members, q, v)
 

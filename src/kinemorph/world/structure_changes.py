@@ -26,6 +26,7 @@ from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_on_failure
 from kinemorph.spatial.arguments.checks import shown, text
 from kinemorph.spatial.pose import Pose, vector
+from kinemorph.spatial.products import times
 from kinemorph.structure.add import stood
 from kinemorph.structure.forest.forest import Change
 from kinemorph.structure.forest.layout import BODIES, IN_USE
@@ -134,7 +135,7 @@ class Changing(Thinking):
             refuse("add", "a model; a shape is where `at` says, and moves by `twist`", q=q, v=v)
             model = free_body(what, density, mass, name or "body")
             w = vector((0.0,) * 6 if twist is None else twist, 6, "add: twist")
-            rates = np.r_[pose.rotation.T @ w[:3], pose.rotation.T @ w[3:]]
+            rates = np.r_[times(pose.rotation.T, w[:3]), times(pose.rotation.T, w[3:])]
             solid = None if isinstance(what, Shape) else what
             return next(iter(self._plant(model, free_position(pose), rates, material, "", solid)))
         refuse("add", "a shape; a model has masses, and moves by `v`", twist=twist, density=density, mass=mass)

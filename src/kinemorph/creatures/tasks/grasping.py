@@ -14,6 +14,7 @@ from kinemorph.motion.events import Event
 from kinemorph.multibody.model.joint import Joint
 from kinemorph.spatial.arguments.annotated import checked_on_failure
 from kinemorph.spatial.pose import Pose
+from kinemorph.spatial.products import length
 
 CROWD = 16  # goals of a life without senses, which does not depend on where they are
 SECTORS = 1, 6, 4, 3, 0, 7, 5, 2  # of the range of bearings: the first few draws are to both sides
@@ -44,15 +45,15 @@ class Carry(Task):
         numbers = range(self.crowd) if self.crowd else (stage.number,)
         goals = [stage.centre + self._somewhere(stage, number) for number in numbers]
         stage.mind.target = (*goals[0][:2].tolist(), 0.1)
-        stage.notes["ways"] = [(goal[:2], float(np.linalg.norm(goal[:2] - ball.position[:2]))) for goal in goals]
+        stage.notes["ways"] = [(goal[:2], length(goal[:2] - ball.position[:2])) for goal in goals]
 
     def mark(self, stage: Stage) -> Marks:
         ball = stage.world["ball"].position[:2]
-        ways = [(float(np.linalg.norm(goal - ball)), start) for goal, start in stage.notes["ways"]]
+        ways = [(length(goal - ball), start) for goal, start in stage.notes["ways"]]
         if self.crowd:
             return Marks(0.0, 0.0, float(np.mean([max(0.0, closeness(now, start)) for now, start in ways])))
         ((now, start),) = ways
-        closer = closeness(float(np.linalg.norm(stage.centre[:2] - ball)), 0.5 * stage.length + 0.25)
+        closer = closeness(length(stage.centre[:2] - ball), 0.5 * stage.length + 0.25)
         return Marks(closeness(now, start) + 0.1 * max(0.0, closer), max(0.0, start - now), start - now)
 
     def _somewhere(self, stage: Stage, number: int) -> Array:

@@ -22,6 +22,7 @@ from kinemorph.motion.events import Event
 from kinemorph.spatial.arguments.annotated import checked_first, checked_on_failure
 from kinemorph.spatial.arguments.annotations import refuse_fields
 from kinemorph.spatial.pose import Pose
+from kinemorph.spatial.products import times
 from kinemorph.world.body import Body, Figure
 from kinemorph.world.brains.brain_instances import Mind
 from kinemorph.world.brains.episode_script import ASLEEP, AWAKE, Stretches, live, stretches
@@ -178,7 +179,7 @@ class Stage:
         faces, turned = _facing(task.vary * level * task.turn * self.chance() if task.turn else 0.0)
         at = np.zeros(3)
         if task.root is Root.FREE:
-            at[:2] = (-(faces @ phenotype.moment) / phenotype.mass)[:2]
+            at[:2] = (-(times(faces, phenotype.moment)) / phenotype.mass)[:2]
             at[2] = START_HEIGHT - phenotype.lowest if task.gravity > 0.0 else 0.0
         self.notes: dict[str, Any] = {}  # of the task's own
         task.prepare(self)

@@ -20,6 +20,7 @@ from kinemorph.multibody.model.inertia import Inertia
 from kinemorph.multibody.model.joint import Joint
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.pose import Pose
+from kinemorph.spatial.products import inner
 from kinemorph.world.body import Body, Figure
 from kinemorph.world.control.drives import Motor, Servo
 from kinemorph.world.world import World
@@ -90,7 +91,7 @@ class Driver:
     @property
     def pace(self) -> float:
         """m/s, along where it looks."""
-        return float(self.chassis.pose.rotation[:, 0] @ self.chassis.velocity)
+        return inner(self.chassis.pose.rotation[:, 0], self.chassis.velocity)
 
     def spring(self, name: str) -> float:
         """m, how far a wheel is pushed into the chassis."""
@@ -104,7 +105,7 @@ class Driver:
         if not self.chassis.alive:  # taken away, by somebody who looks on
             return
         pose = self.chassis.pose
-        now = float(pose.rotation[:, 0] @ self.chassis.velocity)
+        now = inner(pose.rotation[:, 0], self.chassis.velocity)
         wanted = min(max(self.speed(pose), now - SLIP), now + SLIP)
         for motor in filter(attrgetter("alive"), self.motors):
             motor.speed = wanted / RADIUS

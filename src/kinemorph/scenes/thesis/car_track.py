@@ -20,6 +20,7 @@ from kinemorph.scenes.pictures.filming import film_run
 from kinemorph.scenes.pictures.views import View, draw_views
 from kinemorph.scenes.thesis.car import Driver, drive
 from kinemorph.spatial.pose import Pose
+from kinemorph.spatial.products import inner
 from kinemorph.view.recordings.recording import Recording
 from kinemorph.world.world import World
 
@@ -54,7 +55,7 @@ class Track:
 
     def bend(self, pose: Pose) -> float:
         """rad, to the left: back to the middle of the way, which has one angle with the cylinder's axis everywhere."""
-        off = math.sin(ASKEW) - float(pose.rotation[:, 0] @ AXIS)
+        off = math.sin(ASKEW) - inner(pose.rotation[:, 0], AXIS)
         return off - min(max(KEEN * self.aside(pose), -0.15), 0.15)
 
     def aside(self, pose: Pose) -> float:
@@ -63,8 +64,8 @@ class Track:
         if abs(x - LOOPING) > RADIUS + 0.2 or z < 0.1:
             return float(y - (SHIFT * math.cos(ASKEW) if y > 0.5 * SHIFT else 0.0))
         from_entry = np.array([x - LOOPING, y, 0.0])
-        turn = math.atan2(float(from_entry @ ALONG), RADIUS - z) % (2.0 * math.pi)
-        return float(from_entry @ AXIS) - SHIFT * turn / (2.0 * math.pi)
+        turn = math.atan2(inner(from_entry, ALONG), RADIUS - z) % (2.0 * math.pi)
+        return inner(from_entry, AXIS) - SHIFT * turn / (2.0 * math.pi)
 
 
 def humps() -> list[Shape]:

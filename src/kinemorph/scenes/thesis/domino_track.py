@@ -21,6 +21,7 @@ from kinemorph.multibody.model.joint import Joint
 from kinemorph.scenes.pictures.filming import film_run
 from kinemorph.scenes.pictures.views import View, draw_views
 from kinemorph.spatial.pose import Pose
+from kinemorph.spatial.products import times
 from kinemorph.world.body import Body
 from kinemorph.world.world import World
 
@@ -30,7 +31,7 @@ DENSITY = 600.0  # kg/m³
 DOMINO_SPACING = 0.075  # m, from one to the next
 RISE, TREAD = 0.04, 0.3  # m: how high a step is, and how wide
 BOARD, SPRING, DAMPER = 0.22, 25.0, 0.15  # m, N m/rad, N m s/rad, of the diving board
-AWAY = 0.04  # m, from the board's end to where the row goes on below
+AWAY = 0.165  # m, from the board's end to where the row goes on below
 LEAN, SPIN = 0.1, 2.0  # rad, rad/s: the first one, as it is let go
 START_DEPTH = 1e-4  # m below what stands, as it is put there
 DOMINO_SECONDS = 11.0
@@ -81,7 +82,7 @@ class _Row:
         count = len(self.scene.dominos)
         colour = (*hsv_to_rgb(0.75 * count / 150.0, 0.62, 0.86), 1.0)  # red, yellow, green, blue
         turn = Pose.turn((0, 0, 1), self.heading).rotation
-        twist = np.r_[turn @ (0.0, spin, 0.0), turn @ speed]
+        twist = np.r_[times(turn, np.array((0.0, spin, 0.0))), times(turn, speed)]
         shape = Shape.box((THICK, WIDE, HIGH), colour=colour)
         body = self.scene.world.add(shape, at=at, twist=twist, density=DENSITY, name=f"domino {count}")
         self.scene.dominos.append(body)

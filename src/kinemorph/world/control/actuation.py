@@ -19,6 +19,7 @@ from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_on_failure
 from kinemorph.spatial.arguments.checks import bits, finite, flag, largest, shown, whole
 from kinemorph.spatial.pose import Pose, vector
+from kinemorph.spatial.products import times
 from kinemorph.structure.forest.forest import Change
 from kinemorph.structure.forest.layout import BODIES, JOINTS
 from kinemorph.structure.forest.memory import INDEX
@@ -269,7 +270,7 @@ class Acting:
         f, n = vector(force, 3, "push: force"), vector(torque, 3, "push: torque")
         pose = self.forest.pose(id)
         point = self._centre(id) if at is None else vector(at, 3, "push: at")
-        local = pose.rotation.T @ (point - pose.position)
+        local = times(pose.rotation.T, point - pose.position)
         self._wake(id, why=BY_FORCE)
         i = self.solver.claim("pushes", "body")
         row = self.solver["pushes"][i]

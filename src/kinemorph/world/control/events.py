@@ -15,6 +15,7 @@ from kinemorph.multibody.layout import JointKind
 from kinemorph.spatial.arguments.annotated import checked_on_failure
 from kinemorph.spatial.arguments.checks import shown
 from kinemorph.spatial.pose import vector
+from kinemorph.spatial.products import length
 from kinemorph.structure.forest.memory import INDEX
 from kinemorph.world.control.event_functions import ANYTHING, GROUND, measure_now
 from kinemorph.world.control.known_events import known_again, lasting, learn, next_number
@@ -192,7 +193,7 @@ class Watches(OfWorld):
         row["kind"], row["direction"], row["level"], row["dead"] = e.kind, e.direction, e.level, DEAD
         row["pa"], row["pb"] = (vector(p, 3, f"event {e.name!r}") for p in e.points or ((0.0,) * 3,) * 2)
         n = vector(e.along, 3, f"event {e.name!r}")
-        row["n"] = n / np.linalg.norm(n)
+        row["n"] = n / length(n)
         self._find(watch, row)
 
     def _find(self, watch: Watch, row: Any) -> None:

@@ -18,6 +18,7 @@ from kinemorph.contact.impulse.collisions import IMPACTS
 from kinemorph.contact.solver import Solver
 from kinemorph.spatial.arguments.checks import finite, shown, text
 from kinemorph.spatial.pose import vector
+from kinemorph.spatial.products import length
 from kinemorph.world.layout import ContactModel
 
 EPSILON = 1e-3  # m
@@ -59,7 +60,7 @@ def impulses(
 
 def slowest(gravity: Iterable[float], width: float) -> float:
     """m/s, of what has fallen through the envelope: slower collisions are those of what rests."""
-    return math.sqrt(2.0 * float(np.linalg.norm(vector(gravity, 3, "world: gravity"))) * width)
+    return math.sqrt(2.0 * length(vector(gravity, 3, "world: gravity")) * width)
 
 
 def settle_model(header: Any, solver: Solver, row: Any) -> None:
