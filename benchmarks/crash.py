@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from benchmarks.measure import Row, arguments, report
 from kinemorph.scenes.commands.checkup import cpu
-from kinemorph.scenes.thesis.car_experiment import PRINTED, crash
+from kinemorph.scenes.thesis.car_experiment import PRINTED, measure_crash
 from kinemorph.scenes.thesis.experiments import crash_times
 from kinemorph.scenes.thesis.wall_and_car import WALL_AND_CAR_SECONDS
 
@@ -30,7 +30,7 @@ class Timed(Row):
 
 
 def of_model(model: str, runs: int, seconds: float = WALL_AND_CAR_SECONDS) -> list[Timed]:
-    times = crash_times(crash(model, seconds, runs))
+    times = crash_times(measure_crash(model, seconds, runs))
     peer = PRINTED if model == "impulse" else None
     return [
         Timed("crash", model, metric, ours, peer if metric == METRICS[-1] else None, PEER, None, machine=cpu())

@@ -34,7 +34,7 @@ from kinemorph.creatures.genotype.random_genotype import random_genotype
 from kinemorph.creatures.growth.develop import Phenotype, develop
 from kinemorph.creatures.tasks import Locomotion
 from kinemorph.geometry.ground import HalfSpace
-from kinemorph.scenes.creatures.in_mujoco import Senses, shares_of, told
+from kinemorph.scenes.creatures.in_mujoco import Senses, drive_command, shares_of
 
 SECONDS, DT, RATE = 9.0, 5e-3, 25.0
 STEPS, EVERY = round(SECONDS / DT), round(1.0 / RATE / DT)
@@ -131,7 +131,7 @@ class Theirs:
             brain.step(sensed)
             signals = brain.signals(sensed)
             for k, share in enumerate(self.effects):
-                self.data.ctrl[k] = told(share, signals)
+                self.data.ctrl[k] = drive_command(share, signals)
             for _ in range(EVERY):
                 mujoco.mj_step(self.model, self.data)
                 if watch:

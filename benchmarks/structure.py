@@ -199,7 +199,7 @@ def of_closed(seconds: float) -> list[Row]:
             model = mechanisms.held(free, q, FEET[:case])
             name = f"anymal, {case} {'foot' if case == 1 else 'feet'} pinned"
         else:
-            model, q = mechanisms.cassie(floating=True)
+            model, q = mechanisms.hung_cassie(floating=True)
             name = "cassie, 4 loops"
         data = km.Data(model)
         _, v = km.project(model, data, q, rng.normal(size=model.nv))
@@ -231,7 +231,7 @@ def of_drift(span: float) -> list[Row]:
     rows = []
     anymal = robot("anymal", floating=True).with_dofs(damping=1.0, **UNSTOPPED)
     q = km.neutral(anymal)
-    cassie, hung = mechanisms.cassie()
+    cassie, hung = mechanisms.hung_cassie()
     scenes = {
         "anymal, 1 foot pinned": mechanisms.Scene(mechanisms.held(anymal, q, FEET[:1]), q),
         "anymal, 2 feet pinned": mechanisms.Scene(mechanisms.held(anymal, q, FEET[:2]), q),

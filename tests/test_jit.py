@@ -162,7 +162,7 @@ arguments = (types.int64, one, one, one, two, one)
 print("kinemorph.spatial.lanes.lane_math" in sys.modules, version_key(_aba, arguments, None))
 """
     found = []
-    for imports in ("", "import kinemorph.motion.batch, kinemorph.spatial.lanes.lane_math\n"):
+    for imports in ("", "import kinemorph.motion.parallel.batch, kinemorph.spatial.lanes.lane_math\n"):
         told = subprocess.run([sys.executable, "-c", imports + program], capture_output=True, text=True, check=True)
         found.append(told.stdout.split())
     (alone, key), (beside, same) = found

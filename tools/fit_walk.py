@@ -23,7 +23,7 @@ import kinemorph as km
 from kinemorph.mocap.body.figure import FOOT_LENGTH_SHARE, HEIGHT, human, sole
 from kinemorph.mocap.synthetic_walk import FILE, HIP, NAMES, SHANK, THIGH, Gait, glide, on_floor, posture
 from kinemorph.multibody.algorithms.configuration import difference
-from kinemorph.spatial.quaternion_arrays import about, multiply, rotate, to_matrix
+from kinemorph.spatial.quaternion_arrays import about, multiply_all, rotate_all, to_matrices
 
 Array = npt.NDArray[np.float64]
 
@@ -116,7 +116,7 @@ def stride(g: Gait) -> Array:
     s = t / g.stride
     n = np.sqrt(SAMPLES)
     joints = {bone: q[:, MODEL.q_slice(f"left {bone}")] for bone in ("thigh", "shank", "foot")}
-    R = {bone: to_matrix(joints[bone]) for bone in ("thigh", "foot")}
+    R = {bone: to_matrices(joints[bone]) for bone in ("thigh", "foot")}
     angles = {bone: np.degrees(-np.arctan2(x[:, 0, 2], x[:, 2, 2])) for bone, x in R.items()}
     angles["shank"] = np.degrees(joints["shank"][:, 0])
     wrong = [
@@ -131,7 +131,7 @@ def stride(g: Gait) -> Array:
     data, forces, pressure = km.Data(MODEL), np.empty(SAMPLES), np.empty((SAMPLES, 2))
     for k in range(SAMPLES):
         tau = km.rnea(MODEL, data, q[k], v[k], a[k])
-        moment, force = rotate(q[k, 3:7], tau[:3]), rotate(q[k, 3:7], tau[3:6])
+        moment, force = rotate_all(q[k, 3:7], tau[:3]), rotate_all(q[k, 3:7], tau[3:6])
         forces[k] = force[2] / (9.81 * MODEL.mass)
         moment = moment + np.cross(q[k, :3], force)
         pressure[k] = np.array([-moment[1], moment[0]]) / max(force[2], 100.0)
@@ -144,14 +144,14 @@ def stride(g: Gait) -> Array:
     off = (pressure - wanted(t, g)) * np.where(alone, 180.0, 70.0)[:, None]
     wrong.append(np.clip(off, -400.0, 400.0).ravel() / n)
     turn = q[:, 3:7]
-    hip = q[:, :3] + rotate(turn, np.broadcast_to([0.0, HIP, 0.0], (SAMPLES, 3)))
-    thigh = multiply(turn, joints["thigh"])
-    shank = multiply(thigh, about(1, joints["shank"][:, 0]))
+    hip = q[:, :3] + rotate_all(turn, np.broadcast_to([0.0, HIP, 0.0], (SAMPLES, 3)))
+    thigh = multiply_all(turn, joints["thigh"])
+    shank = multiply_all(thigh, about(1, joints["shank"][:, 0]))
     down = np.broadcast_to([0.0, 0.0, -1.0], (SAMPLES, 3))
-    ankle = hip + THIGH * rotate(thigh, down) + SHANK * rotate(shank, down)
+    ankle = hip + THIGH * rotate_all(thigh, down) + SHANK * rotate_all(shank, down)
     heel, toe = sole(HEIGHT)
     for end, clear in ((heel, 0.015), (heel + 0.72 * (toe - heel), 0.015)):
-        z = (ankle + rotate(multiply(shank, joints["foot"]), np.broadcast_to(end, (SAMPLES, 3))))[:, 2]
+        z = (ankle + rotate_all(multiply_all(shank, joints["foot"]), np.broadcast_to(end, (SAMPLES, 3))))[:, 2]
         least = clear * np.clip((s - g.stance) / 0.05, 0.0, 1.0) * np.clip((1.0 - s) / 0.06, 0.0, 1.0)
         wrong.append(np.where(s > g.stance, np.minimum(z - least, 0.0) * 750.0, 0.0) / n)
     far = np.linalg.norm(on_floor(s, g)[0] + [0.0, g.width, 0.0] - hip, axis=1)

@@ -42,10 +42,10 @@ from kinemorph.io.sdf.save_sdf import save_sdf
 from kinemorph.io.urdf.load_urdf import load_urdf, parse_urdf
 from kinemorph.io.urdf.save_urdf import save_urdf
 from kinemorph.mocap.body.figure import human
-from kinemorph.motion import batch
 from kinemorph.motion.events import Event, EventKind
 from kinemorph.motion.log import Log
-from kinemorph.motion.many_worlds import BatchError
+from kinemorph.motion.parallel import batch
+from kinemorph.motion.parallel.many_worlds import BatchError
 from kinemorph.motion.rollout import Trajectory, rollout, rollout_adaptive, step
 from kinemorph.motion.simulate import Simulation, SimulationError, simulate
 from kinemorph.multibody.algorithms.aba import aba

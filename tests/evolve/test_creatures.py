@@ -178,7 +178,7 @@ def test_a_lesion_that_cannot_be_made_costs_no_other_row(tmp_path, capsys):
     with begin(tmp_path / "run.db", of) as store:
         evolve(store, of)
         rank = next(k for k in range(2) if store.genotype(1, k) == hand.line())
-    command.rescore(tmp_path / "run.db", None, rank, 2, {}, "")
+    command.run_rescore(tmp_path / "run.db", None, rank, 2, {}, "")
     rows = [re.split("  +", line.strip()) for line in capsys.readouterr().out.splitlines()[2:]]
     assert [row[0] for row in rows[:4]] == ["held out", "half the step", "sensors blanked", "motors off"]
     (lost,) = (row for row in rows if "cannot be" in row[-1])

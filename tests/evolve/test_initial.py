@@ -142,7 +142,7 @@ def test_a_search_that_takes_none_says_so(files, tmp_path):
 
 
 def test_what_a_run_began_with_is_not_changed_when_it_goes_on(files, tmp_path):
-    from kinemorph.evolve.command import evolve as command
+    from kinemorph.evolve.command import run_evolve as command
 
     of = settings(files)
     begin(tmp_path / "run.db", of, trust=TRUST).close()

@@ -115,7 +115,7 @@ def test_a_mistake_of_a_search_or_a_task_is_named_with_its_place(old, new, said,
     file, text = tmp_path / "run.toml", GOOD.replace(old, new)
     file.write_text(text.partition("[of_none]")[0])
     with pytest.raises(ValueError, match=said):
-        command.evolve(str(file), {}, tmp_path / "run.db", None, trust=("tests.evolve.toy",))
+        command.run_evolve(str(file), {}, tmp_path / "run.db", None, trust=("tests.evolve.toy",))
     assert not list(tmp_path.glob("run.db*"))
 
 

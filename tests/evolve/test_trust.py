@@ -36,7 +36,7 @@ FUNCTIONS = (
 READERS = {
     "view": lambda file: show(str(file), 1.0, 0, False, False, None),
     "replay": lambda file: replay_champions([file], [], 0, 0, False, file.with_suffix(".html")),
-    "rescore": lambda file: command.rescore(file, None, 0, 1, {}, ""),
+    "rescore": lambda file: command.run_rescore(file, None, 0, 1, {}, ""),
     "report": lambda file: report([file], file.with_suffix(".html"), film_of),
     "resume": lambda file: resume(file),
 }
@@ -77,10 +77,10 @@ def test_settings_and_tables_that_name_code_run_none(there: Path) -> None:
     for place in FUNCTIONS:
         (there / "run.toml").write_text(f'task = "{place}"\n')
         with pytest.raises(ValueError, match=rf'run.toml:1: task "{place}" is not one of kinemorph'):
-            command.evolve(str(there / "run.toml"), {}, there / "run.db", None)
+            command.run_evolve(str(there / "run.toml"), {}, there / "run.db", None)
         (there / "run.toml").write_text(f'task = "locomotion"\nsearch = "{place}"\n')
         with pytest.raises(ValueError, match=rf'run.toml:2: search "{place}" is not one of kinemorph'):
-            command.evolve(str(there / "run.toml"), {}, there / "run.db", None)
+            command.run_evolve(str(there / "run.toml"), {}, there / "run.db", None)
         table = f'[[rows]]\ntasks = ["{place}"]\nsearches = ["random"]\nepisodes = 5\nseeds = [1]\n'
         (there / "table.toml").write_text(table)
         with pytest.raises(ValueError, match=rf'table.toml.*task "{place}" is not one of kinemorph'):

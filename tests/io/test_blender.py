@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import kinemorph as km
-from kinemorph.spatial.quaternion_arrays import to_matrix
+from kinemorph.spatial.quaternion_arrays import to_matrices
 
 bpy = pytest.importorskip("bpy", reason="Blender is not installed as a module: pip install bpy")
 
@@ -33,6 +33,6 @@ def test_blender_plays_what_was_recorded(tmp_path):
         for i, body in enumerate(recording.bodies):
             thing = bpy.data.objects[body.name]
             found = np.array([thing.matrix_world @ vertex.co for vertex in thing.data.vertices])
-            wanted = CORNERS @ to_matrix(recording.poses[k, i, 3:]).T + recording.poses[k, i, :3]
+            wanted = CORNERS @ to_matrices(recording.poses[k, i, 3:]).T + recording.poses[k, i, :3]
             for axis in DIRECTIONS:  # Blender has its own frames, and the same surfaces
                 np.testing.assert_allclose((found @ axis).max(), (wanted @ axis).max(), atol=2e-6)

@@ -10,7 +10,7 @@ import trimesh
 
 import kinemorph as km
 from kinemorph.io.gltf import GlbBody, GlbPart, format_glb
-from kinemorph.spatial.quaternion_arrays import to_matrix
+from kinemorph.spatial.quaternion_arrays import to_matrices
 
 Y_UP = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]])
 
@@ -74,8 +74,8 @@ def test_animation_is_the_motion(recording, tmp_path):
         if channel["target"]["path"] == "translation":
             assert np.abs(values[there] - poses[last, row, :3][there]).max() < 1e-6
         elif channel["target"]["path"] == "rotation":
-            mine = to_matrix(values[:, [3, 0, 1, 2]].astype(float))
-            assert np.abs(mine[there] - to_matrix(poses[last, row, 3:][there])).max() < 1e-6
+            mine = to_matrices(values[:, [3, 0, 1, 2]].astype(float))
+            assert np.abs(mine[there] - to_matrices(poses[last, row, 3:][there])).max() < 1e-6
             assert (np.sum(values[1:] * values[:-1], axis=1) > 0.0).all()
         else:
             assert sampler["interpolation"] == "STEP"
@@ -88,7 +88,7 @@ def test_another_reader_finds_the_same_bodies(recording, tmp_path):
     poses = recording.poses
     for row, body in enumerate(recording.bodies):
         matrix, geometry = scene.graph[body.name]
-        assert np.abs(matrix[:3, :3] - Y_UP @ to_matrix(poses[0, row, 3:])).max() < 1e-6
+        assert np.abs(matrix[:3, :3] - Y_UP @ to_matrices(poses[0, row, 3:])).max() < 1e-6
         assert np.abs(matrix[:3, 3] - Y_UP @ poses[0, row, :3]).max() < 1e-6
         if geometry is not None and len(body.shapes) == 1:
             mesh, shape = scene.geometry[geometry], body.shapes[0]

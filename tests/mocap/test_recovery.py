@@ -7,7 +7,7 @@ import pytest
 from tests.mocap.samples import body, by_name, standing
 
 import kinemorph as km
-from kinemorph.spatial.quaternion_arrays import exp, multiply
+from kinemorph.spatial.quaternion_arrays import exp_all, multiply_all
 from kinemorph.structure.reroot_motion import reroot_motion
 
 RATE, SECONDS, DT = 200.0, 3.0, 5e-4  # Hz of the recording, s of motion, s of a step
@@ -60,7 +60,7 @@ def recovered(noise: float, cutoff: float | str, seed: int = 1) -> tuple[np.ndar
     for i in range(model.n):  # a marker at the end of a bone of 0.4 m
         turn = model.q_slice(i)
         four = slice(turn.stop - 4, turn.stop)
-        q[:, four] = multiply(q[:, four], exp(noise / 0.4 * rng.normal(size=(len(q), 3))))
+        q[:, four] = multiply_all(q[:, four], exp_all(noise / 0.4 * rng.normal(size=(len(q), 3))))
     analysis = km.mocap.analyse(body(q, 1.0 / RATE), cutoff=cutoff, contacts=standing(len(q), "left"))
     inner = slice(round(0.4 * RATE), -round(0.4 * RATE))
     assert analysis.contacts.phases[0].kind == "left"

@@ -6,7 +6,7 @@ from tests.mocap.samples import body, walk
 
 import kinemorph as km
 from kinemorph.mocap.smooth import angular, derivatives, low_pass, low_pass_rotations, reliable, residuals, smooth
-from kinemorph.spatial.quaternion_arrays import about, conjugate, exp, log, multiply
+from kinemorph.spatial.quaternion_arrays import about, conjugate_all, exp_all, log_all, multiply_all
 
 
 def test_the_filter_has_no_lag_and_half_power_at_its_cutoff():
@@ -25,10 +25,10 @@ def test_turns_of_any_size_are_smoothed(rng):
     """Somebody turns round and round: logarithms of the whole turn would jump."""
     dt = 0.01
     t = dt * np.arange(600)
-    true = multiply(about(2, 4.0 * t), about(0, 0.4 * np.sin(3.0 * t)))
-    noisy = multiply(true, exp(0.01 * rng.normal(size=(600, 3))))
+    true = multiply_all(about(2, 4.0 * t), about(0, 0.4 * np.sin(3.0 * t)))
+    noisy = multiply_all(true, exp_all(0.01 * rng.normal(size=(600, 3))))
     found = low_pass_rotations(noisy[:, None], dt, 4.0)[:, 0]
-    error = np.linalg.norm(log(multiply(conjugate(true), found)), axis=1)[60:-60]
+    error = np.linalg.norm(log_all(multiply_all(conjugate_all(true), found)), axis=1)[60:-60]
     assert np.sqrt((error**2).mean()) < 0.006
     assert error.max() < 0.02
 
@@ -45,7 +45,7 @@ def test_derivatives_are_those_of_smooth_motion():
 def test_angular_velocities_and_accelerations_are_exact():
     dt = 0.01
     t = dt * np.arange(200)
-    turns = multiply(about(2, t**2), about(0, np.sin(t)))
+    turns = multiply_all(about(2, t**2), about(0, np.sin(t)))
     _, w, al = angular(turns[:, None], dt)
     # about x after about z: the first axis is turned back by the second
     s, c = np.sin(np.sin(t)), np.cos(np.sin(t))
@@ -74,7 +74,7 @@ def test_residual_analysis_finds_the_noise(rng):
     q[:, :3] += 2e-3 * rng.normal(size=(800, 3))
     for i in range(model.n):
         end = model.q_slice(i).stop
-        q[:, end - 4 : end] = multiply(about(1, 0.3 * np.sin(2.0 * t)), exp(5e-3 * rng.normal(size=(800, 3))))
+        q[:, end - 4 : end] = multiply_all(about(1, 0.3 * np.sin(2.0 * t)), exp_all(5e-3 * rng.normal(size=(800, 3))))
     found = residuals(model, q, dt)
     assert found.noise[0] == pytest.approx(2e-3 * np.sqrt(3.0), rel=0.15)
     assert found.noise[1] == pytest.approx(5e-3 * np.sqrt(3.0), rel=0.15)

@@ -10,7 +10,7 @@ from kinemorph.mocap.double_support import PIVOT
 from kinemorph.mocap.link_motion import places_of
 from kinemorph.mocap.smooth import Motion
 from kinemorph.mocap.support_handover import LONGEST_EXTENSION, handed_over
-from kinemorph.spatial.quaternion_arrays import rotate
+from kinemorph.spatial.quaternion_arrays import rotate_all
 
 
 def test_joint_moments_are_those_of_the_pelvis_with_the_ground_applied():
@@ -64,7 +64,7 @@ def test_single_support_agrees_with_pinocchio():
                 q[joint.idx_q : joint.idx_q + 4] = [*mine_q[1:], mine_q[0]]
                 v[joint.idx_v : joint.idx_v + 3], a[joint.idx_v : joint.idx_v + 3] = mine_v, mine_a
         tau = pin.rnea(peer, data, q, v, a)
-        force, moment = (rotate(there.q[3:7], tau[x]) for x in (slice(0, 3), slice(3, 6)))
+        force, moment = (rotate_all(there.q[3:7], tau[x]) for x in (slice(0, 3), slice(3, 6)))
         moment = moment + np.cross(there.q[:3] - analysis.ankles["left"][k], force)
         expected = analysis.loads["smooth"].wrenches["left"][k]
         assert np.abs(np.concatenate([moment, force]) - expected).max() < 1e-9 * analysis.weight
@@ -73,7 +73,7 @@ def test_single_support_agrees_with_pinocchio():
             theirs = tau[peer.joints[ids[i]].idx_v :][:3]
             if seen.links[i]["turned"]:  # its moment is on the other bone, in that one's frame
                 turn = there.q[seen.q_slice(i)]
-                theirs = -rotate(turn, theirs)
+                theirs = -rotate_all(turn, theirs)
             assert np.abs(theirs - analysis.moment(name)[k]).max() < 1e-9 * analysis.weight, name
 
 
@@ -165,7 +165,7 @@ def test_forces_of_a_step_meet_above_the_hips():
         if phase.kind != "double" or not analysis.reliable[phase.start : phase.end].all():
             continue
         for k in range(phase.start, phase.end):
-            ahead = rotate(analysis.motion.q[k, 3:7], np.array([1.0, 0.0, 0.0])) * [1.0, 1.0, 0.0]
+            ahead = rotate_all(analysis.motion.q[k, 3:7], np.array([1.0, 0.0, 0.0])) * [1.0, 1.0, 0.0]
             ahead /= np.linalg.norm(ahead)
             forces = [analysis.force(side)[k] for side in FEET]
             if min(force[2] for force in forces) < 0.25 * analysis.weight:

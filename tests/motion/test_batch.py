@@ -9,7 +9,7 @@ from tests.strategies import random_pose, random_tree
 
 import kinemorph as km
 from kinemorph.jit.api import entry, rows_at
-from kinemorph.motion.batch import LANE_COUNT, TREE_LANES, Workspace
+from kinemorph.motion.parallel.batch import LANE_COUNT, TREE_LANES, Workspace
 from kinemorph.multibody.algorithms.impulse import articulate, collision_matrix_at, strike_point
 from kinemorph.multibody.algorithms.jacobian import world_point
 from kinemorph.multibody.algorithms.kinematics import accelerate_all

@@ -312,7 +312,7 @@ def test_a_bounce_can_be_looked_at_while_it_runs() -> None:
 
 def test_the_live_bounce_ends_when_its_time_is_up() -> None:
     pytest.importorskip("viser")
-    from kinemorph.scenes.commands.viewing import look_for, show
+    from kinemorph.scenes.commands.viewing import check_view_request, show
 
-    look_for("bounce", 0.2)
+    check_view_request("bounce", 0.2)
     show("bounce", 0.2, 0, False, False, None)

@@ -143,7 +143,7 @@ def test_the_replay_shows_people_and_their_loops(flight: high_bar.Flight, tmp_pa
     x, _, z = recording.poses[0, names.index("joint left hand"), :3]
     np.testing.assert_allclose((x, z), (high_bar.BAR[0], high_bar.BAR[2]), atol=1e-9)
 
-    *_, film = high_bar.draw(flight, tmp_path)
+    *_, film = high_bar.draw_high_bar(flight, tmp_path)
     with visit(film, tmp_path / "profile", (480, 360)) as seen:
         page = seen.page
         page.locator("canvas").first.wait_for(timeout=90_000)

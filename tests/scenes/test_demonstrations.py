@@ -190,7 +190,7 @@ def test_a_car_that_is_too_slow_falls_off_the_looping() -> None:
 
 def test_the_wall_stands_for_three_minutes() -> None:
     """Without sleep. The thesis's best wall had sums of 0.464 and 0.226 in 5 s, of bricks of unknown size."""
-    scene = brick_wall.wall()
+    scene = brick_wall.brick_wall()
     scene.world.run(brick_wall.SETTLE)
     starts = [brick.position for brick in scene.bricks]
     scene.world.run(brick_wall.SECONDS)

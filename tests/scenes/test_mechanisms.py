@@ -54,7 +54,7 @@ def test_forward_dynamics_agrees_with_pinocchio(make: object, rng: np.random.Gen
 @pytest.mark.parametrize("seed", range(3))
 def test_cassie_agrees_with_pinocchio(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    model, q = mechanisms.cassie(floating=True)
+    model, q = mechanisms.hung_cassie(floating=True)
     data = km.Data(model)
     nudged = km.integrate(model, q, 0.1 * rng.normal(size=model.nv))
     q, v = km.project(model, data, nudged, rng.normal(size=model.nv))
@@ -75,7 +75,7 @@ def test_a_robot_with_pinned_feet_agrees_with_pinocchio(feet: int, rng: np.rando
 @needs_robots
 def test_a_minute_of_cassie_leaves_its_loops_closed() -> None:
     """Hung by its pelvis with its motors off, a tenth of its damping and all of its springs."""
-    robot, q = mechanisms.cassie()
+    robot, q = mechanisms.hung_cassie()
     model = robot.with_dofs(damping=0.1 * robot.dofs["damping"], **UNSTOPPED)
     data = km.Data(model)
     path = km.rollout(model, data, q, np.zeros(model.nv), dt=1e-3, steps=60_000, every=500)

@@ -17,7 +17,7 @@ from tests.test_cli import kinemorph, read_png
 
 import kinemorph as km
 from kinemorph._toml import lines_of
-from kinemorph.scenes.commands.running import run, tell
+from kinemorph.scenes.commands.running import run_scene, tell
 from kinemorph.scenes.commands.viewing import scene_of
 from kinemorph.scenes.files.scene import shipped
 from kinemorph.scenes.files.scene_events import KINDS
@@ -285,7 +285,7 @@ def test_a_change_that_cannot_be_made_says_where_it_is_told(tmp_path: Path) -> N
         made.world.run(1.0)
     assert made.world.time == pytest.approx(0.1)
     with pytest.raises(km.WorldError, match=r"limits.*; what was recorded until then is .*mine\.npz") as caught:
-        run(str(tmp_path / "mine.toml"), tmp_path / "out", 1.0)
+        run_scene(str(tmp_path / "mine.toml"), tmp_path / "out", 1.0)
     assert caught.value.time == pytest.approx(0.1)
     assert km.Recording.load(tmp_path / "out" / "mine.npz").t[-1] == pytest.approx(0.1)
 
@@ -313,7 +313,7 @@ def test_a_change_of_what_is_not_there_is_told_and_the_run_goes_on(deed: str, tm
     assert [(h.what, bool(h.missed)) for h in late if h.missed] == [(deed.partition(" ")[0], True)]
     assert "beside" in made.world  # the rest of it is made
     told: list[str] = []
-    tell(run(str(tmp_path / "mine.toml"), tmp_path / "out", 0.2), told.append)
+    tell(run_scene(str(tmp_path / "mine.toml"), tmp_path / "out", 0.2), told.append)
     assert any("too early" in line and "not made, " in line for line in told)
 
 
@@ -546,16 +546,16 @@ def test_the_command_runs_a_scene(tmp_path: Path) -> None:
 
 def test_figures_for_people_say_what_changed(tmp_path: Path) -> None:
     told: list[str] = []
-    tell(run("crane", tmp_path / "out", 1.1), told.append)
+    tell(run_scene("crane", tmp_path / "out", 1.1), told.append)
     assert any("the hook takes the crate: connect" in line for line in told)
     with pytest.raises(ValueError, match="seconds nan must be positive"):
-        run("crane", tmp_path / "out", float("nan"))
+        run_scene("crane", tmp_path / "out", float("nan"))
     long = km.load_scene("wall", {"record": {"rate": 1000.0}})
     with pytest.raises(km.FileError, match=r"86400 s of 34 bodies are .* poses, .*; record them with a lower rate"):
         long.run(86400.0)
     (tmp_path / "empty.toml").write_text("seconds = 1.0\n")
     with pytest.raises(km.FileError, match=r"there is nothing in it that moves; give it a \[\[body\]\]"):
-        run(str(tmp_path / "empty.toml"), tmp_path / "out")
+        run_scene(str(tmp_path / "empty.toml"), tmp_path / "out")
 
 
 # ---------------------------------------------------------------------------------------------- what it may read

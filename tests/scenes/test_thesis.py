@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from kinemorph.scenes.thesis import experiments
-from kinemorph.scenes.thesis.car_experiment import crash
+from kinemorph.scenes.thesis.car_experiment import measure_crash
 from kinemorph.scenes.thesis.cube_experiment import rest
-from kinemorph.scenes.thesis.wall_experiment import stand, wall
+from kinemorph.scenes.thesis.wall_experiment import stand, thesis_wall
 
 
 @pytest.mark.parametrize("epsilon", experiments.EPSILONS)
@@ -23,7 +23,7 @@ def test_it_spins_steadily_with_the_settings_of_the_thesis():
 
 
 def test_a_wall_has_34_bricks_and_stands_as_still_as_that_of_the_thesis():
-    assert len(wall(0.01, experiments.ALL)[1]) == 34
+    assert len(thesis_wall(0.01, experiments.ALL)[1]) == 34
     for handling, epsilon in experiments.TABLE:
         found, his = stand(epsilon, handling), experiments.TABLE[handling, epsilon]
         for ours, printed in ((found.rotation, his.rotation), (found.offset, his.offset)):
@@ -53,7 +53,7 @@ def test_tables_have_a_line_for_each_experiment():
 
 @pytest.mark.parametrize("model", ["impulse", "timestep"])
 def test_the_clock_of_a_crash_runs_on_and_knows_when_the_wall_is_hit(model, tmp_path):
-    found = crash(model, 3.0, runs=2)
+    found = measure_crash(model, 3.0, runs=2)
     assert 2.0 < found.hit < 3.0
     np.testing.assert_allclose(found.t, np.linspace(0.0, 3.0, 31))
     assert (np.diff(found.took) > 0.0).all()

@@ -13,11 +13,11 @@ from kinemorph.scenes.structure.walker import (  # fmt: skip
     LENGTH,
     MIDDLE,
     SLOPE,
-    angles,
     basin,
     compass,
-    draw,
+    draw_walker,
     feet,
+    leg_angles,
     plot_energies,
     points,
     return_map,
@@ -94,7 +94,7 @@ def test_every_strike_of_a_walk_agrees_too_and_energy_stays_between_strikes() ->
         rates = strike_by_momentum(s.model, now, s.strike.model, s.strike.state.q)
         np.testing.assert_allclose(rates, s.strike.state.v, rtol=1e-10)
         assert np.ptp(s.kinetic + s.potential) < 1e-9
-    t, q, _ = angles(result, "a")
+    t, q, _ = leg_angles(result, "a")
     assert (np.diff(t) >= 0.0).all()
     jumps = np.abs(np.diff(q))[np.diff(t) < 1e-12]
     assert jumps.max(initial=0.0) < 1e-9  # a leg's angle does not jump, whatever its role
@@ -133,7 +133,7 @@ def test_the_gait_is_stable() -> None:
 def test_the_paper_s_figures_can_be_drawn(tmp_path) -> None:
     from matplotlib.image import imread
 
-    plot, pictures, film = draw(walk(3), tmp_path)
+    plot, pictures, film = draw_walker(walk(3), tmp_path)
     assert imread(plot).std() > 0.05
     moments = np.split(imread(pictures), 8, axis=1)  # the walker is large in each, and walks
     for one, next in pairwise(moments):

@@ -13,7 +13,7 @@ from tests.world.golden import SCENES, SECONDS, digest, go, made
 from tests.world.kept_worlds import arm
 
 import kinemorph as km
-from kinemorph.motion.many_worlds import cores
+from kinemorph.motion.parallel.many_worlds import cores
 from kinemorph.world.threads import worker_threads
 
 needs_cores = pytest.mark.skipif(cores() < 2, reason="there is one core")

@@ -58,7 +58,7 @@ def evolve(
     given = {"search": search, "seed": seed, "workers": workers, "evaluator": evaluator, "address": address}
     groups = {"budget": budget, "of_search": {"population": population}}
     begins = {"initial": [str(file) for file in initial] or None}
-    command.evolve(
+    command.run_evolve(
         task, given | groups | begins, out, resume,
         print_json if json else None, trust,
     )  # fmt: skip
@@ -84,7 +84,7 @@ def rescore(
 
     expect(run, FileKind.RUN, wanted="a run of evolution")
     tell = print_json if json else None
-    command.rescore(run, generation, rank, draws, in_mujoco.walks(), in_mujoco.absent(), tell, trust)
+    command.run_rescore(run, generation, rank, draws, in_mujoco.walks(), in_mujoco.absent(), tell, trust)
 
 
 def results(

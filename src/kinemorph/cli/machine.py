@@ -33,7 +33,7 @@ def convert(
     can_hold(target.parent)
     if recordings.is_recording(source):
         recording = Recording.load(source)
-        made = recordings.save(recording, target)
+        made = recordings.save_as(recording, target)
         frames = {"bodies": len(recording.bodies), "frames": len(recording.t), "chapters": len(recording.chapters)}
         if json:
             print_json({"written": str(made), "name": recording.name, **frames})
@@ -63,7 +63,7 @@ def warm(all: bool = False, jobs: int | None = None) -> None:
     """
     from kinemorph.scenes.commands import warming_bar
 
-    if not warming_bar.run(all, jobs):
+    if not warming_bar.run_warming(all, jobs):
         sys.exit(1)
 
 
@@ -75,5 +75,5 @@ def doctor(json: bool = False) -> None:
     """
     from kinemorph.scenes.commands import checkup
 
-    if not checkup.run(print_json if json else None):
+    if not checkup.run_checkup(print_json if json else None):
         sys.exit(1)

@@ -74,10 +74,10 @@ def run(
 
     if Path(scene).is_file():
         expect(scene, FileKind.SCENE, wanted="a scene file")
-    running.look_for(scene, seconds)
+    running.check_run_request(scene, seconds)
     need_view("pictures and replays")
     can_hold(out)
-    told = running.run(scene, out, seconds)
+    told = running.run_scene(scene, out, seconds)
     if json:
         print_json(told)
     else:
@@ -106,7 +106,7 @@ def view(
     from kinemorph._extras import need_view
     from kinemorph.scenes.commands import viewing
 
-    viewing.look_for(what, seconds, port)
+    viewing.check_view_request(what, seconds, port)
     need_view("viewers")
     viewing.show(what, seconds, port, browser, paused, floating, hold, trust)
 
@@ -149,7 +149,7 @@ def bounce(
         from kinemorph.scenes.bounce import live as bounce_live
         from kinemorph.scenes.bounce.simulation import Bounce
 
-        bounce_live.show(Bounce(objects, sides, step_size, seed))
+        bounce_live.show_live(Bounce(objects, sides, step_size, seed))
         return
     if replay is not None:
         need_view("replays")
@@ -160,7 +160,7 @@ def bounce(
     if json:
         print_json({"good": report.good, "seed": seed, **vars(report)})
     else:
-        bounce_table.show(report, seed)
+        bounce_table.show_table(report, seed)
     if not report.good:
         sys.exit(1)
 

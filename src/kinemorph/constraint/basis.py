@@ -120,7 +120,7 @@ def take_out_row(Q: Any, rank: int, nv: int, Y: Any, y: int, x: int, shift: int,
 
 
 @kernel(inline=False)
-def add_forces(system: Any, share: float, x: Any) -> None:
+def add_forbidden_forces(system: Any, share: float, x: Any) -> None:
     """Add a share of the forces λ with Yᵀ λ = Qᵀ x to those of the rows, after `fill_basis`; x is used up."""
     islands = rows_at(system["islands"], system["island_count"], ISLAND)
     rows, first = rows_at(system["rows"], system["m"], ROW), 0

@@ -42,14 +42,14 @@ def push_loops(tree: Any, total: Any) -> float:
         w = sub(load3(db["w"]), load3(da["w"]))
         u = sub(point_velocity(db, x), point_velocity(da, x))
         extract_velocity(loop, q, tmul_vec(Rb, w), tmul_vec(Rb, u), v)
-        energy += joint_forces(loop, q, v)
+        energy += loop_spring_forces(loop, q, v)
         n, f = as_wrench(loop, q, v)
         push_pair(rows, total, loop["a"], loop["b"], x, mul_vec(Rb, n), mul_vec(Rb, f))
     return energy
 
 
 @kernel(inline=False)
-def joint_forces(loop: Any, q: Any, v: Any) -> float:
+def loop_spring_forces(loop: Any, q: Any, v: Any) -> float:
     """The forces of a joint's springs and dampers, in place of its velocities. Returns the energy in the springs."""
     iq, iv, k = loop["iq"], loop["iv"], loop["stiffness"]
     energy = 0.0

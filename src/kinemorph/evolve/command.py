@@ -25,7 +25,7 @@ from kinemorph.evolve.store.run_store import Store
 Tell = Callable[[object], None]  # takes what a script reads
 
 
-def evolve(
+def run_evolve(
     task: str | None, given: dict[str, Any], out: Path | None, resume: Path | None, tell: Tell | None = None,
     trust: tuple[str, ...] = (),
 ) -> None:  # fmt: skip
@@ -66,7 +66,7 @@ def _told(store: Store, settings: Settings, progress: Progress) -> dict[str, Any
     }  # fmt: skip
 
 
-def rescore(
+def run_rescore(
     file: Path, generation: int | None, rank: int, draws: int, walks: Mapping[str, Elsewhere], absent: str,
     tell: Tell | None = None, trust: tuple[str, ...] = (),
 ) -> None:  # fmt: skip

@@ -14,8 +14,8 @@ from kinemorph.gym.env import action_space, observation_space
 from kinemorph.gym.episode import NUMBERS, PRESENT, Episode, Observation
 from kinemorph.gym.task import Task
 from kinemorph.gym.tasks import task_of
-from kinemorph.motion import batch
-from kinemorph.motion.many_worlds import BatchError
+from kinemorph.motion.parallel import batch
+from kinemorph.motion.parallel.many_worlds import BatchError
 from kinemorph.spatial.arguments.annotated import checked_first
 from kinemorph.spatial.arguments.checks import shown
 

@@ -106,7 +106,7 @@ class Lost:
             warnings.warn(text, ModelWarning, outside())
 
 
-def written(file: Path, root: object, lost: Lost) -> Path:
+def write_model_file(file: Path, root: object, lost: Lost) -> Path:
     """Write a file, whole or not at all, and tell the caller of `save_...` what it has no place for."""
     file.parent.mkdir(parents=True, exist_ok=True)
     write_whole(file, str(root).encode())

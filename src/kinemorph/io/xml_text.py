@@ -17,8 +17,8 @@ class Tag:
 
     def __init__(self, name: str, text: Any = None, /, **attributes: Any) -> None:
         self.name = name
-        self.text = None if text is None else written(text)
-        self.attributes = {k: written(v) for k, v in attributes.items() if v is not None}
+        self.text = None if text is None else number_text(text)
+        self.attributes = {k: number_text(v) for k, v in attributes.items() if v is not None}
         self.children: list[Tag] = []
 
     def add(self, name: str, text: Any = None, /, **attributes: Any) -> Tag:
@@ -47,14 +47,14 @@ class Tag:
         return "\n".join(lines) + "\n"
 
 
-def written(value: Any) -> str:
+def number_text(value: Any) -> str:
     """A value as files have it: the shortest digits that mean the same number."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
         return "true" if value else "false"
     if np.ndim(value):
-        return " ".join(written(v) for v in np.ravel(value).tolist())
+        return " ".join(number_text(v) for v in np.ravel(value).tolist())
     number = float(value)
     return str(int(number)) if number == int(number) and abs(number) < 1e15 else repr(number)
 

@@ -28,7 +28,7 @@ from kinemorph.multibody.data import Data
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_first, checked_on_failure
 from kinemorph.spatial.arguments.checks import shown
-from kinemorph.spatial.quaternion_arrays import rotate, to_matrix
+from kinemorph.spatial.quaternion_arrays import rotate_all, to_matrices
 
 Array = npt.NDArray[np.float64]
 
@@ -95,7 +95,7 @@ class Analysis:
 
         Extension and plantar flexion are negative; a straight leg below an upright pelvis, on a level foot, is at zero.
         """
-        R = to_matrix(self.motion.q[:, self.model.q_slice(f"{side} {bone}")])
+        R = to_matrices(self.motion.q[:, self.model.q_slice(f"{side} {bone}")])
         return np.asarray(-EXTENSION[bone] * np.arctan2(R[:, 0, 2], R[:, 2, 2]))
 
     def stances(self) -> list[tuple[str, Phase]]:
@@ -149,7 +149,7 @@ class Analysis:
         for k in range(3, len(q) - 3, max(1, len(q) // 50)):
             ahead, behind = (_moved(model, self.motion, k, sign * h) for sign in (1.0, -1.0))
             change = (momentum(model, data, *ahead)[3:] - momentum(model, data, *behind)[3:]) / (2.0 * h)
-            total = self.ground[k] + rotate(q[k, 3:7], self.loads[self.method].tau[k, 3:6])
+            total = self.ground[k] + rotate_all(q[k, 3:7], self.loads[self.method].tau[k, 3:6])
             worst = max(worst, float(np.abs(change - model.mass * model.gravity - total).max()))
         return worst
 

@@ -25,7 +25,7 @@ from kinemorph.mocap.body.inertias import OTHER, SIDES
 from kinemorph.mocap.contact import Contacts, Phase
 from kinemorph.mocap.support import Support, centre_of_pressure, shift, wrench_at
 from kinemorph.mocap.support_handover import STRIKE
-from kinemorph.spatial.quaternion_arrays import rotate
+from kinemorph.spatial.quaternion_arrays import rotate_all
 
 Array = npt.NDArray[np.float64]
 
@@ -88,7 +88,7 @@ class _Both:
         }
         share = self._share(points)
         q = self.support.motion.q[first + 1 : last]
-        ahead = rotate(q[:, 3:7], np.array([1.0, 0.0, 0.0])) * [1.0, 1.0, 0.0]
+        ahead = rotate_all(q[:, 3:7], np.array([1.0, 0.0, 0.0])) * [1.0, 1.0, 0.0]
         ahead /= np.linalg.norm(ahead, axis=1, keepdims=True)
         height = PIVOT * (q[:, 2] - self.floor)[:, None]
         beyond = ((points["right"] - points["left"]) * ahead).sum(axis=1, keepdims=True)  # of the left foot's force

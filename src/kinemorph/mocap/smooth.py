@@ -16,7 +16,15 @@ import numpy.typing as npt
 from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_first
-from kinemorph.spatial.quaternion_arrays import conjugate, continuous, exp, log, multiply, normalized, rotate
+from kinemorph.spatial.quaternion_arrays import (
+    conjugate_all,
+    continuous,
+    exp_all,
+    log_all,
+    multiply_all,
+    normalize_all,
+    rotate_all,
+)
 
 Array = npt.NDArray[np.float64]
 Cutoff = float | tuple[float, float] | None  # Hz, of all, or of the root's position and of all rotations
@@ -84,10 +92,10 @@ def low_pass_rotations(turns: Array, dt: float, cutoff: float) -> Array:
     """The same for quaternions (frames, ..., 4): a smooth path, and from it the filtered logarithm of the rest."""
     turns = continuous(turns)
     flat = turns.reshape(len(turns), -1)
-    path = normalized(low_pass(flat, dt, cutoff).reshape(turns.shape))
-    rest = log(multiply(conjugate(path), turns))
+    path = normalize_all(low_pass(flat, dt, cutoff).reshape(turns.shape))
+    rest = log_all(multiply_all(conjugate_all(path), turns))
     rest = low_pass(rest.reshape(len(turns), -1), dt, cutoff).reshape(rest.shape)
-    return normalized(multiply(path, exp(rest)))
+    return normalize_all(multiply_all(path, exp_all(rest)))
 
 
 def rotations_of(model: Model) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
@@ -117,7 +125,7 @@ def smooth(model: Model, q: Array, dt: float, cutoff: Cutoff = 6.0) -> Motion:
         of_root, of_turns = cutoff if isinstance(cutoff, tuple) else (cutoff, cutoff)
         root, turns = low_pass(root, dt, of_root), low_pass_rotations(turns, dt, of_turns)
     else:
-        turns = continuous(normalized(turns))
+        turns = continuous(normalize_all(turns))
     turns, w, al = angular(turns, dt)
     x, velocity, acceleration = derivatives(root, dt)
     Q, V, A = np.empty_like(q), np.empty((len(q), model.nv)), np.empty((len(q), model.nv))
@@ -125,9 +133,9 @@ def smooth(model: Model, q: Array, dt: float, cutoff: Cutoff = 6.0) -> Motion:
     Q[:, iq[:, None] + np.arange(4)] = turns
     columns = iv[:, None] + np.arange(3)
     V[:, columns], A[:, columns] = w, al
-    back = conjugate(turns[:, 0])  # a free joint's velocities are in the body's frame
-    V[:, 3:6] = rotate(back, velocity)
-    A[:, 3:6] = rotate(back, acceleration) - np.cross(w[:, 0], V[:, 3:6])
+    back = conjugate_all(turns[:, 0])  # a free joint's velocities are in the body's frame
+    V[:, 3:6] = rotate_all(back, velocity)
+    A[:, 3:6] = rotate_all(back, acceleration) - np.cross(w[:, 0], V[:, 3:6])
     return Motion(Q, V, A)
 
 
@@ -146,9 +154,9 @@ def angular(turns: Array, dt: float) -> tuple[Array, Array, Array]:
     From ẋ = x ω / 2 of a unit quaternion x: ω = 2 x* ẋ, and ω̇ = 2 x* ẍ without its real part.
     """
     _, first, second = derivatives(turns, dt)
-    back = conjugate(turns)
-    w = 2.0 * multiply(back, first)
-    al = 2.0 * multiply(back, second)
+    back = conjugate_all(turns)
+    w = 2.0 * multiply_all(back, first)
+    al = 2.0 * multiply_all(back, second)
     stretch = w[..., :1]  # twice the growth of |x|: next to nothing, but splines keep |x| = 1 at frames only
     return turns, w[..., 1:], al[..., 1:] - stretch * w[..., 1:]
 
@@ -157,9 +165,9 @@ def angular(turns: Array, dt: float) -> tuple[Array, Array, Array]:
 def residuals(model: Model, q: Array, dt: float) -> Residuals:
     """Winter's residual analysis of the root's position and of all joints' rotations."""
     iq, _ = rotations_of(model)
-    turns = continuous(normalized(q[:, iq[:, None] + np.arange(4)]))
-    path = normalized(low_pass(turns.reshape(len(q), -1), dt, SLOW_PATH_CUTOFF).reshape(turns.shape))
-    angles = log(multiply(conjugate(path), turns)).reshape(len(q), -1)
+    turns = continuous(normalize_all(q[:, iq[:, None] + np.arange(4)]))
+    path = normalize_all(low_pass(turns.reshape(len(q), -1), dt, SLOW_PATH_CUTOFF).reshape(turns.shape))
+    angles = log_all(multiply_all(conjugate_all(path), turns)).reshape(len(q), -1)
     both = np.concatenate([q[:, :3], angles], axis=1)
     cutoffs = CUTOFFS[0.95 * highest(dt) > CUTOFFS]
     taken = np.array([((both - low_pass(both, dt, f)) ** 2).mean(axis=0) for f in cutoffs])

@@ -17,12 +17,12 @@ import numpy.typing as npt
 from kinemorph.mocap.body.inertias import SIDES
 from kinemorph.mocap.contact import Contacts
 from kinemorph.mocap.smooth import Motion
-from kinemorph.motion import batch
+from kinemorph.motion.parallel import batch
 from kinemorph.multibody.algorithms.jacobian import jacobian
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_first
-from kinemorph.spatial.quaternion_arrays import rotate
+from kinemorph.spatial.quaternion_arrays import rotate_all
 from kinemorph.structure.reroot_motion import Rerooted, reroot_motion
 
 Array = npt.NDArray[np.float64]
@@ -58,7 +58,7 @@ def stance_of(model: Model, motion: Motion, frames: npt.NDArray[np.intp], side: 
     seen = reroot_motion(model, motion.q[frames], motion.v[frames], motion.a[frames], foot)
     tau = batch.rnea(seen.model, seen.q, seen.v, seen.a)
     turn, origin = seen.q[:, 3:7], seen.q[:, :3]
-    moment, force = rotate(turn, tau[:, :3]), rotate(turn, tau[:, 3:6])
+    moment, force = rotate_all(turn, tau[:, :3]), rotate_all(turn, tau[:, 3:6])
     moment = moment + np.cross(origin - ankles, force)
     return Stance(side, frames, seen, tau, np.concatenate([moment, force], axis=1))
 

@@ -17,9 +17,9 @@ from kinemorph.mocap.contact import Contacts
 from kinemorph.mocap.link_motion import Places
 from kinemorph.mocap.smooth import Motion
 from kinemorph.mocap.support import centre_of_pressure
-from kinemorph.motion import batch
+from kinemorph.motion.parallel import batch
 from kinemorph.multibody.model.model import Model
-from kinemorph.spatial.quaternion_arrays import rotate
+from kinemorph.spatial.quaternion_arrays import rotate_all
 
 Array = npt.NDArray[np.float64]
 
@@ -31,7 +31,7 @@ def pressed(model: Model, motion: Motion, contacts: Contacts) -> Array:
     """Where the force of the ground on the whole body goes through the floor (frames, 3); NaN where nothing presses."""
     tau = batch.rnea(model, motion.q, motion.v, motion.a)
     origin, turn = motion.q[:, :3], motion.q[:, 3:7]
-    wrench = np.concatenate([rotate(turn, tau[:, :3]), rotate(turn, tau[:, 3:6])], axis=1)
+    wrench = np.concatenate([rotate_all(turn, tau[:, :3]), rotate_all(turn, tau[:, 3:6])], axis=1)
     centre, _ = centre_of_pressure(wrench, origin, contacts.floor(origin))
     centre[wrench[:, 5] <= 0.0] = np.nan
     return centre

@@ -27,7 +27,7 @@ from kinemorph.multibody.algorithms.configuration import neutral
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_first
 from kinemorph.spatial.arguments.checks import positive, whole
-from kinemorph.spatial.quaternion_arrays import about, conjugate, multiply, rotate
+from kinemorph.spatial.quaternion_arrays import about, conjugate_all, multiply_all, rotate_all
 
 Array = npt.NDArray[np.float64]
 
@@ -106,17 +106,17 @@ def posture(model: Model, t: Array, g: Gait) -> Array:
     root, turn = pelvis(t, g)
     q[:, model.q_slice("pelvis")] = np.concatenate([root, turn], axis=1)
     upright_again = about(1, np.full(len(t), 0.04 - g.tilt))
-    q[:, model.q_slice("chest")] = multiply(about(2, 2.0 * PELVIS_TURN * np.cos(phase)), upright_again)
+    q[:, model.q_slice("chest")] = multiply_all(about(2, 2.0 * PELVIS_TURN * np.cos(phase)), upright_again)
     for side in SIDES:
         mine = phase if side == "left" else phase + math.pi
         q[:, model.q_slice(f"{side} upper arm")] = about(1, 0.30 * np.cos(mine))
         q[:, model.q_slice(f"{side} forearm")] = (0.35 - 0.15 * np.cos(mine))[:, None]
         roll, pitch, knee, foot = leg(t, side, g).T
-        thigh = multiply(about(0, roll), about(1, pitch))
-        q[:, model.q_slice(f"{side} thigh")] = multiply(conjugate(turn), thigh)
+        thigh = multiply_all(about(0, roll), about(1, pitch))
+        q[:, model.q_slice(f"{side} thigh")] = multiply_all(conjugate_all(turn), thigh)
         q[:, model.q_slice(f"{side} shank")] = knee[:, None]
-        shank = multiply(thigh, about(1, knee))
-        q[:, model.q_slice(f"{side} foot")] = multiply(conjugate(shank), about(1, foot))
+        shank = multiply_all(thigh, about(1, knee))
+        q[:, model.q_slice(f"{side} foot")] = multiply_all(conjugate_all(shank), about(1, foot))
     return q
 
 
@@ -143,8 +143,8 @@ def over_ground(t: Array, g: Gait) -> tuple[Array, Array]:
         waves(phase, first, amplitudes) for first, amplitudes in ((2, g.hasten), (1, g.sway), (1, g.drop))
     )
     root = np.stack([g.speed * t + ahead.real, aside.real, np.zeros(len(t))], axis=1)
-    turn = multiply(about(2, -PELVIS_TURN * np.cos(phase)), about(0, drop.imag))
-    return root, multiply(turn, about(1, np.full(len(t), g.tilt)))
+    turn = multiply_all(about(2, -PELVIS_TURN * np.cos(phase)), about(0, drop.imag))
+    return root, multiply_all(turn, about(1, np.full(len(t), g.tilt)))
 
 
 def waves(phase: Array, first: int, amplitudes: Sequence[complex]) -> npt.NDArray[np.complex128]:
@@ -160,7 +160,7 @@ def carried(t: Array, step: Array, g: Gait) -> Array:
     share = t / g.stride - 0.5 * step
     root, turn = over_ground(t, g)
     at = np.stack([np.zeros(len(t)), left * HIP, np.zeros(len(t))], axis=1)
-    hip = root + rotate(turn, at)
+    hip = root + rotate_all(turn, at)
     ankle, _ = on_floor(share, g)
     ankle += np.stack([0.5 * step * g.speed * g.stride, left * g.width, np.zeros(len(t))], axis=1)
     knee = bends(g)(share)
@@ -198,7 +198,7 @@ def standing(t: Array, stride: Array, side: str, g: Gait) -> Array:
     """The same of a leg whose foot touched at the start of a stride: it reaches from hip to ankle, the knee ahead."""
     a, b = THIGH, SHANK
     root, turn = pelvis(t, g)
-    hip = root + rotate(turn, np.broadcast_to([0.0, SIDES[side] * HIP, 0.0], root.shape))
+    hip = root + rotate_all(turn, np.broadcast_to([0.0, SIDES[side] * HIP, 0.0], root.shape))
     ankle, foot = on_floor(t / g.stride - stride, g)
     ankle += np.stack([stride * g.speed * g.stride, np.full(len(t), SIDES[side] * g.width), 0.0 * t], axis=1)
     line = ankle - hip
@@ -219,9 +219,9 @@ def on_floor(share: Array, g: Gait) -> tuple[Array, Array]:
     toes_up = -g.strike * (1.0 - glide(down)) + hump(down, g.land)
     up = (share - g.rise) / (g.stance + 0.06 - g.rise)
     heel_up = g.push * glide(up) + hump(up, g.roll)
-    at_heel = -rotate(about(1, toes_up), np.broadcast_to(heel, (len(share), 3)))
+    at_heel = -rotate_all(about(1, toes_up), np.broadcast_to(heel, (len(share), 3)))
     flat = -heel
-    at_ball = ball - rotate(about(1, heel_up), np.broadcast_to(ball, (len(share), 3))) + flat
+    at_ball = ball - rotate_all(about(1, heel_up), np.broadcast_to(ball, (len(share), 3))) + flat
     ankle = np.where((share < g.rise)[:, None], at_heel, at_ball)
     return ankle + [g.reach, 0.0, 0.0], toes_up + heel_up
 

@@ -186,13 +186,13 @@ TREE_KIND = kind_of("tree", TREE, LINK, DOF, LINK_DATA, DOF_DATA, GEAR)
 MODEL_KIND = kind_of("model", TREE, LINK, DOF)
 
 
-@generic(lanes="kinemorph.motion.batch")
+@generic(lanes="kinemorph.motion.parallel.batch")
 def link_data(tree: Any) -> "np.dtype[np.void]":
     """The rows of links that a tree has: those of one state, or of four at once (`batch`)."""
     return LINK_DATA
 
 
-@generic(lanes="kinemorph.motion.batch")
+@generic(lanes="kinemorph.motion.parallel.batch")
 def dof_data(tree: Any) -> "np.dtype[np.void]":
     """The rows of degrees of freedom that a tree has."""
     return DOF_DATA

@@ -13,20 +13,16 @@ Say = Callable[[Any], None]
 class Demo(NamedTuple):
     """A demonstration: what it shows in a sentence, and in which module of this folder it is.
 
-    `maker` is the function that makes its scene; one that has a world takes the world's settings by name. `shows` runs
-    it, tells figures, and leaves pictures and a replay in a folder.
+    `maker` is the function that makes its scene; one that has a world takes the world's settings by name. `shows`
+    runs it, prints figures, and leaves pictures and a replay in a folder.
     """
 
     sentence: str
     module: str
     maker: str
     picture: str  # the file that it leaves, without its end
-    panel: tuple[int, int, int] = (
-        0,
-        1,
-        1,
-    )  # which part of that to show on a sheet of all; in how many columns and rows
-    shows: str = "demo"
+    panel: tuple[int, int, int] = (0, 1, 1)  # the part of it on a sheet of all, in columns and rows
+    shows: str = ""  # the function that runs it, if it is not `show_` and the name of the module
     in_world: bool = True
     epsilon: float = 0.0  # m, an envelope of its size, with which it goes by the impulse model, too; 0: not tried
     stride: float = 0.0  # s, of a step there
@@ -62,7 +58,7 @@ class Demo(NamedTuple):
 
     def show(self, out: Path, say: Say, **settings: Any) -> None:
         """Run it, tell its figures, and leave its pictures in a folder."""
-        getattr(self._module(), self.shows)(out, say, **settings)
+        getattr(self._module(), self.shows or f"show_{self.module.rpartition('.')[2]}")(out, say, **settings)
 
     def _module(self) -> Any:
         return import_module(f"kinemorph.scenes.{self.module}")
@@ -143,7 +139,7 @@ DEMOS = {
     ),
     "hashing_of_many": Demo(
         "Twenty-five objects without and with hashing, side by side.",
-        "bounce.collision_hashing", "Twins", "collision_hashing_25", (0, 1, 2), "demo_of_many", in_world=False,
+        "bounce.collision_hashing", "Twins", "collision_hashing_25", (0, 1, 2), "show_many", in_world=False,
         python="it shows collision detection alone, without a world",
     ),
     "friction": Demo(
@@ -166,16 +162,16 @@ DEMOS = {
     ),
     "wall": Demo(
         "A wall of 34 bricks stands for three minutes.",
-        "thesis.brick_wall", "wall", "brick_wall", (0, 2, 1), epsilon=2e-3, stride=2e-3,
+        "thesis.brick_wall", "brick_wall", "brick_wall", (0, 2, 1), epsilon=2e-3, stride=2e-3,
     ),
     "wall_handlings": Demo(
         "The wall by impulses: at closest points on the left, at all contact points on the right.",
-        "thesis.brick_wall", "wall", "wall_handlings", (1, 1, 2), "demo_of_handlings",
+        "thesis.brick_wall", "brick_wall", "wall_handlings", (1, 1, 2), "show_handlings",
         python="it compares worlds of two settings; the wall is that of `wall`",
     ),
     "wall_boost": Demo(
         "The wall by impulses at closest points: boosted micro-collisions on the left, carried on the right.",
-        "thesis.brick_wall", "wall", "wall_boost", (1, 1, 2), "demo_of_boost",
+        "thesis.brick_wall", "brick_wall", "wall_boost", (1, 1, 2), "show_boost",
         python="it compares worlds of two settings; the wall is that of `wall`",
     ),
     "wall_and_car": Demo(
@@ -190,7 +186,7 @@ DEMOS = {
     ),
     "double_demolition": Demo(
         "The demolition ball hits two walls behind each other.",
-        "thesis.demolition", "double", "double_demolition", (4, 3, 2), "demo_of_two", epsilon=1e-3, stride=1e-3,
+        "thesis.demolition", "double", "double_demolition", (4, 3, 2), "show_two", epsilon=1e-3, stride=1e-3,
         python="its chain is computed; the walls are those of `wall`",
     ),
     "dominos": Demo(
@@ -216,7 +212,7 @@ EVOLVED = {
 }  # creatures of evolutions: what they do, and how their pictures are laid out
 DEMOS |= {
     name: Demo(
-        sentence, "evolved", "together", name, shown, name, in_world=False,
+        sentence, "creatures.evolved", "together", name, shown, name, in_world=False,
         python="it lives by a brain, in the world of its task",
     )
     for name, (sentence, shown) in EVOLVED.items()

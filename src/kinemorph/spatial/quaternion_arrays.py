@@ -10,7 +10,7 @@ Array = npt.NDArray[np.float64]
 SERIES_ANGLE = 1e-8  # rad: below, sin x / x is 1 to the last bit
 
 
-def multiply(a: Array, b: Array) -> Array:
+def multiply_all(a: Array, b: Array) -> Array:
     """a b: first b, then a."""
     aw, ax, ay, az = np.moveaxis(a, -1, 0)
     bw, bx, by, bz = np.moveaxis(b, -1, 0)
@@ -25,12 +25,12 @@ def multiply(a: Array, b: Array) -> Array:
     )
 
 
-def conjugate(a: Array) -> Array:
+def conjugate_all(a: Array) -> Array:
     """The inverse of unit quaternions."""
     return a * np.array([1.0, -1.0, -1.0, -1.0])
 
 
-def rotate(a: Array, v: Array) -> Array:
+def rotate_all(a: Array, v: Array) -> Array:
     """Vectors (..., 3) turned by unit quaternions."""
     w, x, y, z = (a[..., k] for k in range(4))  # component by component: three times as fast as np.cross
     vx, vy, vz = (v[..., k] for k in range(3))
@@ -40,14 +40,14 @@ def rotate(a: Array, v: Array) -> Array:
     )
 
 
-def exp(phi: Array) -> Array:
+def exp_all(phi: Array) -> Array:
     """The quaternions of rotation vectors (..., 3)."""
     angle = np.linalg.norm(phi, axis=-1, keepdims=True)
     part = np.where(angle < SERIES_ANGLE, 0.5, np.sin(0.5 * angle) / np.where(angle < SERIES_ANGLE, 1.0, angle))
     return np.concatenate([np.cos(0.5 * angle), part * phi], axis=-1)
 
 
-def log(a: Array) -> Array:
+def log_all(a: Array) -> Array:
     """Rotation vectors, no longer than π, of unit quaternions."""
     a = np.where(a[..., :1] < 0.0, -a, a)
     u = a[..., 1:]
@@ -56,7 +56,7 @@ def log(a: Array) -> Array:
     return u * np.where(sine < SERIES_ANGLE, 2.0, angle / np.where(sine < SERIES_ANGLE, 1.0, sine))
 
 
-def normalized(a: Array) -> Array:
+def normalize_all(a: Array) -> Array:
     return a / np.linalg.norm(a, axis=-1, keepdims=True)
 
 
@@ -66,9 +66,9 @@ def continuous(a: Array) -> Array:
     return np.concatenate([a[:1], a[1:] * flips[..., None]])
 
 
-def to_matrix(a: Array) -> Array:
+def to_matrices(a: Array) -> Array:
     """Rotation matrices (..., 3, 3)."""
-    return np.stack([rotate(a, np.broadcast_to(axis, (*a.shape[:-1], 3))) for axis in np.eye(3)], axis=-1)
+    return np.stack([rotate_all(a, np.broadcast_to(axis, (*a.shape[:-1], 3))) for axis in np.eye(3)], axis=-1)
 
 
 def about(axis: int, angle: Array) -> Array:

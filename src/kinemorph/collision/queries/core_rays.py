@@ -126,7 +126,7 @@ def _scan(core: Any, x: Vec3) -> Place:
 
 
 @kernel(inline=False)
-def cast(core: Any, radius: float, origin: Vec3, direction: Vec3, longest: float) -> tuple[float, Vec3]:
+def cast_at_core(core: Any, radius: float, origin: Vec3, direction: Vec3, longest: float) -> tuple[float, Vec3]:
     """How far along a unit direction the ray meets the shape, and the normal there; inf if it does not.
 
     A ray that starts inside meets it at once, with the normal of the surface that is closest.
@@ -148,10 +148,10 @@ def cast(core: Any, radius: float, origin: Vec3, direction: Vec3, longest: float
 
 @entry
 def cast_all(address: int, radius: float, origins: Any, directions: Any, longest: float, t: Any, normals: Any) -> None:
-    """`cast` for rows of origins and unit directions (n, 3)."""
+    """`cast_at_core` for rows of origins and unit directions (n, 3)."""
     core = rows_at(address, 1, CORE)[0]
     for k in range(t.shape[0]):
-        t[k], n = cast(core, radius, load3(origins[k]), load3(directions[k]), longest)
+        t[k], n = cast_at_core(core, radius, load3(origins[k]), load3(directions[k]), longest)
         store3_at(normals[k], 0, n)
 
 

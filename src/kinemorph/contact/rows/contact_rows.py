@@ -295,7 +295,7 @@ def lay_jointed(s: Any, forest: Any, t: Any, x1: Vec3, x2: Vec3, forces: Vec3, a
 
 
 @kernel
-def stretches(forest: Any, spans: Any, a: int, b: int) -> tuple[int, int, int, int, int, int, bool]:
+def contact_slices(forest: Any, spans: Any, a: int, b: int) -> tuple[int, int, int, int, int, int, bool]:
     """Trees and stretches of z of two bodies that touch, as a TOUCH has them, and whether both are alone."""
     tree1, o1, l1, jointed1 = stretch(forest, spans, a)
     tree2, o2, l2, jointed2 = stretch(forest, spans, b)
@@ -318,7 +318,7 @@ def fill_pair(s: Any, forest: Any, c: Any, first: int, stop: int, used: int) -> 
     shapes, spans = rows_at(c["shapes"], c["n"], SHAPE), rows_at(s["spans"], s["span_room"], SPAN)
     pair = rows_at(c["pairs"], c["room"], PAIR)[contacts[now + order[first]]["pair"]]
     a, b = shapes[pair["a"]]["link"], shapes[pair["b"]]["link"]
-    tree1, o1, l1, tree2, o2, l2, alone = stretches(forest, spans, a, b)
+    tree1, o1, l1, tree2, o2, l2, alone = contact_slices(forest, spans, a, b)
     length = l1 + l2
     if used + 3 * length * (stop - first) > s["Y_room"]:
         s["full"] |= FULL_Y
@@ -422,7 +422,7 @@ def numbers_of(s: Any, forest: Any, c: Any, first: int, stop: int) -> int:
     while first < stop:
         end = end_of_pair(order, contacts, first, stop)
         pair = pairs[contacts[order[first]]["pair"]]
-        _, _, l1, _, _, l2, _ = stretches(forest, spans, shapes[pair["a"]]["link"], shapes[pair["b"]]["link"])
+        _, _, l1, _, _, l2, _ = contact_slices(forest, spans, shapes[pair["a"]]["link"], shapes[pair["b"]]["link"])
         need += 3 * (l1 + l2) * (end - first)
         first = end
     return need

@@ -97,7 +97,7 @@ def add_mixture(tree: Any, link: int, forces: Six, Y: Any, y: int) -> float:
 
 
 @kernel(inline=False)
-def add_wrench(tree: Any, link: int, n: Vec3, f: Vec3, Y: Any, y: int) -> None:
+def add_link_wrench(tree: Any, link: int, n: Vec3, f: Vec3, Y: Any, y: int) -> None:
     """Add y of a wrench on a link, at the link's origin, world axes."""
     go_inward(tree, link, 0, n, f, Y, y, 1.0)
 

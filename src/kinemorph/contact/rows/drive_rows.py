@@ -15,9 +15,9 @@ import numpy as np
 from kinemorph.constraint.basis import product
 from kinemorph.contact.layout import BOUND, DRIVE, ISLAND, PUSH, SPAN, Bounded, Driven
 from kinemorph.contact.rows.dof_rows import (
+    add_link_wrench,
     add_mixture,
     add_unit,
-    add_wrench,
     claim,
     put_bound,
     put_mixture,
@@ -285,7 +285,7 @@ def push_bodies(s: Any, forest: Any) -> None:
         arm = add(mul_vec(R, load3(slot["p"])), mul_vec(own, load3(p["at"])))
         n = add(n, cross(arm, f))
         if tree["lone"] == 0:
-            add_wrench(tree, slot["link"], n, f, za, o)
+            add_link_wrench(tree, slot["link"], n, f, za, o)
             continue
         lone = lone_of(tree)
         turn, push = whitened_wrench(lone, R, sub(n, cross(mul_vec(R, load3(lone["c"])), f)), f)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from kinemorph.constraint.basis import product
-from kinemorph.constraint.loop_springs import as_wrench, joint_forces
+from kinemorph.constraint.loop_springs import as_wrench, loop_spring_forces
 from kinemorph.constraint.loops import frames
 from kinemorph.contact.gauss_seidel.row_products import strike, velocity
 from kinemorph.contact.islands import tie
@@ -55,7 +55,7 @@ def tie_elements(s: Any, forest: Any) -> None:
 
 
 @kernel(inline=False)
-def add_wrench(tree: Any, link: int, x: Vec3, n: Vec3, f: Vec3, Y: Any, y: int) -> None:
+def add_wrench_at(tree: Any, link: int, x: Vec3, n: Vec3, f: Vec3, Y: Any, y: int) -> None:
     """Add what the joints from a link to the base take of a wrench at x to a row of y."""
     rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
     if tree["lone"] != 0:
@@ -74,7 +74,7 @@ def add_wrench(tree: Any, link: int, x: Vec3, n: Vec3, f: Vec3, Y: Any, y: int) 
 def add_end(forest: Any, body: int, x: Vec3, n: Vec3, f: Vec3, Y: Any, y: int) -> None:
     slot = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)[body]
     trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
-    add_wrench(rows_at(trees[slot["tree"]]["address"], 1, TREE)[0], slot["link"], x, n, f, Y, y)
+    add_wrench_at(rows_at(trees[slot["tree"]]["address"], 1, TREE)[0], slot["link"], x, n, f, Y, y)
 
 
 @kernel(inline=False)
@@ -167,7 +167,7 @@ def fill_loop(s: Any, forest: Any, i: int, memory: int) -> bool:
     q, force, unit = rows_at(memory, 7, F8), rows_at(memory + 56, 6, F8), rows_at(memory + 104, 6, F8)
     loop["iq"] = loop["iv"] = 0  # each system counts in its own way
     extract_position(loop, mul(transpose(Ra), Rb), tmul_vec(Ra, sub(x, xa)), q)
-    joint_forces(loop, q, force)
+    loop_spring_forces(loop, q, force)
     for j in range(loop["nv"]):
         if loop["stiffness"][j] > 0.0 or loop["damping"][j] > 0.0 or force[j] != 0.0:
             unit[j] = 1.0

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph.constraint.basis import add_forces, fill_basis, product, subtract, take_out, take_out_row
+from kinemorph.constraint.basis import add_forbidden_forces, fill_basis, product, subtract, take_out, take_out_row
 from kinemorph.constraint.loops import errors, orient
 from kinemorph.constraint.solve import doubt, factor_rows, multiply_rows
 from kinemorph.constraint.whiten import whiten
@@ -112,7 +112,7 @@ def strip(hold: Any, x: Any, at: int, share: float) -> None:
 
 
 @kernel
-def stretches(s: Any, t: Any) -> tuple[int, int, int, int]:
+def projected_slices(s: Any, t: Any) -> tuple[int, int, int, int]:
     """The stretches of z that a row with two of them has once it reaches all trees of its holds: o1, l1, o2, l2."""
     h1, h2 = hold_of(s, t["tree1"]), hold_of(s, t["tree2"])
     holds = rows_at(s["holds"], s["hold_count"], HOLD)
@@ -137,7 +137,7 @@ def widen_rows(s: Any, t: Any, old: int, count: int) -> int:
     """
     h1, h2 = hold_of(s, t["tree1"]), hold_of(s, t["tree2"])
     holds, Y = rows_at(s["holds"], s["hold_count"], HOLD), rows_at(s["Y"], s["Y_room"], F8)
-    p1, n1, p2, n2 = stretches(s, t)
+    p1, n1, p2, n2 = projected_slices(s, t)
     r1, r2 = ranks(s, t)
     o1, l1, o2, l2 = t["o1"], t["l1"], t["o2"], t["l2"]
     length, used = n1 + n2, s["Y_used"]
@@ -172,7 +172,7 @@ def widen(s: Any, t: Any, count: int) -> bool:
         return True
     y = widen_rows(s, t, t["y"], count)
     if y >= 0:
-        t["o1"], t["l1"], t["o2"], t["l2"] = stretches(s, t)
+        t["o1"], t["l1"], t["o2"], t["l2"] = projected_slices(s, t)
         t["y"] = y
     return y >= 0
 
@@ -256,7 +256,7 @@ def hold_twist(s: Any, r: Any, t: Any) -> bool:
     if y < 0:
         return False
     r["y"] = y
-    _, n1, _, n2 = stretches(s, t)
+    _, n1, _, n2 = projected_slices(s, t)
     weigh_twist(r, n1 + n2, rows_at(s["Y"], s["Y_room"], F8))
     return True
 
@@ -342,7 +342,7 @@ def tell_forces(s: Any, forest: Any) -> None:
             subtract(rows_at(holds[h]["reaction"], rank, F8), 0, Y, b["y"] + b["l"], rank, b["sum"])
     for i in range(s["hold_count"]):
         system = rows_at(holds[i]["system"], 1, SYSTEM)[0]
-        add_forces(system, 1.0 / dt, rows_at(holds[i]["reaction"], system["m"], F8))
+        add_forbidden_forces(system, 1.0 / dt, rows_at(holds[i]["reaction"], system["m"], F8))
         tell_wrenches(s, forest, holds[i], system)
 
 

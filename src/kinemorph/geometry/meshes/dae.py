@@ -25,7 +25,7 @@ Piece = tuple[Array, Array, str]  # vertices, faces, the symbol of the material
 
 
 @np.errstate(all="ignore")  # what overflows is found in the end: no vertex may be infinite
-def read(path: Path) -> tuple[Array, Array, Array | None]:
+def read_dae(path: Path) -> tuple[Array, Array, Array | None]:
     root = read_xml(path)
     if root.tag != "COLLADA":
         raise root.error("this is not a COLLADA file: its outermost element must be <COLLADA>")

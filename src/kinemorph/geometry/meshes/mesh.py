@@ -25,10 +25,10 @@ CACHED_MESHES = 64  # meshes that are kept in memory
 LARGEST_COORDINATE = 1e6  # m or file units: a coordinate beyond this is no part of a machine
 
 READERS: dict[str, Callable[[Path], tuple[Array, Array, Array | None]]] = {
-    ".stl": stl.read,
-    ".obj": obj.read,
-    ".dae": dae.read,
-    ".msh": msh.read,
+    ".stl": stl.read_stl,
+    ".obj": obj.read_obj,
+    ".dae": dae.read_dae,
+    ".msh": msh.read_msh,
 }
 MAKERS: dict[ShapeKind, Callable[..., tuple[Array, Array]]] = {
     ShapeKind.SPHERE: tessellate.sphere,

@@ -16,7 +16,7 @@ MSH_HEADER_BYTES = 16  # bytes: four counts
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-def read(path: Path) -> tuple[Array, Array, None]:
+def read_msh(path: Path) -> tuple[Array, Array, None]:
     content = read_bytes(path, LARGEST_MESH_BYTES)
     if len(content) < MSH_HEADER_BYTES:
         raise FileError(f"{path}: it has {len(content)} bytes, too few for an MSH file")

@@ -33,7 +33,7 @@ class Polygons:
         return np.cumsum(self.counts) - self.counts
 
 
-def read(path: Path) -> tuple[Array, Array, Array | None]:
+def read_obj(path: Path) -> tuple[Array, Array, Array | None]:
     """Vertices, triangles and their colours, of all objects. Polygons should be convex, and become fans."""
     found = parse(path)
     triangles = found.counts - 2

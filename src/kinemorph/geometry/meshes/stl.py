@@ -19,7 +19,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @np.errstate(all="ignore")  # NaN and the like are found in the end: no vertex may have them
-def read(path: Path) -> tuple[Array, Array, None]:
+def read_stl(path: Path) -> tuple[Array, Array, None]:
     content = read_bytes(path, LARGEST_MESH_BYTES)
     count = (
         int.from_bytes(content[STL_HEADER_BYTES - 4 : STL_HEADER_BYTES], "little")

@@ -21,7 +21,7 @@ from kinemorph.io.model_writing import (
     at_pose,
     moments_of,
     simple_joints,
-    written,
+    write_model_file,
 )
 from kinemorph.io.xml_text import Tag, quaternion_of
 from kinemorph.multibody.convert import convert
@@ -47,7 +47,7 @@ def save_mjcf(model: Model, path: PathLike) -> Path:
     """
     file = Path(path)
     writer = _Writer(model, file)
-    return written(file, writer.root, writer.lost)
+    return write_model_file(file, writer.root, writer.lost)
 
 
 class _Writer:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from kinemorph._files import FileError, ModelWarning, outside, quoted, read_bytes, write_whole
 from kinemorph.spatial.arguments.annotated import checked_first
-from kinemorph.spatial.quaternion_arrays import about, multiply, rotate
+from kinemorph.spatial.quaternion_arrays import about, multiply_all, rotate_all
 
 LARGEST_BVH_BYTES = 1 << 28  # bytes: an hour of 31 joints at 120 Hz is 330 MB, a minute 5 MB
 MOST_JOINTS = 2000
@@ -103,7 +103,7 @@ class Bvh:
                 if channel.endswith("position"):
                     positions[:, k, axis] = values
                 else:
-                    rotations[:, k] = multiply(rotations[:, k], about(axis, np.radians(values)))
+                    rotations[:, k] = multiply_all(rotations[:, k], about(axis, np.radians(values)))
                 column += 1
         return rotations, positions
 
@@ -113,8 +113,8 @@ class Bvh:
         for k, joint in enumerate(self.joints):
             if joint.parent >= 0:
                 above = rotations[:, joint.parent]
-                positions[:, k] = positions[:, joint.parent] + rotate(above, positions[:, k])
-                rotations[:, k] = multiply(above, rotations[:, k])
+                positions[:, k] = positions[:, joint.parent] + rotate_all(above, positions[:, k])
+                rotations[:, k] = multiply_all(above, rotations[:, k])
         return rotations, positions
 
     def __repr__(self) -> str:

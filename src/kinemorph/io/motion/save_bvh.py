@@ -12,7 +12,7 @@ from kinemorph.multibody.data import Data
 from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_first
-from kinemorph.spatial.quaternion_arrays import rotate, to_matrix
+from kinemorph.spatial.quaternion_arrays import rotate_all, to_matrices
 
 Array = npt.NDArray[np.float64]
 
@@ -48,8 +48,8 @@ def bvh_of(
         kinematics(model, data, row)
         R[k], p[k] = data.links["R"].reshape(-1, 3, 3), data.links["p"][0]
     world = R @ np.swapaxes(R0, 1, 2)  # from where nothing is turned
-    lie = to_matrix(LIE)
-    joints, columns = [], [rotate(np.broadcast_to(LIE, (len(p), 4)), p) / unit]
+    lie = to_matrices(LIE)
+    joints, columns = [], [rotate_all(np.broadcast_to(LIE, (len(p), 4)), p) / unit]
     tips = {link: at for link, at in model.frames.values() if link >= 0}
     for i, link in enumerate(model.names):
         parent = parents[i]

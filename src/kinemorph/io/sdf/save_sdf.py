@@ -12,7 +12,7 @@ from kinemorph.constraint.loops import loop_errors
 from kinemorph.geometry.meshes.kept_mesh import for_files
 from kinemorph.geometry.shapes import Role, Shape, ShapeKind
 from kinemorph.io.link_merging import ROOT_JOINT
-from kinemorph.io.model_writing import Lost, MeshFiles, PathLike, at_pose, moments_of, written
+from kinemorph.io.model_writing import Lost, MeshFiles, PathLike, at_pose, moments_of, write_model_file
 from kinemorph.io.xml_text import Tag, quaternion_of
 from kinemorph.multibody.algorithms.configuration import neutral
 from kinemorph.multibody.convert.mujoco_names import new_name
@@ -42,7 +42,7 @@ def save_sdf(model: Model, path: PathLike) -> Path:
     """
     file = Path(path)
     writer = _Writer(model, file)
-    return written(file, writer.sdf, writer.lost)
+    return write_model_file(file, writer.sdf, writer.lost)
 
 
 class _Writer:

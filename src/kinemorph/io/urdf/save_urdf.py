@@ -19,7 +19,7 @@ from kinemorph.io.model_writing import (
     at_pose,
     moments_of,
     simple_joints,
-    written,
+    write_model_file,
 )
 from kinemorph.io.xml_text import Tag, rpy_of
 from kinemorph.multibody.layout import JointKind
@@ -45,7 +45,7 @@ def save_urdf(model: Model, path: PathLike) -> Path:
     """
     file = Path(path)
     writer = _Writer(model, file)
-    return written(file, writer.robot, writer.lost)
+    return write_model_file(file, writer.robot, writer.lost)
 
 
 class _Writer:

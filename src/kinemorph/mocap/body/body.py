@@ -22,7 +22,7 @@ from kinemorph.mocap.body.skeleton import Moves, Skeleton, match
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_first, checked_on_failure
 from kinemorph.spatial.arguments.checks import finite, real, shown
-from kinemorph.spatial.quaternion_arrays import conjugate, multiply, normalized, rotate, to_matrix
+from kinemorph.spatial.quaternion_arrays import conjugate_all, multiply_all, normalize_all, rotate_all, to_matrices
 
 Array = npt.NDArray[np.float64]
 
@@ -131,7 +131,7 @@ def body_of(
     up = up or upward(found, places)
     turns, places = raised(turns, places, up)
     axes = bone_axes(bvh, found, up)
-    world = {name: normalized(multiply(turns[:, found.bones[name].turns], axis)) for name, axis in axes.items()}
+    world = {name: normalize_all(multiply_all(turns[:, found.bones[name].turns], axis)) for name, axis in axes.items()}
     bones, misses = bones_of(bvh, found, world, places)
     scale, tall = scale_of(bones, height, unit, notes)
     notes.append(f"{up} is up, {1.0 / bvh.dt:.4g} Hz, {len(places)} frames")
@@ -200,7 +200,9 @@ def raised(turns: Array, places: Array, up: str) -> tuple[Array, Array]:
     if up != "y":
         raise ValueError(f"up must be 'y' or 'z', not {up!r}")
     turn = np.array([0.5, 0.5, 0.5, 0.5])  # x y z become y z x: y is up, z forward, x to the left
-    return multiply(np.broadcast_to(turn, turns.shape), turns), rotate(np.broadcast_to(turn, turns.shape), places)
+    return multiply_all(np.broadcast_to(turn, turns.shape), turns), rotate_all(
+        np.broadcast_to(turn, turns.shape), places
+    )
 
 
 def bind_pose(bvh: Bvh, up: str) -> Array:
@@ -243,7 +245,7 @@ def bone_axes(bvh: Bvh, skeleton: Skeleton, up: str) -> dict[str, Array]:
     found = {}
     for name in skeleton.bones:
         if name in axes:
-            found[name] = multiply(conjugate(to_file[0]), quaternion(axes[name]))
+            found[name] = multiply_all(conjugate_all(to_file[0]), quaternion(axes[name]))
     return found
 
 
@@ -278,7 +280,7 @@ def bones_of(bvh: Bvh, skeleton: Skeleton, world: Mapping[str, Array], places: A
         if parent is None:
             continue
         shift = places[:, skeleton.bones[name].where] - places[:, skeleton.bones[parent].where]
-        local = rotate(conjugate(world[parent]), shift)
+        local = rotate_all(conjugate_all(world[parent]), shift)
         at = local.mean(axis=0)
         misses.append(((local - at) ** 2).sum(axis=1))
         ats[name] = (parent, at)
@@ -347,7 +349,7 @@ def foot_of(bvh: Bvh, skeleton: Skeleton, axes: Mapping[str, Array], side: str, 
         while joint != skeleton.bones[f"{side} foot"].where and joint >= 0:
             offset = offset + bvh.joints[joint].offset
             joint = bvh.joints[joint].parent
-        ball = scale * float((to_matrix(axes[f"{side} foot"]).T @ offset)[0])
+        ball = scale * float((to_matrices(axes[f"{side} foot"]).T @ offset)[0])
         ends = bvh.joints[moves.turns].ends
         toe = ball + scale * float(np.linalg.norm(ends[0])) if ends else ball + 0.28 * length
     heel = min(toe - length, -0.15 * length)
@@ -363,5 +365,5 @@ def coordinates(model: Model, world: Mapping[str, Array], root: Array) -> Array:
         if parent < 0:
             q[:, here] = np.concatenate([root, world[name]], axis=1)
         else:
-            q[:, here] = multiply(conjugate(world[model.names[parent]]), world[name])
+            q[:, here] = multiply_all(conjugate_all(world[model.names[parent]]), world[name])
     return q

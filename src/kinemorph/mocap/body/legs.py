@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph.mocap.body.inertias import SIDES, Bone
-from kinemorph.spatial.quaternion_arrays import multiply, normalized, rotate
+from kinemorph.spatial.quaternion_arrays import multiply_all, normalize_all, rotate_all
 
 Array = npt.NDArray[np.float64]
 
@@ -60,9 +60,9 @@ def with_hips_moved(
         shift = np.array([forward, 0.0, up])
         names = [f"{side} {bone}" for bone in ("thigh", "shank", "foot")]
         to_hip, to_knee, to_ankle = (bones[name].at for name in names)
-        thigh, shank = (rotate(world[name], at) for name, at in zip(names, (to_knee, to_ankle)))
-        way = thigh + shank - rotate(world["pelvis"], shift)
-        left = rotate(world[names[0]], np.array([0.0, 1.0, 0.0]))
+        thigh, shank = (rotate_all(world[name], at) for name, at in zip(names, (to_knee, to_ankle)))
+        way = thigh + shank - rotate_all(world["pelvis"], shift)
+        left = rotate_all(world[names[0]], np.array([0.0, 1.0, 0.0]))
         upper, lower, missed = reaching(
             way, left, float(np.linalg.norm(to_knee)), float(np.linalg.norm(to_ankle)), float(width_of(forward, up))
         )
@@ -73,7 +73,7 @@ def with_hips_moved(
             )
         for name, old, new in zip(names, (thigh, shank), (upper, lower)):
             before, after = axes(old, left, thigh + shank), axes(new, left, way)
-            turned[name] = normalized(multiply(quaternion(after @ before.transpose(0, 2, 1)), world[name]))
+            turned[name] = normalize_all(multiply_all(quaternion(after @ before.transpose(0, 2, 1)), world[name]))
         moved[names[0]] = replace(bones[names[0]], at=to_hip + shift)
         misses = max(misses, missed)
     return moved, turned, misses

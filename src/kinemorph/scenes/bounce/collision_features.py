@@ -52,7 +52,7 @@ def pursuit(seed: int = FEATURES_SEED) -> Pursuit:
     return Pursuit(Bounce(2, SIDE, FEATURES_DT, seed, bodies=bodies, hashing=False))
 
 
-def draw(folder: Path, scene: Pursuit) -> tuple[Path, Path]:
+def draw_collision_features(folder: Path, scene: Pursuit) -> tuple[Path, Path]:
     """Go on for both halves: four moments, two of wires and two of solids, and a replay."""
     folder.mkdir(parents=True, exist_ok=True)
     recording = Recording("closest features")
@@ -84,9 +84,9 @@ def draw(folder: Path, scene: Pursuit) -> tuple[Path, Path]:
     return pictures, film
 
 
-def demo(out: Path, say: Callable[[str], None]) -> None:
+def show_collision_features(out: Path, say: Callable[[str], None]) -> None:
     scene = pursuit()
-    pictures, film = draw(out, scene)
+    pictures, film = draw_collision_features(out, scene)
     say(f"[bold]two objects[/], {scene.updates} updates, {scene.walked / scene.updates:.3f} V-Clip steps in each")
     say(f"from {min(scene.distances):.3f} to {max(scene.distances):.3f} m apart; a negative one is a depth")
     say(f"\nlook at [bold]{pictures}[/] and [bold]{film}[/]")

@@ -50,7 +50,7 @@ class Twins:
         return sight(self.worlds[0], (-apart, 0.0, 0.0)), sight(self.worlds[1], (apart, 0.0, 0.0))
 
 
-def draw(folder: Path, scene: Twins) -> tuple[Path, Path]:
+def draw_collision_hashing(folder: Path, scene: Twins) -> tuple[Path, Path]:
     """Go on: two moments, with and without the objects, and a replay."""
     folder.mkdir(parents=True, exist_ok=True)
     count = scene.count
@@ -79,14 +79,14 @@ def draw(folder: Path, scene: Twins) -> tuple[Path, Path]:
     return pictures, page
 
 
-def demo(out: Path, say: Callable[[str], None], count: int = FEW) -> None:
+def show_collision_hashing(out: Path, say: Callable[[str], None], count: int = FEW) -> None:
     scene = Twins(count)
-    pictures, page = draw(out, scene)
+    pictures, page = draw_collision_hashing(out, scene)
     every, hashed = np.mean(scene.pairs, axis=0)
     say(f"[bold]{count} objects[/]: {every:.1f} pairs a step without hashing, {hashed:.1f} with it")
     say(f"\nlook at [bold]{pictures}[/] and [bold]{page}[/]")
 
 
-def demo_of_many(out: Path, say: Callable[[str], None]) -> None:
+def show_many(out: Path, say: Callable[[str], None]) -> None:
     """The same with as many as in animation 4."""
-    demo(out, say, MANY)
+    show_collision_hashing(out, say, MANY)

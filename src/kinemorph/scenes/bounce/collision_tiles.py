@@ -32,7 +32,7 @@ def world(seed: int = TILES_SEED) -> Bounce:
     return Bounce(COUNT, SIDE, TILES_DT, seed)
 
 
-def draw(folder: Path, bounce: Bounce) -> tuple[Path, Path, list[int]]:
+def draw_collision_tiles(folder: Path, bounce: Bounce) -> tuple[Path, Path, list[int]]:
     """Go on for all parts: four moments, a replay, and how many pairs V-Clip has looked at in each frame."""
     folder.mkdir(parents=True, exist_ok=True)
     recording = Recording("boxes and tiles")
@@ -66,7 +66,7 @@ def draw(folder: Path, bounce: Bounce) -> tuple[Path, Path, list[int]]:
     return pictures, page, [len(s.lines) for s in seen]
 
 
-def demo(out: Path, say: Callable[[str], None]) -> None:
-    pictures, page, pairs = draw(out, world())
+def show_collision_tiles(out: Path, say: Callable[[str], None]) -> None:
+    pictures, page, pairs = draw_collision_tiles(out, world())
     say(f"[bold]{COUNT} objects[/]: V-Clip looks at {min(pairs)} to {max(pairs)} pairs of {COUNT * (COUNT - 1) // 2}")
     say(f"\nlook at [bold]{pictures}[/] and [bold]{page}[/]")

@@ -35,7 +35,7 @@ LINES = {
 AT_ONCE = partial(print, flush=True)
 
 
-def show(
+def show_live(
     world: Bounce, seconds: float = math.inf, port: int = 0, browser: bool = True, paused: bool = False,
     say: Callable[[str], None] = AT_ONCE,
 ) -> None:  # fmt: skip

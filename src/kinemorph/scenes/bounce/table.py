@@ -32,7 +32,7 @@ def numbers(
         return run(world, steps or MOST_UPDATES, updates or MOST_UPDATES, watch=watch)
 
 
-def show(report: Report, seed: int) -> None:
+def show_table(report: Report, seed: int) -> None:
     from rich.table import Table
 
     n = report.numbers

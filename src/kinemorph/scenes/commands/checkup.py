@@ -29,7 +29,7 @@ OPTIONAL = ("matplotlib", "viser", "pin", "mujoco-core", "coal", "example-robot-
 CHECK_TOLERANCE = 1e-10
 
 
-def run(tell: Callable[[object], None] | None = None) -> bool:
+def run_checkup(tell: Callable[[object], None] | None = None) -> bool:
     """Print versions, machine, cache and what is cold; compare dynamics with stored numbers. Whether all is well.
 
     With `tell`, all of it goes there instead, as one value of plain parts.

@@ -21,16 +21,16 @@ PICTURES = 4  # of a strip, evenly over the run
 LONGEST_RUN = 86400.0  # s
 
 
-def look_for(what: str, seconds: float | None = None) -> None:
+def check_run_request(what: str, seconds: float | None = None) -> None:
     """Say what is wrong with a file, before anything is installed for it, or computed."""
     if seconds is not None and not 0.0 < seconds <= LONGEST_RUN:
         raise ValueError(f"seconds {seconds} must be positive, and at most {LONGEST_RUN:g}")
     read_scene(what)
 
 
-def run(what: str, out: Path, seconds: float | None = None) -> dict[str, Any]:
+def run_scene(what: str, out: Path, seconds: float | None = None) -> dict[str, Any]:
     """Run a scene, leave its recording, pictures and replay in a folder, and return figures, as JSON has them."""
-    look_for(what, seconds)
+    check_run_request(what, seconds)
     scene = load_scene(what)
     if not scene.world.bodies:
         raise FileError(f"{scene.file}: there is nothing in it that moves; give it a [[body]] or a [[figure]]")

@@ -55,7 +55,7 @@ def show(
             webbrowser.open(page.resolve().as_uri())
         return
     if what == BOUNCE_NAME:
-        live.show(Bounce(), seconds, port, browser, paused)
+        live.show_live(Bounce(), seconds, port, browser, paused)
         return
     world, _ = scene_of(what, floating, hold)
     if Path(what).suffix.lower() in MODELS and world.bodies and model_formats.format_of(Path(what)) == "URDF":
@@ -63,7 +63,7 @@ def show(
     view(world, seconds=seconds, port=port, open_browser=browser, paused=paused)
 
 
-def look_for(what: str, seconds: float, port: int = 0) -> None:
+def check_view_request(what: str, seconds: float, port: int = 0) -> None:
     """Say what is wrong with what was asked for, before anything is installed for it, or computed."""
     if not seconds > 0.0:
         raise ValueError(f"seconds {seconds} must be positive")
@@ -100,7 +100,7 @@ def page_of(path: Path, trust: Trust = ()) -> Path | None:
 
 def scene_of(what: str, floating: bool | None = None, hold: bool = True) -> tuple[World, Any]:
     """A world by the name of a demo, of a creature or of a file, and what keeps its controllers alive."""
-    look_for(what, math.inf)
+    check_view_request(what, math.inf)
     if what in DEMOS:
         scene = DEMOS[what].make()
         return scene.world, scene

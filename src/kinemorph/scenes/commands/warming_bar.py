@@ -17,7 +17,7 @@ from kinemorph.scenes.commands.warming import Done, cold, warm
 _LOG_PERIOD = 10.0  # seconds between two lines in a log
 
 
-def run(everything: bool, jobs: int | None) -> bool:
+def run_warming(everything: bool, jobs: int | None) -> bool:
     """Compile what is cold, with one bar. Whether all went well."""
     console = terminal()
     count = processes(jobs)

@@ -115,11 +115,11 @@ def trial(
                 counted["FAILED"] += 1
                 say(f"creature {number} of seed {seed}:\n{traceback.format_exc()}")
             if done % TOLD == 0 or done == count:
-                say(f"{done} in {time.perf_counter() - start:.0f} s: {told(counted)}")
+                say(f"{done} in {time.perf_counter() - start:.0f} s: {told_counts(counted)}")
         faulthandler.cancel_dump_traceback_later()
     Path(note.name).unlink()
     return counted
 
 
-def told(counted: Counter[str]) -> str:
+def told_counts(counted: Counter[str]) -> str:
     return ", ".join(f"{what} {n}" for what, n in counted.most_common())

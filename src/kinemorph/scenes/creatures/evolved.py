@@ -79,7 +79,7 @@ def measured(species: Species, seed: int, champions: Mapping[str, Genotype], dra
     return found
 
 
-def demo(out: Path, say: Callable[[Any], None], name: str) -> None:
+def show_evolved(out: Path, say: Callable[[Any], None], name: str) -> None:
     """Let them live: pictures, and a replay."""
     recording, measures = together(name)
     who, alone = cast(name), len(measures) == 1
@@ -108,10 +108,10 @@ def _around(recording: Recording, moments: tuple[float, ...]) -> tuple[Point, Po
 
 
 hitting_ball, jumping_1, jumping_2, jumping_3 = (
-    partial(demo, name=name) for name in ("hitting_ball", "jumping_1", "jumping_2", "jumping_3")
+    partial(show_evolved, name=name) for name in ("hitting_ball", "jumping_1", "jumping_2", "jumping_3")
 )
-locomotion_1, locomotion_2, locomotion_3 = (partial(demo, name=f"locomotion_{k}") for k in (1, 2, 3))
-brachiation = partial(demo, name="brachiation")
+locomotion_1, locomotion_2, locomotion_3 = (partial(show_evolved, name=f"locomotion_{k}") for k in (1, 2, 3))
+brachiation = partial(show_evolved, name="brachiation")
 
 
 def typical(found: Mapping[str, Array]) -> int:

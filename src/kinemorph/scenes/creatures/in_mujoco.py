@@ -142,7 +142,7 @@ class Twin:
         values = self.brain.respond(np.reshape(self.sensed, (len(self.sensed), len(self.senses))))[-1]
         signals = [0.0, 1.0, *values.tolist(), *self.sensed[-1]]
         for k, share in enumerate(self.effects):
-            self.data.ctrl[k] = told(share, signals)
+            self.data.ctrl[k] = drive_command(share, signals)
 
 
 class Senses:
@@ -227,7 +227,7 @@ def shares_of(brain: Brain) -> list[tuple[int, float, float, float]]:
     return [(e.source, e.weight, low, high) for e, (low, high) in zip(brain.effects, ends, strict=True)]
 
 
-def told(share: tuple[int, float, float, float], signals: Sequence[float]) -> float:
+def drive_command(share: tuple[int, float, float, float], signals: Sequence[float]) -> float:
     """What a drive is told."""
     source, weight, low, high = share
     x = min(max(weight * signals[source], -1.0), 1.0)

@@ -73,7 +73,7 @@ def _fitted(image: Any, width: int, height: int) -> Any:
     return sums / (np.diff(edges[0])[:, None, None] * np.diff(edges[1])[None, :, None])
 
 
-def main(folder: Path) -> None:
+def make_contact_sheet(folder: Path) -> None:
     for name, demo in DEMOS.items():
         if not (folder / f"{demo.picture}.png").exists():
             print(name)
@@ -82,4 +82,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    make_contact_sheet(Path(sys.argv[1]))

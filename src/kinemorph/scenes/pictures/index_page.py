@@ -121,7 +121,7 @@ def _thumbnail(folder: Path, replay: Path, demo: Demo | None) -> str:
     return f"data:image/jpeg;base64,{base64.b64encode(kept.getvalue()).decode()}"
 
 
-def main(folder: Path) -> None:
+def make_index_page(folder: Path) -> None:
     page = index_page(folder)
     print(f"\nopen {page}: all that was made, in any browser, offline; then try")
     width = max(map(len, NEXT))
@@ -130,4 +130,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    make_index_page(Path(sys.argv[1]))

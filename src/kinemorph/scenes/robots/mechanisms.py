@@ -174,7 +174,7 @@ def two_arms(box: float = 0.4) -> Scene:
     return _closed(model, q)
 
 
-def cassie(floating: bool = False) -> Scene:
+def hung_cassie(floating: bool = False) -> Scene:
     """Cassie hung by its pelvis, feet in the middle of their range, its springs nearly slack. Mobility 12.
 
     Each leg is a rod and springs behind the shin, whose ball takes three of its eleven hinges, and a parallelogram to

@@ -64,7 +64,7 @@ def parade(seconds: float = 4.0) -> list[Part]:
     ]
     parts = [_run(name, scene, push, springs, place, seconds) for name, scene, push, springs, place in cast]
     if catalog.folder() is not None:
-        hung = mechanisms.cassie()
+        hung = mechanisms.hung_cassie()
         light = hung.model.with_dofs(damping=0.05 * hung.model.dofs["damping"], **catalog.UNSTOPPED)
         parts.append(_run("Cassie", Scene(light, hung.q), {}, {}, Pose.turn((0, 0, 1), -0.5, (5.2, 0.6, 0.0)), seconds))
     return parts
@@ -150,7 +150,7 @@ def _above(part: Part, frame: int) -> Array:
     return np.array([*(0.5 * (low + high)[:2]), high[2] + 0.12])
 
 
-def draw(parts: list[Part], folder: Path) -> tuple[Path, Path]:
+def draw_parade(parts: list[Part], folder: Path) -> tuple[Path, Path]:
     """A picture as a PNG file, paler is earlier, and a replay as an HTML file."""
     folder.mkdir(parents=True, exist_ok=True)
     shot, film = folder / "mechanisms.png", folder / "mechanisms.html"
@@ -166,7 +166,7 @@ def draw(parts: list[Part], folder: Path) -> tuple[Path, Path]:
     return shot, film
 
 
-def demo(out: Path, say: Callable[[Any], None]) -> None:
+def show_parade(out: Path, say: Callable[[Any], None]) -> None:
     from rich.table import Table
 
     parts = parade()
@@ -183,5 +183,5 @@ def demo(out: Path, say: Callable[[Any], None]) -> None:
         say("Cassie's legs are left out, for its files are not here: pip install example-robot-data")
     for name, matrix in matrices_of_the_paper().items():
         say(f"N&Y section VII-A: {name}\n{matrix + 0.0}")
-    shot, film = draw(parts, out)
+    shot, film = draw_parade(parts, out)
     say(f"\nlook at [bold]{shot}[/], paler is earlier, and at [bold]{film}[/], in any browser")

@@ -81,7 +81,7 @@ def timings(model: Model, repetitions: int = 2000) -> dict[str, float]:
     return best
 
 
-def draw(result: Swing, folder: Path) -> tuple[Path, Path, Path]:
+def draw_swing(result: Swing, folder: Path) -> tuple[Path, Path, Path]:
     """A picture of the motion and a plot of its energies as PNG files, and a replay as an HTML file."""
     folder.mkdir(parents=True, exist_ok=True)
     shot, plot, film = (folder / name for name in ("swing.png", "swing_energy.png", "swing.html"))
@@ -108,7 +108,7 @@ def draw(result: Swing, folder: Path) -> tuple[Path, Path, Path]:
     return shot, plot, film
 
 
-def demo(out: Path, say: Callable[[str], None], robot: str = "arm") -> None:
+def show_swing(out: Path, say: Callable[[str], None], robot: str = "arm") -> None:
     start = time.perf_counter()
     result = swing(robot)
     ready = time.perf_counter() - start
@@ -121,7 +121,7 @@ def demo(out: Path, say: Callable[[str], None], robot: str = "arm") -> None:
     say(f"energy at the start {first.total:.6f} J, at the end {last.total:.6f} J: drift {result.drift:.1e}")
     each = ", ".join(f"{name} {us:.1f} µs" for name, us in timings(result.model).items())
     say(f"one call from Python: {each}")
-    shot, plot, film = draw(result, out)
+    shot, plot, film = draw_swing(result, out)
     say("\nlook at")
     say(f"  [bold]{in_terminal(shot)}[/]  the robot falling, paler is earlier")
     say(f"  [bold]{in_terminal(plot)}[/]  its energies")

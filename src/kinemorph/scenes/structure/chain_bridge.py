@@ -42,18 +42,18 @@ def bridge(strength: float = STRENGTH, **settings: Any) -> Bridge:
     return Bridge(load_scene("chain_bridge", {"world": settings, "joint": hinges}))
 
 
-def draw(folder: Path, **settings: Any) -> tuple[Path, Path]:
+def draw_chain_bridge(folder: Path, **settings: Any) -> tuple[Path, Path]:
     """A strip of pictures, and a replay."""
     recording = film_run(bridge(**settings).world, 4.0, "chain bridge")
     times = (0.0, 1.4, 1.8, 1.95, 2.1, 2.4, 3.8)
     return draw_film(recording, folder, "chain_bridge", times, direction=(0.4, -1.6, 0.35), size=(520, 260))
 
 
-def demo(out: Path, say: Callable[[str], None], **settings: Any) -> None:
+def show_chain_bridge(out: Path, say: Callable[[str], None], **settings: Any) -> None:
     scene = bridge(**settings)
     scene.world.run(4.0)
     say(f"[bold]{COUNT} planks[/], {len(scene.hinges)} hinges that hold {STRENGTH:g} N each")
     for t, name, force in scene.broken:
         say(f"  {t:.3f} s  {name} bears {force:.0f} N, and breaks")
-    pictures, film = draw(out, **settings)
+    pictures, film = draw_chain_bridge(out, **settings)
     say(f"\nlook at [bold]{pictures}[/] and [bold]{film}[/]")

@@ -47,19 +47,19 @@ def tower(speed: float = SPEED, strength: float = STRENGTH, **settings: Any) -> 
     return Tower(load_scene("glued_tower", {"world": settings, **changes}))
 
 
-def draw(folder: Path, **settings: Any) -> tuple[Path, Path]:
+def draw_glued_tower(folder: Path, **settings: Any) -> tuple[Path, Path]:
     """A strip of pictures, and a replay."""
     recording = film_run(tower(**settings).world, 2.5, "glued tower")
     times = (0.0, 0.12, 0.2, 0.35, 0.6, 2.0)
     return draw_film(recording, folder, "glued_tower", times, direction=(0.5, -1.5, 0.4), size=(260, 280))
 
 
-def demo(out: Path, say: Callable[[str], None], **settings: Any) -> None:
+def show_glued_tower(out: Path, say: Callable[[str], None], **settings: Any) -> None:
     scene = tower(**settings)
     scene.world.run(3.0)
     say(f"[bold]{len(scene.bricks)} bricks[/], {len(scene.glue)} joints of glue that hold {STRENGTH:g} N")
     for t, name, force in scene.broken:
         say(f"  {t:.3f} s  {name} bears {force:.0f} N, and breaks")
     say(f"the tower is in {scene.parts} pieces")
-    pictures, film = draw(out, **settings)
+    pictures, film = draw_glued_tower(out, **settings)
     say(f"\nlook at [bold]{pictures}[/] and [bold]{film}[/]")

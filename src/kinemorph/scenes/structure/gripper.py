@@ -78,7 +78,7 @@ def arm() -> Model:
     return b.build()
 
 
-def angles(palm: Any) -> Any:
+def arm_angles(palm: Any) -> Any:
     """The angles of turn, shoulder, elbow and wrist with which the palm is at a place, looking down, elbow up."""
     x, y, z = palm
     out, up = math.hypot(x, y), z + HAND - HEIGHT
@@ -105,8 +105,8 @@ class Gripper:
         """The controller: where the joints shall be now."""
         now = [np.interp(world.time, PATH[:, 0], PATH[:, k]) for k in (1, 2, 3)]
         soon = [np.interp(world.time + RATE, PATH[:, 0], PATH[:, k]) for k in (1, 2, 3)]
-        targets = angles(now)
-        rates = (angles(soon) - targets) / RATE
+        targets = arm_angles(now)
+        rates = (arm_angles(soon) - targets) / RATE
         for servo, target, rate in zip(self.servos, targets, rates, strict=True):
             if servo.alive:  # its joint may have been cut, by somebody who looks on
                 servo.position, servo.speed = float(target), float(rate)
@@ -131,7 +131,7 @@ def gripper(**settings: Any) -> Gripper:
     """The arm above the brick."""
     world = World(**{"dt": DT, "material": CLAY, **settings})
     world.add_ground()
-    start = angles(PATH[0, 1:])
+    start = arm_angles(PATH[0, 1:])
     figure = world.add(arm(), q=start)
     brick = world.add(Shape.box(BRICK), at=(*FROM, 0.5 * BRICK[2]), density=2000.0, name="brick")
     scene = Gripper(world, figure, brick)
@@ -145,18 +145,18 @@ def gripper(**settings: Any) -> Gripper:
     return scene
 
 
-def draw(folder: Path, **settings: Any) -> tuple[Path, Path]:
+def draw_gripper(folder: Path, **settings: Any) -> tuple[Path, Path]:
     """A strip of pictures, and a replay."""
     recording = film_run(gripper(**settings).world, 7.5, "gripper")
     times = (0.0, 1.0, 2.2, 3.2, 5.2, 6.1, 6.3, 7.5)
     return draw_film(recording, folder, "gripper", times, direction=(1.2, -0.9, 0.6), size=(240, 260))
 
 
-def demo(out: Path, say: Callable[[str], None], **settings: Any) -> None:
+def show_gripper(out: Path, say: Callable[[str], None], **settings: Any) -> None:
     scene = gripper(**settings)
     scene.world.run(8.0)
     for t, what in scene.told:
         say(f"  {t:.3f} s  {what}")
     say(f"the brick is at {scene.brick.position.round(4).tolist()}, and {'sleeps' if scene.brick.asleep else 'moves'}")
-    pictures, film = draw(out, **settings)
+    pictures, film = draw_gripper(out, **settings)
     say(f"\nlook at [bold]{pictures}[/] and [bold]{film}[/]")

@@ -90,14 +90,14 @@ def swing(method: str = "adaptive") -> Flight:
     return Flight(log, [s.coordinates for s in log.stretches], free)
 
 
-def draw(flight: Flight, folder: Path) -> tuple[Path, Path, Path]:
+def draw_high_bar(flight: Flight, folder: Path) -> tuple[Path, Path, Path]:
     """Energies, loops and coordinates over time, a strip of pictures, and a replay."""
     times = (0.0, 0.5, 0.8, 1.05, 1.25, 1.4, 1.7, 2.1)
     title = "high bar: one hand lets go, then the other"
     return draw_log(flight.log, folder, "high_bar", title, times, direction=VIEW, size=(240, 300))
 
 
-def demo(out: Path, say: Callable[[str], None]) -> None:
+def show_high_bar(out: Path, say: Callable[[str], None]) -> None:
     flight = swing()
     log = flight.log
     say(f"[bold]{log.stretches[0].model}[/]")
@@ -105,5 +105,5 @@ def demo(out: Path, say: Callable[[str], None]) -> None:
     for h in log.happenings:
         say(f"  {h.t:.3f} s  {h.name}" + (f", energy lost {h.lost:.1e} J" if h.changed else ""))
     say(f"energy {log.total[0]:.3f} J, drift between events {log.drift:.1e} J; loops open {log.loop_error.max():.1e}")
-    plot, pictures, film = draw(flight, out)
+    plot, pictures, film = draw_high_bar(flight, out)
     say(f"\nlook at [bold]{plot}[/], [bold]{pictures}[/] and [bold]{film}[/]")

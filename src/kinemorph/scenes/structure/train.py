@@ -50,14 +50,14 @@ def train(**settings: Any) -> Train:
     return Train(load_scene("train", {"world": settings}))
 
 
-def draw(folder: Path, **settings: Any) -> tuple[Path, Path]:
+def draw_train(folder: Path, **settings: Any) -> tuple[Path, Path]:
     """A strip of pictures, and a replay."""
     recording = film_run(train(**settings).world, 9.0, "train")
     times = (0.0, 1.6, 3.0, 5.0, 6.0, 8.0)
     return draw_film(recording, folder, "train", times, direction=(0.1, -1.6, 0.3), size=(900, 120))
 
 
-def demo(out: Path, say: Callable[[str], None], **settings: Any) -> None:
+def show_train(out: Path, say: Callable[[str], None], **settings: Any) -> None:
     scene = train(**settings)
     scene.world.run(9.0)
     for name, change in scene.couplings.items():
@@ -66,5 +66,5 @@ def demo(out: Path, say: Callable[[str], None], **settings: Any) -> None:
     worst = max(map(abs, scene.jumps))
     say(f"momentum along the track: no edit changes it by more than {worst:.1e} of {FORCE * PUSHED:g} N s")
     say(", ".join(f"{body.name} {body.velocity[0]:.4f} m/s" for body in scene.wagons))
-    pictures, film = draw(out, **settings)
+    pictures, film = draw_train(out, **settings)
     say(f"\nlook at [bold]{pictures}[/] and [bold]{film}[/]")

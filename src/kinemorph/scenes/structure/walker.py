@@ -192,7 +192,7 @@ def basin(starts: int = 12, size: float = 0.06, count: int = 40, seed: int = 0) 
     return found
 
 
-def angles(result: Walk, leg: str) -> tuple[Any, Any, Any]:
+def leg_angles(result: Walk, leg: str) -> tuple[Any, Any, Any]:
     """Time, absolute angle and rate of one leg, whichever role it has."""
     t, q, v = [], [], []
     for s in result.steps:
@@ -222,7 +222,7 @@ def plot_energies(result: Walk, axes: Any) -> None:
     axes.margins(0.08)
 
 
-def draw(result: Walk, folder: Path) -> tuple[Path, Path, Path]:
+def draw_walker(result: Walk, folder: Path) -> tuple[Path, Path, Path]:
     """SPW Figs. 10 and 11 as one PNG file, a strip of the first two steps, and a replay of the walk."""
     folder.mkdir(parents=True, exist_ok=True)
     figure = blank(11.0, 4.6)
@@ -246,7 +246,7 @@ def draw(result: Walk, folder: Path) -> tuple[Path, Path, Path]:
     return plot, pictures, film
 
 
-def demo(out: Path, say: Callable[[str], None]) -> None:
+def show_walker(out: Path, say: Callable[[str], None]) -> None:
     result = walk(200)
     last, period = result.steps[-1], result.periods[-1]
     say(f"[bold]{last.model}[/]: {len(result.steps)} steps down a slope of {SLOPE} rad")
@@ -261,6 +261,6 @@ def demo(out: Path, say: Callable[[str], None]) -> None:
     found = basin(6)
     good = sum(abs(other - period) < 1e-5 for _, other in found)
     say(f"{good} of {len(found)} disturbed starts find the same gait")
-    plot, pictures, film = draw(walk(20), out)
+    plot, pictures, film = draw_walker(walk(20), out)
     told = f"[bold]{plot}[/] (limit cycle, potential against kinetic energy), [bold]{pictures}[/] and [bold]{film}[/]"
     say(f"\nlook at {told}")

@@ -53,7 +53,7 @@ def legs() -> Model:
 
 
 @dataclass
-class Walk:
+class GroundWalk:
     """A walker in a world, and where and when its feet have landed."""
 
     world: World
@@ -100,7 +100,7 @@ class Walk:
         return np.linalg.norm(np.diff(self.places, axis=0), axis=1)
 
 
-def walker(disturb: Any = (0.0, 0.0), **settings: Any) -> Walk:
+def walker(disturb: Any = (0.0, 0.0), **settings: Any) -> GroundWalk:
     """The walker just after a heel strike, standing on leg "b", its rates disturbed if asked."""
     start = strike(*compass()).state
     world = World(**{"dt": GROUND_WALKER_DT, "sleep": False, "material": RUBBER, **settings})
@@ -110,7 +110,7 @@ def walker(disturb: Any = (0.0, 0.0), **settings: Any) -> Walk:
     # the hip is above the foot of b, which stands at the origin
     hip = np.array([-np.sin(q_b), np.cos(q_b)]) * LENGTH
     speed = np.array([-np.cos(q_b), -np.sin(q_b)]) * LENGTH * v_b
-    walk = Walk(world)
+    walk = GroundWalk(world)
     world.add(legs(), q=[*hip, q_a, q_b - q_a], v=[*speed, v_a, v_b - v_a])
     world.regroup(walk.shape_of("a"), mask=0)
     for leg in ("a", "b"):
@@ -120,7 +120,7 @@ def walker(disturb: Any = (0.0, 0.0), **settings: Any) -> Walk:
     return walk
 
 
-def draw(folder: Path, **settings: Any) -> tuple[Path, Path]:
+def draw_walker_on_ground(folder: Path, **settings: Any) -> tuple[Path, Path]:
     """A strip of pictures, and a replay."""
     recording = film_run(walker(**settings).world, 4.4, "walker on ground")
     times = np.arange(8) * 0.16
@@ -129,11 +129,11 @@ def draw(folder: Path, **settings: Any) -> tuple[Path, Path]:
     )  # fmt: skip
 
 
-def demo(out: Path, say: Callable[[str], None], **settings: Any) -> None:
+def show_walker_on_ground(out: Path, say: Callable[[str], None], **settings: Any) -> None:
     walk = walker(**settings)
     walk.world.run(30.0)
     say(f"[bold]{len(walk.times)} steps[/] on ground with friction, in {walk.world.time:g} s")
     say(f"step period {walk.periods[-1]:.5f} s, step length {walk.lengths[-1]:.5f} m")
     say("  (held by joints, as `demo walk` has it: 0.73438 s and 0.53558 m)")
-    pictures, film = draw(out, **settings)
+    pictures, film = draw_walker_on_ground(out, **settings)
     say(f"\nlook at [bold]{pictures}[/] and [bold]{film}[/]")

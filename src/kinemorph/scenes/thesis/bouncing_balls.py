@@ -85,7 +85,7 @@ def balls(**settings: Any) -> Balls:
     return Balls(world, tuple(i / STEPS for i in range(STEPS + 1)), spheres, polyhedra)
 
 
-def draw(folder: Path, **settings: Any) -> tuple[Path, Path]:
+def draw_bouncing_balls(folder: Path, **settings: Any) -> tuple[Path, Path]:
     """The ways of all balls, as under a stroboscope, and a replay."""
     recording = film_run(balls(**settings).world, 6.0, "bouncing balls")
     times = tuple(k / 20.0 for k in range(46))
@@ -93,11 +93,11 @@ def draw(folder: Path, **settings: Any) -> tuple[Path, Path]:
     return draw_views(recording, folder, "bouncing_balls", views, size=(520, 215))
 
 
-def demo(out: Path, say: Callable[[str], None], **settings: Any) -> None:
+def show_bouncing_balls(out: Path, say: Callable[[str], None], **settings: Any) -> None:
     scene = balls(**settings)
     scene.watch(2.0)
     say(f"[bold]{STEPS + 1} spheres and {STEPS + 1} polyhedra[/] drop from {DROP:g} m; they come up again to")
     for e, sphere, other in zip(scene.restitutions, *scene.rises(), strict=True):
         say(f"  restitution {e:.3f}: {sphere:.4f} of it, where e² is {e * e:.4f}; the polyhedron to {other:.4f}")
-    pictures, film = draw(out, **settings)
+    pictures, film = draw_bouncing_balls(out, **settings)
     say(f"\nlook at [bold]{pictures}[/] and [bold]{film}[/]")

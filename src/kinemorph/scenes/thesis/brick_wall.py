@@ -63,7 +63,7 @@ class Wall:
         self.last = poses
 
 
-def wall(**settings: Any) -> Wall:
+def brick_wall(**settings: Any) -> Wall:
     """The wall; after it has settled, its unrest is measured. No brick may sleep, if nothing else is said."""
     world = load_scene("wall", {"world": settings}).world
     scene = Wall(world, world.bodies)
@@ -76,7 +76,7 @@ def fallen(bricks: list[Body], starts: list[Any]) -> int:
     return sum(bool(np.linalg.norm(brick.position - at) > BRICK[2]) for brick, at in zip(bricks, starts, strict=True))
 
 
-def draw(folder: Path, scene: Wall) -> tuple[Path, Path]:
+def draw_brick_wall(folder: Path, scene: Wall) -> tuple[Path, Path]:
     """Let it stand: pictures of the wall at first and after three minutes, and a replay that is ten times as fast."""
     recording = film_run(scene.world, SECONDS, "brick wall", rate=2.5)
     views = [View(t, (1.0, -0.75, 0.45), (-0.3, -1.7, 0.0), (0.3, 1.7, 0.75)) for t in (0.0, SECONDS)]
@@ -90,7 +90,7 @@ def compare(
     """Walls under several settings of the world, each under what it is called, side by side (Fontijne's bwstab)."""
     recordings = {}
     for called, settings in kinds.items():
-        scene = wall(**settings)
+        scene = brick_wall(**settings)
         recordings[called] = film_run(scene.world, seconds, called, rate=25.0 / speed)
         say(f"[bold]{called}[/]: in {seconds - SETTLE:g} s bricks move by {1e3 * scene.moved:.3f} mm,")
         say(f"and turn by {scene.turned:.1e} rad, all added up")
@@ -102,7 +102,7 @@ def compare(
     say(f"\nlook at [bold]{pictures}[/] and [bold]{film}[/]")
 
 
-def demo_of_handlings(out: Path, say: Callable[[str], None], epsilon: float = 2e-3, **settings: Any) -> None:
+def show_handlings(out: Path, say: Callable[[str], None], epsilon: float = 2e-3, **settings: Any) -> None:
     """Both ways to treat contact by impulses, side by side."""
     kinds = {
         handling: {**settings, "contact": "impulse", "epsilon": epsilon, "handling": handling}
@@ -111,17 +111,17 @@ def demo_of_handlings(out: Path, say: Callable[[str], None], epsilon: float = 2e
     compare(out, say, kinds, "wall_handlings", SECONDS, 10.0)
 
 
-def demo_of_boost(out: Path, say: Callable[[str], None], epsilon: float = 2e-3, **settings: Any) -> None:
+def show_boost(out: Path, say: Callable[[str], None], epsilon: float = 2e-3, **settings: Any) -> None:
     """What the thesis rests on, ever new collisions of a boosted restitution, beside contacts that carry."""
     common = {**settings, "contact": "impulse", "epsilon": epsilon, "handling": HANDLINGS[1]}
     kinds = {f"e_max {BOOST:g}": {**common, "boost": BOOST}, "carried": common}
     compare(out, say, kinds, "wall_boost", STIRRED, 1.0)
 
 
-def demo(out: Path, say: Callable[[str], None], **settings: Any) -> None:
-    scene = wall(**settings)
+def show_brick_wall(out: Path, say: Callable[[str], None], **settings: Any) -> None:
+    scene = brick_wall(**settings)
     starts = [brick.position for brick in scene.bricks]
-    pictures, film = draw(out, scene)
+    pictures, film = draw_brick_wall(out, scene)
     say(f"[bold]{len(scene.bricks)} bricks[/], none of which may sleep, stand for {SECONDS:g} s")
     say(
         f"from {SETTLE:g} s on they move by {1e3 * scene.moved:.3f} mm and turn by {scene.turned:.1e} rad, all added up"

@@ -23,7 +23,7 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
 @dataclass(frozen=True)
-class Crash:
+class CrashRecord:
     """How a crash went by."""
 
     model: str
@@ -32,7 +32,7 @@ class Crash:
     hit: float  # s, when the car met the wall
 
 
-def crash(model: str, seconds: float = WALL_AND_CAR_SECONDS, runs: int = RUNS) -> Crash:
+def measure_crash(model: str, seconds: float = WALL_AND_CAR_SECONDS, runs: int = RUNS) -> CrashRecord:
     """Let the car drive into the wall, with an eye on the clock. No brick may sleep.
 
     All runs are the same to the bit, so of each tenth of a second the best of them counts: what others do on the
@@ -48,4 +48,4 @@ def crash(model: str, seconds: float = WALL_AND_CAR_SECONDS, runs: int = RUNS) -
             scene.world.run(EVERY)
             run[k] = time.process_time() - begin
     took = np.append(0.0, np.cumsum(parts.min(axis=0)))
-    return Crash(model, np.linspace(0.0, EVERY * parts.shape[1], len(took)), took, scene.hit[0])
+    return CrashRecord(model, np.linspace(0.0, EVERY * parts.shape[1], len(took)), took, scene.hit[0])

@@ -122,7 +122,7 @@ def _passes(recording: Recording, x: float) -> float:
     return float(recording.t[np.argmax(recording.poses[:, chassis, 0] >= x)])
 
 
-def draw(folder: Path, scene: Track) -> tuple[Path, Path]:
+def draw_car_track(folder: Path, scene: Track) -> tuple[Path, Path]:
     """Drive: the car on the obstacles and in the looping, and a replay."""
     recording = film_run(scene.world, CAR_TRACK_SECONDS, "car track")
     enters = _passes(recording, 16.0)
@@ -136,11 +136,11 @@ def draw(folder: Path, scene: Track) -> tuple[Path, Path]:
     return draw_views(recording, folder, "car_track", views, size=(440, 300), columns=2, follow="chassis")
 
 
-def demo(out: Path, say: Callable[[str], None], **settings: Any) -> None:
+def show_car_track(out: Path, say: Callable[[str], None], **settings: Any) -> None:
     scene = track(**settings)
     inverted = []
     scene.world.every(0.01, lambda world: inverted.append(scene.driver.chassis.pose.rotation[2, 2]))
-    pictures, film = draw(out, scene)
+    pictures, film = draw_car_track(out, scene)
     x, y, _ = scene.driver.chassis.position
     say(f"[bold]a car[/] of {sum(body.mass for body in scene.driver.figure):g} kg")
     say(f"upside down for {0.01 * sum(up < -0.5 for up in inverted):.2f} s, it comes to rest at {x:.2f}, {y:.2f} m")

@@ -44,7 +44,7 @@ def coins(**settings: Any) -> Coins:
     return Coins(world, world.bodies)
 
 
-def draw(folder: Path, **settings: Any) -> tuple[Path, Path]:
+def draw_coin_toss(folder: Path, **settings: Any) -> tuple[Path, Path]:
     """The coins at four times, and a replay at half their speed."""
     recording = film_run(coins(**settings).world, 2.5, "coin toss", rate=120.0)
     high = [View(t, (-0.7, -1.2, 0.5), (-0.07, -0.07, 0.02), (0.07, 0.07, 0.2)) for t in (0.0, 0.14)]
@@ -52,12 +52,12 @@ def draw(folder: Path, **settings: Any) -> tuple[Path, Path]:
     return draw_views(recording, folder, "coin_toss", [*high, *low], size=(420, 300), columns=2, speed=0.5)
 
 
-def demo(out: Path, say: Callable[[str], None], **settings: Any) -> None:
+def show_coin_toss(out: Path, say: Callable[[str], None], **settings: Any) -> None:
     scene = coins(**settings)
     before = scene.energy()
     scene.world.run(3.0)
     heads = sum(face > 0.0 for face in scene.heads())
     say(f"[bold]{COUNT} coins[/] with {before:.3f} J, of which {scene.energy():.3f} J are left after 3 s")
     say(f"{heads} show heads and {COUNT - heads} tails; {sum(coin.asleep for coin in scene.coins)} are asleep")
-    pictures, film = draw(out, **settings)
+    pictures, film = draw_coin_toss(out, **settings)
     say(f"\nlook at [bold]{pictures}[/] and [bold]{film}[/]")

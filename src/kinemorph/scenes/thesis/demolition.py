@@ -105,7 +105,7 @@ def double(**settings: Any) -> Demolition:
     return demolition(2, **settings)
 
 
-def draw(folder: Path, scene: Demolition) -> tuple[Path, Path]:
+def draw_demolition(folder: Path, scene: Demolition) -> tuple[Path, Path]:
     """Let it swing: six pictures, and a replay."""
     name = "demolition" if len(scene.walls) == 1 else "double_demolition"
     recording = film_run(scene.world, DEMOLITION_SECONDS, name.replace("_", " "))
@@ -116,9 +116,9 @@ def draw(folder: Path, scene: Demolition) -> tuple[Path, Path]:
     return draw_views(recording, folder, name, views, size=(330, 250), columns=3)
 
 
-def demo(out: Path, say: Callable[[str], None], walls: int = 1, **settings: Any) -> None:
+def show_demolition(out: Path, say: Callable[[str], None], walls: int = 1, **settings: Any) -> None:
     scene = demolition(walls, **settings)
-    pictures, film = draw(out, scene)
+    pictures, film = draw_demolition(out, scene)
     when, fast = scene.hit
     weight = f"{scene.ball.mass:.0f} kg"
     say(f"[bold]a ball of {weight}[/] on a chain of {LINKS} links is at {fast:.2f} m/s after {when:.3f} s")
@@ -127,6 +127,6 @@ def demo(out: Path, say: Callable[[str], None], walls: int = 1, **settings: Any)
     say(f"\nlook at [bold]{pictures}[/] and [bold]{film}[/]")
 
 
-def demo_of_two(out: Path, say: Callable[[str], None], **settings: Any) -> None:
+def show_two(out: Path, say: Callable[[str], None], **settings: Any) -> None:
     """The same with two walls."""
-    demo(out, say, walls=2, **settings)
+    show_demolition(out, say, walls=2, **settings)

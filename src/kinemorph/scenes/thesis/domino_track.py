@@ -169,7 +169,7 @@ def dominos(**settings: Any) -> Dominos:
     return scene
 
 
-def draw(folder: Path, scene: Dominos) -> tuple[Path, Path]:
+def draw_domino_track(folder: Path, scene: Dominos) -> tuple[Path, Path]:
     """Let them fall: six pictures, and a replay."""
     recording = film_run(scene.world, DOMINO_SECONDS, "dominos")
     low, high = (-1.9, 0.0, 0.0), (2.4, 3.5, 0.5)
@@ -185,8 +185,8 @@ def draw(folder: Path, scene: Dominos) -> tuple[Path, Path]:
     return draw_views(recording, folder, "domino_track", views, size=(380, 260), columns=2)
 
 
-def demo(out: Path, say: Callable[[str], None], **settings: Any) -> None:
+def show_domino_track(out: Path, say: Callable[[str], None], **settings: Any) -> None:
     scene = dominos(**settings)
-    pictures, film = draw(out, scene)
+    pictures, film = draw_domino_track(out, scene)
     say(f"[bold]{len(scene.dominos)} dominos[/], of which {len(scene.falls)} have fallen after {DOMINO_SECONDS:g} s")
     say(f"\nlook at [bold]{pictures}[/] and [bold]{film}[/]")

@@ -85,7 +85,7 @@ def evolve(figure: str, settings: Settings, out: Path) -> Path:
     console.print(told(curve))
     picture = out / f"{_stem(figure)}.png"
     _write(curve, out / f"{_stem(figure)}.csv")
-    draw(figure, curve, settings, picture)
+    draw_fitness(figure, curve, settings, picture)
     console.print(f"look at [bold]{picture}[/]; its champions: kinemorph replay {file}, kinemorph report {file}")
     return picture
 
@@ -106,7 +106,7 @@ def told(curve: Curve) -> str:
     )
 
 
-def draw(figure: str, curve: Curve, settings: Settings, file: Path) -> None:
+def draw_fitness(figure: str, curve: Curve, settings: Settings, file: Path) -> None:
     """Maximum and average fitness for each generation."""
     of, picture = EVOLUTIONS[figure], blank(7.2, 3.6)
     axes = picture.subplots()

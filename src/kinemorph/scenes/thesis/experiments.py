@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kinemorph.scenes.thesis.car_experiment import PRINTED, Crash, crash
+from kinemorph.scenes.thesis.car_experiment import PRINTED, CrashRecord, measure_crash
 from kinemorph.scenes.thesis.cube_experiment import Rest, rest
 from kinemorph.scenes.thesis.wall_experiment import CUBES, Standing, stand
 from kinemorph.view.pictures.plots import plot_over_time
@@ -103,7 +103,7 @@ def wall_lines(found: list[Standing]) -> list[str]:
     return lines
 
 
-def crash_times(r: Crash) -> tuple[float, float, float]:
+def crash_times(r: CrashRecord) -> tuple[float, float, float]:
     """s of computing for one of motion: while the wall stands, while it falls, and of all of it."""
     hit = int(np.searchsorted(r.t, r.hit))
     before, after = r.took[hit] / r.t[hit], (r.took[-1] - r.took[hit]) / (r.t[-1] - r.t[hit])
@@ -125,7 +125,7 @@ def other_lines(
     return lines
 
 
-def crash_lines(found: list[Crash]) -> list[str]:
+def crash_lines(found: list[CrashRecord]) -> list[str]:
     """A table of crashes, in Markdown."""
     lines = ["| contact model | s for a second, wall stands | wall falls | all of it | thesis |"]
     lines.append("| --- | ---: | ---: | ---: | ---: |")
@@ -135,7 +135,7 @@ def crash_lines(found: list[Crash]) -> list[str]:
     return lines
 
 
-def draw_crashes(found: list[Crash], out: Path) -> Path:
+def draw_crashes(found: list[CrashRecord], out: Path) -> Path:
     """Fig. 3.13: time by the clock against time in the world."""
     file = out / "thesis_crash.png"
     curves = {f"contact by {r.model}": r.took for r in found}
@@ -144,7 +144,7 @@ def draw_crashes(found: list[Crash], out: Path) -> Path:
     return file
 
 
-def draw(found: list[Rest], out: Path) -> list[Path]:
+def draw_experiments(found: list[Rest], out: Path) -> list[Path]:
     """Figs. 3.11 and 3.12: a panel for each handling and its settings, a curve for each envelope."""
     files = []
     for name, what, scale in (("yaw", "yaw [degrees]", 1.0), ("offset", "offset [mm]", 1e3)):
@@ -173,11 +173,11 @@ def thesis(out: Path, say: Say) -> None:
         "",
         *other_lines(others()),
     ]
-    crashes = [crash("impulse"), crash("timestep")]
+    crashes = [measure_crash("impulse"), measure_crash("timestep")]
     text += ["", "A car drives into a wall (Fontijne fig. 3.13):", "", *crash_lines(crashes)]
     file = out / "thesis.md"
     file.write_text("\n".join(text) + "\n", encoding="utf-8")
     for line in text:
         say(line)
-    pictures = [*draw(cubes, out), draw_crashes(crashes, out)]
+    pictures = [*draw_experiments(cubes, out), draw_crashes(crashes, out)]
     say(f"\nlook at {', '.join(map(str, [file, *pictures]))}; figs. 2.11, 2.12 and table 2.1: kinemorph bounce")

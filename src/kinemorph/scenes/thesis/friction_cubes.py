@@ -76,7 +76,7 @@ def cubes(slope: float = SLOPE, **settings: Any) -> Cubes:
     return scene
 
 
-def draw(folder: Path, **settings: Any) -> tuple[Path, Path]:
+def draw_friction_cubes(folder: Path, **settings: Any) -> tuple[Path, Path]:
     """The cubes at four times, and a replay."""
     recording = film_run(cubes(**settings).world, 4.0, "friction cubes")
     low, high = (-1.4, -1.9, 0.0), (2.8, 1.9, 1.0)
@@ -84,7 +84,7 @@ def draw(folder: Path, **settings: Any) -> tuple[Path, Path]:
     return draw_views(recording, folder, "friction_cubes", views, size=(420, 260), columns=2)
 
 
-def demo(out: Path, say: Callable[[str], None], **settings: Any) -> None:
+def show_friction_cubes(out: Path, say: Callable[[str], None], **settings: Any) -> None:
     scene = cubes(**settings)
     scene.world.run(1.0)
     say(f"[bold]{COUNT} cubes[/] on a slope of {math.degrees(SLOPE):g} degrees, whose tangent is {math.tan(SLOPE):.4f}")
@@ -97,5 +97,5 @@ def demo(out: Path, say: Callable[[str], None], **settings: Any) -> None:
     steeper = cubes(SLOPE + math.radians(0.5), **settings)
     steeper.world.run(5.0)
     say(f"half a degree steeper, it comes {100.0 * steeper.slid()[-1]:.1f} cm in 5 s")
-    pictures, film = draw(out, **settings)
+    pictures, film = draw_friction_cubes(out, **settings)
     say(f"\nlook at [bold]{pictures}[/] and [bold]{film}[/]")

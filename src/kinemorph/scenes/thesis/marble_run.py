@@ -148,7 +148,7 @@ def _wheel(scene: Run, at: tuple[float, float, float], way: float, phase: float)
     scene.motors.append(scene.world.motor(figure.joint(f"axle of {name}"), way * TURNS, TORQUE))
 
 
-def draw(folder: Path, scene: Run) -> tuple[Path, Path]:
+def draw_marble_run(folder: Path, scene: Run) -> tuple[Path, Path]:
     """Let the marble run: its way, a door and wheels, and a replay that is eight times as fast."""
     recording = film_run(scene.world, MARBLE_RUN_SECONDS, "marble run", rate=15.0)
     trace = tuple(0.2 * k for k in range(190))
@@ -161,9 +161,9 @@ def draw(folder: Path, scene: Run) -> tuple[Path, Path]:
     return draw_views(recording, folder, "marble_run", views, size=(270, 620), columns=3, speed=8.0)
 
 
-def demo(out: Path, say: Callable[[str], None], **settings: Any) -> None:
+def show_marble_run(out: Path, say: Callable[[str], None], **settings: Any) -> None:
     scene = run(**settings)
-    pictures, film = draw(out, scene)
+    pictures, film = draw_marble_run(out, scene)
     say(f"[bold]a marble[/], {len(scene.flaps)} trapdoors and {len(scene.wheels)} gearwheels; it meets")
     for name, t in scene.met.items():
         say(f"  {t:6.2f} s  {name}")

@@ -63,7 +63,7 @@ def crash(**settings: Any) -> Crash:
     return scene
 
 
-def draw(folder: Path, scene: Crash) -> tuple[Path, Path]:
+def draw_wall_and_car(folder: Path, scene: Crash) -> tuple[Path, Path]:
     """Let it crash: six pictures, and a replay."""
     recording = film_run(scene.world, WALL_AND_CAR_SECONDS, "car and wall")
     t = scene.hit[0] if math.isfinite(scene.hit[0]) else 0.0
@@ -73,9 +73,9 @@ def draw(folder: Path, scene: Crash) -> tuple[Path, Path]:
     return draw_views(recording, folder, "wall_and_car", views, size=(340, 230), columns=3)
 
 
-def demo(out: Path, say: Callable[[str], None], **settings: Any) -> None:
+def show_wall_and_car(out: Path, say: Callable[[str], None], **settings: Any) -> None:
     scene = crash(**settings)
-    pictures, film = draw(out, scene)
+    pictures, film = draw_wall_and_car(out, scene)
     when, fast = scene.hit
     say(f"[bold]a car[/] at {fast:.2f} m/s meets the wall after {when:.3f} s")
     down = fallen(scene.bricks, scene.starts)

@@ -42,7 +42,7 @@ class Standing:
     farthest: float = 0.0  # m, between two looks, of any brick
 
 
-def wall(
+def thesis_wall(
     epsilon: float, handling: str = "", boost: float | None = None, size: float = SIZE, rows: int = ROWS,
     columns: int = COLUMNS,
 ) -> tuple[World, list[Body]]:  # fmt: skip
@@ -72,7 +72,7 @@ def stand(
     size: float = SIZE, rows: int = ROWS, columns: int = COLUMNS,
 ) -> Standing:  # fmt: skip
     """Let a wall settle, and watch it."""
-    world, bricks = wall(epsilon, handling, boost, size, rows, columns)
+    world, bricks = thesis_wall(epsilon, handling, boost, size, rows, columns)
     world.run(WALL_SETTLING_TIME)
     before, strikes = [brick.pose for brick in bricks], world.statistics.strikes
     took = rotation = offset = farthest = 0.0

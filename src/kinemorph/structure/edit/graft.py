@@ -130,7 +130,7 @@ def copy_joint(l: Any, row: Any) -> None:
 
 
 @kernel
-def hang(graft: Any, links: Any, s: int, parent: int, row: Any) -> None:
+def hung_row(graft: Any, links: Any, s: int, parent: int, row: Any) -> None:
     """The row of the link that comes s-th: its joint on its new parent, and its inertia; else it is what it was."""
     n = links.shape[0]
     order, shifts = rows_at(graft["order"], n, I4), rows_at(graft["shifts"], n, FRAME)
@@ -195,7 +195,7 @@ def graft_rows(graft: Any) -> None:
             row["body"], row["mass"] = l["body"], l["mass"]
         else:
             copy_words(source["links"] + i * LINK_SIZE, tree["links"] + (s + off) * LINK_SIZE, LINK_SIZE)
-        hang(graft, links, s, parent, row)
+        hung_row(graft, links, s, parent, row)
         row["iq"], row["iv"] = iq, iv
         inverted = start < s < start + length
         user = links[order[s - 1]] if inverted else l

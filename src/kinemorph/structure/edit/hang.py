@@ -262,7 +262,7 @@ def moves_nothing(graft: Any) -> bool:
 
 
 @kernel(inline=False)
-def hang(forest: Any, edit: Any, graft: Any, outcome: Any) -> int:
+def rehang(forest: Any, edit: Any, graft: Any, outcome: Any) -> int:
     """Carry link `top` by another joint, in place of the one that carries `end`, on the way from `top` to the base.
 
     The joint is set, and its frame on the parent and how it holds `top`, unless the edit says where that is. The

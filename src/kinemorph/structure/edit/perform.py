@@ -9,7 +9,7 @@ import numpy as np
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.multibody.layout import LINK, TREE
 from kinemorph.multibody.system import F8
-from kinemorph.structure.edit.hang import after_impact, drop_tree, forget_tree, hang
+from kinemorph.structure.edit.hang import after_impact, drop_tree, forget_tree, rehang
 from kinemorph.structure.edit.impact import strike
 from kinemorph.structure.edit.plan import (
     cut_loose,
@@ -131,7 +131,7 @@ def hang_as_planned(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
     """Hang a link elsewhere, as the graft of the plan says. Returns a status."""
     graft = rows_at(plan["graft"], 1, GRAFT)[0]
     graft["made"] = outcome["loop"]
-    status = hang(forest, edit, graft, outcome)
+    status = rehang(forest, edit, graft, outcome)
     if status == DONE and plan["velocities"] != 0:
         adopt_velocities(forest, plan["velocities"], graft["from"], graft["to"])
     return status

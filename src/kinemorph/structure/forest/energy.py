@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph.constraint.loop_springs import joint_forces
+from kinemorph.constraint.loop_springs import loop_spring_forces
 from kinemorph.constraint.loops import frames
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.multibody.algorithms.inversion import extract_position
@@ -154,7 +154,7 @@ def in_loop(forest: Any, k: int, memory: int) -> float:
     q, v = rows_at(memory, 7, F8), rows_at(memory + 56, 6, F8)
     loop["iq"] = loop["iv"] = 0  # each system counts in its own way
     extract_position(loop, mul(transpose(Ra), Rb), tmul_vec(Ra, sub(xb, xa)), q)
-    return joint_forces(loop, q, v)
+    return loop_spring_forces(loop, q, v)
 
 
 @entry

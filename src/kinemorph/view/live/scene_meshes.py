@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from kinemorph.geometry.meshes.mesh import mesh_of
 from kinemorph.geometry.shapes import Shape, ShapeKind
-from kinemorph.spatial.quaternion_arrays import multiply, rotate
+from kinemorph.spatial.quaternion_arrays import multiply_all, rotate_all
 from kinemorph.structure.forest.layout import TREES
 from kinemorph.structure.forest.memory import INDEX
 from kinemorph.view.body_poses import Meshes, base_shapes, parents, places, solid_shapes, visible_shapes
@@ -82,8 +82,8 @@ class Stage:
             at = self.poses[batch.rows]
             if batch.handle.opacity != opacity:
                 batch.handle.opacity = opacity
-            batch.handle.batched_positions = at[:, :3] + rotate(at[:, 3:], batch.mounts[:, :3])
-            batch.handle.batched_wxyzs = multiply(at[:, 3:], batch.mounts[:, 3:])
+            batch.handle.batched_positions = at[:, :3] + rotate_all(at[:, 3:], batch.mounts[:, :3])
+            batch.handle.batched_wxyzs = multiply_all(at[:, 3:], batch.mounts[:, 3:])
         look = changes, self.colours, *self.picked
         if fresh or look != self._painted or self.colours == "islands":
             self._painted = look
@@ -99,9 +99,9 @@ class Stage:
         for batch in self._batches:
             box = _corners(batch.bounds)
             at = self.poses[batch.rows]
-            turn = multiply(at[:, 3:], batch.mounts[:, 3:])
-            middle = at[:, :3] + rotate(at[:, 3:], batch.mounts[:, :3])
-            found += [middle + rotate(turn, np.broadcast_to(corner, middle.shape)) for corner in box]
+            turn = multiply_all(at[:, 3:], batch.mounts[:, 3:])
+            middle = at[:, :3] + rotate_all(at[:, 3:], batch.mounts[:, :3])
+            found += [middle + rotate_all(turn, np.broadcast_to(corner, middle.shape)) for corner in box]
         return np.concatenate(found)
 
     def around(self) -> Array:

@@ -23,7 +23,7 @@ def is_recording(path: Path) -> bool:
         return file.read(8).startswith((ZIP, FILM))
 
 
-def save(recording: Recording, path: Path) -> Path:
+def save_as(recording: Recording, path: Path) -> Path:
     """Write a recording as the kind of file that the end of its name says: a page, a moving picture, or GLB."""
     end = path.suffix.lower()
     if end == ".html":

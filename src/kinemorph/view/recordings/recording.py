@@ -216,9 +216,9 @@ class Recording:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything into one file (.npz), whole or not at all."""
-        from kinemorph.view.recordings.recording_file import save
+        from kinemorph.view.recordings.recording_file import save_recording
 
-        save(self, path)
+        save_recording(self, path)
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Recording:

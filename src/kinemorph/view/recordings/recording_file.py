@@ -66,7 +66,7 @@ class _Stamp(msgspec.Struct, frozen=True):
     version: int
 
 
-def save(recording: Recording, path: str | os.PathLike[str]) -> None:
+def save_recording(recording: Recording, path: str | os.PathLike[str]) -> None:
     """Write a recording into one file, whole or not at all."""
     text = _Text(
         RECORDING_FORMAT,

@@ -245,7 +245,7 @@ class Mind:
     @target.setter
     def target(self, target: Body | Iterable[float] | None) -> None:
         self._one()
-        aim, point = target_of(self.world, target)
+        aim, point = target_fields(self.world, target)
         self.world.set_mind(self.row, {"target": aim, "point": point} if aim == -1 else {"target": aim})
 
     @property
@@ -322,7 +322,7 @@ class Mind:
         return f"Mind in {self.body!r}" if self.alive else "Mind that has ended"
 
 
-def target_of(world: World, target: Any) -> tuple[int, tuple[float, ...]]:
+def target_fields(world: World, target: Any) -> tuple[int, tuple[float, ...]]:
     """The fields `target` and `point` of a MIND."""
     if target is None:
         return NO_TARGET, NO_POINT

@@ -17,7 +17,7 @@ from kinemorph.structure.forest.layout import DONE as CARRIED
 from kinemorph.structure.forest.layout import FOREST
 from kinemorph.structure.forest.memory import pull_all
 from kinemorph.world.brains.brain_instances import WINDOW_LENGTH, Mind
-from kinemorph.world.brains.episode_statistics import look_around
+from kinemorph.world.brains.episode_statistics import watch_surroundings
 from kinemorph.world.brains.instance_rows import MIND, MINDS
 from kinemorph.world.brains.statistics_reset import watch_anew
 from kinemorph.world.brains.target_poses import body_slot
@@ -139,7 +139,7 @@ def live_on(
             if status != STOPPED and (status != DONE or left > 0):
                 return k, left
             state = MADE if left == 0 else BROKEN
-        look_around(w)
+        watch_surroundings(w)
         life = mind["life"]
         t["seen"], t["gap"], t["gaps"], t["still"] = life["steps"], life["gap"], life["gaps"], life["still"]
         for i in range(3):
@@ -165,5 +165,5 @@ def begin_stretch(w: Any, m: Any, forest: Any, mind: Any, t: Any, window: int) -
             return False
     if t["watched"] != 0:
         watch_anew(m, t["budget"], t["until_still"], window)
-        look_around(w)
+        watch_surroundings(w)
     return True

@@ -28,7 +28,7 @@ from kinemorph.structure.forest.layout import BODY_SLOT, FOREST, IN_USE, TREE_SL
 from kinemorph.structure.forest.memory import pool_of
 from kinemorph.structure.forest.poses import own_frame
 from kinemorph.world.brains.instance_rows import MIND, MINDS, WINDOW
-from kinemorph.world.brains.target_poses import body_slot, target_of
+from kinemorph.world.brains.target_poses import body_slot, find_target
 from kinemorph.world.layout import WORLD, WORLD_KIND, Status
 
 DONE, WRONG_ROW = int(Status.DONE), int(Status.WRONG_ROW)
@@ -38,7 +38,7 @@ STILL_SPEED = 0.05  # m/s: a creature that moves no faster rests
 
 
 @kernel
-def weigh(tree: Any, v: Any) -> tuple[float, Vec3, float, float]:
+def tree_momentum(tree: Any, v: Any) -> tuple[float, Vec3, float, float]:
     """Mass, first moment, kinetic energy and largest speed of a centre of mass, of a tree that is set in motion."""
     links, rows = rows_at(tree["links"], tree["n"], LINK), rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
     dofs = rows_at(tree["dofs"], tree["nv"], DOF)
@@ -76,7 +76,7 @@ def watch_trees(s: Any, forest: Any, m: Any, moved: bool) -> None:
             set_moving(trees[t])
         tree = rows_at(trees[t]["address"], 1, TREE)[0]
         v = rows_at(trees[t]["state"] + 8 * tree["nq"] * V, tree["nv"], F8)
-        mass, moment, kinetic, speed = weigh(tree, v)
+        mass, moment, kinetic, speed = tree_momentum(tree, v)
         total += kinetic - dot(g, moment)
         for i in range(m["mind_count"]):
             at = body_slot(forest, minds[i]["body"])
@@ -149,7 +149,7 @@ def watch_shapes(forest: Any, c: Any, mind: Any, t: int, placed: bool) -> None:
     rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
     shapes, mounts = rows_at(c["shapes"], c["n"], SHAPE), rows_at(c["mounts"], c["n"], MOUNT)
     places = rows_at(c["places"], c["n"], PLACE)
-    aims, aim = target_of(forest, mind)
+    aims, aim = find_target(forest, mind)
     lowest, gap = np.inf, BY_FAR
     target = body_slot(forest, mind["target"])
     for i in range(c["n"]):
@@ -251,12 +251,12 @@ def see_lives(address: int) -> int:
     w = rows_at(address, 1, WORLD)[0]
     if w["kind"] != WORLD_KIND:
         return WRONG_ROW
-    look_around(w)
+    watch_surroundings(w)
     return DONE
 
 
 @kernel(inline=False)
-def look_around(w: Any) -> None:
+def watch_surroundings(w: Any) -> None:
     """The same, for kernels."""
     m, forest = rows_at(w["minds"], 1, MINDS)[0], rows_at(w["forest"], 1, FOREST)[0]
     s, c = rows_at(w["solver"], 1, SOLVER)[0], rows_at(w["collisions"], 1, COLLISIONS)[0]

@@ -51,7 +51,9 @@ NO_CONTACT = -2  # is touched
 
 
 @kernel
-def weigh(forest: Any, shapes: Any, pair: Any, body: int, pressed: float, most: float, found: int) -> tuple[float, int]:
+def hardest_press(
+    forest: Any, shapes: Any, pair: Any, body: int, pressed: float, most: float, found: int
+) -> tuple[float, int]:
     """The hardest press on a body so far, and what pressed, with one more pair of shapes."""
     bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
     one, other = shapes[pair["a"]], shapes[pair["b"]]
@@ -76,11 +78,13 @@ def touched_by(s: Any, forest: Any, c: Any, body: int) -> int:
     most, found = 0.0, NO_CONTACT
     for i in range(s["touch_count"]):
         pair = pairs[contacts[now + touches[i]["contact"]]["pair"]]
-        most, found = weigh(forest, shapes, pair, body, touches[i]["sum"], most, found)
+        most, found = hardest_press(forest, shapes, pair, body, touches[i]["sum"], most, found)
     if s["gap"] > 0.0:  # the impulse model
         memories = rows_at(c["memory"], c["room"], MEMORY)
         for k in range(c["n_pairs"]):
-            most, found = weigh(forest, shapes, pairs[k], body, memories[pairs[k]["row"]]["struck"], most, found)
+            most, found = hardest_press(
+                forest, shapes, pairs[k], body, memories[pairs[k]["row"]]["struck"], most, found
+            )
     return found
 
 

@@ -26,7 +26,7 @@ def body_slot(forest: Any, id: int) -> int:
 
 
 @kernel
-def target_of(forest: Any, mind: Any) -> tuple[bool, Vec3]:
+def find_target(forest: Any, mind: Any) -> tuple[bool, Vec3]:
     """Whether a mind has a target, and where that is."""
     if mind["target"] == NO_TARGET:
         return False, ZERO

@@ -26,7 +26,7 @@ from kinemorph.structure.forest.layout import BODY_SLOT, FOREST, TREE_SLOT, Q, V
 from kinemorph.world.brains.episode_statistics import watch_lives
 from kinemorph.world.brains.grasping import grasp_all
 from kinemorph.world.brains.instance_rows import MIND, MINDS
-from kinemorph.world.brains.target_poses import body_slot, target_of
+from kinemorph.world.brains.target_poses import body_slot, find_target
 from kinemorph.world.control.event_functions import ANYTHING, SOON, point_on, press_of
 from kinemorph.world.layout import WORLD, WORLD_KIND, Status
 
@@ -83,7 +83,7 @@ def read_body(s: Any, forest: Any, c: Any, mind: Any, sense: Any, dt: float, aim
 
 
 @kernel(inline=False)
-def look_around(s: Any, forest: Any, mind: Any, senses: Any) -> None:
+def wake_seen(s: Any, forest: Any, mind: Any, senses: Any) -> None:
     """Set trees in motion that sleep, and that a mind looks at: those that are awake are, in the middle of a step."""
     bodies, spans = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT), rows_at(s["spans"], s["span_room"], SPAN)
     trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
@@ -107,8 +107,8 @@ def sense_all(w: Any, s: Any, forest: Any, c: Any, m: Any, mind: Any) -> None:
         for k in range(mind["sense_count"]):
             signals[first + k] = 0.0
         return
-    look_around(s, forest, mind, senses)
-    aims, aim = target_of(forest, mind)
+    wake_seen(s, forest, mind, senses)
+    aims, aim = find_target(forest, mind)
     for k in range(mind["sense_count"]):
         sense = senses[mind["senses"] + k]
         if sense["what"] <= SPEED:

@@ -17,7 +17,7 @@ from kinemorph.structure.forest.forest import Change
 from kinemorph.structure.forest.memory import INDEX
 from kinemorph.world.body import Body, Figure
 from kinemorph.world.brains.attach import LIMITS_FIT, engage
-from kinemorph.world.brains.brain_instances import WINDOW_LENGTH, Mind, MindRoom, Minds, target_of
+from kinemorph.world.brains.brain_instances import WINDOW_LENGTH, Mind, MindRoom, Minds, target_fields
 from kinemorph.world.brains.episode_statistics import see_lives
 from kinemorph.world.brains.instance_rows import HELD, NO_TARGET, RELEASED
 from kinemorph.world.brains.statistics_reset import watch_from_now
@@ -64,7 +64,7 @@ class Thinking(Acting):
             raise TypeError(f"think: it takes a figure of this world, such as world.add(model) gives, not {figure!r}")
         if not isinstance(brain, Brain):
             raise TypeError(f"think: it takes a kinemorph.Brain, not {brain!r}")
-        aim, point = target_of(self._world, target)
+        aim, point = target_fields(self._world, target)
         neurons, senses, effects = brain.rows
         room = MindRoom(len(neurons), len(senses), len(effects), brain.ring_count)
         alone = self._minds.count == 0

@@ -43,7 +43,7 @@ from kinemorph.world.brains.update import mull
 from kinemorph.world.impulse.rollback import exchange
 from kinemorph.world.impulse.time_to_impact import look_ahead
 from kinemorph.world.layout import Phase, Stage, Status
-from kinemorph.world.step.bookkeeping import all_asleep, go_on, lap
+from kinemorph.world.step.bookkeeping import advance_clock, all_asleep, lap
 from kinemorph.world.step.contact_stages import begin_ties, carry_out, tie_all
 from kinemorph.world.step.joint_loads import note_loads
 from kinemorph.world.step.shape_bounds import place_bodies, stay_in_boxes
@@ -294,7 +294,7 @@ def make_impulse_step(w: Any, none: Any) -> int:
     s = rows_at(w["solver"], 1, SOLVER)[0]
     if w["phase"] == MOVE:
         if all_asleep(s, forest):
-            return go_on(w, s, forest, c)
+            return advance_clock(w, s, forest, c)
         w["whole"], w["part"], w["boxed"], w["noted"], w["reach"] = w["dt"], 0.0, 0, 0, 0.0
         if w["impacts"]["struck"] != 0:
             forget_strikes(c)
@@ -313,4 +313,4 @@ def make_impulse_step(w: Any, none: Any) -> int:
         settle_drives(s)
     if w["patience"] < np.inf:
         let_sleep(w, s, forest, 0, s["island_count"])
-    return go_on(w, s, forest, c)
+    return advance_clock(w, s, forest, c)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from kinemorph.collision.ground.rays import TREE_STACK, meet
 from kinemorph.collision.queries.core_rays import LARGEST_RAY_LENGTH, triple
-from kinemorph.collision.queries.core_rays import cast as cast_core
+from kinemorph.collision.queries.core_rays import cast_at_core as cast_core
 from kinemorph.collision.queries.two_shapes import Pair
 from kinemorph.collision.shapes.shape_poses import box_around
 from kinemorph.collision.shapes.shape_rows import COLLISIONS, MOUNT, POSE, SHAPE, Form

@@ -43,7 +43,7 @@ def pass_time(w: Any, steps: int) -> None:
 
 
 @kernel
-def go_on(w: Any, s: Any, forest: Any, c: Any) -> int:
+def advance_clock(w: Any, s: Any, forest: Any, c: Any) -> int:
     """Time passes, and what has been waited for may have happened."""
     pass_time(w, 1)
     return HAPPENED if w["event_count"] > 0 and look_out(w, s, forest, c) else DONE

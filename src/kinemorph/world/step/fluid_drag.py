@@ -11,7 +11,7 @@ from typing import Any
 
 from kinemorph.collision.shapes.shape_rows import MOUNT, SHAPE
 from kinemorph.contact.layout import SPAN
-from kinemorph.contact.rows.dof_rows import add_wrench
+from kinemorph.contact.rows.dof_rows import add_link_wrench
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.algorithms.free_body import lone_of, whitened_wrench
 from kinemorph.multibody.layout import LINK, LINK_DATA, TREE
@@ -76,7 +76,7 @@ def drag_bodies(world: Any, s: Any, forest: Any, c: Any) -> None:
         R = mul(own, load9(mounts[i]["R"]))
         n, f = drag_on(mounts[i], R, arm, load3(d["v"]), load3(d["w"]), mass, k, world["dt"])
         if tree["lone"] == 0:
-            add_wrench(tree, slot["link"], n, f, za, o)
+            add_link_wrench(tree, slot["link"], n, f, za, o)
             continue
         lone = lone_of(tree)
         turn, push = whitened_wrench(lone, L, sub(n, cross(mul_vec(L, load3(lone["c"])), f)), f)

@@ -26,7 +26,7 @@ from kinemorph.world.brains.instance_rows import MINDS
 from kinemorph.world.brains.update import begin_minds, mull
 from kinemorph.world.impulse.step import make_impulse_step
 from kinemorph.world.layout import WORLD, WORLD_KIND, ContactModel, Phase, Stage, Status
-from kinemorph.world.step.bookkeeping import all_asleep, go_on, lap, pass_time
+from kinemorph.world.step.bookkeeping import advance_clock, all_asleep, lap, pass_time
 from kinemorph.world.step.contact_stages import carry_out
 from kinemorph.world.step.tree_motion import count_trees, status_of
 from kinemorph.world.threads.thread_rows import CREW, Shared
@@ -72,7 +72,7 @@ def make_step(w: Any, none: Any) -> int:
     c = rows_at(w["collisions"], 1, COLLISIONS)[0]
     s = rows_at(w["solver"], 1, SOLVER)[0]
     if w["phase"] == MOVE and all_asleep(s, forest):
-        return go_on(w, s, forest, c)
+        return advance_clock(w, s, forest, c)
     since = ticks() if w["clock"] != 0 else 0
     if w["phase"] == MOVE:
         s["sleepers"] = s["figures"] = 0
@@ -105,7 +105,7 @@ def make_step(w: Any, none: Any) -> int:
         settle_drives(s)
     if w["patience"] < np.inf:
         share(w, SLEEP, s["island_count"], none)
-    status = go_on(w, s, forest, c)
+    status = advance_clock(w, s, forest, c)
     lap(w, MOTION, since)
     return status
 

@@ -260,7 +260,7 @@ def advance_tree(s: Any, slot: Any, tree: Any, t: int, gravity: Vec3, dt: float,
         copy(v, kept[nq:], nv)
     for k in range(nv):
         v[k] = new[k]
-    go_on(tree, q, v, step)
+    integrate_positions(tree, q, v, step)
     if floating:
         push = axpy(push, dt * mass, gravity)
         spin = add(spin, turn)
@@ -292,7 +292,7 @@ def meets_others(s: Any, span: Any) -> bool:
 
 
 @kernel
-def go_on(tree: Any, q: Any, v: Any, step: Any) -> None:
+def integrate_positions(tree: Any, q: Any, v: Any, step: Any) -> None:
     """New positions; the velocity of a free joint is seen from the frame that has turned."""
     l = rows_at(tree["links"], tree["n"], LINK)[0]
     free = l["kind"] == FREE

@@ -13,7 +13,7 @@ from kinemorph._cores import cores
 from kinemorph.collision.collisions import Collisions
 from kinemorph.collision.threaded_narrow_phase import Scouts, may_scout
 from kinemorph.jit.api import switched_off
-from kinemorph.motion.many_worlds import is_one_of_many
+from kinemorph.motion.parallel.many_worlds import is_one_of_many
 from kinemorph.multibody.tables import aligned_at
 from kinemorph.structure.forest.layout import TREES
 from kinemorph.world.layout import ContactModel

@@ -20,7 +20,7 @@ from kinemorph._cores import cores
 from kinemorph.jit.api import entry, for_lanes, kernel, rows_at
 from kinemorph.motion.ignored import warn_ignored
 from kinemorph.motion.integrators import EULER, REST, WORK_ROWS, euler_step, rk4_step
-from kinemorph.motion.many_worlds import BatchError, run
+from kinemorph.motion.parallel.many_worlds import BatchError, run
 from kinemorph.motion.rollout import Trajectory, checked_steps
 from kinemorph.multibody.algorithms.aba import articulated_body
 from kinemorph.multibody.algorithms.configuration import difference, integrate

@@ -1,0 +1,1 @@
+"""Many states or many worlds at once."""
