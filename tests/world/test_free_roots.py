@@ -173,6 +173,27 @@ def test_the_base_of_a_model_is_where_it_is_added(seed):
                 np.testing.assert_allclose(figure[name].twist, goes, atol=1e-11)
 
 
+@pytest.mark.parametrize("roots", [1, 2, 3])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_ground_of_a_model_goes_where_its_base_goes(seed, roots):
+    """Floors and shapes that stand, of models of one tree and of several."""
+    rng = np.random.default_rng([110, seed, roots])
+    floor, box = rng.uniform(-1.0, 1.0), rng.uniform(2.0, 3.0)
+    bodies = "".join(f'<body pos="{i} 9 0"><freejoint/><geom size=".1"/></body>' for i in range(roots))
+    model = km.parse_mjcf(
+        f'<mujoco><worldbody><geom type="plane" size="9 9 .1" pos="0 0 {floor}"/>'
+        f'<geom type="box" size=".5 .5 .1" pos="0 0 {box}"/>{bodies}</worldbody></mujoco>'
+    )
+    for at in (km.Pose(), km.Pose(rng.normal(size=3)), random_pose(rng, 3.0)):
+        world = km.World(gravity=(0, 0, 0))
+        figure = world.add(model, at)
+        for i, body in enumerate(figure):
+            same_pose(body.pose, at @ km.Pose((i, 9, 0)))
+        for x, top in ((0.2, box + 0.1), (3.0, floor)):
+            hit = world.cast(at.apply((x, 0.1, 8.0)), at.rotation @ (0, 0, -1.0))
+            assert hit.distance == pytest.approx(8.0 - top, abs=1e-9)
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_where_a_joint_holds_the_base_does_not_depend_on_who_is_on_top(seed):
     rng = np.random.default_rng(200 + seed)

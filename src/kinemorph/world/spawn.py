@@ -48,6 +48,12 @@ def floats(model: Model) -> bool:
     return not (tied or (len(loops) and any((loops[side] < 0).any() for side in "ab")))
 
 
+def base_moves(model: Model, place: Pose) -> bool:
+    """Whether a model has ground of its own, which goes where its base goes."""
+    stands = bool(model.base_shapes or model.catalog.equipment.floors)
+    return stands and bool(place.position.any() or not np.array_equal(place.rotation, np.eye(3)))
+
+
 def on_one_stand(model: Model) -> Model:
     """The same model, but for trees on the base with joints that follow each other, as those of a hand that is fixed.
 

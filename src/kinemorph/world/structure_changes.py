@@ -40,7 +40,16 @@ from kinemorph.world.free_root import FreeRoot
 from kinemorph.world.ids import JointId, ShapeId
 from kinemorph.world.initial_overlap import let_nested_pass
 from kinemorph.world.persistence.journal import an_input
-from kinemorph.world.spawn import closed_state, floats, free_body, free_position, on_one_stand, tell, warn_idle
+from kinemorph.world.spawn import (
+    base_moves,
+    closed_state,
+    floats,
+    free_body,
+    free_position,
+    on_one_stand,
+    tell,
+    warn_idle,
+)
 
 if TYPE_CHECKING:
     from kinemorph.world.control.events import Watches
@@ -121,9 +130,10 @@ class Changing(Thinking):
         A shape has a density (kg/m³) or a mass (kg), and is as dense as water if neither is given; it may also be
         convex `Parts`, or a `Polyhedron`.
         A figure has the name of its model if it gets no other: `world.figure(name)` is its handle at any time.
-        `at` is where its own frame stands, or the base of a model, in the world; with `twist` (angular, linear, world
-        axes) a body moves. A model may come in a state q, v instead; if it floats, `at` is before q. A loop that is
-        open by less than a millimetre is closed; one that is open farther is refused, see `kinemorph.close`.
+        `at` is where its own frame stands, or the base of a model with its floors, in the world; with `twist` (angular,
+        linear, world axes) a body moves. A model may come in a state q, v instead; if it floats, `at` is before q. A
+        loop that is open by less than a millimetre is closed; one that is open farther is refused, see
+        `kinemorph.close`.
         """
         pose = place_at("add: at", at)
         text("add: name", name)
@@ -140,7 +150,7 @@ class Changing(Thinking):
             return next(iter(self._plant(model, free_position(pose), rates, material, "", solid)))
         refuse("add", "a shape; a model has masses, and moves by `v`", twist=twist, density=density, mass=mass)
         start = neutral(what) if q is None else checked(what, q=q)[0]
-        if floats(what):
+        if floats(what) and not base_moves(what, pose):
             root = FreeRoot.of_link(what.links[0])
             start[:7] = root.position(pose @ root.pose(start))
         else:
