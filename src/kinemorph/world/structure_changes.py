@@ -86,6 +86,8 @@ class Changing(Thinking):
         def _shape_owner(self, row: int) -> str: ...
         def _waking(self, *bodies: int) -> AbstractContextManager[None]: ...
         def _begin_trees(self, trees: list[int]) -> None: ...
+        def _forget_wakers(self) -> None: ...
+        def _inherit_waker(self, whole: int, parts: set[int]) -> None: ...
 
     # ------------------------------------------------------------------------------------------------ coming and going
 
@@ -258,6 +260,7 @@ class Changing(Thinking):
         before = self.forest.members(self.forest.tree_of(self._id(body))).tolist()
         self._wake(*before, *self._neighbours(before))
         change = self.forest.remove(self._id(body))
+        self._forget_wakers()
         for member in before:
             slot = self.forest._tables[BODIES][member & INDEX]
             if slot["next"] != IN_USE or slot["generation"] != member >> 32:
@@ -295,6 +298,7 @@ class Changing(Thinking):
             self._part(change.joint)
         self._follow_structure([self.forest.tree_of(body) for body in both])
         self._wake(*both)
+        self._forget_wakers()
         return self._of_here(change)
 
     @an_input
@@ -317,14 +321,17 @@ class Changing(Thinking):
         """Cut a joint, of a tree or of a loop: the one that `connect` made, or one by its id or its name."""
         id = self.joint_id(joint)
         sides = self.forest.sides(id)
+        whole, others = self.forest.tree_of(sides[0]), self.forest.trees
         with self._waking(*sides, *self._neighbours(sides)):
             change = self.forest.cut(id)
         if not self.forest.has_joint(id):
             self._joints.pop(id, None)
         for one, other in self._parted.pop(id, []):
             self.collisions.heed(one, other)
-        self._follow_structure([self.forest.tree_of(body) for body in sides])
+        parts = [self.forest.tree_of(body) for body in sides]
+        self._follow_structure(parts)
         self._wake(*sides)
+        self._inherit_waker(whole, set(parts).difference(others.tolist()))
         return self._of_here(change)
 
     @an_input

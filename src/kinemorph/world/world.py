@@ -462,6 +462,18 @@ class World(Changing, Placing, Asking, Keeping):
                 woken[woken == place + 1] = BY_LOST
                 woken[place] = 0
 
+    def _forget_wakers(self) -> None:
+        """Trees that an edit has ended are no longer named: others may come to have their places."""
+        woken, trees = self.solver["spans"]["woken_by"], self.forest._tables[TREES]["next"]
+        waker = np.clip(woken - 1, 0, len(trees) - 1)
+        woken[(woken > 0) & (trees[waker] != IN_USE)] = BY_LOST
+
+    def _inherit_waker(self, whole: int, parts: set[int]) -> None:
+        """Parts that a cut has made trees were woken when the whole was, whoever had their places before."""
+        woken = self.solver["spans"]["woken_by"]
+        for part in parts:
+            woken[part & INDEX] = woken[whole & INDEX]
+
     def _neighbours(self, bodies: list[int]) -> list[int]:
         """Bodies that touched one of these in the last step, or that loops or force elements tie to one."""
         indices = {body & INDEX for body in bodies}

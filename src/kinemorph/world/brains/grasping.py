@@ -12,9 +12,10 @@ from typing import Any
 from kinemorph.brain.layout import EFFECT, Acted
 from kinemorph.collision.contact_table import half_of
 from kinemorph.collision.shapes.shape_rows import CONTACT, MEMORY, PAIR, SHAPE, STATIC_CARRIER
-from kinemorph.contact.layout import BY_EDIT, SPAN, TOUCH
+from kinemorph.contact.layout import BY_EDIT, BY_LOST, SPAN, TOUCH
 from kinemorph.contact.rows.drive_rows import joint_slot
 from kinemorph.jit.api import kernel, rows_at
+from kinemorph.multibody.algorithms.joints import FREE
 from kinemorph.multibody.layout import LINK, TREE
 from kinemorph.spatial.rows import store3, store9
 from kinemorph.structure.edit.perform import perform_edit
@@ -117,6 +118,24 @@ def follow_tree(s: Any, forest: Any, c: Any, t: int) -> None:
 
 
 @kernel(inline=False)
+def forget_wakers(s: Any, forest: Any) -> None:
+    """Trees that an edit has ended are no longer named as what woke others: new trees may come to have their places."""
+    spans = rows_at(s["spans"], s["span_room"], SPAN)
+    trees, count = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT), pool_of(forest, TREES)["count"]
+    for t in range(count):
+        waker = spans[t]["woken_by"] - 1
+        if waker >= 0 and trees[waker]["next"] != IN_USE:
+            spans[t]["woken_by"] = BY_LOST
+
+
+@kernel(inline=False)
+def inherit_waker(s: Any, whole: int, part: int) -> None:
+    """A part that was cut off was woken when the whole was, whoever had its place among the trees before."""
+    spans = rows_at(s["spans"], s["span_room"], SPAN)
+    spans[part]["woken_by"] = spans[whole]["woken_by"]
+
+
+@kernel(inline=False)
 def take_hold(w: Any, s: Any, forest: Any, c: Any, m: Any, e: Any, body: int) -> int:
     """Connect a body to what it touches. Returns a Status."""
     partner = touched_by(s, forest, c, body)
@@ -141,6 +160,7 @@ def take_hold(w: Any, s: Any, forest: Any, c: Any, m: Any, e: Any, body: int) ->
         return DONE  # it cannot be held, as things are; the next pass tries again
     e["held"], e["looped"] = outcomes[0]["joint"], outcomes[0]["closes"]
     m["changed"] |= HELD | (LOOPED if e["looped"] != 0 else 0)
+    forget_wakers(s, forest)
     follow_tree(s, forest, c, bodies[body]["tree"])
     if partner >= 0:
         follow_tree(s, forest, c, bodies[partner]["tree"])
@@ -152,12 +172,13 @@ def let_go(w: Any, s: Any, forest: Any, c: Any, m: Any, e: Any) -> int:
     """Cut the joint of a grasp. Returns a Status."""
     bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
     joint = rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)[e["held"] & INDEX]
-    a, b = -1, -1
+    a, b, whole = -1, -1, -1
     if joint["loop"] >= 0:
         loop = rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)[joint["loop"]]
         a, b = loop["a"], loop["b"]
     else:
-        slot = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[joint["tree"]]
+        whole = int(joint["tree"])
+        slot = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[whole]
         tree = rows_at(slot["address"], 1, TREE)[0]
         links = rows_at(tree["links"], tree["n"], LINK)
         b = links[joint["link"]]["body"]
@@ -174,6 +195,8 @@ def let_go(w: Any, s: Any, forest: Any, c: Any, m: Any, e: Any) -> int:
         return DONE
     e["held"] = -1
     m["changed"] |= RELEASED | (LOOPED if e["looped"] != 0 else 0)
+    if whole >= 0 and outcomes[0]["kind"] == FREE:  # a part is a tree by now
+        inherit_waker(s, whole, outcomes[0]["tree"])
     if a >= 0:
         follow_tree(s, forest, c, bodies[a]["tree"])
     if b >= 0:
