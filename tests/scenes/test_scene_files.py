@@ -298,6 +298,7 @@ ABSENT = {  # changes that name what another one was to make, or has taken away
     'connect = { between = ["world", "late"] }': NEVER + 'add = { name = "late", sphere = 0.1 }\n',
     'set = { name = "p", force = [1.0, 0.0, 0.0] }': '[[push]]\nname = "p"\nbody = "ball"\n'
     '[[change]]\nat = 0.05\nremove = "ball"\n',
+    'stop = "p"': '[[push]]\nname = "p"\nbody = "ball"\n[[change]]\nat = 0.05\nremove = "ball"\n',
 }  # fmt: skip
 
 
@@ -331,6 +332,12 @@ def test_what_a_body_says_wins_over_what_bodies_have_by_default(common: str, own
     assert made.mass == pytest.approx(plain if own or "mass" not in common else 3.0)
     python = km.load_scene(tmp_path / "mine.toml", {"body": {"ball": {"mass": 7.0}}})
     assert python.world["ball"].mass == pytest.approx(7.0)
+    for setting, value in (("mass", 6.0), ("density", 60.0)):  # other defaults
+        changed = km.load_scene(tmp_path / "mine.toml", {"default": {"body": {setting: value}}}).world["ball"].mass
+        if own:
+            assert changed == pytest.approx(made.mass)
+        elif setting == "mass":
+            assert changed == 6.0
 
 
 def test_a_joint_that_bears_too_much_breaks(tmp_path: Path) -> None:
@@ -422,6 +429,7 @@ WRONG = [
     ('[[push]]\nbody = "bell"', r'mine\.toml:7: push\[0\]\.body: there is no body "bell"; did you mean "ball"\?'),
     ("[[change]]\nat = 1", r"mine\.toml:6: change\[0\]: it changes nothing: give one of cut, remove, add, connect, "),
     ('[[change]]\nwhen = "contact ball"\ntimes = 3', r"change\[0\]: it changes nothing"),
+    ('[[push]]\nname = "p"\nbody = "ball"\n[[change]]\nat = 1\nset = { name = "p" }', "it sets nothing: give one"),
     ("[[change]]\nends = true", r"mine\.toml:6: change\[0\]: give at \(s\) or when, one of them"),
     ('[[change]]\nwhen = "contct ball"', r'change\[0\]\.when: there is no event "contct"; did you mean "contact"\?'),
     ('[[change]]\nwhen = "contact \'ball"', r"change\[0\]\.when: .* cannot be read"),

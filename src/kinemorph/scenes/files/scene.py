@@ -239,7 +239,11 @@ def _path(toml: Toml, place: str, table: ServoTable) -> Any:
 def _changed(toml: Toml, changes: Mapping[str, Any]) -> dict[str, Any]:
     """The table of a file with what each kind of table has by default, and with changes, those of lists by name."""
     table = dict(toml.table)
-    usual = merged(_tables(toml, "default", table.pop("default", {})), dict(changes.get("default", {})))
+    usual, more = _tables(toml, "default", table.pop("default", {})), dict(changes.get("default", {}))
+    for kind, common in usual.items():
+        if isinstance(common, dict) and isinstance(more.get(kind), Mapping):
+            usual = usual | {kind: without(kind, common, more[kind])}
+    usual = merged(usual, more)
     changes = {name: value for name, value in changes.items() if name != "default"}
     for kind, common in usual.items():
         if not isinstance(common, dict) or not isinstance(table.get(kind, []), list):

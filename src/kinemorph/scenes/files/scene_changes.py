@@ -104,9 +104,12 @@ class Changes:
     def _check_set(self, place: str, table: SetTable) -> None:
         if table.name not in self.acting:
             raise self.parts.toml.error(f"{place}.name", nearest(table.name, list(self.acting), "thing that acts"))
-        kind = type(self.acting[table.name])
-        for name, value in _given(table):
-            if not isinstance(getattr_static(kind, name, None), Number | property):
+        kind, given = type(self.acting[table.name]), _given(table)
+        if not given:
+            settable = [name for name in SetTable.__struct_fields__ if name != "name" and _can_set(kind, name)]
+            raise self.parts.toml.error(place, f"it sets nothing: give one of {', '.join(settable)}")
+        for name, value in given:
+            if not _can_set(kind, name):
                 raise self.parts.toml.error(f"{place}.{name}", f"a {kind.__name__.lower()} has none that can be set")
             if isinstance(value, tuple) is not (kind.__name__ == "Push") or (
                 isinstance(value, tuple) and len(value) != 3
@@ -173,7 +176,10 @@ class Changes:
             setattr(self.acting[table.name].on(world), number, value)
 
     def _stop(self, world: World, place: str, name: str) -> None:
-        self.acting[name].on(world).withdraw()
+        handle = self.acting[name].on(world)
+        if not handle.alive:
+            raise KeyError(f"{quoted(name)} is gone: stopped, or what it acted on")
+        handle.withdraw()
 
     def _connect(self, world: World, place: str, table: JointTable) -> Change:
         if table.name is not None and table.name in joint_names(world):
@@ -216,6 +222,11 @@ def _known(name: str, names: Counter[str], noun: str) -> None:
         raise ValueError(nearest(name, list(names), noun))
     if names[name] > 1:
         raise ValueError(f"there are {names[name]} of {noun} {quoted(name)}; say which, as FIGURE/{name}")
+
+
+def _can_set(kind: type[Handle], name: str) -> bool:
+    """Whether what acts has such a number."""
+    return isinstance(getattr_static(kind, name, None), Number | property)
 
 
 def _given(table: SetTable) -> list[tuple[str, Any]]:
