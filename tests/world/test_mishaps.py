@@ -75,6 +75,27 @@ def test_a_joint_that_moves_no_mass_is_named():
         world.step()
 
 
+@pytest.mark.parametrize("contact", ["timestep", "impulse"])
+@pytest.mark.parametrize("joints", [2, 3])
+def test_what_a_cut_leaves_without_mass_is_named_and_may_be_removed(joints, contact):
+    """A hip of several hinges is a chain of links without mass, of which a cut of the last one leaves the others."""
+    hinges = "".join(f'<joint name="{axis}" axis="{axis}"/>' for axis in ("1 0 0", "0 1 0", "0 0 1")[:joints])
+    world = km.World(contact=contact)
+    figure = world.add(
+        km.parse_mjcf(
+            '<mujoco><worldbody><body name="torso" pos="0 0 2"><freejoint/><geom size=".1"/>'
+            f'<body name="leg" pos="0 0 -.5">{hinges}<geom size=".1"/></body></body></worldbody></mujoco>'
+        )
+    )
+    world.cut(figure.joints[-1])
+    stub = figure.model.names[1]
+    with pytest.raises(km.WorldError, match=f"body '{stub}' and what it carries have no mass: remove it; "):
+        world.step()
+    world.remove(figure[stub])
+    world.run(0.1)
+    assert {body.name for body in world.bodies} == {"torso", "leg"}
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_what_slides_along_the_ground_more_easily_than_out_of_it_is_not_pushed_away():
     """6 g on a planar joint, 1.7 m below the ground, were pushed to 5e7 m within a second."""

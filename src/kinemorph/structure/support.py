@@ -1,12 +1,15 @@
-"""What a joint supports: which body falls when it is cut."""
+"""What a joint supports: which body falls when it is cut, and what it carries by then."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from kinemorph.jit.api import rows_at
 from kinemorph.multibody.algorithms.joints import FREE
+from kinemorph.multibody.layout import DOF
 from kinemorph.structure.forest.layout import BODIES, JOINTS, LOOPS
+from kinemorph.structure.forest.memory import INDEX
 
 if TYPE_CHECKING:
     from kinemorph.structure.forest.tables import ForestTables
@@ -70,3 +73,19 @@ def falls_in(forest: ForestTables, joint: int) -> int:
                 waiting += more
                 side = int(loop["next_b"] if side & 1 else loop["next_a"])
     return first_to_fall(carried, closed, joint, part)
+
+
+def without_mass(forest: ForestTables, tree: int) -> int:
+    """The id of the first body of a tree whose joint moves no mass, neither of it nor of what it carries; else -1.
+
+    A cut may leave such: of a body with several joints all links but the last one are without mass.
+    """
+    row, links = forest._tree(tree & INDEX), forest._links(tree & INDEX)
+    armature = rows_at(int(row["dofs"]), int(row["nv"]), DOF)["armature"]
+    carried = links["mass"].copy()
+    for i in range(len(links) - 1, 0, -1):
+        carried[links[i]["parent"]] += carried[i]
+    for l, mass in zip(links, carried.tolist(), strict=True):
+        if mass == 0.0 and l["nv"] > 0 and not armature[l["iv"] : l["iv"] + l["nv"]].all():
+            return forest._id(BODIES, int(l["body"]))
+    return -1

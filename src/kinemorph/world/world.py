@@ -32,6 +32,7 @@ from kinemorph.structure.forest.forest import Change, Forest
 from kinemorph.structure.forest.layout import BODIES, IN_USE, LOOPS, TREES
 from kinemorph.structure.forest.memory import INDEX
 from kinemorph.structure.forest.tables import first_tables as first_forest
+from kinemorph.structure.support import without_mass
 from kinemorph.world.argument_checks import a_material
 from kinemorph.world.body import Body, Figure
 from kinemorph.world.brains.brain_instances import Minds
@@ -391,12 +392,13 @@ class World(Changing, Placing, Asking, Keeping):
         )
 
     def _massless(self, body: int) -> str:
-        """What is to be said if a joint of the figure that a body came in with moves no mass."""
+        """What is to be said if a joint of the figure that a body came in with moves no mass, or one of its tree."""
         for key, record in self._figures.items():
             if key in self._models and any(body == id for _, id, _ in record.bodies):
                 for joint in massless_joints(self._models[key])[:1]:
                     return f"joint {joint!r} moves no mass: give its link an inertia, or the joint an armature; "
-        return ""
+        light = without_mass(self.forest, self.forest.tree_of(body))
+        return f"body {self._names[light]!r} and what it carries have no mass: remove it; " if light >= 0 else ""
 
     def _shape_owner(self, row: int) -> str:
         """The name of the body that has the shape in a row."""
