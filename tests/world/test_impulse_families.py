@@ -111,6 +111,32 @@ def test_whatever_is_laid_on_each_other_stands(seed):
     assert world.statistics.parts < 2 * (SETTLED + WATCHED) / world.dt
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_what_is_lighter_than_what_it_stands_on_does_not_rock(seed):
+    """Two or three boxes, cylinders and prisms, turned and a little off the middle; each carries less than itself."""
+    rng = np.random.default_rng([seed, 2])
+    size, epsilon = math.exp(rng.uniform(math.log(0.05), math.log(0.5))), rng.choice([1e-3, 5e-4])
+    material = km.Material(rng.choice([0.3, 0.5, 1.0]), restitution=rng.choice([0.0, 0.5]))
+    gravity = rng.choice([9.81, 24.8])
+    world = world_of(size, epsilon, HANDLINGS[seed % 2], material=material, gravity=(0, 0, -gravity))
+    bodies, z = [], 0.0
+    for _ in range(rng.integers(2, 4)):
+        r, h, n = 0.5 * size * rng.uniform(0.6, 1.0), size * rng.uniform(0.2, 0.8), int(rng.integers(2, 9))
+        around = 2.0 * math.pi * np.arange(n) / n
+        points = [(r * math.cos(a), r * math.sin(a), side * h) for a in around for side in (-0.5, 0.5)]
+        box, drum = km.Shape.box((2.0 * r, 1.6 * r, h)), km.Shape.cylinder(r, h)
+        shape = box if n == 2 else drum if n == 3 else km.Polyhedron.hull(points)
+        z += 1.5 * epsilon * size
+        turn = km.Pose.turn((0, 0, 1), rng.uniform(0.0, 6.0)).rotation
+        at = km.Pose((*(0.04 * size * rng.uniform(-1.0, 1.0, 2)), z + 0.5 * h), turn)
+        bodies.append(world.add(shape, at, mass=size**3 * 500.0 * 0.45 ** len(bodies)))
+        z += h
+    far, turned, strikes = moved(world, bodies)
+    assert far < 1e-4 * size
+    assert turned < 1e-4
+    assert strikes == 0
+
+
 def test_what_lands_on_an_edge_still_collides_at_its_closest_point_alone():
     """A box that falls flat is hit at all of its corners at once, one that leans at a single one."""
     heights = []

@@ -23,7 +23,7 @@ from kinemorph.spatial.vec3 import dot
 from kinemorph.structure.forest.layout import BODY_SLOT, TREE_SLOT
 
 HEAVY = 8.0  # times its own mass: an island becomes direct above that,
-BURDENED = 1.5  # or above this, if it rests as worlds of impulses mean it;
+BURDENED = 0.1  # or above this, if it rests as worlds of impulses mean it: light bodies that are swept rock for ever;
 LIGHT_LOAD_SHARE = 0.5  # and stays so above a share of it
 CRUSHING = 50.0  # times its own mass: above it an island becomes direct though something in it is faster than this:
 CALM = 0.5  # m/s
