@@ -304,6 +304,8 @@ GRIP = np.dtype(
         ("most", "f8"),  # N s, largest impulse along the tangents; with a coefficient, that of the round before
         ("low", "f8"),  # N s, smallest and
         ("high", "f8"),  # largest impulse of a drive
+        ("before", "f8"),  # N s, its impulse in the round before, or in the last step,
+        ("stays", "f8"),  # and the share of that in q1: 0 for one that is no stiffer than K may be
         ("vn", "f8"),  # m/s, velocity along the normal, with the bias,
         ("v1", "f8"),  # and along the tangents, with that of the surfaces
         ("v2", "f8"),

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from kinemorph.constraint.basis import product
 from kinemorph.contact.gauss_seidel.iteration import aim, bound, group_bounds, press, relax, softness
 from kinemorph.contact.gauss_seidel.restitution import bounce, meet, only_takes, pass_on, start_impacts
 from kinemorph.contact.gauss_seidel.row_products import (
+    along,
     in_registers,
     kick,
     put,
@@ -18,17 +21,19 @@ from kinemorph.contact.gauss_seidel.row_products import (
     velocity,
 )
 from kinemorph.contact.gauss_seidel.vectors import add_share, apply_forces, clear, difference
-from kinemorph.contact.layout import BOUND, FROM_OUTSIDE, ISLAND, SAME_TREE, SPAN, TOUCH, Bounded
+from kinemorph.contact.layout import BOUND, DRIVE, FROM_OUTSIDE, ISLAND, SAME_TREE, SPAN, TOUCH, Bounded, Driven
 from kinemorph.contact.newton.newton import solve_directly
 from kinemorph.contact.rows.torsional_friction import resist, scale_twists, sum_twists, warm_twists
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.system import F8
 
-DRIVEN = int(Bounded.DRIVEN)
+DRIVEN, ROW = int(Bounded.DRIVEN), int(Driven.ROW)
 TINY_IMPULSE_SHARE = 1e-6  # share of what forces do in a substep
 IMPACT_SPEED = 0.5  # m/s: what meets faster is struck
 FEW = 16  # touches of an island whose impacts are swept until they are even
 EXTRA_ITERATIONS = 8  # sweeps for that
+BLOCKED = 0.5  # share of its speed that a motor lacks when something else keeps it from that
+LITTLE = 1e-3  # share of an impulse: a lack that is worth no more is one of sweeps
 
 
 @kernel
@@ -84,6 +89,25 @@ def count_driven(s: Any, island: Any) -> int:
     for i in range(island["bound_count"]):
         count += 1 if bounds[i]["what"] == DRIVEN else 0
     return count
+
+
+@kernel(inline=False)
+def start_blocked_anew(s: Any, island: Any) -> None:
+    """Motors without a largest force that something keeps from their speed start from no impulse.
+
+    What blocks them never yields, so an impulse that is kept would grow in each step until it has broken through.
+    """
+    bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
+    drives = rows_at(s["drives"], s["drive_room"], DRIVE)
+    Y, z = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["z"], s["nz"], F8)
+    for i in range(island["bound_count"]):
+        b = bounds[i]
+        if b["what"] != DRIVEN or b["damping"] != np.inf or b["p"] == 0.0 or drives[b["drive"]]["kind"] != ROW:
+            continue
+        lacks, most = b["target"] - along(Y, b["y"], z, b["o"], b["l"]), b["most"] if b["p"] > 0.0 else -b["least"]
+        blocked = lacks * b["p"] > 0.0 and abs(lacks) > BLOCKED * abs(b["target"]) > 0.0
+        if blocked and most == np.inf and abs(lacks) * b["inverse"] > LITTLE * abs(b["p"]):
+            b["p"] = 0.0
 
 
 @kernel(inline=False)
@@ -237,6 +261,8 @@ def solve_island(s: Any, island: Any, soft: tuple[float, float, float]) -> None:
     touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
     bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
     island["driven"] = count_driven(s, island) if s["drive_count"] > 0 else 0
+    if island["driven"] > 0:
+        start_blocked_anew(s, island)
     if island["touch_count"] + island["bound_count"] == 0:
         add_share(z, s["substeps"] * h, za, z, start, nz)
         return

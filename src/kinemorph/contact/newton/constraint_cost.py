@@ -7,7 +7,8 @@
 A touching contact is a stiff spring with a damper, implicit: a step takes a share 1 / (1 + τ) of its overlap away, and
 under a load f it rests with an overlap of f dt² (1 + τ) / K. K is so large that this is nothing: a multiple of the mass
 of the whole island, which is all that a contact may have to carry, and larger still under larger forces. Friction holds
-without creeping, since q is what held in the step before, and is brought up to date.
+without creeping, since q is what held in the step before, and is brought up to date. So is what a motor held,
+which is no firmer than a contact or a limit may become: these stop it.
 """
 
 from __future__ import annotations
@@ -88,7 +89,8 @@ def grip_bounds(s: Any, island: Any) -> None:
             g["most"] = b["most"] * dt
             stay_in(g, b["p"] * parts, 0.0)
         elif b["what"] == DRIVEN:
-            grip_drive(b, g, dt)
+            most = FIRM * FIRMEST * sqrt(b["inverse"] * island["mass"]) / carries  # all that contacts may have to hold
+            grip_drive(b, g, dt, min(max(b["p"], -most), most) * parts)
         elif b["what"] == FAST:
             g["normal"], g["tangents"], g["bias"] = 1, 0, b["target"]
         else:
@@ -98,17 +100,26 @@ def grip_bounds(s: Any, island: Any) -> None:
 
 
 @kernel
-def grip_drive(b: Any, g: Any, dt: float) -> None:
-    """The law of a drive over a whole step: q is its impulse where nothing moves at the end."""
-    k = b["inverse"] * LARGEST_STIFFNESS_RATIO
+def grip_drive(b: Any, g: Any, dt: float, before: float) -> None:
+    """The law of a drive over a whole step: q is its impulse where nothing moves at the end.
+
+    One that is stiffer than K can be is made to yield by what its impulse differs from that `before`, so that where
+    nothing changes it holds all that it should: a heavy figure would else sink on motors in light legs.
+    """
+    k, own = b["inverse"] * LARGEST_STIFFNESS_RATIO, dt * (b["damping"] + dt * b["stiffness"])
+    stays = 0.0
     if b["damping"] == np.inf:
+        k, stays = b["inverse"] * FIRM * FIRMEST, 1.0
         q = k * b["target"]
     else:
-        own = dt * (b["damping"] + dt * b["stiffness"])
         q = dt * (b["force"] + b["stiffness"] * b["s0"] + b["damping"] * b["target"])
-        q *= min(1.0, k / own) if own > 0.0 else 1.0
-        k = min(k, own)
-    g["driven"], g["K"], g["q1"], g["low"], g["high"] = 1, k, q, b["least"] * dt, b["most"] * dt
+        if own > k:  # v = (q - p) / own + (before - p) / k
+            stays = own / (own + k)
+            q, k = (1.0 - stays) * q, k * stays
+        else:
+            k = own
+    g["driven"], g["K"], g["q1"], g["low"], g["high"] = 1, k, q + stays * before, b["least"] * dt, b["most"] * dt
+    g["before"], g["stays"] = before, stays
 
 
 @kernel

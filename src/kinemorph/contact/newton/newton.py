@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kinemorph.constraint.basis import product
 from kinemorph.contact.gauss_seidel.restitution import only_takes
 from kinemorph.contact.islands import I4, I8
 from kinemorph.contact.layout import GRIP
@@ -35,6 +36,7 @@ MOST_STEPS, MOST_TRIALS = 40, 12
 WHOLE_ROUNDS = 2  # then bounds are changed by half of what they should be
 GOOD = 1e-8  # a residual, as a share of velocities, that one more solution with the same matrix takes away
 ENERGY_ROUNDING = 1e-6  # of the energy of an island
+LAG = 1e-3  # weight of what a stiff drive bears less than before: its speed is off by little for it
 PARTS = 1e-6  # m/s, touching contacts that part or sink no faster need no second solve
 
 
@@ -187,6 +189,18 @@ def advance(s: Any, island: Any, x: float) -> None:
 
 
 @kernel(inline=False)
+def held(s: Any, island: Any) -> float:
+    """What stiff drives held before, as the square of a velocity: all that there is to compare with without weight."""
+    Y, total = rows_at(s["Y"], s["Y_room"], F8), 0.0
+    grips = rows_at(island["grips"], island["grip_count"], GRIP)
+    for i in range(island["touch_count"], island["grip_count"]):
+        g = grips[i]
+        if g["driven"] != 0 and g["stays"] > 0.0:
+            total += g["before"] * g["before"] * product(Y, g["yt"], Y, g["yt"], g["l2"])
+    return total
+
+
+@kernel(inline=False)
 def descend(s: Any, island: Any) -> int:
     """Newton's method, from the velocities that there are. Returns the number of steps.
 
@@ -199,7 +213,7 @@ def descend(s: Any, island: Any) -> int:
     for k in range(first, stop):
         forces += dt * dt * za[k] * za[k]
         scale += z0[k] * z0[k]
-    scale += forces
+    scale += forces + held(s, island)
     if residual(s, island) <= s["still"] * s["still"] * forces:
         return 0
     for n in range(MOST_STEPS):
@@ -219,7 +233,9 @@ def update(s: Any, island: Any, slack: bool, weight: float) -> bool:
     """Take impulses as the new estimates, and friction's bounds from them; whether they were so already.
 
     With `slack` that goes for the normals of touching grips as well, which then yield to nothing. The new bounds have a
-    weight: where friction and normals answer each other too strongly they would swing between two states.
+    weight: where friction and normals answer each other too strongly they would swing between two states. What
+    stiff drives bore and bear no more goes in the same step; what comes to bear on them they take from step to step, so
+    that a motor that is stopped does not grow stronger meanwhile.
     """
     grips = rows_at(island["grips"], island["grip_count"], GRIP)
     largest = change = 0.0
@@ -229,8 +245,12 @@ def update(s: Any, island: Any, slack: bool, weight: float) -> bool:
         if slack and g["touching"] != 0:
             change = max(change, abs(g["pn"] - g["qn"]))
             g["qn"] = g["pn"]
-        if g["tangents"] == 0 or g["driven"] != 0:  # a drive's law has nothing to estimate
+        if g["tangents"] == 0 or g["driven"] != 0:
             largest = max(largest, abs(g["p1"]))
+            if g["driven"] != 0 and g["stays"] > 0.0 and abs(g["p1"]) < abs(g["before"]):
+                new = g["p1"] - g["before"]
+                change = max(change, LAG * abs(new))
+                g["q1"], g["before"] = g["q1"] + g["stays"] * new, g["p1"]
             continue
         change = max(change, max(abs(g["p1"] - g["q1"]), abs(g["p2"] - g["q2"])))
         if g["friction"] > 0.0:
