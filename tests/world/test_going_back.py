@@ -203,3 +203,13 @@ def test_any_events_happen_again_from_any_time(seed):
             assert world.hash() == expected
         assert said == [one for one in whole if one[0] > time + 1e-9 or (one[0] >= time - 1e-9 and len(one) == 2)]
     assert len(whole) > 5
+
+
+def test_what_was_cancelled_is_waited_for_neither_before_a_snapshot_nor_after_it():
+    """It stayed listed until something else happened: what an action does to the first one was not the same again."""
+    world = bouncing()
+    watches = [world.when(E.height("ball", 0.05 * k), lambda w, m: None) for k in range(3)]
+    watches[0].cancel()
+    assert world.watches == watches[1:]
+    world.restore(world.save())
+    assert world.watches == watches[1:]

@@ -357,7 +357,7 @@ class World(Changing, Placing, Asking, Keeping):
     @property
     def watches(self) -> list[Watch]:
         """All events that are waited for, in the order of `when`."""
-        return list(self._watches)
+        return [watch for watch in self._watches if not watch.cancelled]
 
     def every(self, period: float, action: Task, name: str = "", start: float | None = None) -> Timer:
         """Call action(world) every `period` seconds, between steps, from now or from `start` on: a controller."""
