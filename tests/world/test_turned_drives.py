@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from tests.strategies import random_inertia, random_joint, random_pose
@@ -107,3 +109,25 @@ def test_a_servo_holds_its_angle_whatever_is_the_root():
         c, s = np.cos(-0.2), np.sin(-0.2)
         y[::2, ::2] = (c, s), (-s, c)
         np.testing.assert_allclose(turned, x @ y, atol=1e-6)
+
+
+@pytest.mark.parametrize("what", ["friction", "speed", "damping", "limits"])
+@pytest.mark.parametrize("kind", ["spherical", "planar", "universal", "cylindrical"])
+def test_what_a_turned_joint_cannot_keep_is_said(kind, what):
+    """The bounds of three axes are a box, which does not turn with the other link: 0.3 rad/s became 0.42 in silence."""
+    numbers = {"friction": {"friction": 0.5}, "speed": {"speed": 0.3}, "damping": {"damping": 0.5}}
+    count = {"spherical": 3, "planar": 3, "universal": 2, "cylindrical": 2}[kind]
+    more = numbers.get(what, {"lower": np.full(count, -0.4), "upper": np.full(count, 0.5)})
+    axes = {"universal": ("x", "y"), "planar": ("z",), "cylindrical": ("x",)}.get(kind, ())
+    joint = getattr(km.Joint, kind)(*axes, name="h", **more)
+    inertia = km.Inertia.box(1.0, (0.3, 0.2, 0.1))
+    b = km.Builder("t")
+    b.link("a", None, km.Joint.free(), inertia=inertia)
+    b.link("b", "a", joint, (0.3, 0, 0), inertia)
+    world = km.World(gravity=(0, 0, 0))
+    figure = world.add(b.build())
+    lost = kind == "planar" or (kind == "spherical" and what in ("friction", "speed"))
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        world.reroot(figure["b"])
+    assert [("its axes turn" in str(one.message)) for one in said] == ([True] if lost else [])

@@ -33,12 +33,18 @@ def alike(x: Any, y: Any) -> bool:
     return x["armature"] == y["armature"] and x["damping"] == y["damping"] and x["stiffness"] == y["stiffness"]
 
 
+@kernel
+def has_bounds_of_its_own(x: Any) -> bool:
+    """Whether dry friction or a largest speed bounds it: those of several are a box, which does not turn with axes."""
+    return x["friction"] > 0.0 or 0.0 < x["speed"] < np.inf
+
+
 @kernel(inline=False)
 def first_lossy(graft: Any) -> int:
     """The first joint that changes sides and has numbers that mean something else there, -1 if none has.
 
-    The axes of a ball turn with the other body then, so its three numbers must be equal; a distance along axes that
-    turn is not the same one, so nothing may act along it or limit it.
+    The axes of a ball turn with the other body then, so its three numbers must be equal, and nothing may bound each of
+    them; a distance along axes that turn is not the same one, so nothing may act along it or limit it.
     """
     source = rows_at(graft["source"], 1, TREE)[0]
     links, dofs = rows_at(source["links"], source["n"], LINK), rows_at(source["dofs"], source["nv"], DOF)
@@ -51,6 +57,10 @@ def first_lossy(graft: Any) -> int:
             return l["joint"]
         for j in range(k + 3 if kind == FREE else k, k + 6 if kind == FREE else k + 2 if kind == PLANAR else k):
             if acts(dofs[j]) or dofs[j]["lower"] > -np.inf or dofs[j]["upper"] < np.inf:
+                return l["joint"]
+        several = kind == SPHERICAL or kind == FREE or kind == PLANAR
+        for j in range(k, k + l["nv"] if several else k):
+            if (kind != PLANAR or j < k + 2) and has_bounds_of_its_own(dofs[j]):
                 return l["joint"]
     return -1
 
