@@ -308,6 +308,7 @@ spoil_film = mutators.spoil_chunks(film.FILM_MAGIC, film.FILM_VERSION)
 
 KINDS = {
     "snapshot": Kind(_snapshots, mutators.spoil_snapshot, _read_snapshot),
+    "rows": Kind(_snapshots, mutators.spoil_rows, _read_snapshot),
     "journal": Kind(_journals, mutators.spoil_journal, km.World.rerun, (km.FileError, DivergenceError, km.WorldError)),
     "store": Kind(_stores, mutators.spoil_store, _read_store, (StoreError, km.FileError)),
     "scene": _of_fuzz("scene", mutators.spoil_toml),

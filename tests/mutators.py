@@ -216,6 +216,55 @@ def spoil_content(content: bytes, rng: Rng) -> bytes:
     return content
 
 
+def spoil_rows(content: bytes, others: list[bytes], rng: Rng) -> bytes:
+    """A snapshot with a field of the rows of a table spoiled: each field as likely as any other, near what it was.
+
+    `spoil_content` draws tables by their number, so most of what it changes are plain numbers, and few values are near.
+    """
+    text, arrays = parts_of(content[snapshot.SNAPSHOT_HEAD_BYTES :])
+    tables = [k for k, array in enumerate(arrays) if array.dtype.names and len(array)]
+    for _ in range(int(rng.integers(1, 4))):
+        layouts = sorted({text["arrays"][k][0] for k in tables})
+        fields = [(layout, name) for layout in layouts for name in LAYOUTS[layout].names]
+        layout, name = choice(fields, rng)
+        same = [k for k in tables if text["arrays"][k][0] == layout]
+        rows = arrays[choice(same, rng)]
+        way = int(rng.integers(12))
+        if way < 9:
+            _spoil_column(rows[name], rng)
+        elif way == 9:
+            rows[int(rng.integers(len(rows)))] = rows[int(rng.integers(len(rows)))]
+        elif way == 10:
+            rows[:] = rows[rng.permutation(len(rows))]
+        else:  # two tables of a kind, or of a size, in each other's place
+            k, other = choice(same, rng), choice(same, rng)
+            arrays[k], arrays[other] = arrays[other], arrays[k]
+            text["arrays"][k], text["arrays"][other] = text["arrays"][other], text["arrays"][k]
+    return snapshot.sealed(snapshot.SNAPSHOT_MAGIC, snapshot.SNAPSHOT_VERSION, content_of(text, arrays))
+
+
+def _spoil_column(column: Any, rng: Rng) -> None:
+    """An entry of a column, or all of them, is another number that may make sense."""
+    flat = column.reshape(len(column), -1)
+    row = slice(None) if rng.random() < 0.2 else int(rng.integers(len(flat)))
+    at = row, int(rng.integers(flat.shape[1])) if flat.shape[1] else 0
+    if not flat.size:
+        return
+    if flat.dtype.names:
+        _spoil_column(column[choice(flat.dtype.names, rng)], rng)
+    elif flat.dtype.kind == "f":
+        with np.errstate(all="ignore"):
+            flat[at] = choice((*REAL, *(flat[at] * choice((-1.0, 2.0, 1e-9, 1e9, 1e200), rng),) * 5), rng)
+    elif flat.dtype.kind in "iu":
+        last, bits = int(flat.max()), 8 * flat.dtype.itemsize
+        near = (0, 1, 2, 3, -1, -2, -3, last, last + 1, len(flat), len(flat) - 1, 2**32, 2**32 + 1, 1000, 2**62)
+        new = choice((*near, *map(int, flat.ravel()[:3])), rng)
+        old = int(np.atleast_1d(flat[at])[0])
+        if rng.random() < 0.4:
+            new = old + choice((-1, 1, 1 << 32, -2, 2), rng)
+        flat[at] = np.array(new & (1 << bits) - 1, np.uint64).astype(f"u{bits // 8}").view(flat.dtype)
+
+
 def spoil_snapshot(content: bytes, others: list[bytes], rng: Rng) -> bytes:
     if rng.random() < 0.05:
         return mutated(content, others, rng)

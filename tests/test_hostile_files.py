@@ -26,7 +26,16 @@ from kinemorph.jit.cache.pack import MANIFEST, Pack
 
 pytestmark = linux  # /proc tells how much memory a process takes
 
-FILES = {"snapshot": 40, "journal": 30, "store": 60, "scene": 100, "mjcf": 100, "cache": 60, "recording": 100}
+FILES = {
+    "snapshot": 40,
+    "rows": 40,
+    "journal": 30,
+    "store": 60,
+    "scene": 100,
+    "mjcf": 100,
+    "cache": 60,
+    "recording": 100,
+}
 
 
 @pytest.mark.parametrize("name", KINDS)

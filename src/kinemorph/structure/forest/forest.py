@@ -39,7 +39,7 @@ from kinemorph.structure.support import falls_in
 _NO_DRIVES = np.zeros(0, DOF)
 NO_IDS: Ids = np.empty(0, np.int64)
 WHICH = {"q": layout.Q, "v": layout.V, "tau": layout.TAU}  # of the vectors of a tree's state, by name
-_PASSING = {"address", "state", "size", "mark", "follows", "place", "offset"}  # fields of tables that do not last
+PASSING = {"address", "state", "size", "mark", "follows", "place", "offset"}  # fields of tables that do not last
 
 
 class Planted(NamedTuple):
@@ -347,8 +347,7 @@ class Forest(ForestSums):
         tables = [cleared(table[:count]) for table, count in zip(self._tables, counts, strict=True)]
         ties, drives = cleared(self._ties[: counts[LOOPS]]), cleared(self._drives[: 6 * counts[LOOPS]])
         for table in tables:
-            for name in _PASSING.intersection(table.dtype.names or ()):
-                table[name] = 0
+            _forget_passing(table)
             free = table["next"] != layout.IN_USE
             for name in set(table.dtype.names or ()) - {"generation", "next"}:
                 table[name][free] = 0
@@ -371,6 +370,7 @@ class Forest(ForestSums):
         self._elements, self._ends, self._header[0]["element_count"] = elements.copy(), ends.copy(), len(ends)
         for i, table in enumerate(tables):
             self._tables[i] = longer(table, FIRST_ROWS)
+            _forget_passing(self._tables[i])  # a mark from elsewhere may be that of the next collection here
         loops = len(self._tables[LOOPS])
         self._ties, self._drives = longer(ties, loops)[:loops], longer(drives, 6 * loops)[: 6 * loops]
         for field in ("count", "used", "free"):
@@ -390,6 +390,11 @@ class Forest(ForestSums):
     def __repr__(self) -> str:
         trees, bodies, joints, loops = (int(pool["used"]) for pool in self._pools)
         return f"Forest: {trees} trees of {bodies} bodies and {joints - loops} joints, {loops} loops"
+
+
+def _forget_passing(table: np.ndarray[Any, Any]) -> None:
+    for name in PASSING.intersection(table.dtype.names or ()):
+        table[name] = 0
 
 
 def drives_of(model: Model) -> np.ndarray[Any, Any]:
