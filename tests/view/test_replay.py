@@ -16,7 +16,7 @@ import kinemorph as km
 from kinemorph.view.colours import SHADOW
 from kinemorph.view.live.server import serving
 from kinemorph.view.recordings.recording import SOIL, Body, Recording, level_ground
-from kinemorph.view.replays.replay import _batches, _Scene, _seen_points, replay
+from kinemorph.view.replays.replay import _batches, _kept, _Scene, _seen_points, replay
 
 LENGTH = 0.5
 Image = npt.NDArray[np.float64]
@@ -365,3 +365,25 @@ def test_a_browser_may_be_lacking_or_not(
     monkeypatch.delenv(WHOLE)
     with pytest.raises(pytest.skip.Exception, match="there is no chromium"):
         chromium()
+
+
+def test_a_recording_that_says_it_lasted_for_ages_is_a_short_page(tmp_path: Path) -> None:
+    """All ticks of its time, 60 a second, were listed: 224 GB for a file of two frames."""
+    for ages in (5e8, 1e300):
+        film = km.Recording("ages")
+        for t in (0.0, 1.0, ages):
+            film.add(hanging_chain(), [0.1, 0.0, 0.0], t)
+        assert replay(film, tmp_path / "ages.html").stat().st_size < 2e7
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_frames_are_kept_as_a_list_of_ticks_would_keep_them(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    for k in range(200):
+        t = np.cumsum(rng.choice([0.0, 1e-3, 1 / 60, 0.01, 0.3], int(rng.integers(1, 200))))
+        if k % 3 == 0:
+            t = rng.choice([0.0, 1.0]) + np.arange(50) * rng.choice([1 / 240, 1 / 60, 0.01])
+        rate = float(rng.choice([0.5, 7.3, 25, 30, 60, 1000]))
+        ticks = np.arange(t[0], t[-1] + 0.5 / rate, 1.0 / rate)
+        kept = np.searchsorted(t, ticks + 1e-9 / rate, side="right") - 1
+        assert _kept(t, rate).tolist() == np.unique([0, *kept, len(t) - 1]).tolist()

@@ -291,9 +291,10 @@ def _turned(wxyz: Array, points: Array) -> Array:
 
 def _kept(t: Array, rate: float) -> npt.NDArray[np.intp]:
     """Which frames to keep: at most `rate` a second, the first and the last among them."""
-    rate = min(rate, LARGEST_FRAME_RATE)
-    ticks = np.arange(t[0], t[-1] + 0.5 / rate, 1.0 / rate)
-    kept = np.searchsorted(t, ticks + 1e-9 / rate, side="right") - 1
+    first_tick = np.ceil(
+        (t - t[0]) * min(rate, LARGEST_FRAME_RATE) - 1e-9
+    )  # at or after each frame; not a list of all ticks,
+    kept = np.flatnonzero(first_tick[:-1] < first_tick[1:])  # for a file may say that it lasted for ages
     return np.unique([0, *kept, len(t) - 1])
 
 
