@@ -132,6 +132,8 @@ class Bench:
         if "store" in self.__dict__:
             with suppress(Exception):  # it may be closed
                 self.store.close()
+        if "viewer" in self.__dict__:
+            self.viewer.__exit__(None, None, None)
 
     model = property(lambda self: closed_model())
     q = property(lambda self: closed_q().copy())
@@ -204,6 +206,10 @@ class Bench:
         brain = km.brain
         wave = brain.Neuron(brain.Function.WAVE, (1, 0, 1))
         return brain.Brain([wave], (), [brain.Effect(brain.Acted.TORQUE, "a1", 0, 2, 1.0, 3.0)])
+
+    @cached_property
+    def viewer(self) -> Any:
+        return km.viewer(self.world, open_browser=False).__enter__()
 
     @cached_property
     def store(self) -> Any:
@@ -288,6 +294,7 @@ RECEIVERS: dict[str, Callable[[Bench], Any]] = {
     "Controls": lambda b: _controlled(b),
     "Builder": lambda b: _built(),
     "Recording": lambda b: b.recording,
+    "viewer.Viewer": lambda b: b.viewer,
     "brain.Brain": lambda b: b.brain,
     "convert.Peer": lambda b: km.convert.pinocchio(b.chain),
     "creatures.Genotype": lambda b: b.genotype,
@@ -309,6 +316,7 @@ RECEIVERS: dict[str, Callable[[Bench], Any]] = {
     "gym.WorldVectorEnv": lambda b: _vector(),
     "Simulation": lambda b: km.Simulation(copies.pendulum(), km.State([1.0], [0.0])),
     "Bvh": lambda b: b.bvh,
+    "Collisions": lambda b: _touching(),
     "Scene": lambda b: km.load_scene(files()["scene"]),
     "Journal": lambda b: None,
 }
@@ -418,6 +426,18 @@ VALID: dict[str, Given] = {
     "Joint": lambda b: {"kind": km.JointKind.REVOLUTE},
     "Joint.per_dof": lambda b: {"field": "damping"},
     "Joint.still": lambda b: {"moved": km.Inertia.sphere(1.0, 0.2)},
+    "Model.with_dofs": lambda b: {"damping": 1.0},
+    "Model.with_equipment": lambda b: {"apart": True},
+    "Recording.add_body": lambda b: {"body": _drawn_body(b)},
+    "Recording.add_poses": lambda b: {"t": 1.0, "rows": [0], "poses": np.array([[0.0, 0, 1, 1, 0, 0, 0]])},
+    "Recording.add_chapter": lambda b: {"t": 1.0, "what": "cut", "parents": {"l1": None}},
+    "World.watch_minds": lambda b: {},
+    "viewer.viewer": lambda b: {"open_browser": False},
+    "viewer.Viewer.mark": lambda b: {"name": "names"}, "viewer.Viewer.go_to": lambda b: {"step": 0},
+    "viewer.Viewer.select": lambda b: {"id": b.world["box"].id}, "viewer.Viewer.ask": lambda b: {"what": print},
+    "viewer.Viewer.first": lambda b: b.viewer.select(b.world["box"].id) or {},
+    "viewer.Viewer.joints_of": lambda b: {"body": b.world["box"]}, "viewer.Viewer.sync": lambda b: {"until": 0.0},
+    "evolve.Processes": lambda b: {"problem": Reach(), "workers": 1},
     "Keyframe": lambda b: {"control": (0.1,)},
     "Loop": lambda b: {"a": "one", "b": None},
     "Mimic": lambda b: {"joint": "a", "source": "b", "multiplier": 1.0, "offset": 0.0},
@@ -553,7 +573,7 @@ VALID: dict[str, Given] = {
     "BroadPhase.set_budgets": lambda b: {"tile_budget": 8, "fixed_budget": 64},
     "Collisions.update": lambda b: {"links": [km.Pose((0, 0, 0.4)), km.Pose((0.2, 0.1, 1.0))]},
     **{f"Collisions.{name}": (lambda b: {"a": 1, "b": 2}) for name in ("heed", "ignore")},
-    "Collisions.contacts_of": lambda b: {"pair": 0},
+    "Collisions.contacts_of": lambda b: {"pair": _touching().pairs[0]},
     "ShapeTable.add": lambda b: {"solid": b.box}, "ShapeTable.body": lambda b: {"id": 1},
     **{f"ShapeTable.{name}": (lambda b: {"id": 1}) for name in ("link", "row_of", "__getitem__", "__contains__", "remove", "move")},
     "ShapeTable.regroup": lambda b: {"id": 1, "group": 1, "mask": 1}, "ShapeTable.id_at": lambda b: {"row": 1},
@@ -580,9 +600,6 @@ VALID: dict[str, Given] = {
     "replay": lambda b: {"file": "made.html"}, "film": lambda b: {},
     "view": lambda b: {}, "viewer": lambda b: {"open_browser": False},
     "Recording": lambda b: {}, "Recording.add": lambda b: {"model": tree_model(), "state": [0.1, 0.2], "t": 0.4},
-    "Recording.add_body": lambda b: {"body": b.recording.bodies[0]},
-    "Recording.add_chapter": lambda b: {"t": 0.5, "what": "cut", "parents": ()},
-    "Recording.add_poses": lambda b: {"t": 0.5, "rows": np.array([0]), "poses": np.zeros((1, 7))},
     "Recording.chapter": lambda b: {"t": 0.5, "what": "cut"}, "Recording.from_log": lambda b: {"log": copies.log()},
     "Recording.from_trajectory": lambda b: {"model": b.chain, "trajectory": km.rollout(b.chain, b.chain_data, b.chain_q, np.zeros(8), steps=2)},
     "Recording.load": lambda b: {"path": files()["film"]}, "Recording.save": lambda b: {"path": "made.npz"},
@@ -669,6 +686,18 @@ def driven_model() -> km.Model:
     builder = km.Builder("driven")
     builder.link("d0", None, km.Joint.revolute("y", name="d"), inertia=km.Inertia.sphere(1.0, 0.2))
     return builder.build().with_equipment(actuators=(km.Actuator.motor("m", "d"),))
+
+
+def _touching() -> km.Collisions:
+    made = copies.collisions()
+    made.update([km.Pose((0, 0, 0.4)), km.Pose((0.2, 0.1, 1.0))])
+    return made
+
+
+def _drawn_body(b: Bench) -> Any:
+    from kinemorph.view.recordings.recording import Body
+
+    return Body("drawn", (b.ball,))
 
 
 def _free_body(b: Bench) -> int:
@@ -786,13 +815,14 @@ INNER = {
     "Joint.still", "Joint.per_dof", "Journal.due", "Journal.heard", "Journal.look", "Journal.saw", "Model.known",
     "Parts.single", "Polyhedron.reshaped", "Pose.known", "Shape.known", "ShapeTable.add_all", "ShapeTable.write",
     "World.failure", "World.link_of", "World.set_hold", "World.set_mind", "World.set_numbers", "World.withdraw",
-    "World.watch_minds", "Recording.add_poses", "Recording.add_chapter", "Recording.add_body", "Recording.take_frames",
+    "Recording.take_frames", "viewer.view",
     "brain.Brain.known", "evolve.Recipe.survivors", "evolve.Store.complete", "evolve.Store.keep", "evolve.Store.note",
-    "evolve.Store.known", "Model.with_dofs", "Model.with_equipment", "Collisions.contacts_of",
+    "evolve.Store.known", "viewer.Viewer", "viewer.has_screen",
 }  # fmt: skip
 # written by users, called by the package
 ABSTRACT = (
-    "evolve.Planned", "evolve.Problem", "evolve.Search", "evolve.Evaluator", "evolve.Processes", "gym.Task", "tasks.",
+    "evolve.Planned", "evolve.Problem", "evolve.Search", "evolve.Evaluator", "evolve.Processes.", "gym.Task",
+    "tasks.Task", "tasks.Stage.", *(f"tasks.{name}." for name in creatures.tasks.__all__),
     "evolve.Recipe.", "gym.HandOver.", "gym.StandUp.", "gym.Walk.", "creatures.Gene",
 )  # fmt: skip
 
@@ -807,10 +837,26 @@ class _Skipped:
 SKIPPED = _Skipped()
 
 
+# what is taken by name as `**more`, and handed on
+JOINTS = ("lower", "upper", "speed", "effort", "damping", "stiffness", "friction", "armature", "rest", "name")
+EVENTS = ("name", "direction", "only", "ends", "times", "later")
+SHAPES = ("role", "colour", "name", "material", "group", "mask")
+EQUIPMENT = ("floors", "exclusions", "pair_materials", "actuators", "keyframes", "apart")
+FORWARDED: dict[str, tuple[str, ...]] = {
+    **{f"Joint.{name}": JOINTS for name in ("cylindrical", "fixed", "free", "planar", "prismatic", "revolute", "screw", "spherical", "universal")},
+    **{f"Event.{name}": EVENTS for name in ("at", "contact", "distance", "force", "height", "impact", "limit", "load", "position", "sleep", "velocity")},
+    **{f"Shape.{name}": SHAPES for name in ("box", "capsule", "cone", "cylinder", "mesh", "sphere")},
+    **{f"Actuator.{name}": ("control", "force") for name in ("motor", "position", "velocity")},
+    "Model.with_dofs": ("lower", "damping", "armature", "link"), "Model.with_equipment": EQUIPMENT,
+    "evolve.Species.judged": ("blind",),
+}  # fmt: skip
+
+
 def arguments_of(one: Any) -> tuple[str, ...]:
     """Arguments that are given absurd values."""
     inner = {"kind"} if one.name == "evolve.Store.fact" else {"tables"}  # of the package itself: copies begin with them
-    return tuple(name for name in one.arguments if name not in inner)
+    more = tuple(name for name in FORWARDED.get(one.name, ()) if name not in one.arguments)
+    return (*(name for name in one.arguments if name not in inner), *more)
 
 
 def kwargs_of(one: Any, b: Bench) -> dict[str, Any]:

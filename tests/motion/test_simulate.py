@@ -353,7 +353,7 @@ def test_bad_settings_are_named() -> None:
         km.simulate(model, state, 1.0, method="rk5")
     with pytest.raises(ValueError, match=r"dt -1\.0 must be positive"):
         km.simulate(model, state, 1.0, dt=-1.0)
-    with pytest.raises(ValueError, match="duration nan"):
+    with pytest.raises(ValueError, match="duration is nan"):
         km.simulate(model, state, float("nan"))
     with pytest.raises(ValueError, match="needs a function"):
         km.simulate(model, state, 1.0, [km.Event("nothing")])

@@ -14,6 +14,7 @@ from kinemorph.brain.functions import think
 from kinemorph.brain.layout import EFFECT, FIRST, LONGEST_DELAY_PASSES, NEURON, ONE, SENSE, Acted, Function, Sensed
 from kinemorph.jit.api import entry
 from kinemorph.spatial.arguments.annotated import checked_on_failure
+from kinemorph.spatial.arguments.checks import shown
 
 Array = npt.NDArray[np.float64]
 Records = np.ndarray[tuple[int], np.dtype[np.void]]
@@ -195,7 +196,7 @@ def _check(neurons: tuple[Neuron, ...], senses: tuple[Sense, ...], effects: tupl
             raise ValueError(f"brain: {len(each)} {what} are more than {MOST_BRAIN_ROWS}")
         for i, one in enumerate(each):
             if not isinstance(one, kind):
-                raise TypeError(f"brain: {what} {i} is {one!r}, and no {kind.__name__}")
+                raise TypeError(f"brain: {what} {i} is {shown(one)}, and no {kind.__name__}")
     _number("brain: rate", rate, LARGEST_BRAIN_RATE)
     if not rate > 0.0:
         raise ValueError(f"brain: rate {rate} must be positive")

@@ -236,6 +236,8 @@ class Collisions:
 
     def contacts_of(self, pair: Any) -> Any:
         """The CONTACT rows of a PAIR row."""
+        if getattr(pair, "dtype", None) != PAIR or pair.shape != ():
+            raise TypeError(f"Collisions.contacts_of: pair is {shown(pair)}, and must be one row of `pairs`")
         return self.contacts[int(pair["first"]) : int(pair["first"]) + int(pair["count"])]
 
     @property

@@ -163,7 +163,7 @@ def project(
         return tuple(checked(model, q=q, v=np.zeros(model.nv) if v is None else v))
     start, v64 = checked(model, q=q, v=np.zeros(model.nv) if v is None else v)
     q64 = start.copy()
-    error = _project(data.address, q64, v64, np.empty(model.nv), min(CLOSED_ERROR, gap))
+    error = _project(data.address, q64, v64, np.empty(model.nv), min(CLOSED_ERROR, float(gap)))
     if not error <= gap:
         best = q64 if np.isfinite(q64).all() else start
         raise _failure(model, data, best, "the projection did not close it")
@@ -191,7 +191,7 @@ def close(
     whole("close: tries", tries, 1, MOST_CLOSE_TRIES)
     (start,) = checked(model, q=q)
     mask = np.full(model.nv, free is None)
-    for joint in (free,) if isinstance(free, str) else free or ():
+    for joint in () if free is None else (free,) if isinstance(free, str) else free:
         mask[model.v_slice(joint)] = True
     rng = random_stream("close: seed", seed)
     best, best_error = start, np.inf

@@ -118,7 +118,7 @@ class Settings:
             object.__setattr__(self, name, _choice(name, kind, getattr(self, name)))
         for name, kind in (("forms", Form), ("sources", From)):
             object.__setattr__(self, name, tuple(_choice(name, kind, one) for one in getattr(self, name)))
-        if not (self.forms and self.functions and self.sources):
+        if not all(map(len, (self.forms, self.functions, self.sources))):
             raise ValueError("creature settings: there must be a form, a function and a source to choose from")
         unknown = [name for name in self.functions if name not in FUNCTIONS]
         if unknown:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 from itertools import islice
 from typing import Any, Literal
 
@@ -33,6 +34,7 @@ from kinemorph.evolve.evaluators.worker import evaluated
 from kinemorph.evolve.problem import Descriptor, Draw, Outcome
 from kinemorph.evolve.ranges import Share
 from kinemorph.spatial.arguments.annotated import checked_first
+from kinemorph.spatial.arguments.checks import one_of, real, shown
 
 Variant = Literal["gentle", "thesis"]
 MOST_CHILD_DRAWS = 8  # at a child that is not its parent again
@@ -126,8 +128,12 @@ class Species(msgspec.Struct, frozen=True):
 
     def with_numbers(self, genotype: str, numbers: list[float], body: bool = False) -> str:
         child, left, most = _parsed(genotype), list(numbers), self.settings.weight
+        if not all(math.isfinite(real(number)) for number in left):
+            raise ValueError(f"with_numbers: numbers is {shown(left)}, and must be finite numbers")
         if body:
             count = len(measures(child))
+            if len(left) < count:
+                raise ValueError(f"with_numbers: there are {len(left)} numbers, and {count} of them are of the body")
             left, rest = left[: len(left) - count], left[len(left) - count :]
             child = with_measures(child, rest, self.settings)
         weights = [min(max(number, -most), most) for number in left]
@@ -175,7 +181,7 @@ def creatures(
 
     The thesis's searches vary as the thesis does, unless told otherwise.
     """
-    kind, where = own or KINDS[name], where or (lambda place: f"of_task of {name}")
+    kind, where = own or KINDS[one_of("creatures: name", name, KINDS)], where or (lambda place: f"of_task of {name}")
     ways = {key: table[key] for key in ("variant", "within") if key in table}
     usual = "thesis" if search in ("thesis", "sims") else "gentle"
     way = checked(_Ways, {"variant": usual} | ways, where)

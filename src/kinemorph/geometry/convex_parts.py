@@ -86,8 +86,8 @@ class Parts:
             raise ValueError(f"Parts: inner nodes are 'hull' or 'box', not {shown(inner)}")
         try:
             self.radii: Array = np.broadcast_to(np.asarray(radii, dtype=np.float64), len(self.parts)).copy()
-        except ValueError:
-            raise ValueError(f"Parts: expected one radius or {len(self.parts)}, got {radii!r}") from None
+        except (TypeError, ValueError):
+            raise ValueError(f"Parts: expected one radius or {len(self.parts)}, got {shown(radii)}") from None
         if not ((self.radii >= 0.0) & (self.radii < np.inf)).all():
             raise ValueError(f"Parts: radii {self.radii.tolist()} must be finite and not negative")
         self.inner = inner

@@ -152,7 +152,7 @@ def _closed(loops: list[Array]) -> bool:
 
 def _furthest(points: Array, most: int) -> Array:
     """Which points are furthest in `most` directions that are spread evenly over the sphere (a Fibonacci spiral)."""
-    some, _ = _qhull(points, "", stop=16 * most)  # Qhull begins with the furthest: enough of a large cloud
+    some, _ = _qhull(points, "", stop=16 * int(most))  # Qhull begins with the furthest: enough of a large cloud
     some = some if len(some) else np.arange(len(points))
     if len(some) <= most:
         return some

@@ -40,8 +40,9 @@ from kinemorph.geometry.hull import hull_faces
 from kinemorph.geometry.hull_cache import entry_of, keep, recall
 from kinemorph.geometry.meshes.mesh import load_mesh
 from kinemorph.geometry.meshes.tessellate import SEGMENTS
-from kinemorph.geometry.shapes import Shape, ShapeKind
+from kinemorph.geometry.shapes import LARGEST, Shape, ShapeKind
 from kinemorph.spatial.arguments.annotated import checked_first
+from kinemorph.spatial.arguments.checks import real, shown
 from kinemorph.spatial.pose import Pose, vector
 
 VERTEX = np.dtype(
@@ -196,8 +197,11 @@ class Polyhedron:
         return self.reshaped(pose.apply(self.points))
 
     def scaled(self, factor: float) -> Polyhedron:
-        if not 0.0 < factor < math.inf:
-            raise ValueError(f"Polyhedron.scaled: factor {factor} must be positive and finite")
+        factor = real(factor)
+        if not 0.0 < factor * max(1.0, float(np.abs(self.points).max())) <= LARGEST:
+            raise ValueError(
+                f"Polyhedron.scaled: factor {factor} must be positive and finite, for {LARGEST:g} m at most"
+            )
         return self.reshaped(self.points * factor)
 
     def reshaped(self, points: Array) -> Polyhedron:
@@ -250,6 +254,8 @@ class Polyhedron:
     def polygon(points: npt.ArrayLike) -> Polyhedron:
         """A flat convex polygon, such as a triangle of the ground: a face and its back, with nothing in between."""
         corners = np.array(points, dtype=np.float64)
+        if corners.ndim != 2:
+            raise ValueError(f"polygon: points have shape {corners.shape}, expected (n, 3)")
         loop = np.arange(len(corners))
         return Polyhedron.of_faces(corners, [loop, loop[::-1]])
 
@@ -278,7 +284,7 @@ class Polyhedron:
         corners = np.array(points, dtype=np.float64)
         if corners.ndim != 2 or corners.shape[1] != 3 or not np.isfinite(corners).all():
             raise ValueError(f"a polyhedron needs finite vertices of shape (n, 3), got shape {corners.shape}")
-        faces = [np.array(loop, dtype=np.int32) for loop in loops]
+        faces = [_face(loop) for loop in loops]
         check_closed(corners, faces)
         core = assembled(corners, faces)
         check_convex(core)
@@ -409,10 +415,18 @@ def box_of(row: Array) -> Polyhedron:
     return box
 
 
+def _face(loop: npt.ArrayLike) -> npt.NDArray[np.int32]:
+    """The vertices of a face, checked to be whole numbers."""
+    given = np.asarray(loop)
+    if given.ndim != 1 or (given.dtype.kind not in "iu" and given.size):
+        raise TypeError(f"of_faces: loops has {shown(loop)}, and must be lists of whole numbers, the vertices of faces")
+    return given.astype(np.int32)
+
+
 def _positive(what: str, **sizes: float) -> list[float]:
     for name, value in sizes.items():
-        if not 0.0 < value < math.inf:
-            raise ValueError(f"Polyhedron.{what}: {name} {value} must be positive and finite")
+        if not 0.0 < real(value) <= LARGEST:
+            raise ValueError(f"Polyhedron.{what}: {name} {value} must be positive and finite, {LARGEST:g} m at most")
     return [float(value) for value in sizes.values()]
 
 

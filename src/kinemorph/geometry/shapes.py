@@ -37,6 +37,13 @@ class ShapeKind(StrEnum):
     MESH = "mesh"  # size: scale along x, y, z; the file is `path`
 
 
+NUMBERS = {  # in the size of each kind
+    ShapeKind.SPHERE: 1, ShapeKind.BOX: 3, ShapeKind.CYLINDER: 2, ShapeKind.CAPSULE: 2, ShapeKind.CONE: 2,
+    ShapeKind.MESH: 3,
+}  # fmt: skip
+LARGEST = 1e60  # m: products of five lengths, as inertias have them, are still numbers
+
+
 @checked_first
 @dataclass(frozen=True)
 class Shape:
@@ -57,6 +64,14 @@ class Shape:
     group: int = 1
     mask: int = EVERYTHING
     parts: Parts | None = None
+
+    def __post_init__(self) -> None:
+        size = tuple([real(x) for x in self.size])
+        count = NUMBERS.get(self.kind, len(size))
+        if len(size) != count or not all(map(math.isfinite, size)):
+            word = "number" if count == 1 else "numbers"
+            raise ValueError(f"Shape: size is {shown(self.size)}, and must be {count} finite {word} for a {self.kind}")
+        object.__setattr__(self, "size", size)
 
     @staticmethod
     def known(kind: ShapeKind, size: tuple[float, ...], pose: Pose, colour: Colour) -> Shape:
@@ -107,8 +122,8 @@ def _shape(kind: ShapeKind, size: tuple[float, ...], pose: Pose | None, more: di
     what = f"Shape.{kind}"
     if kind is not ShapeKind.MESH:
         given, size = size, tuple([real(x) for x in size])
-        if not all(0.0 < x < math.inf for x in size):
-            raise ValueError(f"{what}: size {shown(given)} must be positive and finite")
+        if not all(0.0 < x <= LARGEST for x in size):
+            raise ValueError(f"{what}: size {shown(given)} must be positive and finite, {LARGEST:g} m at most")
     for name, kinds in KINDS.items():
         if name in more and not isinstance(more[name], kinds):
             raise TypeError(f"{what}: {name} is {shown(more[name])}, and must be {WORDS[name]}")

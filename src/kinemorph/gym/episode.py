@@ -56,7 +56,7 @@ class Episode:
             raise RuntimeError("an episode begins with reset")
         try:
             given = np.asarray(action, dtype=np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             given = np.zeros(0)
         if given.shape != (len(self.task.actions),) or not np.isfinite(given).all():
             raise ValueError(f"an action is {len(self.task.actions)} finite numbers, not {shown(action)}")

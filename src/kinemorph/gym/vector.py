@@ -17,7 +17,7 @@ from kinemorph.gym.tasks import task_of
 from kinemorph.motion.parallel import batch
 from kinemorph.motion.parallel.many_worlds import BatchError
 from kinemorph.spatial.arguments.annotated import checked_first
-from kinemorph.spatial.arguments.checks import shown
+from kinemorph.spatial.arguments.checks import shown, whole
 
 Array = np.ndarray[Any, Any]
 THREAD_WORTH_TIME = 0.02  # s: what takes less is not worth a second thread
@@ -63,10 +63,13 @@ class WorldVectorEnv(VectorEnv[Observation, Any, Array]):
     ) -> tuple[Observation, dict[str, Any]]:
         """New episodes, all of them."""
         seeds: list[int | None] = [None] * self.num_envs
-        if seed is not None:
-            seeds = [seed + k for k in range(self.num_envs)] if isinstance(seed, int) else list(seed)
+        if isinstance(seed, Sequence | np.ndarray):
+            seeds = list(seed)
+        elif seed is not None:
+            seeds = [whole("reset: seed", seed) + k for k in range(self.num_envs)]
         if len(seeds) != self.num_envs:
             raise ValueError(f"there are {self.num_envs} episodes, and {len(seeds)} seeds")
+        seeds = [None if one is None else whole("reset: seed", one) for one in seeds]
         old = self._rngs or [np.random.default_rng() for _ in seeds]
         pairs = zip(old, seeds, strict=True)
         self._rngs = [rng if one is None else np.random.default_rng(one) for rng, one in pairs]

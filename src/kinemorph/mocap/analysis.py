@@ -27,7 +27,7 @@ from kinemorph.multibody.algorithms.energy_momentum import momentum
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_first, checked_on_failure
-from kinemorph.spatial.arguments.checks import shown
+from kinemorph.spatial.arguments.checks import one_of, shown
 from kinemorph.spatial.quaternion_arrays import rotate_all, to_matrices
 
 Array = npt.NDArray[np.float64]
@@ -84,11 +84,15 @@ class Analysis:
 
     def moment(self, joint: str, method: str | None = None) -> Array:
         """(frames, 3) N m: on the lower bone, in its frame: x forward, y to the left, z along it, up."""
-        return self.loads[method or self.method].tau[:, self.model.v_slice(joint)]
+        return self._loads(method).tau[:, self.model.v_slice(joint)]
 
     def extension(self, side: str, bone: str, method: str | None = None) -> Array:
         """(frames,) N m/kg: the moment that extends hip ("thigh"), knee ("shank") or ankle ("foot"), by body mass."""
-        return EXTENSION[bone] * self.moment(f"{side} {bone}", method)[:, 1] / self.body.mass
+        return (
+            EXTENSION[one_of("extension: bone", bone, EXTENSION)]
+            * self.moment(f"{side} {bone}", method)[:, 1]
+            / self.body.mass
+        )
 
     def flexion(self, side: str, bone: str) -> Array:
         """(frames,) rad: how far hip ("thigh"), knee ("shank") or ankle ("foot") is bent, seen from the side.
@@ -96,7 +100,7 @@ class Analysis:
         Extension and plantar flexion are negative; a straight leg below an upright pelvis, on a level foot, is at zero.
         """
         R = to_matrices(self.motion.q[:, self.model.q_slice(f"{side} {bone}")])
-        return np.asarray(-EXTENSION[bone] * np.arctan2(R[:, 0, 2], R[:, 2, 2]))
+        return np.asarray(-EXTENSION[one_of("flexion: bone", bone, EXTENSION)] * np.arctan2(R[:, 0, 2], R[:, 2, 2]))
 
     def stances(self) -> list[tuple[str, Phase]]:
         """Every whole contact of a foot that is far enough from the ends of the recording: its side and its frames."""
@@ -110,14 +114,17 @@ class Analysis:
     def power(self, joint: str, method: str | None = None) -> Array:
         """(frames,) W: moment times relative angular velocity; positive where muscles give energy."""
         here = self.model.v_slice(joint)
-        return np.asarray((self.loads[method or self.method].tau[:, here] * self.motion.v[:, here]).sum(axis=1))
+        return np.asarray((self._loads(method).tau[:, here] * self.motion.v[:, here]).sum(axis=1))
 
     def force(self, side: str, method: str | None = None) -> Array:
         """(frames, 3) N: of the ground on a foot."""
         return self._wrench(side, method)[:, 3:]
 
+    def _loads(self, method: str | None) -> Loads:
+        return self.loads[one_of("method", method or self.method, self.loads)]
+
     def _wrench(self, side: str, method: str | None) -> Array:
-        wrenches = self.loads[method or self.method].wrenches
+        wrenches = self._loads(method).wrenches
         if side not in wrenches:
             raise KeyError(f"there is no side {shown(side)}; there are {', '.join(wrenches)}")
         return wrenches[side]
@@ -253,7 +260,7 @@ def analyse(
     for method in methods:
         if method not in METHODS:
             raise ValueError(f"there is no method {method!r} to share the load; there are {', '.join(METHODS)}")
-    if not methods or (("measured" in methods) != (forces is not None)):
+    if not len(methods) or (("measured" in methods) != (forces is not None)):
         raise ValueError("name the methods that share the load; 'measured' and forces belong together")
     if not (math.isfinite(friction) and friction >= 0.0):
         raise ValueError(f"friction {friction} must be a number that is not negative")

@@ -70,6 +70,9 @@ class Contacts:
     def stances(self, reliable: Flags) -> list[tuple[str, Phase]]:
         """Every whole contact of a foot with reliable frames only: its side and its frames."""
         found = []
+        reliable = np.asarray(reliable, dtype=bool)
+        if any(reliable.shape != flags.shape for flags in self.feet.values()):
+            raise ValueError(f"stances: reliable has shape {reliable.shape}, and must say it of each frame")
         for side, flags in self.feet.items():
             for phase in runs(np.where(flags, side, "")):
                 whole = phase.start > 0 and phase.end < len(flags) and reliable[phase.start : phase.end].all()

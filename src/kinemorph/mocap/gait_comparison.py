@@ -13,6 +13,7 @@ from kinemorph.mocap.body.hips import speed_of, steps
 from kinemorph.mocap.body.inertias import SIDES
 from kinemorph.mocap.normal_gait import Norm, norms, pace_of
 from kinemorph.spatial.arguments.annotated import checked_first
+from kinemorph.spatial.arguments.checks import one_of
 
 Array = npt.NDArray[np.float64]
 
@@ -48,7 +49,8 @@ class Walking:
 
     def norm(self, name: str, source: str = "Winter") -> Norm:
         """What is normal for a quantity at this pace."""
-        return norms(self.pace, source)[name]
+        known = norms(self.pace, source)
+        return known[one_of("norm: name", name, known)]
 
     @property
     def outside(self) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from kinemorph._toml import Toml
 from kinemorph.spatial.arguments.annotated import checked_first
+from kinemorph.spatial.arguments.checks import finite, positive
 
 PACES = ("slow", "natural", "fast")
 NORMAL_DEVIATIONS = 2.0  # deviations to both sides of the mean that count as normal: 95 % of people
@@ -55,6 +56,8 @@ def pace_of(speed: float, leg: float) -> str:
 
     It is "" for who is too slow to be compared with those who walk, or so fast that people run.
     """
+    finite("pace_of: speed", speed)
+    positive("pace_of: leg", leg)
     bounds = _table().table["paces"]
     share = speed / math.sqrt(STANDARD_GRAVITY * leg)
     return next((pace for pace in reversed(PACES) if bounds["run"] > share >= bounds[pace]), "")

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_first
+from kinemorph.spatial.arguments.checks import positive
 from kinemorph.spatial.quaternion_arrays import (
     conjugate_all,
     continuous,
@@ -34,6 +35,7 @@ TWO_PASS_CUTOFF_SHARE = (
 )
 END = 1.0  # cutoff periods at both ends, where the filter has seen only one side
 CUTOFFS = np.arange(1.0, 21.0)  # Hz, of the residual analysis
+SLOWEST = 1e-9  # of a cutoff, beside the rate of frames: below it filters lose their numbers
 SLOW_PATH_CUTOFF = 1.5  # Hz: the path that rotations are compared with; what they do beyond it is analysed
 NOISE_FREQUENCY = 12.0  # Hz: from here on what a filter takes away is noise
 
@@ -76,12 +78,14 @@ def low_pass(x: Array, dt: float, cutoff: float) -> Array:
     """A zero-lag Butterworth filter of fourth order along the first axis."""
     from scipy.signal import butter, sosfiltfilt
 
-    if not cutoff > 0.0:
-        raise ValueError(f"cutoff {cutoff:g} Hz must be positive")
+    positive("dt", dt)
+    if not cutoff * dt > SLOWEST:
+        raise ValueError(f"cutoff {cutoff:g} Hz must be positive, and not too little for frames of dt {dt:g} s")
     limit = highest(dt)
     if cutoff >= limit:
         raise ValueError(
-            f"cutoff {cutoff:g} Hz is too high for {1.0 / dt:.4g} frames a second; the limit is {limit:.3g} Hz"
+            f"cutoff {cutoff:g} Hz is too high for {1.0 / dt:.4g} frames a second (dt {dt:g} s); "
+            f"the limit is {limit:.3g} Hz"
         )
     sections = butter(2, cutoff / TWO_PASS_CUTOFF_SHARE, fs=1.0 / dt, output="sos")
     pad = min(len(x) - 1, round(2.0 / (cutoff * dt)))
@@ -117,6 +121,7 @@ def smooth(model: Model, q: Array, dt: float, cutoff: Cutoff = 6.0) -> Motion:
     balls.
     """
     iq, iv = rotations_of(model)
+    _check_frames(model, q)
     if len(q) < 7:
         raise ValueError(f"model {model.name!r}: {len(q)} frames are too few for derivatives; 7 are the least")
     turns = q[:, iq[:, None] + np.arange(4)]
@@ -137,6 +142,13 @@ def smooth(model: Model, q: Array, dt: float, cutoff: Cutoff = 6.0) -> Motion:
     V[:, 3:6] = rotate_all(back, velocity)
     A[:, 3:6] = rotate_all(back, acceleration) - np.cross(w[:, 0], V[:, 3:6])
     return Motion(Q, V, A)
+
+
+def _check_frames(model: Model, q: Array) -> None:
+    if getattr(q, "shape", (0,))[1:] != (model.nq,) or not np.isfinite(q).all():
+        raise ValueError(
+            f"model {model.name!r}: q has shape {np.shape(q)}, expected finite numbers (frames, {model.nq})"
+        )
 
 
 def derivatives(x: Array, dt: float) -> tuple[Array, Array, Array]:
@@ -165,6 +177,7 @@ def angular(turns: Array, dt: float) -> tuple[Array, Array, Array]:
 def residuals(model: Model, q: Array, dt: float) -> Residuals:
     """Winter's residual analysis of the root's position and of all joints' rotations."""
     iq, _ = rotations_of(model)
+    _check_frames(model, q)
     turns = continuous(normalize_all(q[:, iq[:, None] + np.arange(4)]))
     path = normalize_all(low_pass(turns.reshape(len(q), -1), dt, SLOW_PATH_CUTOFF).reshape(turns.shape))
     angles = log_all(multiply_all(conjugate_all(path), turns)).reshape(len(q), -1)

@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import IntEnum
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -220,23 +221,25 @@ class Event:
         settings = {"direction": 1, **more}
         name = settings.pop("name", f"{joint} bears {_said(level)} {'N m' if moment else 'N'}")
         if real(level) < 0.0:
-            raise ValueError(f"event {name!r}: what a joint bears is a length, and never below 0")
+            raise ValueError(f"event {name!r}: its level, what a joint bears, is a length, and never below 0")
         return _event(name, EventKind.LOAD, action, settings, places=(joint,), entry=int(moment), level=level)
 
 
 def _called(place: Any) -> str:
-    return "anything" if place is None else str(getattr(place, "name", place))
+    name = getattr(place, "name", place)
+    return "anything" if place is None else name if isinstance(name, str) else shown(name)
 
 
 def _way(settings: dict[str, Any], there: str, back: str) -> str:
     """What happens, by the direction that counts."""
-    return back if settings["direction"] == -1 else there
+    direction = settings["direction"]
+    return back if isinstance(direction, Integral) and direction == -1 else there
 
 
 def _said(level: float) -> str:
     if callable(level):
         raise TypeError("an event's level, such as 0.0, comes before its action")
-    return shown(level) if math.isnan(real(level)) else f"{level:g}"
+    return shown(level) if math.isnan(real(level)) else f"{real(level):g}"
 
 
 def _event(name: str, kind: EventKind, action: Action | None, more: dict[str, Any], **settings: Any) -> Event:

@@ -29,6 +29,7 @@ from kinemorph.multibody.checks import (
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_on_failure
+from kinemorph.spatial.arguments.checks import shown
 
 MOST_ROLLOUT_STEPS = 10_000_000
 _METHODS = {m.name.lower(): int(m) for m in Method if m is not Method.ADAPTIVE}
@@ -170,7 +171,7 @@ def checked_steps(method: str, dt: float, steps: int, every: int) -> tuple[int, 
     steps, every = operator.index(steps), operator.index(every)
     kind = _METHODS.get(str(method).lower())
     if kind is None:
-        raise ValueError(f"method {method!r} is not one of {', '.join(_METHODS)}")
+        raise ValueError(f"method {shown(method)} is not one of {', '.join(_METHODS)}")
     if not (math.isfinite(dt) and steps >= 0 and every >= 1):
         raise ValueError(f"dt {dt} must be finite, steps {steps} not negative, every {every} at least 1")
     return kind, steps, every

@@ -27,8 +27,10 @@ from kinemorph.multibody.data import Data
 from kinemorph.multibody.model.model import Model
 from kinemorph.multibody.state import State
 from kinemorph.spatial.arguments.annotated import checked_first
+from kinemorph.spatial.arguments.checks import finite, real, shown
 from kinemorph.structure.report import Report
 
+MOST_STEPS = 1 << 53
 MOST_AT_ONCE = 100  # events within one step; more of them have no end
 CHUNK, FRAMES = 1000, 256  # steps and frames of one call
 
@@ -76,9 +78,9 @@ class Simulation:
         checked_state(model, state)
         methods = {m.name.lower(): int(m) for m in Method}
         if method not in methods:
-            raise ValueError(f"method {method!r} is not one of {', '.join(methods)}")
+            raise ValueError(f"method {shown(method)} is not one of {', '.join(methods)}")
         for name, value in (("dt", dt), ("log_dt", log_dt), ("tolerance", tolerance), ("gap", gap)):
-            if not (np.isfinite(value) and value > 0.0):
+            if not 0.0 < real(value) < np.inf:
                 raise ValueError(f"{name} {value} must be positive and finite")
         if not np.isfinite(state.time):
             raise ValueError(f"the state's time {state.time} must be finite")
@@ -192,14 +194,13 @@ class Simulation:
             self._turn.release()
 
     def _go_on(self, duration: float) -> Log:
-        if not (np.isfinite(duration) and duration >= 0.0):
-            raise ValueError(f"duration {duration} must be finite and not negative")
         run = self._run[0]
         grid = max(self._log_dt, self._dt) if run["method"] == ADAPTIVE else self._dt
+        duration = finite("duration", duration, 0.0, MOST_STEPS * grid)
         run["last"] = max(1, int(np.ceil(duration / grid - 1e-9))) if duration > 0.0 else 0
         run["dt"] = duration / max(run["last"], 1)
         run["start"], run["point"] = run["t"], 0
-        run["every"] = 1 if run["method"] == ADAPTIVE else max(1, round(self._log_dt / self._dt))
+        run["every"] = 1 if run["method"] == ADAPTIVE else max(1, round(min(self._log_dt / self._dt, MOST_STEPS)))
         end = float(run["t"] + duration)
         self._arm()
         with Bar(float(run["t"]), end) as progress:

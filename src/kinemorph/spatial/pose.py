@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph.spatial.arguments.annotated import checked_on_failure
-from kinemorph.spatial.arguments.checks import shown
+from kinemorph.spatial.arguments.checks import finite, shown
 from kinemorph.spatial.products import inner, length, times
 
 Vector = npt.NDArray[np.float64]
@@ -90,6 +90,7 @@ class Pose:
         size = math.hypot(*a)
         if size == 0.0:
             raise ValueError("Pose.turn: the axis is zero")
+        angle = finite("Pose.turn: angle", angle)
         x, y, z = a / size
         K = _cross_matrix(np.array([x, y, z]))
         return Pose(position, np.eye(3) + math.sin(angle) * K + (1.0 - math.cos(angle)) * times(K, K))

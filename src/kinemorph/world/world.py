@@ -220,7 +220,7 @@ class World(Changing, Placing, Asking, Keeping):
 
     def run(self, seconds: float) -> None:
         """Go on for so long, in whole steps, or until an event that ends. Long runs show how far they are."""
-        finite("world: run: seconds", seconds, 0.0)
+        finite("world: run: seconds", seconds, 0.0, STEP_COUNT_LIMIT * self.dt)
         self.step(round(seconds / self.dt))
 
     @checks_itself
@@ -552,6 +552,8 @@ class World(Changing, Placing, Asking, Keeping):
     def __getitem__(self, name: str) -> Body:
         """The body of a name; the figure of a model has those of its own."""
         return self.body(self._only(self._names, name, "body"))
+
+    __iter__ = None  # else Python would look for bodies named 0, 1, ...: `bodies` has them all
 
     def _only(self, names: dict[int, str], name: str, what: str) -> int:
         found = [id for id, other in names.items() if isinstance(name, str) and other == name]

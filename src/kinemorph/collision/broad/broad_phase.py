@@ -184,7 +184,7 @@ class BroadPhase:
         return int(self.hash.header["n"][0]) - len(self._free)
 
     def __contains__(self, id: Any) -> bool:
-        there = isinstance(id, int | np.integer) and 0 <= id < self.hash.header["n"][0]
+        there = isinstance(id, int | np.integer) and not isinstance(id, bool) and 0 <= id < self.hash.header["n"][0]
         return bool(there) and bool(self.boxes["level"][id] != ABSENT)
 
     @property

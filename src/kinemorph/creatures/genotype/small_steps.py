@@ -26,6 +26,7 @@ from kinemorph.creatures.genotype.graph import mirror_twin, new_limb, reached
 from kinemorph.creatures.genotype.random_genotype import drawn, random_connection
 from kinemorph.creatures.settings import DEFAULT, Settings
 from kinemorph.spatial.arguments.annotated import checked_first
+from kinemorph.spatial.arguments.checks import finite, shown
 
 G = TypeVar("G", bound=Gene)
 SHARES = (0.60, 0.25, 0.15)  # of control, body, structure
@@ -46,6 +47,9 @@ def offspring(
     finest: float = FINEST,
 ) -> tuple[Genotype, Operator]:  # fmt: skip
     """A child by one of the three operators, drawn by their shares, and which one it was."""
+    finite("offspring: finest", finest, 1e-6, 1.0)
+    if not all(0.0 <= share <= 1e9 for share in shares):
+        raise ValueError(f"offspring: shares is {shown(shares)}, and must be three numbers from 0 on")
     settings = settings.striding(finest ** float(rng.random()))
     u = float(rng.random()) * math.fsum(shares)
     if u < shares[0]:

@@ -21,6 +21,7 @@ from kinemorph.geometry.shapes import Shape
 from kinemorph.motion.events import Event
 from kinemorph.spatial.arguments.annotated import checked_first, checked_on_failure
 from kinemorph.spatial.arguments.annotations import refuse_fields
+from kinemorph.spatial.arguments.checks import shown
 from kinemorph.spatial.pose import Pose
 from kinemorph.spatial.products import times
 from kinemorph.world.body import Body, Figure
@@ -96,10 +97,12 @@ class Task:
                 f"task {self.name}: {self.seconds:g} s of life and {self.patience:g} s of patience in steps of"
                 f" {self.dt:g} s are more than {MOST_EPISODE_STEPS} steps; make it shorter, or the steps longer"
             )
-        if self.root not in list(Root):
-            raise ValueError(f"task {self.name}: root {self.root!r} must be one of {', '.join(Root)}")
+        if not isinstance(self.root, str) or self.root not in list(Root):
+            raise ValueError(f"task {self.name}: root is {shown(self.root)}, and must be one of {', '.join(Root)}")
         if not isinstance(self.settings, Settings):
-            raise TypeError(f"task {self.name}: settings {self.settings!r} must be kinemorph.creatures.Settings")
+            raise TypeError(
+                f"task {self.name}: settings is {shown(self.settings)}, and must be kinemorph.creatures.Settings"
+            )
         object.__setattr__(self, "root", Root(self.root))
         refuse_fields(self)
 

@@ -23,6 +23,8 @@ import msgspec
 from kinemorph.evolve.evaluators.job import Job, Result
 from kinemorph.evolve.evaluators.worker import OUT_OF_TIME, Limits, cause, given_up, heed_alarms, work_within
 from kinemorph.evolve.problem import Problem
+from kinemorph.spatial.arguments.annotated import checked_first
+from kinemorph.spatial.arguments.checks import whole
 
 _READY = b""  # the first message of a worker: its kernels are loaded, its time counts from now on
 _FALSE_STARTS = 3  # workers in a row that die before they are ready: then something is wrong with all of them
@@ -31,12 +33,12 @@ _encode = msgspec.msgpack.encode
 _jobs, _results = msgspec.msgpack.Decoder(tuple[Job, int]), msgspec.msgpack.Decoder(Result)
 
 
+@checked_first
 class Processes:
     """Workers on this machine. They are ended and replaced as needed, and die with the process that made them."""
 
     def __init__(self, problem: Problem, workers: int, limits: Limits = Limits()) -> None:
-        if workers < 1:
-            raise ValueError(f"workers is {workers}; at least one must do the work")
+        whole("workers", workers, 1)
         problem.warm()  # compiled once, here: workers then only load
         self.workers = workers
         self._problem, self._limits = problem, limits

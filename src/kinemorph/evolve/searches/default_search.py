@@ -57,7 +57,7 @@ class RecipeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         refuse_fields(self)
-        if not self.ladder or min(self.ladder) < 1 or sorted(set(self.ladder)) != list(self.ladder):
+        if not len(self.ladder) or min(self.ladder) < 1 or sorted(set(self.ladder)) != list(self.ladder):
             raise ValueError(f"ladder is {self.ladder}, and must rise: numbers of draws, such as 2, 4, 8")
         if self.population < 2 and self.population != 0:
             raise ValueError(f"population is {self.population}, and must be at least 2, or 0: by the budget")

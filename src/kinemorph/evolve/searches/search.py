@@ -20,6 +20,7 @@ from kinemorph.evolve.random_streams import Purpose, seed_of, stream
 from kinemorph.evolve.ranges import LARGEST_COUNT
 from kinemorph.spatial.arguments.annotated import checked_first
 from kinemorph.spatial.arguments.annotations import refuse_fields
+from kinemorph.spatial.arguments.checks import shown
 
 
 class Search(Protocol):
@@ -173,6 +174,10 @@ class Planned(ABC):
 @checked_first
 def best_first(individuals: Sequence[Individual], of: str = "score", lowest: bool = False) -> list[Individual]:
     """By fitness, the faulty last; of equals the older one first."""
+    individuals = list(individuals)
+    for one in individuals:
+        if not isinstance(one, Individual):
+            raise TypeError(f"best_first: individuals has {shown(one)}, and must be a list of Individuals")
     return sorted(individuals, key=lambda one: (-one.fitness(of, lowest), one.number))
 
 

@@ -16,7 +16,7 @@ from kinemorph.geometry.meshes import dae, msh, obj, stl, tessellate
 from kinemorph.geometry.meshes.first_object import read_first
 from kinemorph.geometry.shapes import Shape, ShapeKind
 from kinemorph.spatial.arguments.annotated import checked_first
-from kinemorph.spatial.arguments.checks import shown
+from kinemorph.spatial.arguments.checks import finite, shown
 from kinemorph.spatial.pose import Vector, vector
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -39,6 +39,9 @@ MAKERS: dict[ShapeKind, Callable[..., tuple[Array, Array]]] = {
 }
 
 
+ELEMENTS = {"vertices": "fiu", "faces": "iu"}  # kinds of numbers
+
+
 @checked_first
 @dataclass(frozen=True, eq=False)
 class Mesh:
@@ -54,8 +57,11 @@ class Mesh:
             if array is not None:
                 if not isinstance(array, np.ndarray):
                     raise TypeError(f"Mesh: {name} is {shown(array)}, and must be a NumPy array")
-                if name != "colours" and (array.ndim != 2 or array.shape[1] != 3 or array.dtype.kind not in "fiu"):
-                    raise ValueError(f"Mesh: {name} is {shown(array)}, and must be rows of 3 numbers")
+                if name != "colours" and (
+                    array.ndim != 2 or array.shape[1] != 3 or array.dtype.kind not in ELEMENTS[name]
+                ):
+                    numbers = "whole numbers" if name == "faces" else "numbers"
+                    raise ValueError(f"Mesh: {name} is {shown(array)}, and must be rows of 3 {numbers}")
                 array.flags.writeable = False
 
     @property
@@ -71,7 +77,10 @@ class Mesh:
 
     def scaled(self, scale: Vector) -> Mesh:
         """Stretched along the axes. A mirrored mesh has its faces turned round, so that they look outwards again."""
-        faces = self.faces if np.prod(scale) > 0.0 else self.faces[:, ::-1].copy()
+        scale = vector(scale, 3, "scaled: scale") if np.ndim(scale) else np.full(3, finite("scaled: scale", scale))
+        if not np.isfinite(scale * np.abs(self.bounds).max()).all():
+            raise ValueError(f"scaled: scale {shown(scale)} makes numbers that are not finite")
+        faces = self.faces if np.prod(np.sign(scale)) > 0.0 else self.faces[:, ::-1].copy()
         return Mesh(self.vertices * scale, faces, self.colours)
 
     def __repr__(self) -> str:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from kinemorph._files import FileError, ModelWarning, outside, quoted, read_bytes, write_whole
 from kinemorph.spatial.arguments.annotated import checked_first
+from kinemorph.spatial.arguments.checks import whole
 from kinemorph.spatial.quaternion_arrays import about, multiply_all, rotate_all
 
 LARGEST_BVH_BYTES = 1 << 28  # bytes: an hour of 31 joints at 120 Hz is 330 MB, a minute 5 MB
@@ -55,6 +56,8 @@ class Bvh:
     name: str = ""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "joints", tuple(self.joints))
+        object.__setattr__(self, "frames", np.asarray(self.frames, dtype=np.float64))
         width = sum(len(joint.channels) for joint in self.joints)
         if self.frames.ndim != 2 or self.frames.shape[1] != width:
             raise ValueError(f"BVH {self.name!r}: frames have shape {self.frames.shape}, expected (frames, {width})")
@@ -76,8 +79,9 @@ class Bvh:
 
     def columns(self, joint: int) -> slice:
         """The columns of a joint's channels in `frames`."""
-        first = sum(len(j.channels) for j in self.joints[:joint])
-        return slice(first, first + len(self.joints[joint].channels))
+        k = whole("Bvh.columns: joint", joint, 0, len(self.joints) - 1)
+        first = sum(len(j.channels) for j in self.joints[:k])
+        return slice(first, first + len(self.joints[k].channels))
 
     def joint(self, name: str) -> int:
         """The index of a joint."""
@@ -131,12 +135,13 @@ def load_bvh(path: PathLike, *, strict: bool = False) -> Bvh:
 @checked_first
 def parse_bvh(text: str | bytes, *, source: str = "BVH text", strict: bool = False) -> Bvh:
     """The same from a text; `source` names it in errors."""
-    return _parse(text.encode() if isinstance(text, str) else text, source, "", strict)
+    return _parse(bytes(text) if not isinstance(text, str) else text.encode(errors="surrogatepass"), source, "", strict)
 
 
 @checked_first
 def save_bvh(bvh: Bvh, path: PathLike, digits: int = 8) -> None:
     """Write a BVH file. Read again it is the same to so many decimals."""
+    whole("save_bvh: digits", digits, 0, 17)
     write_whole(path, format_bvh(bvh, digits).encode())
 
 

@@ -33,7 +33,7 @@ class Markers:
     rate: float  # Hz
 
     def __post_init__(self) -> None:
-        positive("Markers: rate", self.rate)
+        object.__setattr__(self, "rate", positive("Markers: rate", self.rate))
         object.__setattr__(self, "names", tuple(self.names))
         shape = np.shape(self.positions)
         if len(shape) != 3 or shape[1:] != (len(self.names), 3):

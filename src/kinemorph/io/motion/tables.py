@@ -123,6 +123,9 @@ def names_of(model: Model, what: str) -> list[str]:
 def save_trajectory(model: Model, trajectory: Trajectory, path: PathLike) -> None:
     """Write what `rollout` returns, as a table: time, then a column for each entry of q and v, by the joint's name."""
     columns: dict[str, npt.ArrayLike] = {"time": trajectory.t}
+    for what, values, size in (("q", trajectory.q, model.nq), ("v", trajectory.v, model.nv)):
+        if np.shape(values)[1:] != (size,):
+            raise ValueError(f"model {model.name!r}: {what} of the trajectory has shape {np.shape(values)}, for {size}")
     for what, values in (("q", trajectory.q), ("v", trajectory.v)):
         columns.update(zip(names_of(model, what), np.asarray(values).T, strict=True))
     save_table(path, columns, {"model": model.name, "nq": model.nq, "nv": model.nv})

@@ -326,9 +326,9 @@ def scale_of(
         for what, value in (("unit", unit), ("height", height)):
             if value is not None:
                 finite(what, value, 1e-9, 1e9)
-        scale = unit if unit is not None else float(height or USUAL) / tall
+        scale = float(unit) if unit is not None else float(height or USUAL) / tall
         if not 0.0 < scale * tall <= TALLEST:
-            raise ValueError(f"the body's height would be {scale * tall:.3g} m; the limit is {TALLEST:g} m")
+            raise ValueError(f"the unit makes the body's height {scale * tall:.3g} m; the limit is {TALLEST:g} m")
         notes.append(f"one unit is {scale:.6g} m, as asked for: the body is {scale * tall:.3f} m tall")
         return scale, scale * tall
     name = min(UNITS, key=lambda name: abs(math.log(UNITS[name] * tall / USUAL)))

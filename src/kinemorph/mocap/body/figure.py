@@ -129,7 +129,7 @@ def assemble(
     for name, bone in bones.items():
         if name in welded:
             continue
-        k = stiffness if isinstance(stiffness, (int, float)) else stiffness.get(name.split()[-1], 0.0)
+        k = stiffness.get(name.split()[-1], 0.0) if isinstance(stiffness, Mapping) else float(stiffness)
         carrier, at = _carrier(bones, bone.parent, bone.at, welded)
         joint = (root or Joint.free()) if bone.parent is None else _joint(bone, k, (rest or {}).get(name, 0.0))
         b.link(name, carrier, joint, at, *bodies[name])

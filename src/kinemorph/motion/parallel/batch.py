@@ -30,6 +30,7 @@ from kinemorph.multibody.checks import Array, checked_model, real, refuse_no_rot
 from kinemorph.multibody.layout import DOF_DATA, LINK_DATA, TREE, TREE_KIND, dof_data, gear_room, link_data
 from kinemorph.multibody.model.model import Model, fill_tree
 from kinemorph.spatial.arguments.annotated import checked_on_failure
+from kinemorph.spatial.arguments.checks import finite
 from kinemorph.spatial.lanes import lane_math  # noqa: F401  (teaches the kernels lanes)
 from kinemorph.spatial.lanes.four import LANE_COUNT
 
@@ -319,6 +320,7 @@ def linearize(
     A is (batch, 2 nv, 2 nv), B is (batch, 2 nv, nv). They are central differences, each state moved by `offset` (rad,
     m, ...) either way, all of them in lanes.
     """
+    offset = finite("linearize: offset", offset)
     if not 0.0 < offset < 1.0:
         raise ValueError(f"linearize: offset {offset} must be above 0, and below 1")
     arrays = _arrays(model, Q=Q, V=V, TAU=np.zeros_like(np.asarray(V, dtype=np.float64)) if TAU is None else TAU)
@@ -403,7 +405,8 @@ def _arrays(model: Model, **values: npt.ArrayLike) -> dict[str, Array]:
 def _output(out: Array | None, shape: tuple[int, ...]) -> Array:
     if out is None:
         return np.empty(shape)
-    if out.shape != shape or out.dtype != np.float64 or not out.flags.c_contiguous or not out.flags.writeable:
+    fits = isinstance(out, np.ndarray) and out.shape == shape and out.dtype == np.float64
+    if not (fits and out.flags.c_contiguous and out.flags.writeable):
         raise ValueError(f"out must be a writable, contiguous float64 array of shape {shape}")
     return out
 

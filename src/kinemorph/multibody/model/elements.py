@@ -17,6 +17,7 @@ import numpy as np
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.layout import LINK_DATA
 from kinemorph.spatial.arguments.annotated import checked_first
+from kinemorph.spatial.arguments.checks import shown
 from kinemorph.spatial.mat3 import Mat3, mul, mul_vec, transpose
 from kinemorph.spatial.pose import Pose, Vector
 from kinemorph.spatial.quaternion import from_matrix, log, log_shift
@@ -148,7 +149,11 @@ def _element(
     numbers = []
     for what, values in (("stiffness", stiffness), ("damping", damping)):
         six = np.zeros(6)
-        given = np.asarray(values if np.isscalar(values) else list(values), dtype=np.float64)
+        try:
+            several = values.ndim > 0 if isinstance(values, np.ndarray) else isinstance(values, Iterable)
+            given = np.asarray(list(values) if several else values, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise TypeError(f"{where}{what} is {shown(values)}, and must be one number or six") from None
         if given.shape not in (((),) if kind is ElementKind.LINE else ((), (6,))):
             raise ValueError(f"{where}{what} must be one number{'' if kind is ElementKind.LINE else ' or six'}")
         six[:] = given

@@ -16,6 +16,7 @@ from kinemorph.geometry.material import EVERYTHING, Material
 from kinemorph.geometry.shapes import Colour
 from kinemorph.multibody.state import State
 from kinemorph.spatial.arguments.annotated import checked_first
+from kinemorph.spatial.arguments.checks import real
 from kinemorph.spatial.pose import Pose
 
 NO_RANGE = (-math.inf, math.inf)
@@ -82,12 +83,12 @@ class Actuator:
         name: str, joint: str, stiffness: float, damping: float = 0.0, gear: float = 1.0, **more: tuple[float, float]
     ) -> Actuator:
         """A spring to the position that the control says, with a damper."""
-        return Actuator(name, joint, stiffness, (0.0, -stiffness, -damping), (gear,), **more)
+        return Actuator(name, joint, stiffness, (0.0, -real(stiffness), -real(damping)), (gear,), **more)
 
     @staticmethod
     def velocity(name: str, joint: str, damping: float, gear: float = 1.0, **more: tuple[float, float]) -> Actuator:
         """A damper to the velocity that the control says."""
-        return Actuator(name, joint, damping, (0.0, 0.0, -damping), (gear,), **more)
+        return Actuator(name, joint, damping, (0.0, 0.0, -real(damping)), (gear,), **more)
 
     def turned(self) -> Actuator:
         """The same drive where the joint counts the other way round."""
@@ -103,6 +104,7 @@ class Keyframe:
     control: tuple[float, ...] = ()
 
 
+@checked_first
 @dataclass(frozen=True, eq=False)
 class Equipment:
     """All of it. Exclusions are pairs of bodies by id, -1 for the base.

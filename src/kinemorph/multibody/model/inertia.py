@@ -14,6 +14,8 @@ from kinemorph.spatial.products import inner, times
 
 TRIANGLE = 1e-6  # slack of the triangle inequality, relative: files carry rounded numbers
 _EYE = np.eye(3)
+LARGEST = 1e150  # kg m²: sums of its products are still numbers
+LONGEST = 1e100  # m
 GYRATION = 1e-6  # m: a body whose radius of gyration is smaller is a point, and what its matrix says is rounding
 
 
@@ -57,6 +59,8 @@ class Inertia:
         if I.shape != (3, 3) or not np.isfinite(I).all():
             return f"inertia {I.tolist()} must be a finite 3x3 matrix or three diagonal entries"
         size = float(np.abs(I).max())
+        if size > LARGEST:
+            return f"inertia {I.tolist()} of mass {m:g} kg is out of range, {LARGEST:g} kg m² at most"
         if np.abs(I - I.T).max() > 1e-9 * size:
             return f"inertia {I.tolist()} is not symmetric"
         if size < m * GYRATION**2:
@@ -101,6 +105,7 @@ class Inertia:
     def rod(mass: float, start: Iterable[float], end: Iterable[float]) -> Inertia:
         """A thin rod between two points."""
         a, b = vector(start, 3, "Inertia.rod: start"), vector(end, 3, "Inertia.rod: end")
+        _lengths("rod", start=np.abs(a).max(), end=np.abs(b).max())
         with np.errstate(all="ignore"):  # what is not finite is refused
             d = b - a
             return Inertia(mass, (a + b) / 2.0, mass / 12.0 * (inner(d, d) * np.eye(3) - np.outer(d, d)))
@@ -131,5 +136,5 @@ def _spread(mass: float, c: Vector) -> Matrix:
 
 def _lengths(shape: str, **lengths: float) -> None:
     for name, length in lengths.items():
-        if not 0.0 <= length < np.inf:
-            raise ValueError(f"Inertia.{shape}: {name} {length} must be finite and not negative")
+        if not 0.0 <= length <= LONGEST:
+            raise ValueError(f"Inertia.{shape}: {name} {length} must be finite and not negative, {LONGEST:g} m at most")

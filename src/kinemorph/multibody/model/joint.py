@@ -14,6 +14,7 @@ import numpy as np
 from kinemorph.multibody.layout import DOF, LINK, NQ, NV, JointKind
 from kinemorph.multibody.model.inertia import Inertia
 from kinemorph.spatial.arguments.annotated import checked_first
+from kinemorph.spatial.arguments.checks import shown
 from kinemorph.spatial.pose import vector
 from kinemorph.spatial.products import inner, length
 
@@ -149,7 +150,7 @@ class Joint:
             return np.full(self.nv, value)
         numbers = np.array(value if np.isscalar(value) else list(value), dtype=np.float64)
         if numbers.ndim and numbers.shape != (self.nv,):
-            raise ValueError(f"{field}: expected one number or {self.nv}, got {value!r}")
+            raise ValueError(f"{field}: expected one number or {self.nv}, got {shown(value)}")
         return np.broadcast_to(numbers, (self.nv,))
 
     def check(self) -> None:
@@ -169,6 +170,8 @@ class Joint:
             value = given[field]
             if value is not usual:
                 dofs[field] = value if isinstance(value, float) else self.per_dof(field)
+            if not NV[kind] and value is not usual and np.isnan(np.asarray(value, dtype=np.float64)).any():
+                raise ValueError(f"{field} is {shown(value)}, which is no number")
         check_numbers(dofs)
         if not math.isfinite(self.pitch):
             raise ValueError(f"pitch {self.pitch} is not finite")

@@ -6,7 +6,7 @@ import itertools
 import os
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cached_property
 from numbers import Integral
 from typing import Any
@@ -463,7 +463,7 @@ class Model:
         held = []
         for i, e in enumerate(elements):
             if not isinstance(e, ForceElement):
-                raise TypeError(f"model {self.name!r}: elements must be kinemorph.ForceElement objects, not {e!r}")
+                raise TypeError(f"model {self.name!r}: elements must be kinemorph.ForceElement objects, not {shown(e)}")
             try:
                 (a, at_a), (b, at_b) = self.place(e.a), self.place(e.b)
             except (IndexError, KeyError) as error:
@@ -476,8 +476,20 @@ class Model:
 
     def with_equipment(self, **other: Any) -> Model:
         """The same model with other `floors`, `pair_materials`, `actuators`, `keyframes`, or `exclusions` by names."""
+        known = [one.name for one in fields(Equipment)]
+        for name in other:
+            if name not in known:
+                raise TypeError(f"model {self.name!r}: there is no equipment {name!r}; there are {', '.join(known)}")
+        for name in {"floors", "exclusions", "pair_materials", "actuators"}.intersection(other):
+            if isinstance(other[name], Iterator | list | set):
+                other[name] = tuple(other[name])  # what is iterated but once would be empty for who comes later
         if "exclusions" in other:
-            pairs = [(self.place(a)[0], self.place(b)[0]) for a, b in other["exclusions"]]
+            given = other["exclusions"]
+            if not isinstance(given, tuple) or not all(isinstance(p, list | tuple) and len(p) == 2 for p in given):
+                raise TypeError(
+                    f"model {self.name!r}: exclusions is {shown(given)}, and must be a list of pairs of links"
+                )
+            pairs = [(self.place(a)[0], self.place(b)[0]) for a, b in given]
             other["exclusions"] = tuple(tuple(int(self.links[i]["body"]) if i >= 0 else -1 for i in p) for p in pairs)
         equipment: Equipment = replace(self.catalog.equipment, **other)
         equipment.check(
@@ -498,7 +510,7 @@ class Model:
         names: list[str] = []
         for i, loop in enumerate(loops):
             if not isinstance(loop, Loop):
-                raise TypeError(f"model {self.name!r}: loops must be kinemorph.Loop objects, not {loop!r}")
+                raise TypeError(f"model {self.name!r}: loops must be kinemorph.Loop objects, not {shown(loop)}")
             name = loop.name or loop.joint.name or f"loop{i}"
             if name in taken:
                 raise ValueError(f"model {self.name!r}: there is already a joint {name!r}")

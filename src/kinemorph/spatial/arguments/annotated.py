@@ -74,7 +74,7 @@ def _explaining(function: Any) -> Any:
             from kinemorph.spatial.arguments.annotations import is_told, refuse_misfits
 
             if not is_told(error):
-                refuse_misfits(function, args, named)
+                refuse_misfits(function, args, named, failed=True)
             raise
 
     return call

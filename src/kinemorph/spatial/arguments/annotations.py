@@ -72,8 +72,11 @@ def tests_of(function: Any, by_name: dict[str, Test]) -> tuple[Test, ...]:
     return tuple(in_order)
 
 
-def refuse_misfits(function: Any, args: Iterable[Any], named: dict[str, Any]) -> None:
-    """Raise a TypeError for the first argument that does not fit its annotation."""
+def refuse_misfits(function: Any, args: Iterable[Any], named: dict[str, Any], failed: bool = False) -> None:
+    """Raise a TypeError for the first argument that does not fit its annotation.
+
+    If the call has `failed`, an iterator is to blame where nothing else is: it is used up, and was not looked into.
+    """
     plain = inspect.unwrap(function)
     try:
         bound = inspect.signature(plain).bind(*args, **named)
@@ -90,6 +93,9 @@ def refuse_misfits(function: Any, args: Iterable[Any], named: dict[str, Any]) ->
                 words = kinds[name].one.removesuffix(" or None")
                 where = plain.__qualname__.removesuffix(".__init__")
                 raise TypeError(f"{where}: {called} is {shown(one)}, and must be {words}")
+    for name, value in bound.arguments.items():  # then something in what could not be looked into
+        if failed and name in kinds and isinstance(value, abc.Iterator):
+            raise TypeError(f"{plain.__qualname__}: {name} is {shown(value)}, whose values do not fit; give a list")
 
 
 @cache
@@ -242,7 +248,9 @@ def _generic(origin: Any, inner: tuple[Any, ...], scope: dict[str, Any]) -> Kind
         return _mapping_of(*[_kind(one, scope) or ANYTHING for one in inner or (Any, Any)])
     if origin in LISTS:
         inner = tuple(one for one in inner if one is not Ellipsis)
-        return _list_of([_kind(one, scope) for one in inner], bounded=origin is tuple and len(inner) > 1)
+        return _list_of(
+            [_kind(one, scope) for one in inner], bounded=origin is tuple and len(inner) > 1, kept=origin is tuple
+        )
     if isinstance(origin, typing.TypeVar) or not isinstance(origin, type):
         return None
     return _class(origin)
@@ -262,8 +270,8 @@ def _or_none(kind: Kind) -> Kind:
     return Kind(lambda value: value is None or kind.accepts(value), kind.one, kind.many)
 
 
-def _list_of(kinds: list[Kind | None], bounded: bool) -> Kind:
-    """An iterable whose entries are of a kind; what can be iterated but once is not looked into."""
+def _list_of(kinds: list[Kind | None], bounded: bool, kept: bool) -> Kind:
+    """An iterable whose entries are of a kind. What can be iterated but once is not looked into, nor `kept`."""
     known = [kind for kind in kinds if kind is not None]
     whole = len(known) == len(kinds) and len(known) > 0
     many = " or ".join(dict.fromkeys(kind.many for kind in known)) if whole else "values"
@@ -271,8 +279,10 @@ def _list_of(kinds: list[Kind | None], bounded: bool) -> Kind:
     def accepts(value: Any) -> bool:
         if isinstance(value, str | bytes | dict) or not isinstance(value, abc.Iterable | np.ndarray):
             return False
+        if isinstance(value, np.ndarray) and not value.ndim:
+            return False
         if not isinstance(value, abc.Collection | np.ndarray):
-            return not bounded
+            return not kept
         if not whole:
             return True
         try:

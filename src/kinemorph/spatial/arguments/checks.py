@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any
 
@@ -11,7 +12,10 @@ LOW_BITS = 0xFFFFFFFF
 
 def shown(value: Any) -> str:
     """A value as it is named in a sentence: one line, and not a long one."""
-    text = " ".join(repr(value).split())
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:  # lists in lists without end, and objects that cannot say what they are
+        text = f"<{type(value).__name__}>"
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
@@ -78,6 +82,14 @@ def flag(what: str, value: Any) -> bool:
     if not (isinstance(value, bool) or type(value).__name__ in ("bool", "bool_")):
         raise TypeError(f"{what} is {shown(value)}, and must be True or False")
     return bool(value)
+
+
+def one_of(what: str, value: Any, there: Iterable[str]) -> str:
+    """One of some names."""
+    known = tuple(there)
+    if not (isinstance(value, str) and value in known):
+        raise KeyError(f"{what} is {shown(value)}, and must be one of {', '.join(known)}")
+    return value
 
 
 def text(what: str, value: Any) -> str:

@@ -181,6 +181,7 @@ class ForestTables:
         return self._lives(JOINTS, id)
 
     def _lives(self, which: int, number: int) -> bool:
+        number = operator.index(number)  # NumPy's short numbers cannot be masked
         index = number & INDEX
         if not 0 <= index < self._pools[which]["count"] or number < 0:
             return False

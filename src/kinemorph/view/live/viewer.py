@@ -69,6 +69,7 @@ def viewer(
     return Viewer(world, port, open_browser, rate, speed, paused, direction)
 
 
+@checked_first
 def view(
     world: World, *, seconds: float = math.inf, port: int = 0, open_browser: bool = True, speed: float = 1.0,
     paused: bool = False, say: Callable[[str], None] = AT_ONCE,
@@ -93,6 +94,7 @@ def view(
             say("closed")
 
 
+@checked_first
 class Viewer:
     """A world in a browser: see `viewer`."""
 
@@ -206,6 +208,8 @@ class Viewer:
 
     def go_to(self, step: int) -> None:
         """To a step that was, and pause."""
+        if not 0 <= step <= self.history.last:
+            raise ValueError(f"viewer: step is {step}, and must be from 0 to {self.history.last}, the last that was")
         self.paused = True
         self.history.go_to(step)
 

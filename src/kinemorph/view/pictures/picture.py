@@ -91,6 +91,7 @@ def picture(
         camera = Camera.framing(looked_at(still, moving), direction, size[0] / size[1])
         image = draw([*still, *moving], camera, *size, ground=level_ground(model))
     else:
+        ghosts = list(ghosts)
         pale = [s for k, g in enumerate(ghosts) for s in solids_of(model, g, 0.35 + 0.45 * (1.0 - k / len(ghosts)))]
         solids = solids_of(model, q)
         if not solids:

@@ -50,8 +50,8 @@ class Film:
     """Watches a world and records where its bodies are, who comes and goes, and who carries whom."""
 
     def __init__(self, world: World, path: str | os.PathLike[str] | None, rate: float, name: str) -> None:
-        if not rate > 0.0:
-            raise ValueError(f"film: rate {rate} must be positive")
+        if not rate > 1e-9:
+            raise ValueError(f"film: rate is {rate}, and must be positive")
         self.world, self.path = world, None if path is None else Path(path)
         self.every = max(1, round(1.0 / (rate * world.dt)))
         self._recording = Recording(name)

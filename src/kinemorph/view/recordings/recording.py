@@ -124,13 +124,13 @@ class Recording:
         """Add a frame: a model at time t, at a configuration q or as a `Data` has it after any algorithm."""
         checked_model(model)
         t = self._time(t)
-        layout = self._layout(model)
         if isinstance(state, Data):
             data = state
             belongs(model, data)
         else:
-            data = layout.data
+            data = self._now.data if self._now is not None and self._now.model is model else Data(model)
             kinematics(model, data, state)
+        layout = self._layout(model)  # only now: it takes in bodies, and what is refused changes nothing
         if layout.parents != self.parents:
             self.add_chapter(t, change(self.parents, layout.parents) if self.chapters else "start", layout.parents)
         R, p = (np.concatenate([data.links[x], data.base[x][np.newaxis]])[layout.carriers] for x in "Rp")

@@ -15,6 +15,7 @@ from kinemorph.multibody.model.joint import Joint
 from kinemorph.multibody.model.loops import LOOP, joint_row
 from kinemorph.multibody.tables import BYTE, CACHE_LINE_BYTES, Tables, aligned_at
 from kinemorph.spatial.arguments.annotated import checked_on_failure
+from kinemorph.spatial.arguments.checks import shown
 from kinemorph.spatial.pose import vector
 from kinemorph.structure.forest.layout import EDIT, OUTCOME
 from kinemorph.structure.forest.validation import demand, finite, rows_of, within
@@ -204,6 +205,8 @@ class Mind:
 
     def on(self, world: World) -> Self:
         """The same one in a copy of its world."""
+        if type(world) is not type(self.world) or self.row >= len(world._minds["minds"]):
+            raise ValueError(f"{self!r}: world is {shown(world)}, which is no copy of its world")
         other = type(self)(world, self.row)
         other._generation = self._generation
         return other

@@ -61,9 +61,11 @@ class Thinking(Acting):
         first body of the figure.
         """
         if not isinstance(figure, Figure) or figure.world is not self:
-            raise TypeError(f"think: it takes a figure of this world, such as world.add(model) gives, not {figure!r}")
+            raise TypeError(
+                f"think: it takes a figure of this world, such as world.add(model) gives, not {shown(figure)}"
+            )
         if not isinstance(brain, Brain):
-            raise TypeError(f"think: it takes a kinemorph.Brain, not {brain!r}")
+            raise TypeError(f"think: it takes a kinemorph.Brain, not {shown(brain)}")
         aim, point = target_fields(self._world, target)
         neurons, senses, effects = brain.rows
         room = MindRoom(len(neurons), len(senses), len(effects), brain.ring_count)

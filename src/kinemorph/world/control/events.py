@@ -191,7 +191,10 @@ class Watches(OfWorld):
     def _describe(self, watch: Watch, row: Any) -> None:
         e = watch.event
         row["kind"], row["direction"], row["level"], row["dead"] = e.kind, e.direction, e.level, DEAD
-        row["pa"], row["pb"] = (vector(p, 3, f"event {e.name!r}") for p in e.points or ((0.0,) * 3,) * 2)
+        points = tuple(e.points) or ((0.0,) * 3,) * 2
+        if len(points) != 2:
+            raise ValueError(f"event {e.name!r}: points is {shown(e.points)}, and must be two points")
+        row["pa"], row["pb"] = (vector(p, 3, f"event {e.name!r}") for p in points)
         n = vector(e.along, 3, f"event {e.name!r}")
         row["n"] = n / length(n)
         self._find(watch, row)

@@ -101,7 +101,10 @@ class Timers(OfWorld):
         world = self._world
         for timer in self._timers:
             if not timer.cancelled:
-                most = min(most, max(1, math.ceil((timer.due - world.time) / world.dt - EARLY_STEP_SHARE)))
+                left = min(
+                    (timer.due - world.time) / world.dt - EARLY_STEP_SHARE, float(most)
+                )  # which may be without end
+                most = min(most, max(1, math.ceil(left)))
         return most
 
     def call(self) -> None:
