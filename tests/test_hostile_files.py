@@ -22,6 +22,7 @@ from tests.mutators import WORDS, spoil_json
 from tests.needs import linux
 
 from kinemorph.jit.cache import known_keys
+from kinemorph.jit.cache.keys import module_file
 from kinemorph.jit.cache.pack import MANIFEST, Pack
 
 pytestmark = linux  # /proc tells how much memory a process takes
@@ -111,6 +112,30 @@ def test_a_note_that_makes_no_sense_is_none(seed: int) -> None:
     )
     for _ in range(50):
         assert known_keys.version_in(spoil_json(note, [note], rng)) is None
+
+
+def test_a_note_imports_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To find `package.module` its package was imported, and so could any package that a note names."""
+    (tmp_path / "loud_package").mkdir()
+    (tmp_path / "loud_package" / "__init__.py").write_text("raise SystemExit('it was imported')")
+    (tmp_path / "loud_package" / "inner.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    note = msgspec.json.encode(["a" * 40, "b" * 40, ["loud_package.inner"], ["loud_package.inner", "loud_package.x.y"]])
+    assert known_keys.version_in(note) is None
+    assert "loud_package" not in sys.modules
+    assert module_file("loud_package.inner") == str(tmp_path / "loud_package" / "inner.py")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_every_module_is_found_where_import_finds_it(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    known = [name for name in sorted(sys.modules) if name.startswith(("kinemorph", "numpy.", "json.", "concurrent."))]
+    for name in rng.permutation(known)[:40]:
+        module = sys.modules.pop(name)
+        try:
+            assert module_file(str(name)) == getattr(module.__spec__, "origin", None)
+        finally:
+            sys.modules[name] = module
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import functools
 import hashlib
+import importlib.machinery
 import importlib.util
 import os
 import sys
@@ -208,12 +209,20 @@ def _extensions(kernel: Any, arguments: Any) -> set[str]:
 
 
 def module_file(name: str) -> str | None:
-    """Where a module is, imported or not: a key must not depend on what else a program imports."""
+    """Where a module is, imported or not: a key must not depend on what else a program imports.
+
+    Nothing is imported to find it, as `importlib.util.find_spec` does with packages: a note in the cache names it.
+    """
     if name in sys.modules:
         return getattr(sys.modules[name], "__file__", None)
+    top, *parts = name.split(".")
     try:
-        spec = importlib.util.find_spec(name)
-    except (ImportError, ValueError):  # what it belongs to cannot be imported
+        spec = importlib.util.find_spec(top)
+        for part in parts:
+            if spec is None or spec.submodule_search_locations is None:
+                return None
+            spec = importlib.machinery.PathFinder.find_spec(f"{spec.name}.{part}", spec.submodule_search_locations)
+    except (ImportError, ValueError):
         return None
     return spec.origin if spec else None
 

@@ -97,7 +97,7 @@ def load(path: str | os.PathLike[str]) -> Recording:
         return _recording(arrays)
     except KeyError as error:
         raise FileError(f"{path}: there is no {error.args[0]} in it") from None
-    except (ValueError, RecursionError, msgspec.MsgspecError) as error:
+    except (ValueError, TypeError, RecursionError, msgspec.MsgspecError) as error:
         raise FileError(f"{path}: {error}") from None
 
 
