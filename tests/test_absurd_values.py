@@ -80,6 +80,11 @@ def _gym_step(action):
     env.step(action)
 
 
+def _viewed(world, call):
+    with km.viewer(world, open_browser=False) as v:
+        call(v)
+
+
 def _shape_pair(world):
     ground = world.add_ground()
     world.agree(ground, ground, km.Material())
@@ -138,6 +143,18 @@ MET = {
     "founder": (lambda b: creatures.founder("x"), "founder: seed is 'x'"),
     "random_configuration": (lambda b: km.random_configuration(b.model, -1), "rng is -1, and must be a whole number"),
     "synthetic_walk": (lambda b: mocap.synthetic_walk(-1), "synthetic_walk: seconds is -1, and must be positive"),
+    "with_equipment": (lambda b: b.model.with_equipment(actuators=None), "Equipment: actuators is None, and must be a list"),
+    "with_equipment, exclusions": (lambda b: b.model.with_equipment(exclusions=[1]), r"exclusions is .*1.*, and must be a list of pairs"),
+    "with_equipment, unknown": (lambda b: b.model.with_equipment(wheels=4), "there is no equipment 'wheels'"),
+    "Processes": (lambda b: evolve.Processes(None, 1), "Processes: problem is None, and must be"),
+    "task": (lambda b: creatures.tasks.Swim(root=np.ones(3)), r"root is array\(\[1., 1., 1.\]\), and must be one of"),
+    "go_to": (lambda b: _viewed(b.world, lambda v: v.go_to(2**53)), "step is 9007199254740992, and must be from 0 to"),
+    "a world as a list": (lambda b: km.Builder("x").base(shapes=b.world), "shapes is World at .*, and must be a list of Shapes"),
+    "save_bvh": (lambda b: km.save_bvh(b.bvh, "x.bvh", digits=-1), "digits is -1, and must be a whole number, from 0 to 17"),
+    "held_out": (lambda b: evolve.held_out(-1, 2), "held_out: seed is -1"),
+    "smooth": (lambda b: mocap.smooth(b.analysis.body.model, b.analysis.body.q, 0.0), "dt is 0.0, and must be positive"),
+    "run, without end": (lambda b: b.world.run(1e308), r"seconds is 1e\+308, and must be from 0 to"),
+    "Shape, an array": (lambda b: km.Shape(km.ShapeKind.BOX, np.ones(2)), "size is .*, and must be 3 finite numbers for a box"),
     "synthetic_walk, long": (lambda b: mocap.synthetic_walk(1e300), "synthetic_walk: frames"),
 }  # fmt: skip
 
@@ -152,6 +169,45 @@ def test_what_strangers_met_is_a_sentence(case, tmp_path, monkeypatch):
     assert is_told(caught.value)
     assert re.search(sentence, str(caught.value)), str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_refused_frame_leaves_a_recording_as_it_was():
+    """Bodies of the model were taken in before its state was looked at."""
+    film = valid_calls.filmed()
+    with pytest.raises(ValueError, match=r"q has shape \(2,\)"):
+        film.add(copies.pendulum(), [0.1, 0.2], 1.0)
+    assert [body.name for body in film.bodies] == ["l0", "l1"]
+    assert len(film.t) == 2
+
+
+def test_what_is_kept_of_iterators_is_there_again():
+    """Actuators from a generator were checked, and gone."""
+    model = valid_calls.driven_model()
+    other = model.with_equipment(actuators=(one for one in model.actuators))
+    assert [a.name for a in other.actuators] == [a.name for a in model.actuators] == ["m"]
+
+
+def test_timers_without_end_let_worlds_go_on():
+    world = km.World()
+    world.every(1e308, print)
+    world.every(1.0, print, start=1e308, name="late")
+    world.step(3)
+
+
+@pytest.mark.parametrize("path", ["\x00", "a\x00b"])
+def test_paths_in_recordings_that_cannot_be_are_file_errors(tmp_path, path):
+    import json
+
+    film = km.Recording("film")
+    film.add_body(valid_calls._drawn_body(Bench()))
+    film.save(tmp_path / "film.npz")
+    arrays = dict(np.load(tmp_path / "film.npz"))
+    text = json.loads(arrays["text"].tobytes())
+    text["bodies"][0]["shapes"][0]["path"] = path
+    arrays["text"] = np.frombuffer(json.dumps(text).encode(), np.uint8)
+    np.savez(tmp_path / "film.npz", **arrays)
+    with pytest.raises(km.FileError, match=r"film.npz"):
+        km.Recording.load(tmp_path / "film.npz")
 
 
 def test_a_run_without_settings_is_a_sentence(tmp_path):
