@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kinemorph.motion.integrators import A1, A2, ADAPTIVE, EULER, K1, Q1, Q_FULL, Q_NEXT, RK4, V1, V_FULL, V_NEXT
+from kinemorph.motion.integrators import A1, A2, ADAPTIVE, EULER, K1, Q1, Q_FULL, Q_NEXT, V1, V_FULL, V_NEXT
 from kinemorph.motion.stepping import Runs, accelerate, approach, combine, compare
 from kinemorph.multibody.checks import Array
 
@@ -18,13 +18,13 @@ def take_controlled(address: int, runs: Runs, ask: Ask, q: Array, v: Array, h: f
 
     def one(q: Array, v: Array, t: float, h: float) -> float:
         """One step of RK4 or Euler, in place."""
-        accelerate(address, q, v, *ask(q, v, t), work, A1)
+        accelerate(address, runs, q, v, *ask(q, v, t), work, A1)
         if method != EULER:
             for i, share in enumerate((0.5, 0.5, 1.0)):
                 approach(address, q, v, share * h, work, K1 + i)
                 q1, v1 = work[Q1, :nq], work[V1, :nv]
-                accelerate(address, q1, v1, *ask(q1, v1, t + share * h), work, A2 + i)
-        return float(combine(address, EULER if method == EULER else RK4, q, v, h, work))
+                accelerate(address, runs, q1, v1, *ask(q1, v1, t + share * h), work, A2 + i)
+        return float(combine(address, runs, q, v, h, work))
 
     work[Q_NEXT, :nq], work[V_NEXT, :nv] = q, v
     next_q, next_v = work[Q_NEXT, :nq], work[V_NEXT, :nv]

@@ -58,9 +58,14 @@ def first_crossing(values: Values, rows: Rows, length: float) -> Crossing:
     candidates = crossed(rows)
     side = rows["side"].astype(np.float64)
     end = length
-    for i in candidates:
-        if side[i] * values(end)[i] <= 0.0:
-            end = _root(values, i, side[i], end, rows[i]["kind"] == TIME)
+    waiting = candidates
+    while waiting:
+        for i in waiting:
+            if side[i] * values(end)[i] <= 0.0:
+                end = _root(values, i, side[i], end, rows[i]["kind"] == TIME)
+        values(end)  # one that was back at the end of the step may have crossed by now
+        waiting = [i for i in crossed(rows) if i not in candidates]
+        candidates = candidates + waiting
     after = values(min(end + SAME_TIME, length))
     before = values(max(end - INSTANT, 0.0))
     fired = [i for i in candidates if side[i] * after[i] <= 0.0]

@@ -63,6 +63,7 @@ class EventKind(IntEnum):
 CALL, TIME, ALONG, DISTANCE, POSITION, VELOCITY, FORCE, MOMENT, CONTACT, IMPULSE, LIMIT, SLEEP, LOAD = map(
     int, EventKind
 )
+STOP, HELD = LOAD + 1, LOAD + 2  # of joints at limits, by a simulation itself: how far it is, and what holds it there
 IN_WORLDS = EventKind.CONTACT, EventKind.IMPULSE, EventKind.LIMIT, EventKind.SLEEP, EventKind.LOAD
 
 EVENT = np.dtype(
@@ -258,7 +259,7 @@ def measure(tree: Any, events: Any, t: float, q: Any, v: Any) -> None:
     for i in range(events.shape[0]):
         e = events[i]
         kind = e["kind"]
-        if e["awake"] == 0 or kind == CALL:
+        if e["awake"] == 0 or kind == CALL or kind >= STOP:
             continue
         g = t
         if kind == ALONG or kind == DISTANCE:

@@ -57,11 +57,11 @@ def _look(address: int, count: int, q: Matrix, v: Matrix, tau: Matrix) -> int:
     return every
 
 
-def warn_ignored(model: Model, q: Array, v: Array, tau: Array) -> None:
+def warn_ignored(model: Model, q: Array, v: Array, tau: Array, stops: bool = False) -> None:
     """Warn of limits that a motion has passed, of dry friction that has not acted and of joints that have not followed
     others, each once for a model.
 
-    q and v are states (…, n), tau the applied joint forces.
+    q and v are states (…, n), tau the applied joint forces. With `stops`, limits of positions have acted.
     """
     if model.catalog.mimics and GEARS not in model.told:
         _look_at_gears(model, q.reshape(-1, model.nq))
@@ -78,7 +78,7 @@ def warn_ignored(model: Model, q: Array, v: Array, tau: Array) -> None:
     every = _look(address, len(limits), q.reshape(-1, nq), v.reshape(-1, nv), tau.reshape(-1, nv))
     if every:
         for bit, what in NAMES.items():
-            if every & bit:
+            if every & bit and not (stops and bit == POSITION):
                 _tell(model, what, limits["passed"] & bit != 0)
 
 

@@ -14,13 +14,14 @@ import numpy.typing as npt
 from kinemorph._files import ModelWarning, outside
 from kinemorph.constraint.loops import loop_errors
 from kinemorph.motion.controlled import take_controlled
-from kinemorph.motion.event_time import HappensAgainError, crossed, first_crossing, new_sides, signs
-from kinemorph.motion.events import DEAD, EVENT, Event, EventKind, Outcome, check_events, look_up, takes_data
+from kinemorph.motion.event_time import EVENT_TIME_ERROR, HappensAgainError, crossed, first_crossing, new_sides, signs
+from kinemorph.motion.events import DEAD, EVENT, HELD, Event, EventKind, Outcome, check_events, look_up, takes_data
 from kinemorph.motion.ignored import warn_ignored
 from kinemorph.motion.integrators import ADAPTIVE, Method, workspace
 from kinemorph.motion.log import FRAME, Happening, Log, Stretch
 from kinemorph.motion.progress import Bar
 from kinemorph.motion.stepping import MOST_STEPS_TO_GRID, RUN, Halt, attempt, march, step_length, take_frame
+from kinemorph.motion.stopping import Stops
 from kinemorph.multibody.algorithms.kinematics import kinematics
 from kinemorph.multibody.checks import NO_FORCES, Array, checked, checked_state, refuse_no_rotation
 from kinemorph.multibody.data import Data
@@ -32,6 +33,8 @@ from kinemorph.structure.report import Report
 
 MOST_STEPS = 1 << 53
 MOST_AT_ONCE = 100  # events within one step; more of them have no end
+MOST_RESTINGS = 1000  # times that joints come to their limits within one step
+NOTHING: list[int] = []
 CHUNK, FRAMES = 1000, 256  # steps and frames of one call
 
 Forces = npt.ArrayLike | Callable[[Model, State], npt.ArrayLike]
@@ -74,6 +77,8 @@ class Simulation:
         external: Forces | None = None,
         tolerance: float = 1e-9,
         gap: float = 1e-9,
+        limits: bool = True,
+        restitution: float = 0.0,
     ) -> None:
         checked_state(model, state)
         methods = {m.name.lower(): int(m) for m in Method}
@@ -84,14 +89,16 @@ class Simulation:
                 raise ValueError(f"{name} {value} must be positive and finite")
         if not np.isfinite(state.time):
             raise ValueError(f"the state's time {state.time} must be finite")
+        self._limited, self._restitution = bool(limits), finite("restitution", restitution, 0.0, 1.0)
         self.log = Log()
         self._turn = threading.Lock()  # of the thread that runs it
         self._events = check_events(events)
-        self._rows = np.zeros(len(self._events), EVENT)
+        self._rows = np.zeros(len(self._events), EVENT)  # of the events, and then those of the limits of joints
         self._rows["dead"] = DEAD
         self._counts = [0] * len(self._events)
         self._calls = [i for i, e in enumerate(self._events) if e.kind is EventKind.CALL]
         self._dt, self._log_dt = float(dt), float(log_dt)
+        self._resting, self._restings = -1, 0  # the last step in which joints came to their limits, and how often
         self._run = np.zeros(1, RUN)
         run = self._run[0]
         run["method"], run["tolerance"], run["gap"], run["h"] = methods[method], tolerance, gap, dt
@@ -115,6 +122,7 @@ class Simulation:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state, _turn=threading.Lock())
+        self._stops.rows = self._rows[len(self._events) :]  # a view again
 
     # ------------------------------------------------------------------------------------------------ what it is
 
@@ -141,7 +149,8 @@ class Simulation:
                 raise ValueError(
                     "constant external forces belong to the links of one structure; give a function of model and state"
                 )
-            rows = self._rows.copy()
+            count = len(self._events)
+            rows = self._rows[:count].copy()
             look_up(self._events, rows, model, first)
             data, work = Data(model), workspace(model)
             self._refuse_open(model, self._observed(data, q, v, work))
@@ -151,12 +160,15 @@ class Simulation:
                 if rows[i]["awake"] and not self._rows[i]["awake"]:
                     rows[i]["side"] = 0
                 rows[i]["awake"] &= self._counts[i] < e.times
-            self._rows[:] = rows
+            self._stops = Stops(model, self._limited)
+            self._rows = np.concatenate([rows, self._stops.rows])
+            self._stops.rows = self._rows[count:]
             self._logs = np.empty((FRAMES, model.nq)), np.empty((FRAMES, model.nv)), np.zeros(FRAMES, FRAME)
         self._q, self._v, self._tau = q, v, tau
         self._q1, self._v1 = np.empty_like(q), np.empty_like(v)
         if first or self.log.stretches[-1].model is not model or self.log.stretches[-1].t[-1] == self.time:
             self.log.stretches.append(Stretch(model))
+        self._settled = False
         self._note()
 
     def _refuse_open(self, model: Model, frame: Any) -> None:
@@ -218,7 +230,7 @@ class Simulation:
         if self._controlled:
             self._take(step_length(self._run))
         before = (self._q.copy(), self._v.copy(), run.copy(), self._rows["side"].copy()) if self._calls else None
-        run["events"], run["event_count"] = self._rows.ctypes.data, len(self._rows)
+        self._lay_out()
         q_log, v_log, frames = self._logs
         run["frame_rows"], run["frame_room"] = frames.ctypes.data, len(frames)
         halt = Halt(
@@ -240,7 +252,7 @@ class Simulation:
         if count:
             q, v, frames = self._logs
             self.log.stretches[-1].add(frames[:count], q[:count], v[:count])
-            warn_ignored(self.model, q[:count], v[:count], self._tau)
+            warn_ignored(self.model, q[:count], v[:count], self._tau, stops=self._limited)
         if halt in (Halt.NOT_FINITE, Halt.OPEN, Halt.STUCK):
             raise self._failure(halt)
         return self._happen(length) if halt is Halt.EVENT else True
@@ -303,6 +315,8 @@ class Simulation:
 
     def _arm(self) -> None:
         """Of each event, find out on which side it starts."""
+        self._lay_out()
+        self._come_to_rest()
         self._try(0.0)
         fresh = (self._rows["side"] == 0) & (self._rows["awake"] != 0)
         self._rows["side"][fresh] = signs(self._rows)[fresh]
@@ -344,27 +358,105 @@ class Simulation:
 
     def _happen(self, length: float) -> bool:
         """The first events of the next step happen in their order, then those that they cause. Whether to go on."""
+        count = len(self._events)
         try:
             s, fired, moves = first_crossing(self._try, self._rows, length)
         except HappensAgainError as again:
+            if again.index >= count:
+                return self._stop_within(length, again.index)
             name = self._events[again.index].name
             text = f"event {name!r} has just happened at t = {self.time:g} s and would happen again at once"
             raise SimulationError(f"{text}: its action does not last", self.time, self.log) from None
-        run = self._run[0]
         self._try(s)
+        self._go_to(s)
+        done: set[int] = set()  # at one instant an event happens once
+        let_go = [i for i in fired if self._rows[i]["kind"] == HELD]
+        self._settled &= all(i < count for i in fired)
+        fired = [i for i in fired if i < count]
+        moves = moves[:count]
+        while fired or not self._settled:
+            if any([self._one(i) for i in fired]):
+                return False
+            self._come_to_rest([i - count for i in let_go] if not done else [])
+            if fired:
+                new_sides(self._try, self._rows, fired, [m or self._repeats(i) for i, m in enumerate(moves)])
+            done.update(fired)
+            self._try(0.0)
+            fired = [i for i in crossed(self._rows) if i < count and i not in done]
+            moves[:] = True
+        return True
+
+    # ---------------------------------------------------------------------------------------- joints at their limits
+
+    def _come_to_rest(self, let_go: list[int] = NOTHING) -> None:
+        """Joints at their limits bounce, or stay there if they are pushed; those in `let_go` leave."""
+        if self._settled:
+            return
+        self._settled = True
+        stops, count = self._stops, len(self._events)
+        if not len(stops.rows):
+            self._lay_out()
+            return
+        self._restings = self._restings + 1 if self._resting == self._run[0]["point"] else 0
+        self._resting = int(self._run[0]["point"])
+        if self._restings > MOST_RESTINGS:
+            text = f"joints come to their limits {MOST_RESTINGS} times within a step at t = {self.time:g} s"
+            raise SimulationError(
+                f"{text}: they find no rest; a smaller dt than {self._dt:g} s may help", self.time, self.log
+            )
+        forces = self._tau, self._data.pushed_by(self._external)
+        if self._controlled:
+            forces = self._ask(self._q, self._v, self.time)
+        stops.hold([], count)
+        touched = stops.touched(self._data, self._q)
+        stops.warn_beyond()
+        v, struck, held = stops.settle(
+            self._data, self._q, self._v, forces, self._work, self._restitution, self._dt, let_go
+        )
+        if struck:
+            self._strike(v, " and ".join(map(stops.name, struck)))
+        stops.hold(held, count)
+        stops.rows["side"][touched] = 1
+        stops.rows["dead"] = DEAD
+        stops.rows["dead"][touched] = 10.0 * DEAD + 4.0 * np.abs(stops.rows["g"][touched])  # their time is not exact
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        """Tell kernels where the events are, and what holds joints."""
+        run, stops = self._run[0], self._stops
+        run["events"], run["event_count"] = self._rows.ctypes.data, len(self._rows)
+        run["holds"], run["hold_count"] = stops.holds.ctypes.data, len(stops.holds)
+        run["hold_room"], run["hold_room_length"] = stops.room.ctypes.data, len(stops.room)
+
+    def _strike(self, v: Array, name: str) -> None:
+        """Velocities jump."""
+        self._refuse_endless(name)
+        before, frame = self.state, self._note()
+        self._v = v
+        self.log.stretches.append(Stretch(self.model))
+        after = self._note()
+        lost = float(frame["kinetic"] - after["kinetic"])
+        self.log.happenings.append(Happening(self.time, name, before, self.state, lost, True))
+
+    def _stop_within(self, length: float, i: int) -> bool:
+        """A joint that rests at its limit without a force is pushed into it within a step."""
+        low, high = 0.0, length
+        while high - low > EVENT_TIME_ERROR:
+            middle = 0.5 * (low + high)
+            low, high = (low, middle) if self._try(middle)[i] < -self._rows["dead"][i] else (middle, high)
+        self._try(high)
+        self._go_to(high)
+        self._settled = False
+        self._come_to_rest([i - len(self._events)] if self._rows[i]["kind"] == HELD else [])
+        return True
+
+    def _go_to(self, s: float) -> None:
+        """Take over the state of the last try, s seconds from here."""
+        run = self._run[0]
         self._q, self._v = self._q1.copy(), self._v1.copy()
         run["t"] += s
         if run["t"] > run["start"] + (run["point"] + 1) * run["dt"] - 1e-12:
             run["point"] += 1
-        done: set[int] = set()  # at one instant an event happens once
-        while fired:
-            if any([self._one(i) for i in fired]):
-                return False
-            new_sides(self._try, self._rows, fired, [m or self._repeats(i) for i, m in enumerate(moves)])
-            done.update(fired)
-            fired = [i for i in crossed(self._rows) if i not in done]
-            moves[:] = True
-        return True
 
     def _repeats(self, i: int) -> bool:
         """Whether an event has happened twice within one step."""
@@ -385,10 +477,7 @@ class Simulation:
         self._counts[i] += 1
         if self._counts[i] >= e.times:
             self._rows[i]["awake"] = 0
-        recent = self.log.happenings[-MOST_AT_ONCE:]
-        if len(recent) == MOST_AT_ONCE and recent[0].t > t - self._dt:
-            text = f"{MOST_AT_ONCE} events within {self._dt:g} s before t = {t:g} s, the last {e.name!r}"
-            raise SimulationError(f"{text}: they have no end", t, self.log)
+        self._refuse_endless(e.name)
         frame = self._note()
         try:
             change = self._asked(e.action, before) if e.action else None
@@ -409,6 +498,12 @@ class Simulation:
             )
         self.log.happenings.append(Happening(t, e.name, before, self.state, lost, result is not None, report))
         return self._counts[i] == e.ends
+
+    def _refuse_endless(self, name: str) -> None:
+        t, recent = self.time, self.log.happenings[-MOST_AT_ONCE:]
+        if len(recent) == MOST_AT_ONCE and recent[0].t > t - self._dt:
+            text = f"{MOST_AT_ONCE} events within {self._dt:g} s before t = {t:g} s, the last {name!r}"
+            raise SimulationError(f"{text}: they have no end", t, self.log)
 
     def _asked(self, function: Callable[..., Any], state: State) -> Any:
         """What a function of the model and the state says; one of three arguments gets the data as well."""
@@ -432,6 +527,8 @@ def simulate(
     external: Forces | None = None,
     tolerance: float = 1e-9,
     gap: float = 1e-9,
+    limits: bool = True,
+    restitution: float = 0.0,
 ) -> Log:
     """Let a model move for some seconds, and change at events. Its loops stay closed.
 
@@ -439,12 +536,13 @@ def simulate(
     below `tolerance`). A frame is logged every `log_dt` seconds, and before and after each event. `forces` are joint
     forces (nv): an array, which the changes of structure carry along, or a function of the model and the state that is
     asked at every stage of a step. `external` are forces on links (n x 6: moment and force at the link's origin, world
-    axes), an array or such a function. A loop that stays open by more than `gap` (rad or m) is an error. On any error
-    the log so far is in the exception, `SimulationError.log`.
+    axes), an array or such a function. A loop that stays open by more than `gap` (rad or m) is an error. Joints of the
+    tree stop at their limits, or bounce there with a `restitution` from 0 to 1, if `limits`. On any error the log so
+    far is in the exception, `SimulationError.log`.
     """
     simulation = Simulation(
         model, state, events, method=method, dt=dt, log_dt=log_dt, forces=forces, external=external,
-        tolerance=tolerance, gap=gap,
+        tolerance=tolerance, gap=gap, limits=limits, restitution=restitution,
     )  # fmt: skip
     return simulation.run(duration)
 

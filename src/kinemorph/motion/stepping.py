@@ -16,7 +16,7 @@ from kinemorph.constraint.loops import errors, relative_velocities
 from kinemorph.constraint.passive import push_links
 from kinemorph.constraint.solve import trust
 from kinemorph.jit.api import entry, kernel, rows_at
-from kinemorph.motion.events import EVENT, FORCE, crosses, measure, pass_by
+from kinemorph.motion.events import EVENT, FORCE, STOP, crosses, measure, pass_by
 from kinemorph.motion.integrators import (
     A1,
     ADAPTIVE,
@@ -29,15 +29,13 @@ from kinemorph.motion.integrators import (
     V1,
     V_FULL,
     V_NEXT,
-    accelerations,
     euler_move,
-    euler_step,
     improve,
     rk4_approach,
     rk4_combine,
-    rk4_step,
 )
 from kinemorph.motion.log import FRAME
+from kinemorph.motion.stops import make_step, measure_stops, rest, stopped_accelerations
 from kinemorph.multibody.algorithms.energy_momentum import SUMS, sum_up
 from kinemorph.multibody.algorithms.impulse import articulate
 from kinemorph.multibody.algorithms.kinematics import move_all, place_all
@@ -75,6 +73,10 @@ RUN = np.dtype(
         ("frame_room", "i8"),  # how many there are, 0 if nobody wants them
         ("events", "i8"),  # address of the EVENT rows, and
         ("event_count", "i8"),  # how many
+        ("holds", "i8"),  # address of the HOLD rows of joints at limits, and
+        ("hold_count", "i8"),  # how many
+        ("hold_room", "i8"),  # address of scratch for their forces, and
+        ("hold_room_length", "i8"),  # how many numbers
         ("sums", SUMS),  # scratch
     ]
 )
@@ -118,32 +120,39 @@ def take(tree: Any, run: Any, q: Any, v: Any, h: float, tau: Any, external: Any,
     copy(q, q1, nq)
     copy(v, v1, nv)
     run["error"] = 0.0
-    if run["method"] == EULER:
-        run["open"] = euler_step(tree, q1, v1, h, tau, external, work)
-    elif run["method"] != ADAPTIVE:
-        run["open"] = rk4_step(tree, q1, v1, h, tau, external, work)
+    if run["method"] != ADAPTIVE:
+        run["open"] = make_step(tree, run, q1, v1, h, tau, external, work)
     else:
         copy(q, work[Q_FULL], nq)
         copy(v, work[V_FULL], nv)
-        rk4_step(tree, work[Q_FULL], work[V_FULL], h, tau, external, work)
-        rk4_step(tree, q1, v1, 0.5 * h, tau, external, work)
-        gap = rk4_step(tree, q1, v1, 0.5 * h, tau, external, work)
-        run["open"], run["error"] = improve(tree, run["tolerance"], gap, work)
+        make_step(tree, run, work[Q_FULL], work[V_FULL], h, tau, external, work)
+        make_step(tree, run, q1, v1, 0.5 * h, tau, external, work)
+        run["open"] = make_step(tree, run, q1, v1, 0.5 * h, tau, external, work)
+        better(tree, run, work)
 
 
 @kernel(inline=False)
-def look(tree: Any, events: Any, t: float, q: Any, v: Any, tau: Any, external: Any, work: Any) -> None:
+def better(tree: Any, run: Any, work: Any) -> None:
+    """Better the state after two half steps by that after a whole one, and how far off both are."""
+    gap, run["error"] = improve(tree, run["tolerance"], run["open"], work)
+    run["open"] = rest(tree, run, work[Q_NEXT], work[V_NEXT], gap, work[K1])
+
+
+@kernel(inline=False)
+def look(tree: Any, run: Any, events: Any, t: float, q: Any, v: Any, tau: Any, external: Any, work: Any) -> None:
     """The functions of all events at a state."""
     if events.shape[0] == 0:
         return
     bears = False
     for i in range(events.shape[0]):
-        bears |= events[i]["kind"] >= FORCE and events[i]["awake"] != 0
-    if bears:  # the forces at the loops are part of the dynamics
-        accelerations(tree, q, v, tau, external, work, work[A1])
+        kind = events[i]["kind"]
+        bears |= kind >= FORCE and kind != STOP and events[i]["awake"] != 0
+    if bears:  # the forces at loops and stops are part of the dynamics
+        stopped_accelerations(tree, run, q, v, tau, external, work, work[A1])
     else:
         place_all(tree, q)
     measure(tree, events, t, q, v)
+    measure_stops(tree, run, events, q)
 
 
 @kernel(inline=False)
@@ -243,7 +252,7 @@ def _march(
                 return halt
             continue
         now = grid_time(run, run["point"] + 1) if whole else run["t"] + h
-        look(tree, events, now, work[Q_NEXT], work[V_NEXT], tau, external, work)
+        look(tree, run, events, now, work[Q_NEXT], work[V_NEXT], tau, external, work)
         for i in range(events.shape[0]):
             if crosses(events[i]):
                 run["length"] = h
@@ -288,7 +297,7 @@ def _attempt(
     run["made"] = 0
     copy(work[Q_NEXT], q1, q.shape[0])
     copy(work[V_NEXT], v1, v.shape[0])
-    look(tree, events, run["t"] + h, q1, v1, tau, external, work)
+    look(tree, run, events, run["t"] + h, q1, v1, tau, external, work)
 
 
 @entry
@@ -307,9 +316,9 @@ def _next_step(runs: Runs) -> float:
 
 @entry
 def _accelerate(
-    address: int, q: Vector, v: Vector, tau: Vector, external: Matrix, work: Matrix, row: int
+    address: int, runs: Runs, q: Vector, v: Vector, tau: Vector, external: Matrix, work: Matrix, row: int
 ) -> None:  # fmt: skip
-    accelerations(rows_at(address, 1, TREE)[0], q, v, tau, external, work, work[row])
+    stopped_accelerations(rows_at(address, 1, TREE)[0], runs[0], q, v, tau, external, work, work[row])
 
 
 @entry
@@ -318,15 +327,16 @@ def _approach(address: int, q: Vector, v: Vector, h: float, work: Matrix, before
 
 
 @entry
-def _combine(address: int, method: int, q: Vector, v: Vector, h: float, work: Matrix) -> float:
-    tree = rows_at(address, 1, TREE)[0]
-    return euler_move(tree, q, v, h, work) if method == EULER else rk4_combine(tree, q, v, h, work)
+def _combine(address: int, runs: Runs, q: Vector, v: Vector, h: float, work: Matrix) -> float:
+    tree, run = rows_at(address, 1, TREE)[0], runs[0]
+    euler = run["method"] == EULER
+    gap = euler_move(tree, q, v, h, work) if euler else rk4_combine(tree, q, v, h, work)
+    return rest(tree, run, q, v, gap, work[K1])
 
 
 @entry
 def _improve(address: int, runs: Runs, work: Matrix) -> None:
-    run = runs[0]
-    run["open"], run["error"] = improve(rows_at(address, 1, TREE)[0], run["tolerance"], run["open"], work)
+    better(rows_at(address, 1, TREE)[0], runs[0], work)
 
 
 march, attempt, take_frame, step_length = _march, _attempt, _observe, _next_step
