@@ -7,7 +7,7 @@ import kinemorph as km
 
 
 def test_joints_are_where_links_were(rng):
-    model = km.human()
+    model = km.human(limits=False)
     q = np.array([km.random_configuration(model, k) for k in range(5)])
     bvh = km.mocap.bvh_of(model, q, dt=0.02, unit=0.01, names={"pelvis": "Hips"})
     assert bvh.names[0] == "Hips"

@@ -18,7 +18,7 @@ Y_UP = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]])
 @pytest.fixture
 def recording():
     """A pendulum that loses its lower half, which then is another body's."""
-    model = km.human()
+    model = km.human(limits=False)
     rng = np.random.default_rng(0)
     path = km.rollout(model, km.Data(model), km.neutral(model), rng.normal(size=model.nv), dt=2e-3, steps=200, every=10)
     recording = km.Recording.from_trajectory(model, path)

@@ -11,7 +11,7 @@ import kinemorph as km
 def test_trajectories_come_back(suffix, tmp_path):
     if suffix == "h5":
         library("h5py")
-    model = km.human()
+    model = km.human(limits=False)
     rng = np.random.default_rng(0)
     path = km.rollout(model, km.Data(model), km.neutral(model), rng.normal(size=model.nv), steps=40, every=4)
     file = tmp_path / f"path.{suffix}"
@@ -49,7 +49,7 @@ def test_tables_of_spreadsheets_are_read(tmp_path):
 
 
 def test_bad_tables_are_refused(tmp_path):
-    model = km.human()
+    model = km.human(limits=False)
     (tmp_path / "short.csv").write_text("time,a\n0,1\n1\n")
     with pytest.raises(km.FileError, match=r"short.csv, line 3: 1 cells, and 2 columns"):
         km.load_table(tmp_path / "short.csv")

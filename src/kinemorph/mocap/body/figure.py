@@ -15,6 +15,7 @@ import numpy as np
 from kinemorph.geometry.shapes import Shape
 from kinemorph.mocap.body.anthropometry import Table, table_of
 from kinemorph.mocap.body.inertias import ANKLE, FOREFOOT_SHARE, SIDES, Bone, inertias
+from kinemorph.mocap.ranges import range_of
 from kinemorph.multibody.algorithms.configuration import neutral
 from kinemorph.multibody.checks import Array
 from kinemorph.multibody.model.builder import Builder
@@ -74,15 +75,18 @@ def human(
     root: Joint | None = None,
     stiffness: Mapping[str, float] | float = 0.0,
     rest: Posture | None = None,
+    limits: bool = True,
 ) -> Model:
     """A human figure of a mass (kg) and a height (m), with the inertias of a table: "de Leva", "Winter" or "Dumas".
 
     Its knees and elbows are hinges, its other joints are balls. The `welded` parts belong to their parents. `stiffness`
     (N m/rad) is that of all joints, or of each by the last word of its name; their springs are slack in the posture
     `rest`, which has a rotation vector or an angle for each joint that it names. `root` carries the pelvis, free if not
-    given. Frames: "left palm", "left heel", "left toe" and the same on the right.
+    given. Joints have the `limits` of people (`mocap.ranges`); a shoulder whose clavicle is welded has none. Frames:
+    "left palm", "left heel", "left toe" and the same on the right.
     """
-    return builder(mass, height, sex, table, welded=welded, root=root, stiffness=stiffness, rest=rest).build()
+    b = builder(mass, height, sex, table, welded=welded, root=root, stiffness=stiffness, rest=rest, limits=limits)
+    return b.build()
 
 
 def builder(
@@ -95,10 +99,11 @@ def builder(
     root: Joint | None = None,
     stiffness: Mapping[str, float] | float = 0.0,
     rest: Posture | None = None,
+    limits: bool = False,
 ) -> Builder:
     """A builder with the figure in it, to add more to it; see `human`."""
     kg, tall = finite("human: mass", mass, *MASSES), finite("human: height", height, *HEIGHTS)
-    return assemble(upright(tall), table_of(table, sex), kg, tall, welded, root, stiffness, rest)
+    return assemble(upright(tall), table_of(table, sex), kg, tall, welded, root, stiffness, rest, limits)
 
 
 def assemble(
@@ -110,6 +115,7 @@ def assemble(
     root: Joint | None = None,
     stiffness: Mapping[str, float] | float = 0.0,
     rest: Posture | None = None,
+    limits: bool = False,
 ) -> Builder:
     """A builder with a figure of any bones in it, parents first."""
     for name in welded:
@@ -131,7 +137,12 @@ def assemble(
             continue
         k = stiffness.get(name.split()[-1], 0.0) if isinstance(stiffness, Mapping) else float(stiffness)
         carrier, at = _carrier(bones, bone.parent, bone.at, welded)
-        joint = (root or Joint.free()) if bone.parent is None else _joint(bone, k, (rest or {}).get(name, 0.0))
+        if bone.parent is None:
+            joint = root or Joint.free()
+        else:
+            alone = bone.parent.endswith("clavicle") and bone.parent in welded  # as far as both together, over the head
+            span = range_of(name) if limits and not alone else None
+            joint = _joint(bone, k, (rest or {}).get(name, 0.0), span)
         b.link(name, carrier, joint, at, *bodies[name])
     for side in SIDES:
         hand = f"{side} hand" if f"{side} hand" in bones else f"{side} forearm"
@@ -158,12 +169,14 @@ def _carrier(
     return link, at
 
 
-def _joint(bone: Bone, stiffness: float, rest: Triple | float) -> Joint:
+def _joint(bone: Bone, stiffness: float, rest: Triple | float, span: tuple[Array, Array] | None) -> Joint:
+    low, high = (-np.inf, np.inf) if span is None else span
     if bone.axis is None:
-        return Joint.spherical(stiffness=stiffness, rest=turned(rest if isinstance(rest, tuple) else (0.0, 0.0, 0.0)))
+        slack = turned(rest if isinstance(rest, tuple) else (0.0, 0.0, 0.0))
+        return Joint.spherical(stiffness=stiffness, rest=slack, lower=low, upper=high)
     if isinstance(rest, tuple):
         raise TypeError(f"a hinge rests at one angle, not at {rest}")
-    return Joint.revolute(bone.axis, stiffness=stiffness, rest=rest)
+    return Joint.revolute(bone.axis, stiffness=stiffness, rest=rest, lower=low, upper=high)
 
 
 def turned(vector: Triple) -> list[float]:
