@@ -519,6 +519,7 @@ VALID: dict[str, Given] = {
     "World.loop_force": lambda b: {"joint": _closed(b)}, "World.measure": lambda b: {"steps": 2},
     "World.motor": lambda b: {"joint": "j1"}, "World.servo": lambda b: {"joint": "j1", "stiffness": 1.0, "damping": 1.0},
     "World.overlaps": lambda b: {"shape": b.ball}, "World.place": lambda b: {"body": b.world["box"], "at": (0, 0, 3)},
+    "World.apply_impulse": lambda b: {"body": b.world["box"], "impulse": (1, 0, 0)},
     "World.push": lambda b: {"body": b.world["box"], "force": (1, 0, 0)},
     "World.record": lambda b: {"path": "run.journal"}, "World.rerun": lambda b: {"path": _journal()},
     "World.regroup": lambda b: {"what": b.world["box"], "group": 2},

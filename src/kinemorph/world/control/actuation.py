@@ -278,6 +278,18 @@ class Acting:
         row["force"], row["torque"], row["at"] = f, n, local
         return Push(self._world, i)
 
+    def apply_impulse(
+        self, body: Body | int, impulse: Iterable[float] = ZERO, moment: Iterable[float] = ZERO, *,
+        at: Iterable[float] | None = None,
+    ) -> None:  # fmt: skip
+        """An impulse (N s) and an impulsive moment (N m s) on a body, world axes, at `at` or at its centre of mass.
+
+        Given within the next step, together with what contacts, loops and limits then answer: exact in momentum.
+        """
+        p, m = vector(impulse, 3, "apply_impulse: impulse"), vector(moment, 3, "apply_impulse: moment")
+        dt = self._world.dt
+        self.push(body, p / dt, m / dt, at=at, lasting=False)
+
     def _centre(self, body: int) -> Any:
         """The centre of mass of a body in the world."""
         slot = self.forest._tables[BODIES][body & INDEX]
