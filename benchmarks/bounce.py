@@ -13,36 +13,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.collision import hull
 from benchmarks.measure import Row, arguments, report, time_side_by_side
-from kinemorph.geometry.convex_parts import Parts
 from kinemorph.scenes.bounce.simulation import Bounce
+from kinemorph.scenes.thesis_collision import (
+    FEW,
+    GAIN,
+    OBJECTS,
+    ROOM,
+    STEPS,
+    TABLE,
+    VERTICES,
+    Crowd,
+    Measured,
+    crowded,
+    two_hulls,
+)
+from kinemorph.scenes.thesis_collision import draw as draw_measured
 
-STEPS = (0.0, 0.01, 5.0)
-VERTICES = (8, 16, 32, 64, 128, 256, 512, 1024, 2048)
-OBJECTS = (16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
-FEW = (2, 4, 8, 16, 32, 64, 128)
-ROOM = 12.0  # m, side of the world of two hulls, which are 2 m large
-DENSITY = 4.0  # pairs an object
 ROUNDS = 240  # short ones: on a busy machine some are not interrupted
-THESIS = 3.6  # its gain by coherence
-TABLE = {16: 5, 32: 21, 64: 40, 128: 88, 256: 120, 512: 180, 1024: 250, 2048: 320, 4096: 430}  # its world sizes
 
 
 def stepping(world: Bounce) -> Callable[[int], None]:
     return lambda k: world.advance(world.steps + k)
-
-
-@cache
-def two_hulls(vertices: int) -> list[Parts]:
-    rng = np.random.default_rng(vertices)
-    return [Parts([hull(rng, vertices)]) for _ in range(2)]
 
 
 def figure_2_11(seconds: float, quick: bool) -> list[Row]:
@@ -62,22 +59,6 @@ def figure_2_11(seconds: float, quick: bool) -> list[Row]:
             walk = counted.numbers["walked"] / counted.numbers["updates"]
             rows.append(Row("bounce", case, "walk (steps)", walk, None, "", None))
     return rows
-
-
-def crowded(n: int, density: float = DENSITY, steps: int = 100) -> tuple[float, float]:
-    """The side of a world in which n objects make `density` pairs each, and how many they really make."""
-    side, pairs = 4.0 * n ** (1.0 / 3.0), 0.0
-    for _ in range(6):
-        world = Bounce(n, side)
-        counts = []
-        for _ in range(10):
-            world.advance(world.steps + steps // 10)
-            counts.append(world.numbers["pairs"])
-        pairs = float(np.mean(counts))
-        if abs(pairs / (density * n) - 1.0) < 0.02:
-            break
-        side *= max(pairs / (density * n), 0.1) ** (1.0 / 3.0)
-    return side, pairs
 
 
 def figure_2_12(seconds: float, quick: bool) -> list[Row]:
@@ -110,7 +91,7 @@ def coherence(seconds: float) -> list[Row]:
     }
     times = time_side_by_side({name: stepping(world) for name, world in worlds.items()}, seconds, ROUNDS)
     ours, scratch = (times[name] - times["motion"] for name in ("coherent", "scratch"))
-    peer = f"ours, from scratch (the thesis: {THESIS}x)"
+    peer = f"ours, from scratch (the thesis: {GAIN}x)"
     return [
         Row("bounce", "25 objects, steps of 0.01", "hash", ours, scratch, peer, None),
         Row(
@@ -127,37 +108,14 @@ def coherence(seconds: float) -> list[Row]:
 
 def draw(rows: list[Row], folder: Path) -> Path:
     """The four plots as one picture."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(11.0, 8.0), layout="constrained")
-    FigureCanvasAgg(figure)
-    (clip, walk), (linear, hashing) = figure.subplots(2, 2)
-    for step in STEPS:
-        for axis, metric in ((clip, "V-Clip"), (walk, "walk (steps)")):
-            n, y = _curve(rows, metric, f"steps of {step:g}", 3)
-            (line,) = axis.plot(n, y, "o-", markersize=4, label=f"step size {step:g}")
-            if step == STEPS[-1]:
-                a, b = np.polyfit(np.sqrt(n), y, 1)
-                axis.plot(n, a * np.sqrt(n) + b, "--", color=line.get_color(), label=f"{b:.2g} + {a:.2g} √n")
-    clip.set(title="Fig. 2.11: V-Clip, two hulls", xlabel="vertices", ylabel="µs an update", ylim=(0.0, None))
-    walk.set(title="V-Clip steps", xlabel="vertices", ylabel="steps an update", ylim=(0.0, None))
-    n, y = _curve(rows, "a step", " m", 0)
-    linear.plot(n, y / 1e3, "o-", markersize=4, label="broad and narrow phase")
-    linear.plot(n, n * (y[-1] / n[-1]) / 1e3, "--", color="0.6", label="linear")
-    linear.set(title="Fig. 2.12 a: many objects", xlabel="objects", ylabel="ms a step")
-    n, y = _curve(rows, "hashing", "objects", 0)
-    every = np.array([row.peer for row in rows if row.metric == "hashing"])
-    hashing.loglog(n, y, "o-", markersize=4, label="hashing")
-    hashing.loglog(n, every, "o-", markersize=4, label="all pairs")
-    hashing.set(title="Fig. 2.12 b: with and without hashing", xlabel="objects", ylabel="µs a step")
-    for axis in (clip, walk, linear, hashing):
-        axis.grid(color="0.92")
-        axis.legend(frameon=False)
+    clip, walk = (
+        {step: dict(zip(*_curve(rows, metric, f"steps of {step:g}", 3))) for step in STEPS}
+        for metric in ("V-Clip", "walk (steps)")
+    )
+    crowds = [Crowd(int(n), 0.0, 0.0, float(y)) for n, y in zip(*_curve(rows, "a step", " m", 0))]
+    hashing = {int(row.case.split()[0]): (row.ours, float(row.peer or 0.0)) for row in rows if row.metric == "hashing"}
     folder.mkdir(parents=True, exist_ok=True)
-    file = folder / "bounce.png"
-    figure.savefig(file, dpi=110)
-    return file
+    return draw_measured(Measured(clip, walk, crowds, hashing, 0.0), folder / "bounce.png")
 
 
 def _curve(rows: list[Row], metric: str, end: str, word: int) -> tuple[Any, Any]:
@@ -178,7 +136,7 @@ def summary(rows: list[Row]) -> list[str]:
     n, y = _curve(rows, "a step by n + pairs", " m", 0)
     lines.append(f"a step by n + pairs: {y[-1] / y[0]:.2f}x from {n[0]} to {n[-1]} objects")
     gain = next(row.ratio for row in rows if row.metric == "hash")
-    lines.append(f"coherence: {gain:.1f}x (the thesis: {THESIS}x)")
+    lines.append(f"coherence: {gain:.1f}x (the thesis: {GAIN}x)")
     return lines
 
 

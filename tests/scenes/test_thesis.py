@@ -7,6 +7,7 @@ from kinemorph.scenes.thesis import experiments
 from kinemorph.scenes.thesis.car_experiment import measure_crash
 from kinemorph.scenes.thesis.cube_experiment import rest
 from kinemorph.scenes.thesis.wall_experiment import stand, thesis_wall
+from kinemorph.scenes.thesis_collision import DENSITY, TABLE, draw, lines_of, measure
 
 
 @pytest.mark.parametrize("epsilon", experiments.EPSILONS)
@@ -61,3 +62,20 @@ def test_the_clock_of_a_crash_runs_on_and_knows_when_the_wall_is_hit(model, tmp_
     before, after, whole = experiments.crash_times(found)
     assert min(before, after) <= whole <= max(before, after)
     assert experiments.draw_crashes([found], tmp_path).exists()
+
+
+def test_collision_detection_is_measured_as_in_the_thesis(tmp_path):
+    """Figs. 2.11 and 2.12 and table 2.1, of few sizes: numbers that do not depend on the machine."""
+    found = measure((8, 32), (16, 64), (2, 16))
+    assert [c.objects for c in found.crowds] == [16, 64]
+    for c in found.crowds:
+        assert c.pairs == pytest.approx(DENSITY * c.objects, rel=0.25)
+        assert c.side < TABLE[64]
+        assert c.step > 0.0
+    assert found.walk[0.0] == {8: 1.0, 32: 1.0} or max(found.walk[0.0].values()) < 1.1  # what does not move is verified
+    assert found.walk[5.0][32] > found.walk[5.0][8] > 1.0
+    lines = lines_of(found)
+    assert lines[2].startswith("| 16 | ")
+    assert "(5) |" in lines[2]
+    picture = draw(found, tmp_path / "collision.png")
+    assert picture.stat().st_size > 10_000

@@ -263,11 +263,12 @@ def thesis(
     seed: int = 1,
     workers: int | None = None,
 ) -> None:
-    """Do the experiments of Fontijne's thesis: with the contact model "impulse", a cube that rests and a wall that
-    stands; or the evolutions of its figures 4.6a, 4.6b and 4.7. Ctrl-C ends one cleanly; the same command goes on.
+    """Do the experiments of Fontijne's thesis: what collision detection costs and, with the contact model "impulse", a
+    cube that rests and a wall that stands; or the evolutions of its figures 4.6a, 4.6b and 4.7. Ctrl-C ends one
+    cleanly; the same command goes on.
 
     Args:
-        figures: fig4.6a, fig4.6b, fig4.7; without one, the experiments of its chapter 3.
+        figures: fig4.6a, fig4.6b, fig4.7; without one, the experiments of its chapters 2 and 3.
         out: Folder for the tables and plots, and for the runs of evolutions.
         population: Of an evolution, how many there are in a generation; by default 300, as in the thesis.
         generations: Of an evolution, how many; by default 200 for fig4.6a, else 100.

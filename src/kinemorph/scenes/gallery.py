@@ -39,13 +39,18 @@ class Demo(NamedTuple):
         return self.picture.removesuffix("_strip")
 
     @property
+    def is_of_impulses(self) -> bool:
+        """Whether it shows nothing but contact made of impulses."""
+        return self.shows in ("demo_of_handlings", "demo_of_boost")
+
+    @property
     def by_impulses(self) -> dict[str, Any]:
         """The settings of its world with which all contact is made of impulses."""
         return {"contact": "impulse", "epsilon": self.epsilon, "dt": self.stride}
 
     def settings(self, name: str, contact: str) -> dict[str, Any]:
         """The settings of its world with a contact model; none with that in which it was made."""
-        if contact == "timestep":
+        if contact == "timestep" or self.is_of_impulses:
             return {}
         if self.epsilon == 0.0:
             those = ", ".join(name for name, demo in DEMOS.items() if demo.epsilon > 0.0)

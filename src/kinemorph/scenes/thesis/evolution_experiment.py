@@ -115,6 +115,7 @@ def draw_fitness(figure: str, curve: Curve, settings: Settings, file: Path) -> N
     people = settings.of_search["population"]
     axes.set(xlabel=f"generation ({of.rises} in each)", ylabel="fitness (thesis 4.5)")
     axes.set_title(f"{of.what}: Fontijne {figure.replace('fig', 'fig. ')}; {people} creatures, seed {settings.seed}")
+    axes.xaxis.get_major_locator().set_params(integer=True)
     axes.grid(color="0.92")
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False)

@@ -1,4 +1,4 @@
-"""What `kinemorph thesis` does: the experiments of Fontijne 3.11.1, his figures beside ours, and plots of them."""
+"""What `kinemorph thesis` does: the experiments of Fontijne 2.7 and 3.11.1, his figures beside ours, and plots."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import numpy as np
 from kinemorph.scenes.thesis.car_experiment import PRINTED, CrashRecord, measure_crash
 from kinemorph.scenes.thesis.cube_experiment import Rest, rest
 from kinemorph.scenes.thesis.wall_experiment import CUBES, Standing, stand
+from kinemorph.scenes.thesis_collision import draw as draw_collision
+from kinemorph.scenes.thesis_collision import lines_of, measure
 from kinemorph.view.pictures.plots import plot_over_time
 from kinemorph.world.impulse.settings import HANDLINGS
 
@@ -76,7 +78,9 @@ def cube_lines(found: list[Rest]) -> list[str]:
     lines = ["| settings | contact handling | ε | spin, °/min | largest yaw, ° | largest offset, mm | s for a minute |"]
     lines.append("| --- | --- | ---: | ---: | ---: | ---: | ---: |")
     for r in found:
-        numbers = f"{r.spin:.2f} | {np.abs(r.yaw).max():.2f} | {1e3 * r.offset.max():.3g} | {r.seconds:.2f}"
+        numbers = (
+            f"{round(r.spin, 2) + 0.0:.2f} | {np.abs(r.yaw).max():.2f} | {1e3 * r.offset.max():.3g} | {r.seconds:.2f}"
+        )
         lines.append(f"| {settings(r.boost)} | {r.handling} | {100 * r.epsilon:g} % | {numbers} |")
     return lines
 
@@ -175,9 +179,20 @@ def thesis(out: Path, say: Say) -> None:
     ]
     crashes = [measure_crash("impulse"), measure_crash("timestep")]
     text += ["", "A car drives into a wall (Fontijne fig. 3.13):", "", *crash_lines(crashes)]
+    bounces = measure()
+    text += [
+        "",
+        "Objects that bounce, each with 4 pairs (Fontijne table 2.1; figs. 2.11, 2.12):",
+        "",
+        *lines_of(bounces),
+    ]
     file = out / "thesis.md"
     file.write_text("\n".join(text) + "\n", encoding="utf-8")
     for line in text:
         say(line)
-    pictures = [*draw_experiments(cubes, out), draw_crashes(crashes, out)]
-    say(f"\nlook at {', '.join(map(str, [file, *pictures]))}; figs. 2.11, 2.12 and table 2.1: kinemorph bounce")
+    pictures = [
+        *draw_experiments(cubes, out),
+        draw_crashes(crashes, out),
+        draw_collision(bounces, out / "thesis_collision.png"),
+    ]
+    say(f"\nlook at {', '.join(map(str, [file, *pictures]))}")
