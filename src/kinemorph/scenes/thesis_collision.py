@@ -86,7 +86,7 @@ def _times(*worlds: Bounce) -> list[float]:
         taken = _seconds(world, 5) / 5
         counts.append(max(5, int(ROUND / max(taken, 1e-9))))
     rounds = [[_seconds(world, n) / n for world, n in zip(worlds, counts)] for _ in range(ROUNDS)]
-    return (1e6 * np.min(rounds, axis=0)).tolist()  # type: ignore[no-any-return]
+    return (1e6 * np.min(rounds, axis=0)).tolist()
 
 
 def _seconds(world: Bounce, steps: int) -> float:

@@ -72,7 +72,9 @@ def evolve(figure: str, settings: Settings, out: Path) -> Path:
     out.mkdir(parents=True, exist_ok=True)
     file = out / f"{_stem(figure)}_{settings.seed}.db"
     of = EVOLUTIONS[figure]
-    console.print(f"[bold]{figure}[/]: {of.what}, in each generation {of.rises}; {file}")
+    people, count = int(settings.of_search["population"]), settings.budget.generations or of.generations
+    size = f"{count} generations of {people}"
+    console.print(f"[bold]{figure}[/]: {of.what}, in each generation {of.rises}; {size}; {file}")
     with _run(file, settings) as store:
         if not store.facts.get("ended"):
             try:
