@@ -19,8 +19,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.measure import Row, arguments, report, time_side_by_side
-from kinemorph.scenes.bounce.simulation import Bounce
-from kinemorph.scenes.thesis_collision import (
+from kinemorph.scenes.bounce.collision_experiment import (
     FEW,
     GAIN,
     OBJECTS,
@@ -33,7 +32,8 @@ from kinemorph.scenes.thesis_collision import (
     crowded,
     two_hulls,
 )
-from kinemorph.scenes.thesis_collision import draw as draw_measured
+from kinemorph.scenes.bounce.collision_experiment import draw as draw_measured
+from kinemorph.scenes.bounce.simulation import Bounce
 
 ROUNDS = 240  # short ones: on a busy machine some are not interrupted
 

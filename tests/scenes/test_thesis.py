@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from kinemorph.scenes.bounce.collision_experiment import OBJECT_DENSITY, TABLE, draw, lines_of, measure
 from kinemorph.scenes.thesis import experiments
 from kinemorph.scenes.thesis.car_experiment import measure_crash
 from kinemorph.scenes.thesis.cube_experiment import rest
 from kinemorph.scenes.thesis.wall_experiment import stand, thesis_wall
-from kinemorph.scenes.thesis_collision import DENSITY, TABLE, draw, lines_of, measure
 
 
 @pytest.mark.parametrize("epsilon", experiments.EPSILONS)
@@ -69,7 +69,7 @@ def test_collision_detection_is_measured_as_in_the_thesis(tmp_path):
     found = measure((8, 32), (16, 64), (2, 16))
     assert [c.objects for c in found.crowds] == [16, 64]
     for c in found.crowds:
-        assert c.pairs == pytest.approx(DENSITY * c.objects, rel=0.25)
+        assert c.pairs == pytest.approx(OBJECT_DENSITY * c.objects, rel=0.25)
         assert c.side < TABLE[64]
         assert c.step > 0.0
     assert found.walk[0.0] == {8: 1.0, 32: 1.0} or max(found.walk[0.0].values()) < 1.1  # what does not move is verified

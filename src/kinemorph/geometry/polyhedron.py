@@ -40,7 +40,7 @@ from kinemorph.geometry.hull import hull_faces
 from kinemorph.geometry.hull_cache import entry_of, keep, recall
 from kinemorph.geometry.meshes.mesh import load_mesh
 from kinemorph.geometry.meshes.tessellate import SEGMENTS
-from kinemorph.geometry.shapes import LARGEST, Shape, ShapeKind
+from kinemorph.geometry.shapes import LARGEST_SIZE, Shape, ShapeKind
 from kinemorph.spatial.arguments.annotated import checked_first
 from kinemorph.spatial.arguments.checks import real, shown
 from kinemorph.spatial.pose import Pose, vector
@@ -198,9 +198,9 @@ class Polyhedron:
 
     def scaled(self, factor: float) -> Polyhedron:
         factor = real(factor)
-        if not 0.0 < factor * max(1.0, float(np.abs(self.points).max())) <= LARGEST:
+        if not 0.0 < factor * max(1.0, float(np.abs(self.points).max())) <= LARGEST_SIZE:
             raise ValueError(
-                f"Polyhedron.scaled: factor {factor} must be positive and finite, for {LARGEST:g} m at most"
+                f"Polyhedron.scaled: factor {factor} must be positive and finite, for {LARGEST_SIZE:g} m at most"
             )
         return self.reshaped(self.points * factor)
 
@@ -425,8 +425,10 @@ def _face(loop: npt.ArrayLike) -> npt.NDArray[np.int32]:
 
 def _positive(what: str, **sizes: float) -> list[float]:
     for name, value in sizes.items():
-        if not 0.0 < real(value) <= LARGEST:
-            raise ValueError(f"Polyhedron.{what}: {name} {value} must be positive and finite, {LARGEST:g} m at most")
+        if not 0.0 < real(value) <= LARGEST_SIZE:
+            raise ValueError(
+                f"Polyhedron.{what}: {name} {value} must be positive and finite, {LARGEST_SIZE:g} m at most"
+            )
     return [float(value) for value in sizes.values()]
 
 

@@ -41,7 +41,7 @@ NUMBERS = {  # in the size of each kind
     ShapeKind.SPHERE: 1, ShapeKind.BOX: 3, ShapeKind.CYLINDER: 2, ShapeKind.CAPSULE: 2, ShapeKind.CONE: 2,
     ShapeKind.MESH: 3,
 }  # fmt: skip
-LARGEST = 1e60  # m: products of five lengths, as inertias have them, are still numbers
+LARGEST_SIZE = 1e60  # m: products of five lengths, as inertias have them, are still numbers
 
 
 @checked_first
@@ -122,8 +122,8 @@ def _shape(kind: ShapeKind, size: tuple[float, ...], pose: Pose | None, more: di
     what = f"Shape.{kind}"
     if kind is not ShapeKind.MESH:
         given, size = size, tuple([real(x) for x in size])
-        if not all(0.0 < x <= LARGEST for x in size):
-            raise ValueError(f"{what}: size {shown(given)} must be positive and finite, {LARGEST:g} m at most")
+        if not all(0.0 < x <= LARGEST_SIZE for x in size):
+            raise ValueError(f"{what}: size {shown(given)} must be positive and finite, {LARGEST_SIZE:g} m at most")
     for name, kinds in KINDS.items():
         if name in more and not isinstance(more[name], kinds):
             raise TypeError(f"{what}: {name} is {shown(more[name])}, and must be {WORDS[name]}")

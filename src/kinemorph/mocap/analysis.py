@@ -82,9 +82,6 @@ class Analysis:
         """The joints, each named after the bone that it carries."""
         return self.model.joint_names[1:]
 
-    def _loads(self, method: str | None) -> Loads:
-        return self.loads[one_of("method", method or self.method, self.loads)]
-
     def moment(self, joint: str, method: str | None = None) -> Array:
         """(frames, 3) N m: on the lower bone, in its frame: x forward, y to the left, z along it, up."""
         return self._loads(method).tau[:, self.model.v_slice(joint)]

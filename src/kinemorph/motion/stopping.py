@@ -14,13 +14,13 @@ import numpy as np
 
 from kinemorph._files import ModelWarning, outside
 from kinemorph.motion.events import DEAD, EVENT, HELD, STOP
-from kinemorph.motion.stops import HOLD, JUMP, gaps, probe, room_for
+from kinemorph.motion.stops import HOLD, SIDE_CHANGE_ANGLE, gaps, probe, room_for
 from kinemorph.multibody.checks import Array
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model.model import Model
 
-AT = 1e-9  # rad or m: from a limit, a joint is at it,
+AT_LIMIT = 1e-9  # rad or m: from a limit, a joint is at it,
 BEYOND = 1e-6  # and so is one that is beyond it by less: numbers in files are rounded, and the time of an event is, too
 REST = 1e-9  # rad/s or m/s, as a share of 1 + |v|: slower than this a joint is at rest
 TURNS = 8  # of impacts that follow from each other at one instant
@@ -70,8 +70,8 @@ class Stops:
             return []
         gaps(data.address, self.rows.ctypes.data, len(self.rows), q)
         g = self.rows["g"]
-        beyond = np.where(self.rows["side"] > 0, JUMP, BEYOND)  # one that was within has just come there
-        away = np.abs(g) > np.where(g > 0.0, AT, beyond)
+        beyond = np.where(self.rows["side"] > 0, SIDE_CHANGE_ANGLE, BEYOND)  # one that was within has just come there
+        away = np.abs(g) > np.where(g > 0.0, AT_LIMIT, beyond)
         self.rows["side"][away] = np.sign(g[away])
         return np.flatnonzero(~away).tolist()
 

@@ -50,7 +50,7 @@ from kinemorph.spatial.scalar import sincos, sqrt
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale
 
 ROUNDS = 3  # of stops and loops in turn, and of forces: what is left of the first solve is rounding
-JUMP = 0.01  # rad: by more than this a held ball joint moves only if its rotation vector changes sides
+SIDE_CHANGE_ANGLE = 0.01  # rad: by more than this a held ball joint moves only if its rotation vector changes sides
 
 HOLD = np.dtype(
     [
@@ -219,7 +219,7 @@ def rest(tree: Any, run: Any, q: Any, v: Any, gap: float, step: Any) -> float:
                 q[l["iq"] + h["entry"]], v[l["iv"] + h["entry"]] = h["level"], 0.0
                 continue
             phi = log(load4_at(q, l["iq"]))
-            if abs(pick(phi, h["entry"]) - h["level"]) > JUMP:
+            if abs(pick(phi, h["entry"]) - h["level"]) > SIDE_CHANGE_ANGLE:
                 continue
             phi = add(phi, unit(h["entry"], h["level"] - pick(phi, h["entry"])))
             store4_at(q, l["iq"], exp(phi))
@@ -260,7 +260,7 @@ def measure_stops(tree: Any, run: Any, events: Any, q: Any) -> None:
         e = events[holds[k]["row"]]
         if e["kind"] == HELD:
             x = position_of(links[holds[k]["link"]], q, holds[k]["entry"])
-            e["g"] = holds[k]["force"] if abs(x - holds[k]["level"]) < JUMP else -1.0
+            e["g"] = holds[k]["force"] if abs(x - holds[k]["level"]) < SIDE_CHANGE_ANGLE else -1.0
 
 
 @entry

@@ -36,7 +36,7 @@ MOST_STEPS, MOST_TRIALS = 40, 12
 WHOLE_ROUNDS = 2  # then bounds are changed by half of what they should be
 GOOD = 1e-8  # a residual, as a share of velocities, that one more solution with the same matrix takes away
 ENERGY_ROUNDING = 1e-6  # of the energy of an island
-LAG = 1e-3  # weight of what a stiff drive bears less than before: its speed is off by little for it
+LESS_LOAD_WEIGHT = 1e-3  # weight of what a stiff drive bears less than before: its speed is off by little for it
 PARTS = 1e-6  # m/s, touching contacts that part or sink no faster need no second solve
 
 
@@ -249,7 +249,7 @@ def update(s: Any, island: Any, slack: bool, weight: float) -> bool:
             largest = max(largest, abs(g["p1"]))
             if g["driven"] != 0 and g["stays"] > 0.0 and abs(g["p1"]) < abs(g["before"]):
                 new = g["p1"] - g["before"]
-                change = max(change, LAG * abs(new))
+                change = max(change, LESS_LOAD_WEIGHT * abs(new))
                 g["q1"], g["before"] = g["q1"] + g["stays"] * new, g["p1"]
             continue
         change = max(change, max(abs(g["p1"] - g["q1"]), abs(g["p2"] - g["q2"])))

@@ -15,7 +15,7 @@ from kinemorph.multibody.model.joint import Joint
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_on_failure
 
-AT = 0.3  # m: so near is at the target
+AT_TARGET_DISTANCE = 0.3  # m: so near is at the target
 
 
 @lru_cache(maxsize=8)
@@ -50,7 +50,7 @@ class Follow(Task):
 
     def mark(self, stage: Stage) -> Marks:
         gap = stage.late_gap()
-        there = sum(seen < AT for seen in stage.gaps) / (2 * self.looks)
+        there = sum(seen < AT_TARGET_DISTANCE for seen in stage.gaps) / (2 * self.looks)
         return Marks(closeness(gap, self.rest_gap(stage)) + there, 1.0 / (1.0 + gap / stage.size), there)
 
     def rest_gap(self, stage: Stage) -> float:

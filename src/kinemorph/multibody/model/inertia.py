@@ -14,7 +14,7 @@ from kinemorph.spatial.products import inner, times
 
 TRIANGLE = 1e-6  # slack of the triangle inequality, relative: files carry rounded numbers
 _EYE = np.eye(3)
-LARGEST = 1e150  # kg m²: sums of its products are still numbers
+LARGEST_INERTIA = 1e150  # kg m²: sums of its products are still numbers
 LONGEST = 1e100  # m
 GYRATION = 1e-6  # m: a body whose radius of gyration is smaller is a point, and what its matrix says is rounding
 
@@ -59,8 +59,8 @@ class Inertia:
         if I.shape != (3, 3) or not np.isfinite(I).all():
             return f"inertia {I.tolist()} must be a finite 3x3 matrix or three diagonal entries"
         size = float(np.abs(I).max())
-        if size > LARGEST:
-            return f"inertia {I.tolist()} of mass {m:g} kg is out of range, {LARGEST:g} kg m² at most"
+        if size > LARGEST_INERTIA:
+            return f"inertia {I.tolist()} of mass {m:g} kg is out of range, {LARGEST_INERTIA:g} kg m² at most"
         if np.abs(I - I.T).max() > 1e-9 * size:
             return f"inertia {I.tolist()} is not symmetric"
         if size < m * GYRATION**2:

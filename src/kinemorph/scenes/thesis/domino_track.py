@@ -27,7 +27,7 @@ from kinemorph.world.world import World
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 THICK, WIDE, HIGH = 0.03, 0.1, 0.2  # m, of a domino
-DENSITY = 600.0  # kg/m³
+DOMINO_DENSITY = 600.0  # kg/m³
 DOMINO_SPACING = 0.075  # m, from one to the next
 RISE, TREAD = 0.04, 0.3  # m: how high a step is, and how wide
 BOARD, SPRING, DAMPER = 0.22, 25.0, 0.15  # m, N m/rad, N m s/rad, of the diving board
@@ -84,7 +84,7 @@ class _Row:
         turn = Pose.turn((0, 0, 1), self.heading).rotation
         twist = np.r_[times(turn, np.array((0.0, spin, 0.0))), times(turn, speed)]
         shape = Shape.box((THICK, WIDE, HIGH), colour=colour)
-        body = self.scene.world.add(shape, at=at, twist=twist, density=DENSITY, name=f"domino {count}")
+        body = self.scene.world.add(shape, at=at, twist=twist, density=DOMINO_DENSITY, name=f"domino {count}")
         self.scene.dominos.append(body)
         self.scene.starts.append(body.position)
         self.place = self.ahead(DOMINO_SPACING)
@@ -132,9 +132,9 @@ class _Row:
         world, edge = self.scene.world, 0.005 - 0.5 * DOMINO_SPACING
         plank = Shape.box((BOARD, WIDE + 0.04, 0.03), colour=(0.82, 0.62, 0.36, 1.0))
         middle = self.pose(edge + 0.5 * BOARD, top)
-        self.scene.board = world.add(plank, at=middle, density=DENSITY, name="board")
+        self.scene.board = world.add(plank, at=middle, density=DOMINO_DENSITY, name="board")
         arms = [k * DOMINO_SPACING - edge for k in range(count)]  # m, from the hinge to those on it
-        load = 9.81 * DENSITY * (math.prod(plank.size) * 0.5 * BOARD + THICK * WIDE * HIGH * sum(arms))
+        load = 9.81 * DOMINO_DENSITY * (math.prod(plank.size) * 0.5 * BOARD + THICK * WIDE * HIGH * sum(arms))
         hinge = Joint.revolute("y", stiffness=SPRING, damping=DAMPER, rest=-load / SPRING)
         world.connect(None, self.scene.board, hinge, self.pose(edge, top))
         self.straight(count)

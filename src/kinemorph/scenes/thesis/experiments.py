@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
+from kinemorph.scenes.bounce.collision_experiment import draw as draw_collision
+from kinemorph.scenes.bounce.collision_experiment import lines_of, measure
 from kinemorph.scenes.thesis.car_experiment import PRINTED, CrashRecord, measure_crash
 from kinemorph.scenes.thesis.cube_experiment import Rest, rest
 from kinemorph.scenes.thesis.wall_experiment import CUBES, Standing, stand
-from kinemorph.scenes.thesis_collision import draw as draw_collision
-from kinemorph.scenes.thesis_collision import lines_of, measure
 from kinemorph.view.pictures.plots import plot_over_time
 from kinemorph.world.impulse.settings import HANDLINGS
 

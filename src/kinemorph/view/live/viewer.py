@@ -45,7 +45,7 @@ Array = npt.NDArray[np.float64]
 VIEWER_FIELD_OF_VIEW = 35.0  # vertical field of view, degrees
 CAMERA_ROOM = 1.8  # times as large as what is there, is what the camera sees at first
 IDLE_POLL_PERIOD = 0.02  # s between two looks at the queue while nothing moves
-LAG = 0.1  # s that a viewer may be behind the clock before it gives up catching up
+LARGEST_DELAY = 0.1  # s that a viewer may be behind the clock before it gives up catching up
 AT_ONCE = partial(print, flush=True)  # whoever reads it waits for the address
 REFUSALS = (ValueError, KeyError, TypeError, ArithmeticError, RuntimeError)
 
@@ -152,7 +152,7 @@ class Viewer:
         self._single = False
         self._answer()
         ahead = (self.world.time - self._clock[1]) / self.speed - (time.monotonic() - self._clock[0])
-        if ahead < -LAG or ahead > 1.0:
+        if ahead < -LARGEST_DELAY or ahead > 1.0:
             self._reset_clock()
         elif ahead > 0.0 and not self.paused:
             self._wait(min(ahead, until - time.monotonic()))
@@ -173,7 +173,7 @@ class Viewer:
         count = max(1, round(wanted))
         self._owed = wanted - count if wanted > 0.5 else 0.0
         if self._each:
-            count = max(1, min(count, int(LAG / self._each)))
+            count = max(1, min(count, int(LARGEST_DELAY / self._each)))
         start = time.perf_counter()
         try:
             if self._grip is None:

@@ -28,7 +28,7 @@ STYLE = """
 
 # `page.html#t=1.25` opens a page at that time of what was, and so do the links of its legend. viser's player has no
 # call for it, but takes the time that is typed into its bar, the only one on the page with a number in it.
-JUMP = """
+JUMP_SCRIPT = """
 (() => {
   const type = Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, "value").set;
   const jump = () => {
@@ -67,7 +67,7 @@ def dressed(page: str, recording: Recording, tinted: bool, overlays: Sequence[Ov
 <div id="legend"><b>{title}</b>
 {tree if tinted else ""}{drawn + "<br>the scene tree shows and hides them" if drawn else ""}
 <table>{rows}</table></div>
-<script nonce="{nonce}">{JUMP.replace("SPEED", repr(float(speed)))}</script>
+<script nonce="{nonce}">{JUMP_SCRIPT.replace("SPEED", repr(float(speed)))}</script>
 {licences()}
 """
     page = sealed(page, nonce).replace("<title>Viser</title>", f"<title>{title}</title>", 1)

@@ -24,7 +24,7 @@ VERTICES = (8, 16, 32, 64, 128, 256, 512, 1024, 2048)
 OBJECTS = (16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
 FEW = (2, 4, 8, 16, 32, 64, 128)
 ROOM = 12.0  # m, side of the world of two hulls, which are 2 m large
-DENSITY = 4.0  # pairs an object
+OBJECT_DENSITY = 4.0  # pairs an object
 GAIN = 3.6  # the thesis's, by coherence
 TABLE = {16: 5, 32: 21, 64: 40, 128: 88, 256: 120, 512: 180, 1024: 250, 2048: 320, 4096: 430}  # its world sizes
 ROUNDS, ROUND = 30, 0.003  # rounds of each measurement, and s that one takes at least
@@ -62,7 +62,7 @@ def two_hulls(vertices: int) -> list[Parts]:
     return [Parts([hull(rng, vertices)]) for _ in range(2)]
 
 
-def crowded(n: int, density: float = DENSITY, steps: int = 100) -> tuple[float, float]:
+def crowded(n: int, density: float = OBJECT_DENSITY, steps: int = 100) -> tuple[float, float]:
     """The side of a world in which n objects make `density` pairs each, and how many they really make."""
     side, pairs = 4.0 * n ** (1.0 / 3.0), 0.0
     for _ in range(6):
