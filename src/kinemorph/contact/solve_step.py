@@ -316,7 +316,7 @@ def solve_island(s: Any, island: Any, soft: tuple[float, float, float]) -> None:
         bounce(s, island)
 
 
-@kernel
+@kernel(inline=False)
 def solve(s: Any, first: int, last: int) -> None:
     """All islands from `first` to before `last`."""
     islands, soft = rows_at(s["islands"], s["span_room"], ISLAND), softness(s)

@@ -31,7 +31,7 @@ def keep_old(s: Any, c: Any, good: bool, first: int, stop: int) -> None:
         store3_at(impulses, 3 * (now + k), p)
 
 
-@kernel
+@kernel(inline=False)
 def keep_impulses(s: Any, c: Any, first: int, stop: int) -> None:
     """The impulses of the touches from `first` to before `stop`."""
     touches = rows_at(s["touches"], s["touch_count"], TOUCH)

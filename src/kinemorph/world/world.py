@@ -51,12 +51,11 @@ from kinemorph.world.persistence.world_persistence import Keeping
 from kinemorph.world.placement import Placing
 from kinemorph.world.queries.world_queries import Asking
 from kinemorph.world.step.capacity import has_all_rooms
-from kinemorph.world.step.pipeline import run_steps
+from kinemorph.world.step.run import run_steps
 from kinemorph.world.structure_changes import Changing
 from kinemorph.world.threads.worker_threads import MOST_THREADS, Crew
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-NO_FORCES = np.zeros((0, 6))
 CONTACT_MARGIN = 5e-4  # m, beyond what bodies may move in a step
 KEEP_WITHIN = 3e-4  # m: a pair that has moved by less keeps its contact points;
 KEPT_ENVELOPE_SHARE = 0.1  # and by less than this share of a collision envelope
@@ -240,7 +239,7 @@ class World(Changing, Placing, Asking, Keeping):
                 if self._newcomers or self._crew is not None:
                     status, count = self._run_steps(count, most)
                 else:
-                    status, count = run_steps(self._address, count, most, NO_FORCES)
+                    status, count = run_steps(self._address, count, most)
                 if status == STOPPED or (status == DONE and count == 0):
                     return
             with Bar(self.time, self.time + count * self.dt) as bar:
@@ -299,15 +298,15 @@ class World(Changing, Placing, Asking, Keeping):
             if self._minds.header[0]["watched"]:  # then `life["depth"]` says it
                 self._newcomers = []
             elif count > 0:  # what they overlap is known after a step of theirs
-                status, count = run_steps(self._address, count, 1, NO_FORCES)
+                status, count = run_steps(self._address, count, 1)
                 if status in (Status.DONE, Status.EVENT, Status.STOPPED):
                     newcomers, self._newcomers = self._newcomers, []
                     tell_overlaps(self, newcomers)
                 if status != DONE or count == 0:
                     return status, count
         if self._crew is not None and self._crew.is_worth_it(self):
-            return self._crew.run(self, count, most, NO_FORCES)
-        return run_steps(self._address, count, most, NO_FORCES)
+            return self._crew.run(self, count, most)
+        return run_steps(self._address, count, most)
 
     @property
     def threads(self) -> int:

@@ -18,7 +18,7 @@ from typing import Any
 
 import numba
 from llvmlite import ir
-from numba import types
+from numba import from_dtype, types
 from numba.extending import intrinsic, lower_builtin, models, overload, register_model, type_callable
 
 from kinemorph.jit.arguments import refuse
@@ -57,6 +57,7 @@ __all__ = [  # with what modules that extend Numba need, such as the SIMD lanes
     "dispatcher_of",
     "files_in_use",
     "for_packs",
+    "from_dtype",
     "fuses",
     "installed_pack",
     "intrinsic",

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph.multibody.algorithms.configuration import TURNING, neutral
-from kinemorph.multibody.checks import NO_FORCES, Array, as_arrays, complain
+from kinemorph.multibody.checks import Array, as_arrays, complain
 from kinemorph.multibody.layout import DOF
 from kinemorph.multibody.model.declared import as_declared
 from kinemorph.multibody.model.elements import ForceElement, element_rows
@@ -313,7 +313,7 @@ class Forest(ForestSums):
         They are in `state`. Springs and dampers of joints, and of loops, are for whoever steps in time.
         """
         with self.claimed() as address:
-            while (status := accelerate_forest(address, NO_FORCES, self._outcomes)) == layout.FULL:
+            while (status := accelerate_forest(address, self._outcomes)) == layout.FULL:
                 self._grow()
         if status == layout.NOT_FINITE:
             t = int(self._outcomes[0]["tree"])

@@ -313,3 +313,15 @@ def clear(address: int) -> None:
         pools[i]["free"] = -1
     clear_words(forest["lists"], 8 * SIZES)
     forest["at"] = forest["start"]
+
+
+@kernel
+def state_at(slot: Any, tree: Any, which: int) -> int:
+    """Address of one of the vectors of a tree's state."""
+    return slot["state"] + 8 * tree["nq"] * which
+
+
+@kernel
+def count_trees(forest: Any) -> int:
+    """How many rows there are for trees."""
+    return pool_of(forest, TREES)["count"]

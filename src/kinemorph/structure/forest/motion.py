@@ -10,7 +10,7 @@ from kinemorph.constraint.dynamics import bear_loops
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.jit.prefetch import CACHE_LINE_BYTES, prefetch
 from kinemorph.multibody.algorithms.free_body import accelerate_tree, accelerate_tree_again
-from kinemorph.multibody.checks import Matrix, finite
+from kinemorph.multibody.checks import NO_FORCES, finite
 from kinemorph.multibody.layout import TREE
 from kinemorph.multibody.system import F8, SYSTEM
 from kinemorph.structure.forest.elements import measure_pushes, push_bodies, set_moving
@@ -50,10 +50,10 @@ def approach(block: int) -> None:
 
 
 @kernel(inline=False)
-def accelerate_trees(forest: Any, none: Any) -> int:
+def accelerate_trees(forest: Any) -> int:
     """Accelerations of all trees as if there were no loops, with the forces on links that they have in `pushes`.
 
-    `none` are no such forces. Returns the first tree that has no finite acceleration, -1 if all have.
+    Returns the first tree that has no finite acceleration, -1 if all have.
     """
     trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
     count = pool_of(forest, TREES)["count"]
@@ -71,7 +71,7 @@ def accelerate_trees(forest: Any, none: Any) -> int:
                 accelerate_tree(tree, q, v, tau, pushes, a)
                 tree["pushes"] = 0
             else:
-                accelerate_tree(tree, q, v, tau, none, a)
+                accelerate_tree(tree, q, v, tau, NO_FORCES, a)
             if bad < 0 and not finite(a):
                 bad = t
     return bad
@@ -103,7 +103,7 @@ def bear_all_loops(forest: Any, outcome: Any) -> int:
 
 
 @entry
-def accelerate_forest(address: int, none: Matrix, outcomes: Records) -> int:
+def accelerate_forest(address: int, outcomes: Records) -> int:
     """Accelerations of all trees into their states. A tree that has none is in the outcome."""
     forest = rows_at(address, 1, FOREST)[0]
     if forest["kind"] != FOREST_KIND:
@@ -114,7 +114,7 @@ def accelerate_forest(address: int, none: Matrix, outcomes: Records) -> int:
         if memory == 0:
             return FULL
         push_bodies(forest, memory)
-    outcomes[0]["tree"] = accelerate_trees(forest, none)
+    outcomes[0]["tree"] = accelerate_trees(forest)
     if outcomes[0]["tree"] >= 0:
         return NOT_FINITE
     if pool_of(forest, LOOPS)["used"] > 0:

@@ -23,11 +23,10 @@ from kinemorph.world.brains.statistics_reset import watch_anew
 from kinemorph.world.brains.target_poses import body_slot
 from kinemorph.world.brains.update import let_sleep
 from kinemorph.world.layout import WORLD, WORLD_KIND, ContactModel, Status
-from kinemorph.world.step.pipeline import make_steps
+from kinemorph.world.step.run import make_steps
 
 DONE, STOPPED, WRONG_ROW = int(Status.DONE), int(Status.STOPPED), int(Status.WRONG_ROW)
 BY_STEPS = int(ContactModel.STEPS)
-NO_FORCES = np.zeros((0, 6))
 MOST_STEPS_A_CALL = 20_000  # steps of one call, which nobody can break off
 BEFORE, MADE, BROKEN = 0, 1, 2  # where in a stretch one is: before its start, at its end, or broken off
 AWAKE, ASLEEP = 1, 2
@@ -77,7 +76,7 @@ def live(mind: Mind, script: Stretches) -> int:
             world._newcomers = []  # `life["depth"]` says what they overlap
             world._moving = get_ident()
         try:
-            k, left = live_on(world._address, mind.row, script, k, state, alone, window, NO_FORCES)
+            k, left = live_on(world._address, mind.row, script, k, state, alone, window)
         finally:
             if alone:
                 world._moving = 0
@@ -118,7 +117,6 @@ def _begin(mind: Mind, stretch: Any) -> None:
 @entry(nogil=True)
 def live_on(
     address: int, row: int, script: Stretches, k: int, state: int, alone: bool, window: int,
-    none: np.ndarray[tuple[int, int], np.dtype[np.float64]],
 ) -> tuple[int, int]:  # fmt: skip
     """Go on from a stretch that is before its start, made, or broken off; where nobody is `alone`, only to its end.
 
@@ -135,7 +133,7 @@ def live_on(
         if state == BEFORE:
             if not alone or not begin_stretch(w, m, forest, mind, t, window):
                 return k, NOT_BEGUN
-            status, left = make_steps(w, t["steps"], t["steps"], none)
+            status, left = make_steps(w, t["steps"], t["steps"])
             if status != STOPPED and (status != DONE or left > 0):
                 return k, left
             state = MADE if left == 0 else BROKEN

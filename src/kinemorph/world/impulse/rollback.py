@@ -9,8 +9,7 @@ from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.layout import TREE
 from kinemorph.multibody.system import F8
 from kinemorph.structure.forest.layout import TREE_SLOT, TREES, Q, V
-from kinemorph.structure.forest.memory import pool_of
-from kinemorph.world.step.tree_motion import state_at
+from kinemorph.structure.forest.memory import pool_of, state_at
 
 
 @kernel(inline=False)

@@ -1,7 +1,7 @@
 """How trees of joints move between collisions: Runge-Kutta of fourth order with step doubling (Fontijne 3.8.2).
 
 For trees that nothing but their own joints and weight acts on; in worlds of steps, for those that spin fast. Lone
-bodies need none: they fall in closed form, and turn with their momentum (`world.step.free_flight`).
+bodies need none: they fall in closed form, and turn with their momentum (`world.tree_motion.free_flight`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.motion.integrators import Q_FULL, Q_NEXT, REST, V_FULL, V_NEXT, WORK_ROWS, improve, rk4_step
 from kinemorph.motion.stepping import copy
-from kinemorph.multibody.checks import finite
+from kinemorph.multibody.checks import NO_FORCES, finite
 from kinemorph.multibody.layout import DOF
 from kinemorph.multibody.system import F8
 from kinemorph.structure.forest import layout
@@ -35,7 +35,7 @@ def be_explicit(tree: Any, tau: Any, to: Any) -> None:
 
 
 @kernel(inline=False)
-def go_smoothly(s: Any, slot: Any, tree: Any, offset: int, none: Any, dt: float) -> bool:
+def go_smoothly(s: Any, slot: Any, tree: Any, offset: int, dt: float) -> bool:
     """The state of a tree after dt. False if that takes too many steps, or is not finite: then it is as it was, but for
     its rows.
 
@@ -57,9 +57,9 @@ def go_smoothly(s: Any, slot: Any, tree: Any, offset: int, none: Any, dt: float)
         for at in (Q_FULL, Q_NEXT):
             copy(q, work[at], nq)
             copy(v, work[at + V_FULL - Q_FULL], nv)
-        rk4_step(tree, work[Q_FULL], work[V_FULL], h, work[WORK_ROWS], none, work)
-        rk4_step(tree, work[Q_NEXT], work[V_NEXT], 0.5 * h, work[WORK_ROWS], none, work)
-        rk4_step(tree, work[Q_NEXT], work[V_NEXT], 0.5 * h, work[WORK_ROWS], none, work)
+        rk4_step(tree, work[Q_FULL], work[V_FULL], h, work[WORK_ROWS], NO_FORCES, work)
+        rk4_step(tree, work[Q_NEXT], work[V_NEXT], 0.5 * h, work[WORK_ROWS], NO_FORCES, work)
+        rk4_step(tree, work[Q_NEXT], work[V_NEXT], 0.5 * h, work[WORK_ROWS], NO_FORCES, work)
         _, error = improve(tree, STEP_ERROR, 0.0, work)
         if error <= 1.0:
             copy(work[Q_NEXT], q, nq)

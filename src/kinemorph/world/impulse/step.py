@@ -38,17 +38,18 @@ from kinemorph.multibody.layout import TREE
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.rows import load3_at, load9, store3, store3_at
 from kinemorph.structure.forest.layout import FOREST, LOOPS, TREE_SLOT, TREES, V
-from kinemorph.structure.forest.memory import pool_of
+from kinemorph.structure.forest.memory import pool_of, state_at
 from kinemorph.world.brains.update import mull
 from kinemorph.world.impulse.rollback import exchange
 from kinemorph.world.impulse.time_to_impact import look_ahead
 from kinemorph.world.layout import Phase, Stage, Status
 from kinemorph.world.step.bookkeeping import advance_clock, all_asleep, lap
-from kinemorph.world.step.contact_stages import begin_ties, carry_out, tie_all
+from kinemorph.world.step.island_building import build_islands, claim_ties
 from kinemorph.world.step.joint_loads import note_loads
+from kinemorph.world.step.pipeline import solve_and_integrate
 from kinemorph.world.step.shape_bounds import place_bodies, stay_in_boxes
 from kinemorph.world.step.sleep import let_sleep
-from kinemorph.world.step.tree_motion import AWAKE, accelerate, state_at
+from kinemorph.world.tree_motion.acceleration import AWAKE, accelerate
 
 FORCES, PAIRS, CONTACTS, SOLUTION = (int(x) for x in (Stage.FORCES, Stage.PAIRS, Stage.CONTACTS, Stage.SOLUTION))
 MOVE, COLLIDE, FILL, STRIKE = int(Phase.MOVE), int(Phase.COLLIDE), int(Phase.FILL), int(Phase.STRIKE)
@@ -120,13 +121,13 @@ def see_velocities(s: Any, forest: Any, back: bool) -> None:
 
 
 @kernel(inline=False)
-def strike(w: Any, s: Any, forest: Any, c: Any, none: Any) -> int:
+def strike(w: Any, s: Any, forest: Any, c: Any) -> int:
     """All collisions that there are now. Returns a Status."""
-    status = tie_all(w, s, forest, c, none)
+    status = build_islands(w, s, forest, c)
     if status != DONE:
         return status
     tied = pool_of(forest, LOOPS)["used"] > 0
-    memory = begin_ties(s, forest) if tied else 0
+    memory = claim_ties(s, forest) if tied else 0
     if tied and memory == 0:
         return FULL_FOREST
     if s["drive_count"] > 0:
@@ -144,7 +145,7 @@ def strike(w: Any, s: Any, forest: Any, c: Any, none: Any) -> int:
     see_velocities(s, forest, True)
     if w["event_count"] > 0:
         note_loads(w, s, forest, c, False, 0.0)
-    return accelerate(w, s, forest, AWAKE, none)
+    return accelerate(w, s, forest, AWAKE)
 
 
 # ----------------------------------------------------------------------------------------------------------------- time
@@ -163,7 +164,7 @@ def set_pace(s: Any, length: float) -> None:
 
 
 @kernel(inline=False)
-def meet(w: Any, s: Any, forest: Any, c: Any, none: Any) -> int:
+def meet(w: Any, s: Any, forest: Any, c: Any) -> int:
     """Where everything is and what is near what, after a part or before the first. Returns a Status.
 
     The phase is MOVE again if the part was undone, else STRIKE.
@@ -171,7 +172,7 @@ def meet(w: Any, s: Any, forest: Any, c: Any, none: Any) -> int:
     since = ticks() if w["clock"] != 0 else 0
     if w["phase"] == MOVE:
         w["dt"] = 0.0  # joints have their own inertia, without what dampers add in a step
-        status = accelerate(w, s, forest, AWAKE, none)
+        status = accelerate(w, s, forest, AWAKE)
         if status != DONE:
             return status
         w["dt"] = w["whole"]
@@ -222,7 +223,7 @@ def carry_all(c: Any) -> None:
 
 
 @kernel(inline=False)
-def move_on(w: Any, s: Any, forest: Any, c: Any, none: Any, last: bool) -> int:
+def move_on(w: Any, s: Any, forest: Any, c: Any, last: bool) -> int:
     """Collisions, and the next part. Returns a Status."""
     if w["phase"] == STRIKE:
         if w["event_count"] > 0 and w["noted"] == 0:
@@ -233,7 +234,7 @@ def move_on(w: Any, s: Any, forest: Any, c: Any, none: Any, last: bool) -> int:
         count, free = look_ahead(w, s, forest, c)
         if count > 0:
             w["dt"] = 0.0
-            status = strike(w, s, forest, c, none)
+            status = strike(w, s, forest, c)
             w["dt"] = w["whole"]
             if status != DONE:
                 return status
@@ -247,10 +248,10 @@ def move_on(w: Any, s: Any, forest: Any, c: Any, none: Any, last: bool) -> int:
         lap(w, SOLUTION, since)
     w["dt"] = w["part"]
     set_pace(s, w["part"])
-    status = accelerate(w, s, forest, AWAKE, none)
+    status = accelerate(w, s, forest, AWAKE)
     if status != DONE:
         return status
-    status = carry_out(w, s, forest, c, none)
+    status = solve_and_integrate(w, s, forest, c)
     if status == DONE:
         w["gone"] += w["part"]
         w["parts"] += 1
@@ -258,17 +259,17 @@ def move_on(w: Any, s: Any, forest: Any, c: Any, none: Any, last: bool) -> int:
 
 
 @kernel(inline=False)
-def go_through(w: Any, s: Any, forest: Any, c: Any, none: Any) -> int:
+def go_through(w: Any, s: Any, forest: Any, c: Any) -> int:
     """All parts of a step. Returns a Status."""
     made = 0
     while w["phase"] != MOVE or w["gone"] < (1.0 - NO_TIME_SHARE) * w["whole"]:
         if w["phase"] == MOVE or w["phase"] == COLLIDE:
-            status = meet(w, s, forest, c, none)
+            status = meet(w, s, forest, c)
             if status != DONE:
                 return status
         if w["phase"] != MOVE:
             made += 1
-            status = move_on(w, s, forest, c, none, made > MOST_STEP_PARTS)
+            status = move_on(w, s, forest, c, made > MOST_STEP_PARTS)
             if status != DONE:
                 return status
     return DONE
@@ -287,7 +288,7 @@ def tell_of_step(s: Any, ratio: float) -> None:
 
 
 @kernel(inline=False)
-def make_impulse_step(w: Any, none: Any) -> int:
+def make_impulse_step(w: Any) -> int:
     """One step. Returns a Status."""
     forest = rows_at(w["forest"], 1, FOREST)[0]
     c = rows_at(w["collisions"], 1, COLLISIONS)[0]
@@ -299,7 +300,7 @@ def make_impulse_step(w: Any, none: Any) -> int:
         if w["impacts"]["struck"] != 0:
             forget_strikes(c)
             w["impacts"]["struck"] = 0
-    status = go_through(w, s, forest, c, none)
+    status = go_through(w, s, forest, c)
     w["dt"] = w["whole"]
     if status == FULL_SOLVER or status == FULL_COLLISIONS or status == FULL_FOREST:
         return status  # it goes on where it was

@@ -1,10 +1,26 @@
-"""One step of a world, wholly in kernels.
+"""One step of a world, stage by stage, wholly in kernels. Each stage is a call by name, in the order below.
 
-    forces, ABA ─> places of shapes ─> pairs, contacts ─> rows ─ solve ─> velocities and positions
+    accelerate_trees          tree_motion.acceleration      forces and accelerations without contacts
+    place_shapes              step.shape_bounds             poses and boxes of shapes
+    update_brains             brains.update                 senses, neurons, effectors
+    find_pairs                collision.collide             broad phase
+    find_all_contacts         collision.narrow.dispatch     narrow phase
+    build_islands             step.island_building          what is solved together, what wakes
+    fill_joint_rows           step.constraint_rows          limits, dry friction, drives, loop joints
+    fill_other_rows           step.constraint_rows          contacts, torsional friction, force elements
+    compute_start_velocities  tree_motion.acceleration      whitened velocities before the solve
+    apply_forces              step.applied_forces           given forces, drag, loops
+    solve_islands             contact.solve_step            impulses
+    store_impulses            contact.warm_start            for the next step
+    integrate_trees           tree_motion.integration       new velocities and positions
+    put_islands_to_sleep      step.sleep
+    advance_clock             step.bookkeeping              time, events
 
-A kernel that runs out of room says so; Python makes a larger table and calls again, and the step goes on where it was:
-until the new state is written, at the very end, nothing of the old one has changed. Worlds whose contact is made of
-impulses go by `world.impulse.step`.
+Stages whose rows several threads compute are in `step.stages`, which says what runs in each of them.
+
+A kernel that runs out of room returns a Status; Python makes a larger table and calls again, and the step goes on at
+the Phase where it was: until the new state is written, at the very end, nothing of the old one has changed. Worlds of
+the impulse model go by `world.impulse.step`, which takes the second half of the stages from here.
 """
 
 from __future__ import annotations
@@ -14,128 +30,138 @@ from typing import Any
 import numpy as np
 
 from kinemorph.collision.collide import find_pairs
-from kinemorph.collision.narrow.dispatch import find_contacts
 from kinemorph.collision.shapes.shape_rows import BAD_BOX, COLLISIONS, FULL
-from kinemorph.collision.threaded_narrow_phase import SCOUT, await_scouts, hand_over_all, hand_over_rest, send_scouts
+from kinemorph.contact.joint_warm_start import keep_bounds
 from kinemorph.contact.layout import SOLVER
 from kinemorph.contact.rows.drive_rows import settle_drives
-from kinemorph.jit.api import entry, kernel, rows_at
+from kinemorph.contact.rows.loop_projection import tell_forces
+from kinemorph.contact.rows.torsional_friction import keep_moments
+from kinemorph.jit.api import kernel, rows_at
 from kinemorph.jit.clock import ticks
 from kinemorph.structure.forest.layout import FOREST
-from kinemorph.world.brains.instance_rows import MINDS
-from kinemorph.world.brains.update import begin_minds, mull
-from kinemorph.world.impulse.step import make_impulse_step
-from kinemorph.world.layout import WORLD, WORLD_KIND, ContactModel, Phase, Stage, Status
-from kinemorph.world.step.bookkeeping import advance_clock, all_asleep, lap, pass_time
-from kinemorph.world.step.contact_stages import carry_out
-from kinemorph.world.step.tree_motion import count_trees, status_of
-from kinemorph.world.threads.thread_rows import CREW, Shared
-from kinemorph.world.threads.work_sharing import border, is_shared, share, share_out
+from kinemorph.structure.forest.memory import count_trees
+from kinemorph.world.brains.update import mull
+from kinemorph.world.impulse.rollback import exchange
+from kinemorph.world.layout import Phase, Stage, Status
+from kinemorph.world.step.applied_forces import apply_forces
+from kinemorph.world.step.bookkeeping import advance_clock, all_asleep, lap
+from kinemorph.world.step.constraint_rows import fill_joint_rows, fill_other_rows
+from kinemorph.world.step.island_building import build_islands, claim_ties, has_ties
+from kinemorph.world.step.joint_loads import note_loads
+from kinemorph.world.step.stages import (
+    accelerate_trees,
+    check_velocities,
+    compute_start_velocities,
+    find_all_contacts,
+    integrate_trees,
+    place_shapes,
+    put_islands_to_sleep,
+    solve_islands,
+    store_impulses,
+)
+from kinemorph.world.tree_motion.loop_motion import advance_holds, spread_touches
 
-FORCES, PAIRS, CONTACTS, MOTION = (int(x) for x in (Stage.FORCES, Stage.PAIRS, Stage.CONTACTS, Stage.MOTION))
-ACCELERATE, PLACE, LOOK, SLEEP = (int(x) for x in (Shared.ACCELERATE, Shared.PLACE, Shared.LOOK, Shared.SLEEP))
-HAND_OVER = int(Shared.HAND_OVER)
+FORCES, PAIRS, CONTACTS = int(Stage.FORCES), int(Stage.PAIRS), int(Stage.CONTACTS)
+ROWS, SOLUTION, MOTION = int(Stage.ROWS), int(Stage.SOLUTION), int(Stage.MOTION)
 MOVE, COLLIDE, FILL = int(Phase.MOVE), int(Phase.COLLIDE), int(Phase.FILL)
-DONE, FULL_COLLISIONS = int(Status.DONE), int(Status.FULL_COLLISIONS)
-WRONG_ROW, NO_BOX = int(Status.WRONG_ROW), int(Status.BAD_BOX)
-HAPPENED, STOPPED, BY_STEPS = int(Status.EVENT), int(Status.STOPPED), int(ContactModel.STEPS)
+DONE = int(Status.DONE)
+FULL_SOLVER, FULL_COLLISIONS, FULL_FOREST = (
+    int(Status.FULL_SOLVER), int(Status.FULL_COLLISIONS), int(Status.FULL_FOREST),
+)  # fmt: skip
+NOT_FINITE, NO_BOX = int(Status.NOT_FINITE), int(Status.BAD_BOX)
 
 
 @kernel
-def look_at_all(w: Any, c: Any, none: Any) -> bool:
-    """Find the contacts of all pairs. False if a table is full."""
-    begun = c["goes_on"] != 0 and c["next"] > 0
-    if begun or not is_shared(w, c["n_met"]) or rows_at(w["crew"], 1, CREW)[0]["plain"] == 0:
-        return find_contacts(c) != FULL
-    crew = rows_at(w["crew"], 1, CREW)[0]
-    scouts, count = crew["scouts"], crew["threads"]
-    if not send_scouts(c, scouts, count):
-        return False
-    for i in range(count):
-        rows = rows_at(scouts, count, SCOUT)
-        rows[i]["first"], rows[i]["stop"] = border(crew, c["n_met"], i), border(crew, c["n_met"], i + 1)
-    share_out(w, LOOK, count, none)
-    if await_scouts(c, scouts, count):
-        if count == 2:
-            share_out(w, HAND_OVER, count, none)
-        else:
-            hand_over_all(c, scouts, count)
-    for i in range(count):
-        hand_over_rest(c, rows_at(scouts, count, SCOUT)[i])
-    return True
-
-
-@kernel
-def make_step(w: Any, none: Any) -> int:
+def make_step(world: Any) -> int:
     """One step. Returns a Status."""
-    forest = rows_at(w["forest"], 1, FOREST)[0]
-    c = rows_at(w["collisions"], 1, COLLISIONS)[0]
-    s = rows_at(w["solver"], 1, SOLVER)[0]
-    if w["phase"] == MOVE and all_asleep(s, forest):
-        return advance_clock(w, s, forest, c)
-    since = ticks() if w["clock"] != 0 else 0
-    if w["phase"] == MOVE:
-        s["sleepers"] = s["figures"] = 0
-        status = status_of(w, share(w, ACCELERATE, count_trees(forest), none))
+    forest = rows_at(world["forest"], 1, FOREST)[0]
+    collisions = rows_at(world["collisions"], 1, COLLISIONS)[0]
+    solver = rows_at(world["solver"], 1, SOLVER)[0]
+    if world["phase"] == MOVE and all_asleep(solver, forest):
+        return advance_clock(world, solver, forest, collisions)
+    since = ticks() if world["clock"] != 0 else 0
+    if world["phase"] == MOVE:
+        status = accelerate_trees(world, solver, forest)
         if status != DONE:
             return status
-        share(w, PLACE, c["n"], none)
-        if w["mind_count"] > 0:
-            mull(w, s, forest, c)
-        w["phase"] = COLLIDE
-        since = lap(w, FORCES, since)
-    if w["phase"] == COLLIDE:
-        if c["goes_on"] == 0:
-            status = find_pairs(c)
-            if status == BAD_BOX:
-                w["phase"] = MOVE
-                return NO_BOX
-            if status == FULL:
-                return FULL_COLLISIONS
-            since = lap(w, PAIRS, since)
-        if not look_at_all(w, c, none):
-            return FULL_COLLISIONS
-        w["phase"] = FILL
-        lap(w, CONTACTS, since)
-    status = carry_out(w, s, forest, c, none)
+        place_shapes(world, solver, forest, collisions)
+        if world["mind_count"] > 0:
+            mull(world, solver, forest, collisions)
+        world["phase"] = COLLIDE
+        since = lap(world, FORCES, since)
+    if world["phase"] == COLLIDE:
+        status = collide(world, collisions, since)
+        if status != DONE:
+            return status
+        world["phase"] = FILL
+    status = solve_and_integrate(world, solver, forest, collisions)
     if status != DONE:
         return status
-    since = ticks() if w["clock"] != 0 else 0
-    if s["drive_count"] + s["push_count"] > 0:
-        settle_drives(s)
-    if w["patience"] < np.inf:
-        share(w, SLEEP, s["island_count"], none)
-    status = advance_clock(w, s, forest, c)
-    lap(w, MOTION, since)
+    since = ticks() if world["clock"] != 0 else 0
+    if solver["drive_count"] + solver["push_count"] > 0:
+        settle_drives(solver)
+    if world["patience"] < np.inf:
+        put_islands_to_sleep(world, solver, forest)
+    status = advance_clock(world, solver, forest, collisions)
+    lap(world, MOTION, since)
     return status
 
 
-@entry(nogil=True)
-def run_steps(
-    address: int, count: int, most: int, none: np.ndarray[tuple[int, int], np.dtype[np.float64]]
-) -> tuple[int, int]:
-    """So many steps, or `most` of them if something is awake. Returns a Status, and how many steps are left to do."""
-    w = rows_at(address, 1, WORLD)[0]
-    return make_steps(w, count, most, none) if w["kind"] == WORLD_KIND else (WRONG_ROW, count)
+@kernel
+def collide(world: Any, collisions: Any, since: int) -> int:
+    """Broad and narrow phase. Returns a Status."""
+    if collisions["goes_on"] == 0:
+        status = find_pairs(collisions)
+        if status == BAD_BOX:
+            world["phase"] = MOVE
+            return NO_BOX
+        if status == FULL:
+            return FULL_COLLISIONS
+        since = lap(world, PAIRS, since)
+    if not find_all_contacts(world, collisions):
+        return FULL_COLLISIONS
+    lap(world, CONTACTS, since)
+    return DONE
 
 
 @kernel(inline=False)
-def make_steps(w: Any, count: int, most: int, none: Any) -> tuple[int, int]:
-    """The same, for kernels."""
-    forest, s = rows_at(w["forest"], 1, FOREST)[0], rows_at(w["solver"], 1, SOLVER)[0]
-    for _ in range(min(count, most)):
-        if w["phase"] == MOVE and w["event_count"] == 0 and all_asleep(s, forest):
-            pass_time(w, count)  # nothing can wake anything before somebody else does
-            return DONE, 0
-        if w["mind_count"] > 0 and w["phase"] == MOVE and w["gone"] == 0.0:
-            status = begin_minds(w)
-            if status != DONE:
-                return status, count
-        status = make_step(w, none) if w["model"] == BY_STEPS else make_impulse_step(w, none)
-        if status == DONE or status == HAPPENED:
-            count -= 1
-            if status == DONE and w["mind_count"] > 0 and rows_at(w["minds"], 1, MINDS)[0]["stops"] != 0:
-                status = STOPPED
-        if status != DONE:
-            return status, count
-    return DONE, count
+def solve_and_integrate(world: Any, solver: Any, forest: Any, collisions: Any) -> int:
+    """From contacts to the state after world["dt"]: islands, rows, forces, solution, motion. Returns a Status."""
+    since = ticks() if world["clock"] != 0 else 0
+    status = build_islands(world, solver, forest, collisions)
+    if status != DONE:
+        world["phase"] = MOVE if status == NOT_FINITE else FILL
+        return status
+    tied = has_ties(forest)
+    memory = claim_ties(solver, forest) if tied else 0
+    if tied and memory == 0:
+        return FULL_FOREST
+    filled, early = fill_joint_rows(world, solver, forest, collisions, memory)
+    if not (filled and fill_other_rows(world, solver, forest, collisions, memory, tied)):
+        return FULL_SOLVER
+    world["phase"] = MOVE
+    if not early:
+        compute_start_velocities(solver, forest, count_trees(forest))
+    apply_forces(world, solver, forest, collisions, tied)
+    since = lap(world, ROWS, since)
+    solve_islands(world, solver)
+    since = lap(world, SOLUTION, since)
+    if tied:
+        spread_touches(solver, forest)
+        tell_forces(solver, forest)
+    if world["event_count"] > 0:
+        note_loads(world, solver, forest, collisions, world["model"] == 0, world["dt"])
+    if world["model"] != 0:
+        exchange(solver, forest, False)
+    good = check_velocities(world, solver, forest)
+    good = good and (not tied or advance_holds(world, solver, forest))
+    store_impulses(world, solver, collisions, good)
+    if solver["rough"] != 0:
+        keep_moments(solver, collisions, good)
+    if not good:
+        return NOT_FINITE
+    if solver["figures"] != 0:
+        keep_bounds(solver, forest)
+    integrate_trees(world, solver, forest)
+    lap(world, MOTION, since)
+    return DONE

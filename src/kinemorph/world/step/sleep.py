@@ -11,7 +11,7 @@ from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.layout import TREE
 from kinemorph.multibody.system import F8
 from kinemorph.structure.forest.layout import TREE_SLOT, A, V
-from kinemorph.world.step.tree_motion import state_at
+from kinemorph.structure.forest.memory import state_at
 
 
 @kernel

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from kinemorph.collision.shapes.shape_rows import COLLISIONS
 from kinemorph.collision.threaded_narrow_phase import SCOUT, hand_over, scout
 from kinemorph.contact.layout import ISLAND, SOLVER
@@ -24,7 +22,6 @@ from kinemorph.structure.forest.layout import FOREST
 from kinemorph.world.layout import GOOD, WORLD
 from kinemorph.world.step.shape_bounds import place_bodies
 from kinemorph.world.step.sleep import let_sleep
-from kinemorph.world.step.tree_motion import AWAKE, accelerate_some, advance_trees, moves, set_in_motion
 from kinemorph.world.threads.thread_rows import (
     BATCHES,
     CREW,
@@ -37,6 +34,8 @@ from kinemorph.world.threads.thread_rows import (
     TOLD,
     Shared,
 )
+from kinemorph.world.tree_motion.acceleration import AWAKE, accelerate_some, set_in_motion
+from kinemorph.world.tree_motion.integration import advance_trees, moves
 
 ACCELERATE, PLACE, LOOK, FILL = (int(x) for x in (Shared.ACCELERATE, Shared.PLACE, Shared.LOOK, Shared.FILL))
 SET_IN_MOTION, SOLVE, CHECK, MEASURE = (
@@ -55,12 +54,12 @@ LEAST_SHARED_JOBS = 500  # jobs, of some forty steps, that are not shared then
 
 
 @kernel(inline=False)
-def do_some(w: Any, part: int, stage: int, batch: int, first: int, stop: int, none: Any) -> int:
+def run_part(w: Any, part: int, stage: int, batch: int, first: int, stop: int) -> int:
     """A stage for the rows from `first` to before `stop`, by the thread that has number `part`."""
     forest, s = rows_at(w["forest"], 1, FOREST)[0], rows_at(w["solver"], 1, SOLVER)[0]
     c = rows_at(w["collisions"], 1, COLLISIONS)[0]
     if stage == ACCELERATE:
-        return accelerate_some(w, s, forest, AWAKE, none, part, first, stop)
+        return accelerate_some(w, s, forest, AWAKE, part, first, stop)
     if stage == CHECK:
         return moves(w, s, forest, first, stop)
     if stage == PLACE:
@@ -84,7 +83,7 @@ def do_some(w: Any, part: int, stage: int, batch: int, first: int, stop: int, no
     elif stage == KEEP:
         keep_impulses(s, c, first, stop)
     elif stage == ADVANCE:
-        advance_trees(w, s, forest, none, first, stop)
+        advance_trees(w, s, forest, first, stop)
     elif stage == SLEEP:
         let_sleep(w, s, forest, first, stop)
     return GOOD
@@ -132,18 +131,10 @@ def is_shared(w: Any, count: int) -> bool:
 
 
 @kernel
-def share(w: Any, stage: int, count: int, none: Any) -> int:
-    """A stage for all of its rows, alone or with others. Returns the least of what was told."""
-    if is_shared(w, count):
-        return share_out(w, stage, count, none)
-    return do_some(w, 0, stage, 0, 0, count, none)
-
-
-@kernel
-def share_out(w: Any, stage: int, count: int, none: Any) -> int:
+def share_out(w: Any, stage: int, count: int) -> int:
     """A stage in batches, which others may take. Returns the least of what was told, when all are done."""
     call_out(w, stage, count)
-    return finish(w, none)
+    return finish(w)
 
 
 @kernel(inline=False)
@@ -163,11 +154,11 @@ def call_out(w: Any, stage: int, count: int) -> None:
 
 
 @kernel(inline=False)
-def finish(w: Any, none: Any) -> int:
+def finish(w: Any) -> int:
     """Do what nobody else does of a stage, and wait for the others. Returns the least of what was told."""
     crew = rows_at(w["crew"], 1, CREW)[0]
     threads, parts = crew["threads"], crew["parts"]
-    take_all(w["crew"], 0, FEW, none)
+    take_all(w["crew"], 0, FEW)
     looks = done = 0
     while done < crew["batches"]:
         done = 0
@@ -175,7 +166,7 @@ def finish(w: Any, none: Any) -> int:
             done += load(parts + p * PART_SIZE + DONE)
         looks += 1
         if looks == SOON:
-            take_all(w["crew"], 0, 0, none)
+            take_all(w["crew"], 0, 0)
         pause()
     if looks > BUSY:
         crew["alone"] = LEAST_SHARED_JOBS
@@ -221,7 +212,7 @@ def take(ticket_at: int, own: bool, few: int) -> int:
 
 
 @kernel(inline=False)
-def take_all(at: int, part: int, few: int, none: Any) -> None:
+def take_all(at: int, part: int, few: int) -> None:
     """Do what is to do for the CREW at an address: its own part, and of the others' what is more than a few batches.
 
     To take what another is about to do costs more than to wait for it: its rows are far away, and then from there.
@@ -234,7 +225,7 @@ def take_all(at: int, part: int, few: int, none: Any) -> None:
         while batch >= 0:  # the job does not change before it is done
             w = rows_at(crew["world"], 1, WORLD)[0]
             first, stop = crew["count"] * batch // crew["batches"], crew["count"] * (batch + 1) // crew["batches"]
-            told = do_some(w, part, crew["stage"], batch, first, stop, none)
+            told = run_part(w, part, crew["stage"], batch, first, stop)
             if told != GOOD:
                 lower(at + TOLD, told)
             rows_at(mine, 1, PART)[0]["helped"] += 1
@@ -243,7 +234,7 @@ def take_all(at: int, part: int, few: int, none: Any) -> None:
 
 
 @entry(nogil=True)
-def assist(at: int, part: int, none: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> None:
+def assist(at: int, part: int) -> None:
     """Help the CREW at an address, as thread number `part`.
 
     When no steps are made, or nothing has come for long, it is over; but more steps may follow in a moment.
@@ -263,7 +254,7 @@ def assist(at: int, part: int, none: np.ndarray[tuple[int, int], np.dtype[np.flo
         if ticket >> (2 * TICKET_BITS) != last >> (2 * TICKET_BITS):  # a job that it has not seen
             last = ticket
             vain = 0
-            take_all(at, part, FEW, none)
+            take_all(at, part, FEW)
         else:
             pause()
     add(at + PRESENT, -1)

@@ -17,7 +17,7 @@ from kinemorph.motion.parallel.many_worlds import is_one_of_many
 from kinemorph.multibody.tables import aligned_at
 from kinemorph.structure.forest.layout import TREES
 from kinemorph.world.layout import ContactModel
-from kinemorph.world.step.pipeline import run_steps
+from kinemorph.world.step.run import run_steps
 from kinemorph.world.threads.thread_rows import CREW, PART
 from kinemorph.world.threads.work_sharing import WHOLE, assist
 
@@ -57,7 +57,7 @@ class Crew:
             return False
         return bool(np.count_nonzero(world.solver["spans"]["asleep"][:trees] == 0) >= LEAST_SHARED_TREES)
 
-    def run(self, world: Any, count: int, most: int, none: Any) -> tuple[int, int]:
+    def run(self, world: Any, count: int, most: int) -> tuple[int, int]:
         """`run_steps` of a world, together."""
         self._follow(world.collisions)
         header = world._header
@@ -67,8 +67,8 @@ class Crew:
         header["crew"] = self.address
         try:
             for part in range(1, self.threads):
-                self._call(part, none)
-            status, left = run_steps(address, count, most, none)
+                self._call(part)
+            status, left = run_steps(address, count, most)
             return status, left
         finally:
             header["crew"] = 0
@@ -84,19 +84,19 @@ class Crew:
             self._row["singles"] = len(np.unique(links)) == len(links)
             self._seen = collisions.shapes, collisions.shapes.revision
 
-    def _call(self, part: int, none: Any) -> None:
+    def _call(self, part: int) -> None:
         """Have a thread help, unless it is still there, or on its way."""
         helper = self._helpers.get(part)
         if helper is None or helper.done():
             try:
-                self._helpers[part] = _pool().submit(_help, self, part, none)
+                self._helpers[part] = _pool().submit(_help, self, part)
             except RuntimeError:  # the interpreter ends: no thread comes any more
                 self._helpers.pop(part, None)
 
 
-def _help(crew: Crew, part: int, none: Any) -> None:
+def _help(crew: Crew, part: int) -> None:
     """In another thread, which keeps the crew alive as long as it looks at it."""
-    assist(crew.address, part, none)
+    assist(crew.address, part)
 
 
 @cache

@@ -31,7 +31,7 @@ from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.algorithms.configuration import advance
 from kinemorph.multibody.algorithms.free_body import articulate_tree, fly, jump_tree
 from kinemorph.multibody.algorithms.kinematics import move_all
-from kinemorph.multibody.checks import LARGEST_FLOAT, finite
+from kinemorph.multibody.checks import LARGEST_FLOAT, NO_FORCES, finite
 from kinemorph.multibody.layout import LINK_DATA, TREE
 from kinemorph.multibody.system import F8, I8, ROW, SYSTEM
 from kinemorph.spatial.rows import load3
@@ -39,9 +39,10 @@ from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import dot, sub
 from kinemorph.structure.forest.energy import in_joints
 from kinemorph.structure.forest.layout import TAU, TREE_SLOT, A, Q, V
-from kinemorph.world.step.free_flight import see_body
-from kinemorph.world.step.momentum_correction import add_up, end_flight, find_flights
-from kinemorph.world.step.tree_motion import advance_one, state_at
+from kinemorph.structure.forest.memory import state_at
+from kinemorph.world.tree_motion.free_flight import see_body
+from kinemorph.world.tree_motion.integration import advance_one
+from kinemorph.world.tree_motion.momentum_correction import add_up, end_flight, find_flights
 
 CLOSED_LOOP_ERROR = 1e-11  # rad or m: loops that are open by no more are closed
 LARGEST_LOOP_ERROR = 1e-9  # rad or m: loops that cannot be brought closer together are open
@@ -54,7 +55,7 @@ MOST_IMPULSES = 3  # of a projection of velocities: very different masses leave 
 
 
 @kernel(inline=False)
-def bear_holds(s: Any, forest: Any, none: Any) -> None:
+def bear_holds(s: Any, forest: Any) -> None:
     """Add what loops do to the accelerations za of their trees, and take from z what they forbid."""
     trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
     holds = rows_at(s["holds"], s["hold_count"], HOLD)
@@ -67,7 +68,7 @@ def bear_holds(s: Any, forest: Any, none: Any) -> None:
                 nv = tree["nv"]
                 q, v = rows_at(state_at(slot, tree, Q), tree["nq"], F8), rows_at(state_at(slot, tree, V), nv, F8)
                 tau, a = rows_at(state_at(slot, tree, TAU), nv, F8), rows_at(state_at(slot, tree, A), nv, F8)
-                fly(tree, q, v, tau, none, a)
+                fly(tree, q, v, tau, NO_FORCES, a)
             t = slot["follows"]
         bear(s, holds[i])
 

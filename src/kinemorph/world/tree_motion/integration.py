@@ -1,35 +1,33 @@
-"""How trees move in a step of a world: what acts on them without contacts, and where their new velocities take them."""
+"""New velocities and positions of trees at the end of a step, from the whitened solution."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from kinemorph.constraint.passive import joint_forces
-from kinemorph.constraint.whiten import unwhiten_two, unwhiten_velocity, whiten_motion, whiten_two
-from kinemorph.contact.islands import end_with_zeros
-from kinemorph.contact.layout import FROM_OUTSIDE, FULL_Z, ISLAND, ROOT, SAME_TREE, SPAN, TOUCH
+from kinemorph.constraint.whiten import unwhiten_two, unwhiten_velocity
+from kinemorph.contact.layout import FROM_OUTSIDE, ISLAND, ROOT, SAME_TREE, SPAN, TOUCH
 from kinemorph.contact.newton.load_estimate import mass_of
 from kinemorph.contact.rows.free_root_rows import is_free, unwhiten_root
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.motion.stepping import copy
-from kinemorph.multibody.algorithms.aba import articulated_body, give_way, outward
+from kinemorph.multibody.algorithms.aba import articulated_body
 from kinemorph.multibody.algorithms.configuration import advance
 from kinemorph.multibody.algorithms.free_body import floats, lone_of
 from kinemorph.multibody.algorithms.joints import FREE
-from kinemorph.multibody.checks import finite
-from kinemorph.multibody.layout import DOF, DOF_DATA, LINK, LINK_DATA, TREE
+from kinemorph.multibody.checks import NO_FORCES
+from kinemorph.multibody.layout import DOF, LINK, LINK_DATA, TREE
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.mat3 import mul_vec
 from kinemorph.spatial.quaternion import conjugate, multiply, rotate
 from kinemorph.spatial.rows import load3, load3_at, load4_at, load9, store3_at
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale, sub
-from kinemorph.structure.forest.layout import IN_USE, JUMP, REST, TAU, TREE_SLOT, TREES, A, Q, V
-from kinemorph.structure.forest.memory import pool_of
+from kinemorph.structure.forest.layout import REST, TAU, TREE_SLOT, Q, V
+from kinemorph.structure.forest.memory import state_at
 from kinemorph.world.impulse.runge_kutta import STAGES, go_smoothly
-from kinemorph.world.layout import GOOD, NO_ROOM, Status
-from kinemorph.world.step.energy_correction import (
+from kinemorph.world.layout import GOOD
+from kinemorph.world.tree_motion.acceleration import whiten_both
+from kinemorph.world.tree_motion.energy_correction import (
     SLOW_TURN_ANGLE,
     energy_due,
     restrain_floating,
@@ -38,169 +36,12 @@ from kinemorph.world.step.energy_correction import (
     turns_far,
     weight_done,
 )
-from kinemorph.world.step.free_flight import fly_on, see_body, whiten_flight
-from kinemorph.world.step.gyroscopic import FAST, MIDDLE, SMOOTH, START, take_in_the_middle, turns_fast
-from kinemorph.world.step.tree_momentum import from_outside, push_whole, spin_of, whole
-from kinemorph.world.threads.thread_rows import CREW
+from kinemorph.world.tree_motion.free_flight import fly_on
+from kinemorph.world.tree_motion.gyroscopic import MIDDLE
+from kinemorph.world.tree_motion.tree_momentum import from_outside, push_whole, spin_of, whole
 
-DONE, NOT_FINITE, FULL_SOLVER = int(Status.DONE), int(Status.NOT_FINITE), int(Status.FULL_SOLVER)
 SPEED_OF_LIGHT = 3e8  # m/s: what would get faster has exploded
 NOTHING = 0.0, (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 0.0, 0.0, 0.0), 0.0
-AWAKE, ASLEEP, WOKEN = 0, 1, 2  # what `asleep` says of a tree; the last is to be set in motion
-
-
-@kernel
-def state_at(slot: Any, tree: Any, which: int) -> int:
-    """Address of one of the vectors of a tree's state."""
-    return slot["state"] + 8 * tree["nq"] * which
-
-
-@kernel
-def count_trees(forest: Any) -> int:
-    """How many rows there are for trees."""
-    return pool_of(forest, TREES)["count"]
-
-
-@kernel
-def status_of(w: Any, told: int) -> int:
-    """The Status that follows from what those have told who did all parts."""
-    if told == GOOD:
-        return DONE
-    if told == NO_ROOM:
-        return FULL_SOLVER
-    w["tree"] = told
-    return NOT_FINITE
-
-
-@kernel
-def accelerate(w: Any, s: Any, forest: Any, who: int, none: Any) -> int:
-    """Accelerations without contacts of the trees whose `asleep` is `who`. Returns a Status."""
-    if who == AWAKE:
-        s["sleepers"] = s["figures"] = 0
-    return status_of(w, accelerate_some(w, s, forest, who, none, 0, 0, count_trees(forest)))
-
-
-@kernel(inline=False)
-def accelerate_some(w: Any, s: Any, forest: Any, who: int, none: Any, part: int, first: int, stop: int) -> int:
-    """The same for the trees from `first` to before `stop`, by the thread that has number `part`."""
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
-    spans = rows_at(s["spans"], s["span_room"], SPAN)
-    threads = rows_at(w["crew"], 1, CREW)[0]["threads"] if w["crew"] != 0 else 1
-    room = s["z_room"] // threads  # of the solver's vectors, for each of them
-    for t in range(first, stop):
-        slot = trees[t]
-        if slot["next"] != IN_USE or spans[t]["asleep"] != who:
-            if spans[t]["asleep"] != AWAKE:
-                s["sleepers"] = 1
-                if spans[t]["jointed"] != 0:  # what wakes it later in the step does not come here
-                    s["figures"] = 1
-            continue
-        tree = rows_at(slot["address"], 1, TREE)[0]
-        q, v = rows_at(state_at(slot, tree, Q), tree["nq"], F8), rows_at(state_at(slot, tree, V), tree["nv"], F8)
-        if w["boxed"] == 0:  # else shapes have their places in the step, and were seen how fast they are there
-            spans[t]["speed"] = 0.0
-        spans[t]["jointed"] = 1 if tree["lone"] == 0 else 0
-        if tree["lone"] != 0:
-            spans[t]["asleep"] = AWAKE
-            see_body(tree, q, v)
-            continue
-        s["figures"] = 1
-        a = rows_at(state_at(slot, tree, A), tree["nv"], F8)
-        total = rows_at(state_at(slot, tree, JUMP), tree["nv"], F8)  # of use after edits only
-        rest, tau = (
-            rows_at(state_at(slot, tree, REST), tree["nq"], F8),
-            rows_at(state_at(slot, tree, TAU), tree["nv"], F8),
-        )
-        joint_forces(tree, rest, q, v, tau, total)
-        take_implicitly(tree, v, tau, total, w["dt"])
-        give_way(tree, q, v, total, none)
-        spans[t]["middle"], spans[t]["asleep"] = START, AWAKE
-        alone = slot["sides"] == 0  # what loops do follows from accelerations at the start of the step
-        fast = alone and turns_fast(tree, w["dt"], FAST if spans[t]["touched"] != 0 else SMOOTH)
-        spans[t]["rates"] = 1 if fast or not alone or wants_rates(tree) else 0
-        if spans[t]["rates"] == 0:
-            if not finite_left(tree):
-                return t
-            continue
-        outward(tree, a)
-        if fast and finite(a):
-            if tree["nq"] > room:
-                s["nz"] = threads * tree["nq"]
-                s["full"] |= FULL_Z
-                return NO_ROOM
-            spans[t]["middle"] = take_in_the_middle(s, part * room, tree, q, v, total, none, a, w["dt"])
-        if not finite(a):
-            return t
-    return GOOD
-
-
-@kernel
-def wants_rates(tree: Any) -> bool:
-    """Whether somebody asks for the accelerations of joints themselves: largest speeds do, and a free root that is
-    slowed down along its axes (`whiten_motion`)."""
-    dofs, l = rows_at(tree["dofs"], tree["nv"], DOF), rows_at(tree["links"], tree["n"], LINK)[0]
-    slowed = 0.0
-    if l["kind"] == FREE:
-        for k in range(l["iv"] + 3, l["iv"] + 6):
-            slowed += dofs[k]["armature"] + dofs[k]["implicit"]
-    wants = slowed != 0.0
-    for k in range(tree["nv"]):
-        wants = wants or 0.0 < dofs[k]["speed"] < np.inf
-    return wants
-
-
-@kernel
-def finite_left(tree: Any) -> bool:
-    """Whether what is left for the joints is all numbers."""
-    dof_rows, total = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA), 0.0
-    for k in range(tree["nv"]):
-        total += abs(dof_rows[k]["u"][0])
-    return total < np.inf
-
-
-@kernel
-def whiten_both(slot: Any, tree: Any, span: Any, v: Any, z: Any, za: Any) -> None:
-    """Whitened velocities of a tree, and accelerations without rows at the start of the step."""
-    if span["rates"] != 0:
-        whiten_rates(slot, tree, v, z, za)
-    else:
-        whiten_motion(tree, v, z, za)
-
-
-@kernel(inline=False)
-def whiten_rates(slot: Any, tree: Any, v: Any, z: Any, za: Any) -> None:
-    """The same of a tree whose accelerations are known."""
-    a, own = rows_at(state_at(slot, tree, A), tree["nv"], F8), rows_at(state_at(slot, tree, JUMP), tree["nv"], F8)
-    for k in range(tree["nv"]):
-        own[k] = a[k]
-    l = rows_at(tree["links"], tree["n"], LINK)[0]
-    if l["kind"] == FREE:  # its velocity is in a frame that turns: -ω x v is no force
-        k = l["iv"] + 3
-        store3_at(own, k, add(load3_at(own, k), cross(load3_at(v, l["iv"]), load3_at(v, k))))
-    whiten_two(tree, own, za, v, z)
-
-
-@kernel
-def set_in_motion(s: Any, forest: Any, first: int, stop: int) -> None:
-    """Whitened velocities and accelerations of the trees from `first` to before `stop` that are awake."""
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
-    spans = rows_at(s["spans"], s["span_room"], SPAN)
-    z, za = rows_at(s["z"], s["nz"], F8), rows_at(s["za"], s["nz"], F8)
-    for t in range(first, stop):
-        o = spans[t]["offset"]
-        if o < 0:
-            continue
-        slot = trees[t]
-        tree = rows_at(slot["address"], 1, TREE)[0]
-        nv = tree["nv"]
-        spans[t]["touched"] = 0
-        v = rows_at(state_at(slot, tree, V), nv, F8)
-        if tree["lone"] != 0:
-            whiten_flight(tree, v, rows_at(state_at(slot, tree, TAU), nv, F8), z, za, o)
-            continue
-        whiten_both(slot, tree, spans[t], v, z[o : o + nv], za[o : o + nv])
-        end_with_zeros(spans[t], nv, z)
-        end_with_zeros(spans[t], nv, za)
 
 
 @kernel
@@ -360,7 +201,7 @@ def slower(z: Any, o: int, nv: int, most: float) -> bool:
     return total <= most
 
 
-@kernel
+@kernel(inline=False)
 def moves(w: Any, s: Any, forest: Any, first: int, stop: int) -> int:
     """GOOD if all trees from `first` to before `stop` that are awake move within reason; else which does not."""
     trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
@@ -402,7 +243,7 @@ def flies_alone(s: Any, forest: Any, slot: Any, span: Any) -> bool:
 
 
 @kernel(inline=False)
-def see_start(s: Any, slot: Any, tree: Any, o: int, none: Any, dt: float) -> None:
+def see_start(s: Any, slot: Any, tree: Any, o: int, dt: float) -> None:
     """Have the rows of a tree as they were at the start of the step."""
     nq, nv = tree["nq"], tree["nv"]
     q, v = rows_at(state_at(slot, tree, Q), nq, F8), rows_at(state_at(slot, tree, V), nv, F8)
@@ -410,11 +251,11 @@ def see_start(s: Any, slot: Any, tree: Any, o: int, none: Any, dt: float) -> Non
     total, a = rows_at(s["x"], s["nz"], F8)[o : o + nv], rows_at(s["g"], s["nz"], F8)[o : o + nv]
     joint_forces(tree, rest, q, v, tau, total)
     take_implicitly(tree, v, tau, total, dt)
-    articulated_body(tree, q, v, total, none, a)
+    articulated_body(tree, q, v, total, NO_FORCES, a)
 
 
 @kernel(inline=False)
-def fly_smoothly(w: Any, s: Any, forest: Any, slot: Any, span: Any, none: Any) -> bool:
+def fly_smoothly(w: Any, s: Any, forest: Any, slot: Any, span: Any) -> bool:
     """The state after the step of a tree that flies alone, found with care. False if that cannot be."""
     tree, dt = rows_at(slot["address"], 1, TREE)[0], w["dt"]
     q, v = rows_at(state_at(slot, tree, Q), tree["nq"], F8), rows_at(state_at(slot, tree, V), tree["nv"], F8)
@@ -422,8 +263,8 @@ def fly_smoothly(w: Any, s: Any, forest: Any, slot: Any, span: Any, none: Any) -
     floating = floats(rows_at(tree["links"], tree["n"], LINK), rows_at(tree["dofs"], tree["nv"], DOF))
     floating = floating and not is_pushed(tau)
     mass, c, spin, momentum, _, _ = whole(tree, q, v, True, True) if floating else NOTHING
-    if not go_smoothly(s, slot, tree, span["offset"], none, dt):
-        see_start(s, slot, tree, span["offset"], none, dt)
+    if not go_smoothly(s, slot, tree, span["offset"], dt):
+        see_start(s, slot, tree, span["offset"], dt)
         return False
     if floating:
         g = (forest["gx"], forest["gy"], forest["gz"])
@@ -431,8 +272,8 @@ def fly_smoothly(w: Any, s: Any, forest: Any, slot: Any, span: Any, none: Any) -
     return True
 
 
-@kernel
-def advance_trees(w: Any, s: Any, forest: Any, none: Any, first: int, stop: int) -> None:
+@kernel(inline=False)
+def advance_trees(w: Any, s: Any, forest: Any, first: int, stop: int) -> None:
     """Velocities and positions after the step, of the trees from `first` to before `stop` that no loops tie."""
     spans = rows_at(s["spans"], s["span_room"], SPAN)
     trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
@@ -442,5 +283,5 @@ def advance_trees(w: Any, s: Any, forest: Any, none: Any, first: int, stop: int)
             alone = flies_alone(s, forest, trees[t], spans[t])
             if by_steps and advance_one(s, forest, t, w["dt"], fluid, alone and not fluid):
                 continue
-            if not (alone and fly_smoothly(w, s, forest, trees[t], spans[t], none)):
+            if not (alone and fly_smoothly(w, s, forest, trees[t], spans[t])):
                 advance_one(s, forest, t, w["dt"], fluid, False)

@@ -14,7 +14,7 @@ from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.algorithms.aba import articulated_body
 from kinemorph.multibody.algorithms.configuration import advance
 from kinemorph.multibody.algorithms.joints import FREE
-from kinemorph.multibody.checks import finite
+from kinemorph.multibody.checks import NO_FORCES, finite
 from kinemorph.multibody.layout import LINK, LINK_DATA
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.quaternion import conjugate, multiply, rotate
@@ -41,13 +41,13 @@ def turns_fast(tree: Any, dt: float, most: float) -> bool:
 
 
 @kernel(inline=False)
-def take_in_the_middle(s: Any, start: int, tree: Any, q: Any, v: Any, total: Any, none: Any, a: Any, dt: float) -> int:
+def take_in_the_middle(s: Any, start: int, tree: Any, q: Any, v: Any, total: Any, a: Any, dt: float) -> int:
     """Accelerations where the tree is, and moves as it does, in the middle of the step, by repetition.
 
     What turns so far in a step that there is no end to that has none of the forces that velocities make: its joints go
-    on as they do, and whatever energy that would add is taken away (`world.step.energy_correction`). The rows of the
-    tree are those of the start of the step when it is done. The solver's vectors have room for nq numbers from `start`
-    on, which no other thread uses.
+    on as they do, and whatever energy that would add is taken away (`world.tree_motion.energy_correction`). The rows
+    of the tree are those of the start of the step when it is done. The solver's vectors have room for nq numbers from
+    `start` on, which no other thread uses.
     """
     nq, nv = tree["nq"], tree["nv"]
     # vectors that are of use in a solve only
@@ -60,7 +60,7 @@ def take_in_the_middle(s: Any, start: int, tree: Any, q: Any, v: Any, total: Any
         for k in range(nv):
             other[k] = 0.5 * (v[k] + middle[k])  # on the way to the middle
         advance(tree, q, other, 0.5 * dt, place)
-        articulated_body(tree, place, middle, total, none, a)
+        articulated_body(tree, place, middle, total, NO_FORCES, a)
         change = size = 0.0
         for k in range(nv):
             new = v[k] + 0.5 * dt * a[k]
@@ -74,11 +74,11 @@ def take_in_the_middle(s: Any, start: int, tree: Any, q: Any, v: Any, total: Any
     if where == NONE:
         for i in range(nv):
             middle[i] = 0.0
-        articulated_body(tree, q, middle, total, none, a)
+        articulated_body(tree, q, middle, total, NO_FORCES, a)
     elif l["kind"] == FREE:  # its linear velocity is in a frame that turns: to the axes of the start
         true = add(load3_at(a, k), cross(load3_at(middle, j), load3_at(middle, k)))
         store3_at(a, k, rotate(multiply(conjugate(load4_at(q, l["iq"] + 3)), load4_at(place, l["iq"] + 3)), true))
     if l["kind"] == FREE:
         store3_at(a, k, sub(load3_at(a, k), cross(load3_at(v, j), load3_at(v, k))))  # `set_in_motion` adds that
-    articulated_body(tree, q, v, total, none, other)
+    articulated_body(tree, q, v, total, NO_FORCES, other)
     return where

@@ -21,9 +21,8 @@ from kinemorph.spatial.mat3 import Sym3, add6, mul_vec, rotate_sym
 from kinemorph.spatial.rows import load3, load6, load9, store3
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, scale, sub
 from kinemorph.structure.forest.layout import BODY_SLOT, TAU, TREE_SLOT, Q, V
-from kinemorph.structure.forest.memory import INDEX
-from kinemorph.world.step.tree_momentum import push_whole, spin_of
-from kinemorph.world.step.tree_motion import state_at
+from kinemorph.structure.forest.memory import INDEX, state_at
+from kinemorph.world.tree_motion.tree_momentum import push_whole, spin_of
 
 
 @kernel(inline=False)

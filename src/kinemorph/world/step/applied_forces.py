@@ -1,0 +1,54 @@
+"""External forces of a step: drives with a given force, pushes, drag, moving surfaces, loops and springs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kinemorph.contact.layout import SPAN, TOUCH
+from kinemorph.contact.rows.drive_rows import give_forces, keep_pushed_awake, push_bodies
+from kinemorph.contact.rows.fly_by import let_pass
+from kinemorph.contact.rows.force_element_rows import pull_all
+from kinemorph.contact.rows.ghost_edges import pass_seams
+from kinemorph.contact.rows.loop_projection import hold_forces, note_forces
+from kinemorph.jit.api import kernel, rows_at
+from kinemorph.world.tree_motion.fluid_drag import drag_bodies
+from kinemorph.world.tree_motion.loop_motion import bear_holds, plan_energies
+
+
+@kernel(inline=False)
+def keep_conveyed_awake(solver: Any) -> None:
+    """Bodies on a moving surface do not fall asleep."""
+    spans = rows_at(solver["spans"], solver["span_room"], SPAN)
+    touches = rows_at(solver["touches"], solver["touch_count"], TOUCH)
+    for i in range(solver["touch_count"]):
+        t = touches[i]
+        if t["w1"] != 0.0 or t["w2"] != 0.0:
+            if t["tree1"] >= 0:
+                spans[t["tree1"]]["still"] = 0.0
+            if t["tree2"] >= 0:
+                spans[t["tree2"]]["still"] = 0.0
+
+
+@kernel(inline=False)
+def apply_forces(world: Any, solver: Any, forest: Any, collisions: Any, tied: bool) -> None:
+    """Forces into the whitened accelerations; contacts that these velocities make needless are left out."""
+    if tied:
+        bear_holds(solver, forest)
+        note_forces(solver)
+    if solver["drive_count"] > 0:
+        give_forces(solver, forest)
+    if solver["push_count"] > 0:
+        push_bodies(solver, forest)
+        keep_pushed_awake(solver, forest)
+    if world["fluid"] > 0.0:
+        drag_bodies(world, solver, forest, collisions)
+    if solver["conveys"] != 0:
+        keep_conveyed_awake(solver)
+    if solver["passing"] != 0:
+        let_pass(solver, collisions)
+    if solver["paved"] != 0:
+        pass_seams(solver, collisions)
+    if tied:
+        hold_forces(solver)
+        pull_all(solver)
+        plan_energies(solver)

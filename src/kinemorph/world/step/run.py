@@ -1,0 +1,49 @@
+"""Many steps of a world in one call, by either model of contact."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kinemorph.contact.layout import SOLVER
+from kinemorph.jit.api import entry, kernel, rows_at
+from kinemorph.structure.forest.layout import FOREST
+from kinemorph.world.brains.instance_rows import MINDS
+from kinemorph.world.brains.update import begin_minds
+from kinemorph.world.impulse.step import make_impulse_step
+from kinemorph.world.layout import WORLD, WORLD_KIND, ContactModel, Phase, Status
+from kinemorph.world.step.bookkeeping import all_asleep, pass_time
+from kinemorph.world.step.pipeline import make_step
+
+MOVE, BY_STEPS = int(Phase.MOVE), int(ContactModel.STEPS)
+DONE, HAPPENED, STOPPED, WRONG_ROW = (
+    int(Status.DONE), int(Status.EVENT), int(Status.STOPPED), int(Status.WRONG_ROW),
+)  # fmt: skip
+
+
+@entry(nogil=True)
+def run_steps(address: int, count: int, most: int) -> tuple[int, int]:
+    """So many steps, or `most` of them if something is awake. Returns a Status, and how many steps are left to do."""
+    world = rows_at(address, 1, WORLD)[0]
+    return make_steps(world, count, most) if world["kind"] == WORLD_KIND else (WRONG_ROW, count)
+
+
+@kernel(inline=False)
+def make_steps(world: Any, count: int, most: int) -> tuple[int, int]:
+    """The same, for kernels."""
+    forest, solver = rows_at(world["forest"], 1, FOREST)[0], rows_at(world["solver"], 1, SOLVER)[0]
+    for _ in range(min(count, most)):
+        if world["phase"] == MOVE and world["event_count"] == 0 and all_asleep(solver, forest):
+            pass_time(world, count)  # nothing in a world without events wakes a sleeping body
+            return DONE, 0
+        if world["mind_count"] > 0 and world["phase"] == MOVE and world["gone"] == 0.0:
+            status = begin_minds(world)
+            if status != DONE:
+                return status, count
+        status = make_step(world) if world["model"] == BY_STEPS else make_impulse_step(world)
+        if status == DONE or status == HAPPENED:
+            count -= 1
+            if status == DONE and world["mind_count"] > 0 and rows_at(world["minds"], 1, MINDS)[0]["stops"] != 0:
+                status = STOPPED
+        if status != DONE:
+            return status, count
+    return DONE, count

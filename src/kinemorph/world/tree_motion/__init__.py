@@ -1,0 +1,1 @@
+"""How trees move in a step: accelerations, integration, and corrections of momentum and energy."""

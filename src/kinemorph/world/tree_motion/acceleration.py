@@ -1,0 +1,174 @@
+"""Accelerations of trees without contacts, and whitened velocities that a solve starts from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kinemorph.constraint.passive import joint_forces
+from kinemorph.constraint.whiten import whiten_motion, whiten_two
+from kinemorph.contact.islands import end_with_zeros
+from kinemorph.contact.layout import FULL_Z, SPAN
+from kinemorph.jit.api import kernel, rows_at
+from kinemorph.multibody.algorithms.aba import give_way, outward
+from kinemorph.multibody.algorithms.joints import FREE
+from kinemorph.multibody.checks import NO_FORCES, finite
+from kinemorph.multibody.layout import DOF, DOF_DATA, LINK, TREE
+from kinemorph.multibody.system import F8
+from kinemorph.spatial.rows import load3_at, store3_at
+from kinemorph.spatial.vec3 import add, cross
+from kinemorph.structure.forest.layout import IN_USE, JUMP, REST, TAU, TREE_SLOT, A, Q, V
+from kinemorph.structure.forest.memory import count_trees, state_at
+from kinemorph.world.layout import GOOD, NO_ROOM, Status
+from kinemorph.world.threads.thread_rows import CREW
+from kinemorph.world.tree_motion.energy_correction import (
+    take_implicitly,
+)
+from kinemorph.world.tree_motion.free_flight import see_body, whiten_flight
+from kinemorph.world.tree_motion.gyroscopic import FAST, SMOOTH, START, take_in_the_middle, turns_fast
+
+DONE, NOT_FINITE, FULL_SOLVER = int(Status.DONE), int(Status.NOT_FINITE), int(Status.FULL_SOLVER)
+AWAKE, ASLEEP, WOKEN = 0, 1, 2  # values of `asleep` of a tree; WOKEN: its accelerations are still to be computed
+
+
+@kernel
+def status_of(w: Any, told: int) -> int:
+    """The Status that follows from what those have told who did all parts."""
+    if told == GOOD:
+        return DONE
+    if told == NO_ROOM:
+        return FULL_SOLVER
+    w["tree"] = told
+    return NOT_FINITE
+
+
+@kernel
+def accelerate(w: Any, s: Any, forest: Any, who: int) -> int:
+    """Accelerations without contacts of the trees whose `asleep` is `who`. Returns a Status."""
+    if who == AWAKE:
+        s["sleepers"] = s["figures"] = 0
+    return status_of(w, accelerate_some(w, s, forest, who, 0, 0, count_trees(forest)))
+
+
+@kernel(inline=False)
+def accelerate_some(w: Any, s: Any, forest: Any, who: int, part: int, first: int, stop: int) -> int:
+    """The same for the trees from `first` to before `stop`, by the thread that has number `part`."""
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    spans = rows_at(s["spans"], s["span_room"], SPAN)
+    threads = rows_at(w["crew"], 1, CREW)[0]["threads"] if w["crew"] != 0 else 1
+    room = s["z_room"] // threads  # of the solver's vectors, for each of them
+    for t in range(first, stop):
+        slot = trees[t]
+        if slot["next"] != IN_USE or spans[t]["asleep"] != who:
+            if spans[t]["asleep"] != AWAKE:
+                s["sleepers"] = 1
+                if spans[t]["jointed"] != 0:  # what wakes it later in the step does not come here
+                    s["figures"] = 1
+            continue
+        tree = rows_at(slot["address"], 1, TREE)[0]
+        q, v = rows_at(state_at(slot, tree, Q), tree["nq"], F8), rows_at(state_at(slot, tree, V), tree["nv"], F8)
+        if w["boxed"] == 0:  # else shapes have their places in the step, and were seen how fast they are there
+            spans[t]["speed"] = 0.0
+        spans[t]["jointed"] = 1 if tree["lone"] == 0 else 0
+        if tree["lone"] != 0:
+            spans[t]["asleep"] = AWAKE
+            see_body(tree, q, v)
+            continue
+        s["figures"] = 1
+        a = rows_at(state_at(slot, tree, A), tree["nv"], F8)
+        total = rows_at(state_at(slot, tree, JUMP), tree["nv"], F8)  # of use after edits only
+        rest, tau = (
+            rows_at(state_at(slot, tree, REST), tree["nq"], F8),
+            rows_at(state_at(slot, tree, TAU), tree["nv"], F8),
+        )
+        joint_forces(tree, rest, q, v, tau, total)
+        take_implicitly(tree, v, tau, total, w["dt"])
+        give_way(tree, q, v, total, NO_FORCES)
+        spans[t]["middle"], spans[t]["asleep"] = START, AWAKE
+        alone = slot["sides"] == 0  # what loops do follows from accelerations at the start of the step
+        fast = alone and turns_fast(tree, w["dt"], FAST if spans[t]["touched"] != 0 else SMOOTH)
+        spans[t]["rates"] = 1 if fast or not alone or wants_rates(tree) else 0
+        if spans[t]["rates"] == 0:
+            if not finite_left(tree):
+                return t
+            continue
+        outward(tree, a)
+        if fast and finite(a):
+            if tree["nq"] > room:
+                s["nz"] = threads * tree["nq"]
+                s["full"] |= FULL_Z
+                return NO_ROOM
+            spans[t]["middle"] = take_in_the_middle(s, part * room, tree, q, v, total, a, w["dt"])
+        if not finite(a):
+            return t
+    return GOOD
+
+
+@kernel
+def wants_rates(tree: Any) -> bool:
+    """Whether somebody asks for the accelerations of joints themselves: largest speeds do, and a free root that is
+    slowed down along its axes (`whiten_motion`)."""
+    dofs, l = rows_at(tree["dofs"], tree["nv"], DOF), rows_at(tree["links"], tree["n"], LINK)[0]
+    slowed = 0.0
+    if l["kind"] == FREE:
+        for k in range(l["iv"] + 3, l["iv"] + 6):
+            slowed += dofs[k]["armature"] + dofs[k]["implicit"]
+    wants = slowed != 0.0
+    for k in range(tree["nv"]):
+        wants = wants or 0.0 < dofs[k]["speed"] < np.inf
+    return wants
+
+
+@kernel
+def finite_left(tree: Any) -> bool:
+    """Whether what is left for the joints is all numbers."""
+    dof_rows, total = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA), 0.0
+    for k in range(tree["nv"]):
+        total += abs(dof_rows[k]["u"][0])
+    return total < np.inf
+
+
+@kernel
+def whiten_both(slot: Any, tree: Any, span: Any, v: Any, z: Any, za: Any) -> None:
+    """Whitened velocities of a tree, and accelerations without rows at the start of the step."""
+    if span["rates"] != 0:
+        whiten_rates(slot, tree, v, z, za)
+    else:
+        whiten_motion(tree, v, z, za)
+
+
+@kernel(inline=False)
+def whiten_rates(slot: Any, tree: Any, v: Any, z: Any, za: Any) -> None:
+    """The same of a tree whose accelerations are known."""
+    a, own = rows_at(state_at(slot, tree, A), tree["nv"], F8), rows_at(state_at(slot, tree, JUMP), tree["nv"], F8)
+    for k in range(tree["nv"]):
+        own[k] = a[k]
+    l = rows_at(tree["links"], tree["n"], LINK)[0]
+    if l["kind"] == FREE:  # its velocity is in a frame that turns: -ω x v is no force
+        k = l["iv"] + 3
+        store3_at(own, k, add(load3_at(own, k), cross(load3_at(v, l["iv"]), load3_at(v, k))))
+    whiten_two(tree, own, za, v, z)
+
+
+@kernel(inline=False)
+def set_in_motion(s: Any, forest: Any, first: int, stop: int) -> None:
+    """Whitened velocities and accelerations of the trees from `first` to before `stop` that are awake."""
+    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    spans = rows_at(s["spans"], s["span_room"], SPAN)
+    z, za = rows_at(s["z"], s["nz"], F8), rows_at(s["za"], s["nz"], F8)
+    for t in range(first, stop):
+        o = spans[t]["offset"]
+        if o < 0:
+            continue
+        slot = trees[t]
+        tree = rows_at(slot["address"], 1, TREE)[0]
+        nv = tree["nv"]
+        spans[t]["touched"] = 0
+        v = rows_at(state_at(slot, tree, V), nv, F8)
+        if tree["lone"] != 0:
+            whiten_flight(tree, v, rows_at(state_at(slot, tree, TAU), nv, F8), z, za, o)
+            continue
+        whiten_both(slot, tree, spans[t], v, z[o : o + nv], za[o : o + nv])
+        end_with_zeros(spans[t], nv, z)
+        end_with_zeros(spans[t], nv, za)
