@@ -24,10 +24,10 @@ from kinemorph.collision.shapes.shape_rows import (
     FULL,
     FULL_HASH,
     FULL_PAIRS,
-    SHAPE,
     WRONG_ROW,
     Candidates,
     Form,
+    shapes_of,
 )
 from kinemorph.geometry.ground import BOUNDS
 from kinemorph.jit.api import entry, kernel, rows_at
@@ -83,7 +83,7 @@ def all_pairs(c: Any) -> int:
     if c["room"] < c["n"] * (c["n"] - 1) // 2:
         c["full"] |= FULL_PAIRS
         return FULL
-    shapes = rows_at(c["shapes"], c["n"], SHAPE)
+    shapes = shapes_of(c)
     met = rows_at(c["met"], c["room"], MEETING)
     row = 0
     m = 0

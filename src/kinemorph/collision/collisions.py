@@ -32,12 +32,13 @@ from kinemorph.collision.shapes.shape_rows import (
     PAIR,
     PLACE,
     POSE,
-    SHAPE,
     SHAPES,
     Candidates,
     Form,
     Question,
     Status,
+    shape_poses_of,
+    shapes_of,
 )
 from kinemorph.collision.shapes.shape_table import ShapeTable
 from kinemorph.collision.shapes.shape_writing import I8, NO_NEXT_SHAPE, list_moving, put_shapes
@@ -533,7 +534,7 @@ def place_changed(
     """
     c, t = rows_at(address, 1, COLLISIONS)[0], rows_at(table, 1, SHAPES)[0]
     base = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
-    shapes, places = rows_at(c["shapes"], c["n"], SHAPE), rows_at(c["places"], c["n"], PLACE)
+    shapes, places = shapes_of(c), shape_poses_of(c)
     changed, count = rows_at(t["changed"], c["n"], I8), 0
     for i in range(c["n"]):
         if changed[i] <= seen:

@@ -18,10 +18,11 @@ from kinemorph.collision.shapes.shape_rows import (
     FULL_KNOWN,
     MADE,
     MEETS,
-    MOUNT,
-    SHAPE,
     SLOW,
     Form,
+    contacts_of,
+    mounts_of,
+    shapes_of,
 )
 from kinemorph.geometry.polyhedron import CORE
 from kinemorph.jit.api import kernel, rows_at
@@ -62,7 +63,7 @@ def met_along(c: Any, memory: Any) -> Vec3:
 def _first_before(c: Any, memory: Any) -> Any:
     """The first contact of a pair in the step before."""
     at = half_of(c["step"] - 1, c["contact_room"]) + memory["first"]
-    return rows_at(c["contacts"], 2 * c["contact_room"], CONTACT)[at]
+    return contacts_of(c)[at]
 
 
 # --- new contacts ---
@@ -115,7 +116,7 @@ def put_world(row: Any, id: int, part1: int, part2: int, k: int, point: Any, pla
 def _before(c: Any, memory: Any, row: Any) -> int:
     """The row of the contact with the same features and parts in the step before, or -1."""
     if was_looked_at(c, memory):
-        contacts = rows_at(c["contacts"], 2 * c["contact_room"], CONTACT)
+        contacts = contacts_of(c)
         old = half_of(c["step"] - 1, c["contact_room"])
         for j in range(memory["first"], memory["first"] + memory["count"]):
             other = contacts[old + j]
@@ -144,7 +145,7 @@ def settle(c: Any, pair: Any, memory: Any, end: int, distance: float, margin: fl
         memory["margin"] = margin
         memory["distance"] = distance
         anchors = rows_at(c["fresh_anchors"], end, ANCHOR)
-        shapes = rows_at(c["shapes"], c["n"], SHAPE)
+        shapes = shapes_of(c)
         round1, round2 = shapes[pair["a"]]["radius"], shapes[pair["b"]]["radius"]
         on_disc1, on_disc2 = is_round(shapes[pair["a"]]), is_round(shapes[pair["b"]])
         rolls = 0
@@ -215,7 +216,7 @@ def _rolled(c: Any, memory: Any, made: Any, R: Mat3, reach: float) -> float:
     if memory["rolls"] & 2:  # about the axis of the second: S^T R
         far = 0.5 * reach * abs(S[1] * R[0] + S[4] * R[3] + S[7] * R[6] - S[0] * R[1] - S[3] * R[4] - S[6] * R[7])
     if memory["rolls"] & 1:  # of the first: R S^T
-        size = rows_at(c["mounts"], c["n"], MOUNT)[memory["a"]]["reach"]
+        size = mounts_of(c)[memory["a"]]["reach"]
         turned = R[3] * S[0] + R[4] * S[1] + R[5] * S[2] - R[0] * S[3] - R[1] * S[4] - R[2] * S[5]
         far = max(far, 0.5 * size * abs(turned))
     return far
@@ -231,11 +232,11 @@ def keep_contacts(c: Any, k: int, pair: Any, memory: Any, one: Any, other: Any) 
     if at + count > c["contact_room"] or c["n_known"] + known > c["known_room"]:
         c["full"] |= FULL_CONTACTS if at + count > c["contact_room"] else FULL_KNOWN
         return FULL
-    contacts = rows_at(c["contacts"], 2 * c["contact_room"], CONTACT)
+    contacts = contacts_of(c)
     anchors = rows_at(c["anchors"], 2 * c["contact_room"], ANCHOR)
     fresh, new = rows_at(c["fresh"], at + count, CONTACT), rows_at(c["fresh_anchors"], at + count, ANCHOR)
     then = half_of(c["step"] - 1, c["contact_room"])
-    shapes = rows_at(c["shapes"], c["n"], SHAPE)
+    shapes = shapes_of(c)
     round1, round2 = shapes[pair["a"]]["radius"], shapes[pair["b"]]["radius"]
     least = math.inf
     for j in range(count):

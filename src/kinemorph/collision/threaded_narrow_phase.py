@@ -17,7 +17,16 @@ import numpy as np
 from kinemorph.collision.ground.surface import HALF_SPACE
 from kinemorph.collision.narrow.dispatch import begin_looking, look_at, open_rows
 from kinemorph.collision.narrow.scratch import Scratch
-from kinemorph.collision.shapes.shape_rows import ANCHOR, COLLISIONS, CONTACT, FULL_CONTACTS, MEMORY, PAIR, Form
+from kinemorph.collision.shapes.shape_rows import (
+    ANCHOR,
+    COLLISIONS,
+    CONTACT,
+    FULL_CONTACTS,
+    PAIR,
+    Form,
+    memories_of,
+    pairs_of,
+)
 from kinemorph.collision.shapes.shape_table import ShapeTable
 from kinemorph.geometry.ground import GROUND
 from kinemorph.jit.api import kernel, rows_at
@@ -182,7 +191,7 @@ def move_rows(base: int, to: int, count: int, shift: int, size: int) -> None:
 @kernel
 def renumber(c: Any, k: int, n_pairs: int, by: int, at: int, n_contacts: int, by_pairs: int) -> None:
     """Let pairs know of contacts that were moved, and contacts of pairs."""
-    pairs, memories = rows_at(c["pairs"], c["room"], PAIR), rows_at(c["memory"], c["room"], MEMORY)
+    pairs, memories = pairs_of(c), memories_of(c)
     for i in range(k, k + n_pairs):
         pairs[i]["first"] += by
         memories[pairs[i]["row"]]["first"] += by

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from kinemorph.jit.api import kernel, rows_at
-from kinemorph.multibody.system import F8, I8, ISLAND, ROW
+from kinemorph.multibody.system import F8, I8, constraint_rows_of, row_islands_of
 from kinemorph.spatial.lanes.four import fma, load_from, splat, sum_of
 from kinemorph.spatial.scalar import sqrt
 
@@ -65,7 +65,7 @@ def fill_basis(system: Any, Q: Any) -> int:
 
     A factor of nearly dependent rows leaves the basis a little askew; so each vector is set straight again.
     """
-    islands = rows_at(system["islands"], system["island_count"], ISLAND)
+    islands = row_islands_of(system)
     nv, rank = system["nv"], 0
     for k in range(system["island_count"]):
         first = rank
@@ -84,7 +84,7 @@ def fill_basis(system: Any, Q: Any) -> int:
 def span_row(system: Any, island: Any, first: int, j: int, Q: Any) -> None:
     """Row j of F⁻¹ Y of an island, whose rows before it are in Q from row `first` on."""
     m, nv, start = island["m"], system["nv"], island["first"]
-    rows, path = rows_at(system["rows"], system["m"], ROW), rows_at(system["path"], system["path_length"], I8)
+    rows, path = constraint_rows_of(system), rows_at(system["path"], system["path_length"], I8)
     Y = rows_at(system["Y"], system["Y_length"], F8)
     members, order = rows_at(system["members"], system["m"], I8), rows_at(system["order"], system["m"], I8)
     F = rows_at(system["F"], system["G_length"], F8)[island["G"] : island["G"] + m * m]
@@ -122,8 +122,8 @@ def take_out_row(Q: Any, rank: int, nv: int, Y: Any, y: int, x: int, shift: int,
 @kernel(inline=False)
 def add_forbidden_forces(system: Any, share: float, x: Any) -> None:
     """Add a share of the forces λ with Yᵀ λ = Qᵀ x to those of the rows, after `fill_basis`; x is used up."""
-    islands = rows_at(system["islands"], system["island_count"], ISLAND)
-    rows, first = rows_at(system["rows"], system["m"], ROW), 0
+    islands = row_islands_of(system)
+    rows, first = constraint_rows_of(system), 0
     for k in range(system["island_count"]):
         m, start, rank = islands[k]["m"], islands[k]["first"], max(islands[k]["rank"], 0)
         members, order = rows_at(system["members"], system["m"], I8), rows_at(system["order"], system["m"], I8)

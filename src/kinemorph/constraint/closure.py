@@ -23,7 +23,7 @@ from kinemorph.multibody.algorithms.impulse import articulate, jump
 from kinemorph.multibody.algorithms.kinematics import move_all, place_all
 from kinemorph.multibody.checks import LARGEST_FLOAT, Array, Vector, belongs, checked, finite
 from kinemorph.multibody.data import Data
-from kinemorph.multibody.layout import DOF_DATA, TREE
+from kinemorph.multibody.layout import TREE, dof_data_of
 from kinemorph.multibody.model.model import Model
 from kinemorph.multibody.system import I8, SYSTEM
 from kinemorph.spatial.arguments.annotated import checked_on_failure
@@ -74,7 +74,7 @@ def cancel(system: Any) -> None:
         if tree["lone"] != 0:
             store6(lone_of(tree)["u"], (0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
             continue
-        dof_rows = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
+        dof_rows = dof_data_of(tree)
         for k in range(tree["nv"]):
             dof_rows[k]["u"][0] = 0.0
     solve_rows(system)

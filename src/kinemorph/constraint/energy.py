@@ -12,7 +12,7 @@ from kinemorph.jit.api import entry, rows_at
 from kinemorph.multibody.algorithms.energy_momentum import sums_of
 from kinemorph.multibody.checks import Vector, as_arrays
 from kinemorph.multibody.data import Data
-from kinemorph.multibody.layout import DOF, TREE
+from kinemorph.multibody.layout import TREE, dofs_of
 from kinemorph.multibody.model.model import Model
 from kinemorph.multibody.model.springs import stretch
 from kinemorph.spatial.arguments.annotated import checked_on_failure
@@ -34,7 +34,7 @@ class Energy(NamedTuple):
 @entry
 def _elastic(address: int, rest: Vector, q: Vector, v: Vector, out: Vector) -> float:
     tree = rows_at(address, 1, TREE)[0]
-    dofs = rows_at(tree["dofs"], tree["nv"], DOF)
+    dofs = dofs_of(tree)
     energy = 0.0
     if tree["springs"] != 0:
         stretch(tree, rest, q, out)

@@ -22,7 +22,7 @@ from kinemorph.multibody.algorithms.kinematics import place_all
 from kinemorph.multibody.algorithms.rnea import rnea
 from kinemorph.multibody.checks import Array, Matrix, Vector, belongs, checked
 from kinemorph.multibody.data import Data
-from kinemorph.multibody.layout import DOF, DOF_DATA, LINK_DATA, TREE
+from kinemorph.multibody.layout import DOF_DATA, TREE, dofs_of, link_data_of
 from kinemorph.multibody.loop_layout import last_dof
 from kinemorph.multibody.model.loops import LOOP
 from kinemorph.multibody.model.model import Model
@@ -70,8 +70,8 @@ class Actuation(NamedTuple):
 def fill_twists(tree: Any, q_loops: Any, J: Any) -> None:
     """J_C of all joints (eqs. 9 and 11): twist of link b less that of link a less that of the loop's joint."""
     nv = tree["nv"]
-    rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
-    dofs = rows_at(tree["dofs"], nv, DOF)
+    rows = link_data_of(tree)
+    dofs = dofs_of(tree)
     dof_rows = rows_at(tree["dof_rows"], nv, DOF_DATA)
     system = rows_at(tree["system"], 1, SYSTEM)[0]
     loops = rows_at(system["loops"], system["count"], LOOP)

@@ -13,7 +13,7 @@ from kinemorph.constraint.loops import frames
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.algorithms.inversion import extract_position, extract_velocity
 from kinemorph.multibody.algorithms.joints import FREE, SPHERICAL, UNIVERSAL, column
-from kinemorph.multibody.layout import LINK_DATA
+from kinemorph.multibody.layout import link_data_of
 from kinemorph.multibody.model.elements import point_velocity, push_pair
 from kinemorph.multibody.model.loops import LOOP
 from kinemorph.multibody.model.springs import ball_pull, free_pull
@@ -27,7 +27,7 @@ from kinemorph.spatial.vec3 import Vec3, axpy, dot, sub
 def push_loops(tree: Any, total: Any) -> float:
     """Add what springs and dampers of loop joints do to the forces on links. Returns the energy in the springs."""
     system = rows_at(tree["system"], 1, SYSTEM)[0]
-    rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
+    rows = link_data_of(tree)
     loops = rows_at(system["loops"], system["count"], LOOP)
     q = rows_at(system["q"], system["nq_loops"], F8)
     v = rows_at(system["v"], system["nv_loops"], F8)

@@ -32,11 +32,11 @@ from kinemorph.multibody.checks import (
     finite,
 )
 from kinemorph.multibody.data import Data
-from kinemorph.multibody.layout import DOF, DOF_DATA, LINK_DATA, TREE, TREE_KIND
+from kinemorph.multibody.layout import LINK_DATA, TREE, TREE_KIND, dof_data_of, dofs_of, link_data_of
 from kinemorph.multibody.loop_layout import last_dof
 from kinemorph.multibody.model.loops import LOOP
 from kinemorph.multibody.model.model import Model
-from kinemorph.multibody.system import I8, ROW, SYSTEM
+from kinemorph.multibody.system import I8, SYSTEM, constraint_rows_of
 from kinemorph.spatial.arguments.annotated import checked_on_failure
 from kinemorph.spatial.mat3 import Mat3, mul, mul_vec, tmul_vec, transpose
 from kinemorph.spatial.quaternion import from_matrix, log
@@ -70,7 +70,7 @@ def frames(loop: Any, da: Any, db: Any) -> tuple[Mat3, Vec3, Mat3, Vec3]:
 def orient(system: Any) -> None:
     """The unit wrenches of all rows in the world, from the poses of the links."""
     loops = rows_at(system["loops"], system["count"], LOOP)
-    rows = rows_at(system["rows"], system["m"], ROW)
+    rows = constraint_rows_of(system)
     for i in range(system["count"]):
         loop = loops[i]
         da = rows_at(link_at(system, loop["tree_a"], loop["a"]), 1, LINK_DATA)[0]
@@ -90,7 +90,7 @@ def orient(system: Any) -> None:
 def errors(system: Any) -> float:
     """How far the two sides of each loop are apart along its rows, into their c. Returns the largest."""
     loops = rows_at(system["loops"], system["count"], LOOP)
-    rows = rows_at(system["rows"], system["m"], ROW)
+    rows = constraint_rows_of(system)
     largest = 0.0
     for i in range(system["count"]):
         loop = loops[i]
@@ -145,7 +145,7 @@ def drifts(system: Any) -> None:
     loops must cancel. Gravity's share is the same on both sides.
     """
     loops = rows_at(system["loops"], system["count"], LOOP)
-    rows = rows_at(system["rows"], system["m"], ROW)
+    rows = constraint_rows_of(system)
     for i in range(system["count"]):
         loop = loops[i]
         if loop["m"] == 0:
@@ -180,7 +180,7 @@ def motion_at(d: Any, x: Vec3) -> tuple[Vec3, Vec3]:
 @kernel(inline=False)
 def relative_velocities(system: Any) -> float:
     """J_C v into the rows' c, after `orient`, from the velocities of the links. Returns the largest."""
-    rows = rows_at(system["rows"], system["m"], ROW)
+    rows = constraint_rows_of(system)
     largest = 0.0
     for j in range(system["m"]):
         row = rows[j]
@@ -199,10 +199,10 @@ def relative_velocities(system: Any) -> float:
 def fill_jacobian(system: Any, J: Any) -> None:
     """J_C of one tree (N&Y eq. 11), after `orient`: where a row's two ways to the base meet, both sides cancel."""
     tree = rows_at(rows_at(system["trees"], 1, I8)[0], 1, TREE)[0]
-    links = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
-    dofs = rows_at(tree["dofs"], tree["nv"], DOF)
-    dof_rows = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
-    rows = rows_at(system["rows"], system["m"], ROW)
+    links = link_data_of(tree)
+    dofs = dofs_of(tree)
+    dof_rows = dof_data_of(tree)
+    rows = constraint_rows_of(system)
     for j in range(system["m"]):
         n, f, x = load3(rows[j]["n"]), load3(rows[j]["f"]), load3(rows[j]["x"])
         for sign, link in ((1.0, rows[j]["b"]), (-1.0, rows[j]["a"])):
@@ -217,7 +217,7 @@ def fill_jacobian(system: Any, J: Any) -> None:
 @kernel
 def placed(system: Any) -> bool:
     """Whether all rows are somewhere: a quaternion without a direction places nothing."""
-    rows = rows_at(system["rows"], system["m"], ROW)
+    rows = constraint_rows_of(system)
     good = True
     for j in range(system["m"]):
         n, x = load3(rows[j]["n"]), load3(rows[j]["x"])  # in axes of a, at a place on b

@@ -12,7 +12,7 @@ from kinemorph.jit.api import entry, for_lanes, generic, kernel, rows_at
 from kinemorph.multibody.algorithms.kinematics import move_all, place_all
 from kinemorph.multibody.checks import NO_FORCES, UNUSABLE, Array, Vector, as_arrays, belongs, complain, finite
 from kinemorph.multibody.data import Data
-from kinemorph.multibody.layout import DOF, NUMBER, TREE, TREE_KIND
+from kinemorph.multibody.layout import NUMBER, TREE, TREE_KIND, dofs_of
 from kinemorph.multibody.model.elements import push_elements
 from kinemorph.multibody.model.model import Model
 from kinemorph.multibody.model.springs import pull
@@ -23,7 +23,7 @@ from kinemorph.spatial.rows import get, put
 @kernel(inline=False)
 def joint_forces(tree: Any, rest: Any, q: Any, v: Any, tau: Any, total: Any) -> None:
     """Total joint force: what is applied, minus dampers, minus springs about their rest."""
-    dofs = rows_at(tree["dofs"], tree["nv"], DOF)
+    dofs = dofs_of(tree)
     if tree["springs"] != 0:
         pull(tree, rest, q, total)
         for k in range(tree["nv"]):

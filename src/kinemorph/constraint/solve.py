@@ -12,7 +12,7 @@ import numpy as np
 
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.model.loops import LOOP
-from kinemorph.multibody.system import F8, I8, ISLAND, ROW, UNKNOWN
+from kinemorph.multibody.system import F8, I8, UNKNOWN, constraint_rows_of, row_islands_of
 from kinemorph.spatial.scalar import LARGEST_FLOAT, sqrt
 
 UNSURE = 30.0  # 1/rad or 1/m: how much rows turn, at most, when a loop opens
@@ -23,8 +23,8 @@ MOST_UNSURE = 1e-3  # but rows at a larger angle to the others always count
 def multiply_rows(system: Any) -> None:
     """G = Y Yᵀ of each island: rows of one loop meet each other and then, spread out, those of the loops before it."""
     loops = rows_at(system["loops"], system["count"], LOOP)
-    islands = rows_at(system["islands"], system["island_count"], ISLAND)
-    rows = rows_at(system["rows"], system["m"], ROW)
+    islands = row_islands_of(system)
+    rows = constraint_rows_of(system)
     path = rows_at(system["path"], system["path_length"], I8)
     Y = rows_at(system["Y"], system["Y_length"], F8)
     G = rows_at(system["G"], system["G_length"], F8)
@@ -117,7 +117,7 @@ def keep(G: Any, island: Any, i: int, j: int, x: float) -> None:
 @kernel
 def trust(system: Any, dependence: float) -> None:
     """Say of the rows of all islands below which squared sine one depends on others."""
-    islands = rows_at(system["islands"], system["island_count"], ISLAND)
+    islands = row_islands_of(system)
     for k in range(system["island_count"]):
         islands[k]["dependence"] = dependence
 
@@ -129,8 +129,8 @@ def doubt(system: Any, least: float) -> None:
     A mechanism with redundant loops would else freeze as soon as rounding, or a stage of RK4, moves it off its path.
     An island does not care how far those beside it are open.
     """
-    islands = rows_at(system["islands"], system["island_count"], ISLAND)
-    rows, members = rows_at(system["rows"], system["m"], ROW), rows_at(system["members"], system["m"], I8)
+    islands = row_islands_of(system)
+    rows, members = constraint_rows_of(system), rows_at(system["members"], system["m"], I8)
     for k in range(system["island_count"]):
         error = 0.0
         for j in range(islands[k]["first"], islands[k]["first"] + islands[k]["m"]):
@@ -143,7 +143,7 @@ def doubt(system: Any, least: float) -> None:
 def factor_rows(system: Any, damping: float) -> None:
     """The factors of all islands, after `trust` or `doubt`. `damping` is added to the diagonals, as a share of each
     row's size."""
-    islands = rows_at(system["islands"], system["island_count"], ISLAND)
+    islands = row_islands_of(system)
     system["rank"] = 0
     for k in range(system["island_count"]):
         factor_island(system, islands[k], damping)
@@ -155,7 +155,7 @@ def factor_rows(system: Any, damping: float) -> None:
 def factor_island(system: Any, island: Any, damping: float) -> None:
     """Cholesky factor F of G with pivots (Higham 2002, 10.3). Rows that depend on those before them come last."""
     m, first, dependence = island["m"], island["first"], island["dependence"]
-    rows = rows_at(system["rows"], system["m"], ROW)
+    rows = constraint_rows_of(system)
     members = rows_at(system["members"], system["m"], I8)[first : first + m]
     order = rows_at(system["order"], system["m"], I8)[first : first + m]
     G = rows_at(system["G"], system["G_length"], F8)[island["G"] : island["G"] + m * m]
@@ -201,8 +201,8 @@ def solve_rows(system: Any) -> None:
 
     Where the rank is UNKNOWN so is λ: it is not a number, and nor are the accelerations that come of it.
     """
-    islands = rows_at(system["islands"], system["island_count"], ISLAND)
-    rows = rows_at(system["rows"], system["m"], ROW)
+    islands = row_islands_of(system)
+    rows = constraint_rows_of(system)
     for k in range(system["island_count"]):
         m, first, rank = islands[k]["m"], islands[k]["first"], islands[k]["rank"]
         members = rows_at(system["members"], system["m"], I8)[first : first + m]

@@ -14,8 +14,8 @@ from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.algorithms.aba import is_at_parent
 from kinemorph.multibody.algorithms.free_body import link_of, lone_of, whitened, whitened_wrench
 from kinemorph.multibody.algorithms.joints import FREE, REVOLUTE
-from kinemorph.multibody.layout import DOF_DATA, LINK, LINK_DATA, TREE
-from kinemorph.multibody.system import F8, I8, ROW
+from kinemorph.multibody.layout import TREE, dof_data_of, link_data_of, links_of
+from kinemorph.multibody.system import F8, I8, constraint_rows_of
 from kinemorph.spatial.inertia import shift_force
 from kinemorph.spatial.mat3 import mul_vec
 from kinemorph.spatial.rows import load3, load3_at, load9, store3, store3_at
@@ -64,9 +64,9 @@ def to_base(tree: Any, link: int, n: Vec3, f: Vec3, x: Vec3, n0: float, f0: floa
     """A wrench on a link goes all the way to the base. Returns the size that its numbers could have."""
     if tree["lone"] != 0:
         return share_alone(tree, n, f, x, n0, f0, y, at) if link >= 0 else 0.0
-    links = rows_at(tree["links"], tree["n"], LINK)
-    rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
-    dof_rows = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
+    links = links_of(tree)
+    rows = link_data_of(tree)
+    dof_rows = dof_data_of(tree)
     size = 0.0
     while link >= 0:
         n, f, s, at = inward(links[link], rows[link + 1], dof_rows, n, f, x, n0, f0, y, at)
@@ -104,8 +104,8 @@ def whiten_row(A: Any, B: Any, row: Any, Y: Any) -> None:
     x, n, f = load3(row["x"]), load3(row["n"]), load3(row["f"])
     nn, ff = dot(n, n), dot(f, f)
     a, b, at = row["a"], row["b"], row["y"]
-    rows_a = rows_at(A["rows"], A["n"] + 1, LINK_DATA)
-    rows = rows_at(B["rows"], B["n"] + 1, LINK_DATA)
+    rows_a = link_data_of(A)
+    rows = link_data_of(B)
     nb, fb = seen_from(rows[b + 1], x, n, f), f
     na, fa = neg(seen_from(rows_a[a + 1], x, n, f)), neg(f)
     size = 0.0
@@ -116,8 +116,8 @@ def whiten_row(A: Any, B: Any, row: Any, Y: Any) -> None:
     if B["lone"] != 0:  # the other side is the base
         row["scale"] = to_base(B, b, nb, fb, x, nn, ff, Y, at) + to_base(B, a, na, fa, x, nn, ff, Y, at)
         return
-    links = rows_at(B["links"], B["n"], LINK)
-    dof_rows = rows_at(B["dof_rows"], B["nv"], DOF_DATA)
+    links = links_of(B)
+    dof_rows = dof_data_of(B)
     while a != b:  # the deeper of the two steps inward until they meet
         if b > a:
             nb, fb, s, at = inward(links[b], rows[b + 1], dof_rows, nb, fb, x, nn, ff, Y, at)
@@ -133,7 +133,7 @@ def whiten_row(A: Any, B: Any, row: Any, Y: Any) -> None:
 def whiten(system: Any) -> None:
     """y and the scales of all rows, whose wrenches are set, with the articulated inertias in the trees' rows."""
     trees = rows_at(system["trees"], system["tree_count"], I8)
-    rows = rows_at(system["rows"], system["m"], ROW)
+    rows = constraint_rows_of(system)
     Y = rows_at(system["Y"], system["Y_length"], F8)
     for j in range(system["m"]):
         row = rows[j]
@@ -145,7 +145,7 @@ def apply_rows(system: Any) -> None:
     """Add what the joints take of the rows' wrenches to what they have: u ← u + Yᵀ λ."""
     trees = rows_at(system["trees"], system["tree_count"], I8)
     offsets = rows_at(system["offsets"], system["tree_count"], I8)
-    rows = rows_at(system["rows"], system["m"], ROW)
+    rows = constraint_rows_of(system)
     path = rows_at(system["path"], system["path_length"], I8)
     Y = rows_at(system["Y"], system["Y_length"], F8)
     for j in range(system["m"]):
@@ -164,7 +164,7 @@ def add_forces(tree: Any, offset: int, row: Any, start: int, stop: int, path: An
         for e in range(start, stop):
             left[path[row["path"] + e] - offset] += row["force"] * Y[row["y"] + e]
         return
-    dof_rows = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
+    dof_rows = dof_data_of(tree)
     for e in range(start, stop):
         dof_rows[path[row["path"] + e] - offset]["u"][0] += row["force"] * Y[row["y"] + e]
 
@@ -192,9 +192,9 @@ def whiten_velocity(tree: Any, v: Any, z: Any) -> None:
         store3(z, turn)
         store3_at(z, 3, push)
         return
-    links = rows_at(tree["links"], tree["n"], LINK)
-    rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
-    dof_rows = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
+    links = links_of(tree)
+    rows = link_data_of(tree)
+    dof_rows = dof_data_of(tree)
     for i in range(tree["n"]):
         l, d = links[i], rows[i + 1]
         w, u = carried(l, rows[l["parent"] + 1], d)
@@ -207,9 +207,9 @@ def whiten_velocity(tree: Any, v: Any, z: Any) -> None:
 @kernel(inline=False)
 def unwhiten_velocity(tree: Any, z: Any, v: Any) -> None:
     """v = L⁻¹ z: outward, as `respond` does; of trees that are not lone."""
-    links = rows_at(tree["links"], tree["n"], LINK)
-    rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
-    dof_rows = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
+    links = links_of(tree)
+    rows = link_data_of(tree)
+    dof_rows = dof_data_of(tree)
     for i in range(tree["n"]):
         l, d = links[i], rows[i + 1]
         w, u = carried(l, rows[l["parent"] + 1], d)
@@ -227,9 +227,9 @@ def whiten_motion(tree: Any, v: Any, z: Any, za: Any) -> None:
     either, and what these do. The latter is in L too and cancels: za = u - Uᵀ b, and no joint waits for another.
     The velocity of a free root is in a frame that turns, which is no force: its own b is left out.
     """
-    links = rows_at(tree["links"], tree["n"], LINK)
-    rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
-    dof_rows = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
+    links = links_of(tree)
+    rows = link_data_of(tree)
+    dof_rows = dof_data_of(tree)
     for i in range(tree["n"]):
         l, d, P = links[i], rows[i + 1], rows[links[i]["parent"] + 1]
         w, u = carried(l, P, d)
@@ -265,9 +265,9 @@ def unwhiten_two(tree: Any, first: int, z: Any, v: Any, z2: Any, v2: Any) -> Non
 @kernel
 def pass_both(tree: Any, first: int, x: Any, y: Any, x2: Any, y2: Any, back: bool) -> None:
     """Both sets from x to y, there or back, of the links from `first` on."""
-    links = rows_at(tree["links"], tree["n"], LINK)
-    rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
-    dof_rows = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
+    links = links_of(tree)
+    rows = link_data_of(tree)
+    dof_rows = dof_data_of(tree)
     for i in range(first, tree["n"]):
         l, d, P = links[i], rows[i + 1], rows[links[i]["parent"] + 1]
         w, u = carried(l, P, d)

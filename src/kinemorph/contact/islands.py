@@ -7,11 +7,18 @@ from typing import Any
 import numpy as np
 
 from kinemorph.collision.contact_table import half_of
-from kinemorph.collision.shapes.shape_rows import CONTACT, PAIR, SHAPE
-from kinemorph.contact.layout import FULL_TOUCHES, FULL_Z, ISLAND, REST_ON, SPAN
+from kinemorph.collision.shapes.shape_rows import contacts_of, pairs_of, shapes_of
+from kinemorph.contact.layout import FULL_TOUCHES, FULL_Z, islands_of, slices_of, supports_of
 from kinemorph.jit.api import kernel, rows_at
-from kinemorph.multibody.layout import TREE
-from kinemorph.structure.forest.layout import BODY_SLOT, IN_USE, LOOP_SLOT, LOOPS, TREE_SLOT, TREES
+from kinemorph.structure.forest.layout import (
+    IN_USE,
+    LOOPS,
+    TREES,
+    bodies_of,
+    loop_slots_of,
+    tree_of,
+    trees_of,
+)
 from kinemorph.structure.forest.memory import pool_of
 
 EQUAL_ROW_ENTRIES = 16  # entries of z that a tree may have for its rows to be all of one length
@@ -38,7 +45,7 @@ def tie(spans: Any, a: int, b: int) -> None:
 
 
 @kernel
-def tree_of(bodies: Any, body: int) -> int:
+def tree_index(bodies: Any, body: int) -> int:
     """The tree of a body, -1 for the base."""
     return bodies[body]["tree"] if body >= 0 else -1
 
@@ -46,10 +53,10 @@ def tree_of(bodies: Any, body: int) -> int:
 @kernel
 def tie_trees(s: Any, forest: Any, c: Any) -> None:
     """Find which trees contacts and loops tie together, by a root for each."""
-    spans = rows_at(s["spans"], s["span_room"], SPAN)
-    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
-    loops = rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)
-    shapes, pairs = rows_at(c["shapes"], c["n"], SHAPE), rows_at(c["pairs"], c["room"], PAIR)
+    spans = slices_of(s)
+    bodies = bodies_of(forest)
+    loops = loop_slots_of(forest)
+    shapes, pairs = shapes_of(c), pairs_of(c)
     for t in range(pool_of(forest, TREES)["count"]):
         spans[t]["root"] = t
     for k in range(pool_of(forest, LOOPS)["count"]):
@@ -57,8 +64,8 @@ def tie_trees(s: Any, forest: Any, c: Any) -> None:
             tie(spans, bodies[loops[k]["a"]]["tree"], bodies[loops[k]["b"]]["tree"])
     for k in range(c["n_pairs"]):
         if pairs[k]["count"] > 0:
-            a = tree_of(bodies, shapes[pairs[k]["a"]]["link"])
-            b = tree_of(bodies, shapes[pairs[k]["b"]]["link"])
+            a = tree_index(bodies, shapes[pairs[k]["a"]]["link"])
+            b = tree_index(bodies, shapes[pairs[k]["b"]]["link"])
             if a >= 0 and b >= 0 and a != b:
                 tie(spans, a, b)
 
@@ -66,8 +73,8 @@ def tie_trees(s: Any, forest: Any, c: Any) -> None:
 @kernel(inline=False)
 def wake_islands(s: Any, forest: Any) -> int:
     """Wake all trees that are tied to one that is awake. Returns how many; the others sleep on."""
-    spans = rows_at(s["spans"], s["span_room"], SPAN)
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    spans = slices_of(s)
+    trees = trees_of(forest)
     count = pool_of(forest, TREES)["count"]
     for t in range(count):
         spans[t]["island"] = -1
@@ -87,7 +94,7 @@ def wake_islands(s: Any, forest: Any) -> int:
 @kernel
 def width_of(slot: Any) -> int:
     """Entries of z of a tree with joints. Those that loops tie together lie side by side, with nothing in between."""
-    nv = rows_at(slot["address"], 1, TREE)[0]["nv"]
+    nv = tree_of(slot)["nv"]
     return (nv + 3) & ~3 if slot["sides"] == 0 else nv
 
 
@@ -112,8 +119,8 @@ def number_islands(s: Any, forest: Any, forget: bool) -> bool:
 
     Sleepers, and with `forget` all trees, have not been touched any more.
     """
-    spans, islands = rows_at(s["spans"], s["span_room"], SPAN), rows_at(s["islands"], s["span_room"], ISLAND)
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    spans, islands = slices_of(s), islands_of(s)
+    trees = trees_of(forest)
     number = 0
     for t in range(pool_of(forest, TREES)["count"]):
         span = spans[t]
@@ -158,14 +165,14 @@ def number_islands(s: Any, forest: Any, forget: bool) -> bool:
 @kernel
 def sort_contacts(s: Any, forest: Any, c: Any) -> bool:
     """The contacts of islands that are awake, island by island, into `order`. False if there is no room."""
-    spans, islands = rows_at(s["spans"], s["span_room"], SPAN), rows_at(s["islands"], s["span_room"], ISLAND)
-    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
-    shapes, pairs = rows_at(c["shapes"], c["n"], SHAPE), rows_at(c["pairs"], c["room"], PAIR)
+    spans, islands = slices_of(s), islands_of(s)
+    bodies = bodies_of(forest)
+    shapes, pairs = shapes_of(c), pairs_of(c)
     if c["n_contacts"] > s["touch_room"]:
         s["full"] |= FULL_TOUCHES
         return False
     order = rows_at(s["order"], s["touch_room"], I4)
-    found, count = rows_at(s["rests"], s["touch_room"], REST_ON), 0  # pairs that touch, and their islands: not yet used
+    found, count = supports_of(s), 0  # pairs that touch, and their islands: not yet used
     for k in range(c["n_pairs"]):
         pair = pairs[k]
         i = island_of(spans, bodies, shapes, pair) if pair["count"] > 0 else -1
@@ -195,9 +202,9 @@ def leave_far(s: Any, c: Any, within: float) -> None:
 
     Within 0 a pair has one contact.
     """
-    islands, order = rows_at(s["islands"], s["span_room"], ISLAND), rows_at(s["order"], s["touch_room"], I4)
-    contacts = rows_at(c["contacts"], 2 * c["contact_room"], CONTACT)
-    pairs = rows_at(c["pairs"], c["room"], PAIR)
+    islands, order = islands_of(s), rows_at(s["order"], s["touch_room"], I4)
+    contacts = contacts_of(c)
+    pairs = pairs_of(c)
     now = half_of(c["step"], c["contact_room"])
     total = 0
     for i in range(s["island_count"]):
@@ -218,8 +225,8 @@ def leave_far(s: Any, c: Any, within: float) -> None:
 @kernel(inline=False)
 def leave_flying(s: Any, c: Any) -> None:
     """Leave contacts out of `order` that collisions see to: nobody carries those."""
-    islands, order = rows_at(s["islands"], s["span_room"], ISLAND), rows_at(s["order"], s["touch_room"], I4)
-    contacts = rows_at(c["contacts"], 2 * c["contact_room"], CONTACT)
+    islands, order = islands_of(s), rows_at(s["order"], s["touch_room"], I4)
+    contacts = contacts_of(c)
     now = half_of(c["step"], c["contact_room"])
     total = 0
     for i in range(s["island_count"]):
@@ -236,7 +243,7 @@ def leave_flying(s: Any, c: Any) -> None:
 @kernel
 def island_of(spans: Any, bodies: Any, shapes: Any, pair: Any) -> int:
     """The island of a pair that touches, -1 if it sleeps."""
-    b = tree_of(bodies, shapes[pair["b"]]["link"])
+    b = tree_index(bodies, shapes[pair["b"]]["link"])
     if b < 0:
-        b = tree_of(bodies, shapes[pair["a"]]["link"])
+        b = tree_index(bodies, shapes[pair["a"]]["link"])
     return spans[b]["island"] if b >= 0 else -1

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from kinemorph.contact.layout import BOUND, WARM_JOINT, Bounded
-from kinemorph.jit.api import kernel, rows_at
-from kinemorph.multibody.layout import DOF, LINK, TREE
-from kinemorph.structure.forest.layout import JOINT_SLOT, TREE_SLOT
+from kinemorph.contact.layout import Bounded, dof_constraints, stored_joint_impulses
+from kinemorph.jit.api import kernel
+from kinemorph.multibody.layout import dofs_of, links_of
+from kinemorph.structure.forest.layout import joints_of, tree_of, trees_of
 
 LOWER, UPPER, DRY = int(Bounded.LOWER), int(Bounded.UPPER), int(Bounded.DRY)
 KINDS = 3  # of rows that are kept: LOWER, UPPER and DRY, six degrees of freedom each
@@ -26,8 +26,8 @@ def follow_joint(s: Any, forest: Any, l: Any) -> Any:
     One of one degree of freedom that is now used the other way round has its forces with the other sign. One of several
     has them along other axes, and starts anew, as a new joint does.
     """
-    kept = rows_at(s["warm_joints"], s["joint_room"], WARM_JOINT)[l["joint"]]
-    generation = rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)[l["joint"]]["generation"]
+    kept = stored_joint_impulses(s)[l["joint"]]
+    generation = joints_of(forest)[l["joint"]]["generation"]
     if kept["generation"] != generation or kept["turned"] != l["turned"]:
         p = kept["p"]
         if kept["generation"] == generation and l["nv"] == 1:
@@ -42,14 +42,14 @@ def follow_joint(s: Any, forest: Any, l: Any) -> Any:
 @kernel(inline=False)
 def keep_bounds(s: Any, forest: Any) -> None:
     """Keep the impulses of all limits and dry friction in joints of trees, as forces: steps may differ in length."""
-    bounds = rows_at(s["bounds"], s["bound_count"], BOUND)
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
-    kept = rows_at(s["warm_joints"], s["joint_room"], WARM_JOINT)
+    bounds = dof_constraints(s)
+    trees = trees_of(forest)
+    kept = stored_joint_impulses(s)
     per_second = 1.0 / s["h"]
     for i in range(s["bound_count"]):
         b = bounds[i]
         if b["what"] > DRY or b["dof"] < 0:
             continue
-        tree = rows_at(trees[b["tree"]]["address"], 1, TREE)[0]
-        l = rows_at(tree["links"], tree["n"], LINK)[rows_at(tree["dofs"], tree["nv"], DOF)[b["dof"]]["link"]]
+        tree = tree_of(trees[b["tree"]])
+        l = links_of(tree)[dofs_of(tree)[b["dof"]]["link"]]
         kept[l["joint"]]["p"][6 * b["what"] + b["dof"] - l["iv"]] = b["p"] * per_second

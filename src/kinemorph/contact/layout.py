@@ -13,8 +13,10 @@ from enum import IntEnum
 
 import numpy as np
 
+from kinemorph.jit.rows import table
 from kinemorph.multibody.algorithms.energy_momentum import SUMS
 from kinemorph.multibody.layout import kind_of
+from kinemorph.multibody.system import F8
 
 SPAN = np.dtype(
     [
@@ -450,3 +452,33 @@ SOLVER_KIND = kind_of(
     GRIP, HOLD, PULL,
 )  # fmt: skip
 FULL_Z, FULL_TOUCHES, FULL_BOUNDS, FULL_Y, FULL_ENVELOPE = 1, 2, 4, 8, 16
+
+# --- accessors of tables, by their headers ---
+
+contact_constraints = table(TOUCH, "touches", "touch_count")
+whitened_rows = table(F8, "Y", "Y_room")
+z_of = table(F8, "z", "nz")
+displacement_of = table(F8, "moved", "nz")
+dof_constraints = table(BOUND, "bounds", "bound_count")
+za_of = table(F8, "za", "nz")
+z0_of = table(F8, "z0", "nz")
+x_of = table(F8, "x", "nz")
+g_of = table(F8, "g", "nz")
+materials_of = table(MATERIAL, "materials", "material_room")
+pair_materials_of = table(AGREEMENT, "agreements", "agreement_count")
+islands_of = table(ISLAND, "islands", "span_room")
+slices_of = table(SPAN, "spans", "span_room")
+supports_of = table(REST_ON, "rests", "touch_room")
+stored_joint_impulses = table(WARM_JOINT, "warm_joints", "joint_room")
+cost_rows = table(GRIP, "grips", "grip_count")
+free_roots_of = table(ROOT, "roots", "span_room")
+contact_constraint_room = table(TOUCH, "touches", "touch_room")
+contact_order = table(np.dtype("i4"), "order", "touch_room")
+stored_impulses = table(F8, "impulses", "impulse_room", times=3)
+dof_constraint_room = table(BOUND, "bounds", "bound_room")
+drives_of = table(DRIVE, "drives", "drive_room")
+pushes_of = table(PUSH, "pushes", "push_room")
+element_constraints = table(PULL, "pulls", "pull_count")
+loop_projections = table(HOLD, "holds", "hold_count")
+torsional_constraints = table(TWIST, "twists", "touch_room")
+stored_moments = table(F8, "moments", "impulse_room", times=3)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kinemorph.contact.layout import MATERIAL, SOLVER
+from kinemorph.contact.layout import SOLVER, materials_of
 from kinemorph.jit.api import entry, rows_at
 
 Table = np.ndarray[tuple[int, int], np.dtype[np.int64]]
@@ -21,7 +21,7 @@ def lay_materials(address: int, ids: Table, numbers: Numbers) -> bool:
     agreed on for pairs stays. One row of numbers is for all. Returns whether something conveys, now or before.
     """
     s = rows_at(address, 1, SOLVER)[0]
-    materials = rows_at(s["materials"], s["material_room"], MATERIAL)
+    materials = materials_of(s)
     conveys = s["conveys"] != 0
     at = numbers.shape[1] - COUNT
     for i in range(ids.shape[0]):

@@ -21,11 +21,27 @@ from kinemorph.contact.gauss_seidel.row_products import (
     velocity,
 )
 from kinemorph.contact.gauss_seidel.vectors import add_share, apply_forces, clear, difference
-from kinemorph.contact.layout import BOUND, DRIVE, FROM_OUTSIDE, ISLAND, SAME_TREE, SPAN, TOUCH, Bounded, Driven
+from kinemorph.contact.layout import (
+    FROM_OUTSIDE,
+    SAME_TREE,
+    Bounded,
+    Driven,
+    contact_constraints,
+    displacement_of,
+    dof_constraints,
+    drives_of,
+    g_of,
+    islands_of,
+    slices_of,
+    whitened_rows,
+    x_of,
+    z0_of,
+    z_of,
+    za_of,
+)
 from kinemorph.contact.newton.newton import solve_directly
 from kinemorph.contact.rows.torsional_friction import resist, scale_twists, sum_twists, warm_twists
-from kinemorph.jit.api import kernel, rows_at
-from kinemorph.multibody.system import F8
+from kinemorph.jit.api import kernel
 
 DRIVEN, ROW = int(Bounded.DRIVEN), int(Driven.ROW)
 TINY_IMPULSE_SHARE = 1e-6  # share of what forces do in a substep
@@ -39,9 +55,9 @@ LITTLE = 1e-3  # share of an impulse: a lack that is worth no more is one of swe
 @kernel
 def warm_start(s: Any, island: Any) -> None:
     """What the impulses of the step before would do, but for those of drives, into g."""
-    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
-    bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
-    Y, g = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["g"], s["nz"], F8)
+    touches = contact_constraints(s)[island["first_touch"] :]
+    bounds = dof_constraints(s)[island["first_bound"] :]
+    Y, g = whitened_rows(s), g_of(s)
     clear(g, island["offset"], island["nz"])
     for i in range(island["bound_count"]):
         b = bounds[i]
@@ -65,8 +81,8 @@ def start_substep(s: Any, island: Any) -> None:
     Impulses of drives count among the forces. Those of contacts, limits and friction, g, are scaled so that it starts
     no higher than without them: repeated impacts would pump energy. ½ |x + α g|² is least at α = - xᵀ g / |g|².
     """
-    z, za = rows_at(s["z"], s["nz"], F8), rows_at(s["za"], s["nz"], F8)
-    z0, g = rows_at(s["z0"], s["nz"], F8), rows_at(s["g"], s["nz"], F8)
+    z, za = z_of(s), za_of(s)
+    z0, g = z0_of(s), g_of(s)
     o, nz = island["offset"], island["nz"]
     against, size = apply_forces(z, za, s["h"], g, z0, o, nz)
     driven = island["driven"] > 0
@@ -85,7 +101,7 @@ def start_substep(s: Any, island: Any) -> None:
 @kernel(inline=False)
 def count_driven(s: Any, island: Any) -> int:
     """How many rows of an island are drives."""
-    bounds, count = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :], 0
+    bounds, count = dof_constraints(s)[island["first_bound"] :], 0
     for i in range(island["bound_count"]):
         count += 1 if bounds[i]["what"] == DRIVEN else 0
     return count
@@ -97,9 +113,9 @@ def start_blocked_anew(s: Any, island: Any) -> None:
 
     What blocks them never yields, so an impulse that is kept would grow in each step until it has broken through.
     """
-    bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
-    drives = rows_at(s["drives"], s["drive_room"], DRIVE)
-    Y, z = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["z"], s["nz"], F8)
+    bounds = dof_constraints(s)[island["first_bound"] :]
+    drives = drives_of(s)
+    Y, z = whitened_rows(s), z_of(s)
     for i in range(island["bound_count"]):
         b = bounds[i]
         if b["what"] != DRIVEN or b["damping"] != np.inf or b["p"] == 0.0 or drives[b["drive"]]["kind"] != ROW:
@@ -113,8 +129,8 @@ def start_blocked_anew(s: Any, island: Any) -> None:
 @kernel(inline=False)
 def kick_driven(s: Any, island: Any, x: Any, sign: float) -> None:
     """Add to a vector what the impulses of drives do."""
-    bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
-    Y = rows_at(s["Y"], s["Y_room"], F8)
+    bounds = dof_constraints(s)[island["first_bound"] :]
+    Y = whitened_rows(s)
     for i in range(island["bound_count"]):
         b = bounds[i]
         if b["what"] == DRIVEN and b["p"] != 0.0:
@@ -124,9 +140,9 @@ def kick_driven(s: Any, island: Any, x: Any, sign: float) -> None:
 @kernel(inline=False)
 def share_out(s: Any, island: Any, share: float) -> None:
     """Let the impulses of a substep, but for those of drives, be a share of what they are, and g with them."""
-    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
-    bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
-    g = rows_at(s["g"], s["nz"], F8)
+    touches = contact_constraints(s)[island["first_touch"] :]
+    bounds = dof_constraints(s)[island["first_bound"] :]
+    g = g_of(s)
     for k in range(island["offset"], island["offset"] + island["nz"]):
         g[k] *= share
     for i in range(island["touch_count"]):
@@ -143,7 +159,7 @@ def share_out(s: Any, island: Any, share: float) -> None:
 @kernel(inline=False)
 def add_up(s: Any, island: Any, sign: float) -> None:
     """Add the impulses of touches in this substep to their sums, or take them out."""
-    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
+    touches = contact_constraints(s)[island["first_touch"] :]
     for i in range(island["touch_count"]):
         t = touches[i]
         t["sum"] += sign * t["pn"]
@@ -158,7 +174,7 @@ def add_nothing(s: Any, island: Any) -> None:
     Contacts and limits only take some. Where sweeps have not come to an end, as in a jam of bodies of very different
     masses, what was pushed apart could be left as speed: |z0 + α g|² is |z0|² again at α = - 2 z0ᵀ g / |g|².
     """
-    z, z0, g = rows_at(s["z"], s["nz"], F8), rows_at(s["z0"], s["nz"], F8), rows_at(s["g"], s["nz"], F8)
+    z, z0, g = z_of(s), z0_of(s), g_of(s)
     o, nz = island["offset"], island["nz"]
     against, size = difference(z, z0, g, o, nz)
     along = -2.0 * against
@@ -175,7 +191,7 @@ def rests(s: Any, island: Any) -> bool:
     others the same happens again."""
     if island["bound_count"] + island["twist_count"] > 0:
         return False
-    g, za, moved = rows_at(s["g"], s["nz"], F8), rows_at(s["za"], s["nz"], F8), rows_at(s["moved"], s["nz"], F8)
+    g, za, moved = g_of(s), za_of(s), displacement_of(s)
     o, nz, h = island["offset"], island["nz"], s["h"]
     forces = h * h * product(za, o, za, o, nz)  # squared, what they do in a substep
     if product(moved, o, moved, o, nz) > TINY_IMPULSE_SHARE * TINY_IMPULSE_SHARE * h * h * forces:
@@ -190,7 +206,7 @@ def rests(s: Any, island: Any) -> bool:
 @kernel(inline=False)
 def go_on_so(s: Any, island: Any) -> None:
     """The rest of the substeps, each as the first one."""
-    moved, count = rows_at(s["moved"], s["nz"], F8), float(s["substeps"])
+    moved, count = displacement_of(s), float(s["substeps"])
     for k in range(island["offset"], island["offset"] + island["nz"]):
         moved[k] *= count
     add_up(s, island, count - 1.0)
@@ -199,7 +215,7 @@ def go_on_so(s: Any, island: Any) -> None:
 @kernel
 def is_strained(s: Any, island: Any) -> bool:
     """Whether links of one tree are in each other."""
-    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
+    touches = contact_constraints(s)[island["first_touch"] :]
     for i in range(island["touch_count"]):
         if touches[i]["tree1"] == SAME_TREE and touches[i]["s0"] < 0.0:
             return True
@@ -215,7 +231,7 @@ def is_struck(s: Any, island: Any) -> bool:
     """
     if island["bound_count"] + island["twist_count"] > 0 or not 1 < island["touch_count"] <= FEW:
         return False
-    spans, tree, fast = rows_at(s["spans"], s["span_room"], SPAN), island["first_tree"], 0.0
+    spans, tree, fast = slices_of(s), island["first_tree"], 0.0
     while tree >= 0:
         if spans[tree]["jointed"] != 0:
             return False
@@ -223,8 +239,8 @@ def is_struck(s: Any, island: Any) -> bool:
         tree = spans[tree]["next"]
     if fast < IMPACT_SPEED:
         return False
-    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
-    Y, z, dt = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["z"], s["nz"], F8), s["h"] * s["substeps"]
+    touches = contact_constraints(s)[island["first_touch"] :]
+    Y, z, dt = whitened_rows(s), z_of(s), s["h"] * s["substeps"]
     for i in range(island["touch_count"]):
         v = velocity(touches[i], 0, Y, z)
         if v < -IMPACT_SPEED and touches[i]["s0"] + dt * v < 0.0:
@@ -235,9 +251,9 @@ def is_struck(s: Any, island: Any) -> bool:
 @kernel
 def mark_touched(s: Any, island: Any) -> None:
     """Say on which trees an impulse has acted: the others flew."""
-    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
-    bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
-    spans = rows_at(s["spans"], s["span_room"], SPAN)
+    touches = contact_constraints(s)[island["first_touch"] :]
+    bounds = dof_constraints(s)[island["first_bound"] :]
+    spans = slices_of(s)
     for i in range(island["touch_count"]):
         t = touches[i]
         if t["acted"] != 0 or t["sum"] > 0.0:
@@ -256,10 +272,10 @@ def mark_touched(s: Any, island: Any) -> None:
 def solve_island(s: Any, island: Any, soft: tuple[float, float, float]) -> None:
     """Velocities of an island after the step into z, and what was moved in it into `moved`, both whitened."""
     start, nz, h = island["offset"], island["nz"], s["h"]
-    z, za, moved = rows_at(s["z"], s["nz"], F8), rows_at(s["za"], s["nz"], F8), rows_at(s["moved"], s["nz"], F8)
-    g, z0, x = rows_at(s["g"], s["nz"], F8), rows_at(s["z0"], s["nz"], F8), rows_at(s["x"], s["nz"], F8)
-    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
-    bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
+    z, za, moved = z_of(s), za_of(s), displacement_of(s)
+    g, z0, x = g_of(s), z0_of(s), x_of(s)
+    touches = contact_constraints(s)[island["first_touch"] :]
+    bounds = dof_constraints(s)[island["first_bound"] :]
     island["driven"] = count_driven(s, island) if s["drive_count"] > 0 else 0
     if island["driven"] > 0:
         start_blocked_anew(s, island)
@@ -319,6 +335,6 @@ def solve_island(s: Any, island: Any, soft: tuple[float, float, float]) -> None:
 @kernel(inline=False)
 def solve(s: Any, first: int, last: int) -> None:
     """All islands from `first` to before `last`."""
-    islands, soft = rows_at(s["islands"], s["span_room"], ISLAND), softness(s)
+    islands, soft = islands_of(s), softness(s)
     for i in range(first, last):
         solve_island(s, islands[i], soft)

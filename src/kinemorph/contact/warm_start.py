@@ -8,10 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from kinemorph.collision.contact_table import half_of
-from kinemorph.collision.shapes.shape_rows import CONTACT
-from kinemorph.contact.layout import TOUCH
-from kinemorph.jit.api import kernel, rows_at
-from kinemorph.multibody.system import F8
+from kinemorph.collision.shapes.shape_rows import contacts_of
+from kinemorph.contact.layout import contact_constraints, stored_impulses
+from kinemorph.jit.api import kernel
 from kinemorph.spatial.rows import load3, load3_at, store3_at
 from kinemorph.spatial.vec3 import axpy, scale
 
@@ -20,8 +19,8 @@ from kinemorph.spatial.vec3 import axpy, scale
 def keep_old(s: Any, c: Any, good: bool, first: int, stop: int) -> None:
     """The contacts from `first` to before `stop` have the impulses that they had; none after a step that came to
     nothing."""
-    contacts = rows_at(c["contacts"], 2 * c["contact_room"], CONTACT)
-    impulses = rows_at(s["impulses"], 3 * s["impulse_room"], F8)
+    contacts = contacts_of(c)
+    impulses = stored_impulses(s)
     now = half_of(c["step"], c["contact_room"])
     for k in range(first, stop):
         before = contacts[now + k]["before"]
@@ -34,8 +33,8 @@ def keep_old(s: Any, c: Any, good: bool, first: int, stop: int) -> None:
 @kernel(inline=False)
 def keep_impulses(s: Any, c: Any, first: int, stop: int) -> None:
     """The impulses of the touches from `first` to before `stop`."""
-    touches = rows_at(s["touches"], s["touch_count"], TOUCH)
-    impulses = rows_at(s["impulses"], 3 * s["impulse_room"], F8)
+    touches = contact_constraints(s)
+    impulses = stored_impulses(s)
     now = half_of(c["step"], c["contact_room"])
     for i in range(first, stop):
         t = touches[i]

@@ -41,6 +41,7 @@ from kinemorph.geometry.hull_cache import entry_of, keep, recall
 from kinemorph.geometry.meshes.mesh import load_mesh
 from kinemorph.geometry.meshes.tessellate import SEGMENTS
 from kinemorph.geometry.shapes import LARGEST_SIZE, Shape, ShapeKind
+from kinemorph.jit.rows import table
 from kinemorph.spatial.arguments.annotated import checked_first
 from kinemorph.spatial.arguments.checks import real, shown
 from kinemorph.spatial.pose import Pose, vector
@@ -525,3 +526,10 @@ def _turned(tail: Array, beyond: Array) -> Array:
         here, place = here[busy], place[busy]
     vertex = np.concatenate([v for v, _ in turns])
     return np.concatenate([h for _, h in turns])[np.argsort(vertex, kind="stable")]
+
+
+# --- accessors of tables, by their headers ---
+
+edges_of = table(EDGE, "edges", "n_edges")
+faces_of = table(FACE, "faces", "n_faces")
+vertices_of = table(VERTEX, "vertices", "n_vertices")

@@ -20,12 +20,12 @@ import numpy as np
 from kinemorph.constraint.loops import frames
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.data import Data
-from kinemorph.multibody.layout import LINK, LINK_DATA
+from kinemorph.multibody.layout import link_data_of, links_of
 from kinemorph.multibody.model.declared import declared_position, declared_velocity
 from kinemorph.multibody.model.loops import LOOP
 from kinemorph.multibody.model.model import Model
 from kinemorph.multibody.state import State
-from kinemorph.multibody.system import ROW, SYSTEM
+from kinemorph.multibody.system import SYSTEM, constraint_rows_of
 from kinemorph.spatial.arguments.annotated import checked_first
 from kinemorph.spatial.arguments.checks import largest, real, shown, text, whole
 from kinemorph.spatial.mat3 import mul_vec, tmul_vec
@@ -255,7 +255,7 @@ def point_of(d: Any, p: Vec3) -> Vec3:
 @kernel(inline=False)
 def measure(tree: Any, events: Any, t: float, q: Any, v: Any) -> None:
     """The functions of all events that are rows, after the links are placed (and the loops' forces known)."""
-    links, rows = rows_at(tree["links"], tree["n"], LINK), rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
+    links, rows = links_of(tree), link_data_of(tree)
     for i in range(events.shape[0]):
         e = events[i]
         kind = e["kind"]
@@ -273,7 +273,7 @@ def measure(tree: Any, events: Any, t: float, q: Any, v: Any) -> None:
         elif kind == FORCE or kind == MOMENT:
             system = rows_at(tree["system"], 1, SYSTEM)[0]
             loop = rows_at(system["loops"], system["count"], LOOP)[e["b"]]
-            wrenches = rows_at(system["rows"], system["m"], ROW)
+            wrenches = constraint_rows_of(system)
             n = mul_vec(frames(loop, rows[loop["a"] + 1], rows[loop["b"] + 1])[0], load3(e["n"]))
             g = 0.0
             for j in range(loop["first"], loop["first"] + loop["m"]):

@@ -15,11 +15,11 @@ from kinemorph.constraint.closure import CLOSED_ERROR, project_position, project
 from kinemorph.constraint.dynamics import constrained_body
 from kinemorph.constraint.gears import follow_gears
 from kinemorph.constraint.passive import joint_forces, push
-from kinemorph.jit.api import for_lanes, generic, kernel, rows_at
+from kinemorph.jit.api import for_lanes, generic, kernel
 from kinemorph.multibody.algorithms.configuration import advance, subtract
 from kinemorph.multibody.algorithms.joints import FREE, SPHERICAL
 from kinemorph.multibody.checks import Array
-from kinemorph.multibody.layout import LINK
+from kinemorph.multibody.layout import links_of
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.rows import get, load3_at, put, store3_at
 from kinemorph.spatial.vec3 import Scalar, Vec3, add, axpy, cross
@@ -99,7 +99,7 @@ def straighten(tree: Any, s: Any, h: Scalar, v: Any, k: Any) -> None:
     Coordinates of rotations turn with the motion: k = v + ½ [s h, v] + 1/12 [s h, [s h, v]] (Munthe-Kaas), to the order
     that RK4 needs. All other joints have k = v.
     """
-    links = rows_at(tree["links"], tree["n"], LINK)
+    links = links_of(tree)
     for i in range(tree["n"]):
         l = links[i]
         j = l["iv"]

@@ -40,7 +40,7 @@ from kinemorph.multibody.algorithms.energy_momentum import SUMS, sum_up
 from kinemorph.multibody.algorithms.impulse import articulate
 from kinemorph.multibody.algorithms.kinematics import move_all, place_all
 from kinemorph.multibody.checks import LARGEST_FLOAT, Matrix, Vector
-from kinemorph.multibody.layout import DOF, TREE
+from kinemorph.multibody.layout import TREE, dofs_of
 from kinemorph.multibody.model.springs import stretch
 from kinemorph.multibody.system import SYSTEM, UNKNOWN
 
@@ -167,7 +167,7 @@ def observe(tree: Any, run: Any, q: Any, v: Any, work: Any, frame: Any) -> None:
     frame["potential"] = -(gravity[0] * moment[0] + gravity[1] * moment[1] + gravity[2] * moment[2])
     frame["elastic"] = 0.0
     if tree["springs"] != 0:
-        dofs = rows_at(tree["dofs"], nv, DOF)
+        dofs = dofs_of(tree)
         stretch(tree, work[REST], q, work[A1])
         for k in range(nv):
             frame["elastic"] += 0.5 * dofs[k]["stiffness"] * work[A1, k] * work[A1, k]

@@ -42,7 +42,7 @@ from kinemorph.motion.integrators import (
 )  # fmt: skip
 from kinemorph.multibody.algorithms.joints import SPHERICAL
 from kinemorph.multibody.checks import Matrix, Vector
-from kinemorph.multibody.layout import LINK, TREE
+from kinemorph.multibody.layout import TREE, links_of
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.quaternion import exp, log, log_shift
 from kinemorph.spatial.rows import load3, load3_at, load4_at, store3, store3_at, store4_at
@@ -114,7 +114,7 @@ def turning(phi: Vec3, w: Vec3) -> Vec3:
 @kernel(inline=False)
 def aim(tree: Any, holds: Any, q: Any, v: Any) -> None:
     """J and J̇ v of all stops at a state."""
-    links = rows_at(tree["links"], tree["n"], LINK)
+    links = links_of(tree)
     for i in range(holds.shape[0]):
         h = holds[i]
         l = links[h["link"]]
@@ -130,7 +130,7 @@ def aim(tree: Any, holds: Any, q: Any, v: Any) -> None:
 @kernel
 def along(tree: Any, h: Any, v: Any) -> float:
     """How fast a joint leaves its limit; of accelerations, without J̇ v."""
-    l = rows_at(tree["links"], tree["n"], LINK)[h["link"]]
+    l = links_of(tree)[h["link"]]
     if l["kind"] == SPHERICAL:
         return dot(load3(h["m"]), load3_at(v, l["iv"]))
     return h["sign"] * v[l["iv"] + h["entry"]]
@@ -139,7 +139,7 @@ def along(tree: Any, h: Any, v: Any) -> float:
 @kernel
 def add_force(tree: Any, h: Any, force: float, tau: Any) -> None:
     """Joint forces of a stop."""
-    l = rows_at(tree["links"], tree["n"], LINK)[h["link"]]
+    l = links_of(tree)[h["link"]]
     if l["kind"] == SPHERICAL:
         store3_at(tau, l["iv"], axpy(load3_at(tau, l["iv"]), force, load3(h["m"])))
     else:
@@ -210,7 +210,7 @@ def stopped_accelerations(tree: Any, run: Any, q: Any, v: Any, tau: Any, externa
 @kernel(inline=False)
 def rest(tree: Any, run: Any, q: Any, v: Any, gap: float, step: Any) -> float:
     """Put joints that are held exactly where they are held. Returns how far loops stay open."""
-    holds, links = rows_at(run["holds"], run["hold_count"], HOLD), rows_at(tree["links"], tree["n"], LINK)
+    holds, links = rows_at(run["holds"], run["hold_count"], HOLD), links_of(tree)
     for _ in range(ROUNDS if run["hold_count"] > 0 else 0):
         for i in range(holds.shape[0]):
             h = holds[i]
@@ -251,7 +251,7 @@ def make_step(tree: Any, run: Any, q: Any, v: Any, h: float, tau: Any, external:
 @kernel(inline=False)
 def measure_stops(tree: Any, run: Any, events: Any, q: Any) -> None:
     """How far joints are from their limits, and what holds those that are at one."""
-    links, holds = rows_at(tree["links"], tree["n"], LINK), rows_at(run["holds"], run["hold_count"], HOLD)
+    links, holds = links_of(tree), rows_at(run["holds"], run["hold_count"], HOLD)
     for i in range(events.shape[0]):
         e = events[i]
         if e["kind"] == STOP:
@@ -283,7 +283,7 @@ def _probe(
 def _gaps(address: int, events_address: int, count: int, q: Vector) -> None:
     """How far joints are from their limits, into the events."""
     tree, events = rows_at(address, 1, TREE)[0], rows_at(events_address, count, EVENT)
-    links = rows_at(tree["links"], tree["n"], LINK)
+    links = links_of(tree)
     for i in range(count):
         e = events[i]
         e["g"] = e["n"][0] * (position_of(links[e["b"]], q, e["index"]) - e["level"])

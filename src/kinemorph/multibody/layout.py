@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from kinemorph.jit.api import generic
+from kinemorph.jit.rows import table
 
 
 class JointKind(IntEnum):
@@ -209,3 +210,11 @@ def gear_room(count: int, nv: int) -> int:
     """Numbers that `constraint.gears` works with: joint forces, accelerations and what each gear does to them, a matrix
     with its right side and the size of its diagonal."""
     return (2 + count) * nv + count * (count + 2) if count else 0
+
+
+# --- accessors of tables, by their headers ---
+
+dof_data_of = table(DOF_DATA, "dof_rows", "nv")
+dofs_of = table(DOF, "dofs", "nv")
+link_data_of = table(LINK_DATA, "rows", "n", more=1)
+links_of = table(LINK, "links", "n")

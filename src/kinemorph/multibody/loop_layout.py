@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from kinemorph.jit.api import entry, kernel, rows_at
-from kinemorph.multibody.layout import DOF, LINK, TREE
-from kinemorph.multibody.system import F8, I8, ISLAND, ROW, SYSTEM_KIND
+from kinemorph.multibody.layout import TREE, dofs_of, links_of
+from kinemorph.multibody.system import F8, I8, ISLAND, ROW, SYSTEM_KIND, constraint_rows_of, row_islands_of
 
 SIZES = np.dtype(
     [
@@ -30,7 +30,7 @@ Integers = np.ndarray[tuple[int], np.dtype[np.int64]]
 @kernel
 def last_dof(tree: Any, link: int) -> int:
     """The degree of freedom nearest to a link on the way to the base, -1 if there is none."""
-    links = rows_at(tree["links"], tree["n"], LINK)
+    links = links_of(tree)
     while link >= 0 and links[link]["nv"] == 0:
         link = links[link]["parent"]
     if link < 0:
@@ -41,7 +41,7 @@ def last_dof(tree: Any, link: int) -> int:
 @kernel
 def top_of(tree: Any, link: int) -> int:
     """The first link on the way from the base to a link."""
-    links = rows_at(tree["links"], tree["n"], LINK)
+    links = links_of(tree)
     while link >= 0 and links[link]["parent"] >= 0:
         link = links[link]["parent"]
     return link
@@ -53,7 +53,7 @@ def way(tree: Any, a: int, b: int, offset: int, path: Any, at: int) -> int:
 
     They are written to `path` from entry `at` on, if that is not negative, counted from `offset`.
     """
-    dofs = rows_at(tree["dofs"], tree["nv"], DOF)
+    dofs = dofs_of(tree)
     ka, kb = last_dof(tree, a), last_dof(tree, b)
     count = 0
     while ka >= 0 or kb >= 0:
@@ -189,7 +189,7 @@ def lay_out(system: Any, loops: Any) -> None:
     """Fill in what the rows of all loops know of the structure, after the addresses and offsets of the trees."""
     trees = rows_at(system["trees"], system["tree_count"], I8)
     offsets = rows_at(system["offsets"], system["tree_count"], I8)
-    rows = rows_at(system["rows"], system["m"], ROW)
+    rows = constraint_rows_of(system)
     path = rows_at(system["path"], system["path_length"], I8)
     at = y = 0
     for i in range(loops.shape[0]):
@@ -212,7 +212,7 @@ def lay_out(system: Any, loops: Any) -> None:
 @kernel
 def number_members(system: Any, loops: Any) -> None:
     """The rows of each island, and where its matrices are."""
-    islands = rows_at(system["islands"], system["island_count"], ISLAND)
+    islands = row_islands_of(system)
     members = rows_at(system["members"], system["m"], I8)
     count = entries = 0
     for k in range(system["island_count"]):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from kinemorph.jit.rows import table
 from kinemorph.multibody.layout import kind_of
 
 ROW = np.dtype(
@@ -77,3 +78,8 @@ SYSTEM_KIND = kind_of("system", SYSTEM, ROW, ISLAND)
 
 I8 = np.dtype("i8")
 F8 = np.dtype("f8")
+
+# --- accessors of tables, by their headers ---
+
+row_islands_of = table(ISLAND, "islands", "island_count")
+constraint_rows_of = table(ROW, "rows", "m")

@@ -14,10 +14,10 @@ from kinemorph.geometry.ground import Ground, HalfSpace
 from kinemorph.geometry.meshes.mesh import Mesh, load_mesh
 from kinemorph.geometry.shapes import Role, Shape, ShapeKind
 from kinemorph.jit.api import entry, rows_at
-from kinemorph.multibody.layout import LINK_DATA, TREE
+from kinemorph.multibody.layout import link_data_of
 from kinemorph.spatial.pose import Pose
 from kinemorph.spatial.quaternion import from_matrix
-from kinemorph.structure.forest.layout import BODY_SLOT, FOREST, TREE_SLOT
+from kinemorph.structure.forest.layout import FOREST, bodies_of, tree_of, trees_of
 from kinemorph.structure.forest.memory import INDEX
 from kinemorph.structure.forest.poses import own_frame
 from kinemorph.view.recordings.recording import SAME_SHAPE_POSE, SOIL, seen
@@ -113,12 +113,12 @@ def places(world: World) -> tuple[npt.NDArray[np.int64], Array]:
 def _place(forest_address: int, indices: npt.NDArray[np.int64], poses: Array) -> None:
     """Poses of the own frames of bodies in some rows of their table."""
     forest = rows_at(forest_address, 1, FOREST)[0]
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
-    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    trees = trees_of(forest)
+    bodies = bodies_of(forest)
     for k in range(indices.shape[0]):
         slot = bodies[indices[k]]
-        tree = rows_at(trees[slot["tree"]]["address"], 1, TREE)[0]
-        d = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)[slot["link"] + 1]
+        tree = tree_of(trees[slot["tree"]])
+        d = link_data_of(tree)[slot["link"] + 1]
         R, p = own_frame(slot, d)
         turn = from_matrix(R)
         for i in range(3):

@@ -6,8 +6,12 @@ from enum import IntEnum
 
 import numpy as np
 
+from kinemorph.collision.shapes.shape_rows import COLLISIONS
 from kinemorph.contact.impulse.collisions import IMPACTS
+from kinemorph.contact.layout import SOLVER
+from kinemorph.jit.rows import row
 from kinemorph.multibody.layout import kind_of
+from kinemorph.structure.forest.layout import FOREST
 
 WORLD = np.dtype(
     [
@@ -96,3 +100,10 @@ class Status(IntEnum):
     OVERLAP = 8  # two shapes of the impulse model overlap from the start
     CHANGED = 9  # a grasp has changed the structure before the step, or wants room to
     STOPPED = 10  # the step is made, and what is watched of minds says that it was the last
+
+
+# --- accessors of tables, by their headers ---
+
+collisions_of = row(COLLISIONS, "collisions")
+forest_of = row(FOREST, "forest")
+solver_of = row(SOLVER, "solver")

@@ -7,7 +7,7 @@ the same from update to update: their order is kept, what is gone drops out, and
 from typing import Any
 
 from kinemorph.collision.broad.hash_pairs import grow_old
-from kinemorph.collision.broad.hash_rows import BOX, BOX_PAIR, FRESH, IGNORED, INDEX, MEETING
+from kinemorph.collision.broad.hash_rows import BOX_PAIR, FRESH, IGNORED, INDEX, MEETING, box_pairs_of, boxes_of
 from kinemorph.jit.api import kernel, rows_at
 
 FEW = 16  # meetings, which are sorted one by one
@@ -16,8 +16,8 @@ FEW = 16  # meetings, which are sorted one by one
 @kernel
 def collect_overlapping(h: Any, passed: int) -> int:
     """Write the pairs whose boxes overlap, sorted by ids. Returns how many. `passed` updates (0, 1) go by."""
-    boxes = rows_at(h["boxes"], h["n"], BOX)
-    pairs = rows_at(h["pairs"], h["pair_room"], BOX_PAIR)
+    boxes = boxes_of(h)
+    pairs = box_pairs_of(h)
     found = rows_at(h["found"], h["pair_room"], MEETING)
     spare = rows_at(h["sorted"], h["pair_room"], MEETING)
     m = 0

@@ -9,7 +9,6 @@ used again. The table of slots finds a row by two ids in constant time.
 from typing import Any
 
 from kinemorph.collision.broad.hash_rows import (
-    BOX_PAIR,
     FILTER,
     FRESH,
     FULL_PAIRS,
@@ -18,6 +17,7 @@ from kinemorph.collision.broad.hash_rows import (
     INDEX,
     MEETING,
     VACANT,
+    box_pairs_of,
 )
 from kinemorph.jit.api import kernel, rows_at
 
@@ -51,7 +51,7 @@ def home(i: int, j: int) -> int:
 def slot_of(h: Any, i: int, j: int) -> int:
     """The slot that has the row of a pair, or the free one where it belongs."""
     slots = rows_at(h["slots"], h["slot_mask"] + 1, INDEX)
-    pairs = rows_at(h["pairs"], h["pair_room"], BOX_PAIR)
+    pairs = box_pairs_of(h)
     a = min(i, j)
     b = max(i, j)
     s = home(a, b) & h["slot_mask"]
@@ -69,7 +69,7 @@ def row_of(h: Any, i: int, j: int) -> int:
     filters = rows_at(h["filters"], h["n"], FILTER)
     if not wanted(filters[i], filters[j]):
         return -1
-    pairs = rows_at(h["pairs"], h["pair_room"], BOX_PAIR)
+    pairs = box_pairs_of(h)
     row = h["pair_free"]
     if row >= 0:
         h["pair_free"] = GONE - pairs[row]["shared"]
@@ -110,7 +110,7 @@ def share_tile(h: Any, i: int, j: int) -> None:
     """Two boxes share one more tile."""
     row = row_of(h, i, j)
     if row >= 0:
-        pair = rows_at(h["pairs"], h["pair_room"], BOX_PAIR)[row]
+        pair = box_pairs_of(h)[row]
         if pair["shared"] == 0 and pair["linger"] != IGNORED:
             pair["linger"] = h["linger"]
         pair["shared"] += 1
@@ -121,13 +121,13 @@ def unshare_tile(h: Any, i: int, j: int) -> None:
     """Two boxes share one tile less. The pair stays: `age` lets it go in time."""
     row = rows_at(h["slots"], h["slot_mask"] + 1, INDEX)[slot_of(h, i, j)]["i"]
     if row != VACANT:  # else nobody wants the pair, or the table was full when it was to be made
-        rows_at(h["pairs"], h["pair_room"], BOX_PAIR)[row]["shared"] -= 1
+        box_pairs_of(h)[row]["shared"] -= 1
 
 
 @kernel(inline=False)
 def delete_pair(h: Any, row: int) -> None:
     """Give a row and its slot back."""
-    pairs = rows_at(h["pairs"], h["pair_room"], BOX_PAIR)
+    pairs = box_pairs_of(h)
     slots = rows_at(h["slots"], h["slot_mask"] + 1, INDEX)
     hole = slot_of(h, pairs[row]["a"], pairs[row]["b"])
     s = hole
@@ -152,7 +152,7 @@ def delete_pair(h: Any, row: int) -> None:
 @kernel(inline=False)
 def grow_old(h: Any, row: int) -> None:
     """An update passes for a pair that shares no tile: in time it goes (the hysteresis of Fontijne 2.3.3)."""
-    pair = rows_at(h["pairs"], h["pair_room"], BOX_PAIR)[row]
+    pair = box_pairs_of(h)[row]
     if pair["linger"] == 0:
         delete_pair(h, row)
     elif pair["linger"] != IGNORED:

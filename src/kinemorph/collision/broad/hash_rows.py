@@ -6,6 +6,8 @@ owns them. Ids, tiles and entries are indices of rows; -1 is none.
 
 import numpy as np
 
+from kinemorph.jit.rows import table
+
 BOX = np.dtype(
     [
         ("low", "f8", 3),  # m, the box; the tiles that it covers are those of its corners at its level
@@ -108,3 +110,8 @@ ENTRY = np.dtype(
         ("unused", "i4"),  # two a cache line
     ]
 )
+
+# --- accessors of tables, by their headers ---
+
+boxes_of = table(BOX, "boxes", "n")
+box_pairs_of = table(BOX_PAIR, "pairs", "pair_room")

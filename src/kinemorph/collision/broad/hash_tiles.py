@@ -23,7 +23,6 @@ from kinemorph.collision.broad.hash_pairs import scatter, share_tile, unshare_ti
 from kinemorph.collision.broad.hash_rows import (
     ABSENT,
     ALL_OVER,
-    BOX,
     EMPTY,
     ENTRY,
     FILTER,
@@ -34,6 +33,7 @@ from kinemorph.collision.broad.hash_rows import (
     PLACE_BITS,
     PLACE_MASK,
     TILE,
+    boxes_of,
 )
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.spatial.rows import store3
@@ -120,7 +120,7 @@ def enter(h: Any, i: int, x: int, y: int, z: int, level: int) -> None:
         return
     entries = rows_at(h["entries"], h["entry_room"], ENTRY)
     tile = rows_at(h["tiles"], h["tile_mask"] + 1, TILE)[k]
-    box = rows_at(h["boxes"], h["n"], BOX)[i]
+    box = boxes_of(h)[i]
     meet(h, i, tile["natives"], 1)
     if level == box["level"]:
         meet(h, i, tile["guests"], 1)
@@ -147,7 +147,7 @@ def leave(h: Any, i: int, e: int) -> None:
     entries = rows_at(h["entries"], h["entry_room"], ENTRY)
     old = entries[e]
     tile = rows_at(h["tiles"], h["tile_mask"] + 1, TILE)[old["tile"]]
-    native = (old["key"] & LEVEL_MASK) == rows_at(h["boxes"], h["n"], BOX)[i]["level"]
+    native = (old["key"] & LEVEL_MASK) == boxes_of(h)[i]["level"]
     after = old["next"]
     if after >= 0:
         entries[after]["before"] = old["before"]
@@ -211,7 +211,7 @@ def native_level(h: Any, i: int) -> int:
     It becomes coarser when the box covers more tiles than the budget, but finer only when that will not happen there
     soon: this is the hysteresis.
     """
-    box = rows_at(h["boxes"], h["n"], BOX)[i]
+    box = boxes_of(h)[i]
     t = h["fixed_budget"] if rows_at(h["filters"], h["n"], FILTER)[i]["fixed"] else h["budget"]
     old = int(box["level"])
     level = max(old, 0)
@@ -249,7 +249,7 @@ def last_tile(box: Any) -> Vec3:
 @kernel(inline=False)
 def enter_level(h: Any, i: int, level: int, first: Vec3, last: Vec3) -> None:
     """Enter the tiles of a level, but those between first and last (of the native level), where the box is already."""
-    box = rows_at(h["boxes"], h["n"], BOX)[i]
+    box = boxes_of(h)[i]
     s = level - int(box["level"])
     p, q = first_tile(box), last_tile(box)
     x0, y0, z0 = int(first[0]) >> s, int(first[1]) >> s, int(first[2]) >> s
@@ -265,7 +265,7 @@ def enter_level(h: Any, i: int, level: int, first: Vec3, last: Vec3) -> None:
 @kernel(inline=False)
 def enter_levels(h: Any, i: int, first: Vec3, last: Vec3) -> None:
     """The same at the native level and, as a guest, at all coarser ones that are open."""
-    level = int(rows_at(h["boxes"], h["n"], BOX)[i]["level"])
+    level = int(boxes_of(h)[i]["level"])
     while h["open"] >> level:
         if h["open"] >> level & 1:
             enter_level(h, i, level, first, last)
@@ -275,7 +275,7 @@ def enter_levels(h: Any, i: int, first: Vec3, last: Vec3) -> None:
 @kernel(inline=False)
 def attach(h: Any, i: int) -> None:
     """Put a box that is placed into all its tiles; or, if it is all over, form pairs with all others."""
-    boxes = rows_at(h["boxes"], h["n"], BOX)
+    boxes = boxes_of(h)
     box = boxes[i]
     if box["level"] == ALL_OVER:
         for j in range(h["n"]):
@@ -295,7 +295,7 @@ def attach(h: Any, i: int) -> None:
 @kernel(inline=False)
 def detach(h: Any, i: int) -> None:
     """Undo `attach`: the box is ABSENT afterwards."""
-    boxes = rows_at(h["boxes"], h["n"], BOX)
+    boxes = boxes_of(h)
     box = boxes[i]
     if box["level"] == ALL_OVER:
         for j in range(h["n"]):
@@ -321,7 +321,7 @@ def detach(h: Any, i: int) -> None:
 @kernel(inline=False)
 def give_back(h: Any, i: int, first: Vec3, last: Vec3) -> None:
     """Leave all tiles but those between first and last, of the native level or, halved as needed, of a coarser one."""
-    box = rows_at(h["boxes"], h["n"], BOX)[i]
+    box = boxes_of(h)[i]
     entries = rows_at(h["entries"], h["entry_room"], ENTRY)
     kept = -1
     e = box["entry"]
@@ -349,7 +349,7 @@ def open_level(h: Any, level: int) -> None:
     if level < 0 or h["open"] >> level & 1:
         return
     h["open"] |= 1 << level
-    boxes = rows_at(h["boxes"], h["n"], BOX)
+    boxes = boxes_of(h)
     for j in range(h["n"]):
         if boxes[j]["level"] >= 0 and boxes[j]["level"] < level:
             enter_level(h, j, level, NOWHERE[0], NOWHERE[1])
@@ -358,7 +358,7 @@ def open_level(h: Any, level: int) -> None:
 @kernel(inline=False)
 def rehash(h: Any, i: int, low: Vec3, high: Vec3) -> None:
     """Put a box elsewhere, and bring its tiles up to date."""
-    box = rows_at(h["boxes"], h["n"], BOX)[i]
+    box = boxes_of(h)[i]
     first, last = first_tile(box), last_tile(box)
     store3(box["low"], low)
     store3(box["high"], high)

@@ -7,7 +7,17 @@ import numpy as np
 
 from kinemorph.collision.broad.hash_order import collect_overlapping
 from kinemorph.collision.broad.hash_pairs import delete_pair, row_of, slot_of
-from kinemorph.collision.broad.hash_rows import ABSENT, BOX, BOX_PAIR, EMPTY, HASH, IGNORED, INDEX, TILE, VACANT
+from kinemorph.collision.broad.hash_rows import (
+    ABSENT,
+    EMPTY,
+    HASH,
+    IGNORED,
+    INDEX,
+    TILE,
+    VACANT,
+    box_pairs_of,
+    boxes_of,
+)
 from kinemorph.collision.broad.hash_tiles import LEVEL_GROWTH, attach, detach, rehash
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.spatial.rows import load3, store3
@@ -35,7 +45,7 @@ def update_boxes(address: int, lows: Any, highs: Any) -> int:
 @kernel
 def move_box(h: Any, i: int, low: Vec3, high: Vec3) -> None:
     """Put box i elsewhere; in the same tiles, that is all there is to do."""
-    b = rows_at(h["boxes"], h["n"], BOX)[i]
+    b = boxes_of(h)[i]
     scale = b["scale"]
     size = 0.0
     same = True
@@ -82,7 +92,7 @@ def forget(address: int, i: int) -> None:
     """Take a box out, with all its pairs."""
     h = rows_at(address, 1, HASH)[0]
     detach(h, i)
-    pairs = rows_at(h["pairs"], h["pair_room"], BOX_PAIR)
+    pairs = box_pairs_of(h)
     for row in range(h["pair_count"]):
         if pairs[row]["shared"] >= 0 and (pairs[row]["a"] == i or pairs[row]["b"] == i):
             delete_pair(h, row)
@@ -97,7 +107,7 @@ def set_linger(address: int, i: int, j: int, linger: int) -> int:
         return 0
     row = row_of(h, i, j)
     if row >= 0:
-        rows_at(h["pairs"], h["pair_room"], BOX_PAIR)[row]["linger"] = linger
+        box_pairs_of(h)[row]["linger"] = linger
     return TABLE_FULL if h["full"] else 0
 
 
@@ -106,10 +116,10 @@ def fill(address: int) -> int:
     """Build all tables again from the rows of boxes and pairs."""
     h = rows_at(address, 1, HASH)[0]
     n = h["n"]
-    boxes = rows_at(h["boxes"], h["n"], BOX)
+    boxes = boxes_of(h)
     tiles = rows_at(h["tiles"], h["tile_mask"] + 1, TILE)
     slots = rows_at(h["slots"], h["slot_mask"] + 1, INDEX)
-    pairs = rows_at(h["pairs"], h["pair_room"], BOX_PAIR)
+    pairs = box_pairs_of(h)
     for k in range(h["tile_mask"] + 1):
         tiles[k]["key"] = EMPTY
     for s in range(h["slot_mask"] + 1):

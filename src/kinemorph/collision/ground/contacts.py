@@ -38,7 +38,7 @@ from kinemorph.collision.narrow.manifold import (
 )
 from kinemorph.collision.narrow.part_pairs import KEY, LISTED
 from kinemorph.collision.round.solids import carries
-from kinemorph.geometry.polyhedron import CORE, EDGE, FACE, VERTEX
+from kinemorph.geometry.polyhedron import CORE, edges_of, faces_of, vertices_of
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.spatial.mat3 import mul_vec, tmul_vec
 from kinemorph.spatial.rows import load3, load9, store3
@@ -159,9 +159,9 @@ def _on_plane(ground: Any, body: Any, margin: float, contacts: Any) -> int:
     f, side, cosine = carries(core, m) if round_core else (HERE, HERE, -1.0)
     if not round_core:
         f, cosine = facing(core, body["vertex"], m)
-    edges = rows_at(core["edges"], core["n_edges"], EDGE)
+    edges = edges_of(core)
     if cosine > FLAT_ON_TRIANGLE_COSINE:
-        row = rows_at(core["faces"], core["n_faces"], FACE)[f]
+        row = faces_of(core)[f]
         face_edges = rows_at(core["face_edges"], core["n_edge_at"], INDEX)
         count = 0
         for k in range(row["first"], row["first"] + row["count"]):
@@ -187,8 +187,8 @@ def _along_edges(ground: Any, body: Any, core: Any, m: Vec3, f: int, margin: flo
     A hull may have small faces at both ends of a long edge. It lies on that edge, whichever of them faces the plane.
     """
     vertices, edges = (
-        rows_at(core["vertices"], core["n_vertices"], VERTEX),
-        rows_at(core["edges"], core["n_edges"], EDGE),
+        vertices_of(core),
+        edges_of(core),
     )
     edge_at = rows_at(core["edge_at"], core["n_edge_at"], INDEX)
     seen = 0

@@ -11,7 +11,7 @@ import numpy as np
 
 from kinemorph.collision.narrow.closest_points import closest_points
 from kinemorph.collision.narrow.features import HERE, INDEX, E, F, V, point_outside_face, position
-from kinemorph.geometry.polyhedron import EDGE, FACE
+from kinemorph.geometry.polyhedron import edges_of, faces_of
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec, transpose
 from kinemorph.spatial.vec3 import Vec3, add, dot, neg
@@ -57,8 +57,8 @@ def _extent(core: Any, R: Mat3, p: Vec3, n: Vec3) -> tuple[float, float]:
 
 @kernel(inline=False)
 def _edges_edges(A: Any, B: Any, R: Mat3, p: Vec3, n: Vec3, low: float, high: float, best: Best, tol: float) -> Best:
-    edges_a = rows_at(A["edges"], A["n_edges"], EDGE)
-    edges_b = rows_at(B["edges"], B["n_edges"], EDGE)
+    edges_a = edges_of(A)
+    edges_b = edges_of(B)
     for a in range(A["n_edges"]):
         s = dot(n, add(mul_vec(R, position(A, edges_a[a]["tail"])), p))
         t = dot(n, add(mul_vec(R, position(A, edges_a[a]["head"])), p))
@@ -76,8 +76,8 @@ def _edges_edges(A: Any, B: Any, R: Mat3, p: Vec3, n: Vec3, low: float, high: fl
 
 @kernel(inline=False)
 def _vertices_faces(A: Any, B: Any, R: Mat3, p: Vec3, n: Vec3, low: float, high: float, best: Best, tol: float) -> Best:
-    edges = rows_at(B["edges"], B["n_edges"], EDGE)
-    faces = rows_at(B["faces"], B["n_faces"], FACE)
+    edges = edges_of(B)
+    faces = faces_of(B)
     face_edges = rows_at(B["face_edges"], B["n_edge_at"], INDEX)
     for f in range(B["n_faces"]):
         reach = -np.inf

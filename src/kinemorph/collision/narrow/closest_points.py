@@ -4,8 +4,8 @@ import math
 from typing import Any
 
 from kinemorph.collision.narrow.features import E, F, V, between_segments, clip_to_face, height, position
-from kinemorph.geometry.polyhedron import EDGE, FACE
-from kinemorph.jit.api import kernel, rows_at
+from kinemorph.geometry.polyhedron import edges_of, faces_of
+from kinemorph.jit.api import kernel
 from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec, transpose
 from kinemorph.spatial.rows import load3
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, neg, scale, sub
@@ -30,19 +30,19 @@ def _simpler_first(A: Any, B: Any, R: Mat3, p: Vec3, ka: int, a: int, kb: int, b
         if kb == V:
             return apart(x, position(B, b))
         if kb == E:
-            row = rows_at(B["edges"], B["n_edges"], EDGE)[b]
+            row = edges_of(B)[b]
             tail = position(B, row["tail"])
             d = load3(row["direction"])
             s = min(max(dot(sub(x, tail), d), 0.0), row["length"])
             return apart(x, axpy(tail, s, d))
         return _over_face(B, b, x)
-    row = rows_at(A["edges"], A["n_edges"], EDGE)[a]
+    row = edges_of(A)[a]
     t = add(mul_vec(R, position(A, row["tail"])), p)
     d = mul_vec(R, load3(row["direction"]))
     if kb == F:
         lo, hi, _, _ = clip_to_face(B, b, t, d, row["length"], 0.0)
         return _over_face(B, b, axpy(t, 0.5 * (lo + hi), d))
-    other = rows_at(B["edges"], B["n_edges"], EDGE)[b]
+    other = edges_of(B)[b]
     tail = position(B, other["tail"])
     u = load3(other["direction"])
     s1, s2 = between_segments(t, d, row["length"], tail, u, other["length"])
@@ -68,6 +68,6 @@ def apart(x: Vec3, y: Vec3) -> Closest:
 
 @kernel
 def _over_face(B: Any, f: int, x: Vec3) -> Closest:
-    n = load3(rows_at(B["faces"], B["n_faces"], FACE)[f]["normal"])
+    n = load3(faces_of(B)[f]["normal"])
     above = height(B, f, x)
     return x, axpy(x, -above, n), n, above

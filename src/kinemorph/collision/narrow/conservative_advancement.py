@@ -20,8 +20,8 @@ import math
 from typing import Any
 
 from kinemorph.collision.narrow.core_pair import evaluate
-from kinemorph.collision.shapes.shape_rows import MEETS, MOUNT, PLACE, SLOW, STATIC_CARRIER
-from kinemorph.jit.api import kernel, rows_at
+from kinemorph.collision.shapes.shape_rows import MEETS, SLOW, STATIC_CARRIER, mounts_of, shape_poses_of
+from kinemorph.jit.api import kernel
 from kinemorph.spatial.mat3 import tmul_vec
 from kinemorph.spatial.rows import load3, load9, store3
 from kinemorph.spatial.vec3 import Vec3, add, axpy, dot, scale, sub
@@ -36,7 +36,7 @@ def way_of(c: Any, pair: Any, first: Any, second: Any) -> Vec3:
     """How the second shape of a fast pair moves in a step, in the frame of the first; zero if the pair is not fast."""
     if first["carrier"] != STATIC_CARRIER or second["carrier"] != STATIC_CARRIER:
         return 0.0, 0.0, 0.0
-    places, mounts = rows_at(c["places"], c["n"], PLACE), rows_at(c["mounts"], c["n"], MOUNT)
+    places, mounts = shape_poses_of(c), mounts_of(c)
     one, other = places[pair["a"]], places[pair["b"]]
     least = FAST_WAY_SHARE * min(mounts[pair["a"]]["reach"], mounts[pair["b"]]["reach"])
     if one["sweep"] + other["sweep"] > least:

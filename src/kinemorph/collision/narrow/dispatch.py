@@ -56,13 +56,15 @@ from kinemorph.collision.shapes.shape_rows import (
     MADE,
     MEETS,
     MEMORY,
-    MOUNT,
     PAIR,
-    PLACE,
-    SHAPE,
     SLOW,
     Form,
     Question,
+    memories_of,
+    mounts_of,
+    pairs_of,
+    shape_poses_of,
+    shapes_of,
 )
 from kinemorph.geometry.convex_parts import NODE
 from kinemorph.geometry.ground import GROUND
@@ -113,9 +115,9 @@ def look_at(c: Any, start: int, stop: int) -> int:
     """Find the contacts, or the closest points, of the pairs that met from `start` to before `stop`."""
     met = rows_at(c["met"], c["n_met"], MEETING)
     lives = rows_at(c["lives"], c["room"], INDEX)
-    pairs = rows_at(c["pairs"], c["room"], PAIR)
-    shapes = rows_at(c["shapes"], c["n"], SHAPE)
-    memories = rows_at(c["memory"], c["room"], MEMORY)
+    pairs = pairs_of(c)
+    shapes = shapes_of(c)
+    memories = memories_of(c)
     for m in range(start, stop):
         i, j, r = met[m]["ij"][0], met[m]["ij"][1], met[m]["row"]
         ahead = c["memory"] + met[min(m + PREFETCHED_PAIRS, c["n_met"] - 1)]["row"] * MEMORY_SIZE
@@ -135,7 +137,7 @@ def look_at(c: Any, start: int, stop: int) -> int:
             _stamp(memory, pair, first, second, lives[r]["i"])
         kept, margin = _approach(c, pair, memory)
         if kept:
-            places = rows_at(c["places"], c["n"], PLACE)
+            places = shape_poses_of(c)
             status = keep_contacts(c, k, pair, memory, places[pair["a"]], places[pair["b"]])
         elif first["form"] == CONVEX and second["form"] == CONVEX:
             status = _two_cores(c, k, pair, first, second, memory, margin)
@@ -160,7 +162,7 @@ def _are_joined(p: Any, q: Any) -> bool:
 @kernel
 def _approach(c: Any, pair: Any, memory: Any) -> tuple[bool, float]:
     """Write where the second shape is in the frame of the first; whether contacts are kept, and else the margin."""
-    places = rows_at(c["places"], c["n"], PLACE)
+    places = shape_poses_of(c)
     one, other = places[pair["a"]], places[pair["b"]]
     row = rows_at(c["row"], 1, CORE_PAIR)[0]
     turn = transpose(load9(one["R"]))
@@ -173,8 +175,8 @@ def _approach(c: Any, pair: Any, memory: Any) -> tuple[bool, float]:
     margin = c["margin"] + one["sweep"] + other["sweep"]
     if c["keep_within"] > 0.0:
         made = rows_at(c["made"], c["room"], MADE)[pair["row"]]
-        reach = rows_at(c["mounts"], c["n"], MOUNT)[pair["b"]]["reach"]
-        shapes = rows_at(c["shapes"], c["n"], SHAPE)
+        reach = mounts_of(c)[pair["b"]]["reach"]
+        shapes = shapes_of(c)
         both_round = shapes[pair["a"]]["radius"] > 0.0 and shapes[pair["b"]]["radius"] > 0.0 and memory["count"] > 0
         if not both_round and has_hardly_moved(c, memory, made, R, p, reach, margin):
             return True, margin
@@ -231,7 +233,7 @@ def _two_cores(c: Any, k: int, pair: Any, first: Any, second: Any, memory: Any, 
         c["rough"] += row["rough"]
         row["fallbacks"] = 0
         row["rough"] = 0
-    place = rows_at(c["places"], c["n"], PLACE)[pair["a"]]
+    place = shape_poses_of(c)[pair["a"]]
     if c["question"] != CONTACTS:
         return _put_closest(c, k, pair, memory, row, features_of(row), 0, 0, place)
     points = rows_at(c["found"], MANIFOLD_ROWS, POINT)
@@ -337,7 +339,7 @@ def _two_trees(c: Any, k: int, pair: Any, first: Any, second: Any, memory: Any, 
     row = rows_at(c["row"], 1, CORE_PAIR)[0]
     nodes1 = rows_at(first["nodes"], first["n_nodes"], NODE)
     nodes2 = rows_at(second["nodes"], second["n_nodes"], NODE)
-    place = rows_at(c["places"], c["n"], PLACE)[pair["a"]]
+    place = shape_poses_of(c)[pair["a"]]
     asked = c["question"] == CONTACTS
     threshold = margin if asked else c["threshold"]
     end_known = c["n_known"]
@@ -425,7 +427,7 @@ def _on_ground(c: Any, k: int, pair: Any, first: Any, second: Any, memory: Any, 
     body = rows_at(c["carried"], 1, CARRIED)[0]
     ground = rows_at(first["ground"], 1, GROUND)[0]
     nodes = rows_at(second["nodes"], second["n_nodes"], NODE)
-    place = rows_at(c["places"], c["n"], PLACE)[pair["a"]]
+    place = shape_poses_of(c)[pair["a"]]
     points = rows_at(c["found"], MANIFOLD_ROWS, POINT)
     asked = c["question"] == CONTACTS
     way = way_of(c, pair, first, second)

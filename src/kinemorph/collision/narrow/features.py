@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph.geometry.polyhedron import EDGE, FACE, VERTEX
+from kinemorph.geometry.polyhedron import edges_of, faces_of, vertices_of
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.spatial.rows import load3
 from kinemorph.spatial.vec3 import Vec3, axpy, cross, dot, sub
@@ -37,7 +37,7 @@ V, E, F = int(Feature.VERTEX), int(Feature.EDGE), int(Feature.FACE)  # what kern
 
 @kernel
 def position(core: Any, v: int) -> Vec3:
-    return load3(rows_at(core["vertices"], core["n_vertices"], VERTEX)[v]["x"])
+    return load3(vertices_of(core)[v]["x"])
 
 
 @kernel
@@ -52,9 +52,9 @@ def tolerance(A: Any, B: Any, p: Vec3) -> float:
 @kernel
 def edge_towards(core: Any, v: int, x: Vec3, tol: float) -> int:
     """The edge of vertex v that leads towards x most, or HERE: then x is in the region of v."""
-    edges = rows_at(core["edges"], core["n_edges"], EDGE)
+    edges = edges_of(core)
     edge_at = rows_at(core["edge_at"], core["n_edge_at"], INDEX)
-    vertex = rows_at(core["vertices"], core["n_vertices"], VERTEX)[v]
+    vertex = vertices_of(core)[v]
     r = sub(x, load3(vertex["x"]))
     found = HERE
     most = tol
@@ -71,9 +71,9 @@ def edge_towards(core: Any, v: int, x: Vec3, tol: float) -> int:
 @kernel
 def edge_down(core: Any, v: int, n: Vec3) -> int:
     """The edge of vertex v that descends most steeply against n, or HERE."""
-    edges = rows_at(core["edges"], core["n_edges"], EDGE)
+    edges = edges_of(core)
     edge_at = rows_at(core["edge_at"], core["n_edge_at"], INDEX)
-    vertex = rows_at(core["vertices"], core["n_vertices"], VERTEX)[v]
+    vertex = vertices_of(core)[v]
     found = HERE
     least = -SLOPE
     for k in range(vertex["first"], vertex["first"] + vertex["count"]):
@@ -93,7 +93,7 @@ def farthest(core: Any, v: int, n: Vec3) -> int:
     A few dozen vertices are looked at first. If there are more, the way goes uphill from the best of them along edges,
     which leads to the top of a convex body.
     """
-    vertices = rows_at(core["vertices"], core["n_vertices"], VERTEX)
+    vertices = vertices_of(core)
     most = dot(n, load3(vertices[v]["x"]))
     stride = core["n_vertices"] // SAMPLE
     for k in range(0, core["n_vertices"], max(stride, 1)):
@@ -109,10 +109,10 @@ def facing(core: Any, v: int, n: Vec3) -> tuple[int, float]:
     """The face, among those at the vertex farthest along n, that faces n most, and the cosine; or HERE."""
     if core["n_faces"] == 0:
         return HERE, -1.0
-    edges = rows_at(core["edges"], core["n_edges"], EDGE)
+    edges = edges_of(core)
     edge_at = rows_at(core["edge_at"], core["n_edge_at"], INDEX)
-    faces = rows_at(core["faces"], core["n_faces"], FACE)
-    vertex = rows_at(core["vertices"], core["n_vertices"], VERTEX)[farthest(core, v, n)]
+    faces = faces_of(core)
+    vertex = vertices_of(core)[farthest(core, v, n)]
     found = HERE
     most = -2.0
     for k in range(vertex["first"], vertex["first"] + vertex["count"]):
@@ -127,9 +127,9 @@ def facing(core: Any, v: int, n: Vec3) -> tuple[int, float]:
 @kernel
 def uphill(core: Any, v: int, n: Vec3) -> int:
     """The vertex that is farthest along n, reached from v along edges."""
-    edges = rows_at(core["edges"], core["n_edges"], EDGE)
+    edges = edges_of(core)
     edge_at = rows_at(core["edge_at"], core["n_edge_at"], INDEX)
-    vertices = rows_at(core["vertices"], core["n_vertices"], VERTEX)
+    vertices = vertices_of(core)
     most = dot(n, load3(vertices[v]["x"]))
     for _ in range(core["n_vertices"]):
         vertex = vertices[v]
@@ -153,7 +153,7 @@ def point_outside_edge(core: Any, e: int, x: Vec3, tol: float) -> tuple[int, int
 
     The ends come first: only between them does a step into a face shorten the distance.
     """
-    edge = rows_at(core["edges"], core["n_edges"], EDGE)[e]
+    edge = edges_of(core)[e]
     r = sub(x, position(core, edge["tail"]))
     s = dot(r, load3(edge["direction"]))
     if s < -tol:
@@ -172,9 +172,9 @@ def point_outside_edge(core: Any, e: int, x: Vec3, tol: float) -> tuple[int, int
 @kernel
 def point_outside_face(core: Any, f: int, x: Vec3, tol: float) -> int:
     """The edge of face f whose Voronoi plane x violates most, or HERE."""
-    edges = rows_at(core["edges"], core["n_edges"], EDGE)
+    edges = edges_of(core)
     face_edges = rows_at(core["face_edges"], core["n_edge_at"], INDEX)
-    face = rows_at(core["faces"], core["n_faces"], FACE)[f]
+    face = faces_of(core)[f]
     found = HERE
     least = -tol
     for k in range(face["first"], face["first"] + face["count"]):
@@ -191,14 +191,14 @@ def point_outside_face(core: Any, f: int, x: Vec3, tol: float) -> int:
 @kernel
 def height(core: Any, f: int, x: Vec3) -> float:
     """Of a point above a face."""
-    face = rows_at(core["faces"], core["n_faces"], FACE)[f]
+    face = faces_of(core)[f]
     return dot(load3(face["normal"]), x) - face["offset"]
 
 
 @kernel
 def highest_face(core: Any, x: Vec3) -> tuple[int, float]:
     """The face that x is above most, and how high: below zero means inside. An O(n) search."""
-    faces = rows_at(core["faces"], core["n_faces"], FACE)
+    faces = faces_of(core)
     found = 0
     most = -np.inf
     for f in range(core["n_faces"]):
@@ -217,7 +217,7 @@ def edge_outside_edge(core: Any, e: int, t: Vec3, d: Vec3, length: float, tol: f
     derivative of its distance says whether the closest point is out there (Fontijne 2.4). The planes to the faces of e
     follow, for the part that is left.
     """
-    edge = rows_at(core["edges"], core["n_edges"], EDGE)[e]
+    edge = edges_of(core)[e]
     tail = position(core, edge["tail"])
     u = load3(edge["direction"])
     r = sub(t, tail)
@@ -267,7 +267,7 @@ def _crosses_into_face(core: Any, f: int, inward: Vec3, r: Vec3, d: Vec3, lo: fl
         return HERE
     if at_lo > tol and at_hi > tol:
         return f
-    n = load3(rows_at(core["faces"], core["n_faces"], FACE)[f]["normal"])
+    n = load3(faces_of(core)[f]["normal"])
     above = dot(axpy(r, -a0 / da, d), n)  # where it crosses the Voronoi plane, it is this far above the edge
     if abs(above) <= tol:
         return FEATURES_MEET
@@ -283,9 +283,9 @@ def clip_to_face(core: Any, f: int, t: Vec3, d: Vec3, length: float, slack: floa
 
     lo > hi if nothing is left. The face is wider by `slack` metres on all sides.
     """
-    edges = rows_at(core["edges"], core["n_edges"], EDGE)
+    edges = edges_of(core)
     face_edges = rows_at(core["face_edges"], core["n_edge_at"], INDEX)
-    face = rows_at(core["faces"], core["n_faces"], FACE)[f]
+    face = faces_of(core)[f]
     lo = 0.0
     hi = length
     edge_lo = HERE

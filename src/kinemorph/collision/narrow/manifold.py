@@ -28,7 +28,7 @@ from kinemorph.collision.narrow.features import (
     position,
 )
 from kinemorph.collision.round.solids import FACE_COSINE, carries, farthest_piece, turn_to, turned, turned_vec
-from kinemorph.geometry.polyhedron import CORE, EDGE, FACE, VERTEX
+from kinemorph.geometry.polyhedron import CORE, edges_of, faces_of, vertices_of
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec, transpose
 from kinemorph.spatial.rows import load3, load9, store3
@@ -192,9 +192,9 @@ def with_radii(pair: Any, contacts: Any, count: int) -> None:
 @kernel(inline=False)
 def circles(core: Any, f: int) -> tuple[Vec3, float, float]:
     """A point inside a face, and two squared radii around it: what is nearer is inside, what is farther is not."""
-    edges = rows_at(core["edges"], core["n_edges"], EDGE)
+    edges = edges_of(core)
     face_edges = rows_at(core["face_edges"], core["n_edge_at"], INDEX)
-    face = rows_at(core["faces"], core["n_faces"], FACE)[f]
+    face = faces_of(core)[f]
     centre = (0.0, 0.0, 0.0)
     for k in range(face["first"], face["first"] + face["count"]):
         centre = add(centre, position(core, edges[face_edges[k] >> 1]["tail"]))
@@ -242,14 +242,14 @@ def _over(
 
     Crossings of edges are found from both sides: only one call should keep them, with `cross` true.
     """
-    edges = rows_at(A["edges"], A["n_edges"], EDGE)
+    edges = edges_of(A)
     face_edges = rows_at(A["face_edges"], A["n_edge_at"], INDEX)
     first, sides = 0, 1 if ea != HERE else 0
     if fa != HERE:
-        face = rows_at(A["faces"], A["n_faces"], FACE)[fa]
+        face = faces_of(A)[fa]
         first, sides = int(face["first"]), int(face["count"])
     slack = FACE_WIDENING * B["radius_bound"]
-    many = sides > MANY_SIDES and rows_at(B["faces"], B["n_faces"], FACE)[fb]["count"] > MANY_SIDES
+    many = sides > MANY_SIDES and faces_of(B)[fb]["count"] > MANY_SIDES
     centre, inner, outer = circles(B, fb) if many else ((0.0, 0.0, 0.0), 0.0, 0.0)
     for k in range(first, first + sides):
         side = int(face_edges[k]) if fa != HERE else 2 * ea
@@ -258,7 +258,7 @@ def _over(
         d = mul_vec(R, load3(edges[e]["direction"]))
         length = edges[e]["length"]
         lo, hi, edge_lo, edge_hi = 0.0, length, HERE, HERE
-        near, far = reach_of(sub(t, centre), d, length, load3(rows_at(B["faces"], B["n_faces"], FACE)[fb]["normal"]))
+        near, far = reach_of(sub(t, centre), d, length, load3(faces_of(B)[fb]["normal"]))
         if many and near > outer:
             continue
         if not (many and far < inner):
@@ -286,7 +286,7 @@ def _beside(
     """
     if fa == HERE or A["sides"] > 0:
         return count
-    vertices, edges = rows_at(A["vertices"], A["n_vertices"], VERTEX), rows_at(A["edges"], A["n_edges"], EDGE)
+    vertices, edges = vertices_of(A), edges_of(A)
     edge_at = rows_at(A["edge_at"], A["n_edge_at"], INDEX)
     m = tmul_vec(R, n)
     seen = first
@@ -324,7 +324,7 @@ def _put(
     B: Any, f: int, kb: int, b: int, ka: int, a: int, x: Vec3, n: Vec3, reach: float, contacts: Any, count: int
 ) -> int:
     """Add the point x of A, and the point of face f of B that is below it along n, if they are near."""
-    slope = dot(n, load3(rows_at(B["faces"], B["n_faces"], FACE)[f]["normal"]))
+    slope = dot(n, load3(faces_of(B)[f]["normal"]))
     above = height(B, f, x) / slope if slope > 0.1 else np.inf
     if above > reach or count >= MANIFOLD_ROWS:
         return count
@@ -348,8 +348,8 @@ def _turn_round(contacts: Any, start: int, end: int, R: Mat3, p: Vec3) -> None:
 @kernel(inline=False)
 def _along_edges(A: Any, a: int, B: Any, b: int, R: Mat3, p: Vec3, n: Vec3, reach: float, contacts: Any) -> int:
     """The two ends of what parallel edges share; 0 if they cross instead, or one end is too far."""
-    edge_a = rows_at(A["edges"], A["n_edges"], EDGE)[a]
-    edge_b = rows_at(B["edges"], B["n_edges"], EDGE)[b]
+    edge_a = edges_of(A)[a]
+    edge_b = edges_of(B)[b]
     t = add(mul_vec(R, position(A, edge_a["tail"])), p)
     d = mul_vec(R, load3(edge_a["direction"]))
     tail = position(B, edge_b["tail"])

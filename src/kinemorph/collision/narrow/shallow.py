@@ -12,7 +12,7 @@ import math
 from typing import Any
 
 from kinemorph.collision.narrow.features import HERE, INDEX, facing, farthest, position
-from kinemorph.geometry.polyhedron import EDGE, FACE
+from kinemorph.geometry.polyhedron import edges_of, faces_of
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec, transpose
 from kinemorph.spatial.rows import load3
@@ -40,7 +40,7 @@ def behind_face(A: Any, B: Any, R: Mat3, p: Vec3, guess: Vec3) -> tuple[bool, Ve
     f, _ = facing(B, 0, guess)
     if f == HERE:
         return False, guess, guess, 0.0
-    face = rows_at(B["faces"], B["n_faces"], FACE)[f]
+    face = faces_of(B)[f]
     n = load3(face["normal"])
     x = add(mul_vec(R, position(A, farthest(A, 0, neg(tmul_vec(R, n))))), p)
     depth = face["offset"] - dot(n, x)
@@ -59,7 +59,7 @@ def behind_face(A: Any, B: Any, R: Mat3, p: Vec3, guess: Vec3) -> tuple[bool, Ve
 @kernel
 def inside_by(core: Any, face: Any, x: Vec3) -> float:
     """How far a point is from the nearest side of a face, seen along its normal; negative if it is outside."""
-    edges = rows_at(core["edges"], core["n_edges"], EDGE)
+    edges = edges_of(core)
     face_edges = rows_at(core["face_edges"], core["n_edge_at"], INDEX)
     least = math.inf
     for k in range(face["first"], face["first"] + face["count"]):

@@ -20,7 +20,7 @@ from kinemorph.collision.narrow.manifold import MANIFOLD_ROWS, contact_id
 from kinemorph.collision.narrow.shallow import inside_by
 from kinemorph.collision.round.normals import along
 from kinemorph.collision.round.solids import FACE_COSINE, carries, point_of, support
-from kinemorph.geometry.polyhedron import CORE, FACE
+from kinemorph.geometry.polyhedron import CORE, faces_of
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.spatial.mat3 import mul_vec, tmul_vec
 from kinemorph.spatial.rows import load3, load9, store3
@@ -61,7 +61,7 @@ def _face_across(core: Any, n: Vec3) -> int:
 def _corners_of(body: Any, plate: Any, f: int, row: Any, rest: Vec3, second: bool, points: Any, count: int) -> int:
     """The corners of one core, the second or the first of a pair, above face f of the other."""
     n, R, p = load3(row["normal"]), load9(row["R"]), load3(row["p"])
-    face = rows_at(plate["faces"], plate["n_faces"], FACE)[f]
+    face = faces_of(plate)[f]
     slide = axpy(rest, -dot(n, rest), n)
     for k in range(GUARDS):
         c = load3(body["centre"])
@@ -112,9 +112,9 @@ def go_back(row: Any, n: Vec3) -> bool:
     f1, cosine1 = facing(B, 0, n)
     f2, cosine2 = facing(A, 0, neg(tmul_vec(R, n)))
     if cosine1 > SAME_FACE:
-        n = load3(rows_at(B["faces"], B["n_faces"], FACE)[f1]["normal"])
+        n = load3(faces_of(B)[f1]["normal"])
     elif cosine2 > SAME_FACE:
-        n = neg(mul_vec(R, load3(rows_at(A["faces"], A["n_faces"], FACE)[f2]["normal"])))
+        n = neg(mul_vec(R, load3(faces_of(A)[f2]["normal"])))
     distance, _, a, _ = along(A, B, R, p, n, 0, 0)
     x = add(mul_vec(R, point_of(A, a, neg(tmul_vec(R, n)))), p)
     row["distance"] = distance - row["radius1"] - row["radius2"]

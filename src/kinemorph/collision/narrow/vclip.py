@@ -38,7 +38,7 @@ from kinemorph.collision.narrow.features import (
     point_outside_face,
     position,
 )
-from kinemorph.geometry.polyhedron import EDGE, FACE
+from kinemorph.geometry.polyhedron import edges_of, faces_of
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec, transpose
 from kinemorph.spatial.rows import load3
@@ -104,7 +104,7 @@ def _vertex_edge(A: Any, B: Any, R: Mat3, p: Vec3, q: Vec3, a: int, b: int, tol:
     kind, i = point_outside_edge(B, b, x, tol)
     if i != HERE:
         return GOES_ON, V, a, kind, i
-    row = rows_at(B["edges"], B["n_edges"], EDGE)[b]
+    row = edges_of(B)[b]
     tail = position(B, row["tail"])
     u = load3(row["direction"])
     foot = axpy(tail, dot(sub(x, tail), u), u)
@@ -123,7 +123,7 @@ def _vertex_face(A: Any, B: Any, R: Mat3, p: Vec3, a: int, b: int, tol: float) -
     if height(B, b, x) < -tol:  # inside, or a local minimum behind the body: no local test tells
         f, above = highest_face(B, x)
         return (GOES_ON, V, a, F, f) if above > tol else (OVERLAP, V, a, F, b)
-    n = load3(rows_at(B["faces"], B["n_faces"], FACE)[b]["normal"])
+    n = load3(faces_of(B)[b]["normal"])
     e = edge_down(A, a, tmul_vec(R, n))
     if e != HERE:
         return GOES_ON, E, e, F, b
@@ -132,8 +132,8 @@ def _vertex_face(A: Any, B: Any, R: Mat3, p: Vec3, a: int, b: int, tol: float) -
 
 @kernel
 def _edge_edge(A: Any, B: Any, R: Mat3, p: Vec3, q: Vec3, a: int, b: int, tol: float) -> Step:
-    edge_a = rows_at(A["edges"], A["n_edges"], EDGE)[a]
-    edge_b = rows_at(B["edges"], B["n_edges"], EDGE)[b]
+    edge_a = edges_of(A)[a]
+    edge_b = edges_of(B)[b]
     t = add(mul_vec(R, position(A, edge_a["tail"])), p)
     d = mul_vec(R, load3(edge_a["direction"]))
     kind, i = edge_outside_edge(B, b, t, d, edge_a["length"], tol)
@@ -150,13 +150,13 @@ def _edge_edge(A: Any, B: Any, R: Mat3, p: Vec3, q: Vec3, a: int, b: int, tol: f
 
 @kernel
 def _edge_face(A: Any, B: Any, R: Mat3, p: Vec3, a: int, b: int, tol: float) -> Step:
-    row = rows_at(A["edges"], A["n_edges"], EDGE)[a]
+    row = edges_of(A)[a]
     t = add(mul_vec(R, position(A, row["tail"])), p)
     d = mul_vec(R, load3(row["direction"]))
     lo, hi, edge_lo, edge_hi = clip_to_face(B, b, t, d, row["length"], 0.0)
     if lo > hi:  # it passes by: what is closest is on the rim
         return GOES_ON, E, a, E, _nearest_rim(B, b, edge_lo, t, d, row["length"])
-    n = load3(rows_at(B["faces"], B["n_faces"], FACE)[b]["normal"])
+    n = load3(faces_of(B)[b]["normal"])
     above_lo = height(B, b, axpy(t, lo, d))
     above_hi = height(B, b, axpy(t, hi, d))
     if max(above_lo, above_hi) < -tol:  # as for a vertex: inside, or behind the body
@@ -178,9 +178,9 @@ def _edge_face(A: Any, B: Any, R: Mat3, p: Vec3, a: int, b: int, tol: float) -> 
 @kernel(inline=False)
 def _nearest_rim(core: Any, f: int, cut: int, t: Vec3, d: Vec3, length: float) -> int:
     """The edge of face f that is closest to the edge from t along d; of equals `cut`, on whose far side that is."""
-    edges = rows_at(core["edges"], core["n_edges"], EDGE)
+    edges = edges_of(core)
     sides = rows_at(core["face_edges"], core["n_edge_at"], INDEX)
-    row = rows_at(core["faces"], core["n_faces"], FACE)[f]
+    row = faces_of(core)[f]
     found = cut
     least = np.inf
     for k in range(row["first"] - 1, row["first"] + row["count"]):

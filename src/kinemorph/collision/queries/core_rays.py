@@ -30,7 +30,7 @@ from kinemorph.collision.narrow.features import (
     position,
 )
 from kinemorph.collision.round.solids import closest_on_round
-from kinemorph.geometry.polyhedron import CORE, EDGE, FACE, VERTEX, Polyhedron
+from kinemorph.geometry.polyhedron import CORE, Polyhedron, edges_of, faces_of, vertices_of
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.spatial.pose import Vector, vector
 from kinemorph.spatial.rows import load3, load3_at, store3_at
@@ -72,7 +72,7 @@ def locate(core: Any, x: Vec3, kind: int, i: int) -> Place:
                     continue
                 i = f
             if e == HERE:
-                n = load3(rows_at(core["faces"], core["n_faces"], FACE)[i]["normal"])
+                n = load3(faces_of(core)[i]["normal"])
                 return F, i, axpy(x, -above, n), n, above
             kind, i = E, e
     return _scan(core, x)
@@ -80,7 +80,7 @@ def locate(core: Any, x: Vec3, kind: int, i: int) -> Place:
 
 @kernel
 def _foot(core: Any, e: int, x: Vec3) -> Vec3:
-    row = rows_at(core["edges"], core["n_edges"], EDGE)[e]
+    row = edges_of(core)[e]
     tail = position(core, row["tail"])
     d = load3(row["direction"])
     return axpy(tail, min(max(dot(sub(x, tail), d), 0.0), row["length"]), d)
@@ -93,11 +93,11 @@ def _outside(core: Any, kind: int, i: int, x: Vec3, y: Vec3, tol: float) -> Plac
     if distance <= tol and core["n_edges"] > 0:
         e = i
         if kind == V:
-            first = rows_at(core["vertices"], core["n_vertices"], VERTEX)[i]["first"]
+            first = vertices_of(core)[i]["first"]
             e = int(rows_at(core["edge_at"], core["n_edge_at"], INDEX)[first])
-        edge = rows_at(core["edges"], core["n_edges"], EDGE)[e]
+        edge = edges_of(core)[e]
         if core["n_faces"] > 0:
-            n = load3(rows_at(core["faces"], core["n_faces"], FACE)[edge["left"]]["normal"])
+            n = load3(faces_of(core)[edge["left"]]["normal"])
         else:
             d = load3(edge["direction"])
             n = unit(cross(d, (1.0, 0.0, 0.0) if abs(d[0]) < 0.6 else (0.0, 1.0, 0.0)))
@@ -110,7 +110,7 @@ def _scan(core: Any, x: Vec3) -> Place:
     if core["n_faces"] > 0:
         f, above = highest_face(core, x)
         if above <= 0.0 or point_outside_face(core, f, x, 0.0) == HERE:
-            n = load3(rows_at(core["faces"], core["n_faces"], FACE)[f]["normal"])
+            n = load3(faces_of(core)[f]["normal"])
             return F, f, axpy(x, -above, n), n, above
     best = _outside(core, V, 0, x, position(core, 0), 0.0)
     for e in range(core["n_edges"]):
@@ -120,7 +120,7 @@ def _scan(core: Any, x: Vec3) -> Place:
     for f in range(core["n_faces"]):
         above = height(core, f, x)
         if 0.0 <= above < best[4] and point_outside_face(core, f, x, 0.0) == HERE:
-            n = load3(rows_at(core["faces"], core["n_faces"], FACE)[f]["normal"])
+            n = load3(faces_of(core)[f]["normal"])
             best = (F, f, axpy(x, -above, n), n, above)
     return best
 

@@ -23,8 +23,8 @@ from kinemorph.collision.narrow.features import HERE, facing
 from kinemorph.collision.round.normals import Way, along, best_around, on_both, on_circle, on_sphere
 from kinemorph.collision.round.points import FARTHEST_TOLERANCES, FLAT, LINE, Closest, front_of, level, points_along
 from kinemorph.collision.round.solids import AXIS, ROUND_SIDE_SINE, flat_at, middle, point_of
-from kinemorph.geometry.polyhedron import FACE
-from kinemorph.jit.api import kernel, rows_at
+from kinemorph.geometry.polyhedron import faces_of
+from kinemorph.jit.api import kernel
 from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec
 from kinemorph.spatial.rows import load3, store3
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, neg, scale, sub
@@ -106,7 +106,7 @@ def _flat(core: Any, v: int, n: Vec3) -> Vec3:
     if core["sides"] > 0:
         return flat_at(core, v, 0)
     f, _ = facing(core, v, n)
-    return load3(rows_at(core["faces"], core["n_faces"], FACE)[f]["normal"]) if f != HERE else n
+    return load3(faces_of(core)[f]["normal"]) if f != HERE else n
 
 
 @kernel(inline=False)

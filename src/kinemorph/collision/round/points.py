@@ -13,7 +13,7 @@ from kinemorph.collision.narrow.depth import unit
 from kinemorph.collision.narrow.features import HERE, INDEX, E, F, V, between_segments, clip_to_face, facing, position
 from kinemorph.collision.round.normals import Way
 from kinemorph.collision.round.solids import middle, point_of
-from kinemorph.geometry.polyhedron import EDGE, FACE, VERTEX
+from kinemorph.geometry.polyhedron import edges_of, faces_of, vertices_of
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec
 from kinemorph.spatial.rows import load3
@@ -98,8 +98,8 @@ def _on_face(core: Any, v: int, c: Vec3, r: float, n: Vec3) -> tuple[Vec3, float
     f, _ = facing(core, v, n)
     if f == HERE:
         return c, 0.0, v, NOTHING
-    edges = rows_at(core["edges"], core["n_edges"], EDGE)
-    face = rows_at(core["faces"], core["n_faces"], FACE)[f]
+    edges = edges_of(core)
+    face = faces_of(core)[f]
     face_edges = rows_at(core["face_edges"], core["n_edge_at"], INDEX)
     c = axpy(c, -dot(n, sub(c, position(core, v))), n)  # in the plane of the face
     inside, least, found = True, math.inf, c
@@ -137,9 +137,9 @@ def front_of(core: Any, v: int, n: Vec3, near: float) -> Front:
         if middle(core, v)[1] * math.sqrt(n[0] * n[0] + n[1] * n[1]) <= near and middle(core, v)[1] > 0.0:
             return FLAT, x, x, v, HERE
         return (LINE, x, y, other, HERE) if dot(n, sub(x, y)) <= near else (CORNER, x, x, v, HERE)
-    edges = rows_at(core["edges"], core["n_edges"], EDGE)
+    edges = edges_of(core)
     edge_at = rows_at(core["edge_at"], core["n_edge_at"], INDEX)
-    vertex = rows_at(core["vertices"], core["n_vertices"], VERTEX)[v]
+    vertex = vertices_of(core)[v]
     y, count, end, line = x, 0, v, HERE
     for k in range(vertex["first"], vertex["first"] + vertex["count"]):
         edge = edges[edge_at[k]]
@@ -198,7 +198,7 @@ def _above(core: Any, v: int, x: Vec3, y: Vec3, n: Vec3, near: float) -> tuple[V
         lo, hi, beyond, _ = clip_to_face(core, f, x, d, length, near)
         if lo <= hi:
             return axpy(x, 0.5 * (lo + hi), d), 0.0, v, NOTHING
-        return x, math.inf, int(rows_at(core["edges"], core["n_edges"], EDGE)[beyond]["tail"]), NOTHING
+        return x, math.inf, int(edges_of(core)[beyond]["tail"]), NOTHING
     c, radius = middle(core, v)
     q = _across(sub(x, c), n)
     s = min(max(-dot(q, d), 0.0), length)  # where it is closest to the middle

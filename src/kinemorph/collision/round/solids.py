@@ -14,7 +14,7 @@ import math
 from typing import Any
 
 from kinemorph.collision.narrow.features import HERE, INDEX, farthest, position
-from kinemorph.geometry.polyhedron import EDGE, FACE, VERTEX
+from kinemorph.geometry.polyhedron import edges_of, faces_of, vertices_of
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.spatial.mat3 import Mat3
 from kinemorph.spatial.rows import load3
@@ -68,7 +68,7 @@ def ways_round(core: Any, v: int) -> int:
     """How many flats and circles there are at a piece."""
     if core["sides"] > 0:
         return 1
-    return int(rows_at(core["vertices"], core["n_vertices"], VERTEX)[v]["count"]) if core["n_edges"] > 0 else 0
+    return int(vertices_of(core)[v]["count"]) if core["n_edges"] > 0 else 0
 
 
 @kernel(inline=False)
@@ -76,9 +76,9 @@ def circle_at(core: Any, v: int, k: int) -> tuple[Vec3, float]:
     """Axis and height of a circle of normals at a piece."""
     if core["sides"] > 0:
         return AXIS, core["slope"]
-    first = rows_at(core["vertices"], core["n_vertices"], VERTEX)[v]["first"]
+    first = vertices_of(core)[v]["first"]
     e = rows_at(core["edge_at"], core["n_edge_at"], INDEX)[first + k]
-    return load3(rows_at(core["edges"], core["n_edges"], EDGE)[e]["direction"]), 0.0
+    return load3(edges_of(core)[e]["direction"]), 0.0
 
 
 @kernel(inline=False)
@@ -86,12 +86,12 @@ def flat_at(core: Any, v: int, k: int) -> Vec3:
     """The normal of a face at a piece, each one once; a segment has none, and says its direction."""
     if core["sides"] > 0:
         return (0.0, 0.0, -1.0) if v == 0 else AXIS
-    first = rows_at(core["vertices"], core["n_vertices"], VERTEX)[v]["first"]
-    edge = rows_at(core["edges"], core["n_edges"], EDGE)[rows_at(core["edge_at"], core["n_edge_at"], INDEX)[first + k]]
+    first = vertices_of(core)[v]["first"]
+    edge = edges_of(core)[rows_at(core["edge_at"], core["n_edge_at"], INDEX)[first + k]]
     if edge["left"] < 0:
         return load3(edge["direction"])
     f = edge["left"] if edge["tail"] == v else edge["right"]
-    return load3(rows_at(core["faces"], core["n_faces"], FACE)[f]["normal"])
+    return load3(faces_of(core)[f]["normal"])
 
 
 @kernel(inline=False)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from kinemorph.collision.shapes.shape_rows import MOUNT, PLACE, SHAPE
+from kinemorph.collision.shapes.shape_rows import mounts_of, shape_poses_of, shapes_of
 from kinemorph.geometry.ground import BOUNDS
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.spatial.mat3 import Mat3, mul, mul_vec
@@ -13,7 +13,7 @@ from kinemorph.spatial.vec3 import Vec3, add
 @kernel(inline=False)
 def place_shapes(c: Any, links: Any) -> None:
     """Place all shapes that are not on the base. `links` are rows with R and p: the base first, then link 0 and on."""
-    shapes = rows_at(c["shapes"], c["n"], SHAPE)
+    shapes = shapes_of(c)
     for i in range(c["n"]):
         if shapes[i]["form"] != 0 and shapes[i]["link"] >= 0:
             link = links[shapes[i]["link"] + 1]
@@ -23,8 +23,8 @@ def place_shapes(c: Any, links: Any) -> None:
 @kernel
 def place_shape(c: Any, i: int, R: Mat3, p: Vec3) -> None:
     """Write where shape i is, and its box, while its link is at R and p in the world."""
-    mount = rows_at(c["mounts"], c["n"], MOUNT)[i]
-    place = rows_at(c["places"], c["n"], PLACE)[i]
+    mount = mounts_of(c)[i]
+    place = shape_poses_of(c)[i]
     p = add(mul_vec(R, load3(mount["p"])), p)
     R = mul(R, load9(mount["R"]))
     store9(place["R"], R)

@@ -10,6 +10,7 @@ from enum import IntEnum
 import numpy as np
 
 from kinemorph.collision.narrow.part_pairs import KNOWN
+from kinemorph.jit.rows import table
 
 
 class Form(IntEnum):
@@ -223,3 +224,12 @@ class Status(IntEnum):
 
 
 DONE, FULL, BAD_BOX, WRONG_ROW = (int(status) for status in Status)
+
+# --- accessors of tables, by their headers ---
+
+shapes_of = table(SHAPE, "shapes", "n")
+shape_poses_of = table(PLACE, "places", "n")
+contacts_of = table(CONTACT, "contacts", "contact_room", times=2)
+mounts_of = table(MOUNT, "mounts", "n")
+pairs_of = table(PAIR, "pairs", "room")
+memories_of = table(MEMORY, "memory", "room")

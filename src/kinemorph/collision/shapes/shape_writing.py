@@ -8,7 +8,7 @@ import numpy as np
 
 from kinemorph.collision.broad.hash_rows import FILTER, HASH, INDEX
 from kinemorph.collision.broad.hash_tiles import rehash
-from kinemorph.collision.shapes.shape_rows import COLLISIONS, MOUNT, SHAPE, SHAPES
+from kinemorph.collision.shapes.shape_rows import COLLISIONS, MOUNT, SHAPE, SHAPES, shapes_of
 from kinemorph.geometry.ground import BOUNDS
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.spatial.rows import load3
@@ -70,7 +70,7 @@ def put_shapes(address: int, rows: Ids, start: int) -> int:
     """
     c = rows_at(address, 1, COLLISIONS)[0]
     h = rows_at(c["hash"], 1, HASH)[0]
-    boxes, shapes = rows_at(c["boxes"], c["n"], BOUNDS), rows_at(c["shapes"], c["n"], SHAPE)
+    boxes, shapes = rows_at(c["boxes"], c["n"], BOUNDS), shapes_of(c)
     for k in range(start, rows.shape[0]):
         if not has_end(boxes[rows[k]]):
             return NO_NEXT_SHAPE - k
@@ -90,7 +90,7 @@ def list_moving(address: int) -> int:
     """Let the next update of the hash be for the boxes of all shapes on links. Returns how many these are."""
     c = rows_at(address, 1, COLLISIONS)[0]
     h = rows_at(c["hash"], 1, HASH)[0]
-    shapes, order = rows_at(c["shapes"], c["n"], SHAPE), rows_at(h["order"], h["n"], INDEX)
+    shapes, order = shapes_of(c), rows_at(h["order"], h["n"], INDEX)
     count = 0
     for i in range(c["n"]):
         if shapes[i]["form"] != 0 and shapes[i]["link"] >= 0:

@@ -31,9 +31,15 @@ from kinemorph.contact.gauss_seidel.row_products import (
     velocities,
     velocity,
 )
-from kinemorph.contact.layout import BOUND, TOUCH, Bounded
-from kinemorph.jit.api import kernel, rows_at
-from kinemorph.multibody.system import F8
+from kinemorph.contact.layout import (
+    Bounded,
+    contact_constraints,
+    displacement_of,
+    dof_constraints,
+    whitened_rows,
+    z_of,
+)
+from kinemorph.jit.api import kernel
 from kinemorph.spatial.lanes.four import columns, fma, lane
 from kinemorph.spatial.scalar import sqrt
 
@@ -110,9 +116,9 @@ def pressed(t: Any, v: float, gap: float, h: float, push: float, soft: tuple[flo
 @kernel
 def press(s: Any, island: Any, first: bool, soft: tuple[float, float, float]) -> None:
     """The biased pass over touches: normal impulses only."""
-    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
-    Y, z = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["z"], s["nz"], F8)
-    moved = rows_at(s["moved"], s["nz"], F8)
+    touches = contact_constraints(s)[island["first_touch"] :]
+    Y, z = whitened_rows(s), z_of(s)
+    moved = displacement_of(s)
     h, push = s["h"], s["push"]
     half = half_of_touches(island)
     for k in range(island["touch_count"]):
@@ -157,9 +163,9 @@ def relaxed(t: Any, v: float, v1: float, v2: float) -> tuple[float, float, float
 @kernel
 def relax(s: Any, island: Any) -> None:
     """The pass without bias over touches, with friction; the impulses of the substep are added up."""
-    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
-    Y, z = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["z"], s["nz"], F8)
-    moved = rows_at(s["moved"], s["nz"], F8)
+    touches = contact_constraints(s)[island["first_touch"] :]
+    Y, z = whitened_rows(s), z_of(s)
+    moved = displacement_of(s)
     h = s["h"]
     half = half_of_touches(island)
     for k in range(island["touch_count"]):
@@ -233,8 +239,8 @@ def aim(s: Any, island: Any, biased: bool, first: bool, soft: tuple[float, float
     Only limits have a bias. All that takes time is done here, where nothing waits for it: in the pass each row waits
     for the one before.
     """
-    bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
-    Y, moved = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["moved"], s["nz"], F8)
+    bounds = dof_constraints(s)[island["first_bound"] :]
+    Y, moved = whitened_rows(s), displacement_of(s)
     for i in range(island["bound_count"]):
         b = bounds[i]
         if b["what"] <= UPPER:
@@ -267,8 +273,8 @@ def take_over(b: Any, p: float) -> None:
 @kernel
 def bound(s: Any, island: Any, limits: bool) -> None:
     """A pass over drives, dry friction, largest speeds and limits, or `limits` alone, as they `aim`."""
-    bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
-    Y, z = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["z"], s["nz"], F8)
+    bounds = dof_constraints(s)[island["first_bound"] :]
+    Y, z = whitened_rows(s), z_of(s)
     i = 0
     while i < island["bound_count"]:
         b = bounds[i]
@@ -289,8 +295,8 @@ def bound(s: Any, island: Any, limits: bool) -> None:
 @kernel
 def group_bounds(s: Any, island: Any) -> None:
     """Find the bounds that can be taken four at a time, and the products of their rows."""
-    bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
-    Y, i = rows_at(s["Y"], s["Y_room"], F8), 0
+    bounds = dof_constraints(s)[island["first_bound"] :]
+    Y, i = whitened_rows(s), 0
     while i < island["bound_count"]:
         a = bounds[i]
         a["group"] = 1 if i + 4 <= island["bound_count"] and is_small(a["l"]) else 0

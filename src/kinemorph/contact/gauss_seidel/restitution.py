@@ -13,9 +13,19 @@ from typing import Any
 
 from kinemorph.contact.gauss_seidel.iteration import rub_within
 from kinemorph.contact.gauss_seidel.row_products import kick, strike, strike_three, velocity
-from kinemorph.contact.layout import BOUND, TOUCH, Bounded
-from kinemorph.jit.api import kernel, rows_at
-from kinemorph.multibody.system import F8
+from kinemorph.contact.layout import (
+    Bounded,
+    contact_constraints,
+    displacement_of,
+    dof_constraints,
+    g_of,
+    whitened_rows,
+    x_of,
+    z0_of,
+    z_of,
+    za_of,
+)
+from kinemorph.jit.api import kernel
 from kinemorph.spatial.scalar import sqrt
 
 LEAST_BOUNCE_PASSES = 2  # over contacts that bounce at once, at least
@@ -33,8 +43,8 @@ def meet(s: Any, island: Any) -> int:
 
     A contact that closes its gap within the step meets with the speed that it has there: v² - 2 a s.
     """
-    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
-    Y, z, za = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["z"], s["nz"], F8), rows_at(s["za"], s["nz"], F8)
+    touches = contact_constraints(s)[island["first_touch"] :]
+    Y, z, za = whitened_rows(s), z_of(s), za_of(s)
     count = 0
     for i in range(island["touch_count"]):
         t = touches[i]
@@ -59,8 +69,8 @@ def slide(t: Any, Y: Any, z: Any, most: float) -> None:
 @kernel
 def only_takes(s: Any, island: Any) -> bool:
     """Whether nothing in an island adds energy: no drive, and no surface that moves."""
-    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
-    bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
+    touches = contact_constraints(s)[island["first_touch"] :]
+    bounds = dof_constraints(s)[island["first_bound"] :]
     for i in range(island["touch_count"]):
         if touches[i]["w1"] != 0.0 or touches[i]["w2"] != 0.0:
             return False
@@ -77,8 +87,8 @@ def keep_energy(s: Any, island: Any) -> None:
     Bodies were moved as if nothing bounced, and so may be where those that bounce would not be, or be so fast. z0 is
     what they have without a bounce, x what they had before the step.
     """
-    z, z0, x = rows_at(s["z"], s["nz"], F8), rows_at(s["z0"], s["nz"], F8), rows_at(s["x"], s["nz"], F8)
-    za, moved = rows_at(s["za"], s["nz"], F8), rows_at(s["moved"], s["nz"], F8)
+    z, z0, x = z_of(s), z0_of(s), x_of(s)
+    za, moved = za_of(s), displacement_of(s)
     a = b = c = 0.0  # |z0 + share (z - z0)|² is a share² + 2 b share + c, and is to be no more than what there is
     for k in range(island["offset"], island["offset"] + island["nz"]):
         d = z[k] - z0[k]
@@ -95,8 +105,8 @@ def keep_energy(s: Any, island: Any) -> None:
 @kernel(inline=False)
 def bounce(s: Any, island: Any) -> None:
     """Contacts that met faster than the threshold, and pressed, part with a share of that speed."""
-    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
-    Y, z, z0 = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["z"], s["nz"], F8), rows_at(s["z0"], s["nz"], F8)
+    touches = contact_constraints(s)[island["first_touch"] :]
+    Y, z, z0 = whitened_rows(s), z_of(s), z0_of(s)
     for k in range(island["offset"], island["offset"] + island["nz"]):
         z0[k] = z[k]
     for n in range(MOST_BOUNCE_PASSES):
@@ -125,7 +135,7 @@ def bounce(s: Any, island: Any) -> None:
 @kernel
 def start_impacts(s: Any, island: Any) -> None:
     """Remember the velocities before the step."""
-    z, x = rows_at(s["z"], s["nz"], F8), rows_at(s["x"], s["nz"], F8)
+    z, x = z_of(s), x_of(s)
     for k in range(island["offset"], island["offset"] + island["nz"]):
         x[k] = z[k]
 
@@ -138,7 +148,7 @@ def same_trees(a: Any, b: Any) -> bool:
 @kernel
 def goes_on(s: Any, island: Any) -> bool:
     """Whether contacts of more than one pair of trees that bounce have pressed: links of one bounce at once."""
-    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
+    touches = contact_constraints(s)[island["first_touch"] :]
     found = -1
     for i in range(island["touch_count"]):
         t = touches[i]
@@ -153,8 +163,8 @@ def goes_on(s: Any, island: Any) -> bool:
 @kernel(inline=False)
 def carry(s: Any, island: Any, resting: bool) -> None:
     """Contacts that act carry what they have to, without a bounce; with `resting`, those that met with no speed."""
-    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
-    Y, z = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["z"], s["nz"], F8)
+    touches = contact_constraints(s)[island["first_touch"] :]
+    Y, z = whitened_rows(s), z_of(s)
     for _ in range(CARRY):
         for i in range(island["touch_count"]):
             t = touches[i]
@@ -176,10 +186,10 @@ def go_back(s: Any, island: Any) -> None:
 
     As at the start of a substep, what is kept is scaled so that it adds no energy.
     """
-    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
-    bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
-    Y, z, za = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["z"], s["nz"], F8), rows_at(s["za"], s["nz"], F8)
-    x, g = rows_at(s["x"], s["nz"], F8), rows_at(s["g"], s["nz"], F8)
+    touches = contact_constraints(s)[island["first_touch"] :]
+    bounds = dof_constraints(s)[island["first_bound"] :]
+    Y, z, za = whitened_rows(s), z_of(s), za_of(s)
+    x, g = x_of(s), g_of(s)
     parts = float(s["substeps"])
     first, stop = island["offset"], island["offset"] + island["nz"]
     for k in range(first, stop):
@@ -213,7 +223,7 @@ def go_back(s: Any, island: Any) -> None:
 @kernel
 def bounce_pair(s: Any, touches: Any, first: int, stop: int, start: bool) -> bool:
     """The contacts of one pair of trees bounce at once, if one of them approaches. Whether one does."""
-    Y, z = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["z"], s["nz"], F8)
+    Y, z = whitened_rows(s), z_of(s)
     least = 0.0
     for i in range(first, stop):
         t = touches[i]
@@ -249,9 +259,9 @@ def pass_on(s: Any, island: Any) -> bool:
     """Impacts that go on through others. False if there are none, and nothing has changed then."""
     if not goes_on(s, island):
         return False
-    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
+    touches = contact_constraints(s)[island["first_touch"] :]
     count = island["touch_count"]
-    z, z0 = rows_at(s["z"], s["nz"], F8), rows_at(s["z0"], s["nz"], F8)
+    z, z0 = z_of(s), z0_of(s)
     for k in range(island["offset"], island["offset"] + island["nz"]):
         z0[k] = z[k]
     go_back(s, island)

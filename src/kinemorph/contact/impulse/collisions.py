@@ -12,14 +12,25 @@ from typing import Any
 import numpy as np
 
 from kinemorph.collision.contact_table import half_of
-from kinemorph.collision.shapes.shape_rows import CONTACT, MEMORY, PAIR
+from kinemorph.collision.shapes.shape_rows import CONTACT, memories_of, pairs_of
 from kinemorph.constraint.basis import product
 from kinemorph.contact.gauss_seidel.row_products import kick, velocity
 from kinemorph.contact.impulse.collision_law import collision_impulse
-from kinemorph.contact.layout import AGREEMENT, BOUND, ISLAND, MATERIAL, TOUCH, Bounded
+from kinemorph.contact.layout import (
+    Bounded,
+    contact_constraints,
+    dof_constraints,
+    g_of,
+    islands_of,
+    materials_of,
+    pair_materials_of,
+    whitened_rows,
+    x_of,
+    z0_of,
+    z_of,
+)
 from kinemorph.contact.material_mixing import blend_tangential
 from kinemorph.jit.api import kernel, rows_at
-from kinemorph.multibody.system import F8
 from kinemorph.spatial.rows import load3
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import Vec3, dot
@@ -99,8 +110,8 @@ def boosted(r: Any, t: Any, gap: float, speed: float) -> float:
 @kernel(inline=False)
 def collide_pair(s: Any, r: Any, touches: Any, first: int, stop: int, tangential: float) -> float:
     """The touches of one pair, from `first` on. Their normal impulse, 0 if they do not collide."""
-    Y, z = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["z"], s["nz"], F8)
-    a, b, c = rows_at(s["g"], s["nz"], F8), rows_at(s["z0"], s["nz"], F8), rows_at(s["x"], s["nz"], F8)
+    Y, z = whitened_rows(s), z_of(s)
+    a, b, c = g_of(s), z0_of(s), x_of(s)
     lead, least = -1, 0.0
     for i in range(first, stop):
         v = velocity(touches[i], 0, Y, z)
@@ -141,8 +152,8 @@ def collide_pair(s: Any, r: Any, touches: Any, first: int, stop: int, tangential
 @kernel(inline=False)
 def stop_joints(s: Any, island: Any) -> bool:
     """Joint impulses (Fontijne 3.6.8): what moves on at a limit stops there. Whether anything did."""
-    bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
-    Y, z = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["z"], s["nz"], F8)
+    bounds = dof_constraints(s)[island["first_bound"] :]
+    Y, z = whitened_rows(s), z_of(s)
     some = False
     for i in range(island["bound_count"]):
         b = bounds[i]
@@ -157,12 +168,12 @@ def stop_joints(s: Any, island: Any) -> bool:
 @kernel(inline=False)
 def collide_island(s: Any, c: Any, r: Any, island: Any) -> None:
     """All collisions of an island, with the velocities that it has."""
-    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
+    touches = contact_constraints(s)[island["first_touch"] :]
     room = c["contact_room"]
-    contacts, pairs = rows_at(c["contacts"], 2 * room, CONTACT), rows_at(c["pairs"], c["room"], PAIR)
-    memories = rows_at(c["memory"], c["room"], MEMORY)
-    materials = rows_at(s["materials"], s["material_room"], MATERIAL)
-    agreed = rows_at(s["agreements"], s["agreement_count"], AGREEMENT)
+    contacts, pairs = rows_at(c["contacts"], 2 * room, CONTACT), pairs_of(c)
+    memories = memories_of(c)
+    materials = materials_of(s)
+    agreed = pair_materials_of(s)
     now, count = half_of(c["step"], room), island["touch_count"]
     for turn in range(MOST_COLLISION_ROUNDS):
         some = False
@@ -194,7 +205,7 @@ def collide_island(s: Any, c: Any, r: Any, island: Any) -> None:
 @kernel(inline=False)
 def collide_all(s: Any, c: Any, r: Any) -> None:
     """All collisions of all islands; z has the velocities before, and those after."""
-    islands = rows_at(s["islands"], s["span_room"], ISLAND)
+    islands = islands_of(s)
     for i in range(s["island_count"]):
         if islands[i]["touch_count"] > 0:
             collide_island(s, c, r, islands[i])

@@ -19,8 +19,14 @@ import numpy as np
 
 from kinemorph.constraint.basis import product
 from kinemorph.contact.gauss_seidel.row_products import kick, kick_three
-from kinemorph.contact.layout import BOUND, GRIP, SPAN, TOUCH, Bounded
-from kinemorph.jit.api import kernel, rows_at
+from kinemorph.contact.layout import (
+    Bounded,
+    contact_constraints,
+    cost_rows,
+    dof_constraints,
+    slices_of,
+)
+from kinemorph.jit.api import kernel
 from kinemorph.spatial.scalar import sqrt
 
 DRY, DRIVEN, FAST = int(Bounded.DRY), int(Bounded.DRIVEN), int(Bounded.FAST)
@@ -50,8 +56,8 @@ def stay_in(g: Any, q1: float, q2: float) -> None:
 @kernel(inline=False)
 def grip_touches(s: Any, island: Any) -> None:
     """The grips of contacts, with what they held in the step before: impulses there are those of a substep."""
-    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
-    grips = rows_at(island["grips"], island["grip_count"], GRIP)
+    touches = contact_constraints(s)[island["first_touch"] :]
+    grips = cost_rows(island)
     parts = float(s["substeps"])
     dt = s["h"] * parts
     firm, carries = FIRM * island["mass"], parts * dt * (1.0 + FADE) / SINK
@@ -71,9 +77,9 @@ def grip_touches(s: Any, island: Any) -> None:
 @kernel(inline=False)
 def grip_bounds(s: Any, island: Any) -> None:
     """The grips of limits, largest speeds, dry friction and drives."""
-    bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
-    spans = rows_at(s["spans"], s["span_room"], SPAN)
-    grips = rows_at(island["grips"], island["grip_count"], GRIP)[island["touch_count"] :]
+    bounds = dof_constraints(s)[island["first_bound"] :]
+    spans = slices_of(s)
+    grips = cost_rows(island)[island["touch_count"] :]
     parts = float(s["substeps"])
     dt = s["h"] * parts
     carries = parts * dt * (1.0 + FADE) / SINK
@@ -190,9 +196,9 @@ def act(g: Any, Y: Any, z: Any, sign: float) -> None:
 @kernel(inline=False)
 def release(s: Any, island: Any) -> None:
     """The impulses of a direct solve as those of its touches and bounds, a substep each."""
-    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
-    bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
-    grips = rows_at(island["grips"], island["grip_count"], GRIP)
+    touches = contact_constraints(s)[island["first_touch"] :]
+    bounds = dof_constraints(s)[island["first_bound"] :]
+    grips = cost_rows(island)
     part = 1.0 / s["substeps"]
     for i in range(island["touch_count"]):
         t, g = touches[i], grips[i]

@@ -11,16 +11,22 @@ from __future__ import annotations
 from typing import Any
 
 from kinemorph.collision.contact_table import half_of
-from kinemorph.collision.shapes.shape_rows import CONTACT, PAIR, SHAPE
-from kinemorph.contact.islands import MASK, island_of, tree_of
-from kinemorph.contact.layout import ISLAND, REST_ON, SPAN, TOUCH, WEDGED
-from kinemorph.jit.api import kernel, rows_at
+from kinemorph.collision.shapes.shape_rows import contacts_of, pairs_of, shapes_of
+from kinemorph.contact.islands import MASK, island_of, tree_index
+from kinemorph.contact.layout import (
+    WEDGED,
+    contact_constraints,
+    islands_of,
+    slices_of,
+    supports_of,
+)
+from kinemorph.jit.api import kernel
 from kinemorph.multibody.algorithms.joints import FREE
-from kinemorph.multibody.layout import LINK, TREE
+from kinemorph.multibody.layout import links_of
 from kinemorph.spatial.rows import load3
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import dot
-from kinemorph.structure.forest.layout import BODY_SLOT, TREE_SLOT
+from kinemorph.structure.forest.layout import bodies_of, tree_of, trees_of
 
 HEAVY = 8.0  # times its own mass: an island becomes direct above that,
 BURDENED = 0.1  # or above this, if it rests as worlds of impulses mean it: light bodies that are swept rock for ever;
@@ -34,7 +40,7 @@ MOST_LOAD_PASSES = 100
 
 @kernel
 def mass_of(tree: Any) -> float:
-    links = rows_at(tree["links"], tree["n"], LINK)
+    links = links_of(tree)
     total = 0.0
     for i in range(tree["n"]):
         total += links[i]["mass"]
@@ -44,14 +50,14 @@ def mass_of(tree: Any) -> float:
 @kernel
 def stands_by_itself(trees: Any, t: int) -> bool:
     """Whether a tree is held by the base: it carries as the ground does."""
-    tree = rows_at(trees[t]["address"], 1, TREE)[0]
-    return rows_at(tree["links"], 1, LINK)[0]["kind"] != FREE
+    tree = tree_of(trees[t])
+    return links_of(tree)[0]["kind"] != FREE
 
 
 @kernel(inline=False)
 def mark_due(s: Any, trees: Any, step: int) -> bool:
     """Decide for islands in which nothing is new; whether any others are left, whose `direct` is then -1."""
-    spans, islands = rows_at(s["spans"], s["span_room"], SPAN), rows_at(s["islands"], s["span_room"], ISLAND)
+    spans, islands = slices_of(s), islands_of(s)
     some = False
     for i in range(s["island_count"]):
         island = islands[i]
@@ -68,7 +74,7 @@ def mark_due(s: Any, trees: Any, step: int) -> bool:
         t = island["first_tree"]
         while t >= 0:
             span = spans[t]
-            span["mass"], span["load"] = mass_of(rows_at(trees[t]["address"], 1, TREE)[0]), 0.0
+            span["mass"], span["load"] = mass_of(tree_of(trees[t])), 0.0
             span["level"], span["below"] = -1, 0
             t = span["next"]
         first["pairs"] = now
@@ -78,12 +84,12 @@ def mark_due(s: Any, trees: Any, step: int) -> bool:
 @kernel(inline=False)
 def list_rests(s: Any, forest: Any, c: Any) -> int:
     """Who rests on whom in the islands that are due. Returns the number of rows."""
-    spans, islands = rows_at(s["spans"], s["span_room"], SPAN), rows_at(s["islands"], s["span_room"], ISLAND)
-    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
-    shapes, pairs = rows_at(c["shapes"], c["n"], SHAPE), rows_at(c["pairs"], c["room"], PAIR)
-    contacts = rows_at(c["contacts"], 2 * c["contact_room"], CONTACT)
-    rests = rows_at(s["rests"], s["touch_room"], REST_ON)
+    spans, islands = slices_of(s), islands_of(s)
+    bodies = bodies_of(forest)
+    trees = trees_of(forest)
+    shapes, pairs = shapes_of(c), pairs_of(c)
+    contacts = contacts_of(c)
+    rests = supports_of(s)
     now = half_of(c["step"], c["contact_room"])
     g = (forest["gx"], forest["gy"], forest["gz"])
     least = CARRYING_COSINE * sqrt(dot(g, g))
@@ -96,7 +102,7 @@ def list_rests(s: Any, forest: Any, c: Any) -> int:
         up = -dot(g, load3(contacts[now + pair["first"]]["normal"]))
         if abs(up) <= least:
             continue
-        a, b = tree_of(bodies, shapes[pair["a"]]["link"]), tree_of(bodies, shapes[pair["b"]]["link"])
+        a, b = tree_index(bodies, shapes[pair["a"]]["link"]), tree_index(bodies, shapes[pair["b"]]["link"])
         below, above = (a, b) if up > 0.0 else (b, a)
         if below >= 0 and stands_by_itself(trees, below):
             below = -1
@@ -110,7 +116,7 @@ def list_rests(s: Any, forest: Any, c: Any) -> int:
 @kernel(inline=False)
 def find_levels(s: Any, count: int) -> None:
     """The longest way up from the ground to each tree, and on how many it rests."""
-    spans, rests = rows_at(s["spans"], s["span_room"], SPAN), rows_at(s["rests"], s["touch_room"], REST_ON)
+    spans, rests = slices_of(s), supports_of(s)
     for _ in range(MOST_LOAD_PASSES):
         changed = False
         for k in range(count):
@@ -130,7 +136,7 @@ def find_levels(s: Any, count: int) -> None:
 @kernel(inline=False)
 def hand_down(s: Any, count: int) -> None:
     """What each tree carries: those above it share their masses and loads among all that they rest on."""
-    spans, rests = rows_at(s["spans"], s["span_room"], SPAN), rows_at(s["rests"], s["touch_room"], REST_ON)
+    spans, rests = slices_of(s), supports_of(s)
     for _ in range(MOST_LOAD_PASSES):
         changed = False
         for i in range(count):
@@ -150,7 +156,7 @@ def hand_down(s: Any, count: int) -> None:
 @kernel
 def is_new(s: Any, island: Any) -> bool:
     """Whether nothing is known of what the contacts of an island carry: sweeps would take many steps to find it."""
-    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
+    touches = contact_constraints(s)[island["first_touch"] :]
     for i in range(island["touch_count"]):
         if touches[i]["kept"][0] > 0.0:
             return False
@@ -160,7 +166,7 @@ def is_new(s: Any, island: Any) -> bool:
 @kernel(inline=False)
 def decide(s: Any, island: Any, slow: float) -> None:
     """Set `direct` of an island and of its trees. One that may calm down is looked at again in the next step."""
-    spans = rows_at(s["spans"], s["span_room"], SPAN)
+    spans = slices_of(s)
     was, heaviest, fastest = 0, 0.0, 0.0
     t = island["first_tree"]
     while t >= 0:
@@ -186,8 +192,8 @@ def decide(s: Any, island: Any, slow: float) -> None:
 @kernel
 def choose(s: Any, forest: Any, c: Any, slow: float) -> None:
     """Set `direct` of each island. In worlds of impulses what is slower than `slow` rests, and is not to sway."""
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
-    islands = rows_at(s["islands"], s["span_room"], ISLAND)
+    trees = trees_of(forest)
+    islands = islands_of(s)
     if not mark_due(s, trees, c["step"]):
         return
     count = list_rests(s, forest, c)

@@ -17,7 +17,7 @@ from typing import Any
 from kinemorph.constraint.basis import product
 from kinemorph.contact.gauss_seidel.restitution import only_takes
 from kinemorph.contact.islands import I4, I8
-from kinemorph.contact.layout import GRIP
+from kinemorph.contact.layout import cost_rows, displacement_of, g_of, whitened_rows, x_of, z0_of, z_of, za_of
 from kinemorph.contact.newton.constraint_cost import (
     act,
     grip_bounds,
@@ -48,9 +48,9 @@ def start(s: Any, island: Any) -> None:
     step of Newton's, and would sway about the rest for ever.
     """
     first, stop = island["offset"], island["offset"] + island["nz"]
-    Y, z = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["z"], s["nz"], F8)
-    za, z0 = rows_at(s["za"], s["nz"], F8), rows_at(s["z0"], s["nz"], F8)
-    grips = rows_at(island["grips"], island["grip_count"], GRIP)
+    Y, z = whitened_rows(s), z_of(s)
+    za, z0 = za_of(s), z0_of(s)
+    grips = cost_rows(island)
     dt = s["h"] * s["substeps"]
     forces = speed = 0.0
     for k in range(first, stop):
@@ -73,12 +73,12 @@ def residual(s: Any, island: Any) -> float:
     """Impulses of all grips at their velocities, and the slope of the cost into g: z - z* - Σ Y p. Its square."""
     first, stop = island["offset"], island["offset"] + island["nz"]
     Y, z, z0, r = (
-        rows_at(s["Y"], s["Y_room"], F8),
-        rows_at(s["z"], s["nz"], F8),
-        rows_at(s["z0"], s["nz"], F8),
-        rows_at(s["g"], s["nz"], F8),
+        whitened_rows(s),
+        z_of(s),
+        z0_of(s),
+        g_of(s),
     )
-    grips = rows_at(island["grips"], island["grip_count"], GRIP)
+    grips = cost_rows(island)
     for k in range(first, stop):
         r[k] = z[k] - z0[k]
     for i in range(island["grip_count"]):
@@ -96,11 +96,11 @@ def residual(s: Any, island: Any) -> float:
 def fill_matrix(s: Any, island: Any) -> None:
     """H at the velocities of the grips, and its factor."""
     first, n = island["offset"], island["nz"]
-    Y = rows_at(s["Y"], s["Y_room"], F8)
+    Y = whitened_rows(s)
     E = rows_at(s["envelope"], s["envelope_room"], F8)[island["envelope"] :]
     row_of, low = rows_at(s["row_of"], s["nz"], I4)[first:], rows_at(s["low"], s["nz"], I4)[first:]
     at = rows_at(s["start"], s["nz"], I8)[first:]
-    grips = rows_at(island["grips"], island["grip_count"], GRIP)
+    grips = cost_rows(island)
     for k in range(n):
         for j in range(at[k] + low[k], at[k] + k):
             E[j] = 0.0
@@ -125,11 +125,11 @@ def fill_matrix(s: Any, island: Any) -> None:
 def newton_direction(s: Any, island: Any) -> None:
     """g ← -H⁻¹ g, and what that changes of the velocities of grips."""
     first, n = island["offset"], island["nz"]
-    Y, r, x = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["g"], s["nz"], F8), rows_at(s["x"], s["nz"], F8)[first:]
+    Y, r, x = whitened_rows(s), g_of(s), x_of(s)[first:]
     E = rows_at(s["envelope"], s["envelope_room"], F8)[island["envelope"] :]
     row_of, low = rows_at(s["row_of"], s["nz"], I4)[first:], rows_at(s["low"], s["nz"], I4)[first:]
     at = rows_at(s["start"], s["nz"], I8)[first:]
-    grips = rows_at(island["grips"], island["grip_count"], GRIP)
+    grips = cost_rows(island)
     for k in range(n):
         x[row_of[k]] = -r[first + k]
     substitute(E, at, low, n, x)
@@ -144,8 +144,8 @@ def newton_direction(s: Any, island: Any) -> None:
 def search(s: Any, island: Any) -> float:
     """How far to go along g: to the least cost there, where the slope, which only rises, is zero."""
     first, stop = island["offset"], island["offset"] + island["nz"]
-    z, z0, d = rows_at(s["z"], s["nz"], F8), rows_at(s["z0"], s["nz"], F8), rows_at(s["g"], s["nz"], F8)
-    grips = rows_at(island["grips"], island["grip_count"], GRIP)
+    z, z0, d = z_of(s), z0_of(s), g_of(s)
+    grips = cost_rows(island)
     begin = size = 0.0
     for k in range(first, stop):
         begin += d[k] * (z[k] - z0[k])
@@ -179,8 +179,8 @@ def search(s: Any, island: Any) -> float:
 @kernel
 def advance(s: Any, island: Any, x: float) -> None:
     """Go so far along g."""
-    z, d = rows_at(s["z"], s["nz"], F8), rows_at(s["g"], s["nz"], F8)
-    grips = rows_at(island["grips"], island["grip_count"], GRIP)
+    z, d = z_of(s), g_of(s)
+    grips = cost_rows(island)
     for k in range(island["offset"], island["offset"] + island["nz"]):
         z[k] += x * d[k]
     for i in range(island["grip_count"]):
@@ -191,8 +191,8 @@ def advance(s: Any, island: Any, x: float) -> None:
 @kernel(inline=False)
 def held(s: Any, island: Any) -> float:
     """What stiff drives held before, as the square of a velocity: all that there is to compare with without weight."""
-    Y, total = rows_at(s["Y"], s["Y_room"], F8), 0.0
-    grips = rows_at(island["grips"], island["grip_count"], GRIP)
+    Y, total = whitened_rows(s), 0.0
+    grips = cost_rows(island)
     for i in range(island["touch_count"], island["grip_count"]):
         g = grips[i]
         if g["driven"] != 0 and g["stays"] > 0.0:
@@ -207,7 +207,7 @@ def descend(s: Any, island: Any) -> int:
     A residual that is small beside what forces do in a step asks for none.
     """
     first, stop = island["offset"], island["offset"] + island["nz"]
-    z0, za = rows_at(s["z0"], s["nz"], F8), rows_at(s["za"], s["nz"], F8)
+    z0, za = z0_of(s), za_of(s)
     dt = s["h"] * s["substeps"]
     forces = scale = 0.0
     for k in range(first, stop):
@@ -237,7 +237,7 @@ def update(s: Any, island: Any, slack: bool, weight: float) -> bool:
     stiff drives bore and bear no more goes in the same step; what comes to bear on them they take from step to step, so
     that a motor that is stopped does not grow stronger meanwhile.
     """
-    grips = rows_at(island["grips"], island["grip_count"], GRIP)
+    grips = cost_rows(island)
     largest = change = 0.0
     for i in range(island["grip_count"]):
         g = grips[i]
@@ -278,7 +278,7 @@ def settle(s: Any, island: Any, slack: bool) -> bool:
 @kernel(inline=False)
 def slacken(island: Any) -> bool:
     """Have touching grips hold what they hold now, without a bias; whether that may change velocities."""
-    grips = rows_at(island["grips"], island["grip_count"], GRIP)
+    grips = cost_rows(island)
     changes = False
     for i in range(island["grip_count"]):
         g = grips[i]
@@ -293,7 +293,7 @@ def slacken(island: Any) -> bool:
 @kernel
 def has_lost(s: Any, island: Any) -> bool:
     """Whether an island has no more energy than without rows, as it should; drives and moving surfaces may add some."""
-    z, z0 = rows_at(s["z"], s["nz"], F8), rows_at(s["z0"], s["nz"], F8)
+    z, z0 = z_of(s), z0_of(s)
     now = before = 0.0
     for k in range(island["offset"], island["offset"] + island["nz"]):
         now += z[k] * z[k]
@@ -308,8 +308,8 @@ def solve_directly(s: Any, island: Any) -> bool:
     False if that has failed, and nothing has changed then: what is jammed, of masses that differ by a million, may have
     more digits than numbers have.
     """
-    z, moved = rows_at(s["z"], s["nz"], F8), rows_at(s["moved"], s["nz"], F8)
-    z0, za = rows_at(s["z0"], s["nz"], F8), rows_at(s["za"], s["nz"], F8)
+    z, moved = z_of(s), displacement_of(s)
+    z0, za = z0_of(s), za_of(s)
     dt = s["h"] * s["substeps"]
     island["newton_steps"] = 0
     start(s, island)

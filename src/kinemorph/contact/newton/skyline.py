@@ -11,12 +11,18 @@ from typing import Any
 
 from kinemorph.constraint.basis import product
 from kinemorph.contact.islands import I4, I8
-from kinemorph.contact.layout import BOUND, FULL_ENVELOPE, GRIP, ISLAND, SPAN, TOUCH
+from kinemorph.contact.layout import (
+    FULL_ENVELOPE,
+    GRIP,
+    contact_constraints,
+    dof_constraints,
+    islands_of,
+    slices_of,
+)
 from kinemorph.contact.newton.load_estimate import mass_of
 from kinemorph.jit.api import kernel, rows_at
-from kinemorph.multibody.layout import TREE
 from kinemorph.spatial.scalar import sqrt
-from kinemorph.structure.forest.layout import TREE_SLOT
+from kinemorph.structure.forest.layout import tree_of, trees_of
 
 GRIP_SIZE = GRIP.itemsize
 DEEP_OVERLAP = 2e-3  # m: overlap that no load presses in
@@ -34,8 +40,8 @@ def measure(s: Any, island: Any) -> int:
     """The first column of each row, for the rows that entries of z have. Returns multiplications for a factor."""
     first, nz = island["offset"], island["nz"]
     row_of, low = rows_at(s["row_of"], s["nz"], I4)[first:], rows_at(s["low"], s["nz"], I4)[first:]
-    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
-    bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
+    touches = contact_constraints(s)[island["first_touch"] :]
+    bounds = dof_constraints(s)[island["first_bound"] :]
     for k in range(nz):
         low[k] = k
     for i in range(island["touch_count"]):
@@ -67,7 +73,7 @@ def rows_by_index(s: Any, island: Any) -> None:
 def rows_by_level(s: Any, island: Any) -> None:
     """Rows for the trees of an island, the lowest level first; within one, in the order of their indices."""
     first, nz = island["offset"], island["nz"]
-    spans = rows_at(s["spans"], s["span_room"], SPAN)
+    spans = slices_of(s)
     row_of, count = rows_at(s["row_of"], s["nz"], I4)[first:], rows_at(s["low"], s["nz"], I4)[first:]
     for k in range(nz):
         count[k] = 0
@@ -91,11 +97,11 @@ def rows_by_level(s: Any, island: Any) -> None:
 
 @kernel
 def weigh_island(s: Any, trees: Any, island: Any) -> None:
-    spans = rows_at(s["spans"], s["span_room"], SPAN)
+    spans = slices_of(s)
     island["mass"] = 0.0
     t = island["first_tree"]
     while t >= 0:
-        spans[t]["mass"] = mass_of(rows_at(trees[t]["address"], 1, TREE)[0])
+        spans[t]["mass"] = mass_of(tree_of(trees[t]))
         island["mass"] += spans[t]["mass"]
         t = spans[t]["next"]
 
@@ -121,7 +127,7 @@ def jammed(s: Any, island: Any) -> bool:
 
     Stiff springs that push against each other through loops would leave nothing whole.
     """
-    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
+    touches = contact_constraints(s)[island["first_touch"] :]
     for i in range(island["touch_count"]):
         if touches[i]["s0"] < -DEEP_OVERLAP:
             return True
@@ -152,8 +158,8 @@ def plan_island(s: Any, trees: Any, island: Any) -> bool:
 @kernel
 def plan_envelopes(s: Any, forest: Any) -> bool:
     """Rows of all islands that are to be solved directly. False if the envelope is too short."""
-    islands = rows_at(s["islands"], s["span_room"], ISLAND)
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    islands = islands_of(s)
+    trees = trees_of(forest)
     s["envelope_used"] = 0
     for i in range(s["island_count"]):
         if islands[i]["direct"] != 0 and not plan_island(s, trees, islands[i]):

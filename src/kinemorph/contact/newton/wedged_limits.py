@@ -13,11 +13,19 @@ from __future__ import annotations
 from typing import Any
 
 from kinemorph.constraint.basis import product
-from kinemorph.contact.layout import BOUND, ISLAND, SAME_TREE, SPAN, TOUCH, WEDGED, Bounded
+from kinemorph.contact.layout import (
+    SAME_TREE,
+    WEDGED,
+    Bounded,
+    contact_constraints,
+    dof_constraints,
+    islands_of,
+    slices_of,
+    whitened_rows,
+)
 from kinemorph.contact.newton.load_estimate import HEAVY, LIGHT_LOAD_SHARE
 from kinemorph.contact.rows.drive_rows import FEW_RATES, FEW_TOUCHES
-from kinemorph.jit.api import kernel, rows_at
-from kinemorph.multibody.system import F8
+from kinemorph.jit.api import kernel
 
 UPPER = int(Bounded.UPPER)
 LEAST_SHARE, LIGHT_SHARE = 1.0 - 1.0 / HEAVY, 1.0 - 1.0 / LIGHT_LOAD_SHARE  # c², to become direct, and to stay so
@@ -51,8 +59,8 @@ def touch_against(Y: Any, a: Any, t: Any) -> float:
 @kernel
 def may_wedge(s: Any, island: Any) -> tuple[bool, bool]:
     """Whether an island has limits near, and whether links of one tree touch each other."""
-    bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
-    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
+    bounds = dof_constraints(s)[island["first_bound"] :]
+    touches = contact_constraints(s)[island["first_touch"] :]
     limits = within = False
     for i in range(island["bound_count"]):
         limits = limits or bounds[i]["what"] <= UPPER
@@ -67,9 +75,9 @@ def wedged_by(s: Any, island: Any) -> float:
     limits, within = may_wedge(s, island)
     if not (limits or within):
         return 0.0
-    bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
-    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
-    Y, most = rows_at(s["Y"], s["Y_room"], F8), 0.0
+    bounds = dof_constraints(s)[island["first_bound"] :]
+    touches = contact_constraints(s)[island["first_touch"] :]
+    Y, most = whitened_rows(s), 0.0
     for i in range(island["touch_count"]):
         t = touches[i]
         total = 0.0
@@ -92,7 +100,7 @@ def wedged_by(s: Any, island: Any) -> float:
 @kernel(inline=False)
 def choose_wedged(s: Any) -> None:
     """Set `direct` of islands in which something is wedged, if they are small."""
-    spans, islands = rows_at(s["spans"], s["span_room"], SPAN), rows_at(s["islands"], s["span_room"], ISLAND)
+    spans, islands = slices_of(s), islands_of(s)
     for i in range(s["island_count"]):
         island = islands[i]
         first = spans[island["first_tree"]]

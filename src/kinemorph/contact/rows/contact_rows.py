@@ -6,11 +6,23 @@ from typing import Any
 
 from kinemorph.collision.contact_table import half_of
 from kinemorph.collision.narrow.conservative_advancement import points_of
-from kinemorph.collision.shapes.shape_rows import CONTACT, PAIR, PLACE, SHAPE, SLOW
+from kinemorph.collision.shapes.shape_rows import CONTACT, SLOW, pairs_of, shape_poses_of, shapes_of
 from kinemorph.constraint.basis import product, products
 from kinemorph.contact.gauss_seidel.vectors import clear
-from kinemorph.contact.islands import I4, stretch_to
-from kinemorph.contact.layout import AGREEMENT, FLIES_BY, FULL_Y, MATERIAL, ROOT, SAME_TREE, SPAN, TOUCH
+from kinemorph.contact.islands import stretch_to
+from kinemorph.contact.layout import (
+    FLIES_BY,
+    FULL_Y,
+    SAME_TREE,
+    contact_constraint_room,
+    contact_order,
+    free_roots_of,
+    materials_of,
+    pair_materials_of,
+    slices_of,
+    stored_impulses,
+    whitened_rows,
+)
 from kinemorph.contact.material_mixing import blend
 from kinemorph.contact.rows.free_body_rows import NOWHERE, Alone, beside, next_ones, put_alone, put_six, seen_alone
 from kinemorph.contact.rows.free_root_rows import is_free, taken_by
@@ -18,15 +30,14 @@ from kinemorph.contact.rows.ghost_edges import is_paved
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.algorithms.aba import is_at_parent
 from kinemorph.multibody.algorithms.joints import FREE, REVOLUTE
-from kinemorph.multibody.layout import DOF_DATA, LINK, LINK_DATA, TREE
+from kinemorph.multibody.layout import dof_data_of, link_data_of, links_of
 from kinemorph.multibody.loop_layout import last_dof
-from kinemorph.multibody.system import F8
 from kinemorph.spatial.lanes.four import fma, lane, splat, turned
 from kinemorph.spatial.mat3 import mul_vec
 from kinemorph.spatial.rows import load3, load3_at, load9, store3
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import Scalar, Vec3, add, axpy, cross, dot, scale, sub
-from kinemorph.structure.forest.layout import BODY_SLOT, TREE_SLOT
+from kinemorph.structure.forest.layout import bodies_of, tree_of, trees_of
 
 OUT_OF_REACH = 1.0  # m: the gap of a contact that nothing can close
 RIGID = 1e-20  # share of what a tree would feel as a whole that is nothing but rounding
@@ -53,8 +64,8 @@ def pass_link(
     Returns what is left at the origin of its parent, and the products of the rows, each with itself and with the next
     one in a circle, added to those so far.
     """
-    l = rows_at(tree["links"], tree["n"], LINK)[link]
-    dof_rows = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
+    l = links_of(tree)[link]
+    dof_rows = dof_data_of(tree)
     turns = l["kind"] == REVOLUTE  # half of its S is zero
     for k in range(l["iv"], l["iv"] + l["nv"]):
         e = dof_rows[k]
@@ -64,7 +75,7 @@ def pass_link(
         same, next_one = fma(u, u, same), fma(u, turned(u), next_one)
         n, f = axpy(n, -u, load3(e["U"])), axpy(f, -u, load3_at(e["U"], 3))
     if not is_at_parent(l):
-        n = add(n, cross(load3(rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)[link + 1]["r"]), f))
+        n = add(n, cross(load3(link_data_of(tree)[link + 1]["r"]), f))
     return n, f, same, next_one
 
 
@@ -73,7 +84,7 @@ def to_base(
     tree: Any, root: Any, link: int, n: Vec3, f: Vec3, Y: Any, y: int, stride: int, same: Scalar, next_one: Scalar
 ) -> tuple[Scalar, Scalar]:
     """The same of all joints from a link to the base; of a free root, its ROOT says what it takes."""
-    links, end = rows_at(tree["links"], tree["n"], LINK), 0 if is_free(tree) else -1
+    links, end = links_of(tree), 0 if is_free(tree) else -1
     while link > end:
         n, f, same, next_one = pass_link(tree, link, n, f, Y, y, stride, same, next_one)
         link = links[link]["parent"]
@@ -90,7 +101,7 @@ def both_to_base(
     tree: Any, root: Any, a: int, b: int, na: Vec3, fa: Vec3, nb: Vec3, fb: Vec3, Y: Any, y: int, stride: int
 ) -> tuple[Scalar, Scalar]:
     """The same of wrenches on two links of a tree: from where their ways meet, what is left of both goes on as one."""
-    links = rows_at(tree["links"], tree["n"], LINK)
+    links = links_of(tree)
     same, next_one = splat(0.0), splat(0.0)
     while a != b:  # the deeper of the two goes on
         if b > a:
@@ -105,14 +116,14 @@ def both_to_base(
 @kernel
 def moments_at(tree: Any, link: int, x: Vec3, forces: Vec3) -> Vec3:
     """Of forces at x, about the origin of a link."""
-    return cross(sub(x, load3(rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)[link + 1]["p"])), forces)
+    return cross(sub(x, load3(link_data_of(tree)[link + 1]["p"])), forces)
 
 
 @kernel
 def tree_at(forest: Any, body: int) -> Any:
     """The TREE of a body."""
-    slot = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)[body]
-    return rows_at(rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[slot["tree"]]["address"], 1, TREE)[0]
+    slot = bodies_of(forest)[body]
+    return tree_of(trees_of(forest)[slot["tree"]])
 
 
 @kernel
@@ -121,7 +132,7 @@ def stretch(forest: Any, spans: Any, body: int) -> tuple[int, int, int, bool]:
     joints."""
     if body < 0:
         return -1, 0, 0, False
-    slot = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)[body]
+    slot = bodies_of(forest)[body]
     offset = spans[slot["tree"]]["offset"]
     if offset < 0:
         return -1, 0, 0, False
@@ -139,8 +150,8 @@ def lay_side(
     tree = tree_at(forest, body)
     if tree["lone"] != 0:
         return put_alone(seen_alone(tree), x, forces, sign, Y, y, stride)
-    slot, f = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)[body], scale(forces, sign)
-    root, n = rows_at(s["roots"], s["span_room"], ROOT)[slot["tree"]], moments_at(tree, slot["link"], x, f)
+    slot, f = bodies_of(forest)[body], scale(forces, sign)
+    root, n = free_roots_of(s)[slot["tree"]], moments_at(tree, slot["link"], x, f)
     return to_base(tree, root, slot["link"], n, f, Y, y, stride, splat(0.0), splat(0.0))
 
 
@@ -181,14 +192,14 @@ def weigh(t: Any, Y: Any) -> None:
 @kernel
 def mass_held(forest: Any, a: int, b: int) -> float:
     """kg, of the heavier of the trees of two bodies that the base holds, or of the one that both are of; else 0."""
-    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    bodies = bodies_of(forest)
+    trees = trees_of(forest)
     joined = a >= 0 and b >= 0 and bodies[a]["tree"] == bodies[b]["tree"]
     most = 0.0
     for body in (a, b):
         if body >= 0:
-            tree = rows_at(trees[bodies[body]["tree"]]["address"], 1, TREE)[0]
-            links = rows_at(tree["links"], tree["n"], LINK)
+            tree = tree_of(trees[bodies[body]["tree"]])
+            links = links_of(tree)
             if links[0]["kind"] == FREE and not joined:
                 return 0.0
             mass = 0.0
@@ -235,14 +246,14 @@ def leave_out(t: Any, Y: Any, y: int, length: int) -> None:
 @kernel
 def slide_of(c: Any, shape: int, material: Any) -> Vec3:
     """Velocity of a shape's surface along itself, in the world."""
-    return mul_vec(load9(rows_at(c["places"], c["n"], PLACE)[shape]["R"]), load3(material["surface"]))
+    return mul_vec(load9(shape_poses_of(c)[shape]["R"]), load3(material["surface"]))
 
 
 @kernel
 def mix(s: Any, c: Any, pair: Any) -> tuple[float, float, Vec3]:
     """What the materials of both shapes make of a pair: friction, restitution, and how their surfaces slide."""
-    materials = rows_at(s["materials"], s["material_room"], MATERIAL)
-    agreed = rows_at(s["agreements"], s["agreement_count"], AGREEMENT)
+    materials = materials_of(s)
+    agreed = pair_materials_of(s)
     friction, restitution, _, _ = blend(materials, agreed, pair["a"], pair["b"])
     slip = (0.0, 0.0, 0.0)
     if s["conveys"] != 0:
@@ -269,9 +280,9 @@ def start_touch(t: Any, k: Any, t1: Vec3, t2: Vec3, p: Vec3, slip: Vec3, gap: fl
 @kernel(inline=False)
 def lay_joined(s: Any, forest: Any, t: Any, x1: Vec3, x2: Vec3, forces: Vec3, a: int, b: int, held: float) -> None:
     """The rows of a touch of two bodies of one tree, of that mass, which are zero so far."""
-    Y, y, length = rows_at(s["Y"], s["Y_room"], F8), t["y"], t["l2"]
-    bodies, tree = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT), tree_at(forest, a)
-    one, other, root = bodies[a]["link"], bodies[b]["link"], rows_at(s["roots"], s["span_room"], ROOT)[t["tree2"]]
+    Y, y, length = whitened_rows(s), t["y"], t["l2"]
+    bodies, tree = bodies_of(forest), tree_at(forest, a)
+    one, other, root = bodies[a]["link"], bodies[b]["link"], free_roots_of(s)[t["tree2"]]
     back = scale(forces, -1.0)
     na, nb = moments_at(tree, one, x1, back), moments_at(tree, other, x2, forces)
     same, next_one = both_to_base(tree, root, one, other, na, back, nb, forces, Y, y, length)
@@ -284,7 +295,7 @@ def lay_joined(s: Any, forest: Any, t: Any, x1: Vec3, x2: Vec3, forces: Vec3, a:
 @kernel
 def lay_jointed(s: Any, forest: Any, t: Any, x1: Vec3, x2: Vec3, forces: Vec3, a: int, b: int) -> None:
     """The same of bodies of two trees, of which one at least has joints; or of one and what does not move."""
-    Y, y, l1, length = rows_at(s["Y"], s["Y_room"], F8), t["y"], t["l1"], t["l1"] + t["l2"]
+    Y, y, l1, length = whitened_rows(s), t["y"], t["l1"], t["l1"] + t["l2"]
     same = next_one = splat(0.0)
     if l1 > 0:
         same, next_one = lay_side(s, forest, a, x1, forces, -1.0, Y, y, length)
@@ -310,13 +321,13 @@ def fill_pair(s: Any, forest: Any, c: Any, first: int, stop: int, used: int) -> 
 
     Returns where the next ones come, -1 if there is no room.
     """
-    touches, order = rows_at(s["touches"], s["touch_room"], TOUCH), rows_at(s["order"], s["touch_room"], I4)
+    touches, order = contact_constraint_room(s), contact_order(s)
     room = c["contact_room"]
     now = half_of(c["step"], room)
     contacts = rows_at(c["contacts"], 2 * room, CONTACT)
-    impulses, Y = rows_at(s["impulses"], 3 * s["impulse_room"], F8), rows_at(s["Y"], s["Y_room"], F8)
-    shapes, spans = rows_at(c["shapes"], c["n"], SHAPE), rows_at(s["spans"], s["span_room"], SPAN)
-    pair = rows_at(c["pairs"], c["room"], PAIR)[contacts[now + order[first]]["pair"]]
+    impulses, Y = stored_impulses(s), whitened_rows(s)
+    shapes, spans = shapes_of(c), slices_of(s)
+    pair = pairs_of(c)[contacts[now + order[first]]["pair"]]
     a, b = shapes[pair["a"]]["link"], shapes[pair["b"]]["link"]
     tree1, o1, l1, tree2, o2, l2, alone = contact_slices(forest, spans, a, b)
     length = l1 + l2
@@ -394,7 +405,7 @@ def end_of_pair(order: Any, contacts: Any, first: int, stop: int) -> int:
 @kernel(inline=False)
 def fill_some(s: Any, forest: Any, c: Any, first: int, stop: int, used: int) -> int:
     """Rows for the touches from `first` to before `stop`, with numbers y from `used` on: where these end, or -1."""
-    order, contacts = rows_at(s["order"], s["touch_room"], I4), rows_at(c["fresh"], c["n_contacts"], CONTACT)
+    order, contacts = contact_order(s), rows_at(c["fresh"], c["n_contacts"], CONTACT)
     while first < stop and used >= 0:
         end = end_of_pair(order, contacts, first, stop)
         used = fill_pair(s, forest, c, first, end, used)
@@ -415,9 +426,9 @@ def fill_touches(s: Any, forest: Any, c: Any) -> bool:
 @kernel(inline=False)
 def numbers_of(s: Any, forest: Any, c: Any, first: int, stop: int) -> int:
     """How many numbers y the touches from `first` to before `stop` have."""
-    order, contacts = rows_at(s["order"], s["touch_room"], I4), rows_at(c["fresh"], c["n_contacts"], CONTACT)
-    shapes, spans = rows_at(c["shapes"], c["n"], SHAPE), rows_at(s["spans"], s["span_room"], SPAN)
-    pairs = rows_at(c["pairs"], c["room"], PAIR)
+    order, contacts = contact_order(s), rows_at(c["fresh"], c["n_contacts"], CONTACT)
+    shapes, spans = shapes_of(c), slices_of(s)
+    pairs = pairs_of(c)
     need = 0
     while first < stop:
         end = end_of_pair(order, contacts, first, stop)

@@ -7,18 +7,24 @@ from typing import Any
 import numpy as np
 
 from kinemorph.contact.joint_warm_start import follow_joint
-from kinemorph.contact.layout import BOUND, ISLAND, ROOT, SPAN, Bounded
+from kinemorph.contact.layout import (
+    Bounded,
+    dof_constraint_room,
+    free_roots_of,
+    islands_of,
+    slices_of,
+)
 from kinemorph.contact.rows.dof_rows import put_bound, put_mixture
 from kinemorph.contact.rows.drive_rows import fill_tree_drives
 from kinemorph.contact.rows.free_root_rows import is_free, see_root
 from kinemorph.contact.rows.loop_joint_rows import fill_loop_bounds
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.algorithms.joints import FREE, SPHERICAL
-from kinemorph.multibody.layout import DOF, LINK, TREE
+from kinemorph.multibody.layout import dofs_of, links_of
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.quaternion import log, log_shift
 from kinemorph.spatial.rows import load4_at
-from kinemorph.structure.forest.layout import TREE_SLOT, A, Q, V
+from kinemorph.structure.forest.layout import A, Q, V, tree_of, trees_of
 
 LOWER, UPPER, DRY, FAST = int(Bounded.LOWER), int(Bounded.UPPER), int(Bounded.DRY), int(Bounded.FAST)
 LIMIT_STEPS_AHEAD = 2.0  # steps: limits that are reached no sooner have no rows
@@ -31,7 +37,7 @@ def put_limit(s: Any, tree: Any, t: int, link: int, dof: int, what: int, gap: fl
     """A row for one end of the way of a degree of freedom, with the force that it had. False if a table is full."""
     at = put_bound(s, tree, t, link, dof, -1.0 if what == UPPER else 1.0, what)
     if at >= 0:
-        b = rows_at(s["bounds"], s["bound_room"], BOUND)[at]
+        b = dof_constraint_room(s)[at]
         b["s"] = b["s0"] = gap
         b["p"] = s["h"] * force
     return at >= 0
@@ -40,22 +46,22 @@ def put_limit(s: Any, tree: Any, t: int, link: int, dof: int, what: int, gap: fl
 @kernel(inline=False)
 def put_fast(s: Any, tree: Any, t: int, link: int, dof: int, v: float, a: float) -> bool:
     """A row for the largest speed of a degree of freedom, if it may be reached. False if a table is full."""
-    fastest = rows_at(tree["dofs"], tree["nv"], DOF)[dof]["speed"]
+    fastest = dofs_of(tree)[dof]["speed"]
     then = v + s["h"] * s["substeps"] * a
     if max(abs(v), abs(then)) < BRISK * fastest:
         return True
     at = put_bound(s, tree, t, link, dof, -1.0 if v + then > 0.0 else 1.0, FAST)
     if at >= 0:
-        rows_at(s["bounds"], s["bound_room"], BOUND)[at]["target"] = fastest
+        dof_constraint_room(s)[at]["target"] = fastest
     return at >= 0
 
 
 @kernel(inline=False)
 def fill_ball(s: Any, tree: Any, t: int, link: int, q: Any, v: Any, forces: Any) -> bool:
     """Limits of a ball joint: on the three parts of its rotation vector. False if a table is full."""
-    l = rows_at(tree["links"], tree["n"], LINK)[link]
-    dofs = rows_at(tree["dofs"], tree["nv"], DOF)[l["iv"] :]
-    bounds = rows_at(s["bounds"], s["bound_room"], BOUND)
+    l = links_of(tree)[link]
+    dofs = dofs_of(tree)[l["iv"] :]
+    bounds = dof_constraint_room(s)
     phi = log(load4_at(q, l["iq"]))
     reach = NEAR_LIMIT + LIMIT_STEPS_AHEAD * s["h"] * s["substeps"] * (
         abs(v[l["iv"]]) + abs(v[l["iv"] + 1]) + abs(v[l["iv"] + 2])
@@ -82,12 +88,12 @@ def fill_ball(s: Any, tree: Any, t: int, link: int, q: Any, v: Any, forces: Any)
 @kernel(inline=False)
 def fill_tree_bounds(s: Any, forest: Any, slot: Any, t: int) -> bool:
     """Rows for what may be reached in this step, of one tree. A limit that is far off has no force to start from."""
-    tree = rows_at(slot["address"], 1, TREE)[0]
-    links, dofs = rows_at(tree["links"], tree["n"], LINK), rows_at(tree["dofs"], tree["nv"], DOF)
+    tree = tree_of(slot)
+    links, dofs = links_of(tree), dofs_of(tree)
     q = rows_at(slot["state"] + 8 * tree["nq"] * Q, tree["nq"], F8)
     v = rows_at(slot["state"] + 8 * tree["nq"] * V, tree["nv"], F8)
     a = rows_at(slot["state"] + 8 * tree["nq"] * A, tree["nv"], F8)
-    bounds = rows_at(s["bounds"], s["bound_room"], BOUND)
+    bounds = dof_constraint_room(s)
     dt = s["h"] * s["substeps"]
     for i in range(tree["n"]):
         l = links[i]
@@ -126,15 +132,15 @@ def fill_bounds(s: Any, forest: Any, memory: int) -> bool:
 
     The memory is for 19 numbers, if there are loops.
     """
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
-    spans, islands = rows_at(s["spans"], s["span_room"], SPAN), rows_at(s["islands"], s["span_room"], ISLAND)
-    roots = rows_at(s["roots"], s["span_room"], ROOT)
+    trees = trees_of(forest)
+    spans, islands = slices_of(s), islands_of(s)
+    roots = free_roots_of(s)
     s["bound_count"] = 0
     for i in range(s["island_count"]):
         islands[i]["first_bound"] = s["bound_count"]
         t = islands[i]["first_tree"]
         while t >= 0:
-            tree = rows_at(trees[t]["address"], 1, TREE)[0]
+            tree = tree_of(trees[t])
             if s["figures"] != 0 and spans[t]["jointed"] != 0 and is_free(tree):
                 see_root(tree, roots[t])
             if s["drive_count"] > 0 and not fill_tree_drives(s, forest, trees[t], t):

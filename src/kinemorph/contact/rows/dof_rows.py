@@ -8,14 +8,20 @@ import numpy as np
 
 from kinemorph.contact.gauss_seidel.vectors import clear
 from kinemorph.contact.islands import stretch_to
-from kinemorph.contact.layout import BOUND, FULL_BOUNDS, FULL_Y, ROOT, SPAN
+from kinemorph.contact.layout import (
+    FULL_BOUNDS,
+    FULL_Y,
+    dof_constraint_room,
+    free_roots_of,
+    slices_of,
+    whitened_rows,
+)
 from kinemorph.contact.rows.free_root_rows import is_free, taken_by
-from kinemorph.jit.api import kernel, rows_at
+from kinemorph.jit.api import kernel
 from kinemorph.multibody.algorithms.aba import is_at_parent
 from kinemorph.multibody.algorithms.joints import REVOLUTE
-from kinemorph.multibody.layout import DOF_DATA, LINK, LINK_DATA
+from kinemorph.multibody.layout import dof_data_of, link_data_of, links_of
 from kinemorph.multibody.model.declared import Six
-from kinemorph.multibody.system import F8
 from kinemorph.spatial.rows import load3, load3_at, store3_at
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale
 
@@ -32,9 +38,9 @@ def go_until(
     tree: Any, link: int, end: int, first: int, n: Vec3, f: Vec3, Y: Any, y: int, share: float
 ) -> tuple[float, Vec3, Vec3]:
     """The same, as far as link `end`; what is left of the wrench there, at its origin."""
-    links = rows_at(tree["links"], tree["n"], LINK)
-    rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
-    dof_rows = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
+    links = links_of(tree)
+    rows = link_data_of(tree)
+    dof_rows = dof_data_of(tree)
     total = 0.0
     while link > end:
         l = links[link]
@@ -55,7 +61,7 @@ def go_until(
 @kernel(inline=False)
 def add_unit(tree: Any, link: int, dof: int, size: float, Y: Any, y: int) -> float:
     """Add y of a force in one degree of freedom of a link's joint. Returns yᵀ y."""
-    e = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)[dof]
+    e = dof_data_of(tree)[dof]
     u = e["D"][0]
     Y[y + dof] += size * u
     n, f = scale(load3(e["U"]), -u), scale(load3_at(e["U"], 3), -u)
@@ -65,7 +71,7 @@ def add_unit(tree: Any, link: int, dof: int, size: float, Y: Any, y: int) -> flo
 @kernel
 def put_unit(tree: Any, root: Any, link: int, dof: int, sign: float, Y: Any, y: int) -> float:
     """The same of a force of size 1 in a tree whose root is free, for a row that is zero so far."""
-    e = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)[dof]
+    e = dof_data_of(tree)[dof]
     u = e["D"][0]
     Y[y + dof] = sign * u
     n, f = scale(load3(e["U"]), -u), scale(load3_at(e["U"], 3), -u)
@@ -79,9 +85,9 @@ def put_unit(tree: Any, root: Any, link: int, dof: int, sign: float, Y: Any, y: 
 @kernel(inline=False)
 def add_mixture(tree: Any, link: int, forces: Six, Y: Any, y: int) -> float:
     """Add y of forces in all degrees of freedom of a link's joint. Returns yᵀ y."""
-    l = rows_at(tree["links"], tree["n"], LINK)[link]
+    l = links_of(tree)[link]
     first = l["iv"]
-    dof_rows = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
+    dof_rows = dof_data_of(tree)
     n = f = (0.0, 0.0, 0.0)
     total = 0.0
     for j in range(l["nv"]):
@@ -110,10 +116,10 @@ def put_bound(s: Any, tree: Any, t: int, link: int, dof: int, sign: float, what:
     used = claim(s, length)
     if used < 0:
         return -1
-    b, Y = rows_at(s["bounds"], s["bound_room"], BOUND)[i], rows_at(s["Y"], s["Y_room"], F8)
+    b, Y = dof_constraint_room(s)[i], whitened_rows(s)
     b["what"], b["tree"], b["dof"], b["l"], b["y"] = what, t, dof, length, used
     if link > 0 and is_free(tree):
-        root = rows_at(s["roots"], s["span_room"], ROOT)[t]
+        root = free_roots_of(s)[t]
         start_bound(s, b, put_unit(tree, root, link, dof, sign, Y, used))
     else:
         start_bound(s, b, add_unit(tree, link, dof, sign, Y, used))
@@ -128,7 +134,7 @@ def put_mixture(s: Any, tree: Any, t: int, link: int, dof: int, forces: Six, wha
     used = claim(s, length)
     if used < 0:
         return -1
-    b, Y = rows_at(s["bounds"], s["bound_room"], BOUND)[i], rows_at(s["Y"], s["Y_room"], F8)
+    b, Y = dof_constraint_room(s)[i], whitened_rows(s)
     b["what"], b["tree"], b["dof"], b["l"], b["y"] = what, t, dof, length, used
     start_bound(s, b, add_mixture(tree, link, forces, Y, used))
     return i
@@ -137,8 +143,8 @@ def put_mixture(s: Any, tree: Any, t: int, link: int, dof: int, forces: Six, wha
 @kernel
 def stretch_of(s: Any, tree: Any, t: int, link: int) -> int:
     """How many numbers a row on the joint of a link of tree t has."""
-    l = rows_at(tree["links"], tree["n"], LINK)[link]
-    return stretch_to(rows_at(s["spans"], s["span_room"], SPAN)[t], l["iv"] + l["nv"])
+    l = links_of(tree)[link]
+    return stretch_to(slices_of(s)[t], l["iv"] + l["nv"])
 
 
 @kernel
@@ -151,7 +157,7 @@ def claim(s: Any, length: int) -> int:
     if used + length > s["Y_room"]:
         s["full"] |= FULL_Y
         return -1
-    clear(rows_at(s["Y"], s["Y_room"], F8), used, length)
+    clear(whitened_rows(s), used, length)
     s["bound_count"], s["Y_used"] = s["bound_count"] + 1, used + length
     return used
 
@@ -159,7 +165,7 @@ def claim(s: Any, length: int) -> int:
 @kernel
 def start_bound(s: Any, b: Any, total: float) -> None:
     """What a row is before anything has acted; `total` is its yᵀ y."""
-    b["o"] = rows_at(s["spans"], s["span_room"], SPAN)[b["tree"]]["offset"]
+    b["o"] = slices_of(s)[b["tree"]]["offset"]
     b["inverse"], b["p"], b["sum"], b["target"] = 1.0 / total, 0.0, 0.0, 0.0
     b["most"], b["least"], b["drive"] = np.inf, -np.inf, -1
     b["s"] = b["s0"] = b["bears"] = b["trifle"] = 0.0

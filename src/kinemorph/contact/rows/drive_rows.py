@@ -13,7 +13,18 @@ from typing import Any
 import numpy as np
 
 from kinemorph.constraint.basis import product
-from kinemorph.contact.layout import BOUND, DRIVE, ISLAND, PUSH, SPAN, Bounded, Driven
+from kinemorph.contact.layout import (
+    Bounded,
+    Driven,
+    dof_constraint_room,
+    dof_constraints,
+    drives_of,
+    islands_of,
+    pushes_of,
+    slices_of,
+    whitened_rows,
+    za_of,
+)
 from kinemorph.contact.rows.dof_rows import (
     add_link_wrench,
     add_mixture,
@@ -26,7 +37,7 @@ from kinemorph.contact.rows.dof_rows import (
 )
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.algorithms.free_body import lone_of, whitened_wrench
-from kinemorph.multibody.layout import DOF, LINK, LINK_DATA, TREE
+from kinemorph.multibody.layout import dofs_of, link_data_of, links_of
 from kinemorph.multibody.model.declared import (
     Six,
     declared_force,
@@ -41,7 +52,17 @@ from kinemorph.multibody.system import F8
 from kinemorph.spatial.mat3 import mul, mul_vec
 from kinemorph.spatial.rows import load3, load9
 from kinemorph.spatial.vec3 import add, cross, dot, sub
-from kinemorph.structure.forest.layout import BODY_SLOT, IN_USE, JOINT_SLOT, TAU, TREE_SLOT, TREES, Q, V
+from kinemorph.structure.forest.layout import (
+    IN_USE,
+    TAU,
+    TREES,
+    Q,
+    V,
+    bodies_of,
+    joints_of,
+    tree_of,
+    trees_of,
+)
 from kinemorph.structure.forest.memory import INDEX, pool_of
 
 DRIVEN = int(Bounded.DRIVEN)
@@ -63,7 +84,7 @@ def joint_slot(forest: Any, id: int) -> int:
     i = id & INDEX
     if i >= forest["joint_room"]:
         return -1
-    slot = rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)[i]
+    slot = joints_of(forest)[i]
     return i if slot["next"] == IN_USE and slot["generation"] == id >> 32 else -1
 
 
@@ -76,21 +97,21 @@ def found_degree(forest: Any, id: int, dof: int) -> tuple[int, int, int]:
     at = joint_slot(forest, id)
     if at < 0:
         return -1, 0, 0
-    joint = rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)[at]
+    joint = joints_of(forest)[at]
     t, k = int(joint["tree"]), int(joint["link"])
     if t < 0:
         return -1, 0, 0
-    slot = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t]
-    tree = rows_at(slot["address"], 1, TREE)[0]
-    l = rows_at(tree["links"], tree["n"], LINK)[k]
+    slot = trees_of(forest)[t]
+    tree = tree_of(slot)
+    l = links_of(tree)[k]
     return (t, k, degree(l, dof)) if 0 <= dof < l["nv"] else (-1, 0, 0)
 
 
 @kernel(inline=False)
 def find_drives(s: Any, forest: Any) -> None:
     """List the drives of each tree, in the order of their rows; those of joints that are gone are dropped."""
-    spans, drives = rows_at(s["spans"], s["span_room"], SPAN), rows_at(s["drives"], s["drive_room"], DRIVE)
-    joints = rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)
+    spans, drives = slices_of(s), drives_of(s)
+    joints = joints_of(forest)
     for t in range(pool_of(forest, TREES)["count"]):
         spans[t]["drive"], spans[t]["forced"] = -1, 0
     for i in range(s["drive_count"] - 1, -1, -1):
@@ -115,11 +136,11 @@ def find_drives(s: Any, forest: Any) -> None:
 @kernel(inline=False)
 def fill_tree_drives(s: Any, forest: Any, slot: Any, t: int) -> bool:
     """Rows of the drives of one tree. False if a table is full."""
-    spans, drives = rows_at(s["spans"], s["span_room"], SPAN), rows_at(s["drives"], s["drive_room"], DRIVE)
-    tree = rows_at(slot["address"], 1, TREE)[0]
-    links, dofs = rows_at(tree["links"], tree["n"], LINK), rows_at(tree["dofs"], tree["nv"], DOF)
-    bounds = rows_at(s["bounds"], s["bound_room"], BOUND)
-    joints = rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)
+    spans, drives = slices_of(s), drives_of(s)
+    tree = tree_of(slot)
+    links, dofs = links_of(tree), dofs_of(tree)
+    bounds = dof_constraint_room(s)
+    joints = joints_of(forest)
     q = rows_at(slot["state"] + 8 * tree["nq"] * Q, tree["nq"], F8)
     i = spans[t]["drive"]
     while i >= 0:
@@ -156,7 +177,7 @@ def fill_tree_drives(s: Any, forest: Any, slot: Any, t: int) -> bool:
 @kernel
 def put_drive(s: Any, tree: Any, t: int, link: int, dof: int, q: Any) -> int:
     """The row of a degree of freedom as its joint was declared; -1 if a table is full."""
-    l = rows_at(tree["links"], tree["n"], LINK)[link]
+    l = links_of(tree)[link]
     if is_mixed(l, dof):
         return put_mixture(s, tree, t, link, l["iv"] + dof, mixture(l, q, dof), DRIVEN)
     return put_bound(s, tree, t, link, l["iv"] + degree(l, dof), sense(l), DRIVEN)
@@ -165,7 +186,7 @@ def put_drive(s: Any, tree: Any, t: int, link: int, dof: int, q: Any) -> int:
 @kernel(inline=False)
 def couple(s: Any, joints: Any, tree: Any, t: int, d: Any, q: Any) -> bool:
     """The row of a coupling: the speed of a joint, less a multiple of that of another one. False if a table is full."""
-    links = rows_at(tree["links"], tree["n"], LINK)
+    links = links_of(tree)
     one, other = joints[d["joint"] & INDEX]["link"], joints[d["source"] & INDEX]["link"]
     a, b = links[one], links[other]
     length = max(stretch_of(s, tree, t, one), stretch_of(s, tree, t, other))
@@ -173,8 +194,8 @@ def couple(s: Any, joints: Any, tree: Any, t: int, d: Any, q: Any) -> bool:
     used = claim(s, length)
     if used < 0:
         return False
-    Y = rows_at(s["Y"], s["Y_room"], F8)
-    row = rows_at(s["bounds"], s["bound_room"], BOUND)[at]
+    Y = whitened_rows(s)
+    row = dof_constraint_room(s)[at]
     row["what"], row["tree"], row["dof"], row["l"], row["y"] = DRIVEN, t, a["iv"], length, used
     own, theirs = sense(a), sense(b)
     add_unit(tree, one, a["iv"], own, Y, used)
@@ -189,9 +210,9 @@ def couple(s: Any, joints: Any, tree: Any, t: int, d: Any, q: Any) -> bool:
 @kernel
 def given_force(s: Any, joints: Any, slot: Any, tree: Any, t: int, link: int, dof: int) -> float:
     """All that is given in one degree of freedom of a joint as declared: by the tree's state, and by drives."""
-    drives = rows_at(s["drives"], s["drive_room"], DRIVE)
+    drives = drives_of(s)
     total = given_by_state(slot, tree, link, dof)
-    span = rows_at(s["spans"], s["span_room"], SPAN)[t]
+    span = slices_of(s)[t]
     i = span["drive"] if span["forced"] != 0 else -1
     while i >= 0:
         d = drives[i]
@@ -206,16 +227,16 @@ def given_by_state(slot: Any, tree: Any, link: int, dof: int) -> float:
     """The part of that of the tree's state."""
     q = rows_at(slot["state"] + 8 * tree["nq"] * Q, tree["nq"], F8)
     tau = rows_at(slot["state"] + 8 * tree["nq"] * TAU, tree["nv"], F8)
-    return declared_force(rows_at(tree["links"], tree["n"], LINK)[link], q, tau, dof)
+    return declared_force(links_of(tree)[link], q, tau, dof)
 
 
 @kernel(inline=False)
 def give_forces(s: Any, forest: Any) -> None:
     """What the given forces of drives do to velocities, beside those of the trees' states, which have acted already."""
-    spans, drives = rows_at(s["spans"], s["span_room"], SPAN), rows_at(s["drives"], s["drive_room"], DRIVE)
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
-    joints = rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)
-    za = rows_at(s["za"], s["nz"], F8)
+    spans, drives = slices_of(s), drives_of(s)
+    trees = trees_of(forest)
+    joints = joints_of(forest)
+    za = za_of(s)
     for i in range(s["drive_count"]):
         d = drives[i]
         if d["joint"] < 0 or d["kind"] != FORCE:
@@ -224,13 +245,13 @@ def give_forces(s: Any, forest: Any) -> None:
         t = at["tree"]
         if t < 0 or spans[t]["offset"] < 0:
             continue
-        tree = rows_at(trees[t]["address"], 1, TREE)[0]
+        tree = tree_of(trees[t])
         link, dof = at["link"], d["dof"]
-        l = rows_at(tree["links"], tree["n"], LINK)[link]
+        l = links_of(tree)[link]
         if dof >= l["nv"] or tree["lone"] != 0 or not is_first(drives, spans[t]["drive"], i):
             continue
         k = l["iv"] + degree(l, dof)
-        effort = rows_at(tree["dofs"], tree["nv"], DOF)[k]["effort"]
+        effort = dofs_of(tree)[k]["effort"]
         acted = clip(given_by_state(trees[t], tree, link, dof), effort)
         more = clip(given_force(s, joints, trees[t], tree, t, link, dof), effort) - acted
         if more != 0.0 and is_mixed(l, dof):
@@ -260,10 +281,10 @@ def is_first(drives: Any, at: int, i: int) -> bool:
 @kernel(inline=False)
 def push_bodies(s: Any, forest: Any) -> None:
     """What pushes on bodies do to velocities."""
-    spans, pushes = rows_at(s["spans"], s["span_room"], SPAN), rows_at(s["pushes"], s["push_room"], PUSH)
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
-    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
-    za = rows_at(s["za"], s["nz"], F8)
+    spans, pushes = slices_of(s), pushes_of(s)
+    trees = trees_of(forest)
+    bodies = bodies_of(forest)
+    za = za_of(s)
     for i in range(s["push_count"]):
         p = pushes[i]
         if p["body"] < 0:
@@ -275,8 +296,8 @@ def push_bodies(s: Any, forest: Any) -> None:
         o = spans[slot["tree"]]["offset"]
         if o < 0:
             continue
-        tree = rows_at(trees[slot["tree"]]["address"], 1, TREE)[0]
-        d = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)[slot["link"] + 1]
+        tree = tree_of(trees[slot["tree"]])
+        d = link_data_of(tree)[slot["link"] + 1]
         R = load9(d["R"])
         own = mul(R, load9(slot["R"]))
         f, n = load3(p["force"]), load3(p["torque"])
@@ -297,8 +318,8 @@ def push_bodies(s: Any, forest: Any) -> None:
 @kernel(inline=False)
 def keep_pushed_awake(s: Any, forest: Any) -> None:
     """What is pushed does not sleep."""
-    spans, pushes = rows_at(s["spans"], s["span_room"], SPAN), rows_at(s["pushes"], s["push_room"], PUSH)
-    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    spans, pushes = slices_of(s), pushes_of(s)
+    bodies = bodies_of(forest)
     for i in range(s["push_count"]):
         p = pushes[i]
         acts = dot(load3(p["force"]), load3(p["force"])) + dot(load3(p["torque"]), load3(p["torque"])) > 0.0
@@ -311,8 +332,8 @@ def keep_pushed_awake(s: Any, forest: Any) -> None:
 @kernel(inline=False)
 def settle_drives(s: Any) -> None:
     """After a step: forces that the rows of drives have had, and pushes for one step are gone."""
-    drives, bounds = rows_at(s["drives"], s["drive_room"], DRIVE), rows_at(s["bounds"], s["bound_room"], BOUND)
-    pushes = rows_at(s["pushes"], s["push_room"], PUSH)
+    drives, bounds = drives_of(s), dof_constraint_room(s)
+    pushes = pushes_of(s)
     per_step = 1.0 / (s["h"] * s["substeps"])
     for i in range(s["drive_count"]):
         if drives[i]["kind"] != FORCE:
@@ -340,8 +361,8 @@ def yielding(b: Any, h: float) -> float:
 @kernel
 def pull_at_each_other(s: Any, island: Any) -> bool:
     """Whether two drives of an island are so stiff, and so close, that each undoes much of what the other does."""
-    bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
-    Y, h = rows_at(s["Y"], s["Y_room"], F8), s["h"] * s["substeps"]
+    bounds = dof_constraints(s)[island["first_bound"] :]
+    Y, h = whitened_rows(s), s["h"] * s["substeps"]
     for i in range(island["bound_count"]):
         a = bounds[i]
         if a["what"] != DRIVEN:
@@ -360,7 +381,7 @@ def pull_at_each_other(s: Any, island: Any) -> bool:
 @kernel(inline=False)
 def choose_driven(s: Any) -> None:
     """Islands whose drives pull at each other are solved directly, if they are small."""
-    islands = rows_at(s["islands"], s["span_room"], ISLAND)
+    islands = islands_of(s)
     for i in range(s["island_count"]):
         island = islands[i]
         if island["direct"] == 0 and island["nz"] <= FEW_RATES and island["touch_count"] <= FEW_TOUCHES:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from kinemorph.collision.contact_table import half_of
-from kinemorph.collision.shapes.shape_rows import CONTACT
+from kinemorph.collision.shapes.shape_rows import contacts_of
 from kinemorph.contact.gauss_seidel.row_products import velocity
-from kinemorph.contact.layout import FLIES_BY, TOUCH
-from kinemorph.jit.api import kernel, rows_at
-from kinemorph.multibody.system import F8
+from kinemorph.contact.layout import FLIES_BY, contact_constraints, whitened_rows, z_of, za_of
+from kinemorph.jit.api import kernel
 
 LEFT_OUT_GAP = 1e9  # m: the gap of a contact that is left out
 THROWN_WAY_FACTOR = 2.0  # how much farther what is thrown off its way may come than what threw it off takes of it
@@ -18,8 +17,8 @@ THROWN_WAY_FACTOR = 2.0  # how much farther what is thrown off its way may come 
 @kernel(inline=False)
 def let_pass(s: Any, c: Any) -> None:
     """Leave contacts out whose bodies pass each other by more than all their other contacts may take of their way."""
-    touches = rows_at(s["touches"], s["touch_count"], TOUCH)
-    contacts = rows_at(c["contacts"], 2 * c["contact_room"], CONTACT)
+    touches = contact_constraints(s)
+    contacts = contacts_of(c)
     now = half_of(c["step"], c["contact_room"])
     for i in range(s["touch_count"]):
         t = touches[i]
@@ -32,7 +31,7 @@ def let_pass(s: Any, c: Any) -> None:
 @kernel(inline=False)
 def thrown_off(s: Any, touches: Any, t: Any) -> float:
     """m, what contacts that do not pass may take of the ways that the bodies of one that does would go in this step."""
-    Y, z, za = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["z"], s["nz"], F8), rows_at(s["za"], s["nz"], F8)
+    Y, z, za = whitened_rows(s), z_of(s), za_of(s)
     dt = s["h"] * s["substeps"]
     taken = 0.0
     for j in range(s["touch_count"]):

@@ -17,23 +17,30 @@ from kinemorph.constraint.loop_springs import as_wrench, loop_spring_forces
 from kinemorph.constraint.loops import frames
 from kinemorph.contact.gauss_seidel.row_products import strike, velocity
 from kinemorph.contact.islands import tie
-from kinemorph.contact.layout import FULL_Y, PULL, SPAN
+from kinemorph.contact.layout import FULL_Y, PULL, element_constraints, slices_of, whitened_rows, z_of, za_of
 from kinemorph.contact.rows.contact_rows import stretch
 from kinemorph.contact.rows.dof_rows import go_inward
 from kinemorph.contact.rows.loop_projection import widen
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.algorithms.free_body import link_of, lone_of, whitened_wrench
 from kinemorph.multibody.algorithms.inversion import extract_position
-from kinemorph.multibody.layout import LINK_DATA, TREE
-from kinemorph.multibody.model.elements import ELEMENT, LINE, SMALLEST_LENGTH, bend_springs, place_on
-from kinemorph.multibody.model.loops import LOOP
+from kinemorph.multibody.layout import LINK_DATA, link_data_of
+from kinemorph.multibody.model.elements import LINE, SMALLEST_LENGTH, bend_springs, elements_of, place_on
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.mat3 import mul, mul_vec, tmul_vec, transpose
 from kinemorph.spatial.rows import load3, load3_at, load9, store3_at
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import Vec3, add, cross, dot, neg, scale, sub
 from kinemorph.structure.forest.elements import drop_stale, end_of, end_row, on_link
-from kinemorph.structure.forest.layout import BODY_SLOT, IN_USE, LOOP_SLOT, LOOPS, TREE_SLOT
+from kinemorph.structure.forest.layout import (
+    IN_USE,
+    LOOPS,
+    bodies_of,
+    loop_slots_of,
+    loops_of,
+    tree_of,
+    trees_of,
+)
 from kinemorph.structure.forest.memory import claim, clear_words, pool_of
 
 PULL_SIZE = PULL.itemsize
@@ -45,8 +52,8 @@ ZERO = (0.0, 0.0, 0.0)
 @kernel(inline=False)
 def tie_elements(s: Any, forest: Any) -> None:
     """Trees between which elements act belong to one island, and sleep and wake together."""
-    spans = rows_at(s["spans"], s["span_room"], SPAN)
-    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    spans = slices_of(s)
+    bodies = bodies_of(forest)
     drop_stale(forest)
     for i in range(forest["element_count"]):
         a, b = end_of(forest, i, 0), end_of(forest, i, 1)
@@ -57,7 +64,7 @@ def tie_elements(s: Any, forest: Any) -> None:
 @kernel(inline=False)
 def add_wrench_at(tree: Any, link: int, x: Vec3, n: Vec3, f: Vec3, Y: Any, y: int) -> None:
     """Add what the joints from a link to the base take of a wrench at x to a row of y."""
-    rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
+    rows = link_data_of(tree)
     if tree["lone"] != 0:
         lone, d = lone_of(tree), link_of(tree)
         R = load9(d["R"])
@@ -72,9 +79,9 @@ def add_wrench_at(tree: Any, link: int, x: Vec3, n: Vec3, f: Vec3, Y: Any, y: in
 
 @kernel
 def add_end(forest: Any, body: int, x: Vec3, n: Vec3, f: Vec3, Y: Any, y: int) -> None:
-    slot = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)[body]
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
-    add_wrench_at(rows_at(trees[slot["tree"]]["address"], 1, TREE)[0], slot["link"], x, n, f, Y, y)
+    slot = bodies_of(forest)[body]
+    trees = trees_of(forest)
+    add_wrench_at(tree_of(trees[slot["tree"]]), slot["link"], x, n, f, Y, y)
 
 
 @kernel(inline=False)
@@ -82,8 +89,8 @@ def put_pull(
     s: Any, forest: Any, a: int, b: int, x: Vec3, n: Vec3, f: Vec3, force: float, stiffness: float, damping: float
 ) -> bool:
     """A row along a unit wrench at x on body b, and its opposite on a (-1: the base). False if Y is full."""
-    spans = rows_at(s["spans"], s["span_room"], SPAN)
-    Y, dt = rows_at(s["Y"], s["Y_room"], F8), s["h"] * s["substeps"]
+    spans = slices_of(s)
+    Y, dt = whitened_rows(s), s["h"] * s["substeps"]
     tree1, o1, l1, _ = stretch(forest, spans, a)
     tree2, o2, l2, _ = stretch(forest, spans, b)
     pull = rows_at(s["pulls"], s["pull_count"] + 1, PULL)[s["pull_count"]]
@@ -118,10 +125,10 @@ def put_pull(
 @kernel(inline=False)
 def fill_element(s: Any, forest: Any, i: int) -> bool:
     """The rows of an element, unless its bodies sleep. False if Y is full."""
-    e = rows_at(forest["elements"], forest["element_count"], ELEMENT)[i]
+    e = elements_of(forest)[i]
     spans, bodies = (
-        rows_at(s["spans"], s["span_room"], SPAN),
-        rows_at(forest["bodies"], forest["body_room"], BODY_SLOT),
+        slices_of(s),
+        bodies_of(forest),
     )
     a, b = end_of(forest, i, 0), end_of(forest, i, 1)
     if (a < 0 and b < 0) or spans[bodies[a if a >= 0 else b]["tree"]]["offset"] < 0:
@@ -152,11 +159,11 @@ def fill_element(s: Any, forest: Any, i: int) -> bool:
 @kernel(inline=False)
 def fill_loop(s: Any, forest: Any, i: int, memory: int) -> bool:
     """The rows of springs and dampers in the joint of a loop; the memory is for 19 numbers. False if Y is full."""
-    loop = rows_at(forest["ties"], forest["loop_room"], LOOP)[i]
-    slot = rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)[i]
+    loop = loops_of(forest)[i]
+    slot = loop_slots_of(forest)[i]
     spans, bodies = (
-        rows_at(s["spans"], s["span_room"], SPAN),
-        rows_at(forest["bodies"], forest["body_room"], BODY_SLOT),
+        slices_of(s),
+        bodies_of(forest),
     )
     a, b = slot["a"], slot["b"]
     if spans[bodies[a if a >= 0 else b]["tree"]]["offset"] < 0:
@@ -189,8 +196,8 @@ def claim_pulls(s: Any, forest: Any) -> int:
 @kernel(inline=False)
 def fill_pulls(s: Any, forest: Any, memory: int) -> bool:
     """The rows of all elements, and of all joints of loops in which something acts. False if Y is full."""
-    loops = rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)
-    ties = rows_at(forest["ties"], forest["loop_room"], LOOP)
+    loops = loop_slots_of(forest)
+    ties = loops_of(forest)
     s["pull_count"] = 0
     for i in range(forest["element_count"]):
         if not fill_element(s, forest, i):
@@ -204,8 +211,8 @@ def fill_pulls(s: Any, forest: Any, memory: int) -> bool:
 @kernel(inline=False)
 def pull_all(s: Any) -> None:
     """What elements do in the step, added to the accelerations za."""
-    pulls = rows_at(s["pulls"], s["pull_count"], PULL)
-    Y, z, za = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["z"], s["nz"], F8), rows_at(s["za"], s["nz"], F8)
+    pulls = element_constraints(s)
+    Y, z, za = whitened_rows(s), z_of(s), za_of(s)
     dt = s["h"] * s["substeps"]
     for _ in range(MOST_ELEMENT_PASSES if s["pull_count"] > 1 else 1):
         largest = change = 0.0

@@ -12,7 +12,7 @@ from typing import Any
 from kinemorph.constraint.whiten import keep_both
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.algorithms.joints import FREE
-from kinemorph.multibody.layout import DOF_DATA, LINK, LINK_DATA
+from kinemorph.multibody.layout import LINK_DATA, dof_data_of, links_of
 from kinemorph.spatial.mat3 import mul_vec, tmul_vec
 from kinemorph.spatial.rows import load3, load3_at, load9, store3, store3_at
 from kinemorph.spatial.vec3 import Vec3, add, axpy, dot, scale
@@ -21,7 +21,7 @@ from kinemorph.spatial.vec3 import Vec3, add, axpy, dot, scale
 @kernel
 def is_free(tree: Any) -> bool:
     """Whether a tree of joints hangs on nothing."""
-    return rows_at(tree["links"], tree["n"], LINK)[0]["kind"] == FREE
+    return links_of(tree)[0]["kind"] == FREE
 
 
 @kernel
@@ -30,7 +30,7 @@ def see_root(tree: Any, root: Any) -> None:
 
     Degree of freedom k takes u_k = D_k s_kᵀ (w - Σ_j<k U_j u_j) of a wrench w: rows of numbers, each from those before.
     """
-    e = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
+    e = dof_data_of(tree)
     for k in range(3):
         s, row = load3(e[k]["S"]), load3(e[k]["S"])
         for j in range(k):

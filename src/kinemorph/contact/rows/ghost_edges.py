@@ -10,10 +10,17 @@ from __future__ import annotations
 from typing import Any
 
 from kinemorph.collision.contact_table import half_of
-from kinemorph.collision.shapes.shape_rows import CONTACT, MOUNT, PAIR, PLACE, SHAPE, Form
-from kinemorph.contact.layout import SPAN, TOUCH
+from kinemorph.collision.shapes.shape_rows import (
+    Form,
+    contacts_of,
+    mounts_of,
+    pairs_of,
+    shape_poses_of,
+    shapes_of,
+)
+from kinemorph.contact.layout import contact_constraints, slices_of
 from kinemorph.contact.rows.fly_by import LEFT_OUT_GAP
-from kinemorph.geometry.polyhedron import CORE, VERTEX
+from kinemorph.geometry.polyhedron import CORE, vertices_of
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.spatial.mat3 import tmul_vec
 from kinemorph.spatial.rows import load3, load9
@@ -35,8 +42,8 @@ def is_paved(shapes: Any, pair: Any) -> bool:
 @kernel(inline=False)
 def pass_seams(s: Any, c: Any) -> None:
     """Leave contacts with convex ground out that another one makes needless; whoever does so stays."""
-    touches = rows_at(s["touches"], s["touch_count"], TOUCH)
-    spans = rows_at(s["spans"], s["span_room"], SPAN)
+    touches = contact_constraints(s)
+    spans = slices_of(s)
     for i in range(s["touch_count"]):
         touches[i]["keeps"] = 0
         tree = tree_on_ground(touches[i])
@@ -67,15 +74,15 @@ def tree_on_ground(t: Any) -> int:
 @kernel(inline=False)
 def keeper_of(c: Any, touches: Any, j: int, first: int) -> int:
     """The touch, of those from `first` on through `beside`, that makes touch j needless; -1 if there is none."""
-    contacts = rows_at(c["contacts"], 2 * c["contact_room"], CONTACT)
-    shapes, pairs = rows_at(c["shapes"], c["n"], SHAPE), rows_at(c["pairs"], c["room"], PAIR)
+    contacts = contacts_of(c)
+    shapes, pairs = shapes_of(c), pairs_of(c)
     now = half_of(c["step"], c["contact_room"])
     contact = contacts[now + touches[j]["contact"]]
     pair = pairs[contact["pair"]]
     fixed, moving, part, n, _ = seen_from_ground(shapes, pair, contact)
     if fixed < 0 or shapes[fixed]["form"] != CONVEX:
         return -1
-    y, size = on_moving(pair, contact, fixed), 2.0 * rows_at(c["mounts"], c["n"], MOUNT)[moving]["reach"]
+    y, size = on_moving(pair, contact, fixed), 2.0 * mounts_of(c)[moving]["reach"]
     k = first
     while k >= 0:
         other = contacts[now + touches[k]["contact"]]
@@ -109,7 +116,7 @@ def seen_from_ground(shapes: Any, pair: Any, contact: Any) -> tuple[int, int, in
 @kernel(inline=False)
 def reach(c: Any, row: int, n: Vec3) -> float:
     """How far a convex shape goes along a direction, in m from the origin of the world."""
-    shape, place = rows_at(c["shapes"], c["n"], SHAPE)[row], rows_at(c["places"], c["n"], PLACE)[row]
+    shape, place = shapes_of(c)[row], shape_poses_of(c)[row]
     core = rows_at(shape["core"], 1, CORE)[0]
     d = tmul_vec(load9(place["R"]), n)
     far = -LEFT_OUT_GAP
@@ -117,7 +124,7 @@ def reach(c: Any, row: int, n: Vec3) -> float:
         across, along = sqrt(d[0] * d[0] + d[1] * d[1]), core["half"] * d[2]
         far = max(core["low"] * across - along, core["high"] * across + along)
     else:
-        vertices = rows_at(core["vertices"], core["n_vertices"], VERTEX)
+        vertices = vertices_of(core)
         for v in range(core["n_vertices"]):
             far = max(far, dot(d, load3(vertices[v]["x"])))
     return far + shape["radius"] + dot(n, load3(place["p"]))

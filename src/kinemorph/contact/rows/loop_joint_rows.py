@@ -13,7 +13,15 @@ import numpy as np
 from kinemorph.constraint.basis import product
 from kinemorph.constraint.loop_springs import as_wrench
 from kinemorph.constraint.loops import frames
-from kinemorph.contact.layout import BOUND, DRIVE, HOLD, SPAN, Bounded, Driven
+from kinemorph.contact.layout import (
+    Bounded,
+    Driven,
+    dof_constraint_room,
+    drives_of,
+    loop_projections,
+    slices_of,
+    whitened_rows,
+)
 from kinemorph.contact.rows.dof_rows import claim, start_bound
 from kinemorph.contact.rows.force_element_rows import add_end
 from kinemorph.jit.api import kernel, rows_at
@@ -21,13 +29,19 @@ from kinemorph.multibody.algorithms.inversion import extract_position, extract_v
 from kinemorph.multibody.algorithms.joints import FREE, SPHERICAL
 from kinemorph.multibody.layout import DOF, LINK_DATA
 from kinemorph.multibody.model.elements import point_velocity
-from kinemorph.multibody.model.loops import LOOP
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.mat3 import mul, mul_vec, tmul_vec, transpose
 from kinemorph.spatial.rows import load3
 from kinemorph.spatial.vec3 import neg, sub
 from kinemorph.structure.forest.elements import end_row
-from kinemorph.structure.forest.layout import BODY_SLOT, IN_USE, JOINT_SLOT, LOOP_SLOT, LOOPS
+from kinemorph.structure.forest.layout import (
+    IN_USE,
+    LOOPS,
+    bodies_of,
+    joints_of,
+    loop_slots_of,
+    loops_of,
+)
 from kinemorph.structure.forest.memory import INDEX, clear_words, pool_of
 
 LOWER, UPPER, DRIVEN, FAST = int(Bounded.LOWER), int(Bounded.UPPER), int(Bounded.DRIVEN), int(Bounded.FAST)
@@ -41,16 +55,16 @@ AHEAD, NEAR, BRISK = 2.0, 0.01, 0.5  # as in `bounds`
 def put_loop_bound(s: Any, forest: Any, k: int, x: Any, q: Any, unit: Any, j: int, sign: float, what: int) -> int:
     """A row along degree of freedom j of the joint of loop k, which is at x. Its index, -1 if a table is full."""
     loop, slot = (
-        rows_at(forest["ties"], forest["loop_room"], LOOP)[k],
-        rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)[k],
+        loops_of(forest)[k],
+        loop_slots_of(forest)[k],
     )
     spans, bodies = (
-        rows_at(s["spans"], s["span_room"], SPAN),
-        rows_at(forest["bodies"], forest["body_room"], BODY_SLOT),
+        slices_of(s),
+        bodies_of(forest),
     )
     a, b = slot["a"], slot["b"]
     t = bodies[b if b >= 0 else a]["tree"]
-    hold = rows_at(s["holds"], s["hold_count"], HOLD)[spans[t]["hold"]]
+    hold = loop_projections(s)[spans[t]["hold"]]
     at = s["bound_count"]
     y = claim(s, hold["nz"])
     if y < 0:
@@ -61,13 +75,13 @@ def put_loop_bound(s: Any, forest: Any, k: int, x: Any, q: Any, unit: Any, j: in
     da, db = ends_of(forest, a, b)
     _, _, R, _ = frames(loop, da, db)
     n, f = mul_vec(R, n), mul_vec(R, f)
-    Y = rows_at(s["Y"], s["Y_room"], F8)
+    Y = whitened_rows(s)
     first = y - hold["offset"]
     if a >= 0:
         add_end(forest, a, x, neg(n), neg(f), Y, first + spans[bodies[a]["tree"]]["offset"])
     if b >= 0:
         add_end(forest, b, x, n, f, Y, first + spans[bodies[b]["tree"]]["offset"])
-    row = rows_at(s["bounds"], s["bound_room"], BOUND)[at]
+    row = dof_constraint_room(s)[at]
     row["what"], row["tree"], row["dof"], row["l"], row["y"] = what, t, NO_DOF, hold["nz"], y
     start_bound(s, row, product(Y, y, Y, y, hold["nz"]))
     row["o"] = hold["offset"]
@@ -83,9 +97,9 @@ def ends_of(forest: Any, a: int, b: int) -> tuple[Any, Any]:
 @kernel(inline=False)
 def fill_loop_limits(s: Any, forest: Any, k: int, x: Any, q: Any, v: Any, unit: Any) -> bool:
     """Rows for the limits and the largest speeds that the joint of loop k may reach. False if a table is full."""
-    loop = rows_at(forest["ties"], forest["loop_room"], LOOP)[k]
+    loop = loops_of(forest)[k]
     dofs = rows_at(forest["drives"] + 6 * k * DOF_SIZE, 6, DOF)
-    bounds, dt = rows_at(s["bounds"], s["bound_room"], BOUND), s["h"] * s["substeps"]
+    bounds, dt = dof_constraint_room(s), s["h"] * s["substeps"]
     several = loop["kind"] == FREE or loop["kind"] == SPHERICAL
     for j in range(loop["nv"]):
         d, near = dofs[j], NEAR + AHEAD * dt * abs(v[j])
@@ -107,13 +121,13 @@ def fill_loop_limits(s: Any, forest: Any, k: int, x: Any, q: Any, v: Any, unit: 
 @kernel(inline=False)
 def fill_loop_drives(s: Any, forest: Any, k: int, x: Any, q: Any, unit: Any) -> bool:
     """Rows for the motors and servos in the joint of loop k. False if a table is full."""
-    slot = rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)[k]
+    slot = loop_slots_of(forest)[k]
     dofs = rows_at(forest["drives"] + 6 * k * DOF_SIZE, 6, DOF)
-    bounds, drives = rows_at(s["bounds"], s["bound_room"], BOUND), rows_at(s["drives"], s["drive_room"], DRIVE)
-    joints = rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)
+    bounds, drives = dof_constraint_room(s), drives_of(s)
+    joints = joints_of(forest)
     spans, bodies = (
-        rows_at(s["spans"], s["span_room"], SPAN),
-        rows_at(forest["bodies"], forest["body_room"], BODY_SLOT),
+        slices_of(s),
+        bodies_of(forest),
     )
     for i in range(s["drive_count"]):
         d = drives[i]
@@ -136,11 +150,11 @@ def fill_loop_drives(s: Any, forest: Any, k: int, x: Any, q: Any, unit: Any) -> 
 @kernel(inline=False)
 def fill_loop_bounds(s: Any, forest: Any, island: int, memory: int) -> bool:
     """Rows of the joints of all loops in an island; the memory is for 19 numbers. False if a table is full."""
-    loops = rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)
-    ties = rows_at(forest["ties"], forest["loop_room"], LOOP)
+    loops = loop_slots_of(forest)
+    ties = loops_of(forest)
     spans, bodies = (
-        rows_at(s["spans"], s["span_room"], SPAN),
-        rows_at(forest["bodies"], forest["body_room"], BODY_SLOT),
+        slices_of(s),
+        bodies_of(forest),
     )
     q, v, unit = rows_at(memory, 7, F8), rows_at(memory + 56, 6, F8), rows_at(memory + 104, 6, F8)
     for k in range(pool_of(forest, LOOPS)["count"]):

@@ -15,18 +15,31 @@ from kinemorph.constraint.basis import add_forbidden_forces, fill_basis, product
 from kinemorph.constraint.loops import errors, orient
 from kinemorph.constraint.solve import doubt, factor_rows, multiply_rows
 from kinemorph.constraint.whiten import whiten
-from kinemorph.contact.layout import BOUND, FULL_Y, HOLD, ISLAND, PULL, SPAN, TOUCH, TWIST
+from kinemorph.contact.layout import (
+    FULL_Y,
+    HOLD,
+    contact_constraints,
+    dof_constraints,
+    element_constraints,
+    g_of,
+    islands_of,
+    loop_projections,
+    slices_of,
+    torsional_constraints,
+    whitened_rows,
+    z_of,
+    za_of,
+)
 from kinemorph.contact.rows.contact_rows import leave_out, weigh
 from kinemorph.contact.rows.torsional_friction import weigh_twist
 from kinemorph.jit.api import kernel, rows_at
-from kinemorph.multibody.layout import TREE
 from kinemorph.multibody.model.loops import LOOP
-from kinemorph.multibody.system import F8, ROW, SYSTEM
+from kinemorph.multibody.system import F8, SYSTEM, constraint_rows_of
 from kinemorph.spatial.rows import load3, store3_at
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import axpy
 from kinemorph.structure.forest.islands import assemble, collect
-from kinemorph.structure.forest.layout import LOOP_SLOT, LOOPS, TREE_SLOT
+from kinemorph.structure.forest.layout import LOOPS, loop_slots_of, tree_of, trees_of
 from kinemorph.structure.forest.memory import claim, clear_words, pool_of
 
 HOLD_SIZE = HOLD.itemsize
@@ -37,14 +50,14 @@ STUBBORN = 0.1  # share of y below which overlap is pushed apart gently: all els
 @kernel
 def hold_of(s: Any, t: int) -> int:
     """The index of the HOLD that a tree is in, -1 if it is in none or does not move."""
-    return rows_at(s["spans"], s["span_room"], SPAN)[t]["hold"] if t >= 0 else -1
+    return slices_of(s)[t]["hold"] if t >= 0 else -1
 
 
 @kernel(inline=False)
 def find_holds(s: Any, forest: Any) -> bool:
     """Give trees that loops tie a HOLD and stretches of z side by side. False if the forest's scratch is too small."""
-    spans, islands = rows_at(s["spans"], s["span_room"], SPAN), rows_at(s["islands"], s["span_room"], ISLAND)
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    spans, islands = slices_of(s), islands_of(s)
+    trees = trees_of(forest)
     room = pool_of(forest, LOOPS)["used"]
     s["holds"] = claim(forest, room * HOLD_SIZE)
     if s["holds"] == 0:
@@ -76,7 +89,7 @@ def find_holds(s: Any, forest: Any) -> bool:
 @kernel(inline=False)
 def begin_hold(forest: Any, hold: Any, offset: int) -> bool:
     """The system and the basis of the loops over the trees that are collected. False if scratch is too small."""
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    trees = trees_of(forest)
     hold["first_tree"], hold["first_loop"] = forest["first_tree"], forest["first_loop"]
     hold["offset"], hold["flies"] = offset, 0
     hold["system"] = assemble(forest, 0)
@@ -87,7 +100,7 @@ def begin_hold(forest: Any, hold: Any, offset: int) -> bool:
     numbers = 0
     t = hold["first_tree"]
     while t >= 0:
-        tree = rows_at(trees[t]["address"], 1, TREE)[0]
+        tree = tree_of(trees[t])
         numbers += tree["nq"] + tree["nv"]
         t = trees[t]["follows"]
     hold["Q"], hold["reaction"] = claim(forest, 8 * system["m"] * system["nv"]), claim(forest, 8 * system["m"])
@@ -115,7 +128,7 @@ def strip(hold: Any, x: Any, at: int, share: float) -> None:
 def projected_slices(s: Any, t: Any) -> tuple[int, int, int, int]:
     """The stretches of z that a row with two of them has once it reaches all trees of its holds: o1, l1, o2, l2."""
     h1, h2 = hold_of(s, t["tree1"]), hold_of(s, t["tree2"])
-    holds = rows_at(s["holds"], s["hold_count"], HOLD)
+    holds = loop_projections(s)
     o1, l1 = (holds[h1]["offset"], holds[h1]["nz"]) if h1 >= 0 else (t["o1"], t["l1"])
     o2, l2 = (holds[h2]["offset"], holds[h2]["nz"]) if h2 >= 0 else (t["o2"], t["l2"])
     return (0, 0, o2, l2) if h1 >= 0 and h1 == h2 else (o1, l1, o2, l2)
@@ -125,7 +138,7 @@ def projected_slices(s: Any, t: Any) -> tuple[int, int, int, int]:
 def ranks(s: Any, t: Any) -> tuple[int, int]:
     """How many numbers there are behind such a row for what the loops of its holds bear of it."""
     h1, h2 = hold_of(s, t["tree1"]), hold_of(s, t["tree2"])
-    holds = rows_at(s["holds"], s["hold_count"], HOLD)
+    holds = loop_projections(s)
     return holds[h1]["rank"] if h1 >= 0 and h1 != h2 else 0, holds[h2]["rank"] if h2 >= 0 else 0
 
 
@@ -136,7 +149,7 @@ def widen_rows(s: Any, t: Any, old: int, count: int) -> int:
     Returns where they begin now, -1 if Y is full. What they were is left behind; the stretches are still the old ones.
     """
     h1, h2 = hold_of(s, t["tree1"]), hold_of(s, t["tree2"])
-    holds, Y = rows_at(s["holds"], s["hold_count"], HOLD), rows_at(s["Y"], s["Y_room"], F8)
+    holds, Y = loop_projections(s), whitened_rows(s)
     p1, n1, p2, n2 = projected_slices(s, t)
     r1, r2 = ranks(s, t)
     o1, l1, o2, l2 = t["o1"], t["l1"], t["o2"], t["l2"]
@@ -183,7 +196,7 @@ def react(s: Any, t: Any, count: int, row: int, p: float) -> None:
     h1, h2 = hold_of(s, t["tree1"]), hold_of(s, t["tree2"])
     if p == 0.0 or (h1 < 0 and h2 < 0):
         return
-    holds, Y = rows_at(s["holds"], s["hold_count"], HOLD), rows_at(s["Y"], s["Y_room"], F8)
+    holds, Y = loop_projections(s), whitened_rows(s)
     r1, r2 = ranks(s, t)
     kept = t["y"] + count * (t["l1"] + t["l2"]) + row * (r1 + r2)
     if r1 > 0:
@@ -201,7 +214,7 @@ def gently(gap: float, after: float, before: float) -> float:
 @kernel(inline=False)
 def hold_touch(s: Any, t: Any) -> bool:
     """The rows of a contact. Where loops let nothing move along its normal, it is left out."""
-    Y = rows_at(s["Y"], s["Y_room"], F8)
+    Y = whitened_rows(s)
     old, n = t["y"], t["l1"] + t["l2"]
     normal = product(Y, old, Y, old, n)
     along = product(Y, old + n, Y, old + n, 2 * n)
@@ -226,7 +239,7 @@ def hold_bound(s: Any, b: Any) -> bool:
     h = hold_of(s, b["tree"])
     if h < 0:
         return True
-    hold, Y = rows_at(s["holds"], s["hold_count"], HOLD)[h], rows_at(s["Y"], s["Y_room"], F8)
+    hold, Y = loop_projections(s)[h], whitened_rows(s)
     used, n, shift, rank = s["Y_used"], hold["nz"], b["o"] - hold["offset"], hold["rank"]
     if used + n + rank > s["Y_room"]:
         s["full"] |= FULL_Y
@@ -257,15 +270,15 @@ def hold_twist(s: Any, r: Any, t: Any) -> bool:
         return False
     r["y"] = y
     _, n1, _, n2 = projected_slices(s, t)
-    weigh_twist(r, n1 + n2, rows_at(s["Y"], s["Y_room"], F8))
+    weigh_twist(r, n1 + n2, whitened_rows(s))
     return True
 
 
 @kernel(inline=False)
 def hold_rows(s: Any) -> bool:
     """Take what loops forbid out of all rows of contacts, limits, friction and motors. False if Y is full."""
-    touches, bounds = rows_at(s["touches"], s["touch_count"], TOUCH), rows_at(s["bounds"], s["bound_count"], BOUND)
-    twists = rows_at(s["twists"], s["touch_room"], TWIST)
+    touches, bounds = contact_constraints(s), dof_constraints(s)
+    twists = torsional_constraints(s)
     for i in range(s["bound_count"]):
         if not hold_bound(s, bounds[i]):
             return False
@@ -283,8 +296,8 @@ def hold_rows(s: Any) -> bool:
 @kernel(inline=False)
 def note_forces(s: Any) -> None:
     """Before given forces act on trees that loops tie: what accelerations are without them, into g."""
-    holds = rows_at(s["holds"], s["hold_count"], HOLD)
-    za, g = rows_at(s["za"], s["nz"], F8), rows_at(s["g"], s["nz"], F8)
+    holds = loop_projections(s)
+    za, g = za_of(s), g_of(s)
     for i in range(s["hold_count"]):
         for k in range(holds[i]["offset"], holds[i]["offset"] + holds[i]["nz"]):
             g[k] = za[k]
@@ -293,9 +306,9 @@ def note_forces(s: Any) -> None:
 @kernel(inline=False)
 def hold_forces(s: Any) -> None:
     """After they do: take from what they have added what the loops forbid, and let the loops bear it."""
-    holds = rows_at(s["holds"], s["hold_count"], HOLD)
-    za, g, dt = rows_at(s["za"], s["nz"], F8), rows_at(s["g"], s["nz"], F8), s["h"] * s["substeps"]
-    z = rows_at(s["z"], s["nz"], F8)
+    holds = loop_projections(s)
+    za, g, dt = za_of(s), g_of(s), s["h"] * s["substeps"]
+    z = z_of(s)
     for i in range(s["hold_count"]):
         hold = holds[i]
         at, nz, rank = hold["offset"], hold["nz"], hold["rank"]
@@ -315,10 +328,10 @@ def hold_forces(s: Any) -> None:
 def tell_forces(s: Any, forest: Any) -> None:
     """What the joints of loops bear, the mean of the step: the forces that are in the rows of their systems, and what
     contacts, limits and elements add to these."""
-    touches, bounds = rows_at(s["touches"], s["touch_count"], TOUCH), rows_at(s["bounds"], s["bound_count"], BOUND)
-    pulls, holds = rows_at(s["pulls"], s["pull_count"], PULL), rows_at(s["holds"], s["hold_count"], HOLD)
-    twists = rows_at(s["twists"], s["touch_room"], TWIST)
-    Y, dt = rows_at(s["Y"], s["Y_room"], F8), s["h"] * s["substeps"]
+    touches, bounds = contact_constraints(s), dof_constraints(s)
+    pulls, holds = element_constraints(s), loop_projections(s)
+    twists = torsional_constraints(s)
+    Y, dt = whitened_rows(s), s["h"] * s["substeps"]
     for i in range(s["touch_count"]):
         t = touches[i]
         react(s, t, 3, 0, t["sum"])
@@ -349,8 +362,8 @@ def tell_forces(s: Any, forest: Any) -> None:
 @kernel(inline=False)
 def tell_wrenches(s: Any, forest: Any, hold: Any, system: Any) -> None:
     """The wrenches of the loops of a hold, each at its own joint."""
-    slots = rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)
-    loops, rows = rows_at(system["loops"], system["count"], LOOP), rows_at(system["rows"], system["m"], ROW)
+    slots = loop_slots_of(forest)
+    loops, rows = rows_at(system["loops"], system["count"], LOOP), constraint_rows_of(system)
     wrenches = rows_at(s["wrenches"], 6 * s["wrench_room"], F8)
     k = hold["first_loop"]
     for i in range(system["count"]):

@@ -10,24 +10,36 @@ from __future__ import annotations
 from typing import Any
 
 from kinemorph.collision.contact_table import half_of
-from kinemorph.collision.shapes.shape_rows import CONTACT, PAIR, SHAPE
+from kinemorph.collision.shapes.shape_rows import CONTACT, contacts_of, pairs_of, shapes_of
 from kinemorph.constraint.basis import product
 from kinemorph.contact.gauss_seidel.iteration import rub_within
 from kinemorph.contact.gauss_seidel.row_products import kick, kick_three
 from kinemorph.contact.gauss_seidel.vectors import clear
-from kinemorph.contact.layout import AGREEMENT, FULL_Y, ISLAND, MATERIAL, ROOT, TOUCH, TWIST
+from kinemorph.contact.layout import (
+    FULL_Y,
+    contact_constraint_room,
+    contact_constraints,
+    free_roots_of,
+    g_of,
+    islands_of,
+    materials_of,
+    pair_materials_of,
+    stored_moments,
+    torsional_constraints,
+    whitened_rows,
+    z_of,
+)
 from kinemorph.contact.material_mixing import blend
 from kinemorph.contact.rows.contact_rows import both_to_base, invert_two, to_base, tree_at
 from kinemorph.contact.rows.free_body_rows import beside
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.algorithms.free_body import link_of, lone_of
-from kinemorph.multibody.system import F8
 from kinemorph.spatial.lanes.four import lane, splat
 from kinemorph.spatial.mat3 import tmul_vec
 from kinemorph.spatial.rows import load3, load3_at, load6, load9, store3_at
 from kinemorph.spatial.triangle import tri_vec
 from kinemorph.spatial.vec3 import axpy, dot, scale
-from kinemorph.structure.forest.layout import BODY_SLOT
+from kinemorph.structure.forest.layout import bodies_of
 
 SPIN, ROLL = 1, 2
 
@@ -35,10 +47,10 @@ SPIN, ROLL = 1, 2
 @kernel(inline=False)
 def lay_moments(s: Any, forest: Any, body: int, t: Any, sign: float, Y: Any, y: int, stride: int) -> None:
     """What the joints of a body take of three moments on it, about the normal and both tangents of a touch."""
-    tree, slot = tree_at(forest, body), rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)[body]
+    tree, slot = tree_at(forest, body), bodies_of(forest)[body]
     moments = scale(beside(load3(t["normal"]), load3(t["t1"]), load3(t["t2"])), sign)
     if tree["lone"] == 0:
-        root, none = rows_at(s["roots"], s["span_room"], ROOT)[slot["tree"]], splat(0.0)
+        root, none = free_roots_of(s)[slot["tree"]], splat(0.0)
         to_base(tree, root, slot["link"], moments, (none, none, none), Y, y, stride, none, none)
         return
     turns = tri_vec(load6(lone_of(tree)["K"]), tmul_vec(load9(link_of(tree)["R"]), moments))
@@ -49,9 +61,9 @@ def lay_moments(s: Any, forest: Any, body: int, t: Any, sign: float, Y: Any, y: 
 @kernel(inline=False)
 def lay_both_moments(s: Any, forest: Any, a: int, b: int, t: Any, Y: Any, y: int, stride: int) -> None:
     """The same of moments on one body of a tree, and their opposites on another."""
-    tree, bodies = tree_at(forest, b), rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    tree, bodies = tree_at(forest, b), bodies_of(forest)
     moments = beside(load3(t["normal"]), load3(t["t1"]), load3(t["t2"]))
-    root = rows_at(s["roots"], s["span_room"], ROOT)[bodies[b]["tree"]]
+    root = free_roots_of(s)[bodies[b]["tree"]]
     none = splat(0.0), splat(0.0), splat(0.0)
     one, other = bodies[a]["link"], bodies[b]["link"]
     both_to_base(tree, root, one, other, scale(moments, -1.0), none, moments, none, Y, y, stride)
@@ -74,8 +86,8 @@ def weigh_twist(r: Any, length: int, Y: Any) -> None:
 @kernel(inline=False)
 def fill_twist(s: Any, forest: Any, r: Any, t: Any, a: int, b: int) -> bool:
     """The rows of one twist, of a touch of two bodies. False if there is no room for their numbers."""
-    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
-    Y, used = rows_at(s["Y"], s["Y_room"], F8), s["Y_used"]
+    bodies = bodies_of(forest)
+    Y, used = whitened_rows(s), s["Y_used"]
     length = t["l1"] + t["l2"]
     if used + 3 * length > s["Y_room"]:
         s["full"] |= FULL_Y
@@ -97,15 +109,15 @@ def fill_twist(s: Any, forest: Any, r: Any, t: Any, a: int, b: int) -> bool:
 @kernel(inline=False)
 def fill_twists(s: Any, forest: Any, c: Any) -> bool:
     """Rows for all touches whose materials resist spinning or rolling. False if a table is full."""
-    shapes, pairs = rows_at(c["shapes"], c["n"], SHAPE), rows_at(c["pairs"], c["room"], PAIR)
+    shapes, pairs = shapes_of(c), pairs_of(c)
     room = c["contact_room"]
     now = half_of(c["step"], room)
     contacts = rows_at(c["contacts"], 2 * room, CONTACT)
-    touches, twists = rows_at(s["touches"], s["touch_room"], TOUCH), rows_at(s["twists"], s["touch_room"], TWIST)
-    materials = rows_at(s["materials"], s["material_room"], MATERIAL)
-    agreed = rows_at(s["agreements"], s["agreement_count"], AGREEMENT)
-    moments = rows_at(s["moments"], 3 * s["impulse_room"], F8)
-    islands = rows_at(s["islands"], s["span_room"], ISLAND)
+    touches, twists = contact_constraint_room(s), torsional_constraints(s)
+    materials = materials_of(s)
+    agreed = pair_materials_of(s)
+    moments = stored_moments(s)
+    islands = islands_of(s)
     count = 0
     for i in range(s["island_count"]):
         island = islands[i]
@@ -136,7 +148,7 @@ def fill_twists(s: Any, forest: Any, c: Any) -> bool:
 @kernel(inline=False)
 def stay_swept(s: Any) -> None:
     """Islands with such friction are swept: a direct solve does not know it."""
-    islands = rows_at(s["islands"], s["span_room"], ISLAND)
+    islands = islands_of(s)
     for i in range(s["island_count"]):
         if islands[i]["twist_count"] > 0:
             islands[i]["direct"] = 0
@@ -173,9 +185,9 @@ def wring_one(r: Any, t: Any, Y: Any, z: Any, p: float) -> None:
 @kernel(inline=False)
 def resist(s: Any, island: Any) -> None:
     """Moments at contacts, with the normal impulses that these have now."""
-    touches = rows_at(s["touches"], s["touch_count"], TOUCH)
-    twists = rows_at(s["twists"], s["touch_room"], TWIST)[island["first_twist"] :]
-    Y, z = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["z"], s["nz"], F8)
+    touches = contact_constraints(s)
+    twists = torsional_constraints(s)[island["first_twist"] :]
+    Y, z = whitened_rows(s), z_of(s)
     for i in range(island["twist_count"]):
         r = twists[i]
         t = touches[r["touch"]]
@@ -194,9 +206,9 @@ def resist(s: Any, island: Any) -> None:
 @kernel(inline=False)
 def warm_twists(s: Any, island: Any) -> None:
     """What the moments of the step before would do, added to g."""
-    touches = rows_at(s["touches"], s["touch_count"], TOUCH)
-    twists = rows_at(s["twists"], s["touch_room"], TWIST)[island["first_twist"] :]
-    Y, g = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["g"], s["nz"], F8)
+    touches = contact_constraints(s)
+    twists = torsional_constraints(s)[island["first_twist"] :]
+    Y, g = whitened_rows(s), g_of(s)
     for i in range(island["twist_count"]):
         r = twists[i]
         t = touches[r["touch"]]
@@ -208,7 +220,7 @@ def warm_twists(s: Any, island: Any) -> None:
 
 @kernel(inline=False)
 def scale_twists(s: Any, island: Any, share: float) -> None:
-    twists = rows_at(s["twists"], s["touch_room"], TWIST)[island["first_twist"] :]
+    twists = torsional_constraints(s)[island["first_twist"] :]
     for i in range(island["twist_count"]):
         r = twists[i]
         r["pn"], r["p1"], r["p2"] = share * r["pn"], share * r["p1"], share * r["p2"]
@@ -216,7 +228,7 @@ def scale_twists(s: Any, island: Any, share: float) -> None:
 
 @kernel(inline=False)
 def sum_twists(s: Any, island: Any) -> None:
-    twists = rows_at(s["twists"], s["touch_room"], TWIST)[island["first_twist"] :]
+    twists = torsional_constraints(s)[island["first_twist"] :]
     for i in range(island["twist_count"]):
         r = twists[i]
         r["sum"], r["sum1"], r["sum2"] = r["sum"] + r["pn"], r["sum1"] + r["p1"], r["sum2"] + r["p2"]
@@ -231,9 +243,9 @@ def keep_moments(s: Any, c: Any, good: bool) -> None:
     before, s["moments_kept"] = s["moments_kept"], 1 if good else 0
     if not good:
         return
-    contacts = rows_at(c["contacts"], 2 * c["contact_room"], CONTACT)
-    touches, twists = rows_at(s["touches"], s["touch_count"], TOUCH), rows_at(s["twists"], s["touch_room"], TWIST)
-    moments = rows_at(s["moments"], 3 * s["impulse_room"], F8)
+    contacts = contacts_of(c)
+    touches, twists = contact_constraints(s), torsional_constraints(s)
+    moments = stored_moments(s)
     now = half_of(c["step"], c["contact_room"])
     for k in range(c["n_contacts"]):
         p, old = (0.0, 0.0, 0.0), contacts[now + k]["before"]

@@ -25,7 +25,7 @@ from kinemorph.multibody.checks import (
     finite,
 )
 from kinemorph.multibody.data import Data
-from kinemorph.multibody.layout import DOF, LINK, TREE, TREE_KIND, dof_data, link_data
+from kinemorph.multibody.layout import TREE, TREE_KIND, dof_data, dofs_of, link_data, links_of
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.inertia import articulated_force, shift_articulated, shift_force
 from kinemorph.spatial.mat3 import (
@@ -69,8 +69,8 @@ def articulated_body(tree: Any, q: Any, v: Any, tau: Any, external: Any, a: Any)
 @kernel(inline=False)
 def give_way(tree: Any, q: Any, v: Any, tau: Any, external: Any) -> None:
     """The first two passes: what is left for each joint, in field u, of all that acts on the links behind it."""
-    links = rows_at(tree["links"], tree["n"], LINK)
-    dofs = rows_at(tree["dofs"], tree["nv"], DOF)
+    links = links_of(tree)
+    dofs = dofs_of(tree)
     rows = rows_at(tree["rows"], tree["n"] + 1, link_data(tree))
     dof_rows = rows_at(tree["dof_rows"], tree["nv"], dof_data(tree))
     n = tree["n"]
@@ -123,7 +123,7 @@ def give_way(tree: Any, q: Any, v: Any, tau: Any, external: Any) -> None:
 @kernel
 def outward(tree: Any, a: Any) -> None:
     """Pass 3: accelerations from what is left for each joint, in field u."""
-    links = rows_at(tree["links"], tree["n"], LINK)
+    links = links_of(tree)
     rows = rows_at(tree["rows"], tree["n"] + 1, link_data(tree))
     dof_rows = rows_at(tree["dof_rows"], tree["nv"], dof_data(tree))
     for i in range(tree["n"]):

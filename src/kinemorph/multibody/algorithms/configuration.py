@@ -22,7 +22,7 @@ from kinemorph.multibody.checks import (
     complain,
     finite,
 )
-from kinemorph.multibody.layout import LINK, MODEL_KIND, TREE, JointKind
+from kinemorph.multibody.layout import MODEL_KIND, TREE, JointKind, links_of
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_on_failure
 from kinemorph.spatial.arguments.seeds import random_stream
@@ -47,7 +47,7 @@ TURNING = int(JointKind.SPHERICAL), int(JointKind.FREE)  # joints with a quatern
 @kernel(inline=False)
 def advance(tree: Any, q: Any, v: Any, h: Scalar, out: Any) -> None:
     """out = q ⊕ h v: the exact motion of every joint at constant v (N&Y eq. 39 is its first order)."""
-    links = rows_at(tree["links"], tree["n"], LINK)
+    links = links_of(tree)
     for i in range(tree["n"]):
         l = links[i]
         iq = l["iq"]
@@ -68,7 +68,7 @@ def advance(tree: Any, q: Any, v: Any, h: Scalar, out: Any) -> None:
 @kernel(inline=False)
 def subtract(tree: Any, q0: Any, q1: Any, out: Any) -> None:
     """out = q1 ⊖ q0: the constant v that leads from q0 to q1 in unit time."""
-    links = rows_at(tree["links"], tree["n"], LINK)
+    links = links_of(tree)
     for i in range(tree["n"]):
         l = links[i]
         iq = l["iq"]

@@ -23,7 +23,16 @@ from kinemorph.multibody.checks import (
     finite,
 )
 from kinemorph.multibody.data import Data
-from kinemorph.multibody.layout import DOF, LINK, LINK_DATA, NUMBER, TREE, TREE_KIND, dof_data, link_data
+from kinemorph.multibody.layout import (
+    LINK_DATA,
+    NUMBER,
+    TREE,
+    TREE_KIND,
+    dof_data,
+    dofs_of,
+    link_data,
+    links_of,
+)
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_on_failure
 from kinemorph.spatial.inertia import shift_rigid
@@ -39,8 +48,8 @@ def composite(tree: Any, q: Any, M: Any, start: int, stop: int, size: int, base:
     Entry (k, j) is number k size + j + base. Entries of unrelated degrees of freedom are zero and not written. The
     base is left with the composite of everything, which is finite only if all of M is.
     """
-    links = rows_at(tree["links"], tree["n"], LINK)
-    dofs = rows_at(tree["dofs"], tree["nv"], DOF)
+    links = links_of(tree)
+    dofs = dofs_of(tree)
     rows = rows_at(tree["rows"], tree["n"] + 1, link_data(tree))
     dof_rows = rows_at(tree["dof_rows"], tree["nv"], dof_data(tree))
     # Here one point serves all links of a tree, the origin of its first link: composites then simply add up, and a

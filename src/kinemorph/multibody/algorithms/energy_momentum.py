@@ -23,7 +23,7 @@ from kinemorph.multibody.checks import (
     finite,
 )
 from kinemorph.multibody.data import Data
-from kinemorph.multibody.layout import DOF, LINK, TREE, TREE_KIND, dof_data, link_data
+from kinemorph.multibody.layout import TREE, TREE_KIND, dof_data, dofs_of, link_data, links_of
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_on_failure
 from kinemorph.spatial.mat3 import mul_vec, sym_vec, tmul_vec
@@ -45,8 +45,8 @@ SUMS = np.dtype(
 @kernel(inline=False)
 def totals(tree: Any, q: Any, v: Any) -> tuple[Any, Vec3, Vec3, Vec3, Any]:
     """Sums over all links, in the order of SUMS; the links' rows say where they are then, and how they move."""
-    links = rows_at(tree["links"], tree["n"], LINK)
-    dofs = rows_at(tree["dofs"], tree["nv"], DOF)
+    links = links_of(tree)
+    dofs = dofs_of(tree)
     rows = rows_at(tree["rows"], tree["n"] + 1, link_data(tree))
     dof_rows = rows_at(tree["dof_rows"], tree["nv"], dof_data(tree))
     zero = (0.0, 0.0, 0.0)

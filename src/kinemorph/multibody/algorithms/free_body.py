@@ -21,7 +21,7 @@ from kinemorph.multibody.algorithms.aba import articulated_body, outward
 from kinemorph.multibody.algorithms.impulse import articulate, jump
 from kinemorph.multibody.algorithms.joints import FREE
 from kinemorph.multibody.algorithms.kinematics import accelerate_all
-from kinemorph.multibody.layout import DOF, LINK, LINK_DATA
+from kinemorph.multibody.layout import LINK_DATA, dofs_of, links_of
 from kinemorph.spatial.inertia import shift_rigid
 from kinemorph.spatial.mat3 import IDENTITY, Mat3, Sym3, mul, mul_vec, tmul_vec
 from kinemorph.spatial.quaternion import to_matrix
@@ -80,7 +80,7 @@ def tell_lone(tree: Any, at: int) -> None:
     To be called again whenever the link's inertia or frame, what acts in its joint, or gravity has changed.
     """
     tree["lone"] = 0
-    links, dofs = rows_at(tree["links"], tree["n"], LINK), rows_at(tree["dofs"], tree["nv"], DOF)
+    links, dofs = links_of(tree), dofs_of(tree)
     if tree["n"] != 1 or not floats(links, dofs):
         return
     l = links[0]
@@ -153,7 +153,7 @@ def placed(tree: Any, lone: Any, q: Any) -> tuple[Mat3, Vec3]:
     """Pose of the link in the world."""
     R, p = to_matrix(load4_at(q, 3)), load3(q)
     if lone["askew"] != 0:
-        l = rows_at(tree["links"], 1, LINK)[0]
+        l = links_of(tree)[0]
         E = load9(l["R"])
         R, p = mul(E, R), add(load3(l["p"]), mul_vec(E, p))
     return R, p

@@ -20,7 +20,7 @@ from kinemorph.multibody.algorithms.joints import FREE
 from kinemorph.multibody.algorithms.kinematics import place
 from kinemorph.multibody.checks import BAD_SIZE, NOT_FINITE, OK, UNUSABLE, Array, Vector, as_arrays, complain, finite
 from kinemorph.multibody.data import Data
-from kinemorph.multibody.layout import DOF, LINK, TREE, TREE_KIND, dof_data, link_data
+from kinemorph.multibody.layout import TREE, TREE_KIND, dof_data, dofs_of, link_data, links_of
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_on_failure
 from kinemorph.spatial.inertia import shift_force
@@ -33,8 +33,8 @@ from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, neg, scale, sub
 @kernel(inline=False)
 def articulate(tree: Any, q: Any) -> None:
     """Articulated inertias at q, without any force: what all impulse responses at q share."""
-    links = rows_at(tree["links"], tree["n"], LINK)
-    dofs = rows_at(tree["dofs"], tree["nv"], DOF)
+    links = links_of(tree)
+    dofs = dofs_of(tree)
     rows = rows_at(tree["rows"], tree["n"] + 1, link_data(tree))
     dof_rows = rows_at(tree["dof_rows"], tree["nv"], dof_data(tree))
     n = tree["n"]
@@ -58,7 +58,7 @@ def articulate(tree: Any, q: Any) -> None:
 @kernel(inline=False)
 def strike(tree: Any, joint_impulse: Any, dv: Any) -> None:
     """Velocity jump of all joints, after `articulate`; rows n and f hold minus the impulses on links (the Y)."""
-    links = rows_at(tree["links"], tree["n"], LINK)
+    links = links_of(tree)
     rows = rows_at(tree["rows"], tree["n"] + 1, link_data(tree))
     dof_rows = rows_at(tree["dof_rows"], tree["nv"], dof_data(tree))
     n = tree["n"]
@@ -76,7 +76,7 @@ def strike(tree: Any, joint_impulse: Any, dv: Any) -> None:
 @kernel(inline=False)
 def jump(tree: Any, dv: Any) -> None:
     """Velocity jump of all joints from what is left for each of them, in field u (eqs. 3.62 and 3.59)."""
-    links = rows_at(tree["links"], tree["n"], LINK)
+    links = links_of(tree)
     rows = rows_at(tree["rows"], tree["n"] + 1, link_data(tree))
     dof_rows = rows_at(tree["dof_rows"], tree["nv"], dof_data(tree))
     for i in range(tree["n"]):
@@ -134,7 +134,7 @@ def collision_matrix_at(tree: Any, link: int, x: Vec3) -> Sym3:
     Three unit impulses go inward side by side. What each joint takes from them, u = D sᵀ Y, is all there is to know:
     K = J M⁻¹ Jᵀ = Σ u uᵀ, symmetric and never negative by construction, so no way back is needed.
     """
-    links = rows_at(tree["links"], tree["n"], LINK)
+    links = links_of(tree)
     rows = rows_at(tree["rows"], tree["n"] + 1, link_data(tree))
     dof_rows = rows_at(tree["dof_rows"], tree["nv"], dof_data(tree))
     fx, fy, fz = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)

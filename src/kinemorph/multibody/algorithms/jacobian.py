@@ -24,7 +24,7 @@ from kinemorph.multibody.checks import (
     finite,
 )
 from kinemorph.multibody.data import Data
-from kinemorph.multibody.layout import DOF, TREE, TREE_KIND, dof_data, link_data
+from kinemorph.multibody.layout import TREE, TREE_KIND, dof_data, dofs_of, link_data
 from kinemorph.multibody.loop_layout import last_dof
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_on_failure
@@ -46,7 +46,7 @@ def world_point(tree: Any, link: int, point: Vec3) -> Vec3:
 def fill_jacobian(tree: Any, link: int, x: Vec3, J: Any) -> None:
     """The 6 x nv Jacobian of world point x on a link: angular rows first, world axes. Zeros are not written."""
     rows = rows_at(tree["rows"], tree["n"] + 1, link_data(tree))
-    dofs = rows_at(tree["dofs"], tree["nv"], DOF)
+    dofs = dofs_of(tree)
     dof_rows = rows_at(tree["dof_rows"], tree["nv"], dof_data(tree))
     k = last_dof(tree, link)
     while k >= 0:

@@ -11,7 +11,7 @@ from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.multibody.algorithms.joints import FREE, REVOLUTE, bias, column, pose, turn
 from kinemorph.multibody.checks import BAD_SIZE, NOT_FINITE, OK, UNUSABLE, Vector, as_arrays, belongs, complain, finite
 from kinemorph.multibody.data import Data
-from kinemorph.multibody.layout import LINK, TREE, TREE_KIND, dof_data, link_data
+from kinemorph.multibody.layout import TREE, TREE_KIND, dof_data, link_data, links_of
 from kinemorph.multibody.model.model import ORIGIN, Model
 from kinemorph.spatial.mat3 import Mat3, mul, mul_vec
 from kinemorph.spatial.pose import Pose
@@ -102,7 +102,7 @@ def accelerate(l: Any, P: Any, d: Any, dof_rows: Any, a: Any, r: Vec3, bw: Vec3,
 @kernel(inline=False)
 def place_all(tree: Any, q: Any) -> None:
     """Poses and motion subspaces."""
-    links = rows_at(tree["links"], tree["n"], LINK)
+    links = links_of(tree)
     rows = rows_at(tree["rows"], tree["n"] + 1, link_data(tree))
     dof_rows = rows_at(tree["dof_rows"], tree["nv"], dof_data(tree))
     for i in range(tree["n"]):
@@ -113,7 +113,7 @@ def place_all(tree: Any, q: Any) -> None:
 @kernel(inline=False)
 def move_all(tree: Any, q: Any, v: Any) -> None:
     """Velocities, after the links are placed."""
-    links = rows_at(tree["links"], tree["n"], LINK)
+    links = links_of(tree)
     rows = rows_at(tree["rows"], tree["n"] + 1, link_data(tree))
     dof_rows = rows_at(tree["dof_rows"], tree["nv"], dof_data(tree))
     for i in range(tree["n"]):
@@ -125,7 +125,7 @@ def move_all(tree: Any, q: Any, v: Any) -> None:
 @kernel(inline=False)
 def accelerate_all(tree: Any, q: Any, v: Any, a: Any) -> None:
     """Poses, velocities and accelerations."""
-    links = rows_at(tree["links"], tree["n"], LINK)
+    links = links_of(tree)
     rows = rows_at(tree["rows"], tree["n"] + 1, link_data(tree))
     dof_rows = rows_at(tree["dof_rows"], tree["nv"], dof_data(tree))
     for i in range(tree["n"]):

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.multibody.checks import Array, Matrix, as_arrays, checked_model
-from kinemorph.multibody.layout import DOF, TREE
+from kinemorph.multibody.layout import TREE, dofs_of
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_on_failure
 from kinemorph.spatial.scalar import sqrt
@@ -56,14 +56,14 @@ def solve_in_place(dofs: Any, L: Any, x: Any) -> None:
 @entry
 def _factor(address: int, L: Matrix) -> bool:
     tree = rows_at(address, 1, TREE)[0]
-    return factor_in_place(rows_at(tree["dofs"], tree["nv"], DOF), L)
+    return factor_in_place(dofs_of(tree), L)
 
 
 @entry
 def _solve(address: int, L: Matrix, X: Matrix) -> None:
     tree = rows_at(address, 1, TREE)[0]
     for c in range(X.shape[0]):
-        solve_in_place(rows_at(tree["dofs"], tree["nv"], DOF), L, X[c])
+        solve_in_place(dofs_of(tree), L, X[c])
 
 
 @checked_on_failure

@@ -25,7 +25,7 @@ from kinemorph.multibody.checks import (
     finite,
 )
 from kinemorph.multibody.data import Data
-from kinemorph.multibody.layout import DOF, LINK, TREE, TREE_KIND, dof_data, link_data
+from kinemorph.multibody.layout import TREE, TREE_KIND, dof_data, dofs_of, link_data, links_of
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.inertia import shift_force
 from kinemorph.spatial.mat3 import mul_vec, sym_vec, tmul_vec
@@ -36,8 +36,8 @@ from kinemorph.spatial.vec3 import add, cross, dot, scale, sub
 @kernel(inline=False)
 def newton_euler(tree: Any, q: Any, v: Any, a: Any, external: Any, tau: Any) -> None:
     """tau from q, v, a and the external forces on links."""
-    links = rows_at(tree["links"], tree["n"], LINK)
-    dofs = rows_at(tree["dofs"], tree["nv"], DOF)
+    links = links_of(tree)
+    dofs = dofs_of(tree)
     rows = rows_at(tree["rows"], tree["n"] + 1, link_data(tree))
     dof_rows = rows_at(tree["dof_rows"], tree["nv"], dof_data(tree))
     n = links.shape[0]

@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph.jit.api import kernel, rows_at
-from kinemorph.multibody.layout import LINK_DATA
+from kinemorph.jit.api import kernel
+from kinemorph.jit.rows import table
+from kinemorph.multibody.layout import link_data_of
 from kinemorph.spatial.arguments.annotated import checked_first
 from kinemorph.spatial.arguments.checks import shown
 from kinemorph.spatial.mat3 import Mat3, mul, mul_vec, transpose
@@ -208,8 +209,8 @@ def place_on(d: Any, R: Mat3, p: Vec3) -> tuple[Mat3, Vec3, Vec3]:
 @kernel(inline=False)
 def push_elements(tree: Any, total: Any) -> float:
     """Add the forces of all elements to `total`, from the motion of the links. Returns the energy in their springs."""
-    rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
-    elements = rows_at(tree["elements"], tree["element_count"], ELEMENT)
+    rows = link_data_of(tree)
+    elements = elements_of(tree)
     energy = 0.0
     for i in range(elements.shape[0]):
         e = elements[i]
@@ -272,3 +273,8 @@ def bend_springs(e: Any, E: Mat3, Rb: Mat3, d: Vec3) -> tuple[Vec3, Vec3, float]
 def point_velocity(d: Any, x: Vec3) -> Vec3:
     """Velocity of the point of a link that is at x."""
     return add(load3(d["v"]), cross(load3(d["w"]), sub(x, load3(d["p"]))))
+
+
+# --- accessors of tables, by their headers ---
+
+elements_of = table(ELEMENT, "elements", "element_count")

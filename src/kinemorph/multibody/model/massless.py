@@ -11,7 +11,13 @@ from kinemorph.multibody.algorithms.configuration import neutral, random_configu
 from kinemorph.multibody.algorithms.impulse import articulate
 from kinemorph.multibody.checks import Vector
 from kinemorph.multibody.data import Data
-from kinemorph.multibody.layout import DOF, DOF_DATA, LINK, LINK_DATA, TREE
+from kinemorph.multibody.layout import (
+    TREE,
+    dof_data_of,
+    dofs_of,
+    link_data_of,
+    links_of,
+)
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.rows import load3, load3_at
 from kinemorph.spatial.vec3 import dot
@@ -23,10 +29,10 @@ TRIED_CONFIGURATIONS = 3  # configurations: in a single one a joint may be singu
 @kernel(inline=False)
 def shares_moved(tree: Any, q: Any, shares: Any) -> None:
     """Of each degree of freedom, the inertia that it moves when all others give way, as a share of what is there."""
-    links = rows_at(tree["links"], tree["n"], LINK)
-    dofs = rows_at(tree["dofs"], tree["nv"], DOF)
-    rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
-    dof_rows = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
+    links = links_of(tree)
+    dofs = dofs_of(tree)
+    rows = link_data_of(tree)
+    dof_rows = dof_data_of(tree)
     articulate(tree, q)
     for i in range(tree["n"]):
         l = links[i]

@@ -8,9 +8,9 @@ three stiffnesses differ.
 
 from typing import Any
 
-from kinemorph.jit.api import kernel, rows_at
+from kinemorph.jit.api import kernel
 from kinemorph.multibody.algorithms.joints import FREE, SPHERICAL
-from kinemorph.multibody.layout import DOF, LINK
+from kinemorph.multibody.layout import dofs_of, links_of
 from kinemorph.spatial.quaternion import conjugate, log, log_shift, multiply, rotate
 from kinemorph.spatial.rows import get, load3_at, load4_at, put, store3_at
 from kinemorph.spatial.vec3 import Scalar, Vec3, dot, sub
@@ -21,7 +21,7 @@ Quaternion = tuple[Scalar, Scalar, Scalar, Scalar]
 @kernel(inline=False)
 def stretch(tree: Any, rest: Any, q: Any, out: Any) -> None:
     """How far each degree of freedom is from its rest."""
-    links = rows_at(tree["links"], tree["n"], LINK)
+    links = links_of(tree)
     for i in range(tree["n"]):
         l = links[i]
         iq = l["iq"]
@@ -40,8 +40,8 @@ def stretch(tree: Any, rest: Any, q: Any, out: Any) -> None:
 @kernel(inline=False)
 def pull(tree: Any, rest: Any, q: Any, out: Any) -> None:
     """The joint forces that the springs resist with: minus the gradient of the elastic energy is minus this."""
-    links = rows_at(tree["links"], tree["n"], LINK)
-    dofs = rows_at(tree["dofs"], tree["nv"], DOF)
+    links = links_of(tree)
+    dofs = dofs_of(tree)
     stretch(tree, rest, q, out)
     for i in range(tree["n"]):
         l = links[i]

@@ -11,12 +11,13 @@ import numpy as np
 from kinemorph.collision.collide import all_pairs, find_pairs
 from kinemorph.collision.narrow.dispatch import find_contacts
 from kinemorph.collision.shapes.shape_poses import box_around
-from kinemorph.collision.shapes.shape_rows import COLLISIONS, DONE, FULL, MOUNT, PAIR, PLACE
+from kinemorph.collision.shapes.shape_rows import DONE, FULL, MOUNT, PAIR, PLACE
 from kinemorph.geometry.ground import BOUNDS
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.spatial.quaternion import multiply, normalized, to_matrix
 from kinemorph.spatial.rows import load3, load4_at, load9, store3, store4_at, store9
 from kinemorph.spatial.vec3 import Vec3, axpy, dot, neg, sub
+from kinemorph.world.layout import collisions_of
 
 OBJECT = np.dtype(
     [
@@ -125,7 +126,7 @@ def part(b: Any, first: Any, second: Any) -> None:
 def broad_phase(bounce: Any, objects: Any) -> int:
     """Rules 1 and 2: boxes and hash. FULL if tables must grow first; then call it again."""
     b = bounce[0]
-    c = rows_at(b["collisions"], 1, COLLISIONS)[0]
+    c = collisions_of(b)
     mounts = rows_at(c["mounts"], b["n"], MOUNT)
     places = rows_at(c["places"], b["n"], PLACE)
     boxes = rows_at(c["boxes"], b["n"], BOUNDS)
@@ -138,7 +139,7 @@ def broad_phase(bounce: Any, objects: Any) -> int:
 def narrow_phase(bounce: Any, objects: Any) -> int:
     """Rules 3 and 4: motion and distances. FULL as above: what has moved does not move again."""
     b = bounce[0]
-    c = rows_at(b["collisions"], 1, COLLISIONS)[0]
+    c = collisions_of(b)
     places = rows_at(c["places"], b["n"], PLACE)
     if c["goes_on"] == 0:
         for i in range(b["n"]):
@@ -150,7 +151,7 @@ def narrow_phase(bounce: Any, objects: Any) -> int:
 def response(bounce: Any, objects: Any) -> None:
     """Rules 5 and 6: walls and bounces."""
     b = bounce[0]
-    c = rows_at(b["collisions"], 1, COLLISIONS)[0]
+    c = collisions_of(b)
     pairs = rows_at(c["pairs"], c["n_pairs"], PAIR)
     for i in range(b["n"]):
         turn_back(b, objects[i])
@@ -165,7 +166,7 @@ def response(bounce: Any, objects: Any) -> None:
 def advance(bounce: Any, objects: Any, steps: int, updates: int) -> int:
     """Step until `steps` or `updates` are reached. FULL if tables must grow in between."""
     b = bounce[0]
-    c = rows_at(b["collisions"], 1, COLLISIONS)[0]
+    c = collisions_of(b)
     while c["goes_on"] or (b["steps"] < steps and c["updates"] < updates):
         if c["goes_on"] == 0 and broad_phase(bounce, objects) == FULL:
             return FULL

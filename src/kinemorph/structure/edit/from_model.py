@@ -9,7 +9,7 @@ import numpy as np
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.multibody.algorithms.joints import FREE, SPHERICAL
 from kinemorph.multibody.checks import LARGEST_FLOAT, finite
-from kinemorph.multibody.layout import DOF, LINK, TREE
+from kinemorph.multibody.layout import TREE, dofs_of, links_of
 from kinemorph.multibody.loop_layout import top_of
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.quaternion import normalized
@@ -19,22 +19,22 @@ from kinemorph.structure.edit.registration import enroll, link_loop, new_body
 from kinemorph.structure.forest.islands import LOOP_SIZE
 from kinemorph.structure.forest.layout import (
     BODIES,
-    BODY_SLOT,
     CHUNK,
     DONE,
     FOREST,
     FOREST_KIND,
     FULL,
-    JOINT_SLOT,
     JOINTS,
     JUMP,
     LOOPS,
     NO_FOREST,
     NOT_FINITE,
     REST,
-    TREE_SLOT,
     TREES,
     Q,
+    bodies_of,
+    joints_of,
+    trees_of,
 )
 from kinemorph.structure.forest.memory import (
     DOF_SIZE,
@@ -74,7 +74,7 @@ Ids = np.ndarray[tuple[int], np.dtype[np.int64]]
 @kernel(inline=False)
 def choose(model: Any, plant: Any, loops: Any, chosen: Any) -> None:
     """Mark the first links of the trees to plant with 1, all other links with 0; measure these trees."""
-    links = rows_at(model["links"], model["n"], LINK)
+    links = links_of(model)
     for i in range(model["n"]):
         chosen[i] = 1 if plant["every"] != 0 and links[i]["parent"] < 0 else 0
     if plant["first"] >= 0:
@@ -126,7 +126,7 @@ def has_room_for(forest: Any, plant: Any, model: Any, chosen: Any) -> bool:
         return False
     if not (has_room(forest, JOINTS, plant["bodies"] + plant["loops"]) and has_room(forest, LOOPS, plant["loops"])):
         return False
-    links = rows_at(model["links"], model["n"], LINK)
+    links = links_of(model)
     size = i = 0
     while i < model["n"]:
         last = tree_end(links, i)
@@ -144,15 +144,15 @@ def has_room_for(forest: Any, plant: Any, model: Any, chosen: Any) -> bool:
 @kernel(inline=False)
 def plant_tree(forest: Any, model: Any, numbers: int, first: int, last: int, bodies: Any, here: Any) -> None:
     """Plant links `first` to `last` (the latter not) of a model, which are a tree; there is room."""
-    links = rows_at(model["links"], model["n"], LINK)
+    links = links_of(model)
     iq, iv = links[first]["iq"], links[first]["iv"]
     end = links[last - 1]
     nq, nv, n = end["iq"] + end["nq"] - iq, end["iv"] + end["nv"] - iv, last - first
     block, state = make_tree(forest, n, nq, nv)
     tree = rows_at(block, 1, TREE)[0]
-    new_links, new_dofs = rows_at(tree["links"], n, LINK), rows_at(tree["dofs"], nv, DOF)
-    own = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
-    joints = rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)
+    new_links, new_dofs = links_of(tree), dofs_of(tree)
+    own = bodies_of(forest)
+    joints = joints_of(forest)
     copy_words(model["links"] + first * LINK_SIZE, tree["links"], n * LINK_SIZE)
     copy_words(model["dofs"] + iv * DOF_SIZE, tree["dofs"], nv * DOF_SIZE)
     for i in range(n):
@@ -203,7 +203,7 @@ def plant_loops(forest: Any, loops: Any, drives: Any, chosen: Any, here: Any) ->
     for k in range(loops.shape[0]):
         here[2 * n + k] = -1
         if is_chosen(loops[k], chosen):
-            joint = take(pool_of(forest, JOINTS), rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT))
+            joint = take(pool_of(forest, JOINTS), joints_of(forest))
             a, b = loops[k]["a"], loops[k]["b"]
             row, dofs = address_of(loops) + k * LOOP_SIZE, address_of(drives) + 6 * k * DOF_SIZE
             link_loop(forest, row, dofs, here[a] if a >= 0 else -1, here[b] if b >= 0 else -1, joint)
@@ -226,9 +226,9 @@ def are_turned(links: Any, q: Any) -> bool:
 @kernel(inline=False)
 def name_planted(forest: Any, here: Any, n: int, ids: Any) -> None:
     """The ids of what is planted: as `here` has them, and then those of the trees."""
-    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
-    joints = rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    bodies = bodies_of(forest)
+    joints = joints_of(forest)
+    trees = trees_of(forest)
     end = here.shape[0]
     for k in range(end):
         i = np.int64(here[k])
@@ -260,7 +260,7 @@ def plant_model(
         return NOT_FINITE
     plant["first"], plant["second"], plant["every"] = first, second, ids.shape[0] > 0
     model = rows_at(tree, 1, TREE)[0]
-    links = rows_at(model["links"], model["n"], LINK)
+    links = links_of(model)
     if not are_turned(links, numbers):
         return NOT_FINITE
     choose(model, plant, loops, chosen)

@@ -20,7 +20,7 @@ import numpy as np
 
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.algorithms.inversion import invert_axes
-from kinemorph.multibody.layout import DOF, LINK, TREE
+from kinemorph.multibody.layout import LINK, TREE, dofs_of, links_of
 from kinemorph.multibody.loop_layout import last_dof
 from kinemorph.spatial.inertia import shift_rigid
 from kinemorph.spatial.mat3 import IDENTITY, Mat3, mul, rotate_sym, skew, tmul_vec, transpose
@@ -41,7 +41,7 @@ def order_links(graft: Any) -> None:
     """
     tree = rows_at(graft["source"], 1, TREE)[0]
     n = tree["n"]
-    links = rows_at(tree["links"], n, LINK)
+    links = links_of(tree)
     order, where = rows_at(graft["order"], n, I4), rows_at(graft["where"], n, I4)
     top, end = graft["top"], graft["end"]
     count = 0
@@ -110,7 +110,7 @@ def move_inertia(l: Any, s: Any, row: Any) -> None:
 def shift_frames(graft: Any) -> None:
     """How the frames of the chain move; that of `top` is given."""
     tree = rows_at(graft["source"], 1, TREE)[0]
-    links = rows_at(tree["links"], tree["n"], LINK)
+    links = links_of(tree)
     order, shifts = rows_at(graft["order"], tree["n"], I4), rows_at(graft["shifts"], tree["n"], FRAME)
     top, start = graft["top"], graft["stay"]
     store9(shifts[top]["R"], straight(load9(shifts[top]["R"])))
@@ -159,7 +159,7 @@ def hung_row(graft: Any, links: Any, s: int, parent: int, row: Any) -> None:
 @kernel
 def chain_dofs(tree: Any, row: Any, link: int) -> None:
     """Say which link the degrees of freedom of a link move, and which come before them on the way to the base."""
-    dofs = rows_at(tree["dofs"], tree["nv"], DOF)
+    dofs = dofs_of(tree)
     before = last_dof(tree, row["parent"])
     for k in range(row["iv"], row["iv"] + row["nv"]):
         dofs[k]["link"] = link
@@ -172,7 +172,7 @@ def graft_rows(graft: Any) -> None:
     """Rows of links and of degrees of freedom of both trees, after `order_links` and `shift_frames`."""
     source = rows_at(graft["source"], 1, TREE)[0]
     n, start, length = source["n"], graft["stay"], graft["length"]
-    links = rows_at(source["links"], n, LINK)
+    links = links_of(source)
     order, where = rows_at(graft["order"], n, I4), rows_at(graft["where"], n, I4)
     iq = iv = 0
     tree = rows_at(graft["rest"] if start > 0 else graft["host"], 1, TREE)[0]
@@ -190,7 +190,7 @@ def graft_rows(graft: Any) -> None:
                 parent = s - 1 + off
             else:
                 parent = parent + off
-        row = rows_at(tree["links"], tree["n"], LINK)[s + off]
+        row = links_of(tree)[s + off]
         if start <= s < start + length:  # of the chain nothing else stays
             row["body"], row["mass"] = l["body"], l["mass"]
         else:
@@ -202,7 +202,7 @@ def graft_rows(graft: Any) -> None:
         drives = graft["dofs"] if s == start else source["dofs"] + user["iv"] * DOF_SIZE
         copy_words(drives, tree["dofs"] + iv * DOF_SIZE, row["nv"] * DOF_SIZE)
         if inverted:
-            invert_dofs(row["kind"], row["nv"], rows_at(tree["dofs"], tree["nv"], DOF), iv)
+            invert_dofs(row["kind"], row["nv"], dofs_of(tree), iv)
         chain_dofs(tree, row, s + off)
         iq += row["nq"]
         iv += row["nv"]

@@ -13,7 +13,7 @@ from kinemorph.multibody.algorithms.inversion import (
     invert_state,
 )
 from kinemorph.multibody.algorithms.joints import bias
-from kinemorph.multibody.layout import LINK, LINK_DATA, TREE
+from kinemorph.multibody.layout import LINK_DATA, TREE, link_data_of, links_of
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.mat3 import mul, mul_vec, tmul_vec, transpose
 from kinemorph.spatial.rows import load3, load9
@@ -32,7 +32,7 @@ def graft_state(graft: Any) -> None:
     """
     source = rows_at(graft["source"], 1, TREE)[0]
     n, start, length = source["n"], graft["stay"], graft["length"]
-    links, order = rows_at(source["links"], n, LINK), rows_at(graft["order"], n, I4)
+    links, order = links_of(source), rows_at(graft["order"], n, I4)
     if length > 1:
         turn_joints(graft, source, links, order)
     tree = rows_at(graft["rest"] if start > 0 else graft["host"], 1, TREE)[0]
@@ -45,7 +45,7 @@ def graft_state(graft: Any) -> None:
             continue
         inverted = start < s < start + length
         l = links[order[s - 1] if inverted else order[s]]
-        row = rows_at(tree["links"], tree["n"], LINK)[s + off]
+        row = links_of(tree)[s + off]
         origin = graft["turned"] if inverted else graft["state"]
         for j in range(JUMP if graft["velocities"] == 0 else JUMP + 1):
             old = rows_at(origin + 8 * source["nq"] * j, source["nq"], F8)
@@ -100,8 +100,8 @@ def read_off(graft: Any, source: Any) -> None:
     """Position, velocity and acceleration of the new joint, from how its link moves against its parent."""
     host = rows_at(graft["host"], 1, TREE)[0]
     nq, nv, state, top = host["nq"], host["nv"], graft["host_state"], graft["top"]
-    joint = rows_at(host["links"], host["n"], LINK)[graft["n0"]]
-    d = rows_at(source["rows"], source["n"] + 1, LINK_DATA)[top + 1]
+    joint = links_of(host)[graft["n0"]]
+    d = link_data_of(source)[top + 1]
     P = rows_at(graft["parent_row"], 1, LINK_DATA)[0]
     s = rows_at(graft["shifts"], source["n"], FRAME)[top]
     q = rows_at(state + 8 * nq * Q, nq, F8)

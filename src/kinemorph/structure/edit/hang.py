@@ -8,7 +8,14 @@ from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.algorithms.impulse import articulate
 from kinemorph.multibody.algorithms.joints import FREE
 from kinemorph.multibody.algorithms.kinematics import accelerate_all
-from kinemorph.multibody.layout import DOF, DOF_DATA, LINK, LINK_DATA, TREE
+from kinemorph.multibody.layout import (
+    LINK,
+    TREE,
+    dof_data_of,
+    dofs_of,
+    link_data_of,
+    links_of,
+)
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.mat3 import IDENTITY
 from kinemorph.spatial.rows import load3, load3_at, load9, store3, store9
@@ -21,24 +28,25 @@ from kinemorph.structure.edit.registration import enroll, forget_joint, shift_bo
 from kinemorph.structure.forest.layout import (
     AT_POINT,
     AT_POSE,
-    BODY_SLOT,
     DONE,
     FRAME,
     FULL,
     GRAFT,
-    JOINT_SLOT,
     JOINTS,
     JUMP,
     MOVES,
     NOT_SAID,
     OFF,
     REST,
-    TREE_SLOT,
     TREES,
     WEIGHTLESS,
     A,
     Q,
     V,
+    bodies_of,
+    joints_of,
+    tree_of,
+    trees_of,
 )
 from kinemorph.structure.forest.memory import (
     DOF_SIZE,
@@ -66,7 +74,7 @@ MASSLESS_SHARE = 1e-13  # share of the inertia around it below which what a join
 @kernel(inline=False)
 def begin_graft(forest: Any, t: int) -> int:
     """The address of a graft that takes a link from tree t, with all the scratch that it needs; 0 if that is FULL."""
-    tree = rows_at(rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t]["address"], 1, TREE)[0]
+    tree = tree_of(trees_of(forest)[t])
     n, numbers = tree["n"], 48 * tree["nq"]
     at = claim(forest, GRAFT_SIZE)
     order, where, shifts = claim(forest, 4 * n), claim(forest, 4 * n), claim(forest, FRAME_SIZE * n)
@@ -77,7 +85,7 @@ def begin_graft(forest: Any, t: int) -> int:
     graft = rows_at(at, 1, GRAFT)[0]
     graft["from"], graft["to"], graft["keep"], graft["made"] = t, -1, t, -1
     graft["velocities"], graft["light"], graft["placed"], graft["parent"] = 0, 0, 0, -1
-    graft["source"] = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t]["address"]
+    graft["source"] = trees_of(forest)[t]["address"]
     graft["order"], graft["where"], graft["shifts"] = order, where, shifts
     graft["state"], graft["turned"] = state, turned
     graft["joint"], graft["dofs"], graft["slack"] = joint, dofs, slack
@@ -87,24 +95,24 @@ def begin_graft(forest: Any, t: int) -> int:
 @kernel
 def velocities_at(forest: Any, graft: Any, t: int, which: int) -> int:
     """Address of a tree's velocities after the impact (V), or of their jumps (JUMP); without one, of what they are."""
-    slot = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t]
+    slot = trees_of(forest)[t]
     if graft["velocities"] == 0:
-        return slot["state"] + 8 * rows_at(slot["address"], 1, TREE)[0]["nq"] * which
+        return slot["state"] + 8 * tree_of(slot)["nq"] * which
     return after_impact(forest, graft["velocities"], t, which)
 
 
 @kernel
 def after_impact(forest: Any, velocities: int, t: int, which: int) -> int:
     """Address of what `strike` left for a tree that was collected."""
-    slot = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t]
+    slot = trees_of(forest)[t]
     return velocities + 8 * (slot["offset"] + (forest["rates"] if which == JUMP else 0))
 
 
 @kernel(inline=False)
 def copy_state(forest: Any, graft: Any, t: int, to: int, room: int) -> None:
     """The state of a tree, with the velocities after the impact, to the front of one with so much room for q."""
-    slot = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t]
-    tree = rows_at(slot["address"], 1, TREE)[0]
+    slot = trees_of(forest)[t]
+    tree = tree_of(slot)
     for which in range(6):
         count = tree["nq"] if which == Q or which == REST else tree["nv"]
         at = slot["state"] + 8 * tree["nq"] * which
@@ -137,7 +145,7 @@ def drop_tree(forest: Any, block: int) -> None:
 def make_trees(forest: Any, graft: Any) -> bool:
     """Blocks for what stays and for what moves, with the host's own rows in place. Whether there was memory."""
     source = rows_at(graft["source"], 1, TREE)[0]
-    links, order = rows_at(source["links"], source["n"], LINK), rows_at(graft["order"], source["n"], I4)
+    links, order = links_of(source), rows_at(graft["order"], source["n"], I4)
     stay, n = graft["stay"], source["n"]
     joint = rows_at(graft["joint"], 1, LINK)[0]
     nq = nv = 0
@@ -160,7 +168,7 @@ def make_trees(forest: Any, graft: Any) -> bool:
             return False
     graft["n0"] = graft["iq0"] = graft["iv0"] = 0
     if graft["to"] >= 0:
-        own = rows_at(rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[graft["to"]]["address"], 1, TREE)[0]
+        own = tree_of(trees_of(forest)[graft["to"]])
         graft["n0"], graft["iq0"], graft["iv0"] = own["n"], own["nq"], own["nv"]
     count = graft["n0"] + n - stay
     graft["host"], graft["host_state"] = make_tree(forest, count, graft["iq0"] + more_q, graft["iv0"] + more_v)
@@ -170,7 +178,7 @@ def make_trees(forest: Any, graft: Any) -> bool:
         return False
     if graft["to"] >= 0:
         host = rows_at(graft["host"], 1, TREE)[0]
-        own = rows_at(rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[graft["to"]]["address"], 1, TREE)[0]
+        own = tree_of(trees_of(forest)[graft["to"]])
         copy_words(own["links"], host["links"], own["n"] * LINK_SIZE)
         copy_words(own["dofs"], host["dofs"], own["nv"] * DOF_SIZE)
         copy_state(forest, graft, graft["to"], graft["host_state"], host["nq"])
@@ -193,7 +201,7 @@ def set_in_motion(forest: Any, graft: Any) -> None:
     if graft["velocities"] != 0:
         copy_state(forest, graft, graft["from"], graft["state"], nq)
     else:
-        graft["state"] = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[graft["from"]]["state"]
+        graft["state"] = trees_of(forest)[graft["from"]]["state"]
     state = graft["state"]
     accelerate_all(
         source,
@@ -203,8 +211,8 @@ def set_in_motion(forest: Any, graft: Any) -> None:
     )
     graft["parent_row"] = source["rows"] + (graft["parent"] + 1) * ROWS
     if graft["to"] >= 0:
-        slot = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[graft["to"]]
-        tree = rows_at(slot["address"], 1, TREE)[0]
+        slot = trees_of(forest)[graft["to"]]
+        tree = tree_of(slot)
         nq, nv = tree["nq"], tree["nv"]
         v = rows_at(velocities_at(forest, graft, graft["to"], V), nv, F8)
         accelerate_all(
@@ -219,9 +227,9 @@ def place_root(forest: Any, edit: Any, graft: Any) -> None:
     source = rows_at(graft["source"], 1, TREE)[0]
     top = graft["top"]
     joint, shift = rows_at(graft["joint"], 1, LINK)[0], rows_at(graft["shifts"], source["n"], FRAME)[top]
-    body = rows_at(source["links"], source["n"], LINK)[top]["body"]
-    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
-    d = rows_at(source["rows"], source["n"] + 1, LINK_DATA)[top + 1]
+    body = links_of(source)[top]["body"]
+    bodies = bodies_of(forest)
+    d = link_data_of(source)[top + 1]
     R, p = IDENTITY, (0.0, 0.0, 0.0)
     free = joint["kind"] == FREE
     if edit["placed"] == AT_POSE or not free:
@@ -242,15 +250,15 @@ def place_root(forest: Any, edit: Any, graft: Any) -> None:
 def moves_nothing(graft: Any) -> bool:
     """Whether the new joint has a direction in which it moves no mass."""
     source, tree = rows_at(graft["source"], 1, TREE)[0], rows_at(graft["host"], 1, TREE)[0]
-    joint = rows_at(tree["links"], tree["n"], LINK)[graft["n0"]]
-    end = rows_at(source["links"], source["n"], LINK)[graft["end"]]
+    joint = links_of(tree)[graft["n0"]]
+    end = links_of(source)[graft["end"]]
     if graft["light"] != 0 or joint["nv"] == 0:
         return False
     if joint["kind"] == FREE and end["kind"] == FREE and graft["stay"] == 0 and graft["parent"] < 0:
         return False  # it is what it was, seen from another link
-    dofs, dof_rows = rows_at(tree["dofs"], tree["nv"], DOF), rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
+    dofs, dof_rows = dofs_of(tree), dof_data_of(tree)
     articulate(tree, rows_at(graft["host_state"] + 8 * tree["nq"] * Q, tree["nq"], F8))
-    row = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)[graft["n0"] + 1]
+    row = link_data_of(tree)[graft["n0"] + 1]
     I, M = row["A"], row["M"]
     for k in range(joint["iv"], joint["iv"] + joint["nv"]):
         w, v = load3(dof_rows[k]["S"]), load3_at(dof_rows[k]["S"], 3)
@@ -289,7 +297,7 @@ def rehang(forest: Any, edit: Any, graft: Any, outcome: Any) -> int:
     compare(graft, outcome)
     status = DONE
     outcome["kind"] = rows_at(graft["joint"], 1, LINK)[0]["kind"]
-    outcome["body"] = rows_at(host["links"], host["n"], LINK)[graft["n0"]]["body"]
+    outcome["body"] = links_of(host)[graft["n0"]]["body"]
     if not fits(outcome["pose_error"], outcome["reach"]):
         status = OFF
     elif not keeps_up(outcome):
@@ -307,15 +315,15 @@ def rehang(forest: Any, edit: Any, graft: Any, outcome: Any) -> int:
 @kernel(inline=False)
 def commit(forest: Any, graft: Any, outcome: Any) -> None:
     """The new trees take the places of the old ones, and the tables follow."""
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    trees = trees_of(forest)
     source = rows_at(graft["source"], 1, TREE)[0]
     n, start = source["n"], graft["stay"]
-    links, order = rows_at(source["links"], n, LINK), rows_at(graft["order"], n, I4)
+    links, order = links_of(source), rows_at(graft["order"], n, I4)
     shifts = rows_at(graft["shifts"], n, FRAME)
     for c in range(start, start + graft["length"]):
         shift_body(forest, links[order[c]]["body"], shifts[order[c]])
     forget_joint(forest, links[graft["end"]]["joint"])
-    joints = rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)
+    joints = joints_of(forest)
     made = graft["made"]
     if made < 0:
         made = take(pool_of(forest, JOINTS), joints)
@@ -323,7 +331,7 @@ def commit(forest: Any, graft: Any, outcome: Any) -> None:
         unlink_loop(forest, joints[made]["loop"])
     joints[made]["loop"] = -1
     host = rows_at(graft["host"], 1, TREE)[0]
-    rows_at(host["links"], host["n"], LINK)[graft["n0"]]["joint"] = made
+    links_of(host)[graft["n0"]]["joint"] = made
     old_block, other_block = trees[graft["from"]]["address"], 0
     place = graft["from"]  # of the host
     if graft["to"] >= 0:
@@ -344,7 +352,7 @@ def commit(forest: Any, graft: Any, outcome: Any) -> None:
 
 @kernel
 def new_tree(forest: Any) -> int:
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    trees = trees_of(forest)
     t = take(pool_of(forest, TREES), trees)
     trees[t]["mark"] = 0
     return t
@@ -354,7 +362,7 @@ def new_tree(forest: Any) -> int:
 def forget_tree(forest: Any, t: int) -> None:
     """The place of a tree is free; its block is somebody else's business."""
     from_pool = pool_of(forest, TREES)
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    trees = trees_of(forest)
     trees[t]["generation"] += 1
     trees[t]["next"] = from_pool["free"]
     from_pool["free"] = t

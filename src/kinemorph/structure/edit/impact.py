@@ -20,9 +20,9 @@ from kinemorph.multibody.algorithms.energy_momentum import SUMS, sum_up
 from kinemorph.multibody.algorithms.free_body import articulate_tree, jump_tree
 from kinemorph.multibody.algorithms.inversion import extract_position
 from kinemorph.multibody.algorithms.joints import FREE
-from kinemorph.multibody.layout import DOF, LINK, LINK_DATA, TREE
+from kinemorph.multibody.layout import DOF, LINK_DATA, link_data_of, links_of
 from kinemorph.multibody.model.loops import LOOP
-from kinemorph.multibody.system import F8, ROW, SYSTEM
+from kinemorph.multibody.system import F8, SYSTEM, constraint_rows_of
 from kinemorph.spatial.mat3 import mul, tmul_vec, transpose
 from kinemorph.spatial.rows import load3, load3_at, load9, store3, store3_at, store9
 from kinemorph.spatial.vec3 import add, axpy, sub
@@ -30,16 +30,17 @@ from kinemorph.structure.edit.hold import hold, seen
 from kinemorph.structure.edit.proof import MOTION_ERROR, fits, larger
 from kinemorph.structure.forest.islands import assemble, stand
 from kinemorph.structure.forest.layout import (
-    BODY_SLOT,
     FULL,
     HANG,
     LIMITED,
-    LOOP_SLOT,
     NOT_FINITE,
     OFF,
-    TREE_SLOT,
     Q,
     V,
+    bodies_of,
+    loop_slots_of,
+    tree_of,
+    trees_of,
 )
 from kinemorph.structure.forest.memory import claim, copy_words
 
@@ -53,8 +54,8 @@ DEPENDENT_SINE_SQUARED = 1e-13  # squared sine below which a row follows from ot
 @kernel(inline=False)
 def take_hold(forest: Any, edit: Any, plan: Any) -> None:
     """Where the new joint, which stands at a place in the world, holds its two links, whose poses are known."""
-    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    bodies = bodies_of(forest)
+    trees = trees_of(forest)
     ta, tb, a, b = plan["tree_a"], plan["tree_b"], plan["link_a"], plan["link_b"]
     loop = rows_at(plan["loop"], 1, LOOP)[0]
     da = rows_at(row_of(trees, ta if ta >= 0 else tb, a), 1, LINK_DATA)[0]
@@ -72,19 +73,19 @@ def take_hold(forest: Any, edit: Any, plan: Any) -> None:
 @kernel
 def row_of(trees: Any, t: int, link: int) -> int:
     """Address of the LINK_DATA of a link of a tree; link -1 is the base."""
-    return rows_at(trees[t]["address"], 1, TREE)[0]["rows"] + (link + 1) * ROW_SIZE
+    return tree_of(trees[t])["rows"] + (link + 1) * ROW_SIZE
 
 
 @kernel(inline=False)
 def add_up(forest: Any, velocities: int, each: Any, total: Any) -> None:
     """Energy and momentum of all trees that are collected, with their own velocities or others, tree by tree."""
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    trees = trees_of(forest)
     total["kinetic"] = 0.0
     for k in range(3):
         total["angular"][k] = total["linear"][k] = 0.0
     t = forest["first_tree"]
     while t >= 0:
-        tree = rows_at(trees[t]["address"], 1, TREE)[0]
+        tree = tree_of(trees[t])
         if velocities == 0:
             sum_up(
                 tree,
@@ -109,12 +110,12 @@ def add_up(forest: Any, velocities: int, each: Any, total: Any) -> None:
 @kernel(inline=False)
 def extent(forest: Any, outcome: Any) -> None:
     """How far out the bodies of all trees that are collected are, and how fast."""
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    trees = trees_of(forest)
     reach = speed = 0.0
     t = forest["first_tree"]
     while t >= 0:
-        tree = rows_at(trees[t]["address"], 1, TREE)[0]
-        rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
+        tree = tree_of(trees[t])
+        rows = link_data_of(tree)
         for i in range(1, tree["n"] + 1):
             for k in range(3):
                 reach = larger(reach, abs(rows[i]["p"][k]))
@@ -126,14 +127,14 @@ def extent(forest: Any, outcome: Any) -> None:
 @kernel
 def grounded(forest: Any, loop: Any) -> bool:
     """Whether anything ties the trees that are collected, or the new joint, to the base."""
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
-    loops = rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)
+    trees = trees_of(forest)
+    loops = loop_slots_of(forest)
     if loop["a"] < 0 or loop["b"] < 0:
         return True
     t = forest["first_tree"]
     while t >= 0:
-        tree = rows_at(trees[t]["address"], 1, TREE)[0]
-        if rows_at(tree["links"], 1, LINK)[0]["kind"] != FREE:
+        tree = tree_of(trees[t])
+        if links_of(tree)[0]["kind"] != FREE:
             return True
         t = trees[t]["follows"]
     k = forest["first_loop"]
@@ -198,12 +199,12 @@ def strike(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
 @kernel
 def begin_response(forest: Any, system: Any, velocities: int) -> None:
     """Make the system ready for impulses, and start with no jump. How far loops are open is in their rows."""
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    trees = trees_of(forest)
     nv = system["nv"]
     after, jumps = rows_at(velocities, nv, F8), rows_at(velocities + 8 * nv, nv, F8)
     t = forest["first_tree"]
     while t >= 0:
-        tree = rows_at(trees[t]["address"], 1, TREE)[0]
+        tree = tree_of(trees[t])
         articulate_tree(tree, rows_at(trees[t]["state"] + 8 * tree["nq"] * Q, tree["nq"], F8))
         v = rows_at(trees[t]["state"] + 8 * tree["nq"] * V, tree["nv"], F8)
         first = trees[t]["offset"]
@@ -218,13 +219,13 @@ def begin_response(forest: Any, system: Any, velocities: int) -> None:
 @kernel
 def respond(forest: Any, system: Any, velocities: int, outcome: Any) -> None:
     """Impulses that end the relative velocities, which are in the rows; with them, velocities and jumps."""
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    trees = trees_of(forest)
     nv = system["nv"]
     after, jumps = rows_at(velocities, nv, F8), rows_at(velocities + 8 * nv, nv, F8)
     cancel(system)
     t = forest["first_tree"]
     while t >= 0:
-        tree = rows_at(trees[t]["address"], 1, TREE)[0]
+        tree = tree_of(trees[t])
         v = rows_at(trees[t]["state"] + 8 * tree["nq"] * V, tree["nv"], F8)
         first = trees[t]["offset"]
         jump_tree(tree, after[first : first + tree["nv"]])
@@ -239,7 +240,7 @@ def respond(forest: Any, system: Any, velocities: int, outcome: Any) -> None:
 def add_impulse(system: Any, outcome: Any) -> None:
     """Add what the new joint, the last loop, bears."""
     loop = rows_at(system["loops"], system["count"], LOOP)[system["count"] - 1]
-    rows = rows_at(system["rows"], system["m"], ROW)
+    rows = constraint_rows_of(system)
     n, f = load3_at(outcome["impulse"], 0), load3_at(outcome["impulse"], 3)
     for j in range(loop["first"], loop["first"] + loop["m"]):
         n = axpy(n, rows[j]["force"], load3(rows[j]["n"]))
@@ -262,7 +263,7 @@ def within_limits(loop: Any, dofs: Any, position: Any) -> bool:
 def tell(system: Any, outcome: Any) -> None:
     """Misfit and position of the new joint, which is the last loop."""
     loops = rows_at(system["loops"], system["count"], LOOP)
-    rows = rows_at(system["rows"], system["m"], ROW)
+    rows = constraint_rows_of(system)
     loop = loops[system["count"] - 1]
     errors(system)
     gap = 0.0

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from kinemorph.jit.api import entry, kernel, rows_at
-from kinemorph.multibody.layout import LINK, TREE
+from kinemorph.multibody.layout import TREE, links_of
 from kinemorph.multibody.system import F8
 from kinemorph.structure.edit.hang import after_impact, drop_tree, forget_tree, rehang
 from kinemorph.structure.edit.impact import strike
@@ -22,7 +22,6 @@ from kinemorph.structure.edit.plan import (
 from kinemorph.structure.edit.registration import forget_joint, link_loop, unlink_loop
 from kinemorph.structure.forest.layout import (
     BODIES,
-    BODY_SLOT,
     CONNECT,
     CUT,
     DONE,
@@ -31,10 +30,8 @@ from kinemorph.structure.forest.layout import (
     FULL,
     GRAFT,
     HANG,
-    JOINT_SLOT,
     JOINTS,
     JUMP,
-    LOOP_SLOT,
     MOVES,
     NO_FOREST,
     OFF,
@@ -42,8 +39,12 @@ from kinemorph.structure.forest.layout import (
     PLAN,
     REROOT,
     STRIKE,
-    TREE_SLOT,
     V,
+    bodies_of,
+    joints_of,
+    loop_slots_of,
+    tree_of,
+    trees_of,
 )
 from kinemorph.structure.forest.memory import claim, give_back, id_of, pool_of, take
 
@@ -79,7 +80,7 @@ def make_plan(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
 @kernel(inline=False)
 def close_loop(forest: Any, plan: Any, outcome: Any) -> None:
     """The joint of the plan closes a loop."""
-    joints = rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)
+    joints = joints_of(forest)
     joint = take(pool_of(forest, JOINTS), joints)
     link_loop(forest, plan["loop"], plan["drives"], plan["a"], plan["b"], joint)
     outcome["joint"], outcome["closes"] = id_of(joints, joint), 1
@@ -89,11 +90,11 @@ def close_loop(forest: Any, plan: Any, outcome: Any) -> None:
 @kernel(inline=False)
 def adopt_velocities(forest: Any, velocities: int, but: int, also: int) -> None:
     """All trees that were collected, but for two that have been made anew, move as after the impact."""
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    trees = trees_of(forest)
     t = forest["first_tree"]
     while t >= 0:
         if t != but and t != also:
-            tree = rows_at(trees[t]["address"], 1, TREE)[0]
+            tree = tree_of(trees[t])
             v = rows_at(trees[t]["state"] + 8 * tree["nq"] * V, tree["nv"], F8)
             jump = rows_at(trees[t]["state"] + 8 * tree["nq"] * JUMP, tree["nv"], F8)
             after = rows_at(after_impact(forest, velocities, t, V), tree["nv"], F8)
@@ -107,12 +108,12 @@ def adopt_velocities(forest: Any, velocities: int, but: int, also: int) -> None:
 @kernel(inline=False)
 def fell(forest: Any, t: int) -> None:
     """A whole tree is gone, with its bodies, its joints and the loops on them."""
-    slot = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t]
-    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
-    loops = rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)
+    slot = trees_of(forest)[t]
+    bodies = bodies_of(forest)
+    loops = loop_slots_of(forest)
     block = slot["address"]
     tree = rows_at(block, 1, TREE)[0]
-    links = rows_at(tree["links"], tree["n"], LINK)
+    links = links_of(tree)
     for i in range(tree["n"]):
         body = links[i]["body"]
         while bodies[body]["side"] >= 0:

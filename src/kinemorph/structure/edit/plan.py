@@ -7,7 +7,7 @@ from typing import Any
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.algorithms.free_body import floats
 from kinemorph.multibody.algorithms.joints import FREE
-from kinemorph.multibody.layout import DOF, LINK, TREE
+from kinemorph.multibody.layout import LINK, TREE, dofs_of, links_of
 from kinemorph.multibody.model.loops import LOOP
 from kinemorph.spatial.rows import load3, load9, store3, store9
 from kinemorph.structure.edit.carrier import carrier, swap_roles
@@ -18,7 +18,6 @@ from kinemorph.structure.forest.layout import (
     AS_LOOP,
     AS_TREE,
     BODIES,
-    BODY_SLOT,
     CLOSES,
     DONE,
     FRAME,
@@ -26,9 +25,7 @@ from kinemorph.structure.forest.layout import (
     GRAFT,
     HANG,
     ITSELF,
-    JOINT_SLOT,
     JOINTS,
-    LOOP_SLOT,
     LOOPS,
     NO_PLACE,
     NOT_CARRIED,
@@ -38,8 +35,13 @@ from kinemorph.structure.forest.layout import (
     STALE_JOINT,
     STALE_ROOT,
     STRIKE,
-    TREE_SLOT,
     UNFIT,
+    bodies_of,
+    joints_of,
+    loop_slots_of,
+    loops_of,
+    tree_of,
+    trees_of,
 )
 from kinemorph.structure.forest.memory import DOF_SIZE, claim, copy_words, find, has_room, pool_of
 
@@ -49,8 +51,8 @@ def is_afloat(forest: Any, t: int) -> bool:
     """Whether the joint of a tree's top is free, and nothing acts in it that would be lost with it."""
     if t < 0:
         return False
-    tree = rows_at(rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t]["address"], 1, TREE)[0]
-    return floats(rows_at(tree["links"], tree["n"], LINK), rows_at(tree["dofs"], tree["nv"], DOF))
+    tree = tree_of(trees_of(forest)[t])
+    return floats(links_of(tree), dofs_of(tree))
 
 
 @kernel
@@ -66,7 +68,7 @@ def floating_end(forest: Any, ta: int, tb: int) -> int:
 @kernel(inline=False)
 def plan_connection(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
     """Two bodies and the trees that loops couple to them. Returns STRIKE, or why they cannot be connected."""
-    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    bodies = bodies_of(forest)
     pool = pool_of(forest, BODIES)
     a, b = find(pool, bodies, edit["a"]), find(pool, bodies, edit["b"])
     if a < 0 and edit["a"] != -1:
@@ -98,8 +100,8 @@ def plan_connection(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
 @kernel(inline=False)
 def plan_cut(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
     """What hangs on a joint of a tree, and the loop that still holds it. Returns HANG, or DONE for a loop."""
-    joints = rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)
-    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    joints = joints_of(forest)
+    bodies = bodies_of(forest)
     j = find(pool_of(forest, JOINTS), joints, edit["joint"])
     if j < 0:
         return STALE_JOINT
@@ -111,7 +113,7 @@ def plan_cut(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
     plan["tree"], plan["end"] = t, link
     k = holder(forest, t, link)
     if k >= 0:
-        loop = rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)[k]
+        loop = loop_slots_of(forest)[k]
         plan["loop"], plan["drives"] = claim(forest, LOOP_SIZE), forest["drives"] + 6 * k * DOF_SIZE
         if plan["loop"] == 0:
             return FULL
@@ -130,7 +132,7 @@ def cut_loose(forest: Any, edit: Any, plan: Any) -> int:
     """What hangs on the joint that is cut gets a free joint, and the loops on it stay loops. A status."""
     top = plan["end"]
     if edit["root"] != -1:
-        bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+        bodies = bodies_of(forest)
         root = find(pool_of(forest, BODIES), bodies, edit["root"])
         if root < 0:
             return STALE_ROOT
@@ -157,7 +159,7 @@ def graft_free(forest: Any, edit: Any, plan: Any, top: int) -> int:
 @kernel(inline=False)
 def plan_root(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
     """Another body's link becomes the top of its tree, carried by a new joint on the base. Returns HANG."""
-    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    bodies = bodies_of(forest)
     b = find(pool_of(forest, BODIES), bodies, edit["b"])
     if b < 0:
         return STALE_B
@@ -171,7 +173,7 @@ def plan_root(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
 @kernel(inline=False)
 def plan_removal(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
     """A body and all that it carries comes off first, and is gone then. Returns HANG, or DONE for a whole tree."""
-    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    bodies = bodies_of(forest)
     b = find(pool_of(forest, BODIES), bodies, edit["b"])
     if b < 0:
         return STALE_B
@@ -221,14 +223,14 @@ def graft_through(forest: Any, plan: Any) -> int:
 @kernel(inline=False)
 def holder(forest: Any, t: int, link: int) -> int:
     """The loop that holds what a link carries to the rest with the fewest degrees of freedom, -1 if there is none."""
-    slot = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t]
+    slot = trees_of(forest)[t]
     if slot["sides"] == 0:
         return -1
-    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
-    loops = rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)
-    ties = rows_at(forest["ties"], forest["loop_room"], LOOP)
-    tree = rows_at(slot["address"], 1, TREE)[0]
-    links = rows_at(tree["links"], tree["n"], LINK)
+    bodies = bodies_of(forest)
+    loops = loop_slots_of(forest)
+    ties = loops_of(forest)
+    tree = tree_of(slot)
+    links = links_of(tree)
     best, found = 6, -1
     for i in range(link, tree["n"]):
         side = bodies[links[i]["body"]]["side"]
@@ -247,8 +249,8 @@ def holder(forest: Any, t: int, link: int) -> int:
 @kernel
 def carries(forest: Any, t: int, link: int, other: int) -> bool:
     """Whether a link of a tree is another one of it, or carries it."""
-    tree = rows_at(rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t]["address"], 1, TREE)[0]
-    links = rows_at(tree["links"], tree["n"], LINK)
+    tree = tree_of(trees_of(forest)[t])
+    links = links_of(tree)
     while other > link:
         other = links[other]["parent"]
     return other == link

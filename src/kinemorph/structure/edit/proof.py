@@ -9,7 +9,14 @@ import numpy as np
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.algorithms.joints import FREE, PLANAR, SPHERICAL
 from kinemorph.multibody.algorithms.kinematics import move, place
-from kinemorph.multibody.layout import DOF, DOF_DATA, LINK, LINK_DATA, TREE
+from kinemorph.multibody.layout import (
+    LINK_DATA,
+    TREE,
+    dof_data_of,
+    dofs_of,
+    link_data_of,
+    links_of,
+)
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.mat3 import mul, mul_vec
 from kinemorph.spatial.rows import load3, load9
@@ -47,7 +54,7 @@ def first_lossy(graft: Any) -> int:
     them; a distance along axes that turn is not the same one, so nothing may act along it or limit it.
     """
     source = rows_at(graft["source"], 1, TREE)[0]
-    links, dofs = rows_at(source["links"], source["n"], LINK), rows_at(source["dofs"], source["nv"], DOF)
+    links, dofs = links_of(source), dofs_of(source)
     order = rows_at(graft["order"], source["n"], I4)
     for c in range(graft["stay"], graft["stay"] + graft["length"] - 1):
         l = links[order[c]]
@@ -87,8 +94,8 @@ def keeps_up(outcome: Any) -> bool:
 @kernel(inline=False)
 def settle(tree: Any, state: int) -> None:
     """Poses and velocities of a new tree."""
-    links = rows_at(tree["links"], tree["n"], LINK)
-    rows, dof_rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA), rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
+    links = links_of(tree)
+    rows, dof_rows = link_data_of(tree), dof_data_of(tree)
     q, v = rows_at(state + 8 * tree["nq"] * Q, tree["nq"], F8), rows_at(state + 8 * tree["nq"] * V, tree["nv"], F8)
     for i in range(tree["n"]):
         l = links[i]
@@ -110,7 +117,7 @@ def compare(graft: Any, outcome: Any) -> None:
     for s in range(n):
         if s == start:
             tree, off = rows_at(graft["host"], 1, TREE)[0], graft["n0"] - start + 1
-        d = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)[s + off]
+        d = link_data_of(tree)[s + off]
         b = before[order[s] + 1]
         E, x, u = load9(b["R"]), load3(b["p"]), load3(b["v"])
         off_p, off_v = sub(load3(d["p"]), x), sub(load3(d["v"]), u)

@@ -5,13 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 from kinemorph.jit.api import kernel, rows_at
-from kinemorph.multibody.layout import LINK, TREE
+from kinemorph.multibody.layout import TREE, links_of
 from kinemorph.multibody.model.loops import LOOP
 from kinemorph.spatial.mat3 import IDENTITY
 from kinemorph.spatial.rows import load3, load9, store3, store9
 from kinemorph.structure.edit.graft import straight, unshift
 from kinemorph.structure.forest.islands import next_side
-from kinemorph.structure.forest.layout import BODIES, BODY_SLOT, JOINT_SLOT, JOINTS, LOOP_SLOT, LOOPS, TREE_SLOT
+from kinemorph.structure.forest.layout import (
+    BODIES,
+    JOINTS,
+    LOOPS,
+    bodies_of,
+    joints_of,
+    loop_slots_of,
+    loops_of,
+    trees_of,
+)
 from kinemorph.structure.forest.memory import DOF_SIZE, class_of, copy_words, give_back, pool_of, take, tree_size
 
 LOOP_SIZE = LOOP.itemsize
@@ -20,12 +29,12 @@ LOOP_SIZE = LOOP.itemsize
 @kernel(inline=False)
 def enroll(forest: Any, t: int, block: int, state: int) -> None:
     """A tree stands at a place of the table: its bodies and joints are there from now on."""
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
-    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
-    joints = rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)
-    loops = rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)
+    trees = trees_of(forest)
+    bodies = bodies_of(forest)
+    joints = joints_of(forest)
+    loops = loop_slots_of(forest)
     tree = rows_at(block, 1, TREE)[0]
-    links = rows_at(tree["links"], tree["n"], LINK)
+    links = links_of(tree)
     sides = 0
     for i in range(tree["n"]):
         body, joint = bodies[links[i]["body"]], joints[links[i]["joint"]]
@@ -43,7 +52,7 @@ def enroll(forest: Any, t: int, block: int, state: int) -> None:
 @kernel
 def new_body(forest: Any) -> int:
     """A body whose own frame is that of its link, and that no loop ties."""
-    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    bodies = bodies_of(forest)
     i = take(pool_of(forest, BODIES), bodies)
     bodies[i]["moved"], bodies[i]["side"] = 0, -1
     store9(bodies[i]["R"], IDENTITY)
@@ -54,13 +63,13 @@ def new_body(forest: Any) -> int:
 @kernel(inline=False)
 def shift_body(forest: Any, body: int, shift: Any) -> None:
     """A body's link has another frame: its own frame, and the loops on it, are elsewhere on the link."""
-    row = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)[body]
+    row = bodies_of(forest)[body]
     R, p = unshift(shift, load9(row["R"]), load3(row["p"]))
     store9(row["R"], straight(R))
     store3(row["p"], p)
     row["moved"] = 1
-    loops = rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)
-    ties = rows_at(forest["ties"], forest["loop_room"], LOOP)
+    loops = loop_slots_of(forest)
+    ties = loops_of(forest)
     side = row["side"]
     while side >= 0:
         tie = ties[side >> 1]
@@ -77,19 +86,19 @@ def shift_body(forest: Any, body: int, shift: Any) -> None:
 
 @kernel
 def forget_joint(forest: Any, j: int) -> None:
-    give_back(pool_of(forest, JOINTS), rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT), j)
+    give_back(pool_of(forest, JOINTS), joints_of(forest), j)
 
 
 @kernel(inline=False)
 def link_loop(forest: Any, row: int, dofs: int, a: int, b: int, joint: int) -> int:
     """A new loop between two bodies (-1 for the base), from the addresses of its row and its DOF rows."""
-    loops = rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)
+    loops = loop_slots_of(forest)
     k = take(pool_of(forest, LOOPS), loops)
     loop = loops[k]
     loop["a"], loop["b"], loop["joint"], loop["mark"] = a, b, joint, 0
     loop["next_a"] = loop["next_b"] = -1
     copy_words(row, forest["ties"] + k * LOOP_SIZE, LOOP_SIZE)
-    tie = rows_at(forest["ties"], forest["loop_room"], LOOP)[k]
+    tie = loops_of(forest)[k]
     tie["joint"] = joint
     tie["tree_a"] = tie["tree_b"] = 0  # each system counts its trees in its own way
     copy_words(dofs, forest["drives"] + 6 * k * DOF_SIZE, tie["nv"] * DOF_SIZE)
@@ -97,15 +106,15 @@ def link_loop(forest: Any, row: int, dofs: int, a: int, b: int, joint: int) -> i
         append_side(forest, a, 2 * k)
     if b >= 0:
         append_side(forest, b, 2 * k + 1)
-    slot = rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)[joint]
+    slot = joints_of(forest)[joint]
     slot["tree"], slot["link"], slot["loop"] = -1, -1, k
     return k
 
 
 @kernel
 def append_side(forest: Any, body: int, side: int) -> None:
-    loops = rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)
-    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    loops = loop_slots_of(forest)
+    bodies = bodies_of(forest)
     at = bodies[body]["side"]
     if at < 0:
         bodies[body]["side"] = side
@@ -114,7 +123,7 @@ def append_side(forest: Any, body: int, side: int) -> None:
             at = next_side(loops, at)
         set_next(loops, at, side)
     if bodies[body]["tree"] >= 0:
-        rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[bodies[body]["tree"]]["sides"] += 1
+        trees_of(forest)[bodies[body]["tree"]]["sides"] += 1
 
 
 @kernel
@@ -127,8 +136,8 @@ def set_next(loops: Any, side: int, to: int) -> None:
 
 @kernel
 def remove_side(forest: Any, body: int, side: int) -> None:
-    loops = rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)
-    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    loops = loop_slots_of(forest)
+    bodies = bodies_of(forest)
     at = bodies[body]["side"]
     if at == side:
         bodies[body]["side"] = next_side(loops, side)
@@ -136,16 +145,16 @@ def remove_side(forest: Any, body: int, side: int) -> None:
         while next_side(loops, at) != side:
             at = next_side(loops, at)
         set_next(loops, at, next_side(loops, side))
-    rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[bodies[body]["tree"]]["sides"] -= 1
+    trees_of(forest)[bodies[body]["tree"]]["sides"] -= 1
 
 
 @kernel(inline=False)
 def unlink_loop(forest: Any, k: int) -> None:
     """A loop is gone; its joint stays, to be forgotten or to carry a link."""
-    loops = rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)
+    loops = loop_slots_of(forest)
     if loops[k]["a"] >= 0:
         remove_side(forest, loops[k]["a"], 2 * k)
     if loops[k]["b"] >= 0:
         remove_side(forest, loops[k]["b"], 2 * k + 1)
-    rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)[loops[k]["joint"]]["loop"] = -1
+    joints_of(forest)[loops[k]["joint"]]["loop"] = -1
     give_back(pool_of(forest, LOOPS), loops, k)

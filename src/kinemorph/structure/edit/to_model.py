@@ -7,27 +7,28 @@ from typing import Any
 import numpy as np
 
 from kinemorph.jit.api import entry, kernel, rows_at
-from kinemorph.multibody.layout import DOF, LINK, TREE
-from kinemorph.multibody.model.loops import LOOP
+from kinemorph.multibody.layout import TREE, dofs_of, links_of
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.rows import load3, load9, store3, store9
 from kinemorph.structure.edit.from_model import Integers, Records, Vector, is_chosen, tree_end
 from kinemorph.structure.forest.islands import LOOP_SIZE
 from kinemorph.structure.forest.layout import (
-    BODY_SLOT,
     DONE,
     FOREST,
     FULL,
     IN_USE,
-    JOINT_SLOT,
     JUMP,
-    LOOP_SLOT,
     LOOPS,
     REST,
-    TREE_SLOT,
     TREES,
     Q,
     V,
+    bodies_of,
+    joints_of,
+    loop_slots_of,
+    loops_of,
+    tree_of,
+    trees_of,
 )
 from kinemorph.structure.forest.memory import DOF_SIZE, LINK_SIZE, address_of, claim, copy_words, pool_of
 
@@ -59,9 +60,9 @@ I4 = np.dtype("i4")
 @kernel(inline=False)
 def gather(harvest: Any, tree: Any, state: int, start: int, n: int) -> None:
     """Rows and state of n links from `start` on, a tree, come next in the new model; ids stay."""
-    links = rows_at(tree["links"], tree["n"], LINK)
-    new_links = rows_at(harvest["links"], harvest["n"], LINK)
-    new_dofs = rows_at(harvest["dofs"], harvest["nv"], DOF)
+    links = links_of(tree)
+    new_links = links_of(harvest)
+    new_dofs = dofs_of(harvest)
     first, iq, iv = harvest["first"], harvest["iq"], harvest["iv"]
     q0, v0 = links[start]["iq"], links[start]["iv"]
     end = links[start + n - 1]
@@ -92,13 +93,13 @@ def gather(harvest: Any, tree: Any, state: int, start: int, n: int) -> None:
 @kernel(inline=False)
 def gather_slot(forest: Any, harvest: Any, t: int, bodies: Any) -> None:
     """A tree of the forest comes next: its bodies and joints get the ids that they have in models."""
-    slot = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t]
-    tree = rows_at(slot["address"], 1, TREE)[0]
+    slot = trees_of(forest)[t]
+    tree = tree_of(slot)
     first, n = harvest["first"], tree["n"]
     gather(harvest, tree, slot["state"], 0, n)
-    links = rows_at(harvest["links"], harvest["n"], LINK)
+    links = links_of(harvest)
     body_ids = rows_at(harvest["body_ids"], harvest["bodies"], I4)
-    own = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    own = bodies_of(forest)
     for i in range(first, first + n):
         slot = own[links[i]["body"]]
         row = bodies[body_ids[links[i]["body"]]]
@@ -112,7 +113,7 @@ def gather_slot(forest: Any, harvest: Any, t: int, bodies: Any) -> None:
 @kernel
 def joint_name(forest: Any, harvest: Any, j: int) -> int:
     """The id in models of a joint of the forest: its own, or the new one."""
-    if j >= harvest["joints"] or rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)[j]["generation"] > 0:
+    if j >= harvest["joints"] or joints_of(forest)[j]["generation"] > 0:
         return harvest["new"]
     return rows_at(harvest["joint_ids"], harvest["joints"], I4)[j]
 
@@ -135,8 +136,8 @@ def name_back(harvest: Any, links: Any, loops: Any, here: Any) -> None:
 @kernel(inline=False)
 def gather_loops(forest: Any, harvest: Any, old_links: Any, old: Any, new: Any, chosen: Any, bodies: Any) -> None:
     """Loops in the order that they had, a new one last, between the links that their bodies are now."""
-    slots = rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)
-    ties = rows_at(forest["ties"], forest["loop_room"], LOOP)
+    slots = loop_slots_of(forest)
+    ties = loops_of(forest)
     body_ids = rows_at(harvest["body_ids"], harvest["bodies"], I4)
     old_at, new_at = address_of(old), address_of(new)
     to = planted = 0
@@ -162,10 +163,10 @@ def gather_loops(forest: Any, harvest: Any, old_links: Any, old: Any, new: Any, 
 def measure(address: int, harvests: Records) -> int:
     """Sizes of the new model, from what the old one has besides the trees that were planted. Returns how many loops."""
     forest, harvest = rows_at(address, 1, FOREST)[0], harvests[0]
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    trees = trees_of(forest)
     for t in range(pool_of(forest, TREES)["count"]):
         if trees[t]["next"] == IN_USE:
-            tree = rows_at(trees[t]["address"], 1, TREE)[0]
+            tree = tree_of(trees[t])
             harvest["n"] += tree["n"]
             harvest["nq"] += tree["nq"]
             harvest["nv"] += tree["nv"]
@@ -176,12 +177,12 @@ def measure(address: int, harvests: Records) -> int:
 def harvest_velocities(address: int, model_address: int, chosen: Integers, numbers: Vector) -> None:
     """Velocities and jumps of the trees that were planted, into the state of the model, if nothing else changed."""
     forest, model = rows_at(address, 1, FOREST)[0], rows_at(model_address, 1, TREE)[0]
-    trees, links = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT), rows_at(model["links"], model["n"], LINK)
+    trees, links = trees_of(forest), links_of(model)
     nq = model["nq"]
     t = 0
     for i in range(model["n"]):
         if chosen[i] != 0:
-            tree, first = rows_at(trees[t]["address"], 1, TREE)[0], links[i]["iv"]
+            tree, first = tree_of(trees[t]), links[i]["iv"]
             for which in (V, JUMP):
                 new = rows_at(trees[t]["state"] + 8 * tree["nq"] * which, tree["nv"], F8)
                 for k in range(tree["nv"]):
@@ -205,11 +206,11 @@ def harvest_model(
     if harvest["joint_ids"] == 0 and harvest["joints"] > 0:
         return FULL
     model = rows_at(harvest["model"], 1, TREE)[0]
-    old_links = rows_at(model["links"], model["n"], LINK)
+    old_links = links_of(model)
     name_back(harvest, old_links, old_loops, here)
     harvest["links"], harvest["dofs"], harvest["state"] = address_of(links), address_of(dofs), address_of(numbers)
     harvest["first"] = harvest["iq"] = harvest["iv"] = 0
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    trees = trees_of(forest)
     i = t = 0
     while i < model["n"]:
         last = tree_end(old_links, i)

@@ -12,7 +12,18 @@ import numpy as np
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.multibody.layout import DOF, LINK, TREE
 from kinemorph.multibody.system import F8
-from kinemorph.structure.forest.layout import CHUNK, DONE, FOREST, FULL, IN_USE, REST, TREE_SLOT, TREES, Q
+from kinemorph.structure.forest.layout import (
+    CHUNK,
+    DONE,
+    FOREST,
+    FULL,
+    IN_USE,
+    REST,
+    TREES,
+    Q,
+    tree_of,
+    trees_of,
+)
 from kinemorph.structure.forest.memory import (
     DOF_SIZE,
     LINK_SIZE,
@@ -39,11 +50,11 @@ EXTENT = np.dtype([("n", "i8"), ("nq", "i8"), ("nv", "i8")])  # how large a tree
 def measure(address: int, extents: Records) -> None:
     """How large the trees are, in the order of their indices."""
     forest = rows_at(address, 1, FOREST)[0]
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    trees = trees_of(forest)
     i = 0
     for t in range(pool_of(forest, TREES)["count"]):
         if trees[t]["next"] == IN_USE:
-            tree = rows_at(trees[t]["address"], 1, TREE)[0]
+            tree = tree_of(trees[t])
             extents[i]["n"], extents[i]["nq"], extents[i]["nv"] = tree["n"], tree["nq"], tree["nv"]
             i += 1
 
@@ -62,12 +73,12 @@ def copy_numbers(source: int, target: int, nq: int, nv: int) -> None:
 def pack(address: int, extents: Records, links: Records, dofs: Records, numbers: Vector) -> None:
     """Copy all trees, one after the other."""
     forest = rows_at(address, 1, FOREST)[0]
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    trees = trees_of(forest)
     at_links, at_dofs, at_numbers = address_of(links), address_of(dofs), address_of(numbers)
     i = 0
     for t in range(pool_of(forest, TREES)["count"]):
         if trees[t]["next"] == IN_USE:
-            tree = rows_at(trees[t]["address"], 1, TREE)[0]
+            tree = tree_of(trees[t])
             n, nq, nv = extents[i]["n"], extents[i]["nq"], extents[i]["nv"]
             copy_words(tree["links"], at_links, n * LINK_SIZE)
             copy_words(tree["dofs"], at_dofs, nv * DOF_SIZE)
@@ -80,7 +91,7 @@ def pack(address: int, extents: Records, links: Records, dofs: Records, numbers:
 def unpack(address: int, extents: Records, links: Records, dofs: Records, numbers: Vector) -> int:
     """Give all trees of a table blocks in this forest, with what `pack` has kept. Returns a status."""
     forest = rows_at(address, 1, FOREST)[0]
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    trees = trees_of(forest)
     room = 0
     for i in range(extents.shape[0]):
         room += size_of(class_of(tree_size(extents[i]["n"], extents[i]["nq"], extents[i]["nv"])))

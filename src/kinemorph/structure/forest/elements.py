@@ -9,13 +9,13 @@ from typing import Any
 
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.algorithms.free_body import move_tree
-from kinemorph.multibody.layout import LINK_DATA, TREE
-from kinemorph.multibody.model.elements import ELEMENT, element_wrench, push_on
+from kinemorph.multibody.layout import LINK_DATA
+from kinemorph.multibody.model.elements import ELEMENT, element_wrench, elements_of, push_on
 from kinemorph.multibody.system import F8, I8
 from kinemorph.spatial.mat3 import Mat3, mul, mul_vec
 from kinemorph.spatial.rows import load3, load9
 from kinemorph.spatial.vec3 import Vec3, add, neg
-from kinemorph.structure.forest.layout import BODIES, BODY_SLOT, TREE_SLOT, A, Q, V
+from kinemorph.structure.forest.layout import BODIES, A, Q, V, bodies_of, tree_of, trees_of
 from kinemorph.structure.forest.memory import ROWS, clear_words, copy_words, find, pool_of
 
 ELEMENT_SIZE, ENDS_SIZE, PUSH_SIZE = ELEMENT.itemsize, 16, 48
@@ -27,7 +27,7 @@ def end_of(forest: Any, i: int, side: int) -> int:
     name = rows_at(forest["ends"], 2 * forest["element_count"], I8)[2 * i + side]
     if name == -1:
         return -1
-    body = find(pool_of(forest, BODIES), rows_at(forest["bodies"], forest["body_room"], BODY_SLOT), name)
+    body = find(pool_of(forest, BODIES), bodies_of(forest), name)
     return body if body >= 0 else -2
 
 
@@ -48,8 +48,8 @@ def drop_stale(forest: Any) -> None:
 @kernel(inline=False)
 def measure_pushes(forest: Any) -> int:
     """Mark the trees that elements act on with a new turn. Returns how many bytes the forces on their links take."""
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
-    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    trees = trees_of(forest)
+    bodies = bodies_of(forest)
     drop_stale(forest)
     forest["turn"] += 1
     size = 0
@@ -59,14 +59,14 @@ def measure_pushes(forest: Any) -> int:
             if body >= 0 and trees[bodies[body]["tree"]]["mark"] != forest["turn"]:
                 slot = trees[bodies[body]["tree"]]
                 slot["mark"] = forest["turn"]
-                size += PUSH_SIZE * rows_at(slot["address"], 1, TREE)[0]["n"]
+                size += PUSH_SIZE * tree_of(slot)["n"]
     return size
 
 
 @kernel(inline=False)
 def set_moving(slot: Any) -> None:
     """Poses, velocities and accelerations of the bodies of a tree, from its state."""
-    tree, state = rows_at(slot["address"], 1, TREE)[0], slot["state"]
+    tree, state = tree_of(slot), slot["state"]
     nq, nv = tree["nq"], tree["nv"]
     q, v = rows_at(state + 8 * nq * Q, nq, F8), rows_at(state + 8 * nq * V, nv, F8)
     move_tree(tree, q, v, rows_at(state + 8 * nq * A, nv, F8))
@@ -75,8 +75,8 @@ def set_moving(slot: Any) -> None:
 @kernel(inline=False)
 def begin_pushes(forest: Any, memory: int) -> None:
     """Give all trees that elements act on room for the forces on their links, and set these in motion."""
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
-    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    trees = trees_of(forest)
+    bodies = bodies_of(forest)
     forest["turn"] += 1
     for i in range(forest["element_count"]):
         for side in range(2):
@@ -84,7 +84,7 @@ def begin_pushes(forest: Any, memory: int) -> None:
             if body >= 0 and trees[bodies[body]["tree"]]["mark"] != forest["turn"]:
                 slot = trees[bodies[body]["tree"]]
                 slot["mark"] = forest["turn"]
-                tree = rows_at(slot["address"], 1, TREE)[0]
+                tree = tree_of(slot)
                 tree["pushes"] = memory
                 clear_words(memory, PUSH_SIZE * tree["n"])
                 memory += PUSH_SIZE * tree["n"]
@@ -94,10 +94,10 @@ def begin_pushes(forest: Any, memory: int) -> None:
 @kernel
 def end_row(forest: Any, body: int, other: int) -> int:
     """Address of the LINK_DATA of a body's link; of the base, in the tree of the other body, for -1."""
-    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
-    slot = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[bodies[body if body >= 0 else other]["tree"]]
+    bodies = bodies_of(forest)
+    slot = trees_of(forest)[bodies[body if body >= 0 else other]["tree"]]
     link = bodies[body]["link"] + 1 if body >= 0 else 0
-    return rows_at(slot["address"], 1, TREE)[0]["rows"] + link * ROWS
+    return tree_of(slot)["rows"] + link * ROWS
 
 
 @kernel
@@ -105,7 +105,7 @@ def on_link(forest: Any, body: int, R: Mat3, p: Vec3) -> tuple[Mat3, Vec3]:
     """A place on a body, in its own frame, as one on its link."""
     if body < 0:
         return R, p
-    own = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)[body]
+    own = bodies_of(forest)[body]
     E = load9(own["R"])
     return mul(E, R), add(load3(own["p"]), mul_vec(E, p))
 
@@ -114,9 +114,9 @@ def on_link(forest: Any, body: int, R: Mat3, p: Vec3) -> tuple[Mat3, Vec3]:
 def push_body(forest: Any, body: int, d: Any, x: Vec3, n: Vec3, f: Vec3) -> None:
     """Add a wrench at x to the forces on links of a body's tree; the base takes none."""
     if body >= 0:
-        row = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)[body]
-        slot = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[row["tree"]]
-        at = rows_at(slot["address"], 1, TREE)[0]["pushes"] + PUSH_SIZE * row["link"]
+        row = bodies_of(forest)[body]
+        slot = trees_of(forest)[row["tree"]]
+        at = tree_of(slot)["pushes"] + PUSH_SIZE * row["link"]
         push_on(d, rows_at(at, 6, F8), x, n, f)
 
 
@@ -127,7 +127,7 @@ def push_bodies(forest: Any, memory: int) -> None:
     Whoever uses the pushes sets them to 0 again: the memory is scratch.
     """
     begin_pushes(forest, memory)
-    elements = rows_at(forest["elements"], forest["element_count"], ELEMENT)
+    elements = elements_of(forest)
     for i in range(forest["element_count"]):
         e = elements[i]
         a, b = end_of(forest, i, 0), end_of(forest, i, 1)

@@ -11,9 +11,8 @@ from kinemorph.constraint.loops import frames
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.multibody.algorithms.inversion import extract_position
 from kinemorph.multibody.checks import Vector
-from kinemorph.multibody.layout import DOF, LINK, LINK_DATA, TREE
-from kinemorph.multibody.model.elements import ELEMENT, element_wrench
-from kinemorph.multibody.model.loops import LOOP
+from kinemorph.multibody.layout import LINK_DATA, dofs_of, link_data_of, links_of
+from kinemorph.multibody.model.elements import element_wrench, elements_of
 from kinemorph.multibody.model.springs import stretch
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.mat3 import mul, mul_vec, sym_vec, tmul_vec, transpose
@@ -21,20 +20,22 @@ from kinemorph.spatial.rows import load3, load6, load9, store3
 from kinemorph.spatial.vec3 import add, axpy, cross, dot, sub
 from kinemorph.structure.forest.elements import drop_stale, end_of, end_row, on_link, set_moving
 from kinemorph.structure.forest.layout import (
-    BODY_SLOT,
     DONE,
     FOREST,
     FOREST_KIND,
     FULL,
     IN_USE,
-    LOOP_SLOT,
     LOOPS,
     NO_FOREST,
     REST,
-    TREE_SLOT,
     TREES,
     Q,
     V,
+    bodies_of,
+    loop_slots_of,
+    loops_of,
+    tree_of,
+    trees_of,
 )
 from kinemorph.structure.forest.memory import claim, clear_words, pool_of
 
@@ -46,9 +47,9 @@ Marks = np.ndarray[tuple[int], np.dtype[np.uint8]]
 def sum_links(slot: Any, chosen: Marks, sums: Any) -> None:
     """Add up the links of a tree whose bodies are chosen; the armatures of their joints are theirs."""
     set_moving(slot)
-    tree = rows_at(slot["address"], 1, TREE)[0]
-    links, rows = rows_at(tree["links"], tree["n"], LINK), rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
-    dofs, v = rows_at(tree["dofs"], tree["nv"], DOF), rows_at(slot["state"] + 8 * tree["nq"] * V, tree["nv"], F8)
+    tree = tree_of(slot)
+    links, rows = links_of(tree), link_data_of(tree)
+    dofs, v = dofs_of(tree), rows_at(slot["state"] + 8 * tree["nq"] * V, tree["nv"], F8)
     for i in range(tree["n"]):
         l, d = links[i], rows[i + 1]
         if chosen[l["body"]] == 0:
@@ -72,7 +73,7 @@ def sum_forest(address: int, chosen: Marks, sums: Records) -> int:
     forest = rows_at(address, 1, FOREST)[0]
     if forest["kind"] != FOREST_KIND or forest["busy"] != 0:
         return NO_FOREST
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    trees = trees_of(forest)
     for t in range(pool_of(forest, TREES)["count"]):
         if trees[t]["next"] == IN_USE:
             sum_links(trees[t], chosen, sums[0])
@@ -88,9 +89,9 @@ def both(chosen: Marks, a: int, b: int) -> bool:
 @kernel(inline=False)
 def in_joints(slot: Any, memory: int) -> float:
     """Energy in the springs of a tree's joints; the memory is for how far each degree of freedom is stretched."""
-    tree, state = rows_at(slot["address"], 1, TREE)[0], slot["state"]
+    tree, state = tree_of(slot), slot["state"]
     nq, nv = tree["nq"], tree["nv"]
-    dofs, out = rows_at(tree["dofs"], nv, DOF), rows_at(memory, nv, F8)
+    dofs, out = dofs_of(tree), rows_at(memory, nv, F8)
     stretch(tree, rows_at(state + 8 * nq * REST, nq, F8), rows_at(state + 8 * nq * Q, nq, F8), out)
     energy = 0.0
     for k in range(nv):
@@ -102,8 +103,8 @@ def in_joints(slot: Any, memory: int) -> float:
 def in_some_joints(slot: Any, chosen: Marks, memory: int) -> float:
     """The same of joints between bodies that are chosen."""
     in_joints(slot, memory)
-    tree = rows_at(slot["address"], 1, TREE)[0]
-    links, dofs = rows_at(tree["links"], tree["n"], LINK), rows_at(tree["dofs"], tree["nv"], DOF)
+    tree = tree_of(slot)
+    links, dofs = links_of(tree), dofs_of(tree)
     out = rows_at(memory, tree["nv"], F8)
     energy = 0.0
     for i in range(tree["n"]):
@@ -118,9 +119,9 @@ def in_some_joints(slot: Any, chosen: Marks, memory: int) -> float:
 def in_elements(forest: Any, chosen: Marks) -> float:
     """Energy in the springs of force elements."""
     drop_stale(forest)
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
-    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
-    elements = rows_at(forest["elements"], forest["element_count"], ELEMENT)
+    trees = trees_of(forest)
+    bodies = bodies_of(forest)
+    elements = elements_of(forest)
     energy = 0.0
     for i in range(forest["element_count"]):
         e, a, b = elements[i], end_of(forest, i, 0), end_of(forest, i, 1)
@@ -140,10 +141,10 @@ def in_elements(forest: Any, chosen: Marks) -> float:
 @kernel(inline=False)
 def in_loop(forest: Any, k: int, memory: int) -> float:
     """Energy in the springs of the joint of a loop; the memory is for 13 numbers."""
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
-    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
-    slot = rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)[k]
-    loop, a, b = rows_at(forest["ties"], forest["loop_room"], LOOP)[k], slot["a"], slot["b"]
+    trees = trees_of(forest)
+    bodies = bodies_of(forest)
+    slot = loop_slots_of(forest)[k]
+    loop, a, b = loops_of(forest)[k], slot["a"], slot["b"]
     if a >= 0:
         set_moving(trees[bodies[a]["tree"]])
     if b >= 0:
@@ -164,22 +165,22 @@ def elastic_forest(address: int, chosen: Marks, energy: Vector) -> int:
     forest = rows_at(address, 1, FOREST)[0]
     if forest["kind"] != FOREST_KIND:
         return NO_FOREST
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    trees = trees_of(forest)
     loops, ties = (
-        rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT),
-        rows_at(forest["ties"], forest["loop_room"], LOOP),
+        loop_slots_of(forest),
+        loops_of(forest),
     )
     forest["scratch_used"] = forest["need"] = 0
     most = 13
     for t in range(pool_of(forest, TREES)["count"]):
         if trees[t]["next"] == IN_USE:
-            most = max(most, rows_at(trees[t]["address"], 1, TREE)[0]["nv"])
+            most = max(most, tree_of(trees[t])["nv"])
     memory = claim(forest, 8 * most)
     if memory == 0:
         return FULL
     energy[0] = in_elements(forest, chosen)
     for t in range(pool_of(forest, TREES)["count"]):
-        if trees[t]["next"] == IN_USE and rows_at(trees[t]["address"], 1, TREE)[0]["springs"] != 0:
+        if trees[t]["next"] == IN_USE and tree_of(trees[t])["springs"] != 0:
             energy[0] += in_some_joints(trees[t], chosen, memory)
     for k in range(pool_of(forest, LOOPS)["count"]):
         if loops[k]["next"] == IN_USE and ties[k]["passive"] != 0 and both(chosen, loops[k]["a"], loops[k]["b"]):

@@ -6,13 +6,23 @@ from typing import Any
 
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.multibody.algorithms.joints import FREE
-from kinemorph.multibody.layout import LINK, LINK_DATA, TREE
+from kinemorph.multibody.layout import link_data_of, links_of
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.mat3 import mul_vec
 from kinemorph.spatial.rows import load3, load9
 from kinemorph.spatial.vec3 import cross, sub
 from kinemorph.structure.forest.elements import set_moving
-from kinemorph.structure.forest.layout import BODY_SLOT, DONE, FOREST, FOREST_KIND, NO_FOREST, NOT_CARRIED, TREE_SLOT, V
+from kinemorph.structure.forest.layout import (
+    DONE,
+    FOREST,
+    FOREST_KIND,
+    NO_FOREST,
+    NOT_CARRIED,
+    V,
+    bodies_of,
+    tree_of,
+    trees_of,
+)
 
 Vec3 = tuple[float, float, float]
 
@@ -29,14 +39,14 @@ def knock_body(address: int, index: int, push: Vec3, turn: Vec3) -> int:
 @kernel(inline=False)
 def knock(forest: Any, index: int, push: Vec3, turn: Vec3) -> int:
     """The same, in a forest that nobody else works with."""
-    body = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)[index]
-    slot = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[body["tree"]]
-    tree = rows_at(slot["address"], 1, TREE)[0]
-    l = rows_at(tree["links"], tree["n"], LINK)[body["link"]]
+    body = bodies_of(forest)[index]
+    slot = trees_of(forest)[body["tree"]]
+    tree = tree_of(slot)
+    l = links_of(tree)[body["link"]]
     if l["kind"] != FREE:
         return NOT_CARRIED
     set_moving(slot)
-    R = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)[body["link"] + 1]["R"]
+    R = link_data_of(tree)[body["link"] + 1]["R"]
     push = sub(push, cross(turn, mul_vec(load9(R), load3(body["p"]))))  # of the link's origin: it is not the body's
     v = rows_at(slot["state"] + 8 * tree["nq"] * V, tree["nv"], F8)
     for k in range(3):  # Rᵀ of both

@@ -8,11 +8,16 @@ from __future__ import annotations
 from typing import Any
 
 from kinemorph.jit.api import kernel, rows_at
-from kinemorph.multibody.layout import LINK, TREE
+from kinemorph.multibody.layout import TREE, links_of
 from kinemorph.multibody.loop_layout import SIZES, lay_out, measure_loops, place_system
 from kinemorph.multibody.model.loops import LOOP
 from kinemorph.multibody.system import I8, SYSTEM
-from kinemorph.structure.forest.layout import BODY_SLOT, LOOP_SLOT, TREE_SLOT
+from kinemorph.structure.forest.layout import (
+    bodies_of,
+    loop_slots_of,
+    tree_of,
+    trees_of,
+)
 from kinemorph.structure.forest.memory import claim, clear_words, copy_words
 
 SYSTEM_SIZE, LOOP_SIZE, SIZES_SIZE = SYSTEM.itemsize, LOOP.itemsize, SIZES.itemsize
@@ -34,9 +39,9 @@ def begin_collection(forest: Any) -> None:
 @kernel(inline=False)
 def collect(forest: Any, first: int, second: int) -> None:
     """All trees that loops couple to one or two trees (-1 for none), themselves first, and all these loops."""
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
-    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
-    loops = rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)
+    trees = trees_of(forest)
+    bodies = bodies_of(forest)
+    loops = loop_slots_of(forest)
     begin_collection(forest)
     turn = forest["turn"]
     last = last_loop = -1
@@ -54,8 +59,8 @@ def collect(forest: Any, first: int, second: int) -> None:
                 trees[last]["follows"] = t
             last = t
         if trees[t]["sides"] > 0:
-            tree = rows_at(trees[t]["address"], 1, TREE)[0]
-            links = rows_at(tree["links"], tree["n"], LINK)
+            tree = tree_of(trees[t])
+            links = links_of(tree)
             for i in range(tree["n"]):
                 side = bodies[links[i]["body"]]["side"]
                 while side >= 0:
@@ -93,9 +98,9 @@ def assemble(forest: Any, more: int) -> int:
 
     Its loop must say the places of its trees already. Returns the address of the system, 0 if scratch is too small.
     """
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
-    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
-    loops = rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)
+    trees = trees_of(forest)
+    bodies = bodies_of(forest)
+    loops = loop_slots_of(forest)
     count = forest["tree_count"]
     rows = forest["loop_count"] + (1 if more != 0 else 0)
     at = claim(forest, SYSTEM_SIZE)
@@ -109,7 +114,7 @@ def assemble(forest: Any, more: int) -> int:
     while t >= 0:
         addresses[trees[t]["place"]] = trees[t]["address"]
         trees[t]["offset"] = nv
-        nv += rows_at(trees[t]["address"], 1, TREE)[0]["nv"]
+        nv += tree_of(trees[t])["nv"]
         t = trees[t]["follows"]
     forest["rates"] = nv
     i = 0

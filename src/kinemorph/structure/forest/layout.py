@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from kinemorph.jit.rows import row, table
 from kinemorph.multibody.algorithms.free_body import LONE
 from kinemorph.multibody.layout import DOF, DOF_DATA, LINK, LINK_DATA, TREE, kind_of
 from kinemorph.multibody.model.elements import ELEMENT
@@ -255,3 +256,12 @@ FOREST_KIND = kind_of(
     "forest", FOREST, POOL, TREE_SLOT, BODY_SLOT, JOINT_SLOT, LOOP_SLOT, LOOP, TREE, LINK, DOF, LINK_DATA, DOF_DATA,
     LONE, ELEMENT, EDIT, OUTCOME,
 )  # fmt: skip
+
+# --- accessors of tables, by their headers ---
+
+bodies_of = table(BODY_SLOT, "bodies", "body_room")
+loop_slots_of = table(LOOP_SLOT, "loops", "loop_room")
+trees_of = table(TREE_SLOT, "trees", "tree_room")
+tree_of = row(TREE, "address")
+joints_of = table(JOINT_SLOT, "joints", "joint_room")
+loops_of = table(LOOP, "ties", "loop_room")

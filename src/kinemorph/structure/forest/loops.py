@@ -10,14 +10,23 @@ from kinemorph.multibody.checks import Vector
 from kinemorph.multibody.system import SYSTEM
 from kinemorph.structure.forest.elements import set_moving
 from kinemorph.structure.forest.islands import assemble, collect
-from kinemorph.structure.forest.layout import DONE, FOREST, FOREST_KIND, FULL, IN_USE, NO_FOREST, TREE_SLOT, TREES
+from kinemorph.structure.forest.layout import (
+    DONE,
+    FOREST,
+    FOREST_KIND,
+    FULL,
+    IN_USE,
+    NO_FOREST,
+    TREES,
+    trees_of,
+)
 from kinemorph.structure.forest.memory import pool_of
 
 
 @kernel(inline=False)
 def measure_collected(forest: Any, worst: Any) -> bool:
     """The loops of the trees that are collected. False if scratch is too small."""
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    trees = trees_of(forest)
     at = assemble(forest, 0)
     if at == 0:
         return False
@@ -38,7 +47,7 @@ def open_loops(address: int, worst: Vector) -> int:
     forest = rows_at(address, 1, FOREST)[0]
     if forest["kind"] != FOREST_KIND:
         return NO_FOREST
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    trees = trees_of(forest)
     worst[0] = worst[1] = 0.0
     forest["need"] = 0
     start = forest["turn"]  # what has been looked at has marks after this

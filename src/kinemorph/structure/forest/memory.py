@@ -12,24 +12,25 @@ import numpy as np
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.jit.prefetch import CACHE_LINE_BYTES
 from kinemorph.multibody.algorithms.free_body import LONE, tell_lone
-from kinemorph.multibody.layout import DOF, DOF_DATA, LINK, LINK_DATA, TREE, TREE_KIND
+from kinemorph.multibody.layout import DOF, DOF_DATA, LINK, LINK_DATA, TREE, TREE_KIND, dofs_of
 from kinemorph.multibody.system import I8
 from kinemorph.spatial.mat3 import IDENTITY
 from kinemorph.spatial.rows import store3, store9
 from kinemorph.structure.forest.layout import (
     BODIES,
-    BODY_SLOT,
     CHUNK,
     FOREST,
     IN_USE,
-    JOINT_SLOT,
     JOINTS,
-    LOOP_SLOT,
     LOOPS,
     POOL,
     SCRATCH,
-    TREE_SLOT,
     TREES,
+    bodies_of,
+    joints_of,
+    loop_slots_of,
+    tree_of,
+    trees_of,
 )
 
 INDEX = (1 << 32) - 1  # the bits of an id that are an index; those above are the generation
@@ -246,10 +247,10 @@ def pull(address: int, gx: float, gy: float, gz: float) -> None:
 def pull_all(forest: Any, gx: float, gy: float, gz: float) -> None:
     """The same, for kernels: the bases of trees accelerate upwards."""
     forest["gx"], forest["gy"], forest["gz"] = gx, gy, gz
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    trees = trees_of(forest)
     for t in range(pool_of(forest, TREES)["count"]):
         if trees[t]["next"] == IN_USE:
-            tree = rows_at(trees[t]["address"], 1, TREE)[0]
+            tree = tree_of(trees[t])
             store3(rows_at(tree["rows"], 1, LINK_DATA)[0]["a"], (-gx, -gy, -gz))
             if tree["lone"] != 0:
                 store3(rows_at(tree["lone"], 1, LONE)[0]["g"], (gx, gy, gz))
@@ -260,7 +261,7 @@ def describe_tree(block: int) -> None:
     """What a tree's header says of its rows of links and degrees of freedom, when these are in place."""
     tree = rows_at(block, 1, TREE)[0]
     tell_lone(tree, block + HEADER)
-    dofs = rows_at(tree["dofs"], tree["nv"], DOF)
+    dofs = dofs_of(tree)
     tree["springs"] = 0
     for k in range(tree["nv"]):
         if dofs[k]["stiffness"] != 0.0:
@@ -301,13 +302,13 @@ def clear(address: int) -> None:
     forest = rows_at(address, 1, FOREST)[0]
     pools = rows_at(forest["pools"], 4, POOL)
     for i in range(pools[TREES]["count"]):
-        rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[i]["generation"] = 0
+        trees_of(forest)[i]["generation"] = 0
     for i in range(pools[BODIES]["count"]):
-        rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)[i]["generation"] = 0
+        bodies_of(forest)[i]["generation"] = 0
     for i in range(pools[JOINTS]["count"]):
-        rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)[i]["generation"] = 0
+        joints_of(forest)[i]["generation"] = 0
     for i in range(pools[LOOPS]["count"]):
-        rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)[i]["generation"] = 0
+        loop_slots_of(forest)[i]["generation"] = 0
     for i in range(4):
         pools[i]["count"] = pools[i]["used"] = 0
         pools[i]["free"] = -1

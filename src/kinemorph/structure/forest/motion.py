@@ -11,7 +11,6 @@ from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.jit.prefetch import CACHE_LINE_BYTES, prefetch
 from kinemorph.multibody.algorithms.free_body import accelerate_tree, accelerate_tree_again
 from kinemorph.multibody.checks import NO_FORCES, finite
-from kinemorph.multibody.layout import TREE
 from kinemorph.multibody.system import F8, SYSTEM
 from kinemorph.structure.forest.elements import measure_pushes, push_bodies, set_moving
 from kinemorph.structure.forest.islands import assemble, collect
@@ -25,11 +24,12 @@ from kinemorph.structure.forest.layout import (
     NO_FOREST,
     NOT_FINITE,
     TAU,
-    TREE_SLOT,
     TREES,
     A,
     Q,
     V,
+    tree_of,
+    trees_of,
 )
 from kinemorph.structure.forest.memory import before_links, before_state, claim, pool_of
 
@@ -55,14 +55,14 @@ def accelerate_trees(forest: Any) -> int:
 
     Returns the first tree that has no finite acceleration, -1 if all have.
     """
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    trees = trees_of(forest)
     count = pool_of(forest, TREES)["count"]
     bad = -1
     for t in range(count):
         if t + PREFETCHED_TREES < count:
             approach(trees[t + PREFETCHED_TREES]["address"])
         if trees[t]["next"] == IN_USE:
-            tree, state = rows_at(trees[t]["address"], 1, TREE)[0], trees[t]["state"]
+            tree, state = tree_of(trees[t]), trees[t]["state"]
             nq, nv = tree["nq"], tree["nv"]
             q, v = rows_at(state + 8 * nq * Q, nq, F8), rows_at(state + 8 * nq * V, nv, F8)
             tau, a = rows_at(state + 8 * nq * TAU, nv, F8), rows_at(state + 8 * nq * A, nv, F8)
@@ -80,7 +80,7 @@ def accelerate_trees(forest: Any) -> int:
 @kernel(inline=False)
 def bear_all_loops(forest: Any, outcome: Any) -> int:
     """What the loops make of these accelerations, island by island. Returns a status."""
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    trees = trees_of(forest)
     start = forest["turn"]  # islands that are done have marks after this
     for t in range(pool_of(forest, TREES)["count"]):
         if trees[t]["next"] == IN_USE and trees[t]["sides"] > 0 and trees[t]["mark"] <= start:
@@ -92,7 +92,7 @@ def bear_all_loops(forest: Any, outcome: Any) -> int:
             bear_loops(rows_at(at, 1, SYSTEM)[0])
             u = forest["first_tree"]
             while u >= 0:
-                tree = rows_at(trees[u]["address"], 1, TREE)[0]
+                tree = tree_of(trees[u])
                 a = rows_at(trees[u]["state"] + 8 * tree["nq"] * A, tree["nv"], F8)
                 accelerate_tree_again(tree, a)
                 if not finite(a):
@@ -128,7 +128,7 @@ def move_trees(address: int, first: int, last: int) -> int:
     forest = rows_at(address, 1, FOREST)[0]
     if forest["kind"] != FOREST_KIND or forest["busy"] != 0:
         return NO_FOREST
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    trees = trees_of(forest)
     for t in range(first, last):
         if trees[t]["next"] == IN_USE:
             set_moving(trees[t])

@@ -7,12 +7,20 @@ from typing import Any
 import numpy as np
 
 from kinemorph.jit.api import entry, kernel, rows_at
-from kinemorph.multibody.layout import LINK_DATA, TREE
+from kinemorph.multibody.layout import link_data_of
 from kinemorph.spatial.mat3 import Mat3, mul, mul_vec
 from kinemorph.spatial.rows import load3, load9, store3, store9
 from kinemorph.spatial.vec3 import Vec3, add, cross
 from kinemorph.structure.forest.elements import set_moving
-from kinemorph.structure.forest.layout import BODY_SLOT, DONE, FOREST, FOREST_KIND, NO_FOREST, TREE_SLOT
+from kinemorph.structure.forest.layout import (
+    DONE,
+    FOREST,
+    FOREST_KIND,
+    NO_FOREST,
+    bodies_of,
+    tree_of,
+    trees_of,
+)
 from kinemorph.structure.forest.memory import INDEX
 
 MOTION = np.dtype(
@@ -41,8 +49,8 @@ def own_frame(body: Any, link: Any) -> tuple[Mat3, Vec3]:
 @kernel
 def put_frame(slot: Any, body: Any, to: Any) -> Any:
     """Write where a body's own frame is. Returns the row of its link, which is up to date."""
-    tree = rows_at(slot["address"], 1, TREE)[0]
-    link = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)[body["link"] + 1]
+    tree = tree_of(slot)
+    link = link_data_of(tree)[body["link"] + 1]
     R, p = own_frame(body, link)
     store9(to["R"], R)
     store3(to["p"], p)
@@ -55,8 +63,8 @@ def see_body(address: int, index: int, seen: Records) -> int:
     forest = rows_at(address, 1, FOREST)[0]
     if forest["kind"] != FOREST_KIND or forest["busy"] != 0:
         return NO_FOREST
-    body = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)[index]
-    slot = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[body["tree"]]
+    body = bodies_of(forest)[index]
+    slot = trees_of(forest)[body["tree"]]
     set_moving(slot)
     link = put_frame(slot, body, seen[0])
     w = load3(link["w"])
@@ -71,8 +79,8 @@ def place_bodies(address: int, ids: Ids, poses: Records) -> int:
     forest = rows_at(address, 1, FOREST)[0]
     if forest["kind"] != FOREST_KIND or forest["busy"] != 0:
         return NO_FOREST
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
-    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    trees = trees_of(forest)
+    bodies = bodies_of(forest)
     t = -1
     for k in range(ids.shape[0]):
         i = ids[k] & INDEX

@@ -8,19 +8,19 @@ from typing import Any
 import numpy as np
 
 from kinemorph.brain.layout import EFFECT, NEURON, ONE, SENSE, Acted, Sensed
-from kinemorph.contact.layout import BY_EDIT, DRIVE, SOLVER, SPAN, Driven
+from kinemorph.contact.layout import BY_EDIT, Driven, drives_of, slices_of
 from kinemorph.contact.rows.drive_rows import found_degree
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.multibody.algorithms.joints import FREE, SPHERICAL
-from kinemorph.multibody.layout import DOF, LINK, TREE
+from kinemorph.multibody.layout import dofs_of, links_of
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.rows import store3
-from kinemorph.structure.forest.layout import BODY_SLOT, FOREST, TREE_SLOT
+from kinemorph.structure.forest.layout import bodies_of, tree_of, trees_of
 from kinemorph.structure.forest.memory import INDEX, address_of, copy_words
-from kinemorph.world.brains.instance_rows import MIND, MINDS
+from kinemorph.world.brains.instance_rows import MIND, minds_of
 from kinemorph.world.brains.statistics_reset import begin_life
 from kinemorph.world.brains.target_poses import body_slot
-from kinemorph.world.layout import WORLD, WORLD_KIND
+from kinemorph.world.layout import WORLD, WORLD_KIND, forest_of, solver_of
 
 Records = np.ndarray[tuple[int], np.dtype[np.void]]
 Ids = np.ndarray[tuple[int], np.dtype[np.int64]]
@@ -42,17 +42,17 @@ def has_degree(forest: Any, joint: int, dof: int, what: int) -> bool:
     t, k, j = found_degree(forest, joint, dof)
     if t < 0:
         return False
-    tree = rows_at(rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t]["address"], 1, TREE)[0]
-    l = rows_at(tree["links"], tree["n"], LINK)[k]
+    tree = tree_of(trees_of(forest)[t])
+    l = links_of(tree)[k]
     if l["kind"] == FREE or (what == TARGET and l["kind"] == SPHERICAL):
         return False
-    return what < 0 or rows_at(tree["dofs"], tree["nv"], DOF)[l["iv"] + j]["effort"] != 0.0
+    return what < 0 or dofs_of(tree)[l["iv"] + j]["effort"] != 0.0
 
 
 @kernel(inline=False)
 def claim_drive(s: Any) -> int:
     """The first row of drives that is free; there is room."""
-    drives = rows_at(s["drives"], s["drive_room"], DRIVE)
+    drives = drives_of(s)
     for i in range(s["drive_count"]):
         if drives[i]["joint"] < 0:
             return i
@@ -93,7 +93,7 @@ def engage(
     w = rows_at(address, 1, WORLD)[0]
     if w["kind"] != WORLD_KIND:
         return 0
-    forest, s = rows_at(w["forest"], 1, FOREST)[0], rows_at(w["solver"], 1, SOLVER)[0]
+    forest, s = forest_of(w), solver_of(w)
     neurons, senses = rows_at(room[2], room[10], NEURON), rows_at(room[3], room[11], SENSE)
     effects, signals = rows_at(room[4], room[12], EFFECT), rows_at(room[6], room[14], F8)
     copy_words(address_of(brain_neurons), address_of(neurons), neurons.shape[0] * NEURON_SIZE)
@@ -117,7 +117,7 @@ def engage(
             e["body"], e["drive"] = links[e["body"], BODY], -1
             continue
         row = claim_drive(s)
-        d = rows_at(s["drives"], s["drive_room"], DRIVE)[row]
+        d = drives_of(s)[row]
         put_drive(d, links[e["body"], JOINT], e)
         e["drive"], e["generation"], e["body"] = row, d["generation"], -1
     mind = rows_at(room[0], 1, MIND)[0]
@@ -125,7 +125,7 @@ def engage(
     mind["start"], mind["period"], mind["target"] = w["time"], period, target
     store3(mind["point"], point)
     signals[ONE] = 1.0
-    m = rows_at(w["minds"], 1, MINDS)[0]
+    m = minds_of(w)
     if m["mind_count"] == 0:
         own_tables(m, room)
         w["mind_count"] = 1
@@ -156,8 +156,8 @@ def begin_mind(mind: Any, members: Any, weight: float, neurons: Any, senses: Any
 @kernel(inline=False)
 def mass_of(s: Any, forest: Any, members: Any) -> float:
     """kg, of bodies together; their trees wake."""
-    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
-    trees, spans = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT), rows_at(s["spans"], s["span_room"], SPAN)
+    bodies = bodies_of(forest)
+    trees, spans = trees_of(forest), slices_of(s)
     total = 0.0
     for i in range(members.shape[0]):
         at = body_slot(forest, members[i])
@@ -168,8 +168,8 @@ def mass_of(s: Any, forest: Any, members: Any) -> float:
             known |= before >= 0 and bodies[before]["tree"] == t
         if known:
             continue
-        tree = rows_at(trees[t]["address"], 1, TREE)[0]
-        links, mass = rows_at(tree["links"], tree["n"], LINK), 0.0
+        tree = tree_of(trees[t])
+        links, mass = links_of(tree), 0.0
         for l in range(tree["n"]):
             for k in range(members.shape[0]):
                 mass += links[l]["mass"] if links[l]["body"] == members[k] & INDEX else 0.0

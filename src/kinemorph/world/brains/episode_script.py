@@ -14,15 +14,14 @@ import numpy as np
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.structure.forest.impulses import knock
 from kinemorph.structure.forest.layout import DONE as CARRIED
-from kinemorph.structure.forest.layout import FOREST
 from kinemorph.structure.forest.memory import pull_all
 from kinemorph.world.brains.brain_instances import WINDOW_LENGTH, Mind
 from kinemorph.world.brains.episode_statistics import watch_surroundings
-from kinemorph.world.brains.instance_rows import MIND, MINDS
+from kinemorph.world.brains.instance_rows import MIND, minds_of
 from kinemorph.world.brains.statistics_reset import watch_anew
 from kinemorph.world.brains.target_poses import body_slot
 from kinemorph.world.brains.update import let_sleep
-from kinemorph.world.layout import WORLD, WORLD_KIND, ContactModel, Status
+from kinemorph.world.layout import WORLD, WORLD_KIND, ContactModel, Status, forest_of
 from kinemorph.world.step.run import make_steps
 
 DONE, STOPPED, WRONG_ROW = int(Status.DONE), int(Status.STOPPED), int(Status.WRONG_ROW)
@@ -126,7 +125,7 @@ def live_on(
     w = rows_at(address, 1, WORLD)[0]
     if w["kind"] != WORLD_KIND:
         return k, NOT_BEGUN  # who begins it is told what is wrong
-    m, forest = rows_at(w["minds"], 1, MINDS)[0], rows_at(w["forest"], 1, FOREST)[0]
+    m, forest = minds_of(w), forest_of(w)
     mind = rows_at(m["minds"], m["mind_room"], MIND)[row]
     while k < script.shape[0]:
         t = script[k]

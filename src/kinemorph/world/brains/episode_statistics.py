@@ -12,11 +12,16 @@ import numpy as np
 
 from kinemorph.brain.layout import EFFECT
 from kinemorph.collision.shapes.shape_poses import box_around
-from kinemorph.collision.shapes.shape_rows import COLLISIONS, MOUNT, PAIR, PLACE, SHAPE
-from kinemorph.contact.layout import DRIVE, SOLVER, SPAN, TOUCH
+from kinemorph.collision.shapes.shape_rows import (
+    mounts_of,
+    pairs_of,
+    shape_poses_of,
+    shapes_of,
+)
+from kinemorph.contact.layout import contact_constraint_room, drives_of, slices_of
 from kinemorph.contact.rows.drive_rows import found_degree
 from kinemorph.jit.api import entry, kernel, rows_at
-from kinemorph.multibody.layout import DOF, LINK, LINK_DATA, TREE
+from kinemorph.multibody.layout import dofs_of, link_data_of, links_of
 from kinemorph.multibody.model.declared import declared_position, declared_velocity
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.mat3 import mul, mul_vec, sym_vec, tmul_vec
@@ -24,12 +29,20 @@ from kinemorph.spatial.rows import load3, load6, load9, store3
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale, sub
 from kinemorph.structure.forest.elements import set_moving
-from kinemorph.structure.forest.layout import BODY_SLOT, FOREST, IN_USE, TREE_SLOT, TREES, Q, V
+from kinemorph.structure.forest.layout import (
+    IN_USE,
+    TREES,
+    Q,
+    V,
+    bodies_of,
+    tree_of,
+    trees_of,
+)
 from kinemorph.structure.forest.memory import pool_of
 from kinemorph.structure.forest.poses import own_frame
-from kinemorph.world.brains.instance_rows import MIND, MINDS, WINDOW
+from kinemorph.world.brains.instance_rows import MIND, WINDOW, minds_of
 from kinemorph.world.brains.target_poses import body_slot, find_target
-from kinemorph.world.layout import WORLD, WORLD_KIND, Status
+from kinemorph.world.layout import WORLD, WORLD_KIND, Status, collisions_of, forest_of, solver_of
 
 DONE, WRONG_ROW = int(Status.DONE), int(Status.WRONG_ROW)
 BY_FAR = 1e30  # m: no gap
@@ -40,8 +53,8 @@ STILL_SPEED = 0.05  # m/s: a creature that moves no faster rests
 @kernel
 def tree_momentum(tree: Any, v: Any) -> tuple[float, Vec3, float, float]:
     """Mass, first moment, kinetic energy and largest speed of a centre of mass, of a tree that is set in motion."""
-    links, rows = rows_at(tree["links"], tree["n"], LINK), rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
-    dofs = rows_at(tree["dofs"], tree["nv"], DOF)
+    links, rows = links_of(tree), link_data_of(tree)
+    dofs = dofs_of(tree)
     mass, kinetic, fastest, moment = 0.0, 0.0, 0.0, (0.0, 0.0, 0.0)
     for i in range(tree["n"]):
         l, d = links[i], rows[i + 1]
@@ -64,9 +77,9 @@ def tree_momentum(tree: Any, v: Any) -> tuple[float, Vec3, float, float]:
 @kernel
 def watch_trees(s: Any, forest: Any, m: Any, moved: bool) -> None:
     """Energy of all, and centre and speed of the trees of minds; their rows are those of now if they were `moved`."""
-    trees, spans = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT), rows_at(s["spans"], s["span_room"], SPAN)
+    trees, spans = trees_of(forest), slices_of(s)
     minds = rows_at(m["minds"], m["mind_room"], MIND)
-    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    bodies = bodies_of(forest)
     g = (forest["gx"], forest["gy"], forest["gz"])
     total = 0.0
     for t in range(pool_of(forest, TREES)["count"]):
@@ -74,7 +87,7 @@ def watch_trees(s: Any, forest: Any, m: Any, moved: bool) -> None:
             continue
         if not moved or spans[t]["asleep"] != 0:
             set_moving(trees[t])
-        tree = rows_at(trees[t]["address"], 1, TREE)[0]
+        tree = tree_of(trees[t])
         v = rows_at(trees[t]["state"] + 8 * tree["nq"] * V, tree["nv"], F8)
         mass, moment, kinetic, speed = tree_momentum(tree, v)
         total += kinetic - dot(g, moment)
@@ -96,16 +109,16 @@ def watch_trees(s: Any, forest: Any, m: Any, moved: bool) -> None:
 @kernel
 def watch_joint(s: Any, forest: Any, m: Any, e: Any, window: Any) -> float:
     """Work and swing of the joint of an effect in this step. Returns its speed."""
-    drives = rows_at(s["drives"], s["drive_room"], DRIVE)
+    drives = drives_of(s)
     if e["drive"] < 0 or drives[e["drive"]]["generation"] != e["generation"]:
         return 0.0
     d = drives[e["drive"]]
     t, k, _ = found_degree(forest, d["joint"], d["dof"])
     if t < 0:
         return 0.0
-    slot = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t]
-    tree = rows_at(slot["address"], 1, TREE)[0]
-    l = rows_at(tree["links"], tree["n"], LINK)[k]
+    slot = trees_of(forest)[t]
+    tree = tree_of(slot)
+    l = links_of(tree)[k]
     if l["nq"] != l["nv"]:
         return 0.0
     rows = rows_at(slot["state"] + 8 * tree["nq"] * Q, tree["nq"], F8)
@@ -144,11 +157,11 @@ def watch_shapes(forest: Any, c: Any, mind: Any, t: int, placed: bool) -> None:
     """The lowest point of the bodies of a mind's tree, and how far they are from its target; `placed` are shapes whose
     places are those of now."""
     life = mind["life"]
-    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
-    tree = rows_at(rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t]["address"], 1, TREE)[0]
-    rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
-    shapes, mounts = rows_at(c["shapes"], c["n"], SHAPE), rows_at(c["mounts"], c["n"], MOUNT)
-    places = rows_at(c["places"], c["n"], PLACE)
+    bodies = bodies_of(forest)
+    tree = tree_of(trees_of(forest)[t])
+    rows = link_data_of(tree)
+    shapes, mounts = shapes_of(c), mounts_of(c)
+    places = shape_poses_of(c)
     aims, aim = find_target(forest, mind)
     lowest, gap = np.inf, BY_FAR
     target = body_slot(forest, mind["target"])
@@ -173,9 +186,9 @@ def watch_shapes(forest: Any, c: Any, mind: Any, t: int, placed: bool) -> None:
 @kernel
 def watch_overlap(forest: Any, c: Any, life: Any, t: int) -> None:
     """The largest overlap of a shape of a tree with another one."""
-    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
-    shapes, mounts = rows_at(c["shapes"], c["n"], SHAPE), rows_at(c["mounts"], c["n"], MOUNT)
-    pairs = rows_at(c["pairs"], c["room"], PAIR)
+    bodies = bodies_of(forest)
+    shapes, mounts = shapes_of(c), mounts_of(c)
+    pairs = pairs_of(c)
     for k in range(c["n_pairs"]):
         pair = pairs[k]
         if pair["count"] == 0 or pair["distance"] >= 0.0:
@@ -216,7 +229,7 @@ def work_of_surfaces(s: Any) -> float:
     The impulse p on shape b does p (v_b - v_a) on both bodies, and rubs p (v_b - v_a + w) away, if w is how fast the
     surfaces move against each other: what is left is the work of these, -p w.
     """
-    touches, work = rows_at(s["touches"], s["touch_room"], TOUCH), 0.0
+    touches, work = contact_constraint_room(s), 0.0
     for i in range(s["touch_count"]):
         t = touches[i]
         work -= t["sum1"] * t["w1"] + t["sum2"] * t["w2"]
@@ -231,7 +244,7 @@ def watch_lives(w: Any, s: Any, forest: Any, c: Any, m: Any) -> None:
         m["stops"] = m["work"] > m["budget"]
         return
     watch_trees(s, forest, m, True)
-    minds, bodies = rows_at(m["minds"], m["mind_room"], MIND), rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    minds, bodies = rows_at(m["minds"], m["mind_room"], MIND), bodies_of(forest)
     still = np.inf
     for i in range(m["mind_count"]):
         at = body_slot(forest, minds[i]["body"])
@@ -258,9 +271,9 @@ def see_lives(address: int) -> int:
 @kernel(inline=False)
 def watch_surroundings(w: Any) -> None:
     """The same, for kernels."""
-    m, forest = rows_at(w["minds"], 1, MINDS)[0], rows_at(w["forest"], 1, FOREST)[0]
-    s, c = rows_at(w["solver"], 1, SOLVER)[0], rows_at(w["collisions"], 1, COLLISIONS)[0]
-    minds, bodies = rows_at(m["minds"], m["mind_room"], MIND), rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    m, forest = minds_of(w), forest_of(w)
+    s, c = solver_of(w), collisions_of(w)
+    minds, bodies = rows_at(m["minds"], m["mind_room"], MIND), bodies_of(forest)
     watch_trees(s, forest, m, False)
     for i in range(m["mind_count"]):
         at = body_slot(forest, minds[i]["body"])

@@ -11,33 +11,40 @@ from typing import Any
 
 from kinemorph.brain.layout import EFFECT, Acted
 from kinemorph.collision.contact_table import half_of
-from kinemorph.collision.shapes.shape_rows import CONTACT, MEMORY, PAIR, SHAPE, STATIC_CARRIER
-from kinemorph.contact.layout import BY_EDIT, BY_LOST, SPAN, TOUCH
+from kinemorph.collision.shapes.shape_rows import (
+    STATIC_CARRIER,
+    contacts_of,
+    memories_of,
+    pairs_of,
+    shapes_of,
+)
+from kinemorph.contact.layout import BY_EDIT, BY_LOST, contact_constraint_room, slices_of
 from kinemorph.contact.rows.drive_rows import joint_slot
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.algorithms.joints import FREE
-from kinemorph.multibody.layout import LINK, TREE
+from kinemorph.multibody.layout import links_of
 from kinemorph.spatial.rows import store3, store9
 from kinemorph.structure.edit.perform import perform_edit
 from kinemorph.structure.forest.elements import set_moving
 from kinemorph.structure.forest.layout import (
     AT_POSE,
     AUTO,
-    BODY_SLOT,
     CONNECT,
     CUT,
     EDIT,
     FULL,
     IN_USE,
-    JOINT_SLOT,
     JOINTS,
-    LOOP_SLOT,
     LOOPS,
     NOT_SAID,
     NOWHERE,
     OUTCOME,
-    TREE_SLOT,
     TREES,
+    bodies_of,
+    joints_of,
+    loop_slots_of,
+    tree_of,
+    trees_of,
 )
 from kinemorph.structure.forest.layout import DONE as EDITED
 from kinemorph.structure.forest.memory import INDEX, id_of, pool_of
@@ -56,7 +63,7 @@ def hardest_press(
     forest: Any, shapes: Any, pair: Any, body: int, pressed: float, most: float, found: int
 ) -> tuple[float, int]:
     """The hardest press on a body so far, and what pressed, with one more pair of shapes."""
-    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    bodies = bodies_of(forest)
     one, other = shapes[pair["a"]], shapes[pair["b"]]
     if pressed <= most or one["form"] == 0 or other["form"] == 0:
         return most, found
@@ -72,16 +79,16 @@ def hardest_press(
 @kernel(inline=False)
 def touched_by(s: Any, forest: Any, c: Any, body: int) -> int:
     """The index of the body of another tree that presses hardest on this one, -1 for the ground, or NOTHING."""
-    touches = rows_at(s["touches"], s["touch_room"], TOUCH)
-    shapes, pairs = rows_at(c["shapes"], c["n"], SHAPE), rows_at(c["pairs"], c["room"], PAIR)
-    contacts = rows_at(c["contacts"], 2 * c["contact_room"], CONTACT)
+    touches = contact_constraint_room(s)
+    shapes, pairs = shapes_of(c), pairs_of(c)
+    contacts = contacts_of(c)
     now = half_of(c["step"], c["contact_room"])
     most, found = 0.0, NO_CONTACT
     for i in range(s["touch_count"]):
         pair = pairs[contacts[now + touches[i]["contact"]]["pair"]]
         most, found = hardest_press(forest, shapes, pair, body, touches[i]["sum"], most, found)
     if s["gap"] > 0.0:  # the impulse model
-        memories = rows_at(c["memory"], c["room"], MEMORY)
+        memories = memories_of(c)
         for k in range(c["n_pairs"]):
             most, found = hardest_press(
                 forest, shapes, pairs[k], body, memories[pairs[k]["row"]]["struck"], most, found
@@ -101,13 +108,13 @@ def has_shape(shapes: Any, body: int) -> bool:
 @kernel(inline=False)
 def follow_tree(s: Any, forest: Any, c: Any, t: int) -> None:
     """A tree has changed: it is awake, and the shapes of its bodies know what carries them."""
-    span = rows_at(s["spans"], s["span_room"], SPAN)[t]
+    span = slices_of(s)[t]
     if span["asleep"] != 0:
         span["woken_by"] = BY_EDIT
     span["asleep"], span["still"] = 0, 0.0
-    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
-    tree = rows_at(rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t]["address"], 1, TREE)[0]
-    links, shapes = rows_at(tree["links"], tree["n"], LINK), rows_at(c["shapes"], c["n"], SHAPE)
+    bodies = bodies_of(forest)
+    tree = tree_of(trees_of(forest)[t])
+    links, shapes = links_of(tree), shapes_of(c)
     for i in range(c["n"]):
         if shapes[i]["form"] == 0 or shapes[i]["link"] < 0 or bodies[shapes[i]["link"]]["tree"] != t:
             continue
@@ -120,8 +127,8 @@ def follow_tree(s: Any, forest: Any, c: Any, t: int) -> None:
 @kernel(inline=False)
 def forget_wakers(s: Any, forest: Any) -> None:
     """Trees that an edit has ended are no longer named as what woke others: new trees may come to have their places."""
-    spans = rows_at(s["spans"], s["span_room"], SPAN)
-    trees, count = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT), pool_of(forest, TREES)["count"]
+    spans = slices_of(s)
+    trees, count = trees_of(forest), pool_of(forest, TREES)["count"]
     for t in range(count):
         waker = spans[t]["woken_by"] - 1
         if waker >= 0 and trees[waker]["next"] != IN_USE:
@@ -131,7 +138,7 @@ def forget_wakers(s: Any, forest: Any) -> None:
 @kernel(inline=False)
 def inherit_waker(s: Any, whole: int, part: int) -> None:
     """A part that was cut off was woken when the whole was, whoever had its place among the trees before."""
-    spans = rows_at(s["spans"], s["span_room"], SPAN)
+    spans = slices_of(s)
     spans[part]["woken_by"] = spans[whole]["woken_by"]
 
 
@@ -141,8 +148,8 @@ def take_hold(w: Any, s: Any, forest: Any, c: Any, m: Any, e: Any, body: int) ->
     partner = touched_by(s, forest, c, body)
     if partner == NO_CONTACT:
         return DONE
-    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    bodies = bodies_of(forest)
+    trees = trees_of(forest)
     set_moving(trees[bodies[body]["tree"]])
     R, p = point_on(forest, body, (0.0, 0.0, 0.0))
     edits, outcomes = rows_at(m["edits"], 1, EDIT), rows_at(m["outcomes"], 1, OUTCOME)
@@ -170,17 +177,17 @@ def take_hold(w: Any, s: Any, forest: Any, c: Any, m: Any, e: Any, body: int) ->
 @kernel(inline=False)
 def let_go(w: Any, s: Any, forest: Any, c: Any, m: Any, e: Any) -> int:
     """Cut the joint of a grasp. Returns a Status."""
-    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
-    joint = rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)[e["held"] & INDEX]
+    bodies = bodies_of(forest)
+    joint = joints_of(forest)[e["held"] & INDEX]
     a, b, whole = -1, -1, -1
     if joint["loop"] >= 0:
-        loop = rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)[joint["loop"]]
+        loop = loop_slots_of(forest)[joint["loop"]]
         a, b = loop["a"], loop["b"]
     else:
         whole = int(joint["tree"])
-        slot = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[whole]
-        tree = rows_at(slot["address"], 1, TREE)[0]
-        links = rows_at(tree["links"], tree["n"], LINK)
+        slot = trees_of(forest)[whole]
+        tree = tree_of(slot)
+        links = links_of(tree)
         b = links[joint["link"]]["body"]
         parent = links[joint["link"]]["parent"]
         a = links[parent]["body"] if parent >= 0 else -1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kinemorph.brain.layout import EFFECT, NEURON, SENSE
+from kinemorph.jit.rows import row
 from kinemorph.multibody.layout import kind_of
 
 LIFE = np.dtype(
@@ -114,3 +115,7 @@ MINDS = np.dtype(
 )
 HELD, RELEASED, LOOPED = 1, 2, 4
 MINDS_KIND = kind_of("minds", MINDS, MIND, LIFE, WINDOW, NEURON, SENSE, EFFECT)
+
+# --- accessors of tables, by their headers ---
+
+minds_of = row(MINDS, "minds")

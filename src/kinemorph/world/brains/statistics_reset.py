@@ -7,7 +7,7 @@ from typing import Any
 
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.structure.forest.memory import address_of, clear_words
-from kinemorph.world.brains.instance_rows import LIFE, MIND, MINDS, WINDOW
+from kinemorph.world.brains.instance_rows import LIFE, MIND, WINDOW, minds_of
 from kinemorph.world.layout import WORLD, WORLD_KIND, Status
 
 DONE, WRONG_ROW = int(Status.DONE), int(Status.WRONG_ROW)
@@ -28,7 +28,7 @@ def watch_from_now(address: int, budget: int, until_still: float, window: int) -
     w = rows_at(address, 1, WORLD)[0]
     if w["kind"] != WORLD_KIND:
         return WRONG_ROW
-    watch_anew(rows_at(w["minds"], 1, MINDS)[0], budget, until_still, window)
+    watch_anew(minds_of(w), budget, until_still, window)
     return DONE
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from kinemorph.jit.api import kernel, rows_at
+from kinemorph.jit.api import kernel
 from kinemorph.spatial.rows import load3
 from kinemorph.spatial.vec3 import Vec3
-from kinemorph.structure.forest.layout import BODY_SLOT, IN_USE
+from kinemorph.structure.forest.layout import IN_USE, bodies_of
 from kinemorph.structure.forest.memory import INDEX
 from kinemorph.world.brains.instance_rows import NO_TARGET
 from kinemorph.world.control.event_functions import point_on
@@ -21,7 +21,7 @@ def body_slot(forest: Any, id: int) -> int:
     i = id & INDEX
     if id < 0 or i >= forest["body_room"]:
         return -1
-    slot = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)[i]
+    slot = bodies_of(forest)[i]
     return i if slot["next"] == IN_USE and slot["generation"] == id >> 32 else -1
 
 

@@ -10,25 +10,24 @@ from typing import Any
 
 from kinemorph.brain.functions import held, think
 from kinemorph.brain.layout import EFFECT, FIRST, LONGEST_DELAY_PASSES, NEURON, ONE, SENSE, Acted, Sensed
-from kinemorph.collision.shapes.shape_rows import COLLISIONS
-from kinemorph.contact.layout import DRIVE, SOLVER, SPAN
+from kinemorph.contact.layout import drives_of, slices_of
 from kinemorph.contact.rows.drive_rows import found_degree
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.multibody.algorithms.joints import SPHERICAL
-from kinemorph.multibody.layout import LINK, TREE
+from kinemorph.multibody.layout import links_of
 from kinemorph.multibody.model.declared import declared_position, declared_velocity
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.mat3 import tmul_vec
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import Vec3, dot, scale, sub
 from kinemorph.structure.forest.elements import set_moving
-from kinemorph.structure.forest.layout import BODY_SLOT, FOREST, TREE_SLOT, Q, V
+from kinemorph.structure.forest.layout import Q, V, bodies_of, tree_of, trees_of
 from kinemorph.world.brains.episode_statistics import watch_lives
 from kinemorph.world.brains.grasping import grasp_all
-from kinemorph.world.brains.instance_rows import MIND, MINDS
+from kinemorph.world.brains.instance_rows import MIND, minds_of
 from kinemorph.world.brains.target_poses import body_slot, find_target
 from kinemorph.world.control.event_functions import ANYTHING, SOON, point_on, press_of
-from kinemorph.world.layout import WORLD, WORLD_KIND, Status
+from kinemorph.world.layout import WORLD, WORLD_KIND, Status, collisions_of, forest_of, solver_of
 
 ANGLE, SPEED, TOUCH, UP, DIRECTION, DISTANCE, PLACE = (int(x) for x in Sensed)
 TORQUE, TARGET, SERVO, GRASP = (int(x) for x in Acted)
@@ -42,9 +41,9 @@ def read_joint(forest: Any, sense: Any) -> float:
     t, k, _ = found_degree(forest, sense["id"], sense["axis"])
     if t < 0:
         return 0.0
-    slot = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t]
-    tree = rows_at(slot["address"], 1, TREE)[0]
-    l = rows_at(tree["links"], tree["n"], LINK)[k]
+    slot = trees_of(forest)[t]
+    tree = tree_of(slot)
+    l = links_of(tree)[k]
     q = rows_at(slot["state"] + 8 * tree["nq"] * Q, tree["nq"], F8)
     if sense["what"] == SPEED:
         return declared_velocity(l, q, rows_at(slot["state"] + 8 * tree["nq"] * V, tree["nv"], F8), sense["axis"])
@@ -85,8 +84,8 @@ def read_body(s: Any, forest: Any, c: Any, mind: Any, sense: Any, dt: float, aim
 @kernel(inline=False)
 def wake_seen(s: Any, forest: Any, mind: Any, senses: Any) -> None:
     """Set trees in motion that sleep, and that a mind looks at: those that are awake are, in the middle of a step."""
-    bodies, spans = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT), rows_at(s["spans"], s["span_room"], SPAN)
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    bodies, spans = bodies_of(forest), slices_of(s)
+    trees = trees_of(forest)
     at = body_slot(forest, mind["target"])
     if at >= 0 and spans[bodies[at]["tree"]]["asleep"] != 0:
         set_moving(trees[bodies[at]["tree"]])
@@ -121,7 +120,7 @@ def sense_all(w: Any, s: Any, forest: Any, c: Any, m: Any, mind: Any) -> None:
 @kernel(inline=False)
 def act(s: Any, m: Any, mind: Any) -> None:
     """What all effects of a mind do until its next pass; nothing, if it is asleep."""
-    effects, drives = rows_at(m["effects"], m["effect_room"], EFFECT), rows_at(s["drives"], s["drive_room"], DRIVE)
+    effects, drives = rows_at(m["effects"], m["effect_room"], EFFECT), drives_of(s)
     signals = rows_at(m["signals"], m["signal_room"], F8)
     idle = mind["asleep"] != 0
     for i in range(mind["effects"], mind["effects"] + mind["effect_count"]):
@@ -149,7 +148,7 @@ def act(s: Any, m: Any, mind: Any) -> None:
 @kernel(inline=False)
 def end_mind(s: Any, m: Any, mind: Any) -> None:
     """The body of a mind is gone: so is the mind, with its drives."""
-    effects, drives = rows_at(m["effects"], m["effect_room"], EFFECT), rows_at(s["drives"], s["drive_room"], DRIVE)
+    effects, drives = rows_at(m["effects"], m["effect_room"], EFFECT), drives_of(s)
     for i in range(mind["effects"], mind["effects"] + mind["effect_count"]):
         e = effects[i]
         if e["drive"] >= 0 and drives[e["drive"]]["generation"] == e["generation"]:
@@ -175,14 +174,14 @@ def pass_over(m: Any, mind: Any) -> None:
 @kernel(inline=False)
 def begin_minds(w: Any) -> int:
     """Before a step: what grasps have wanted since the last one, and minds whose bodies are gone. Returns a Status."""
-    m = rows_at(w["minds"], 1, MINDS)[0]
-    s, forest = rows_at(w["solver"], 1, SOLVER)[0], rows_at(w["forest"], 1, FOREST)[0]
+    m = minds_of(w)
+    s, forest = solver_of(w), forest_of(w)
     if m["pending"] != 0 or m["changed"] != 0:
-        status = grasp_all(w, s, forest, rows_at(w["collisions"], 1, COLLISIONS)[0], m)
+        status = grasp_all(w, s, forest, collisions_of(w), m)
         if status != DONE:
             return status
-    minds, spans = rows_at(m["minds"], m["mind_room"], MIND), rows_at(s["spans"], s["span_room"], SPAN)
-    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    minds, spans = rows_at(m["minds"], m["mind_room"], MIND), slices_of(s)
+    bodies = bodies_of(forest)
     for i in range(m["mind_count"]):
         if minds[i]["body"] >= 0:
             at = body_slot(forest, minds[i]["body"])
@@ -197,7 +196,7 @@ def begin_minds(w: Any) -> int:
 @kernel(inline=False)
 def mull(w: Any, s: Any, forest: Any, c: Any) -> None:
     """In a step, once all trees are set in motion: passes of all minds whose time has come, and what is watched."""
-    m = rows_at(w["minds"], 1, MINDS)[0]
+    m = minds_of(w)
     if m["mulled"] != 0:
         return  # a part of a step that is not its first
     m["mulled"] = 1
@@ -220,7 +219,7 @@ def tell_mind(address: int, row: int, asleep: bool) -> int:
     w = rows_at(address, 1, WORLD)[0]
     if w["kind"] != WORLD_KIND:
         return WRONG_ROW
-    m = rows_at(w["minds"], 1, MINDS)[0]
+    m = minds_of(w)
     let_sleep(w, m, rows_at(m["minds"], m["mind_room"], MIND)[row], asleep)
     return DONE
 
@@ -231,4 +230,4 @@ def let_sleep(w: Any, m: Any, mind: Any, asleep: bool) -> None:
     if mind["asleep"] != 0 and not asleep:
         mind["start"], mind["ticks"] = w["time"], 0
     mind["asleep"] = 1 if asleep else 0
-    act(rows_at(w["solver"], 1, SOLVER)[0], m, mind)
+    act(solver_of(w), m, mind)

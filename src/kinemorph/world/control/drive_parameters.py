@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from kinemorph.contact.layout import BY_FORCE, DRIVE, SOLVER, SPAN
+from kinemorph.contact.layout import BY_FORCE, DRIVE, drives_of, slices_of
 from kinemorph.contact.rows.drive_rows import joint_slot
 from kinemorph.jit.api import entry, rows_at
 from kinemorph.multibody.system import F8
-from kinemorph.structure.forest.layout import FOREST, JOINT_SLOT
-from kinemorph.world.layout import WORLD, WORLD_KIND
+from kinemorph.structure.forest.layout import joints_of
+from kinemorph.world.layout import WORLD, WORLD_KIND, forest_of, solver_of
 
 DRIVE_NUMBERS = DRIVE.itemsize // 8
 PLACES = {name: offset // 8 for name, (kind, offset, *_) in (DRIVE.fields or {}).items() if kind == F8}
@@ -19,18 +19,18 @@ def tell_drive(address: int, row: int, place: int, value: float) -> bool:
     w = rows_at(address, 1, WORLD)[0]
     if w["kind"] != WORLD_KIND:
         return False
-    forest, s = rows_at(w["forest"], 1, FOREST)[0], rows_at(w["solver"], 1, SOLVER)[0]
+    forest, s = forest_of(w), solver_of(w)
     if row < 0 or row >= s["drive_count"]:
         return False
-    joint = rows_at(s["drives"], s["drive_room"], DRIVE)[row]["joint"]
+    joint = drives_of(s)[row]["joint"]
     at = joint_slot(forest, joint) if joint >= 0 else -1
     if at < 0:
         return False
-    tree = rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)[at]["tree"]
+    tree = joints_of(forest)[at]["tree"]
     if tree < 0 or tree >= s["span_room"]:
         return False
     rows_at(s["drives"], s["drive_room"] * DRIVE_NUMBERS, F8)[row * DRIVE_NUMBERS + place] = value
-    span = rows_at(s["spans"], s["span_room"], SPAN)[tree]
+    span = slices_of(s)[tree]
     if span["asleep"] != 0:
         span["woken_by"] = BY_FORCE
         span["asleep"] = 0

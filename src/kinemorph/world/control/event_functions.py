@@ -10,8 +10,18 @@ from __future__ import annotations
 from typing import Any
 
 from kinemorph.collision.contact_table import half_of
-from kinemorph.collision.shapes.shape_rows import COLLISIONS, CONTACT, MEMORY, PAIR, SHAPE
-from kinemorph.contact.layout import BOUND, SOLVER, SPAN, TOUCH, Bounded
+from kinemorph.collision.shapes.shape_rows import (
+    contacts_of,
+    memories_of,
+    pairs_of,
+    shapes_of,
+)
+from kinemorph.contact.layout import (
+    Bounded,
+    contact_constraint_room,
+    dof_constraint_room,
+    slices_of,
+)
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.motion.events import (
     ALONG,
@@ -32,7 +42,7 @@ from kinemorph.motion.events import (
 from kinemorph.motion.events import (
     CONTACT as TOUCHES,
 )
-from kinemorph.multibody.layout import LINK, LINK_DATA, TREE
+from kinemorph.multibody.layout import link_data_of, links_of
 from kinemorph.multibody.model.declared import declared_position, declared_velocity
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.mat3 import mul, mul_vec, tmul_vec
@@ -40,8 +50,15 @@ from kinemorph.spatial.rows import load3, load9
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import Vec3, add, dot, sub
 from kinemorph.structure.forest.elements import set_moving
-from kinemorph.structure.forest.layout import BODY_SLOT, FOREST, JOINT_SLOT, TREE_SLOT, Q, V
-from kinemorph.world.layout import WORLD, WORLD_KIND, Status
+from kinemorph.structure.forest.layout import (
+    Q,
+    V,
+    bodies_of,
+    joints_of,
+    tree_of,
+    trees_of,
+)
+from kinemorph.world.layout import WORLD, WORLD_KIND, Status, collisions_of, forest_of, solver_of
 from kinemorph.world.step.joint_loads import along_loop, tell_loads
 
 GROUND, ANYTHING = -1, -2
@@ -55,9 +72,9 @@ def point_on(forest: Any, body: int, p: Vec3) -> tuple[Any, Vec3]:
     """Axes of a body's own frame, and where a point of it is, in the world; its tree is in motion."""
     if body < 0:
         return (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0), p
-    slot = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)[body]
-    tree = rows_at(rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[slot["tree"]]["address"], 1, TREE)[0]
-    d = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)[slot["link"] + 1]
+    slot = bodies_of(forest)[body]
+    tree = tree_of(trees_of(forest)[slot["tree"]])
+    d = link_data_of(tree)[slot["link"] + 1]
     R = mul(load9(d["R"]), load9(slot["R"]))
     at = add(load3(d["p"]), mul_vec(load9(d["R"]), load3(slot["p"])))
     return R, add(at, mul_vec(R, p))
@@ -66,8 +83,8 @@ def point_on(forest: Any, body: int, p: Vec3) -> tuple[Any, Vec3]:
 @kernel(inline=False)
 def gap_of(forest: Any, e: Any) -> float:
     """How far apart two points are, or how far one is along a direction of the other's body."""
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
-    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    trees = trees_of(forest)
+    bodies = bodies_of(forest)
     if e["a"] >= 0:
         set_moving(trees[bodies[e["a"]]["tree"]])
     if e["b"] >= 0:
@@ -86,9 +103,9 @@ def is_asleep(spans: Any, bodies: Any, body: int) -> bool:
 @kernel(inline=False)
 def press_of(s: Any, c: Any, a: int, b: int) -> tuple[bool, float]:
     """Whether two bodies have pressed on each other in this step, and with what impulse in all."""
-    touches = rows_at(s["touches"], s["touch_room"], TOUCH)
-    shapes, pairs = rows_at(c["shapes"], c["n"], SHAPE), rows_at(c["pairs"], c["room"], PAIR)
-    contacts = rows_at(c["contacts"], 2 * c["contact_room"], CONTACT)
+    touches = contact_constraint_room(s)
+    shapes, pairs = shapes_of(c), pairs_of(c)
+    contacts = contacts_of(c)
     now = half_of(c["step"], c["contact_room"])
     touching, total = False, 0.0
     for i in range(s["touch_count"]):
@@ -98,7 +115,7 @@ def press_of(s: Any, c: Any, a: int, b: int) -> tuple[bool, float]:
             touching |= touches[i]["acted"] != 0 or touches[i]["sum"] > 0.0  # what only bounces has touched too
             total += touches[i]["sum"]
     if s["gap"] > 0.0:  # the impulse model: a step has parts
-        memories = rows_at(c["memory"], c["room"], MEMORY)
+        memories = memories_of(c)
         for k in range(c["n_pairs"]):
             x, y = shapes[pairs[k]["a"]]["link"], shapes[pairs[k]["b"]]["link"]
             if (x == a and (y == b or b == ANYTHING)) or (y == a and (x == b or b == ANYTHING)):
@@ -110,7 +127,7 @@ def press_of(s: Any, c: Any, a: int, b: int) -> tuple[bool, float]:
 @kernel(inline=False)
 def at_limit(s: Any, tree: int, first: int, count: int) -> bool:
     """Whether a limit of one of a joint's degrees of freedom has acted in this step."""
-    bounds = rows_at(s["bounds"], s["bound_room"], BOUND)
+    bounds = dof_constraint_room(s)
     for i in range(s["bound_count"]):
         b = bounds[i]
         limit = b["what"] == LOWER or b["what"] == UPPER
@@ -122,16 +139,16 @@ def at_limit(s: Any, tree: int, first: int, count: int) -> bool:
 @kernel(inline=False)
 def look_at_joint(s: Any, forest: Any, e: Any) -> float:
     """What an event that is about a joint of a tree measures."""
-    slot = rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)[e["b"]]
-    t = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[slot["tree"]]
-    tree = rows_at(t["address"], 1, TREE)[0]
-    l = rows_at(tree["links"], tree["n"], LINK)[slot["link"]]
+    slot = joints_of(forest)[e["b"]]
+    t = trees_of(forest)[slot["tree"]]
+    tree = tree_of(t)
+    l = links_of(tree)[slot["link"]]
     if e["kind"] == POSITION or e["kind"] == VELOCITY:
         q = rows_at(t["state"] + 8 * tree["nq"] * Q, tree["nq"], F8)
         if e["kind"] == POSITION:
             return declared_position(l, q, e["index"])
         return declared_velocity(l, q, rows_at(t["state"] + 8 * tree["nq"] * V, tree["nv"], F8), e["index"])
-    if rows_at(s["spans"], s["span_room"], SPAN)[slot["tree"]]["asleep"] != 0:
+    if slices_of(s)[slot["tree"]]["asleep"] != 0:
         return float(e["side"])
     return 1.0 if at_limit(s, slot["tree"], l["iv"], l["nv"]) else -1.0
 
@@ -140,8 +157,8 @@ def look_at_joint(s: Any, forest: Any, e: Any) -> float:
 def measure(w: Any, s: Any, forest: Any, c: Any) -> None:
     """The functions of all events that are rows."""
     events = rows_at(w["events"], w["event_count"], EVENT)
-    spans = rows_at(s["spans"], s["span_room"], SPAN)
-    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    spans = slices_of(s)
+    bodies = bodies_of(forest)
     for i in range(w["event_count"]):
         e = events[i]
         kind = e["kind"]
@@ -189,7 +206,7 @@ def measure_now(address: int) -> int:
     if w["kind"] != WORLD_KIND:
         return WRONG_ROW
     measure(
-        w, rows_at(w["solver"], 1, SOLVER)[0], rows_at(w["forest"], 1, FOREST)[0],
-        rows_at(w["collisions"], 1, COLLISIONS)[0],
+        w, solver_of(w), forest_of(w),
+        collisions_of(w),
     )  # fmt: skip
     return 0

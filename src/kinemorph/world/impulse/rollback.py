@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from kinemorph.contact.layout import SPAN
+from kinemorph.contact.layout import slices_of
 from kinemorph.jit.api import kernel, rows_at
-from kinemorph.multibody.layout import TREE
 from kinemorph.multibody.system import F8
-from kinemorph.structure.forest.layout import TREE_SLOT, TREES, Q, V
+from kinemorph.structure.forest.layout import TREES, Q, V, tree_of, trees_of
 from kinemorph.structure.forest.memory import pool_of, state_at
 
 
 @kernel(inline=False)
 def exchange(s: Any, forest: Any, back: bool) -> None:
     """Keep q and v of all trees that take part, or put them back."""
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
-    spans = rows_at(s["spans"], s["span_room"], SPAN)
+    trees = trees_of(forest)
+    spans = slices_of(s)
     kept = rows_at(s["undo"], 3 * s["z_room"], F8)
     for t in range(pool_of(forest, TREES)["count"]):
         if spans[t]["offset"] < 0:
             continue
-        tree = rows_at(trees[t]["address"], 1, TREE)[0]
+        tree = tree_of(trees[t])
         nq, nv, at = tree["nq"], tree["nv"], 3 * spans[t]["offset"]
         q, v = rows_at(state_at(trees[t], tree, Q), nq, F8), rows_at(state_at(trees[t], tree, V), nv, F8)
         for k in range(nq):

@@ -12,7 +12,7 @@ from kinemorph.jit.api import kernel, rows_at
 from kinemorph.motion.integrators import Q_FULL, Q_NEXT, REST, V_FULL, V_NEXT, WORK_ROWS, improve, rk4_step
 from kinemorph.motion.stepping import copy
 from kinemorph.multibody.checks import NO_FORCES, finite
-from kinemorph.multibody.layout import DOF
+from kinemorph.multibody.layout import dofs_of
 from kinemorph.multibody.system import F8
 from kinemorph.structure.forest import layout
 from kinemorph.structure.forest.layout import Q, V
@@ -28,7 +28,7 @@ OF_TAU, OF_REST = layout.TAU, layout.REST
 @kernel
 def be_explicit(tree: Any, tau: Any, to: Any) -> None:
     """Forces in joints within their efforts, and joints without what dampers would add to their inertia in a step."""
-    dofs = rows_at(tree["dofs"], tree["nv"], DOF)
+    dofs = dofs_of(tree)
     for k in range(tree["nv"]):
         dofs[k]["implicit"] = 0.0
         to[k] = min(max(tau[k], -dofs[k]["effort"]), dofs[k]["effort"])

@@ -21,11 +21,17 @@ import numpy as np
 
 from kinemorph.collision.collide import find_pairs
 from kinemorph.collision.narrow.dispatch import find_contacts
-from kinemorph.collision.shapes.shape_rows import BAD_BOX, COLLISIONS, CONTACT, FULL, MEMORY, PAIR
+from kinemorph.collision.shapes.shape_rows import (
+    BAD_BOX,
+    FULL,
+    contacts_of,
+    memories_of,
+    pairs_of,
+)
 from kinemorph.constraint.whiten import unwhiten_velocity, whiten_velocity
 from kinemorph.contact.impulse.collisions import collide_all
 from kinemorph.contact.islands import end_with_zeros, leave_far, sort_contacts
-from kinemorph.contact.layout import SOLVER, SPAN, TOUCH
+from kinemorph.contact.layout import contact_constraints, slices_of, stored_impulses, z_of
 from kinemorph.contact.rows.contact_rows import fill_touches
 from kinemorph.contact.rows.dof_limits import fill_bounds
 from kinemorph.contact.rows.drive_rows import find_drives, settle_drives
@@ -34,15 +40,14 @@ from kinemorph.contact.rows.loop_projection import hold_rows
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.jit.clock import ticks
 from kinemorph.multibody.algorithms.free_body import link_of, lone_of, unwhitened
-from kinemorph.multibody.layout import TREE
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.rows import load3_at, load9, store3, store3_at
-from kinemorph.structure.forest.layout import FOREST, LOOPS, TREE_SLOT, TREES, V
+from kinemorph.structure.forest.layout import LOOPS, TREES, V, tree_of, trees_of
 from kinemorph.structure.forest.memory import pool_of, state_at
 from kinemorph.world.brains.update import mull
 from kinemorph.world.impulse.rollback import exchange
 from kinemorph.world.impulse.time_to_impact import look_ahead
-from kinemorph.world.layout import Phase, Stage, Status
+from kinemorph.world.layout import Phase, Stage, Status, collisions_of, forest_of, solver_of
 from kinemorph.world.step.bookkeeping import advance_clock, all_asleep, lap
 from kinemorph.world.step.island_building import build_islands, claim_ties
 from kinemorph.world.step.joint_loads import note_loads
@@ -79,7 +84,7 @@ def undo(w: Any, s: Any, forest: Any) -> None:
 @kernel(inline=False)
 def overlapping(w: Any, c: Any, most: float) -> bool:
     """Whether two shapes overlap by more than that; the world says which do."""
-    pairs = rows_at(c["pairs"], c["room"], PAIR)
+    pairs = pairs_of(c)
     for k in range(c["n_pairs"]):
         if pairs[k]["count"] > 0 and pairs[k]["distance"] < -most:
             w["a"], w["b"] = pairs[k]["a"], pairs[k]["b"]
@@ -92,7 +97,7 @@ def overlapping(w: Any, c: Any, most: float) -> bool:
 
 @kernel(inline=False)
 def forget_strikes(c: Any) -> None:
-    memories = rows_at(c["memory"], c["room"], MEMORY)
+    memories = memories_of(c)
     for r in range(c["room"]):
         memories[r]["struck"] = 0.0
 
@@ -100,13 +105,13 @@ def forget_strikes(c: Any) -> None:
 @kernel(inline=False)
 def see_velocities(s: Any, forest: Any, back: bool) -> None:
     """Whitened velocities of all trees that take part; or what they are of those in z."""
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
-    spans, z = rows_at(s["spans"], s["span_room"], SPAN), rows_at(s["z"], s["nz"], F8)
+    trees = trees_of(forest)
+    spans, z = slices_of(s), z_of(s)
     for t in range(pool_of(forest, TREES)["count"]):
         o = spans[t]["offset"]
         if o < 0:
             continue
-        tree = rows_at(trees[t]["address"], 1, TREE)[0]
+        tree = tree_of(trees[t])
         nv = tree["nv"]
         v = rows_at(state_at(trees[t], tree, V), nv, F8)
         if not back:
@@ -158,7 +163,7 @@ def set_pace(s: Any, length: float) -> None:
     ratio = length / n / s["h"]
     s["substeps"], s["h"] = n, length / n
     if abs(ratio - 1.0) > NO_TIME_SHARE:
-        impulses = rows_at(s["impulses"], 3 * s["impulse_room"], F8)
+        impulses = stored_impulses(s)
         for k in range(3 * s["impulse_room"]):
             impulses[k] *= ratio
 
@@ -217,7 +222,7 @@ def meet(w: Any, s: Any, forest: Any, c: Any) -> int:
 @kernel(inline=False)
 def carry_all(c: Any) -> None:
     """Leave nothing to collisions."""
-    contacts = rows_at(c["contacts"], 2 * c["contact_room"], CONTACT)
+    contacts = contacts_of(c)
     for k in range(2 * c["contact_room"]):
         contacts[k]["flies"] = 0
 
@@ -281,7 +286,7 @@ def tell_of_step(s: Any, ratio: float) -> None:
 
     That is no mean of the step: where a collision elsewhere has cut it, a short last part may be off by a tenth.
     """
-    touches = rows_at(s["touches"], s["touch_count"], TOUCH)
+    touches = contact_constraints(s)
     for i in range(s["touch_count"]):
         t = touches[i]
         t["sum"], t["sum1"], t["sum2"] = ratio * t["sum"], ratio * t["sum1"], ratio * t["sum2"]
@@ -290,9 +295,9 @@ def tell_of_step(s: Any, ratio: float) -> None:
 @kernel(inline=False)
 def make_impulse_step(w: Any) -> int:
     """One step. Returns a Status."""
-    forest = rows_at(w["forest"], 1, FOREST)[0]
-    c = rows_at(w["collisions"], 1, COLLISIONS)[0]
-    s = rows_at(w["solver"], 1, SOLVER)[0]
+    forest = forest_of(w)
+    c = collisions_of(w)
+    s = solver_of(w)
     if w["phase"] == MOVE:
         if all_asleep(s, forest):
             return advance_clock(w, s, forest, c)

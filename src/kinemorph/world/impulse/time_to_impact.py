@@ -7,15 +7,20 @@ from typing import Any
 import numpy as np
 
 from kinemorph.collision.contact_table import half_of, is_round
-from kinemorph.collision.shapes.shape_rows import CONTACT, PAIR, PLACE, SHAPE
-from kinemorph.contact.layout import SPAN
+from kinemorph.collision.shapes.shape_rows import (
+    contacts_of,
+    pairs_of,
+    shape_poses_of,
+    shapes_of,
+)
+from kinemorph.contact.layout import slices_of
 from kinemorph.geometry.polyhedron import CORE
 from kinemorph.jit.api import kernel, rows_at
-from kinemorph.multibody.layout import LINK_DATA, TREE
+from kinemorph.multibody.layout import link_data_of
 from kinemorph.spatial.rows import load3, load9
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale, sub
-from kinemorph.structure.forest.layout import BODY_SLOT, TREE_SLOT
+from kinemorph.structure.forest.layout import bodies_of, tree_of, trees_of
 
 INSIDE = 0.75  # share of the envelope: where a collision is to be found
 SAFE = 0.9  # share of a distance that boosted micro-collisions leave for the way to the next one
@@ -31,11 +36,11 @@ def moving(forest: Any, spans: Any, body: int, x: Vec3) -> tuple[Vec3, float, Ve
     """Velocity of a body's point at x, the largest acceleration that its turning gives it, and how it turns."""
     if body < 0:
         return ZERO, 0.0, ZERO
-    slot = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)[body]
+    slot = bodies_of(forest)[body]
     if spans[slot["tree"]]["asleep"] != 0:
         return ZERO, 0.0, ZERO
-    tree = rows_at(rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[slot["tree"]]["address"], 1, TREE)[0]
-    d = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)[slot["link"] + 1]
+    tree = tree_of(trees_of(forest)[slot["tree"]])
+    d = link_data_of(tree)[slot["link"] + 1]
     w, r = load3(d["w"]), sub(x, load3(d["p"]))
     return add(load3(d["v"]), cross(w, r)), dot(w, w) * sqrt(dot(r, r)), w
 
@@ -47,11 +52,11 @@ def whirling(c: Any, shape: int, n: Vec3, w: Vec3, ahead: float) -> float:
     That is another point at any time. The rim reaches r sin θ below its middle, and with w₂ along the line from that to
     its lowest point, which raises neither, the second derivative of this is r w₂² cos² θ / sin θ.
     """
-    row = rows_at(c["shapes"], c["n"], SHAPE)[shape]
+    row = shapes_of(c)[shape]
     if not is_round(row):
         return 0.0
     core = rows_at(row["core"], 1, CORE)[0]
-    R = load9(rows_at(c["places"], c["n"], PLACE)[shape]["R"])
+    R = load9(shape_poses_of(c)[shape]["R"])
     axis, r = (R[2], R[5], R[8]), max(core["low"], core["high"])
     z = dot(axis, n)
     sine = sqrt(max(1.0 - z * z, 0.0))
@@ -73,9 +78,9 @@ def time_until(distance: float, u: float, a: float) -> float:
 @kernel(inline=False)
 def look_ahead(w: Any, s: Any, forest: Any, c: Any) -> tuple[int, float]:
     """How many contacts collide now, and how long nothing else does so. Contacts that will collide are marked."""
-    spans = rows_at(s["spans"], s["span_room"], SPAN)
-    shapes, pairs = rows_at(c["shapes"], c["n"], SHAPE), rows_at(c["pairs"], c["room"], PAIR)
-    contacts = rows_at(c["contacts"], 2 * c["contact_room"], CONTACT)
+    spans = slices_of(s)
+    shapes, pairs = shapes_of(c), pairs_of(c)
+    contacts = contacts_of(c)
     now = half_of(c["step"], c["contact_room"])
     r = w["impacts"]
     boost, epsilon, slow = r["boost"] > 0.0, r["epsilon"], r["slow"]

@@ -15,23 +15,23 @@ from kinemorph.collision.queries.core_rays import LARGEST_RAY_LENGTH, triple
 from kinemorph.collision.queries.core_rays import cast_at_core as cast_core
 from kinemorph.collision.queries.two_shapes import Pair
 from kinemorph.collision.shapes.shape_poses import box_around
-from kinemorph.collision.shapes.shape_rows import COLLISIONS, MOUNT, POSE, SHAPE, Form
+from kinemorph.collision.shapes.shape_rows import POSE, Form, mounts_of, shapes_of
 from kinemorph.collision.shapes.shape_table import ShapeTable, Solid
 from kinemorph.geometry.convex_parts import NODE
 from kinemorph.geometry.ground import GROUND
 from kinemorph.geometry.polyhedron import CORE
 from kinemorph.jit.api import entry, kernel, rows_at
-from kinemorph.multibody.layout import LINK_DATA, TREE
+from kinemorph.multibody.layout import link_data_of
 from kinemorph.spatial.arguments.checks import bits, finite, largest, shown
 from kinemorph.spatial.mat3 import mul, mul_vec, tmul_vec
 from kinemorph.spatial.pose import Pose, vector
 from kinemorph.spatial.rows import load3, load9, store3, store3_at, store9
 from kinemorph.spatial.vec3 import Vec3, add, axpy, dot, sub
 from kinemorph.structure.forest.elements import set_moving
-from kinemorph.structure.forest.layout import BODY_SLOT, FOREST, IN_USE, TREE_SLOT, TREES
+from kinemorph.structure.forest.layout import IN_USE, TREES, bodies_of, tree_of, trees_of
 from kinemorph.structure.forest.memory import INDEX, pool_of
 from kinemorph.world.ids import ShapeId
-from kinemorph.world.layout import WORLD
+from kinemorph.world.layout import WORLD, collisions_of, forest_of
 
 if TYPE_CHECKING:
     from kinemorph.world.body import Body
@@ -58,10 +58,10 @@ class Sight:
 def place_now(address: int, poses: Any, boxes: Any) -> None:
     """Where all shapes are now, and boxes around them (n, 6); what the steps know of places stays as it is."""
     w = rows_at(address, 1, WORLD)[0]
-    forest, c = rows_at(w["forest"], 1, FOREST)[0], rows_at(w["collisions"], 1, COLLISIONS)[0]
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
-    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
-    shapes, mounts = rows_at(c["shapes"], c["n"], SHAPE), rows_at(c["mounts"], c["n"], MOUNT)
+    forest, c = forest_of(w), collisions_of(w)
+    trees = trees_of(forest)
+    bodies = bodies_of(forest)
+    shapes, mounts = shapes_of(c), mounts_of(c)
     for t in range(pool_of(forest, TREES)["count"]):
         if trees[t]["next"] == IN_USE:
             set_moving(trees[t])
@@ -69,8 +69,8 @@ def place_now(address: int, poses: Any, boxes: Any) -> None:
         R, p = load9(mounts[i]["R"]), load3(mounts[i]["p"])
         if shapes[i]["form"] != 0 and shapes[i]["link"] >= 0:
             slot = bodies[shapes[i]["link"]]
-            tree = rows_at(trees[slot["tree"]]["address"], 1, TREE)[0]
-            d = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)[slot["link"] + 1]
+            tree = tree_of(trees[slot["tree"]])
+            d = link_data_of(tree)[slot["link"] + 1]
             own = mul(load9(d["R"]), load9(slot["R"]))
             p = add(add(load3(d["p"]), mul_vec(load9(d["R"]), load3(slot["p"]))), mul_vec(own, p))
             R = mul(own, R)
@@ -120,8 +120,8 @@ def cast_rays(
     Shapes of body `but`, or whose group is not in the mask, are not seen.
     """
     w = rows_at(address, 1, WORLD)[0]
-    c = rows_at(w["collisions"], 1, COLLISIONS)[0]
-    shapes, mounts = rows_at(c["shapes"], c["n"], SHAPE), rows_at(c["mounts"], c["n"], MOUNT)
+    c = collisions_of(w)
+    shapes, mounts = shapes_of(c), mounts_of(c)
     for k in range(t.shape[0]):
         o, d = load3(origins[k]), load3(directions[k])
         t[k], met[k] = np.inf, NO_HIT

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from kinemorph.contact.layout import SPAN, TOUCH
+from kinemorph.contact.layout import contact_constraints, slices_of
 from kinemorph.contact.rows.drive_rows import give_forces, keep_pushed_awake, push_bodies
 from kinemorph.contact.rows.fly_by import let_pass
 from kinemorph.contact.rows.force_element_rows import pull_all
 from kinemorph.contact.rows.ghost_edges import pass_seams
 from kinemorph.contact.rows.loop_projection import hold_forces, note_forces
-from kinemorph.jit.api import kernel, rows_at
+from kinemorph.jit.api import kernel
 from kinemorph.world.tree_motion.fluid_drag import drag_bodies
 from kinemorph.world.tree_motion.loop_motion import bear_holds, plan_energies
 
@@ -18,8 +18,8 @@ from kinemorph.world.tree_motion.loop_motion import bear_holds, plan_energies
 @kernel(inline=False)
 def keep_conveyed_awake(solver: Any) -> None:
     """Bodies on a moving surface do not fall asleep."""
-    spans = rows_at(solver["spans"], solver["span_room"], SPAN)
-    touches = rows_at(solver["touches"], solver["touch_count"], TOUCH)
+    spans = slices_of(solver)
+    touches = contact_constraints(solver)
     for i in range(solver["touch_count"]):
         t = touches[i]
         if t["w1"] != 0.0 or t["w2"] != 0.0:

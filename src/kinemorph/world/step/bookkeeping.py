@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from kinemorph.contact.layout import SPAN
-from kinemorph.jit.api import kernel, rows_at
+from kinemorph.contact.layout import slices_of
+from kinemorph.jit.api import kernel
 from kinemorph.jit.clock import ticks
-from kinemorph.structure.forest.layout import IN_USE, TREE_SLOT, TREES
+from kinemorph.structure.forest.layout import IN_USE, TREES, trees_of
 from kinemorph.structure.forest.memory import pool_of
 from kinemorph.world.control.event_functions import look_out
 from kinemorph.world.layout import Status
@@ -28,8 +28,8 @@ def lap(w: Any, stage: int, since: int) -> int:
 @kernel
 def all_asleep(s: Any, forest: Any) -> bool:
     """Whether there is nothing to do in a step."""
-    spans = rows_at(s["spans"], s["span_room"], SPAN)
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    spans = slices_of(s)
+    trees = trees_of(forest)
     for t in range(pool_of(forest, TREES)["count"]):
         if spans[t]["asleep"] == 0 and trees[t]["next"] == IN_USE:
             return False

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from kinemorph.collision.shapes.shape_rows import COLLISIONS
-from kinemorph.contact.layout import SOLVER
 from kinemorph.jit.api import entry, rows_at
-from kinemorph.structure.forest.layout import FOREST, JOINTS, LOOPS, TREES
+from kinemorph.structure.forest.layout import JOINTS, LOOPS, TREES
 from kinemorph.structure.forest.memory import pool_of
-from kinemorph.world.layout import WORLD
+from kinemorph.world.layout import WORLD, collisions_of, forest_of, solver_of
 
 
 @entry
@@ -17,8 +15,8 @@ def has_all_rooms(address: int, shapes: int) -> bool:
     See `Solver.follow`, which makes room.
     """
     w = rows_at(address, 1, WORLD)[0]
-    forest, s = rows_at(w["forest"], 1, FOREST)[0], rows_at(w["solver"], 1, SOLVER)[0]
-    c = rows_at(w["collisions"], 1, COLLISIONS)[0]
+    forest, s = forest_of(w), solver_of(w)
+    c = collisions_of(w)
     trees, joints, loops = (
         pool_of(forest, TREES)["count"],
         pool_of(forest, JOINTS)["count"],

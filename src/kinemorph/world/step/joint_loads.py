@@ -18,19 +18,32 @@ from typing import Any
 
 from kinemorph.collision.contact_table import half_of
 from kinemorph.collision.narrow.conservative_advancement import points_of
-from kinemorph.collision.shapes.shape_rows import CONTACT, PAIR, SHAPE
-from kinemorph.contact.layout import PUSH, SPAN, TOUCH, TWIST
+from kinemorph.collision.shapes.shape_rows import contacts_of, pairs_of, shapes_of
+from kinemorph.contact.layout import (
+    contact_constraint_room,
+    pushes_of,
+    slices_of,
+    torsional_constraints,
+)
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.motion.events import EVENT, FORCE, LOAD
-from kinemorph.multibody.layout import LINK, LINK_DATA, TREE
-from kinemorph.multibody.model.loops import LOOP
+from kinemorph.multibody.layout import link_data_of, links_of
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.mat3 import mul, mul_vec, sym_vec, tmul_vec
 from kinemorph.spatial.rows import load3, load3_at, load6, load9, store3
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale, sub
 from kinemorph.structure.forest.elements import set_moving
-from kinemorph.structure.forest.layout import BODY_SLOT, IN_USE, JOINT_SLOT, LOOP_SLOT, LOOPS, TREE_SLOT
+from kinemorph.structure.forest.layout import (
+    IN_USE,
+    LOOPS,
+    bodies_of,
+    joints_of,
+    loop_slots_of,
+    loops_of,
+    tree_of,
+    trees_of,
+)
 from kinemorph.structure.forest.memory import INDEX, pool_of
 
 ZERO = (0.0, 0.0, 0.0)
@@ -41,11 +54,11 @@ def carried_by(forest: Any, body: int, t: int, top: int) -> bool:
     """Whether a body, by its index, is on a link of a tree, or on one that this carries."""
     if body < 0:
         return False
-    slot = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)[body]
+    slot = bodies_of(forest)[body]
     if slot["tree"] != t:
         return False
-    tree = rows_at(rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t]["address"], 1, TREE)[0]
-    links = rows_at(tree["links"], tree["n"], LINK)
+    tree = tree_of(trees_of(forest)[t])
+    links = links_of(tree)
     i = slot["link"]
     while i > top:  # parents come before what they carry
         i = links[i]["parent"]
@@ -55,7 +68,7 @@ def carried_by(forest: Any, body: int, t: int, top: int) -> bool:
 @kernel(inline=False)
 def momentum_of(tree: Any, top: int, x: Vec3) -> tuple[float, Vec3, Vec3, Vec3]:
     """Mass, first moment about x, momentum, and angular momentum about x, of a link and all that it carries."""
-    links, rows = rows_at(tree["links"], tree["n"], LINK), rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
+    links, rows = links_of(tree), link_data_of(tree)
     mass, moment, linear, angular = 0.0, ZERO, ZERO, ZERO
     for i in range(top, tree["n"]):
         k = i
@@ -77,9 +90,9 @@ def momentum_of(tree: Any, top: int, x: Vec3) -> tuple[float, Vec3, Vec3, Vec3]:
 @kernel(inline=False)
 def touch_impulses(s: Any, forest: Any, c: Any, t: int, top: int, x: Vec3) -> tuple[Vec3, Vec3]:
     """Impulse, and its moment about x, of all contacts between what a link carries and all else."""
-    touches, twists = rows_at(s["touches"], s["touch_room"], TOUCH), rows_at(s["twists"], s["touch_room"], TWIST)
-    shapes, pairs = rows_at(c["shapes"], c["n"], SHAPE), rows_at(c["pairs"], c["room"], PAIR)
-    contacts = rows_at(c["contacts"], 2 * c["contact_room"], CONTACT)
+    touches, twists = contact_constraint_room(s), torsional_constraints(s)
+    shapes, pairs = shapes_of(c), pairs_of(c)
+    contacts = contacts_of(c)
     now = half_of(c["step"], c["contact_room"])
     force, moment = ZERO, ZERO
     for i in range(s["touch_count"] + s["twist_count"]):
@@ -105,15 +118,15 @@ def touch_impulses(s: Any, forest: Any, c: Any, t: int, top: int, x: Vec3) -> tu
 @kernel(inline=False)
 def push_forces(s: Any, forest: Any, tree: Any, t: int, top: int, x: Vec3) -> tuple[Vec3, Vec3]:
     """Force, and moment about x, of all pushes on what a link carries."""
-    pushes = rows_at(s["pushes"], s["push_room"], PUSH)
-    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    pushes = pushes_of(s)
+    bodies = bodies_of(forest)
     force, moment = ZERO, ZERO
     for i in range(s["push_count"]):
         p = pushes[i]
         if p["body"] < 0 or not carried_by(forest, p["body"] & INDEX, t, top):
             continue
         slot = bodies[p["body"] & INDEX]
-        d = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)[slot["link"] + 1]
+        d = link_data_of(tree)[slot["link"] + 1]
         R = load9(d["R"])
         own = mul(R, load9(slot["R"]))
         f, n = load3(p["force"]), load3(p["torque"])
@@ -128,11 +141,11 @@ def push_forces(s: Any, forest: Any, tree: Any, t: int, top: int, x: Vec3) -> tu
 def loop_forces(s: Any, forest: Any, t: int, top: int, x: Vec3) -> tuple[Vec3, Vec3]:
     """Force, and moment about x, of the loops that tie what a link carries to all else."""
     slots, ties = (
-        rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT),
-        rows_at(forest["ties"], forest["loop_room"], LOOP),
+        loop_slots_of(forest),
+        loops_of(forest),
     )
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
-    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    trees = trees_of(forest)
+    bodies = bodies_of(forest)
     wrenches = rows_at(s["wrenches"], 6 * s["wrench_room"], F8)
     force, moment = ZERO, ZERO
     for k in range(pool_of(forest, LOOPS)["count"]):
@@ -143,8 +156,8 @@ def loop_forces(s: Any, forest: Any, t: int, top: int, x: Vec3) -> tuple[Vec3, V
         if a == b:
             continue
         on = bodies[slot["b"] if b else slot["a"]]
-        tree = rows_at(trees[on["tree"]]["address"], 1, TREE)[0]
-        d = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)[on["link"] + 1]
+        tree = tree_of(trees[on["tree"]])
+        d = link_data_of(tree)[on["link"] + 1]
         at = add(load3(d["p"]), mul_vec(load9(d["R"]), load3(ties[k]["pb"] if b else ties[k]["pa"])))
         sign = 1.0 if b else -1.0
         n, f = scale(load3_at(wrenches, 6 * k), sign), scale(load3_at(wrenches, 6 * k + 3), sign)
@@ -160,16 +173,16 @@ def note_loads(w: Any, s: Any, forest: Any, c: Any, begins: bool, dt: float) -> 
     has several such accounts, of collisions and of parts that last dt: only the first `begins` anew.
     """
     events = rows_at(w["events"], w["event_count"], EVENT)
-    joints = rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    joints = joints_of(forest)
+    trees = trees_of(forest)
     g = (forest["gx"], forest["gy"], forest["gz"])
     for i in range(w["event_count"]):
         e = events[i]
         if e["kind"] != LOAD or e["awake"] == 0 or joints[e["b"]]["loop"] >= 0:
             continue
         t, top = joints[e["b"]]["tree"], joints[e["b"]]["link"]
-        tree = rows_at(trees[t]["address"], 1, TREE)[0]
-        x = load3(rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)[top + 1]["p"]) if begins else load3(e["n"])
+        tree = tree_of(trees[t])
+        x = load3(link_data_of(tree)[top + 1]["p"]) if begins else load3(e["n"])
         mass, moment, linear, angular = momentum_of(tree, top, x)
         if not begins:
             linear, angular = load3(e["pa"]), load3(e["pb"])
@@ -189,16 +202,16 @@ def note_loads(w: Any, s: Any, forest: Any, c: Any, begins: bool, dt: float) -> 
 @kernel(inline=False)
 def along_loop(s: Any, forest: Any, e: Any) -> float:
     """The force (or moment) of a loop on its second body, along a direction of its joint's frame on the first."""
-    k = rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)[e["b"]]["loop"]
-    tie = rows_at(forest["ties"], forest["loop_room"], LOOP)[k]
-    a = rows_at(forest["loops"], forest["loop_room"], LOOP_SLOT)[k]["a"]
+    k = joints_of(forest)[e["b"]]["loop"]
+    tie = loops_of(forest)[k]
+    a = loop_slots_of(forest)[k]["a"]
     n = mul_vec(load9(tie["Ra"]), load3(e["n"]))
     if a >= 0:
-        on = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)[a]
-        slot = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[on["tree"]]
+        on = bodies_of(forest)[a]
+        slot = trees_of(forest)[on["tree"]]
         set_moving(slot)
-        tree = rows_at(slot["address"], 1, TREE)[0]
-        n = mul_vec(load9(rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)[on["link"] + 1]["R"]), n)
+        tree = tree_of(slot)
+        n = mul_vec(load9(link_data_of(tree)[on["link"] + 1]["R"]), n)
     wrenches = rows_at(s["wrenches"], 6 * s["wrench_room"], F8)
     return dot(n, load3_at(wrenches, 6 * k + (3 if e["kind"] == FORCE else 0)))
 
@@ -206,8 +219,8 @@ def along_loop(s: Any, forest: Any, e: Any) -> float:
 @kernel
 def borne(s: Any, forest: Any, e: Any, t: int, top: int, dt: float) -> tuple[Vec3, Vec3]:
     """Force and moment through a joint of a tree, which is in motion, after `note_loads`."""
-    slot = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t]
-    tree = rows_at(slot["address"], 1, TREE)[0]
+    slot = trees_of(forest)[t]
+    tree = tree_of(slot)
     g, x = (forest["gx"], forest["gy"], forest["gz"]), load3(e["n"])
     _, moment, linear, angular = momentum_of(tree, top, x)
     angular = axpy(angular, -0.5 * dt, cross(moment, g))
@@ -218,8 +231,8 @@ def borne(s: Any, forest: Any, e: Any, t: int, top: int, dt: float) -> tuple[Vec
 def tell_loads(w: Any, s: Any, forest: Any) -> None:
     """At the end of the step: what joints have borne. That of a joint that sleeps does not change."""
     events = rows_at(w["events"], w["event_count"], EVENT)
-    joints = rows_at(forest["joints"], forest["joint_room"], JOINT_SLOT)
-    spans, trees = rows_at(s["spans"], s["span_room"], SPAN), rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    joints = joints_of(forest)
+    spans, trees = slices_of(s), trees_of(forest)
     wrenches = rows_at(s["wrenches"], 6 * s["wrench_room"], F8)
     seen = -1
     for i in range(w["event_count"]):

@@ -30,19 +30,17 @@ from typing import Any
 import numpy as np
 
 from kinemorph.collision.collide import find_pairs
-from kinemorph.collision.shapes.shape_rows import BAD_BOX, COLLISIONS, FULL
+from kinemorph.collision.shapes.shape_rows import BAD_BOX, FULL
 from kinemorph.contact.joint_warm_start import keep_bounds
-from kinemorph.contact.layout import SOLVER
 from kinemorph.contact.rows.drive_rows import settle_drives
 from kinemorph.contact.rows.loop_projection import tell_forces
 from kinemorph.contact.rows.torsional_friction import keep_moments
-from kinemorph.jit.api import kernel, rows_at
+from kinemorph.jit.api import kernel
 from kinemorph.jit.clock import ticks
-from kinemorph.structure.forest.layout import FOREST
 from kinemorph.structure.forest.memory import count_trees
 from kinemorph.world.brains.update import mull
 from kinemorph.world.impulse.rollback import exchange
-from kinemorph.world.layout import Phase, Stage, Status
+from kinemorph.world.layout import Phase, Stage, Status, collisions_of, forest_of, solver_of
 from kinemorph.world.step.applied_forces import apply_forces
 from kinemorph.world.step.bookkeeping import advance_clock, all_asleep, lap
 from kinemorph.world.step.constraint_rows import fill_joint_rows, fill_other_rows
@@ -74,9 +72,9 @@ NOT_FINITE, NO_BOX = int(Status.NOT_FINITE), int(Status.BAD_BOX)
 @kernel
 def make_step(world: Any) -> int:
     """One step. Returns a Status."""
-    forest = rows_at(world["forest"], 1, FOREST)[0]
-    collisions = rows_at(world["collisions"], 1, COLLISIONS)[0]
-    solver = rows_at(world["solver"], 1, SOLVER)[0]
+    forest = forest_of(world)
+    collisions = collisions_of(world)
+    solver = solver_of(world)
     if world["phase"] == MOVE and all_asleep(solver, forest):
         return advance_clock(world, solver, forest, collisions)
     since = ticks() if world["clock"] != 0 else 0

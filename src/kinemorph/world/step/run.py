@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from kinemorph.contact.layout import SOLVER
 from kinemorph.jit.api import entry, kernel, rows_at
-from kinemorph.structure.forest.layout import FOREST
-from kinemorph.world.brains.instance_rows import MINDS
+from kinemorph.world.brains.instance_rows import minds_of
 from kinemorph.world.brains.update import begin_minds
 from kinemorph.world.impulse.step import make_impulse_step
-from kinemorph.world.layout import WORLD, WORLD_KIND, ContactModel, Phase, Status
+from kinemorph.world.layout import WORLD, WORLD_KIND, ContactModel, Phase, Status, forest_of, solver_of
 from kinemorph.world.step.bookkeeping import all_asleep, pass_time
 from kinemorph.world.step.pipeline import make_step
 
@@ -30,7 +28,7 @@ def run_steps(address: int, count: int, most: int) -> tuple[int, int]:
 @kernel(inline=False)
 def make_steps(world: Any, count: int, most: int) -> tuple[int, int]:
     """The same, for kernels."""
-    forest, solver = rows_at(world["forest"], 1, FOREST)[0], rows_at(world["solver"], 1, SOLVER)[0]
+    forest, solver = forest_of(world), solver_of(world)
     for _ in range(min(count, most)):
         if world["phase"] == MOVE and world["event_count"] == 0 and all_asleep(solver, forest):
             pass_time(world, count)  # nothing in a world without events wakes a sleeping body
@@ -42,7 +40,7 @@ def make_steps(world: Any, count: int, most: int) -> tuple[int, int]:
         status = make_step(world) if world["model"] == BY_STEPS else make_impulse_step(world)
         if status == DONE or status == HAPPENED:
             count -= 1
-            if status == DONE and world["mind_count"] > 0 and rows_at(world["minds"], 1, MINDS)[0]["stops"] != 0:
+            if status == DONE and world["mind_count"] > 0 and minds_of(world)["stops"] != 0:
                 status = STOPPED
         if status != DONE:
             return status, count

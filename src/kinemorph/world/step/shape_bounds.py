@@ -5,21 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 from kinemorph.collision.shapes.shape_poses import box_around, place_shape
-from kinemorph.collision.shapes.shape_rows import MOUNT, PLACE, SHAPE
-from kinemorph.contact.layout import SPAN
+from kinemorph.collision.shapes.shape_rows import mounts_of, shape_poses_of, shapes_of
+from kinemorph.contact.layout import SPAN, slices_of
 from kinemorph.geometry.ground import BOUNDS
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.jit.atomic import raise_float
 from kinemorph.jit.prefetch import prefetch_to_write
-from kinemorph.multibody.layout import LINK_DATA, TREE
+from kinemorph.multibody.layout import link_data_of
 from kinemorph.spatial.mat3 import mul, mul_vec
 from kinemorph.spatial.rows import load3, load9, store3, store9
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import add, cross, dot, scale
-from kinemorph.structure.forest.layout import BODY_SLOT, TREE_SLOT
+from kinemorph.structure.forest.layout import bodies_of, tree_of, trees_of
 from kinemorph.structure.forest.poses import own_frame
 from kinemorph.world.layout import ContactModel
-from kinemorph.world.threads.thread_rows import CREW
+from kinemorph.world.threads.thread_rows import crew_of
 
 AHEAD, BOX_SIZE = 8, BOUNDS.itemsize  # shapes whose boxes are on their way: whoever finds pairs has looked at them
 BY_STEPS = int(ContactModel.STEPS)
@@ -34,18 +34,18 @@ def place_bodies(w: Any, s: Any, forest: Any, c: Any, first: int, stop: int) -> 
     Shapes of one tree may be in the hands of several threads. Whoever has left its box in this step keeps what that was
     widened by: contacts push what neither moves nor has any weight.
     """
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
-    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
-    spans = rows_at(s["spans"], s["span_room"], SPAN)
-    shapes = rows_at(c["shapes"], c["n"], SHAPE)
-    places = rows_at(c["places"], c["n"], PLACE)
-    mounts = rows_at(c["mounts"], c["n"], MOUNT)
+    trees = trees_of(forest)
+    bodies = bodies_of(forest)
+    spans = slices_of(s)
+    shapes = shapes_of(c)
+    places = shape_poses_of(c)
+    mounts = mounts_of(c)
     dt = w["dt"]
     fall = dt * sqrt(forest["gx"] ** 2 + forest["gy"] ** 2 + forest["gz"] ** 2)
     way = dt if w["model"] == BY_STEPS else 0.0  # collisions happen where shapes are
     again = w["reach"] > 0.0
     alone = w["crew"] == 0
-    singles = not alone and rows_at(w["crew"], 1, CREW)[0]["singles"] != 0
+    singles = not alone and crew_of(w)["singles"] != 0
     for i in range(first, stop):
         prefetch_to_write(c["boxes"] + min(i + AHEAD, c["n"] - 1) * BOX_SIZE)
         if shapes[i]["form"] == 0 or shapes[i]["link"] < 0:
@@ -54,8 +54,8 @@ def place_bodies(w: Any, s: Any, forest: Any, c: Any, first: int, stop: int) -> 
         span = spans[slot["tree"]]
         if span["asleep"] != 0:
             continue
-        tree = rows_at(trees[slot["tree"]]["address"], 1, TREE)[0]
-        d = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)[slot["link"] + 1]
+        tree = tree_of(trees[slot["tree"]])
+        d = link_data_of(tree)[slot["link"] + 1]
         R, p = own_frame(slot, d)
         omega = load3(d["w"])
         arm = add(mul_vec(R, load3(mounts[i]["p"])), add(p, scale(load3(d["p"]), -1.0)))
@@ -78,11 +78,11 @@ def stay_in_boxes(s: Any, forest: Any, c: Any) -> bool:
 
     Those that are not may come twice as far as they came the next time.
     """
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
-    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
-    spans = rows_at(s["spans"], s["span_room"], SPAN)
-    shapes, mounts = rows_at(c["shapes"], c["n"], SHAPE), rows_at(c["mounts"], c["n"], MOUNT)
-    places, boxes = rows_at(c["places"], c["n"], PLACE), rows_at(c["boxes"], c["n"], BOUNDS)
+    trees = trees_of(forest)
+    bodies = bodies_of(forest)
+    spans = slices_of(s)
+    shapes, mounts = shapes_of(c), mounts_of(c)
+    places, boxes = shape_poses_of(c), rows_at(c["boxes"], c["n"], BOUNDS)
     grow = 0.5 * (c["margin"] + c["keep_within"])
     good = True
     for i in range(c["n"]):
@@ -91,8 +91,8 @@ def stay_in_boxes(s: Any, forest: Any, c: Any) -> bool:
         slot = bodies[shapes[i]["link"]]
         if spans[slot["tree"]]["asleep"] != 0:
             continue
-        tree = rows_at(trees[slot["tree"]]["address"], 1, TREE)[0]
-        d = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)[slot["link"] + 1]
+        tree = tree_of(trees[slot["tree"]])
+        d = link_data_of(tree)[slot["link"] + 1]
         R, p = own_frame(slot, d)
         p = add(mul_vec(R, load3(mounts[i]["p"])), p)
         R = mul(R, load9(mounts[i]["R"]))

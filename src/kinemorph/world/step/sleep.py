@@ -6,18 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph.contact.layout import ISLAND, SPAN
+from kinemorph.contact.layout import islands_of, slices_of
 from kinemorph.jit.api import kernel, rows_at
-from kinemorph.multibody.layout import TREE
 from kinemorph.multibody.system import F8
-from kinemorph.structure.forest.layout import TREE_SLOT, A, V
+from kinemorph.structure.forest.layout import A, V, tree_of, trees_of
 from kinemorph.structure.forest.memory import state_at
 
 
 @kernel
 def fastest(slot: Any) -> float:
     """The largest velocity of a degree of freedom of a tree, for one that has no shapes."""
-    tree = rows_at(slot["address"], 1, TREE)[0]
+    tree = tree_of(slot)
     v = rows_at(state_at(slot, tree, V), tree["nv"], F8)
     speed = 0.0
     for k in range(tree["nv"]):
@@ -28,8 +27,8 @@ def fastest(slot: Any) -> float:
 @kernel(inline=False)
 def let_sleep(w: Any, s: Any, forest: Any, first: int, stop: int) -> None:
     """Of the islands from `first` to before `stop`, those in which nothing has moved for a while sleep."""
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
-    spans, islands = rows_at(s["spans"], s["span_room"], SPAN), rows_at(s["islands"], s["span_room"], ISLAND)
+    trees = trees_of(forest)
+    spans, islands = slices_of(s), islands_of(s)
     for i in range(first, stop):
         least = np.inf
         t = islands[i]["first_tree"]
@@ -44,7 +43,7 @@ def let_sleep(w: Any, s: Any, forest: Any, first: int, stop: int) -> None:
         t = islands[i]["first_tree"]
         while t >= 0:
             spans[t]["asleep"] = 1
-            tree = rows_at(trees[t]["address"], 1, TREE)[0]
+            tree = tree_of(trees[t])
             v = rows_at(state_at(trees[t], tree, V), tree["nv"], F8)
             a = rows_at(state_at(trees[t], tree, A), tree["nv"], F8)
             for k in range(tree["nv"]):

@@ -17,7 +17,7 @@ from kinemorph.structure.forest.memory import count_trees
 from kinemorph.world.layout import Status
 from kinemorph.world.step.shape_bounds import place_bodies
 from kinemorph.world.step.sleep import let_sleep
-from kinemorph.world.threads.thread_rows import CREW, Shared
+from kinemorph.world.threads.thread_rows import Shared, crew_of
 from kinemorph.world.threads.work_sharing import border, call_out, finish, is_shared, place_needs, share_out
 from kinemorph.world.tree_motion.acceleration import AWAKE, accelerate_some, set_in_motion, status_of
 from kinemorph.world.tree_motion.integration import advance_trees, moves
@@ -52,9 +52,9 @@ def place_shapes(world: Any, solver: Any, forest: Any, collisions: Any) -> None:
 def find_all_contacts(world: Any, collisions: Any) -> bool:
     """Contact points of all pairs whose boxes overlap. False if a table is full."""
     begun = collisions["goes_on"] != 0 and collisions["next"] > 0
-    if begun or not is_shared(world, collisions["n_met"]) or rows_at(world["crew"], 1, CREW)[0]["plain"] == 0:
+    if begun or not is_shared(world, collisions["n_met"]) or crew_of(world)["plain"] == 0:
         return find_contacts(collisions) != FULL
-    crew = rows_at(world["crew"], 1, CREW)[0]
+    crew = crew_of(world)
     scouts, count = crew["scouts"], crew["threads"]
     if not send_scouts(collisions, scouts, count):
         return False

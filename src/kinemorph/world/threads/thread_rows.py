@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from kinemorph.jit.rows import row
+
 CACHE_LINE_NUMBERS = 8  # numbers in a cache line
 BATCHES = 16  # of a part, at most
 
@@ -73,3 +75,8 @@ class Shared(IntEnum):
     ADVANCE = 10  # trees
     SLEEP = 11  # islands
     HAND_OVER = 12  # parts of the pairs that met
+
+
+# --- accessors of tables, by their headers ---
+
+crew_of = row(CREW, "crew")

@@ -10,16 +10,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from kinemorph.collision.shapes.shape_rows import COLLISIONS
 from kinemorph.collision.threaded_narrow_phase import SCOUT, hand_over, scout
-from kinemorph.contact.layout import ISLAND, SOLVER
+from kinemorph.contact.layout import islands_of
 from kinemorph.contact.rows.contact_rows import fill_some, numbers_of
 from kinemorph.contact.solve_step import solve
 from kinemorph.contact.warm_start import keep_impulses, keep_old
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.jit.atomic import add, load, lower, pause, store, swap
-from kinemorph.structure.forest.layout import FOREST
-from kinemorph.world.layout import GOOD, WORLD
+from kinemorph.world.layout import GOOD, WORLD, collisions_of, forest_of, solver_of
 from kinemorph.world.step.shape_bounds import place_bodies
 from kinemorph.world.step.sleep import let_sleep
 from kinemorph.world.threads.thread_rows import (
@@ -33,6 +31,7 @@ from kinemorph.world.threads.thread_rows import (
     TICKET_BITS,
     TOLD,
     Shared,
+    crew_of,
 )
 from kinemorph.world.tree_motion.acceleration import AWAKE, accelerate_some, set_in_motion
 from kinemorph.world.tree_motion.integration import advance_trees, moves
@@ -56,8 +55,8 @@ LEAST_SHARED_JOBS = 500  # jobs, of some forty steps, that are not shared then
 @kernel(inline=False)
 def run_part(w: Any, part: int, stage: int, batch: int, first: int, stop: int) -> int:
     """A stage for the rows from `first` to before `stop`, by the thread that has number `part`."""
-    forest, s = rows_at(w["forest"], 1, FOREST)[0], rows_at(w["solver"], 1, SOLVER)[0]
-    c = rows_at(w["collisions"], 1, COLLISIONS)[0]
+    forest, s = forest_of(w), solver_of(w)
+    c = collisions_of(w)
     if stage == ACCELERATE:
         return accelerate_some(w, s, forest, AWAKE, part, first, stop)
     if stage == CHECK:
@@ -65,7 +64,7 @@ def run_part(w: Any, part: int, stage: int, batch: int, first: int, stop: int) -
     if stage == PLACE:
         place_bodies(w, s, forest, c, first, stop)
     elif stage == LOOK or stage == HAND_OVER:
-        scouts = rows_at(w["crew"], 1, CREW)[0]["scouts"]
+        scouts = crew_of(w)["scouts"]
         for i in range(first, stop):
             row = rows_at(scouts + i * SCOUT_SIZE, 1, SCOUT)[0]
             if stage == LOOK:
@@ -98,10 +97,10 @@ def needs_of(crew: Any, batch: int) -> Any:
 @kernel
 def fill_batch(w: Any, s: Any, forest: Any, c: Any, batch: int, first: int, stop: int, fills: bool) -> None:
     """Rows for the contacts of some islands; or, before that, how many numbers y they have."""
-    islands = rows_at(s["islands"], s["span_room"], ISLAND)
+    islands = islands_of(s)
     start, last = islands[first]["first_touch"], islands[stop - 1]
     end = last["first_touch"] + last["touch_count"]
-    needs = needs_of(rows_at(w["crew"], 1, CREW)[0], batch)["needs"]
+    needs = needs_of(crew_of(w), batch)["needs"]
     if fills:
         fill_some(s, forest, c, start, end, needs[batch % BATCHES])
     else:
@@ -111,7 +110,7 @@ def fill_batch(w: Any, s: Any, forest: Any, c: Any, batch: int, first: int, stop
 @kernel
 def place_needs(w: Any, start: int) -> int:
     """Where the batches of a job begin that were measured, one behind the other. Returns where the last one ends."""
-    crew = rows_at(w["crew"], 1, CREW)[0]
+    crew = crew_of(w)
     for batch in range(crew["batches"]):
         needs = needs_of(crew, batch)["needs"]
         needs[batch % BATCHES], start = start, start + needs[batch % BATCHES]
@@ -123,7 +122,7 @@ def is_shared(w: Any, count: int) -> bool:
     """Whether somebody is there to help, and there is enough to do."""
     if w["crew"] == 0:
         return False
-    crew = rows_at(w["crew"], 1, CREW)[0]
+    crew = crew_of(w)
     if crew["alone"] > 0:
         crew["alone"] -= 1
         return False
@@ -140,7 +139,7 @@ def share_out(w: Any, stage: int, count: int) -> int:
 @kernel(inline=False)
 def call_out(w: Any, stage: int, count: int) -> None:
     """Let others begin with a stage. Who calls this may do something else first, and then must `finish` it."""
-    crew = rows_at(w["crew"], 1, CREW)[0]
+    crew = crew_of(w)
     threads, parts = crew["threads"], crew["parts"]
     crew["job"] += 1
     crew["stage"], crew["count"], crew["told"] = stage, count, GOOD
@@ -156,7 +155,7 @@ def call_out(w: Any, stage: int, count: int) -> None:
 @kernel(inline=False)
 def finish(w: Any) -> int:
     """Do what nobody else does of a stage, and wait for the others. Returns the least of what was told."""
-    crew = rows_at(w["crew"], 1, CREW)[0]
+    crew = crew_of(w)
     threads, parts = crew["threads"], crew["parts"]
     take_all(w["crew"], 0, FEW)
     looks = done = 0

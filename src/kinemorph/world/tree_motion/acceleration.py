@@ -9,19 +9,19 @@ import numpy as np
 from kinemorph.constraint.passive import joint_forces
 from kinemorph.constraint.whiten import whiten_motion, whiten_two
 from kinemorph.contact.islands import end_with_zeros
-from kinemorph.contact.layout import FULL_Z, SPAN
+from kinemorph.contact.layout import FULL_Z, slices_of, z_of, za_of
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.algorithms.aba import give_way, outward
 from kinemorph.multibody.algorithms.joints import FREE
 from kinemorph.multibody.checks import NO_FORCES, finite
-from kinemorph.multibody.layout import DOF, DOF_DATA, LINK, TREE
+from kinemorph.multibody.layout import dof_data_of, dofs_of, links_of
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.rows import load3_at, store3_at
 from kinemorph.spatial.vec3 import add, cross
-from kinemorph.structure.forest.layout import IN_USE, JUMP, REST, TAU, TREE_SLOT, A, Q, V
+from kinemorph.structure.forest.layout import IN_USE, JUMP, REST, TAU, A, Q, V, tree_of, trees_of
 from kinemorph.structure.forest.memory import count_trees, state_at
 from kinemorph.world.layout import GOOD, NO_ROOM, Status
-from kinemorph.world.threads.thread_rows import CREW
+from kinemorph.world.threads.thread_rows import crew_of
 from kinemorph.world.tree_motion.energy_correction import (
     take_implicitly,
 )
@@ -54,9 +54,9 @@ def accelerate(w: Any, s: Any, forest: Any, who: int) -> int:
 @kernel(inline=False)
 def accelerate_some(w: Any, s: Any, forest: Any, who: int, part: int, first: int, stop: int) -> int:
     """The same for the trees from `first` to before `stop`, by the thread that has number `part`."""
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
-    spans = rows_at(s["spans"], s["span_room"], SPAN)
-    threads = rows_at(w["crew"], 1, CREW)[0]["threads"] if w["crew"] != 0 else 1
+    trees = trees_of(forest)
+    spans = slices_of(s)
+    threads = crew_of(w)["threads"] if w["crew"] != 0 else 1
     room = s["z_room"] // threads  # of the solver's vectors, for each of them
     for t in range(first, stop):
         slot = trees[t]
@@ -66,7 +66,7 @@ def accelerate_some(w: Any, s: Any, forest: Any, who: int, part: int, first: int
                 if spans[t]["jointed"] != 0:  # what wakes it later in the step does not come here
                     s["figures"] = 1
             continue
-        tree = rows_at(slot["address"], 1, TREE)[0]
+        tree = tree_of(slot)
         q, v = rows_at(state_at(slot, tree, Q), tree["nq"], F8), rows_at(state_at(slot, tree, V), tree["nv"], F8)
         if w["boxed"] == 0:  # else shapes have their places in the step, and were seen how fast they are there
             spans[t]["speed"] = 0.0
@@ -109,7 +109,7 @@ def accelerate_some(w: Any, s: Any, forest: Any, who: int, part: int, first: int
 def wants_rates(tree: Any) -> bool:
     """Whether somebody asks for the accelerations of joints themselves: largest speeds do, and a free root that is
     slowed down along its axes (`whiten_motion`)."""
-    dofs, l = rows_at(tree["dofs"], tree["nv"], DOF), rows_at(tree["links"], tree["n"], LINK)[0]
+    dofs, l = dofs_of(tree), links_of(tree)[0]
     slowed = 0.0
     if l["kind"] == FREE:
         for k in range(l["iv"] + 3, l["iv"] + 6):
@@ -123,7 +123,7 @@ def wants_rates(tree: Any) -> bool:
 @kernel
 def finite_left(tree: Any) -> bool:
     """Whether what is left for the joints is all numbers."""
-    dof_rows, total = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA), 0.0
+    dof_rows, total = dof_data_of(tree), 0.0
     for k in range(tree["nv"]):
         total += abs(dof_rows[k]["u"][0])
     return total < np.inf
@@ -144,7 +144,7 @@ def whiten_rates(slot: Any, tree: Any, v: Any, z: Any, za: Any) -> None:
     a, own = rows_at(state_at(slot, tree, A), tree["nv"], F8), rows_at(state_at(slot, tree, JUMP), tree["nv"], F8)
     for k in range(tree["nv"]):
         own[k] = a[k]
-    l = rows_at(tree["links"], tree["n"], LINK)[0]
+    l = links_of(tree)[0]
     if l["kind"] == FREE:  # its velocity is in a frame that turns: -ω x v is no force
         k = l["iv"] + 3
         store3_at(own, k, add(load3_at(own, k), cross(load3_at(v, l["iv"]), load3_at(v, k))))
@@ -154,15 +154,15 @@ def whiten_rates(slot: Any, tree: Any, v: Any, z: Any, za: Any) -> None:
 @kernel(inline=False)
 def set_in_motion(s: Any, forest: Any, first: int, stop: int) -> None:
     """Whitened velocities and accelerations of the trees from `first` to before `stop` that are awake."""
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
-    spans = rows_at(s["spans"], s["span_room"], SPAN)
-    z, za = rows_at(s["z"], s["nz"], F8), rows_at(s["za"], s["nz"], F8)
+    trees = trees_of(forest)
+    spans = slices_of(s)
+    z, za = z_of(s), za_of(s)
     for t in range(first, stop):
         o = spans[t]["offset"]
         if o < 0:
             continue
         slot = trees[t]
-        tree = rows_at(slot["address"], 1, TREE)[0]
+        tree = tree_of(slot)
         nv = tree["nv"]
         spans[t]["touched"] = 0
         v = rows_at(state_at(slot, tree, V), nv, F8)

@@ -17,7 +17,7 @@ from typing import Any
 from kinemorph.constraint.passive import joint_forces
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.algorithms.free_body import floats
-from kinemorph.multibody.layout import DOF, LINK, LINK_DATA
+from kinemorph.multibody.layout import LINK_DATA, dofs_of, link_data_of, links_of
 from kinemorph.spatial.mat3 import tmul_vec
 from kinemorph.spatial.rows import load3, load3_at, load9, store3, store3_at
 from kinemorph.spatial.scalar import sqrt
@@ -33,7 +33,7 @@ LITTLE = 1e-3  # share of the energy of a spin: links that move less against eac
 def turns_far(tree: Any, most: float, second: bool) -> bool:
     """Whether a link turns by more than that, as velocities say that were whitened or unwhitened last, or those of the
     second set."""
-    rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
+    rows = link_data_of(tree)
     for i in range(1, tree["n"] + 1):
         w = load3(rows[i]["kw"]) if second else load3(rows[i]["jw"])
         if not dot(w, w) <= most * most:
@@ -48,7 +48,7 @@ def take_implicitly(tree: Any, v: Any, tau: Any, total: Any, dt: float) -> None:
     With D and K of a joint, (M + dt D + dt² K) a = tau - D v - K (q + dt v - rest); tau is no larger than the joint's
     effort.
     """
-    dofs = rows_at(tree["dofs"], tree["nv"], DOF)
+    dofs = dofs_of(tree)
     for k in range(tree["nv"]):
         d = dofs[k]
         d["implicit"] = dt * (d["damping"] + dt * d["stiffness"])
@@ -95,7 +95,7 @@ def restrain_held(tree: Any, v: Any, due: float, kinetic: float, mass: float, no
     due = max(0.0, due)
     if kinetic <= due and not (smooth and kinetic > 0.0):
         return
-    goes_on = mass > 0.0 and floats(rows_at(tree["links"], tree["n"], LINK), rows_at(tree["dofs"], tree["nv"], DOF))
+    goes_on = mass > 0.0 and floats(links_of(tree), dofs_of(tree))
     together = 0.5 * dot(now, now) / mass if goes_on else 0.0
     goes_on = goes_on and together < due
     share = sqrt((due - together) / (kinetic - together)) if goes_on else sqrt(due / kinetic)

@@ -9,17 +9,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from kinemorph.collision.shapes.shape_rows import MOUNT, SHAPE
-from kinemorph.contact.layout import SPAN
+from kinemorph.collision.shapes.shape_rows import mounts_of, shapes_of
+from kinemorph.contact.layout import slices_of, za_of
 from kinemorph.contact.rows.dof_rows import add_link_wrench
-from kinemorph.jit.api import kernel, rows_at
+from kinemorph.jit.api import kernel
 from kinemorph.multibody.algorithms.free_body import lone_of, whitened_wrench
-from kinemorph.multibody.layout import LINK, LINK_DATA, TREE
-from kinemorph.multibody.system import F8
+from kinemorph.multibody.layout import link_data_of, links_of
 from kinemorph.spatial.mat3 import mul, mul_vec
 from kinemorph.spatial.rows import load3, load3_at, load9, store3_at
 from kinemorph.spatial.vec3 import Vec3, add, cross, dot, scale, sub
-from kinemorph.structure.forest.layout import BODY_SLOT, TREE_SLOT
+from kinemorph.structure.forest.layout import bodies_of, tree_of, trees_of
 
 
 @kernel
@@ -54,9 +53,9 @@ def drag_on(mount: Any, R: Any, arm: Vec3, v: Vec3, w: Vec3, mass: float, k: flo
 @kernel(inline=False)
 def drag_bodies(world: Any, s: Any, forest: Any, c: Any) -> None:
     """What the fluid does to the velocities of all bodies that are awake."""
-    spans, trees = rows_at(s["spans"], s["span_room"], SPAN), rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
-    bodies, za = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT), rows_at(s["za"], s["nz"], F8)
-    shapes, mounts = rows_at(c["shapes"], c["n"], SHAPE), rows_at(c["mounts"], c["n"], MOUNT)
+    spans, trees = slices_of(s), trees_of(forest)
+    bodies, za = bodies_of(forest), za_of(s)
+    shapes, mounts = shapes_of(c), mounts_of(c)
     k = 0.5 * world["fluid"] * world["drag"]
     for i in range(c["n"]):
         if shapes[i]["form"] == 0 or shapes[i]["link"] < 0:
@@ -65,9 +64,9 @@ def drag_bodies(world: Any, s: Any, forest: Any, c: Any) -> None:
         o = spans[slot["tree"]]["offset"]
         if o < 0:
             continue
-        tree = rows_at(trees[slot["tree"]]["address"], 1, TREE)[0]
-        d = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)[slot["link"] + 1]
-        mass = rows_at(tree["links"], tree["n"], LINK)[slot["link"]]["mass"]
+        tree = tree_of(trees[slot["tree"]])
+        d = link_data_of(tree)[slot["link"] + 1]
+        mass = links_of(tree)[slot["link"]]["mass"]
         if mass <= 0.0:
             continue
         L = load9(d["R"])

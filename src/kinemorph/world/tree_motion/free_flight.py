@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from kinemorph.jit.api import kernel, rows_at
+from kinemorph.jit.api import kernel
 from kinemorph.multibody.algorithms.free_body import go, link_of, lone_of, whitened
-from kinemorph.multibody.layout import LINK
+from kinemorph.multibody.layout import links_of
 from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec
 from kinemorph.spatial.quaternion import conjugate, exp, multiply, normalized, rotate
 from kinemorph.spatial.rows import load3, load3_at, load4_at, load6, load9, store3, store3_at, store4_at
@@ -112,7 +112,7 @@ def put_body(tree: Any, lone: Any, R: Mat3, turn: Any, shift: Vec3, w: Vec3, spe
     # the origin of the link goes with the centre of mass, which it turns about
     step = add(shift, mul_vec(R, sub(c, rotate(turn, c))))
     if lone["askew"] != 0:
-        step = tmul_vec(load9(rows_at(tree["links"], 1, LINK)[0]["R"]), step)
+        step = tmul_vec(load9(links_of(tree)[0]["R"]), step)
     store3(q, add(load3(q), step))
     store4_at(q, 3, normalized(multiply(load4_at(q, 3), turn)))
     store3(v, w)

@@ -15,7 +15,7 @@ from kinemorph.multibody.algorithms.aba import articulated_body
 from kinemorph.multibody.algorithms.configuration import advance
 from kinemorph.multibody.algorithms.joints import FREE
 from kinemorph.multibody.checks import NO_FORCES, finite
-from kinemorph.multibody.layout import LINK, LINK_DATA
+from kinemorph.multibody.layout import link_data_of, links_of
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.quaternion import conjugate, multiply, rotate
 from kinemorph.spatial.rows import load3, load3_at, load4_at, store3_at
@@ -32,7 +32,7 @@ START, MIDDLE, NONE = 0, 1, 2  # where forces that velocities make are taken
 @kernel
 def turns_fast(tree: Any, dt: float, most: float) -> bool:
     """Whether a link turns by more than that in a step, rad, as its row says."""
-    rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
+    rows = link_data_of(tree)
     for i in range(1, tree["n"] + 1):
         w = load3(rows[i]["w"])
         if dot(w, w) * dt * dt > most * most:
@@ -69,7 +69,7 @@ def take_in_the_middle(s: Any, start: int, tree: Any, q: Any, v: Any, total: Any
         if not change > SETTLED_VELOCITY_SHARE * size:
             break
     where = MIDDLE if finite(a) and change <= LARGEST_RESIDUAL * size else NONE
-    l = rows_at(tree["links"], tree["n"], LINK)[0]
+    l = links_of(tree)[0]
     k, j = l["iv"] + 3, l["iv"]
     if where == NONE:
         for i in range(nv):

@@ -6,7 +6,20 @@ from typing import Any
 
 from kinemorph.constraint.passive import joint_forces
 from kinemorph.constraint.whiten import unwhiten_two, unwhiten_velocity
-from kinemorph.contact.layout import FROM_OUTSIDE, ISLAND, ROOT, SAME_TREE, SPAN, TOUCH
+from kinemorph.contact.layout import (
+    FROM_OUTSIDE,
+    SAME_TREE,
+    contact_constraints,
+    displacement_of,
+    free_roots_of,
+    g_of,
+    islands_of,
+    slices_of,
+    x_of,
+    z0_of,
+    z_of,
+    za_of,
+)
 from kinemorph.contact.newton.load_estimate import mass_of
 from kinemorph.contact.rows.free_root_rows import is_free, unwhiten_root
 from kinemorph.jit.api import kernel, rows_at
@@ -16,13 +29,13 @@ from kinemorph.multibody.algorithms.configuration import advance
 from kinemorph.multibody.algorithms.free_body import floats, lone_of
 from kinemorph.multibody.algorithms.joints import FREE
 from kinemorph.multibody.checks import NO_FORCES
-from kinemorph.multibody.layout import DOF, LINK, LINK_DATA, TREE
+from kinemorph.multibody.layout import LINK_DATA, dofs_of, links_of
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.mat3 import mul_vec
 from kinemorph.spatial.quaternion import conjugate, multiply, rotate
 from kinemorph.spatial.rows import load3, load3_at, load4_at, load9, store3_at
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale, sub
-from kinemorph.structure.forest.layout import REST, TAU, TREE_SLOT, Q, V
+from kinemorph.structure.forest.layout import REST, TAU, Q, V, tree_of, trees_of
 from kinemorph.structure.forest.memory import state_at
 from kinemorph.world.impulse.runge_kutta import STAGES, go_smoothly
 from kinemorph.world.layout import GOOD
@@ -55,7 +68,7 @@ def take_steps(tree: Any, span: Any, root: Any, z: Any, moved: Any, step: Any, n
         return turns_far(tree, SLOW_TURN_ANGLE, False) or turns_far(tree, SLOW_TURN_ANGLE / dt, True)
     # nothing acted but smooth forces
     unwhiten_velocity(tree, z, new)
-    l = rows_at(tree["links"], tree["n"], LINK)[0]
+    l = links_of(tree)[0]
     flies = tree["nv"] if span["middle"] == MIDDLE else l["nv"] if l["kind"] == FREE else 0
     for k in range(tree["nv"]):  # in flight the mean of both velocities is exact; else it goes with middle forces
         step[k] = dt * (0.5 * (v[k] + new[k]) if k < flies else new[k])
@@ -69,22 +82,22 @@ def advance_tree(s: Any, slot: Any, tree: Any, t: int, gravity: Vec3, dt: float,
     With `care` it may be False: what floats and spins keeps its momentum, and if its links move too little against each
     other to pay for errors of energy, the step is to be made otherwise. Then its state is as it was.
     """
-    span, root = rows_at(s["spans"], s["span_room"], SPAN)[t], rows_at(s["roots"], s["span_room"], ROOT)[t]
+    span, root = slices_of(s)[t], free_roots_of(s)[t]
     o, nq, nv = span["offset"], tree["nq"], tree["nv"]
     q, v = rows_at(state_at(slot, tree, Q), nq, F8), rows_at(state_at(slot, tree, V), nv, F8)
-    z, moved = rows_at(s["z"], s["nz"], F8)[o : o + nv], rows_at(s["moved"], s["nz"], F8)[o : o + nv]
-    step, new = rows_at(s["g"], s["nz"], F8)[o : o + nv], rows_at(s["z0"], s["nz"], F8)[o : o + nv]
-    dofs = rows_at(tree["dofs"], nv, DOF)
+    z, moved = z_of(s)[o : o + nv], displacement_of(s)[o : o + nv]
+    step, new = g_of(s)[o : o + nv], z0_of(s)[o : o + nv]
+    dofs = dofs_of(tree)
     alone = span["hold"] < 0
     restrained = take_steps(tree, span, root, z, moved, step, new, dt, v) and alone
     # what comes near something else stays with what its rows have made of it: a motion of all of it would go into that
-    floating = alone and floats(rows_at(tree["links"], tree["n"], LINK), dofs) and not meets_others(s, span)
+    floating = alone and floats(links_of(tree), dofs) and not meets_others(s, span)
     due, smooth = 0.0, span["touched"] == 0 and span["middle"] == MIDDLE
     turn = push = (0.0, 0.0, 0.0)
     mass, c, spin, momentum, _, _ = whole(tree, q, v, False, floating) if floating or restrained else NOTHING
     if restrained or (floating and pushed):
         rest, tau = rows_at(state_at(slot, tree, REST), nq, F8), rows_at(state_at(slot, tree, TAU), nv, F8)
-        y, given = rows_at(s["x"], s["nz"], F8)[o : o + nv], rows_at(s["za"], s["nz"], F8)[o : o + nv]  # solve is over
+        y, given = x_of(s)[o : o + nv], za_of(s)[o : o + nv]  # solve is over
         whiten_both(slot, tree, span, v, y, given)
         for k in range(nv):
             given[k] = z[k] - y[k] - dt * given[k]
@@ -124,8 +137,8 @@ def meets_others(s: Any, span: Any) -> bool:
     """Whether a tree touches or may touch something else; links of its own do not count."""
     if span["touched"] == FROM_OUTSIDE:
         return True
-    island = rows_at(s["islands"], s["span_room"], ISLAND)[span["island"]]
-    touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
+    island = islands_of(s)[span["island"]]
+    touches = contact_constraints(s)[island["first_touch"] :]
     for i in range(island["touch_count"]):
         if touches[i]["tree1"] != SAME_TREE:
             return True
@@ -135,7 +148,7 @@ def meets_others(s: Any, span: Any) -> bool:
 @kernel
 def integrate_positions(tree: Any, q: Any, v: Any, step: Any) -> None:
     """New positions; the velocity of a free joint is seen from the frame that has turned."""
-    l = rows_at(tree["links"], tree["n"], LINK)[0]
+    l = links_of(tree)[0]
     free = l["kind"] == FREE
     before = load4_at(q, l["iq"] + 3) if free else (1.0, 0.0, 0.0, 0.0)
     advance(tree, q, step, 1.0, q)
@@ -204,16 +217,14 @@ def slower(z: Any, o: int, nv: int, most: float) -> bool:
 @kernel(inline=False)
 def moves(w: Any, s: Any, forest: Any, first: int, stop: int) -> int:
     """GOOD if all trees from `first` to before `stop` that are awake move within reason; else which does not."""
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
-    spans = rows_at(s["spans"], s["span_room"], SPAN)
-    z, moved, dt = rows_at(s["z"], s["nz"], F8), rows_at(s["moved"], s["nz"], F8), w["dt"]
+    trees = trees_of(forest)
+    spans = slices_of(s)
+    z, moved, dt = z_of(s), displacement_of(s), w["dt"]
     for t in range(first, stop):
         o = spans[t]["offset"]
         if o >= 0:
-            nv = rows_at(trees[t]["address"], 1, TREE)[0]["nv"]
-            most = (
-                SPEED_OF_LIGHT * SPEED_OF_LIGHT * mass_moving(rows_at(trees[t]["address"], 1, TREE)[0])
-            )  # J: twice a kinetic energy
+            nv = tree_of(trees[t])["nv"]
+            most = SPEED_OF_LIGHT * SPEED_OF_LIGHT * mass_moving(tree_of(trees[t]))  # J: twice a kinetic energy
             if not slower(z, o, nv, most) or (spans[t]["touched"] != 0 and not slower(moved, o, nv, most * dt * dt)):
                 return t
     return GOOD
@@ -222,12 +233,12 @@ def moves(w: Any, s: Any, forest: Any, first: int, stop: int) -> int:
 @kernel
 def advance_one(s: Any, forest: Any, t: int, dt: float, fluid: bool, care: bool) -> bool:
     """Velocities and positions of one tree after the step, in a fluid or not; `care` as in `advance_tree`."""
-    slot = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)[t]
-    span = rows_at(s["spans"], s["span_room"], SPAN)[t]
-    tree = rows_at(slot["address"], 1, TREE)[0]
+    slot = trees_of(forest)[t]
+    span = slices_of(s)[t]
+    tree = tree_of(slot)
     if tree["lone"] != 0:
         q, v = rows_at(state_at(slot, tree, Q), tree["nq"], F8), rows_at(state_at(slot, tree, V), tree["nv"], F8)
-        z, moved = rows_at(s["z"], s["nz"], F8), rows_at(s["moved"], s["nz"], F8)
+        z, moved = z_of(s), displacement_of(s)
         fly_on(tree, z, moved, span["offset"], span["touched"] != 0, dt, q, v)
         return True
     pushed = s["push_count"] + forest["element_count"] > 0 or fluid
@@ -237,7 +248,7 @@ def advance_one(s: Any, forest: Any, t: int, dt: float, fluid: bool, care: bool)
 @kernel
 def flies_alone(s: Any, forest: Any, slot: Any, span: Any) -> bool:
     """Whether nothing but weight and what is in its joints has acted on a tree of joints in this step."""
-    jointed = rows_at(slot["address"], 1, TREE)[0]["lone"] == 0
+    jointed = tree_of(slot)["lone"] == 0
     alone = s["push_count"] + s["drive_count"] + forest["element_count"] == 0
     return jointed and alone and span["touched"] == 0 and slot["sides"] == 0
 
@@ -248,7 +259,7 @@ def see_start(s: Any, slot: Any, tree: Any, o: int, dt: float) -> None:
     nq, nv = tree["nq"], tree["nv"]
     q, v = rows_at(state_at(slot, tree, Q), nq, F8), rows_at(state_at(slot, tree, V), nv, F8)
     rest, tau = rows_at(state_at(slot, tree, REST), nq, F8), rows_at(state_at(slot, tree, TAU), nv, F8)
-    total, a = rows_at(s["x"], s["nz"], F8)[o : o + nv], rows_at(s["g"], s["nz"], F8)[o : o + nv]
+    total, a = x_of(s)[o : o + nv], g_of(s)[o : o + nv]
     joint_forces(tree, rest, q, v, tau, total)
     take_implicitly(tree, v, tau, total, dt)
     articulated_body(tree, q, v, total, NO_FORCES, a)
@@ -257,10 +268,10 @@ def see_start(s: Any, slot: Any, tree: Any, o: int, dt: float) -> None:
 @kernel(inline=False)
 def fly_smoothly(w: Any, s: Any, forest: Any, slot: Any, span: Any) -> bool:
     """The state after the step of a tree that flies alone, found with care. False if that cannot be."""
-    tree, dt = rows_at(slot["address"], 1, TREE)[0], w["dt"]
+    tree, dt = tree_of(slot), w["dt"]
     q, v = rows_at(state_at(slot, tree, Q), tree["nq"], F8), rows_at(state_at(slot, tree, V), tree["nv"], F8)
     tau = rows_at(state_at(slot, tree, TAU), tree["nv"], F8)
-    floating = floats(rows_at(tree["links"], tree["n"], LINK), rows_at(tree["dofs"], tree["nv"], DOF))
+    floating = floats(links_of(tree), dofs_of(tree))
     floating = floating and not is_pushed(tau)
     mass, c, spin, momentum, _, _ = whole(tree, q, v, True, True) if floating else NOTHING
     if not go_smoothly(s, slot, tree, span["offset"], dt):
@@ -275,8 +286,8 @@ def fly_smoothly(w: Any, s: Any, forest: Any, slot: Any, span: Any) -> bool:
 @kernel(inline=False)
 def advance_trees(w: Any, s: Any, forest: Any, first: int, stop: int) -> None:
     """Velocities and positions after the step, of the trees from `first` to before `stop` that no loops tie."""
-    spans = rows_at(s["spans"], s["span_room"], SPAN)
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    spans = slices_of(s)
+    trees = trees_of(forest)
     by_steps, fluid = w["model"] == 0, w["fluid"] > 0.0
     for t in range(first, stop):
         if spans[t]["offset"] >= 0 and spans[t]["hold"] < 0:

@@ -25,20 +25,29 @@ from kinemorph.constraint.closure import (
 from kinemorph.constraint.loops import drifts, errors, relative_velocities
 from kinemorph.constraint.solve import solve_rows, trust
 from kinemorph.contact.gauss_seidel.row_products import velocity
-from kinemorph.contact.layout import HOLD, PULL, SPAN
+from kinemorph.contact.layout import (
+    displacement_of,
+    element_constraints,
+    g_of,
+    loop_projections,
+    slices_of,
+    whitened_rows,
+    z_of,
+    za_of,
+)
 from kinemorph.contact.rows.loop_projection import strip
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.algorithms.configuration import advance
 from kinemorph.multibody.algorithms.free_body import articulate_tree, fly, jump_tree
 from kinemorph.multibody.algorithms.kinematics import move_all
 from kinemorph.multibody.checks import LARGEST_FLOAT, NO_FORCES, finite
-from kinemorph.multibody.layout import LINK_DATA, TREE
-from kinemorph.multibody.system import F8, I8, ROW, SYSTEM
+from kinemorph.multibody.layout import link_data_of
+from kinemorph.multibody.system import F8, I8, SYSTEM, constraint_rows_of
 from kinemorph.spatial.rows import load3
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import dot, sub
 from kinemorph.structure.forest.energy import in_joints
-from kinemorph.structure.forest.layout import TAU, TREE_SLOT, A, Q, V
+from kinemorph.structure.forest.layout import TAU, A, Q, V, tree_of, trees_of
 from kinemorph.structure.forest.memory import state_at
 from kinemorph.world.tree_motion.free_flight import see_body
 from kinemorph.world.tree_motion.integration import advance_one
@@ -57,13 +66,13 @@ MOST_IMPULSES = 3  # of a projection of velocities: very different masses leave 
 @kernel(inline=False)
 def bear_holds(s: Any, forest: Any) -> None:
     """Add what loops do to the accelerations za of their trees, and take from z what they forbid."""
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
-    holds = rows_at(s["holds"], s["hold_count"], HOLD)
+    trees = trees_of(forest)
+    holds = loop_projections(s)
     for i in range(s["hold_count"]):
         t = holds[i]["first_tree"]
         while t >= 0:
             slot = trees[t]
-            tree = rows_at(slot["address"], 1, TREE)[0]
+            tree = tree_of(slot)
             if tree["lone"] != 0:  # whose acceleration nobody has asked for so far
                 nv = tree["nv"]
                 q, v = rows_at(state_at(slot, tree, Q), tree["nq"], F8), rows_at(state_at(slot, tree, V), nv, F8)
@@ -77,8 +86,8 @@ def bear_holds(s: Any, forest: Any) -> None:
 def bear(s: Any, hold: Any) -> None:
     """The forces of the loops of a hold, from the accelerations of its links without them."""
     system, at, nz = rows_at(hold["system"], 1, SYSTEM)[0], hold["offset"], hold["nz"]
-    z, za, Q = rows_at(s["z"], s["nz"], F8), rows_at(s["za"], s["nz"], F8), rows_at(hold["Q"], hold["rank"] * nz, F8)
-    rows, path = rows_at(system["rows"], system["m"], ROW), rows_at(system["path"], system["path_length"], I8)
+    z, za, Q = z_of(s), za_of(s), rows_at(hold["Q"], hold["rank"] * nz, F8)
+    rows, path = constraint_rows_of(system), rows_at(system["path"], system["path_length"], I8)
     Y = rows_at(system["Y"], system["Y_length"], F8)
     drifts(system)
     solve_rows(system)
@@ -100,8 +109,8 @@ def bear(s: Any, hold: Any) -> None:
 @kernel(inline=False)
 def plan_energies(s: Any) -> None:
     """What holds would have at the end of the step without rows."""
-    holds, dt = rows_at(s["holds"], s["hold_count"], HOLD), s["h"] * s["substeps"]
-    z, za = rows_at(s["z"], s["nz"], F8), rows_at(s["za"], s["nz"], F8)
+    holds, dt = loop_projections(s), s["h"] * s["substeps"]
+    z, za = z_of(s), za_of(s)
     for i in range(s["hold_count"]):
         at, nz = holds[i]["offset"], holds[i]["nz"]
         energy = product(z, at, z, at, nz) + dt * dt * product(za, at, za, at, nz)
@@ -114,9 +123,9 @@ def spread_touches(s: Any, forest: Any) -> None:
 
     If none has, all go with their new velocities: with the mean of both, loops would gain energy, as joints would.
     """
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
-    spans, holds = rows_at(s["spans"], s["span_room"], SPAN), rows_at(s["holds"], s["hold_count"], HOLD)
-    z, moved, dt = rows_at(s["z"], s["nz"], F8), rows_at(s["moved"], s["nz"], F8), s["h"] * s["substeps"]
+    trees = trees_of(forest)
+    spans, holds = slices_of(s), loop_projections(s)
+    z, moved, dt = z_of(s), displacement_of(s), s["h"] * s["substeps"]
     for i in range(s["hold_count"]):
         touched = 0
         t = holds[i]["first_tree"]
@@ -136,8 +145,8 @@ def spread_touches(s: Any, forest: Any) -> None:
 def advance_holds(w: Any, s: Any, forest: Any) -> bool:
     """Velocities and positions after the step of all trees that loops tie. False if some are not finite: then nothing
     has changed."""
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
-    holds, g = rows_at(s["holds"], s["hold_count"], HOLD), rows_at(s["g"], s["nz"], F8)
+    trees = trees_of(forest)
+    holds, g = loop_projections(s), g_of(s)
     find_flights(s, forest)
     for i in range(s["hold_count"]):
         hold = holds[i]
@@ -171,12 +180,12 @@ def close_hold(forest: Any, hold: Any, step: Any) -> float:
     Returns how far they stay open. `step` is scratch for the numbers of the hold.
     """
     system = rows_at(hold["system"], 1, SYSTEM)[0]
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    trees = trees_of(forest)
     error = LARGEST_FLOAT
     for turn in range(MOST_PROJECTION_ITERATIONS + 1):
         t = hold["first_tree"]
         while t >= 0:
-            tree = rows_at(trees[t]["address"], 1, TREE)[0]
+            tree = tree_of(trees[t])
             articulate_tree(tree, rows_at(state_at(trees[t], tree, Q), tree["nq"], F8))
             t = trees[t]["follows"]
         before = error
@@ -199,7 +208,7 @@ def close_hold(forest: Any, hold: Any, step: Any) -> float:
 @kernel(inline=False)
 def stay(forest: Any, hold: Any) -> None:
     """A step so wide that the loops cannot be closed after it is not made: all stay where they are, half as fast."""
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    trees = trees_of(forest)
     exchange(forest, hold, True)
     slow_down(trees, hold["first_tree"], 0.5)
 
@@ -208,7 +217,7 @@ def stay(forest: Any, hold: Any) -> None:
 def slow_down(trees: Any, first: int, share: float) -> None:
     t = first
     while t >= 0:
-        tree = rows_at(trees[t]["address"], 1, TREE)[0]
+        tree = tree_of(trees[t])
         v = rows_at(state_at(trees[t], tree, V), tree["nv"], F8)
         for k in range(tree["nv"]):
             v[k] *= share
@@ -218,11 +227,11 @@ def slow_down(trees: Any, first: int, share: float) -> None:
 @kernel(inline=False)
 def in_springs(s: Any, forest: Any, hold: Any) -> float:
     """Energy in the springs of the joints of a hold, J."""
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    trees = trees_of(forest)
     energy = 0.0
     t = hold["first_tree"]
     while t >= 0:
-        if rows_at(trees[t]["address"], 1, TREE)[0]["springs"] != 0:
+        if tree_of(trees[t])["springs"] != 0:
             energy += in_joints(trees[t], s["x"])  # a vector that is of use in a solve only
         t = trees[t]["follows"]
     return energy
@@ -231,18 +240,18 @@ def in_springs(s: Any, forest: Any, hold: Any) -> float:
 @kernel(inline=False)
 def work_of(s: Any, forest: Any, hold: Any, dt: float) -> float:
     """The most that gravity, applied forces, elements and rows may have done on a hold in the step, J."""
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
-    Y, z = rows_at(s["Y"], s["Y_room"], F8), rows_at(s["z"], s["nz"], F8)
+    trees = trees_of(forest)
+    Y, z = whitened_rows(s), z_of(s)
     at, nz = hold["offset"], hold["nz"]
     fall = sub(load3(hold["after"]["moment"]), load3(hold["before"]["moment"]))
     work = max(0.0, dot((forest["gx"], forest["gy"], forest["gz"]), fall))
     work += hold["given"] - in_springs(s, forest, hold) + max(0.0, 0.5 * product(z, at, z, at, nz) - hold["planned"])
-    pulls = rows_at(s["pulls"], s["pull_count"], PULL)
+    pulls = element_constraints(s)
     for i in range(s["pull_count"]):
         work += abs(pulls[i]["p"] * velocity(pulls[i], 0, Y, z))
     t = hold["first_tree"]
     while t >= 0:
-        tree = rows_at(trees[t]["address"], 1, TREE)[0]
+        tree = tree_of(trees[t])
         v, tau = (
             rows_at(state_at(trees[t], tree, V), tree["nv"], F8),
             rows_at(state_at(trees[t], tree, TAU), tree["nv"], F8),
@@ -256,7 +265,7 @@ def work_of(s: Any, forest: Any, hold: Any, dt: float) -> float:
 @kernel(inline=False)
 def restrain(s: Any, forest: Any, hold: Any, dt: float) -> None:
     """What turns by more than a step can follow gains energy from nothing: take it away again."""
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    trees = trees_of(forest)
     add_up(trees, hold, hold["after"], hold["each"])
     kinetic = hold["after"]["kinetic"]
     most = max(0.0, hold["before"]["kinetic"] + work_of(s, forest, hold, dt))
@@ -271,8 +280,8 @@ def turns(trees: Any, first: int, most: float) -> bool:
     """Whether a link of a hold turns faster than that, rad/s."""
     t = first
     while t >= 0:
-        tree = rows_at(trees[t]["address"], 1, TREE)[0]
-        rows = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
+        tree = tree_of(trees[t])
+        rows = link_data_of(tree)
         for i in range(1, tree["n"] + 1):
             w = load3(rows[i]["w"])
             if not dot(w, w) <= most * most:
@@ -287,7 +296,7 @@ def move_together(trees: Any, first: int, step: Any) -> None:
     at, longest = 0, 0.0
     t = first
     while t >= 0:
-        tree = rows_at(trees[t]["address"], 1, TREE)[0]
+        tree = tree_of(trees[t])
         jump_tree(tree, step[at : at + tree["nv"]])
         for k in range(at, at + tree["nv"]):
             longest = max(longest, abs(step[k]))
@@ -297,7 +306,7 @@ def move_together(trees: Any, first: int, step: Any) -> None:
     at = 0
     t = first
     while t >= 0:
-        tree = rows_at(trees[t]["address"], 1, TREE)[0]
+        tree = tree_of(trees[t])
         q = rows_at(state_at(trees[t], tree, Q), tree["nq"], F8)
         advance(tree, q, step[at : at + tree["nv"]], share, q)
         at += tree["nv"]
@@ -309,7 +318,7 @@ def jump_together(trees: Any, first: int, step: Any) -> None:
     """Velocities after what is left for each joint."""
     t = first
     while t >= 0:
-        tree = rows_at(trees[t]["address"], 1, TREE)[0]
+        tree = tree_of(trees[t])
         v = rows_at(state_at(trees[t], tree, V), tree["nv"], F8)
         jump_tree(tree, step)
         for k in range(tree["nv"]):
@@ -323,7 +332,7 @@ def see_velocities(trees: Any, first: int) -> float:
     speed = 0.0
     t = first
     while t >= 0:
-        tree = rows_at(trees[t]["address"], 1, TREE)[0]
+        tree = tree_of(trees[t])
         q = rows_at(state_at(trees[t], tree, Q), tree["nq"], F8)
         v = rows_at(state_at(trees[t], tree, V), tree["nv"], F8)
         if tree["lone"] != 0:
@@ -339,11 +348,11 @@ def see_velocities(trees: Any, first: int) -> float:
 @kernel(inline=False)
 def exchange(forest: Any, hold: Any, back: bool) -> None:
     """Keep q and v of the trees of a hold in its backup, or take them back."""
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    trees = trees_of(forest)
     at = hold["backup"]
     t = hold["first_tree"]
     while t >= 0:
-        tree = rows_at(trees[t]["address"], 1, TREE)[0]
+        tree = tree_of(trees[t])
         nq, nv = tree["nq"], tree["nv"]
         q, v = rows_at(state_at(trees[t], tree, Q), nq, F8), rows_at(state_at(trees[t], tree, V), nv, F8)
         kept_q, kept_v = rows_at(at, nq, F8), rows_at(at + 8 * nq, nv, F8)
@@ -364,10 +373,10 @@ def exchange(forest: Any, hold: Any, back: bool) -> None:
 @kernel(inline=False)
 def sound(forest: Any, hold: Any) -> int:
     """The first tree of a hold whose state is not finite, -1 if all are."""
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    trees = trees_of(forest)
     t = hold["first_tree"]
     while t >= 0:
-        tree = rows_at(trees[t]["address"], 1, TREE)[0]
+        tree = tree_of(trees[t])
         q = rows_at(state_at(trees[t], tree, Q), tree["nq"], F8)
         if not (finite(q) and finite(rows_at(state_at(trees[t], tree, V), tree["nv"], F8))):
             return t

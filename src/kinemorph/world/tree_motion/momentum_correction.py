@@ -8,19 +8,24 @@ from __future__ import annotations
 
 from typing import Any
 
-from kinemorph.contact.layout import HOLD, PULL, PUSH, TOUCH
+from kinemorph.contact.layout import (
+    contact_constraints,
+    element_constraints,
+    loop_projections,
+    pushes_of,
+)
 from kinemorph.contact.rows.loop_projection import hold_of
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.algorithms.energy_momentum import sum_up
 from kinemorph.multibody.algorithms.free_body import definite, floats
-from kinemorph.multibody.layout import DOF, LINK, LINK_DATA, TREE
+from kinemorph.multibody.layout import dofs_of, link_data_of, links_of
 from kinemorph.multibody.model.loops import LOOP
 from kinemorph.multibody.system import F8, SYSTEM
 from kinemorph.spatial.inertia import shift_rigid
 from kinemorph.spatial.mat3 import Sym3, add6, mul_vec, rotate_sym
 from kinemorph.spatial.rows import load3, load6, load9, store3
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, scale, sub
-from kinemorph.structure.forest.layout import BODY_SLOT, TAU, TREE_SLOT, Q, V
+from kinemorph.structure.forest.layout import TAU, Q, V, bodies_of, tree_of, trees_of
 from kinemorph.structure.forest.memory import INDEX, state_at
 from kinemorph.world.tree_motion.tree_momentum import push_whole, spin_of
 
@@ -28,9 +33,9 @@ from kinemorph.world.tree_motion.tree_momentum import push_whole, spin_of
 @kernel(inline=False)
 def find_flights(s: Any, forest: Any) -> None:
     """Say of each hold whether it flies: nothing from outside acts on it but gravity."""
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
-    holds = rows_at(s["holds"], s["hold_count"], HOLD)
-    touches, pulls = rows_at(s["touches"], s["touch_count"], TOUCH), rows_at(s["pulls"], s["pull_count"], PULL)
+    trees = trees_of(forest)
+    holds = loop_projections(s)
+    touches, pulls = contact_constraints(s), element_constraints(s)
     for i in range(s["hold_count"]):
         holds[i]["flies"] = 1 if afloat(trees, holds[i]) else 0
     for i in range(s["touch_count"]):
@@ -38,8 +43,8 @@ def find_flights(s: Any, forest: Any) -> None:
         if t["acted"] != 0 or t["sum"] > 0.0:
             land(s, t["tree1"])
             land(s, t["tree2"])
-    pushes = rows_at(s["pushes"], s["push_room"], PUSH)
-    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    pushes = pushes_of(s)
+    bodies = bodies_of(forest)
     for i in range(s["push_count"]):
         if pushes[i]["body"] >= 0:
             land(s, bodies[pushes[i]["body"] & INDEX]["tree"])
@@ -55,7 +60,7 @@ def land(s: Any, t: int) -> None:
     """Something acts on a tree from outside."""
     h = hold_of(s, t)
     if h >= 0:
-        rows_at(s["holds"], s["hold_count"], HOLD)[h]["flies"] = 0
+        loop_projections(s)[h]["flies"] = 0
 
 
 @kernel(inline=False)
@@ -68,9 +73,9 @@ def afloat(trees: Any, hold: Any) -> bool:
             return False
     t = hold["first_tree"]
     while t >= 0:
-        tree = rows_at(trees[t]["address"], 1, TREE)[0]
+        tree = tree_of(trees[t])
         tau = rows_at(state_at(trees[t], tree, TAU), tree["nv"], F8)
-        if not floats(rows_at(tree["links"], tree["n"], LINK), rows_at(tree["dofs"], tree["nv"], DOF)):
+        if not floats(links_of(tree), dofs_of(tree)):
             return False
         for k in range(6):
             if tau[k] != 0.0:
@@ -87,7 +92,7 @@ def add_up(trees: Any, hold: Any, total: Any, each: Any) -> None:
         total["moment"][k] = total["angular"][k] = total["linear"][k] = 0.0
     t = hold["first_tree"]
     while t >= 0:
-        tree = rows_at(trees[t]["address"], 1, TREE)[0]
+        tree = tree_of(trees[t])
         q, v = (
             rows_at(state_at(trees[t], tree, Q), tree["nq"], F8),
             rows_at(state_at(trees[t], tree, V), tree["nv"], F8),
@@ -107,8 +112,8 @@ def inertia_of(trees: Any, hold: Any, c: Vec3) -> Sym3:
     total = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     t = hold["first_tree"]
     while t >= 0:
-        tree = rows_at(trees[t]["address"], 1, TREE)[0]
-        links, rows = rows_at(tree["links"], tree["n"], LINK), rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
+        tree = tree_of(trees[t])
+        links, rows = links_of(tree), link_data_of(tree)
         for i in range(tree["n"]):
             l, d = links[i], rows[i + 1]
             R = load9(d["R"])
@@ -126,7 +131,7 @@ def end_flight(forest: Any, hold: Any, dt: float) -> None:
 
     What its trees had before the step is known.
     """
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
+    trees = trees_of(forest)
     before, after = hold["before"], hold["after"]
     add_up(trees, hold, after, hold["each"])
     m, g = before["mass"], (forest["gx"], forest["gy"], forest["gz"])
@@ -145,7 +150,7 @@ def end_flight(forest: Any, hold: Any, dt: float) -> None:
     w, v = spin_of(I, spin), sub(axpy(v0, dt, g), scale(load3(after["linear"]), 1.0 / m))
     t = hold["first_tree"]
     while t >= 0:
-        tree = rows_at(trees[t]["address"], 1, TREE)[0]
+        tree = tree_of(trees[t])
         q = rows_at(state_at(trees[t], tree, Q), tree["nq"], F8)
         push_whole(tree, q, rows_at(state_at(trees[t], tree, V), tree["nv"], F8), sub(c, c1), w, v, c1)
         t = trees[t]["follows"]

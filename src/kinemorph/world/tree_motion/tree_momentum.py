@@ -13,7 +13,7 @@ from typing import Any
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.algorithms.free_body import definite
 from kinemorph.multibody.algorithms.kinematics import move, place
-from kinemorph.multibody.layout import DOF, DOF_DATA, LINK, LINK_DATA
+from kinemorph.multibody.layout import LINK_DATA, dof_data_of, dofs_of, link_data_of, links_of
 from kinemorph.spatial.inertia import shift_rigid
 from kinemorph.spatial.mat3 import Sym3, add6, mul_vec, rotate_sym, sym_vec, tmul_vec
 from kinemorph.spatial.rows import load3, load3_at, load6, load9, store3, store3_at
@@ -28,8 +28,8 @@ def whole(tree: Any, q: Any, v: Any, anew: bool, turns: bool) -> tuple[float, Ve
     Where q and v say that links are, or, if not `anew`, where their rows do; then the last two are left out. How it
     `turns`, the momentum about the centre and the inertia, is left out if nobody asks.
     """
-    links, rows = rows_at(tree["links"], tree["n"], LINK), rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
-    dofs, dof_rows = rows_at(tree["dofs"], tree["nv"], DOF), rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
+    links, rows = links_of(tree), link_data_of(tree)
+    dofs, dof_rows = dofs_of(tree), dof_data_of(tree)
     mass = kinetic = 0.0
     moment = angular = linear = (0.0, 0.0, 0.0)
     inertia = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
@@ -67,8 +67,8 @@ def whole(tree: Any, q: Any, v: Any, anew: bool, turns: bool) -> tuple[float, Ve
 @kernel
 def from_outside(tree: Any, x: Any, c: Vec3) -> tuple[Vec3, Vec3]:
     """What comes to the base of a change of z: its moment about c, and the impulse. The rows are those of the solve."""
-    links, rows = rows_at(tree["links"], tree["n"], LINK), rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)
-    dof_rows = rows_at(tree["dof_rows"], tree["nv"], DOF_DATA)
+    links, rows = links_of(tree), link_data_of(tree)
+    dof_rows = dof_data_of(tree)
     n = f = (0.0, 0.0, 0.0)
     for i in range(tree["n"]):
         l, d = links[i], rows[i + 1]
@@ -83,7 +83,7 @@ def from_outside(tree: Any, x: Any, c: Vec3) -> tuple[Vec3, Vec3]:
 @kernel
 def push_whole(tree: Any, q: Any, v: Any, shift: Vec3, w: Vec3, u: Vec3, c: Vec3) -> None:
     """Move a floating tree as one body, world axes: by a shift, and with a twist about c. Its rows stay."""
-    l, d = rows_at(tree["links"], 1, LINK)[0], rows_at(tree["rows"], 2, LINK_DATA)[1]
+    l, d = links_of(tree)[0], rows_at(tree["rows"], 2, LINK_DATA)[1]
     R = load9(d["R"])
     store3(q, add(load3(q), tmul_vec(load9(l["R"]), shift)))
     store3(v, add(load3(v), tmul_vec(R, w)))
