@@ -38,27 +38,27 @@ CLOSE = int(Candidates.CLOSE)
 
 
 @kernel
-def find_pairs(c: Any) -> int:
+def find_pairs(collisions: Any) -> int:
     """List the pairs of shapes whose boxes overlap, or are close, in the order of their rows."""
-    h = rows_at(c["hash"], 1, HASH)[0]
-    order = rows_at(h["order"], h["moving"], INDEX)
-    boxes = rows_at(c["boxes"], c["n"], BOUNDS)
+    grid = rows_at(collisions["hash"], 1, HASH)[0]
+    order = rows_at(grid["order"], grid["moving"], INDEX)
+    boxes = rows_at(collisions["boxes"], collisions["n"], BOUNDS)
     if not _are_boxes(boxes):
         return BAD_BOX
-    if c["from_scratch"]:
-        fill(c["hash"])
-    for r in range(h["moving"]):
+    if collisions["from_scratch"]:
+        fill(collisions["hash"])
+    for r in range(grid["moving"]):
         box = boxes[order[r]["i"]]
-        move_box(h, int(order[r]["i"]), load3(box["low"]), load3(box["high"]))
-    if h["full"]:
-        c["full"] |= FULL_HASH
+        move_box(grid, int(order[r]["i"]), load3(box["low"]), load3(box["high"]))
+    if grid["full"]:
+        collisions["full"] |= FULL_HASH
         return FULL
-    if c["room"] < h["pair_room"]:
-        c["full"] |= FULL_PAIRS
+    if collisions["room"] < grid["pair_room"]:
+        collisions["full"] |= FULL_PAIRS
         return FULL
-    c["n_met"] = collect_close(h, 1) if c["candidates"] == CLOSE else collect_overlapping(h, 1)
-    c["met"] = h["found"]
-    c["lives"] = h["lives"]
+    collisions["n_met"] = collect_close(grid, 1) if collisions["candidates"] == CLOSE else collect_overlapping(grid, 1)
+    collisions["met"] = grid["found"]
+    collisions["lives"] = grid["lives"]
     return DONE
 
 
@@ -73,29 +73,29 @@ def _are_boxes(boxes: Any) -> bool:
 
 
 @kernel(inline=False)
-def all_pairs(c: Any) -> int:
+def all_pairs(collisions: Any) -> int:
     """List every pair that may meet, without a look at boxes; its row of MEMORY is its number among all pairs.
 
     Nothing is to be done if there is a list: who changes the shapes takes it away.
     """
-    if c["n_met"] > 0:
+    if collisions["n_met"] > 0:
         return DONE
-    if c["room"] < c["n"] * (c["n"] - 1) // 2:
-        c["full"] |= FULL_PAIRS
+    if collisions["room"] < collisions["n"] * (collisions["n"] - 1) // 2:
+        collisions["full"] |= FULL_PAIRS
         return FULL
-    shapes = shapes_of(c)
-    met = rows_at(c["met"], c["room"], MEETING)
+    shapes = shapes_of(collisions)
+    met = rows_at(collisions["met"], collisions["room"], MEETING)
     row = 0
     m = 0
-    for i in range(c["n"]):
-        for j in range(i + 1, c["n"]):
+    for i in range(collisions["n"]):
+        for j in range(i + 1, collisions["n"]):
             if _may_meet(shapes[i], shapes[j]):
                 met[m]["ij"][0] = i
                 met[m]["ij"][1] = j
                 met[m]["row"] = row
                 m += 1
             row += 1
-    c["n_met"] = m
+    collisions["n_met"] = m
     return DONE
 
 
@@ -106,14 +106,14 @@ def _may_meet(p: Any, q: Any) -> bool:
 
 
 @kernel(inline=False)
-def collide(c: Any, links: Any) -> int:
+def collide(collisions: Any, links: Any) -> int:
     """The whole way: place the shapes, list the pairs, find their contacts."""
-    if c["goes_on"] == 0:
-        place_shapes(c, links)
-        status = find_pairs(c)
+    if collisions["goes_on"] == 0:
+        place_shapes(collisions, links)
+        status = find_pairs(collisions)
         if status != DONE:
             return status
-    return find_contacts(c)
+    return find_contacts(collisions)
 
 
 # --- what Python calls: two entries instead of one, so that the large one is compiled once ---
@@ -122,25 +122,25 @@ def collide(c: Any, links: Any) -> int:
 @entry(nogil=True)
 def pair_up(address: int, links: Any) -> int:
     """Place the shapes, and list the pairs."""
-    c = rows_at(address, 1, COLLISIONS)[0]
-    if c["kind"] != COLLISIONS_KIND:
+    collisions = rows_at(address, 1, COLLISIONS)[0]
+    if collisions["kind"] != COLLISIONS_KIND:
         return WRONG_ROW
-    place_shapes(c, links)
-    return find_pairs(c)
+    place_shapes(collisions, links)
+    return find_pairs(collisions)
 
 
 @entry(nogil=True)
 def pair_up_all(address: int, links: Any) -> int:
     """The same without a broad phase."""
-    c = rows_at(address, 1, COLLISIONS)[0]
-    if c["kind"] != COLLISIONS_KIND:
+    collisions = rows_at(address, 1, COLLISIONS)[0]
+    if collisions["kind"] != COLLISIONS_KIND:
         return WRONG_ROW
-    place_shapes(c, links)
-    return all_pairs(c)
+    place_shapes(collisions, links)
+    return all_pairs(collisions)
 
 
 @entry(nogil=True)
 def look_at_all(address: int) -> int:
     """Find the contacts of the pairs."""
-    c = rows_at(address, 1, COLLISIONS)[0]
-    return find_contacts(c) if c["kind"] == COLLISIONS_KIND else WRONG_ROW
+    collisions = rows_at(address, 1, COLLISIONS)[0]
+    return find_contacts(collisions) if collisions["kind"] == COLLISIONS_KIND else WRONG_ROW

@@ -478,8 +478,8 @@ def first_tables(margin: float, keep_within: float) -> tuple[Tables, Tables]:
 def _tables_for(contacts: int, keeps: bool, pairs: int) -> Tables:
     """For a step of so many contacts, which may be kept or not, and for so many pairs."""
     tables = Tables(COLLISIONS, PASSING)
-    h = tables.header[0]
-    h["contact_room"], h["known_room"], h["room"] = contacts, 64, pairs
+    collisions = tables.header[0]
+    collisions["contact_room"], collisions["known_room"], collisions["room"] = contacts, 64, pairs
     for name, dtype in (("places", PLACE), ("boxes", BOUNDS)):
         tables.make(name, 16, dtype)
     tables.make("contacts", 2 * contacts, CONTACT)
@@ -532,11 +532,11 @@ def place_changed(
 
     Returns how many have; `said` has what their rows say.
     """
-    c, t = rows_at(address, 1, COLLISIONS)[0], rows_at(table, 1, SHAPES)[0]
+    collisions, t = rows_at(address, 1, COLLISIONS)[0], rows_at(table, 1, SHAPES)[0]
     base = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
-    shapes, places = shapes_of(c), shape_poses_of(c)
-    changed, count = rows_at(t["changed"], c["n"], I8), 0
-    for i in range(c["n"]):
+    shapes, places = shapes_of(collisions), shape_poses_of(collisions)
+    changed, count = rows_at(t["changed"], collisions["n"], I8), 0
+    for i in range(collisions["n"]):
         if changed[i] <= seen:
             continue
         row = shapes[i]
@@ -549,7 +549,7 @@ def place_changed(
         if row["form"] == 0:
             continue
         if link < 0:
-            place_shape(c, i, base, (0.0, 0.0, 0.0))
+            place_shape(collisions, i, base, (0.0, 0.0, 0.0))
         elif moving:
-            place_shape(c, i, load9(links[link + 1]["R"]), load3(links[link + 1]["p"]))
+            place_shape(collisions, i, load9(links[link + 1]["R"]), load3(links[link + 1]["p"]))
     return count

@@ -42,28 +42,32 @@ def half_of(step: int, room: int) -> int:
 
 
 @kernel
-def was_looked_at(c: Any, memory: Any) -> bool:
+def was_looked_at(collisions: Any, memory: Any) -> bool:
     """Whether a pair was looked at in the step before, so that its rows of that step are there."""
-    return memory["step"] == c["step"] - 1
+    return memory["step"] == collisions["step"] - 1
 
 
 @kernel
-def met_fast(c: Any, memory: Any) -> bool:
+def met_fast(collisions: Any, memory: Any) -> bool:
     """Whether the shapes of a pair were fast and met in the step before."""
-    return was_looked_at(c, memory) and memory["count"] > 0 and _first_before(c, memory)["passes"] == MEETS
+    return (
+        was_looked_at(collisions, memory)
+        and memory["count"] > 0
+        and _first_before(collisions, memory)["passes"] == MEETS
+    )
 
 
 @kernel
-def met_along(c: Any, memory: Any) -> Vec3:
+def met_along(collisions: Any, memory: Any) -> Vec3:
     """The normal, in the world, along which they met."""
-    return load3(_first_before(c, memory)["normal"])
+    return load3(_first_before(collisions, memory)["normal"])
 
 
 @kernel
-def _first_before(c: Any, memory: Any) -> Any:
+def _first_before(collisions: Any, memory: Any) -> Any:
     """The first contact of a pair in the step before."""
-    at = half_of(c["step"] - 1, c["contact_room"]) + memory["first"]
-    return contacts_of(c)[at]
+    at = half_of(collisions["step"] - 1, collisions["contact_room"]) + memory["first"]
+    return contacts_of(collisions)[at]
 
 
 # --- new contacts ---
@@ -71,22 +75,34 @@ def _first_before(c: Any, memory: Any) -> Any:
 
 @kernel(inline=False)
 def put_contacts(
-    c: Any, k: int, memory: Any, points: Any, count: int, part1: int, part2: int, at: int, place: Any, passes: float
+    collisions: Any,
+    k: int,
+    memory: Any,
+    points: Any,
+    count: int,
+    part1: int,
+    part2: int,
+    at: int,
+    place: Any,
+    passes: float,
 ) -> int:
     """Put contacts of pair k, which are in the frame of its first shape, at `place`, into rows `at` and on.
 
     Returns the row after them, or -1: there is no room.
     """
-    if at + count > c["contact_room"]:
-        c["full"] |= FULL_CONTACTS
+    if at + count > collisions["contact_room"]:
+        collisions["full"] |= FULL_CONTACTS
         return -1
-    fresh, anchors = rows_at(c["fresh"], at + count, CONTACT), rows_at(c["fresh_anchors"], at + count, ANCHOR)
+    fresh, anchors = (
+        rows_at(collisions["fresh"], at + count, CONTACT),
+        rows_at(collisions["fresh_anchors"], at + count, ANCHOR),
+    )
     for j in range(count):
         row = fresh[at + j]
         put_world(row, points[j]["id"], part1, part2, k, points[j], place)
-        row["before"] = _before(c, memory, row)
+        row["before"] = _before(collisions, memory, row)
         row["passes"] = passes
-        if c["keep_within"] > 0.0:  # `settle` brings x2 into the frame of the second shape
+        if collisions["keep_within"] > 0.0:  # `settle` brings x2 into the frame of the second shape
             anchor = anchors[at + j]
             store3(anchor["normal"], load3(points[j]["normal"]))
             store3(anchor["x1"], load3(points[j]["x1"]))
@@ -113,11 +129,11 @@ def put_world(row: Any, id: int, part1: int, part2: int, k: int, point: Any, pla
 
 
 @kernel
-def _before(c: Any, memory: Any, row: Any) -> int:
+def _before(collisions: Any, memory: Any, row: Any) -> int:
     """The row of the contact with the same features and parts in the step before, or -1."""
-    if was_looked_at(c, memory):
-        contacts = contacts_of(c)
-        old = half_of(c["step"] - 1, c["contact_room"])
+    if was_looked_at(collisions, memory):
+        contacts = contacts_of(collisions)
+        old = half_of(collisions["step"] - 1, collisions["contact_room"])
         for j in range(memory["first"], memory["first"] + memory["count"]):
             other = contacts[old + j]
             if other["id"] == row["id"] and other["part1"] == row["part1"] and other["part2"] == row["part2"]:
@@ -126,26 +142,26 @@ def _before(c: Any, memory: Any, row: Any) -> int:
 
 
 @kernel(inline=False)
-def settle(c: Any, pair: Any, memory: Any, end: int, distance: float, margin: float, end_known: int) -> int:
+def settle(collisions: Any, pair: Any, memory: Any, end: int, distance: float, margin: float, end_known: int) -> int:
     """Make the rows up to `end` the contacts of a pair, and remember how they were made.
 
     `distance` is no more than that of the two shapes.
     """
-    first = c["n_contacts"]
-    fresh = rows_at(c["fresh"], end, CONTACT)
+    first = collisions["n_contacts"]
+    fresh = rows_at(collisions["fresh"], end, CONTACT)
     least = math.inf
     for j in range(first, end):
         least = min(least, fresh[j]["distance"])
-    if c["keep_within"] > 0.0:
-        row = rows_at(c["row"], 1, CORE_PAIR)[0]
+    if collisions["keep_within"] > 0.0:
+        row = rows_at(collisions["row"], 1, CORE_PAIR)[0]
         R, p = load9(row["R"]), load3(row["p"])
-        made = rows_at(c["made"], c["room"], MADE)[pair["row"]]
+        made = rows_at(collisions["made"], collisions["room"], MADE)[pair["row"]]
         store9(made["R"], R)
         store3(made["p"], p)
         memory["margin"] = margin
         memory["distance"] = distance
-        anchors = rows_at(c["fresh_anchors"], end, ANCHOR)
-        shapes = shapes_of(c)
+        anchors = rows_at(collisions["fresh_anchors"], end, ANCHOR)
+        shapes = shapes_of(collisions)
         round1, round2 = shapes[pair["a"]]["radius"], shapes[pair["b"]]["radius"]
         on_disc1, on_disc2 = is_round(shapes[pair["a"]]), is_round(shapes[pair["b"]])
         rolls = 0
@@ -159,7 +175,7 @@ def settle(c: Any, pair: Any, memory: Any, end: int, distance: float, margin: fl
             if round1 > 0.0:
                 store3(anchor["normal"], tmul_vec(R, n))
         memory["rolls"] = rolls
-    _commit(c, pair, memory, end, least, end_known)
+    _commit(collisions, pair, memory, end, least, end_known)
     return DONE
 
 
@@ -170,31 +186,31 @@ def is_round(shape: Any) -> bool:
 
 
 @kernel
-def _commit(c: Any, pair: Any, memory: Any, end: int, least: float, end_known: int) -> None:
+def _commit(collisions: Any, pair: Any, memory: Any, end: int, least: float, end_known: int) -> None:
     """The rows up to `end` and `end_known` are those of a pair."""
-    pair["first"] = c["n_contacts"]
-    pair["count"] = end - c["n_contacts"]
+    pair["first"] = collisions["n_contacts"]
+    pair["count"] = end - collisions["n_contacts"]
     pair["distance"] = least
-    memory["first"] = c["n_contacts"]
-    memory["count"] = end - c["n_contacts"]
-    memory["first_known"] = c["n_known"]
-    memory["n_known"] = end_known - c["n_known"]
-    memory["step"] = c["step"]
-    c["n_contacts"] = end
-    c["n_known"] = end_known
+    memory["first"] = collisions["n_contacts"]
+    memory["count"] = end - collisions["n_contacts"]
+    memory["first_known"] = collisions["n_known"]
+    memory["n_known"] = end_known - collisions["n_known"]
+    memory["step"] = collisions["step"]
+    collisions["n_contacts"] = end
+    collisions["n_known"] = end_known
 
 
 # --- kept contacts ---
 
 
 @kernel
-def has_hardly_moved(c: Any, memory: Any, made: Any, R: Mat3, p: Vec3, reach: float, margin: float) -> bool:
+def has_hardly_moved(collisions: Any, memory: Any, made: Any, R: Mat3, p: Vec3, reach: float, margin: float) -> bool:
     """Whether what was found in the step before still holds: `reach` is that of the second shape.
 
     With contacts: since they were made, no point of the second shape has moved by more than `keep_within` in the frame
     of the first. Without: it cannot have come nearer than the margin.
     """
-    if not was_looked_at(c, memory):
+    if not was_looked_at(collisions, memory):
         return False
     turned = 0.0
     for k in range(9):
@@ -203,40 +219,43 @@ def has_hardly_moved(c: Any, memory: Any, made: Any, R: Mat3, p: Vec3, reach: fl
     moved = math.sqrt(dot(r, r)) + math.sqrt(0.5 * turned) * reach
     if memory["count"] == 0:
         return memory["distance"] - moved > margin
-    if moved > c["keep_within"] or margin > memory["margin"]:
+    if moved > collisions["keep_within"] or margin > memory["margin"]:
         return False
-    return memory["rolls"] == 0 or _rolled(c, memory, made, R, reach) <= ROLLING * c["keep_within"]
+    return memory["rolls"] == 0 or _rolled(collisions, memory, made, R, reach) <= ROLLING * collisions["keep_within"]
 
 
 @kernel
-def _rolled(c: Any, memory: Any, made: Any, R: Mat3, reach: float) -> float:
+def _rolled(collisions: Any, memory: Any, made: Any, R: Mat3, reach: float) -> float:
     """How far round shapes have rolled on their rims or sides: they would take contacts along that would drive them."""
     S = load9(made["R"])
     far = 0.0
     if memory["rolls"] & 2:  # about the axis of the second: S^T R
         far = 0.5 * reach * abs(S[1] * R[0] + S[4] * R[3] + S[7] * R[6] - S[0] * R[1] - S[3] * R[4] - S[6] * R[7])
     if memory["rolls"] & 1:  # of the first: R S^T
-        size = mounts_of(c)[memory["a"]]["reach"]
+        size = mounts_of(collisions)[memory["a"]]["reach"]
         turned = R[3] * S[0] + R[4] * S[1] + R[5] * S[2] - R[0] * S[3] - R[1] * S[4] - R[2] * S[5]
         far = max(far, 0.5 * size * abs(turned))
     return far
 
 
 @kernel
-def keep_contacts(c: Any, k: int, pair: Any, memory: Any, one: Any, other: Any) -> int:
+def keep_contacts(collisions: Any, k: int, pair: Any, memory: Any, one: Any, other: Any) -> int:
     """Keep the contacts of the step before: features, points and normal stay on their shapes, distances are new."""
     count = memory["count"]
     first = memory["first"]
-    at = c["n_contacts"]
+    at = collisions["n_contacts"]
     known = memory["n_known"]
-    if at + count > c["contact_room"] or c["n_known"] + known > c["known_room"]:
-        c["full"] |= FULL_CONTACTS if at + count > c["contact_room"] else FULL_KNOWN
+    if at + count > collisions["contact_room"] or collisions["n_known"] + known > collisions["known_room"]:
+        collisions["full"] |= FULL_CONTACTS if at + count > collisions["contact_room"] else FULL_KNOWN
         return FULL
-    contacts = contacts_of(c)
-    anchors = rows_at(c["anchors"], 2 * c["contact_room"], ANCHOR)
-    fresh, new = rows_at(c["fresh"], at + count, CONTACT), rows_at(c["fresh_anchors"], at + count, ANCHOR)
-    then = half_of(c["step"] - 1, c["contact_room"])
-    shapes = shapes_of(c)
+    contacts = contacts_of(collisions)
+    anchors = rows_at(collisions["anchors"], 2 * collisions["contact_room"], ANCHOR)
+    fresh, new = (
+        rows_at(collisions["fresh"], at + count, CONTACT),
+        rows_at(collisions["fresh_anchors"], at + count, ANCHOR),
+    )
+    then = half_of(collisions["step"] - 1, collisions["contact_room"])
+    shapes = shapes_of(collisions)
     round1, round2 = shapes[pair["a"]]["radius"], shapes[pair["b"]]["radius"]
     least = math.inf
     for j in range(count):
@@ -251,9 +270,9 @@ def keep_contacts(c: Any, k: int, pair: Any, memory: Any, one: Any, other: Any) 
         row["flies"] = 0
         _hold(anchors[then + first + j], new[at + j], row, one, other, round1, round2)
         least = min(least, row["distance"])
-    _keep_known(c, memory["first_known"], known)
-    c["kept"] += 1
-    _commit(c, pair, memory, at + count, least, c["n_known"] + known)
+    _keep_known(collisions, memory["first_known"], known)
+    collisions["kept"] += 1
+    _commit(collisions, pair, memory, at + count, least, collisions["n_known"] + known)
     return DONE
 
 
@@ -285,11 +304,11 @@ def _hold(old: Any, anchor: Any, row: Any, one: Any, other: Any, round1: float, 
 
 
 @kernel
-def _keep_known(c: Any, first: int, count: int) -> None:
+def _keep_known(collisions: Any, first: int, count: int) -> None:
     """What was known of parts goes along."""
-    known = rows_at(c["known"], 2 * c["known_room"], KNOWN)
-    now = half_of(c["step"], c["known_room"]) + c["n_known"]
-    then = half_of(c["step"] - 1, c["known_room"]) + first
+    known = rows_at(collisions["known"], 2 * collisions["known_room"], KNOWN)
+    now = half_of(collisions["step"], collisions["known_room"]) + collisions["n_known"]
+    then = half_of(collisions["step"] - 1, collisions["known_room"]) + first
     for j in range(count):
         known[now + j]["i"] = known[then + j]["i"]
         known[now + j]["j"] = known[then + j]["j"]

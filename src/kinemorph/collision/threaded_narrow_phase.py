@@ -97,24 +97,24 @@ def may_scout(shapes: ShapeTable) -> bool:
 
 
 @kernel(inline=False)
-def send_scouts(c: Any, scouts: int, count: int) -> bool:
+def send_scouts(collisions: Any, scouts: int, count: int) -> bool:
     """Begin to look. False if the table of contacts may turn out too small: then it must grow first."""
-    if c["goes_on"] == 0:
-        begin_looking(c)
-    c["goes_on"] = 0
-    if c["n_met"] * c["most"] >= c["contact_room"]:
-        c["goes_on"] = 1
-        c["full"] |= FULL_CONTACTS
+    if collisions["goes_on"] == 0:
+        begin_looking(collisions)
+    collisions["goes_on"] = 0
+    if collisions["n_met"] * collisions["most"] >= collisions["contact_room"]:
+        collisions["goes_on"] = 1
+        collisions["full"] |= FULL_CONTACTS
         return False
-    open_rows(c)
+    open_rows(collisions)
     rows = rows_at(scouts, count, SCOUT)
     for i in range(count):
         row = rows[i]
-        row["k"], row["at"] = min(row["k"], c["room"]), min(row["at"], c["contact_room"] - 1)
+        row["k"], row["at"] = min(row["k"], collisions["room"]), min(row["at"], collisions["contact_room"] - 1)
     for i in range(count):
         last = i == count - 1
-        rows[i]["k_stop"] = c["room"] if last else rows[i + 1]["k"]
-        rows[i]["stop_at"] = c["contact_room"] - 1 if last else rows[i + 1]["at"]
+        rows[i]["k_stop"] = collisions["room"] if last else rows[i + 1]["k"]
+        rows[i]["stop_at"] = collisions["contact_room"] - 1 if last else rows[i + 1]["at"]
     return True
 
 
@@ -150,7 +150,7 @@ def scout(address: int, row: Any) -> None:
 
 
 @kernel(inline=False)
-def await_scouts(c: Any, scouts: int, count: int) -> bool:
+def await_scouts(collisions: Any, scouts: int, count: int) -> bool:
     """Hear of what they have found: whether something must be moved."""
     rows = rows_at(scouts, count, SCOUT)
     k = at = 0
@@ -158,14 +158,20 @@ def await_scouts(c: Any, scouts: int, count: int) -> bool:
     for i in range(count):
         row = rows[i]
         own = rows_at(row["own"], 1, COLLISIONS)[0]
-        c["updates"], c["walked"] = c["updates"] + own["updates"], c["walked"] + own["walked"]
-        c["fallbacks"], c["rough"] = c["fallbacks"] + own["fallbacks"], c["rough"] + own["rough"]
-        c["kept"] += own["kept"]
+        collisions["updates"], collisions["walked"] = (
+            collisions["updates"] + own["updates"],
+            collisions["walked"] + own["walked"],
+        )
+        collisions["fallbacks"], collisions["rough"] = (
+            collisions["fallbacks"] + own["fallbacks"],
+            collisions["rough"] + own["rough"],
+        )
+        collisions["kept"] += own["kept"]
         row["shift_pairs"], row["shift_contacts"] = k - row["k"], at - row["at"]
         wrong |= row["shift_pairs"] != 0 or row["shift_contacts"] != 0
         row["k"], row["at"] = k, at
         k, at = k + row["n_pairs"] + row["more_pairs"], at + row["n_contacts"] + row["more_contacts"]
-    c["n_pairs"], c["n_contacts"] = k, at
+    collisions["n_pairs"], collisions["n_contacts"] = k, at
     return wrong
 
 
@@ -189,69 +195,69 @@ def move_rows(base: int, to: int, count: int, shift: int, size: int) -> None:
 
 
 @kernel
-def renumber(c: Any, k: int, n_pairs: int, by: int, at: int, n_contacts: int, by_pairs: int) -> None:
+def renumber(collisions: Any, k: int, n_pairs: int, by: int, at: int, n_contacts: int, by_pairs: int) -> None:
     """Let pairs know of contacts that were moved, and contacts of pairs."""
-    pairs, memories = pairs_of(c), memories_of(c)
+    pairs, memories = pairs_of(collisions), memories_of(collisions)
     for i in range(k, k + n_pairs):
         pairs[i]["first"] += by
         memories[pairs[i]["row"]]["first"] += by
-    contacts = rows_at(c["fresh"], c["contact_room"], CONTACT)
+    contacts = rows_at(collisions["fresh"], collisions["contact_room"], CONTACT)
     for i in range(at, at + n_contacts):
         contacts[i]["pair"] += by_pairs
 
 
 @kernel
-def move_pairs(c: Any, row: Any) -> None:
-    move_rows(c["pairs"], row["k"], row["n_pairs"], row["shift_pairs"], PAIR_SIZE)
+def move_pairs(collisions: Any, row: Any) -> None:
+    move_rows(collisions["pairs"], row["k"], row["n_pairs"], row["shift_pairs"], PAIR_SIZE)
 
 
 @kernel
-def move_contacts(c: Any, row: Any) -> None:
-    move_rows(c["fresh"], row["at"], row["n_contacts"], row["shift_contacts"], CONTACT_SIZE)
-    move_rows(c["fresh_anchors"], row["at"], row["n_contacts"], row["shift_contacts"], ANCHOR_SIZE)
+def move_contacts(collisions: Any, row: Any) -> None:
+    move_rows(collisions["fresh"], row["at"], row["n_contacts"], row["shift_contacts"], CONTACT_SIZE)
+    move_rows(collisions["fresh_anchors"], row["at"], row["n_contacts"], row["shift_contacts"], ANCHOR_SIZE)
 
 
 @kernel
-def renumber_moved(c: Any, row: Any) -> None:
+def renumber_moved(collisions: Any, row: Any) -> None:
     shift, by = row["shift_contacts"], row["shift_pairs"]
     if shift != 0 or by != 0:
-        renumber(c, row["k"], row["n_pairs"], shift, row["at"], row["n_contacts"], by)
+        renumber(collisions, row["k"], row["n_pairs"], shift, row["at"], row["n_contacts"], by)
 
 
 @kernel(inline=False)
-def hand_over(c: Any, row: Any) -> None:
+def hand_over(collisions: Any, row: Any) -> None:
     """Move what a scout has put into the tables to where it belongs, if no other has anything there."""
-    move_pairs(c, row)
-    move_contacts(c, row)
-    renumber_moved(c, row)
+    move_pairs(collisions, row)
+    move_contacts(collisions, row)
+    renumber_moved(collisions, row)
 
 
 @kernel(inline=False)
-def hand_over_all(c: Any, scouts: int, count: int) -> None:
+def hand_over_all(collisions: Any, scouts: int, count: int) -> None:
     """The same for all of them: rows that go down from the first on, then those that go up from the last on, so that
     none come where others still are."""
     rows = rows_at(scouts, count, SCOUT)
     for i in range(count):
         if rows[i]["shift_pairs"] < 0:
-            move_pairs(c, rows[i])
+            move_pairs(collisions, rows[i])
         if rows[i]["shift_contacts"] < 0:
-            move_contacts(c, rows[i])
+            move_contacts(collisions, rows[i])
     for i in range(count):
         row = rows[count - 1 - i]
         if row["shift_pairs"] > 0:
-            move_pairs(c, row)
+            move_pairs(collisions, row)
         if row["shift_contacts"] > 0:
-            move_contacts(c, row)
+            move_contacts(collisions, row)
     for i in range(count):
-        renumber_moved(c, rows[i])
+        renumber_moved(collisions, rows[i])
 
 
 @kernel(inline=False)
-def hand_over_rest(c: Any, row: Any) -> None:
+def hand_over_rest(collisions: Any, row: Any) -> None:
     """Put what a scout has kept aside behind that."""
     k, at = row["k"] + row["n_pairs"], row["at"] + row["n_contacts"]
     n_pairs, n_contacts = row["more_pairs"], row["more_contacts"]
-    move_words(row["pairs"], c["pairs"] + k * PAIR_SIZE, n_pairs * PAIR_SIZE)
-    move_words(row["contacts"], c["fresh"] + at * CONTACT_SIZE, n_contacts * CONTACT_SIZE)
-    move_words(row["anchors"], c["fresh_anchors"] + at * ANCHOR_SIZE, n_contacts * ANCHOR_SIZE)
-    renumber(c, k, n_pairs, at, at, n_contacts, k)
+    move_words(row["pairs"], collisions["pairs"] + k * PAIR_SIZE, n_pairs * PAIR_SIZE)
+    move_words(row["contacts"], collisions["fresh"] + at * CONTACT_SIZE, n_contacts * CONTACT_SIZE)
+    move_words(row["anchors"], collisions["fresh_anchors"] + at * ANCHOR_SIZE, n_contacts * ANCHOR_SIZE)
+    renumber(collisions, k, n_pairs, at, at, n_contacts, k)

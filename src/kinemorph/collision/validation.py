@@ -97,24 +97,24 @@ def check_hash(state: Any) -> None:
     """Raise ValueError unless this is what `HashTables.__getstate__` gives, or as good as that."""
     demand(isinstance(state, tuple) and len(state) == 6, "a broad phase has other parts")
     header, boxes, filters, order, pairs, lives = state
-    h = rows_of(header, HASH, "the header of the hash", 1)[0]
+    grid = rows_of(header, HASH, "the header of the hash", 1)[0]
     for name in set(HASH.names or ()) - set(KEPT):
-        demand(h[name] == 0, f"{name} of the hash follows")
-    n = int(h["n"])
+        demand(grid[name] == 0, f"{name} of the hash follows")
+    n = int(grid["n"])
     rows_of(boxes, BOX, "boxes", n)
     rows_of(filters, FILTER, "filters", n)
-    rows_of(order, INDEX, "the order of boxes", int(h["moving"]))
-    rows_of(pairs, BOX_PAIR, "pairs of boxes", int(h["pair_count"]))
+    rows_of(order, INDEX, "the order of boxes", int(grid["moving"]))
+    rows_of(pairs, BOX_PAIR, "pairs of boxes", int(grid["pair_count"]))
     rows_of(lives, INDEX, "lives of pairs", len(pairs))
-    demand(0 <= h["top"] <= 60 and 2.0**-64 <= h["finest"] <= 2.0**64, "the hash has no such levels")
-    demand(8 <= h["budget"] <= h["fixed_budget"] <= MOST_BUDGET, "the hash has no such budgets")
-    demand(0 <= h["linger"] <= 1_000_000 and h["pairs_made"] >= 0, "the hash has no such numbers")
-    _boxes(h, boxes, filters)
+    demand(0 <= grid["top"] <= 60 and 2.0**-64 <= grid["finest"] <= 2.0**64, "the hash has no such levels")
+    demand(8 <= grid["budget"] <= grid["fixed_budget"] <= MOST_BUDGET, "the hash has no such budgets")
+    demand(0 <= grid["linger"] <= 1_000_000 and grid["pairs_made"] >= 0, "the hash has no such numbers")
+    _boxes(grid, boxes, filters)
     there = boxes["level"] != ABSENT
     within(order["i"], 0, n, "the order of boxes")
     demand(there[order["i"]].all() and len(np.unique(order["i"])) == len(order), "a box moves twice, or is not there")
     within(filters["fixed"], 0, 2, "filters")
-    _pairs(h, pairs, there, filters)
+    _pairs(grid, pairs, there, filters)
 
 
 def room_of_hash(state: Any) -> int:
@@ -126,11 +126,11 @@ def room_of_hash(state: Any) -> int:
     return int(2.0 * tiles) * (ENTRY.itemsize + 2 * TILE.itemsize)  # tables double, and that of tiles is half empty
 
 
-def _boxes(h: Any, boxes: Rows, filters: Rows) -> None:
+def _boxes(grid: Any, boxes: Rows, filters: Rows) -> None:
     level = boxes["level"]
-    within(level, ABSENT, h["top"] + 1, "levels of boxes")
+    within(level, ABSENT, grid["top"] + 1, "levels of boxes")
     placed = level >= 0
-    scale = np.where(placed, h["finest"] * 0.5 ** np.maximum(level, 0), 0.0)
+    scale = np.where(placed, grid["finest"] * 0.5 ** np.maximum(level, 0), 0.0)
     there = level != ABSENT
     demand((boxes["scale"] == scale)[there].all() and (boxes["entry"] == -1).all(), "boxes are not of their levels")
     low, high = boxes["low"], boxes["high"]
@@ -140,13 +140,13 @@ def _boxes(h: Any, boxes: Rows, filters: Rows) -> None:
     demand(
         (np.maximum(np.abs(first), np.abs(last)) < LARGEST_TILE_COORDINATE).all(), "a box is too far out for its level"
     )
-    most = ALL_OVER_FROM * np.where(filters["fixed"] != 0, h["fixed_budget"], h["budget"])
+    most = ALL_OVER_FROM * np.where(filters["fixed"] != 0, grid["fixed_budget"], grid["budget"])
     demand(((last - first + 1.0).prod(axis=1) <= most[placed]).all(), "a box covers too many tiles")
 
 
-def _pairs(h: Any, pairs: Rows, there: Rows, filters: Rows) -> None:
+def _pairs(grid: Any, pairs: Rows, there: Rows, filters: Rows) -> None:
     alive = pairs["shared"] == 0
-    gone, free, seen = pairs[~alive], int(h["pair_free"]), 0
+    gone, free, seen = pairs[~alive], int(grid["pair_free"]), 0
     blank = (gone["a"] == 0) & (gone["b"] == 0) & (gone["linger"] == IGNORED) & (gone["shared"] < 0)
     demand(blank.all(), "a pair that is gone says otherwise")
     while free >= 0:
@@ -158,7 +158,7 @@ def _pairs(h: Any, pairs: Rows, there: Rows, filters: Rows) -> None:
     within(b, 0, len(there), "pairs of boxes")
     demand((a < b).all() and there[a].all() and there[b].all(), "a pair of boxes is none")
     demand(len(np.unique(a.astype(np.int64) * len(there) + b)) == len(a), "a pair of boxes is there twice")
-    within(linger, IGNORED, h["linger"] + 1, "times of pairs")
+    within(linger, IGNORED, grid["linger"] + 1, "times of pairs")
     p, q = filters[a], filters[b]
     meet = (p["mask"] & q["group"] != 0) & (q["mask"] & p["group"] != 0) & (p["fixed"] + q["fixed"] < 2)
     demand(meet.all(), "there is a pair of boxes that do not meet")
@@ -183,23 +183,31 @@ def check_collisions(state: Any) -> None:
     """Raise ValueError unless this is what `Collisions.__getstate__` gives in a world, or as good as that."""
     demand(isinstance(state, tuple) and len(state) == 6, "collisions have other parts")
     header, lasting, broad, shapes, seen, boxed = state
-    h = rows_of(header, COLLISIONS, "the header of collisions", 1)[0]
+    collisions = rows_of(header, COLLISIONS, "the header of collisions", 1)[0]
     demand(isinstance(broad, BroadPhase) and isinstance(shapes, ShapeTable), "collisions have no shapes")
-    demand(h["kind"] == COLLISIONS_KIND and h["question"] == Question.CONTACTS, "collisions ask something else")
-    demand(h["candidates"] == Candidates.OVERLAPPING and h["from_scratch"] in (0, 1), "collisions look at other pairs")
+    demand(
+        collisions["kind"] == COLLISIONS_KIND and collisions["question"] == Question.CONTACTS,
+        "collisions ask something else",
+    )
+    demand(
+        collisions["candidates"] == Candidates.OVERLAPPING and collisions["from_scratch"] in (0, 1),
+        "collisions look at other pairs",
+    )
     for name in ("margin", "keep_within"):
-        demand(0.0 <= h[name] < np.inf, f"{name} of collisions is {h[name]}")
-    demand(h["threshold"] >= 0.0 and 1 <= h["most"] <= MANIFOLD_ROWS, "collisions have no such settings")
-    demand(0 <= h["step"] < 1 << 62, f"step {h['step']} of collisions is none")
+        demand(0.0 <= collisions[name] < np.inf, f"{name} of collisions is {collisions[name]}")
+    demand(
+        collisions["threshold"] >= 0.0 and 1 <= collisions["most"] <= MANIFOLD_ROWS, "collisions have no such settings"
+    )
+    demand(0 <= collisions["step"] < 1 << 62, f"step {collisions['step']} of collisions is none")
     for name in ("goes_on", "full", "next"):
-        demand(h[name] == 0, "collisions are in the middle of a step")
-    demand(seen == shapes.revision and h["n"] == shapes.count, "collisions have not seen all shapes")
+        demand(collisions[name] == 0, "collisions are in the middle of a step")
+    demand(seen == shapes.revision and collisions["n"] == shapes.count, "collisions have not seen all shapes")
     demand(isinstance(lasting, dict), "collisions have no tables")
     tables: dict[str, Any] = {"places": PLACE, "boxes": BOUNDS, "pairs": PAIR, "memory": MEMORY, "made": MADE}
     tables["known_pairs"] = np.dtype(np.int64)
     tables |= {"contacts": CONTACT, "anchors": ANCHOR, "known": KNOWN}
-    kept = bool(h["keep_within"] > 0.0)
-    pairs, contacts, known = (int(h[name]) for name in ("n_pairs", "n_contacts", "n_known"))
+    kept = bool(collisions["keep_within"] > 0.0)
+    pairs, contacts, known = (int(collisions[name]) for name in ("n_pairs", "n_contacts", "n_known"))
     count, remembered = int(broad.hash.header["pair_count"][0]), len(lasting.get("known_pairs", ()))
     sizes = {"places": shapes.count, "boxes": shapes.count, "pairs": pairs, "contacts": contacts, "known": known}
     sizes |= {"known_pairs": remembered, "memory": remembered}
@@ -207,7 +215,10 @@ def check_collisions(state: Any) -> None:
     demand(set(lasting) == {name for name, size in sizes.items() if size}, "collisions have other tables")
     for name, rows in lasting.items():
         rows_of(rows, tables[name], name, sizes[name])
-    demand(max(contacts, 1) <= h["contact_room"] <= MOST_ROWS and known <= MOST_ROWS, "there is no room for contacts")
+    demand(
+        max(contacts, 1) <= collisions["contact_room"] <= MOST_ROWS and known <= MOST_ROWS,
+        "there is no room for contacts",
+    )
     _boxed_shapes(broad, shapes, boxed)
     if shapes.count:
         finite(lasting["places"], "places of shapes")
@@ -219,7 +230,7 @@ def check_collisions(state: Any) -> None:
         rows, lives = broad.rows[where], broad.hash["lives"]["i"][where]
         good = of_pair(lasting["memory"], rows, lives, shapes.rows)
         demand(good.all(), "something is known of a pair that is not there")
-        _remembered(h, lasting["memory"], lasting.get("known", np.zeros(0, KNOWN)), shapes)
+        _remembered(collisions, lasting["memory"], lasting.get("known", np.zeros(0, KNOWN)), shapes)
 
 
 def room_of_collisions(state: Any) -> int:
@@ -254,11 +265,14 @@ def _reported(lasting: Any, shapes: ShapeTable, contacts: int, pairs: int, count
         within(lasting["contacts"]["pair"], 0, pairs, "pairs of contacts")
 
 
-def _remembered(h: Any, memory: Rows, known: Rows, shapes: ShapeTable) -> None:
+def _remembered(collisions: Any, memory: Rows, known: Rows, shapes: ShapeTable) -> None:
     """What is known of pairs from the step before: where their contacts are, and the features to walk from."""
-    within(memory["step"], -1, h["step"] + 1, "steps of pairs")
-    now = memory[memory["step"] == h["step"]]
-    for first, count, most in (("first", "count", h["n_contacts"]), ("first_known", "n_known", h["n_known"])):
+    within(memory["step"], -1, collisions["step"] + 1, "steps of pairs")
+    now = memory[memory["step"] == collisions["step"]]
+    for first, count, most in (
+        ("first", "count", collisions["n_contacts"]),
+        ("first_known", "n_known", collisions["n_known"]),
+    ):
         demand((now[first] >= 0).all() and (now[count] >= 0).all(), "what is known of a pair leads out of its table")
         within(now[first].astype(np.int64) + now[count], 0, most + 1, "what is known of pairs")
     bodies = shapes.bodies

@@ -51,18 +51,18 @@ def tree_index(bodies: Any, body: int) -> int:
 
 
 @kernel
-def tie_trees(s: Any, forest: Any, c: Any) -> None:
+def tie_trees(solver: Any, forest: Any, collisions: Any) -> None:
     """Find which trees contacts and loops tie together, by a root for each."""
-    spans = slices_of(s)
+    spans = slices_of(solver)
     bodies = bodies_of(forest)
     loops = loop_slots_of(forest)
-    shapes, pairs = shapes_of(c), pairs_of(c)
+    shapes, pairs = shapes_of(collisions), pairs_of(collisions)
     for t in range(pool_of(forest, TREES)["count"]):
         spans[t]["root"] = t
     for k in range(pool_of(forest, LOOPS)["count"]):
         if loops[k]["next"] == IN_USE and loops[k]["a"] >= 0 and loops[k]["b"] >= 0:
             tie(spans, bodies[loops[k]["a"]]["tree"], bodies[loops[k]["b"]]["tree"])
-    for k in range(c["n_pairs"]):
+    for k in range(collisions["n_pairs"]):
         if pairs[k]["count"] > 0:
             a = tree_index(bodies, shapes[pairs[k]["a"]]["link"])
             b = tree_index(bodies, shapes[pairs[k]["b"]]["link"])
@@ -71,9 +71,9 @@ def tie_trees(s: Any, forest: Any, c: Any) -> None:
 
 
 @kernel(inline=False)
-def wake_islands(s: Any, forest: Any) -> int:
+def wake_islands(solver: Any, forest: Any) -> int:
     """Wake all trees that are tied to one that is awake. Returns how many; the others sleep on."""
-    spans = slices_of(s)
+    spans = slices_of(solver)
     trees = trees_of(forest)
     count = pool_of(forest, TREES)["count"]
     for t in range(count):
@@ -114,19 +114,19 @@ def end_with_zeros(span: Any, nv: int, z: Any) -> None:
 
 
 @kernel
-def number_islands(s: Any, forest: Any, forget: bool) -> bool:
+def number_islands(solver: Any, forest: Any, forget: bool) -> bool:
     """List the islands that are awake, and give each a stretch of z, tree by tree. False if that is too short.
 
     Sleepers, and with `forget` all trees, have not been touched any more.
     """
-    spans, islands = slices_of(s), islands_of(s)
+    spans, islands = slices_of(solver), islands_of(solver)
     trees = trees_of(forest)
     number = 0
     for t in range(pool_of(forest, TREES)["count"]):
         span = spans[t]
         span["offset"], span["next"], span["hold"] = -1, -1, -1
         root = root_of(spans, t)
-        sleeps = s["sleepers"] != 0 and span["asleep"] != 0
+        sleeps = solver["sleepers"] != 0 and span["asleep"] != 0
         if forget or sleeps:
             span["touched"] = 0
         if trees[t]["next"] != IN_USE or sleeps:
@@ -143,37 +143,37 @@ def number_islands(s: Any, forest: Any, forget: bool) -> bool:
         island = islands[span["island"]]
         spans[island["last_tree"]]["next"] = t
         island["last_tree"] = t
-    s["island_count"] = number
+    solver["island_count"] = number
     nz = 0
     for i in range(number):
         islands[i]["offset"] = nz
         t = islands[i]["first_tree"]
         while t >= 0:
             spans[t]["offset"] = nz
-            jointed = s["figures"] != 0 and spans[t]["jointed"] != 0
+            jointed = solver["figures"] != 0 and spans[t]["jointed"] != 0
             spans[t]["width"] = width_of(trees[t]) if jointed else 6
             nz += spans[t]["width"]
             t = spans[t]["next"]
         islands[i]["nz"] = nz - islands[i]["offset"]
-    s["nz"] = nz
-    if nz > s["z_room"]:
-        s["full"] |= FULL_Z
+    solver["nz"] = nz
+    if nz > solver["z_room"]:
+        solver["full"] |= FULL_Z
         return False
     return True
 
 
 @kernel
-def sort_contacts(s: Any, forest: Any, c: Any) -> bool:
+def sort_contacts(solver: Any, forest: Any, collisions: Any) -> bool:
     """The contacts of islands that are awake, island by island, into `order`. False if there is no room."""
-    spans, islands = slices_of(s), islands_of(s)
+    spans, islands = slices_of(solver), islands_of(solver)
     bodies = bodies_of(forest)
-    shapes, pairs = shapes_of(c), pairs_of(c)
-    if c["n_contacts"] > s["touch_room"]:
-        s["full"] |= FULL_TOUCHES
+    shapes, pairs = shapes_of(collisions), pairs_of(collisions)
+    if collisions["n_contacts"] > solver["touch_room"]:
+        solver["full"] |= FULL_TOUCHES
         return False
-    order = rows_at(s["order"], s["touch_room"], I4)
-    found, count = supports_of(s), 0  # pairs that touch, and their islands: not yet used
-    for k in range(c["n_pairs"]):
+    order = rows_at(solver["order"], solver["touch_room"], I4)
+    found, count = supports_of(solver), 0  # pairs that touch, and their islands: not yet used
+    for k in range(collisions["n_pairs"]):
         pair = pairs[k]
         i = island_of(spans, bodies, shapes, pair) if pair["count"] > 0 else -1
         if i >= 0:
@@ -182,7 +182,7 @@ def sort_contacts(s: Any, forest: Any, c: Any) -> bool:
             found[count]["below"], found[count]["above"] = k, i
             count += 1
     first = 0
-    for i in range(s["island_count"]):
+    for i in range(solver["island_count"]):
         islands[i]["first_touch"] = first
         first += islands[i]["touch_count"]
         islands[i]["touch_count"] = 0
@@ -192,22 +192,22 @@ def sort_contacts(s: Any, forest: Any, c: Any) -> bool:
         for j in range(pair["count"]):
             order[at + j] = pair["first"] + j
         island["touch_count"] += pair["count"]
-    s["touch_count"] = first
+    solver["touch_count"] = first
     return True
 
 
 @kernel(inline=False)
-def leave_far(s: Any, c: Any, within: float) -> None:
+def leave_far(solver: Any, collisions: Any, within: float) -> None:
     """Leave contacts out of `order` that are farther than that from the closest of their pair, for they do not collide.
 
     Within 0 a pair has one contact.
     """
-    islands, order = islands_of(s), rows_at(s["order"], s["touch_room"], I4)
-    contacts = contacts_of(c)
-    pairs = pairs_of(c)
-    now = half_of(c["step"], c["contact_room"])
+    islands, order = islands_of(solver), rows_at(solver["order"], solver["touch_room"], I4)
+    contacts = contacts_of(collisions)
+    pairs = pairs_of(collisions)
+    now = half_of(collisions["step"], collisions["contact_room"])
     total = 0
-    for i in range(s["island_count"]):
+    for i in range(solver["island_count"]):
         first, stop = islands[i]["first_touch"], islands[i]["first_touch"] + islands[i]["touch_count"]
         islands[i]["first_touch"] = start = total
         for k in range(first, stop):
@@ -219,17 +219,17 @@ def leave_far(s: Any, c: Any, within: float) -> None:
                 order[total] = order[k]
                 total += 1
         islands[i]["touch_count"] = total - start
-    s["touch_count"] = total
+    solver["touch_count"] = total
 
 
 @kernel(inline=False)
-def leave_flying(s: Any, c: Any) -> None:
+def leave_flying(solver: Any, collisions: Any) -> None:
     """Leave contacts out of `order` that collisions see to: nobody carries those."""
-    islands, order = islands_of(s), rows_at(s["order"], s["touch_room"], I4)
-    contacts = contacts_of(c)
-    now = half_of(c["step"], c["contact_room"])
+    islands, order = islands_of(solver), rows_at(solver["order"], solver["touch_room"], I4)
+    contacts = contacts_of(collisions)
+    now = half_of(collisions["step"], collisions["contact_room"])
     total = 0
-    for i in range(s["island_count"]):
+    for i in range(solver["island_count"]):
         first, stop = islands[i]["first_touch"], islands[i]["first_touch"] + islands[i]["touch_count"]
         islands[i]["first_touch"] = start = total
         for k in range(first, stop):
@@ -237,7 +237,7 @@ def leave_flying(s: Any, c: Any) -> None:
                 order[total] = order[k]
                 total += 1
         islands[i]["touch_count"] = total - start
-    s["touch_count"] = total
+    solver["touch_count"] = total
 
 
 @kernel

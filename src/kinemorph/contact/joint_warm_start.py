@@ -20,13 +20,13 @@ KINDS = 3  # of rows that are kept: LOWER, UPPER and DRY, six degrees of freedom
 
 
 @kernel
-def follow_joint(s: Any, forest: Any, l: Any) -> Any:
+def follow_joint(solver: Any, forest: Any, l: Any) -> Any:
     """What is kept of the joint of a link, brought up to date with the joint.
 
     One of one degree of freedom that is now used the other way round has its forces with the other sign. One of several
     has them along other axes, and starts anew, as a new joint does.
     """
-    kept = stored_joint_impulses(s)[l["joint"]]
+    kept = stored_joint_impulses(solver)[l["joint"]]
     generation = joints_of(forest)[l["joint"]]["generation"]
     if kept["generation"] != generation or kept["turned"] != l["turned"]:
         p = kept["p"]
@@ -40,13 +40,13 @@ def follow_joint(s: Any, forest: Any, l: Any) -> Any:
 
 
 @kernel(inline=False)
-def keep_bounds(s: Any, forest: Any) -> None:
+def keep_bounds(solver: Any, forest: Any) -> None:
     """Keep the impulses of all limits and dry friction in joints of trees, as forces: steps may differ in length."""
-    bounds = dof_constraints(s)
+    bounds = dof_constraints(solver)
     trees = trees_of(forest)
-    kept = stored_joint_impulses(s)
-    per_second = 1.0 / s["h"]
-    for i in range(s["bound_count"]):
+    kept = stored_joint_impulses(solver)
+    per_second = 1.0 / solver["h"]
+    for i in range(solver["bound_count"]):
         b = bounds[i]
         if b["what"] > DRY or b["dof"] < 0:
             continue

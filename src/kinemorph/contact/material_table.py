@@ -20,9 +20,9 @@ def lay_materials(address: int, ids: Table, numbers: Numbers) -> bool:
     The last numbers of each are friction, restitution, rolling, torsion, tangential, priority and surface. What is
     agreed on for pairs stays. One row of numbers is for all. Returns whether something conveys, now or before.
     """
-    s = rows_at(address, 1, SOLVER)[0]
-    materials = materials_of(s)
-    conveys = s["conveys"] != 0
+    solver = rows_at(address, 1, SOLVER)[0]
+    materials = materials_of(solver)
+    conveys = solver["conveys"] != 0
     at = numbers.shape[1] - COUNT
     for i in range(ids.shape[0]):
         m, k = materials[ids[i, 0] & INDEX], min(i, numbers.shape[0] - 1)
@@ -33,5 +33,5 @@ def lay_materials(address: int, ids: Table, numbers: Numbers) -> bool:
             m["surface"][d] = numbers[k, at + 6 + d]
             conveys |= numbers[k, at + 6 + d] != 0.0
         if numbers[k, at + 2] > 0.0 or numbers[k, at + 3] > 0.0:
-            s["rough"] = 1
+            solver["rough"] = 1
     return conveys

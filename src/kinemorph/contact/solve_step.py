@@ -53,11 +53,11 @@ LITTLE = 1e-3  # share of an impulse: a lack that is worth no more is one of swe
 
 
 @kernel
-def warm_start(s: Any, island: Any) -> None:
+def warm_start(solver: Any, island: Any) -> None:
     """What the impulses of the step before would do, but for those of drives, into g."""
-    touches = contact_constraints(s)[island["first_touch"] :]
-    bounds = dof_constraints(s)[island["first_bound"] :]
-    Y, g = whitened_rows(s), g_of(s)
+    touches = contact_constraints(solver)[island["first_touch"] :]
+    bounds = dof_constraints(solver)[island["first_bound"] :]
+    Y, g = whitened_rows(solver), g_of(solver)
     clear(g, island["offset"], island["nz"])
     for i in range(island["bound_count"]):
         b = bounds[i]
@@ -71,27 +71,27 @@ def warm_start(s: Any, island: Any) -> None:
         elif t["pn"] > 0.0:
             strike_three(t, Y, g, t["pn"], t["p1"], t["p2"])
     if island["twist_count"] > 0:
-        warm_twists(s, island)
+        warm_twists(solver, island)
 
 
 @kernel
-def start_substep(s: Any, island: Any) -> None:
+def start_substep(solver: Any, island: Any) -> None:
     """What forces do in a substep, into z0, and with that what is kept of impulses, into z.
 
     Impulses of drives count among the forces. Those of contacts, limits and friction, g, are scaled so that it starts
     no higher than without them: repeated impacts would pump energy. ½ |x + α g|² is least at α = - xᵀ g / |g|².
     """
-    z, za = z_of(s), za_of(s)
-    z0, g = z0_of(s), g_of(s)
+    z, za = z_of(solver), za_of(solver)
+    z0, g = z0_of(solver), g_of(solver)
     o, nz = island["offset"], island["nz"]
-    against, size = apply_forces(z, za, s["h"], g, z0, o, nz)
+    against, size = apply_forces(z, za, solver["h"], g, z0, o, nz)
     driven = island["driven"] > 0
     if driven:
         add_share(z0, 0.0, g, z, o, nz)
-        kick_driven(s, island, z, 1.0)
+        kick_driven(solver, island, z, 1.0)
         against = product(z, o, g, o, nz)
     if -against < 0.99 * size:
-        share_out(s, island, max(0.0, -against / size))
+        share_out(solver, island, max(0.0, -against / size))
     if driven:
         add_share(z, 1.0, g, z, o, nz)
     else:
@@ -99,23 +99,23 @@ def start_substep(s: Any, island: Any) -> None:
 
 
 @kernel(inline=False)
-def count_driven(s: Any, island: Any) -> int:
+def count_driven(solver: Any, island: Any) -> int:
     """How many rows of an island are drives."""
-    bounds, count = dof_constraints(s)[island["first_bound"] :], 0
+    bounds, count = dof_constraints(solver)[island["first_bound"] :], 0
     for i in range(island["bound_count"]):
         count += 1 if bounds[i]["what"] == DRIVEN else 0
     return count
 
 
 @kernel(inline=False)
-def start_blocked_anew(s: Any, island: Any) -> None:
+def start_blocked_anew(solver: Any, island: Any) -> None:
     """Motors without a largest force that something keeps from their speed start from no impulse.
 
     What blocks them never yields, so an impulse that is kept would grow in each step until it has broken through.
     """
-    bounds = dof_constraints(s)[island["first_bound"] :]
-    drives = drives_of(s)
-    Y, z = whitened_rows(s), z_of(s)
+    bounds = dof_constraints(solver)[island["first_bound"] :]
+    drives = drives_of(solver)
+    Y, z = whitened_rows(solver), z_of(solver)
     for i in range(island["bound_count"]):
         b = bounds[i]
         if b["what"] != DRIVEN or b["damping"] != np.inf or b["p"] == 0.0 or drives[b["drive"]]["kind"] != ROW:
@@ -127,10 +127,10 @@ def start_blocked_anew(s: Any, island: Any) -> None:
 
 
 @kernel(inline=False)
-def kick_driven(s: Any, island: Any, x: Any, sign: float) -> None:
+def kick_driven(solver: Any, island: Any, x: Any, sign: float) -> None:
     """Add to a vector what the impulses of drives do."""
-    bounds = dof_constraints(s)[island["first_bound"] :]
-    Y = whitened_rows(s)
+    bounds = dof_constraints(solver)[island["first_bound"] :]
+    Y = whitened_rows(solver)
     for i in range(island["bound_count"]):
         b = bounds[i]
         if b["what"] == DRIVEN and b["p"] != 0.0:
@@ -138,11 +138,11 @@ def kick_driven(s: Any, island: Any, x: Any, sign: float) -> None:
 
 
 @kernel(inline=False)
-def share_out(s: Any, island: Any, share: float) -> None:
+def share_out(solver: Any, island: Any, share: float) -> None:
     """Let the impulses of a substep, but for those of drives, be a share of what they are, and g with them."""
-    touches = contact_constraints(s)[island["first_touch"] :]
-    bounds = dof_constraints(s)[island["first_bound"] :]
-    g = g_of(s)
+    touches = contact_constraints(solver)[island["first_touch"] :]
+    bounds = dof_constraints(solver)[island["first_bound"] :]
+    g = g_of(solver)
     for k in range(island["offset"], island["offset"] + island["nz"]):
         g[k] *= share
     for i in range(island["touch_count"]):
@@ -153,13 +153,13 @@ def share_out(s: Any, island: Any, share: float) -> None:
         if bounds[i]["what"] != DRIVEN:
             bounds[i]["p"] *= share
     if island["twist_count"] > 0:
-        scale_twists(s, island, share)
+        scale_twists(solver, island, share)
 
 
 @kernel(inline=False)
-def add_up(s: Any, island: Any, sign: float) -> None:
+def add_up(solver: Any, island: Any, sign: float) -> None:
     """Add the impulses of touches in this substep to their sums, or take them out."""
-    touches = contact_constraints(s)[island["first_touch"] :]
+    touches = contact_constraints(solver)[island["first_touch"] :]
     for i in range(island["touch_count"]):
         t = touches[i]
         t["sum"] += sign * t["pn"]
@@ -168,31 +168,31 @@ def add_up(s: Any, island: Any, sign: float) -> None:
 
 
 @kernel
-def add_nothing(s: Any, island: Any) -> None:
+def add_nothing(solver: Any, island: Any) -> None:
     """What the impulses of a substep have done, into g; and no more of it than adds no energy.
 
     Contacts and limits only take some. Where sweeps have not come to an end, as in a jam of bodies of very different
     masses, what was pushed apart could be left as speed: |z0 + α g|² is |z0|² again at α = - 2 z0ᵀ g / |g|².
     """
-    z, z0, g = z_of(s), z0_of(s), g_of(s)
+    z, z0, g = z_of(solver), z0_of(solver), g_of(solver)
     o, nz = island["offset"], island["nz"]
     against, size = difference(z, z0, g, o, nz)
     along = -2.0 * against
-    if size > along and only_takes(s, island):
-        add_up(s, island, -1.0)
-        share_out(s, island, max(0.0, along / size))
-        add_up(s, island, 1.0)
+    if size > along and only_takes(solver, island):
+        add_up(solver, island, -1.0)
+        share_out(solver, island, max(0.0, along / size))
+        add_up(solver, island, 1.0)
         add_share(z0, 1.0, g, z, o, nz)
 
 
 @kernel
-def rests(s: Any, island: Any) -> bool:
+def rests(solver: Any, island: Any) -> bool:
     """Whether a substep has neither moved nor sped up anything, but for a tiny share of what forces would: in the
     others the same happens again."""
     if island["bound_count"] + island["twist_count"] > 0:
         return False
-    g, za, moved = g_of(s), za_of(s), displacement_of(s)
-    o, nz, h = island["offset"], island["nz"], s["h"]
+    g, za, moved = g_of(solver), za_of(solver), displacement_of(solver)
+    o, nz, h = island["offset"], island["nz"], solver["h"]
     forces = h * h * product(za, o, za, o, nz)  # squared, what they do in a substep
     if product(moved, o, moved, o, nz) > TINY_IMPULSE_SHARE * TINY_IMPULSE_SHARE * h * h * forces:
         return False
@@ -204,18 +204,18 @@ def rests(s: Any, island: Any) -> bool:
 
 
 @kernel(inline=False)
-def go_on_so(s: Any, island: Any) -> None:
+def go_on_so(solver: Any, island: Any) -> None:
     """The rest of the substeps, each as the first one."""
-    moved, count = displacement_of(s), float(s["substeps"])
+    moved, count = displacement_of(solver), float(solver["substeps"])
     for k in range(island["offset"], island["offset"] + island["nz"]):
         moved[k] *= count
-    add_up(s, island, count - 1.0)
+    add_up(solver, island, count - 1.0)
 
 
 @kernel
-def is_strained(s: Any, island: Any) -> bool:
+def is_strained(solver: Any, island: Any) -> bool:
     """Whether links of one tree are in each other."""
-    touches = contact_constraints(s)[island["first_touch"] :]
+    touches = contact_constraints(solver)[island["first_touch"] :]
     for i in range(island["touch_count"]):
         if touches[i]["tree1"] == SAME_TREE and touches[i]["s0"] < 0.0:
             return True
@@ -223,7 +223,7 @@ def is_strained(s: Any, island: Any) -> bool:
 
 
 @kernel(inline=False)
-def is_struck(s: Any, island: Any) -> bool:
+def is_struck(solver: Any, island: Any) -> bool:
     """Whether a few bodies without joints meet at speed, at more than one point.
 
     One sweep gives most of such an impact to the point that comes first: a box that falls flat would tip, and a wheel
@@ -231,7 +231,7 @@ def is_struck(s: Any, island: Any) -> bool:
     """
     if island["bound_count"] + island["twist_count"] > 0 or not 1 < island["touch_count"] <= FEW:
         return False
-    spans, tree, fast = slices_of(s), island["first_tree"], 0.0
+    spans, tree, fast = slices_of(solver), island["first_tree"], 0.0
     while tree >= 0:
         if spans[tree]["jointed"] != 0:
             return False
@@ -239,8 +239,8 @@ def is_struck(s: Any, island: Any) -> bool:
         tree = spans[tree]["next"]
     if fast < IMPACT_SPEED:
         return False
-    touches = contact_constraints(s)[island["first_touch"] :]
-    Y, z, dt = whitened_rows(s), z_of(s), s["h"] * s["substeps"]
+    touches = contact_constraints(solver)[island["first_touch"] :]
+    Y, z, dt = whitened_rows(solver), z_of(solver), solver["h"] * solver["substeps"]
     for i in range(island["touch_count"]):
         v = velocity(touches[i], 0, Y, z)
         if v < -IMPACT_SPEED and touches[i]["s0"] + dt * v < 0.0:
@@ -249,11 +249,11 @@ def is_struck(s: Any, island: Any) -> bool:
 
 
 @kernel
-def mark_touched(s: Any, island: Any) -> None:
+def mark_touched(solver: Any, island: Any) -> None:
     """Say on which trees an impulse has acted: the others flew."""
-    touches = contact_constraints(s)[island["first_touch"] :]
-    bounds = dof_constraints(s)[island["first_bound"] :]
-    spans = slices_of(s)
+    touches = contact_constraints(solver)[island["first_touch"] :]
+    bounds = dof_constraints(solver)[island["first_bound"] :]
+    spans = slices_of(solver)
     for i in range(island["touch_count"]):
         t = touches[i]
         if t["acted"] != 0 or t["sum"] > 0.0:
@@ -269,72 +269,72 @@ def mark_touched(s: Any, island: Any) -> None:
 
 
 @kernel
-def solve_island(s: Any, island: Any, soft: tuple[float, float, float]) -> None:
+def solve_island(solver: Any, island: Any, soft: tuple[float, float, float]) -> None:
     """Velocities of an island after the step into z, and what was moved in it into `moved`, both whitened."""
-    start, nz, h = island["offset"], island["nz"], s["h"]
-    z, za, moved = z_of(s), za_of(s), displacement_of(s)
-    g, z0, x = g_of(s), z0_of(s), x_of(s)
-    touches = contact_constraints(s)[island["first_touch"] :]
-    bounds = dof_constraints(s)[island["first_bound"] :]
-    island["driven"] = count_driven(s, island) if s["drive_count"] > 0 else 0
+    start, nz, h = island["offset"], island["nz"], solver["h"]
+    z, za, moved = z_of(solver), za_of(solver), displacement_of(solver)
+    g, z0, x = g_of(solver), z0_of(solver), x_of(solver)
+    touches = contact_constraints(solver)[island["first_touch"] :]
+    bounds = dof_constraints(solver)[island["first_bound"] :]
+    island["driven"] = count_driven(solver, island) if solver["drive_count"] > 0 else 0
     if island["driven"] > 0:
-        start_blocked_anew(s, island)
+        start_blocked_anew(solver, island)
     if island["touch_count"] + island["bound_count"] == 0:
-        add_share(z, s["substeps"] * h, za, z, start, nz)
+        add_share(z, solver["substeps"] * h, za, z, start, nz)
         return
-    impacts = meet(s, island) if s["bouncing"] != 0 else 0
-    if island["direct"] != 0 and solve_directly(s, island):
-        mark_touched(s, island)
+    impacts = meet(solver, island) if solver["bouncing"] != 0 else 0
+    if island["direct"] != 0 and solve_directly(solver, island):
+        mark_touched(solver, island)
         if impacts > 0:
-            add_share(z0, -s["substeps"] * h, za, x, start, nz)
-            bounce(s, island)
+            add_share(z0, -solver["substeps"] * h, za, x, start, nz)
+            bounce(solver, island)
         return
     if impacts > 0:
-        start_impacts(s, island)
-    strained = island["bound_count"] > 0 and is_strained(s, island)
-    more = EXTRA_ITERATIONS if is_struck(s, island) else 0
-    warm_start(s, island)
+        start_impacts(solver, island)
+    strained = island["bound_count"] > 0 and is_strained(solver, island)
+    more = EXTRA_ITERATIONS if is_struck(solver, island) else 0
+    warm_start(solver, island)
     clear(moved, start, nz)
-    group_bounds(s, island)
-    for n in range(s["substeps"]):
-        start_substep(s, island)
+    group_bounds(solver, island)
+    for n in range(solver["substeps"]):
+        start_substep(solver, island)
         if island["bound_count"] > 0:
-            aim(s, island, True, n == 0, soft)
-            bound(s, island, False)
-        press(s, island, n == 0, soft)
+            aim(solver, island, True, n == 0, soft)
+            bound(solver, island, False)
+        press(solver, island, n == 0, soft)
         for _ in range(more):
-            press(s, island, n == 0, soft)
+            press(solver, island, n == 0, soft)
         if strained:  # nothing is pushed apart beyond the limit of a joint
-            bound(s, island, True)
+            bound(solver, island, True)
         add_share(moved, h, z, moved, start, nz)
         if island["bound_count"] > 0:
-            aim(s, island, False, False, soft)
-            bound(s, island, False)
-        relax(s, island)
+            aim(solver, island, False, False, soft)
+            bound(solver, island, False)
+        relax(solver, island)
         for _ in range(more):
-            add_up(s, island, -1.0)
-            relax(s, island)
+            add_up(solver, island, -1.0)
+            relax(solver, island)
         if island["twist_count"] > 0:
-            resist(s, island)
-            sum_twists(s, island)
-        add_nothing(s, island)
-        if n == 0 and impacts == 0 and rests(s, island):
-            go_on_so(s, island)
+            resist(solver, island)
+            sum_twists(solver, island)
+        add_nothing(solver, island)
+        if n == 0 and impacts == 0 and rests(solver, island):
+            go_on_so(solver, island)
             break
         for i in range(island["bound_count"]):
             bounds[i]["sum"] += bounds[i]["p"]
-        if island["driven"] > 0 and n + 1 < s["substeps"]:
-            kick_driven(s, island, g, -1.0)
-    mark_touched(s, island)
-    if impacts > 0 and not pass_on(s, island):
+        if island["driven"] > 0 and n + 1 < solver["substeps"]:
+            kick_driven(solver, island, g, -1.0)
+    mark_touched(solver, island)
+    if impacts > 0 and not pass_on(solver, island):
         for i in range(island["touch_count"]):
             touches[i]["last"] = touches[i]["pn"]
-        bounce(s, island)
+        bounce(solver, island)
 
 
 @kernel(inline=False)
-def solve(s: Any, first: int, last: int) -> None:
+def solve(solver: Any, first: int, last: int) -> None:
     """All islands from `first` to before `last`."""
-    islands, soft = islands_of(s), softness(s)
+    islands, soft = islands_of(solver), softness(solver)
     for i in range(first, last):
-        solve_island(s, islands[i], soft)
+        solve_island(solver, islands[i], soft)

@@ -16,26 +16,26 @@ from kinemorph.spatial.vec3 import axpy, scale
 
 
 @kernel(inline=False)
-def keep_old(s: Any, c: Any, good: bool, first: int, stop: int) -> None:
+def keep_old(solver: Any, collisions: Any, good: bool, first: int, stop: int) -> None:
     """The contacts from `first` to before `stop` have the impulses that they had; none after a step that came to
     nothing."""
-    contacts = contacts_of(c)
-    impulses = stored_impulses(s)
-    now = half_of(c["step"], c["contact_room"])
+    contacts = contacts_of(collisions)
+    impulses = stored_impulses(solver)
+    now = half_of(collisions["step"], collisions["contact_room"])
     for k in range(first, stop):
         before = contacts[now + k]["before"]
         p = (0.0, 0.0, 0.0)
         if good and before >= 0:
-            p = load3_at(impulses, 3 * (c["contact_room"] - now + before))
+            p = load3_at(impulses, 3 * (collisions["contact_room"] - now + before))
         store3_at(impulses, 3 * (now + k), p)
 
 
 @kernel(inline=False)
-def keep_impulses(s: Any, c: Any, first: int, stop: int) -> None:
+def keep_impulses(solver: Any, collisions: Any, first: int, stop: int) -> None:
     """The impulses of the touches from `first` to before `stop`."""
-    touches = contact_constraints(s)
-    impulses = stored_impulses(s)
-    now = half_of(c["step"], c["contact_room"])
+    touches = contact_constraints(solver)
+    impulses = stored_impulses(solver)
+    now = half_of(collisions["step"], collisions["contact_room"])
     for i in range(first, stop):
         t = touches[i]
         p = scale(load3(t["normal"]), t["pn"])

@@ -89,9 +89,9 @@ def _pattern(dt: float, sleep: bool | float, substeps: int | None, sweeps: bool,
     own, forest, solver, minds = Tables(WORLD), first_forest(), Solver.first_tables(), Minds.first_tables()
     shapes = first_shapes()
     pairs, boxes = first_collisions(CONTACT_MARGIN + width, min(KEEP_WITHIN, KEPT_ENVELOPE_SHARE * (width or 1.0)))
-    h, s = own.header[0], solver.header[0]
+    world, s = own.header[0], solver.header[0]
     slow = (TREMBLE if width > 0.0 else SLOW) if isinstance(sleep, bool) else float(sleep)
-    h["kind"], h["dt"], h["slow"], h["patience"] = WORLD_KIND, dt, slow, PATIENCE if sleep else math.inf
+    world["kind"], world["dt"], world["slow"], world["patience"] = WORLD_KIND, dt, slow, PATIENCE if sleep else math.inf
     n = substeps or math.ceil(dt / LONGEST_SUBSTEP - 1e-9)
     s["substeps"], s["h"] = n, dt / n
     if flag("world: sweeps", sweeps):

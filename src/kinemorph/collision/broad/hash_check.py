@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def count_again(broad: BroadPhase) -> None:
     """Compare every count with one from scratch; AssertionError if one differs."""
-    boxes, h = broad.boxes, broad.hash.header[0]
+    boxes, grid = broad.boxes, broad.hash.header[0]
     alive = broad.ids.tolist()
     level = boxes["level"].tolist()
     tiles = _tiles(broad)
@@ -27,25 +27,25 @@ def count_again(broad: BroadPhase) -> None:
     shared.update((min(i, j), max(i, j)) for i in alive if level[i] == ALL_OVER
                   for j in alive if level[j] != ALL_OVER or i < j)  # fmt: skip
     wanted = {ij: n for ij, n in shared.items() if _wanted(broad, *ij)}
-    rows = broad.rows[: h["pair_count"]]
+    rows = broad.rows[: grid["pair_count"]]
     rows = rows[rows["shared"] >= 0]
     counted = {(a, b): n for a, b, n, _ in rows.tolist() if n > 0}
     assert wanted == counted, f"counts differ: {set(wanted.items()) ^ set(counted.items())}"
     assert len({(a, b) for a, b, _, _ in rows.tolist()}) == len(rows), "a pair has two rows"
     assert all(a in broad and b in broad for a, b, _, _ in rows.tolist()), "a pair has outlived its box"
     assert broad.tile_count == len(tiles), f"{broad.tile_count} tiles are in use, expected {len(tiles)}"
-    assert all(h["open"] >> level[i] & 1 for i in alive if level[i] >= 0), "a level with natives is closed"
+    assert all(grid["open"] >> level[i] & 1 for i in alive if level[i] >= 0), "a level with natives is closed"
 
 
 def _tiles(broad: BroadPhase) -> dict[Any, list[int]]:
     """Of each tile, which is a place and a level, the boxes in it."""
-    boxes, h = broad.boxes, broad.hash.header[0]
+    boxes, grid = broad.boxes, broad.hash.header[0]
     tiles: dict[Any, list[int]] = {}
     for i in broad.ids.tolist():
         level, scale = int(boxes["level"][i]), boxes["scale"][i]
         first, last = (np.floor(boxes[corner][i] * scale).astype(int).tolist() for corner in ("low", "high"))
-        for k in range(level, h["top"] + 1) if level != ALL_OVER else ():
-            if h["open"] >> k & 1:
+        for k in range(level, grid["top"] + 1) if level != ALL_OVER else ():
+            if grid["open"] >> k & 1:
                 s = k - level
                 for xyz in product(*(range(a >> s, (b >> s) + 1) for a, b in zip(first, last, strict=True))):
                     tiles.setdefault((*(x & PLACE_MASK for x in xyz), k), []).append(i)

@@ -14,16 +14,16 @@ FEW = 16  # meetings, which are sorted one by one
 
 
 @kernel
-def collect_overlapping(h: Any, passed: int) -> int:
+def collect_overlapping(grid: Any, passed: int) -> int:
     """Write the pairs whose boxes overlap, sorted by ids. Returns how many. `passed` updates (0, 1) go by."""
-    boxes = boxes_of(h)
-    pairs = box_pairs_of(h)
-    found = rows_at(h["found"], h["pair_room"], MEETING)
-    spare = rows_at(h["sorted"], h["pair_room"], MEETING)
+    boxes = boxes_of(grid)
+    pairs = box_pairs_of(grid)
+    found = rows_at(grid["found"], grid["pair_room"], MEETING)
+    spare = rows_at(grid["sorted"], grid["pair_room"], MEETING)
     m = 0
     order = -1  # of the last one found: rows are used again, but most often in order
     sorted_so_far = True
-    for row in range(h["pair_count"]):
+    for row in range(grid["pair_count"]):
         pair = pairs[row]
         write(found[m], pair["a"], pair["b"], row)  # in any case: to add 0 or 1 is faster than to guess a branch
         meets = overlap(boxes[pair["a"]], boxes[pair["b"]]) & (pair["linger"] != IGNORED)
@@ -32,10 +32,10 @@ def collect_overlapping(h: Any, passed: int) -> int:
         sorted_so_far &= here >= order
         order = here
         if pair["shared"] == 0 and passed:
-            grow_old(h, row)
-    h["n_fresh"] = -1  # the other order is lost
+            grow_old(grid, row)
+    grid["n_fresh"] = -1  # the other order is lost
     if not sorted_so_far:
-        _sort(h, found, spare, m)
+        _sort(grid, found, spare, m)
     return m
 
 
@@ -50,12 +50,12 @@ def overlap(p: Any, q: Any) -> int:
 
 
 @kernel
-def _sort(h: Any, meetings: Any, spare: Any, m: int) -> None:
+def _sort(grid: Any, meetings: Any, spare: Any, m: int) -> None:
     """Sort by ids: two passes of counting sort, by b and then by a, linear in boxes and pairs; a few one by one."""
     if m <= FEW:
         _insert_all(meetings, m)
         return
-    tally = rows_at(h["tally"], h["n"] + 1, INDEX)
+    tally = rows_at(grid["tally"], grid["n"] + 1, INDEX)
     _sort_by(meetings, spare, m, 1, tally)
     _sort_by(spare, meetings, m, 0, tally)
 
@@ -101,26 +101,26 @@ def write(meeting: Any, a: int, b: int, row: int) -> None:
 
 
 @kernel(inline=False)
-def collect_close(h: Any, passed: int) -> int:
+def collect_close(grid: Any, passed: int) -> int:
     """Write the pairs that share a tile, or did so a few updates ago, sorted by ids. Returns how many.
 
     The order of before and what is new are merged into the other half of its table.
     """
-    if h["n_fresh"] < 0:
-        _start_order(h)
-    _sort_fresh(h)
-    room = h["pair_room"]
-    pairs = rows_at(h["pairs"], room, BOX_PAIR)
-    both = rows_at(h["sorted"], 2 * room + 1, MEETING)
-    fresh = rows_at(h["fresh"], FRESH, MEETING)
-    found = rows_at(h["found"], room + 1, MEETING)
-    old, new = (room, 0) if h["half"] else (0, room)
-    end = old + h["n_sorted"]
+    if grid["n_fresh"] < 0:
+        _start_order(grid)
+    _sort_fresh(grid)
+    room = grid["pair_room"]
+    pairs = rows_at(grid["pairs"], room, BOX_PAIR)
+    both = rows_at(grid["sorted"], 2 * room + 1, MEETING)
+    fresh = rows_at(grid["fresh"], FRESH, MEETING)
+    found = rows_at(grid["found"], room + 1, MEETING)
+    old, new = (room, 0) if grid["half"] else (0, room)
+    end = old + grid["n_sorted"]
     start = new
     m = 0
     f = 0
-    while old < end or f < h["n_fresh"]:
-        if f < h["n_fresh"] and (old == end or not _comes_first(both[old], fresh[f])):
+    while old < end or f < grid["n_fresh"]:
+        if f < grid["n_fresh"] and (old == end or not _comes_first(both[old], fresh[f])):
             next = fresh[f]
             old += old < end and not _comes_first(next, both[old])  # a pair that was gone and has come back
             f += 1
@@ -130,15 +130,15 @@ def collect_close(h: Any, passed: int) -> int:
         a, b, row = next["ij"][0], next["ij"][1], next["row"]
         pair = pairs[row]
         if pair["shared"] == 0 and passed:
-            grow_old(h, row)
+            grow_old(grid, row)
         alive = (pair["a"] == a) & (pair["b"] == b) & (pair["shared"] >= 0)
         write(both[new], a, b, row)  # in any case, as above
         write(found[m], a, b, row)
         new += alive
         m += alive & (pair["linger"] != IGNORED)
-    h["n_sorted"] = new - start
-    h["half"] = 1 - h["half"]
-    h["n_fresh"] = 0
+    grid["n_sorted"] = new - start
+    grid["half"] = 1 - grid["half"]
+    grid["n_fresh"] = 0
     return m
 
 
@@ -148,29 +148,29 @@ def _comes_first(p: Any, q: Any) -> bool:
 
 
 @kernel(inline=False)
-def _start_order(h: Any) -> None:
+def _start_order(grid: Any) -> None:
     """Bring all pairs into order, from scratch."""
-    room = h["pair_room"]
-    pairs = rows_at(h["pairs"], room, BOX_PAIR)
-    order = rows_at(h["sorted"], room, MEETING)
-    found = rows_at(h["found"], room, MEETING)
+    room = grid["pair_room"]
+    pairs = rows_at(grid["pairs"], room, BOX_PAIR)
+    order = rows_at(grid["sorted"], room, MEETING)
+    found = rows_at(grid["found"], room, MEETING)
     m = 0
-    for row in range(h["pair_count"]):
+    for row in range(grid["pair_count"]):
         if pairs[row]["shared"] >= 0:
             write(order[m], pairs[row]["a"], pairs[row]["b"], row)
             m += 1
-    _sort(h, order, found, m)
-    h["n_sorted"] = m
-    h["n_fresh"] = 0
-    h["half"] = 0
+    _sort(grid, order, found, m)
+    grid["n_sorted"] = m
+    grid["n_fresh"] = 0
+    grid["half"] = 0
 
 
 @kernel(inline=False)
-def _sort_fresh(h: Any) -> None:
+def _sort_fresh(grid: Any) -> None:
     """Bring the few new pairs into their order, each once: one that has gone and come back has its last row."""
-    fresh = rows_at(h["fresh"], FRESH, MEETING)
+    fresh = rows_at(grid["fresh"], FRESH, MEETING)
     n = 0
-    for k in range(h["n_fresh"]):
+    for k in range(grid["n_fresh"]):
         a, b, row = fresh[k]["ij"][0], fresh[k]["ij"][1], fresh[k]["row"]
         q = n
         while q > 0 and (fresh[q - 1]["ij"][0] > a or (fresh[q - 1]["ij"][0] == a and fresh[q - 1]["ij"][1] > b)):
@@ -182,4 +182,4 @@ def _sort_fresh(h: Any) -> None:
             write(fresh[r], fresh[r - 1]["ij"][0], fresh[r - 1]["ij"][1], fresh[r - 1]["row"])
         write(fresh[q], a, b, row)
         n += 1
-    h["n_fresh"] = n
+    grid["n_fresh"] = n

@@ -48,96 +48,96 @@ def home(i: int, j: int) -> int:
 
 
 @kernel
-def slot_of(h: Any, i: int, j: int) -> int:
+def slot_of(grid: Any, i: int, j: int) -> int:
     """The slot that has the row of a pair, or the free one where it belongs."""
-    slots = rows_at(h["slots"], h["slot_mask"] + 1, INDEX)
-    pairs = box_pairs_of(h)
+    slots = rows_at(grid["slots"], grid["slot_mask"] + 1, INDEX)
+    pairs = box_pairs_of(grid)
     a = min(i, j)
     b = max(i, j)
-    s = home(a, b) & h["slot_mask"]
+    s = home(a, b) & grid["slot_mask"]
     while slots[s]["i"] != VACANT and (pairs[slots[s]["i"]]["a"] != a or pairs[slots[s]["i"]]["b"] != b):
-        s = (s + 1) & h["slot_mask"]
+        s = (s + 1) & grid["slot_mask"]
     return s
 
 
 @kernel
-def row_of(h: Any, i: int, j: int) -> int:
+def row_of(grid: Any, i: int, j: int) -> int:
     """The row of a pair, made if there is none; -1 if the pair is not wanted or there is no room."""
-    slot = rows_at(h["slots"], h["slot_mask"] + 1, INDEX)[slot_of(h, i, j)]
+    slot = rows_at(grid["slots"], grid["slot_mask"] + 1, INDEX)[slot_of(grid, i, j)]
     if slot["i"] != VACANT:
         return slot["i"]
-    filters = rows_at(h["filters"], h["n"], FILTER)
+    filters = rows_at(grid["filters"], grid["n"], FILTER)
     if not wanted(filters[i], filters[j]):
         return -1
-    pairs = box_pairs_of(h)
-    row = h["pair_free"]
+    pairs = box_pairs_of(grid)
+    row = grid["pair_free"]
     if row >= 0:
-        h["pair_free"] = GONE - pairs[row]["shared"]
-    elif h["pair_count"] < h["pair_room"]:
-        row = h["pair_count"]
-        h["pair_count"] = row + 1
+        grid["pair_free"] = GONE - pairs[row]["shared"]
+    elif grid["pair_count"] < grid["pair_room"]:
+        row = grid["pair_count"]
+        grid["pair_count"] = row + 1
     else:
-        h["full"] |= FULL_PAIRS
+        grid["full"] |= FULL_PAIRS
         return -1
-    h["pairs_made"] += 1
-    rows_at(h["lives"], h["pair_room"], INDEX)[row]["i"] += 1
+    grid["pairs_made"] += 1
+    rows_at(grid["lives"], grid["pair_room"], INDEX)[row]["i"] += 1
     slot["i"] = row
     pair = pairs[row]
     pair["a"] = min(i, j)
     pair["b"] = max(i, j)
     pair["shared"] = 0
-    pair["linger"] = h["linger"]
-    _list_fresh(h, pair, row)
+    pair["linger"] = grid["linger"]
+    _list_fresh(grid, pair, row)
     return row
 
 
 @kernel
-def _list_fresh(h: Any, pair: Any, row: int) -> None:
+def _list_fresh(grid: Any, pair: Any, row: int) -> None:
     """Say that a pair is new, for the order of pairs; with too many it is made from scratch."""
-    n = h["n_fresh"]
+    n = grid["n_fresh"]
     if n >= 0 and n < FRESH:
-        fresh = rows_at(h["fresh"], FRESH, MEETING)[n]
+        fresh = rows_at(grid["fresh"], FRESH, MEETING)[n]
         fresh["ij"][0] = pair["a"]
         fresh["ij"][1] = pair["b"]
         fresh["row"] = row
-        h["n_fresh"] = n + 1
+        grid["n_fresh"] = n + 1
     else:
-        h["n_fresh"] = -1
+        grid["n_fresh"] = -1
 
 
 @kernel(inline=False)
-def share_tile(h: Any, i: int, j: int) -> None:
+def share_tile(grid: Any, i: int, j: int) -> None:
     """Two boxes share one more tile."""
-    row = row_of(h, i, j)
+    row = row_of(grid, i, j)
     if row >= 0:
-        pair = box_pairs_of(h)[row]
+        pair = box_pairs_of(grid)[row]
         if pair["shared"] == 0 and pair["linger"] != IGNORED:
-            pair["linger"] = h["linger"]
+            pair["linger"] = grid["linger"]
         pair["shared"] += 1
 
 
 @kernel(inline=False)
-def unshare_tile(h: Any, i: int, j: int) -> None:
+def unshare_tile(grid: Any, i: int, j: int) -> None:
     """Two boxes share one tile less. The pair stays: `age` lets it go in time."""
-    row = rows_at(h["slots"], h["slot_mask"] + 1, INDEX)[slot_of(h, i, j)]["i"]
+    row = rows_at(grid["slots"], grid["slot_mask"] + 1, INDEX)[slot_of(grid, i, j)]["i"]
     if row != VACANT:  # else nobody wants the pair, or the table was full when it was to be made
-        box_pairs_of(h)[row]["shared"] -= 1
+        box_pairs_of(grid)[row]["shared"] -= 1
 
 
 @kernel(inline=False)
-def delete_pair(h: Any, row: int) -> None:
+def delete_pair(grid: Any, row: int) -> None:
     """Give a row and its slot back."""
-    pairs = box_pairs_of(h)
-    slots = rows_at(h["slots"], h["slot_mask"] + 1, INDEX)
-    hole = slot_of(h, pairs[row]["a"], pairs[row]["b"])
+    pairs = box_pairs_of(grid)
+    slots = rows_at(grid["slots"], grid["slot_mask"] + 1, INDEX)
+    hole = slot_of(grid, pairs[row]["a"], pairs[row]["b"])
     s = hole
     while True:  # close the gap: move up each later row that a search could no longer reach
-        s = (s + 1) & h["slot_mask"]
+        s = (s + 1) & grid["slot_mask"]
         other = slots[s]["i"]
         if other == VACANT:
             break
         start = home(pairs[other]["a"], pairs[other]["b"])
-        if ((s - start) & h["slot_mask"]) >= ((s - hole) & h["slot_mask"]):
+        if ((s - start) & grid["slot_mask"]) >= ((s - hole) & grid["slot_mask"]):
             slots[hole]["i"] = other
             hole = s
     slots[hole]["i"] = VACANT
@@ -145,15 +145,15 @@ def delete_pair(h: Any, row: int) -> None:
     pair["a"] = 0
     pair["b"] = 0
     pair["linger"] = IGNORED  # `collect` has nothing to do with it
-    pair["shared"] = GONE - h["pair_free"]
-    h["pair_free"] = row
+    pair["shared"] = GONE - grid["pair_free"]
+    grid["pair_free"] = row
 
 
 @kernel(inline=False)
-def grow_old(h: Any, row: int) -> None:
+def grow_old(grid: Any, row: int) -> None:
     """An update passes for a pair that shares no tile: in time it goes (the hysteresis of Fontijne 2.3.3)."""
-    pair = box_pairs_of(h)[row]
+    pair = box_pairs_of(grid)[row]
     if pair["linger"] == 0:
-        delete_pair(h, row)
+        delete_pair(grid, row)
     elif pair["linger"] != IGNORED:
         pair["linger"] -= 1

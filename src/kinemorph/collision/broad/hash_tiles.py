@@ -77,19 +77,19 @@ def tile_home(key: int) -> int:
 
 
 @kernel
-def tile_at(h: Any, key: int) -> int:
+def tile_at(grid: Any, key: int) -> int:
     """The row of a tile, made if there is none; -1 when the table is half full."""
-    mask = h["tile_mask"]
-    tiles = rows_at(h["tiles"], mask + 1, TILE)
+    mask = grid["tile_mask"]
+    tiles = rows_at(grid["tiles"], mask + 1, TILE)
     k = tile_home(key) & mask
     while tiles[k]["key"] != EMPTY:
         if tiles[k]["key"] == key:
             return k
         k = (k + 1) & mask
-    if 2 * h["tile_count"] > mask:
-        h["full"] |= FULL_TILES
+    if 2 * grid["tile_count"] > mask:
+        grid["full"] |= FULL_TILES
         return -1
-    h["tile_count"] += 1
+    grid["tile_count"] += 1
     tiles[k]["key"] = key
     tiles[k]["natives"] = -1
     tiles[k]["guests"] = -1
@@ -97,33 +97,33 @@ def tile_at(h: Any, key: int) -> int:
 
 
 @kernel
-def new_entry(h: Any) -> int:
-    e = h["entry_free"]
+def new_entry(grid: Any) -> int:
+    e = grid["entry_free"]
     if e >= 0:
-        h["entry_free"] = rows_at(h["entries"], h["entry_room"], ENTRY)[e]["sibling"]
+        grid["entry_free"] = rows_at(grid["entries"], grid["entry_room"], ENTRY)[e]["sibling"]
         return e
-    e = h["entry_count"]
-    if e == h["entry_room"]:
-        h["full"] |= FULL_ENTRIES
+    e = grid["entry_count"]
+    if e == grid["entry_room"]:
+        grid["full"] |= FULL_ENTRIES
         return -1
-    h["entry_count"] = e + 1
+    grid["entry_count"] = e + 1
     return e
 
 
 @kernel(inline=False)
-def enter(h: Any, i: int, x: int, y: int, z: int, level: int) -> None:
+def enter(grid: Any, i: int, x: int, y: int, z: int, level: int) -> None:
     """Box i reaches a tile: it meets the natives, and the guests too if it is a native itself."""
     key = tile_key(x, y, z, level)
-    k = tile_at(h, key)
-    e = new_entry(h) if k >= 0 else -1
+    k = tile_at(grid, key)
+    e = new_entry(grid) if k >= 0 else -1
     if e < 0:
         return
-    entries = rows_at(h["entries"], h["entry_room"], ENTRY)
-    tile = rows_at(h["tiles"], h["tile_mask"] + 1, TILE)[k]
-    box = boxes_of(h)[i]
-    meet(h, i, tile["natives"], 1)
+    entries = rows_at(grid["entries"], grid["entry_room"], ENTRY)
+    tile = rows_at(grid["tiles"], grid["tile_mask"] + 1, TILE)[k]
+    box = boxes_of(grid)[i]
+    meet(grid, i, tile["natives"], 1)
     if level == box["level"]:
-        meet(h, i, tile["guests"], 1)
+        meet(grid, i, tile["guests"], 1)
         head = tile["natives"]
         tile["natives"] = e
     else:
@@ -142,12 +142,12 @@ def enter(h: Any, i: int, x: int, y: int, z: int, level: int) -> None:
 
 
 @kernel(inline=False)
-def leave(h: Any, i: int, e: int) -> None:
+def leave(grid: Any, i: int, e: int) -> None:
     """Box i gives entry e back; its caller takes it out of the box's chain."""
-    entries = rows_at(h["entries"], h["entry_room"], ENTRY)
+    entries = rows_at(grid["entries"], grid["entry_room"], ENTRY)
     old = entries[e]
-    tile = rows_at(h["tiles"], h["tile_mask"] + 1, TILE)[old["tile"]]
-    native = (old["key"] & LEVEL_MASK) == boxes_of(h)[i]["level"]
+    tile = rows_at(grid["tiles"], grid["tile_mask"] + 1, TILE)[old["tile"]]
+    native = (old["key"] & LEVEL_MASK) == boxes_of(grid)[i]["level"]
     after = old["next"]
     if after >= 0:
         entries[after]["before"] = old["before"]
@@ -157,22 +157,22 @@ def leave(h: Any, i: int, e: int) -> None:
         tile["natives"] = after
     else:
         tile["guests"] = after
-    meet(h, i, tile["natives"], -1)
+    meet(grid, i, tile["natives"], -1)
     if native:
-        meet(h, i, tile["guests"], -1)
-    old["sibling"] = h["entry_free"]
-    h["entry_free"] = e
+        meet(grid, i, tile["guests"], -1)
+    old["sibling"] = grid["entry_free"]
+    grid["entry_free"] = e
 
 
 @kernel
-def meet(h: Any, i: int, e: int, change: int) -> None:
+def meet(grid: Any, i: int, e: int, change: int) -> None:
     """Box i shares a tile more or less with each box of a list."""
-    entries = rows_at(h["entries"], h["entry_room"], ENTRY)
+    entries = rows_at(grid["entries"], grid["entry_room"], ENTRY)
     while e >= 0:
         if change > 0:
-            share_tile(h, i, int(entries[e]["box"]))  # int: another type would be another compilation
+            share_tile(grid, i, int(entries[e]["box"]))  # int: another type would be another compilation
         else:
-            unshare_tile(h, i, int(entries[e]["box"]))
+            unshare_tile(grid, i, int(entries[e]["box"]))
         e = entries[e]["next"]
 
 
@@ -205,21 +205,21 @@ def most_covered(low: Any, high: Any, scale: float) -> float:
 
 
 @kernel
-def native_level(h: Any, i: int) -> int:
+def native_level(grid: Any, i: int) -> int:
     """The level that suits a box (Fontijne 2.3.2).
 
     It becomes coarser when the box covers more tiles than the budget, but finer only when that will not happen there
     soon: this is the hysteresis.
     """
-    box = boxes_of(h)[i]
-    t = h["fixed_budget"] if rows_at(h["filters"], h["n"], FILTER)[i]["fixed"] else h["budget"]
+    box = boxes_of(grid)[i]
+    t = grid["fixed_budget"] if rows_at(grid["filters"], grid["n"], FILTER)[i]["fixed"] else grid["budget"]
     old = int(box["level"])
     level = max(old, 0)
-    scale = box["scale"] if old >= 0 else h["finest"]
-    while level < h["top"] and covered(box["low"], box["high"], scale) > t:
+    scale = box["scale"] if old >= 0 else grid["finest"]
+    while level < grid["top"] and covered(box["low"], box["high"], scale) > t:
         level += 1
         scale *= 0.5
-    if level == h["top"]:
+    if level == grid["top"]:
         n = covered(box["low"], box["high"], scale)
         if n > ALL_OVER_FROM * t or (old == ALL_OVER and n > t):
             return ALL_OVER
@@ -247,9 +247,9 @@ def last_tile(box: Any) -> Vec3:
 
 
 @kernel(inline=False)
-def enter_level(h: Any, i: int, level: int, first: Vec3, last: Vec3) -> None:
+def enter_level(grid: Any, i: int, level: int, first: Vec3, last: Vec3) -> None:
     """Enter the tiles of a level, but those between first and last (of the native level), where the box is already."""
-    box = boxes_of(h)[i]
+    box = boxes_of(grid)[i]
     s = level - int(box["level"])
     p, q = first_tile(box), last_tile(box)
     x0, y0, z0 = int(first[0]) >> s, int(first[1]) >> s, int(first[2]) >> s
@@ -259,70 +259,70 @@ def enter_level(h: Any, i: int, level: int, first: Vec3, last: Vec3) -> None:
             known = between(x, x0, x1) and between(y, y0, y1)
             for z in range(int(p[2]) >> s, (int(q[2]) >> s) + 1):
                 if not (known and between(z, z0, z1)):
-                    enter(h, i, x, y, z, level)
+                    enter(grid, i, x, y, z, level)
 
 
 @kernel(inline=False)
-def enter_levels(h: Any, i: int, first: Vec3, last: Vec3) -> None:
+def enter_levels(grid: Any, i: int, first: Vec3, last: Vec3) -> None:
     """The same at the native level and, as a guest, at all coarser ones that are open."""
-    level = int(boxes_of(h)[i]["level"])
-    while h["open"] >> level:
-        if h["open"] >> level & 1:
-            enter_level(h, i, level, first, last)
+    level = int(boxes_of(grid)[i]["level"])
+    while grid["open"] >> level:
+        if grid["open"] >> level & 1:
+            enter_level(grid, i, level, first, last)
         level += 1
 
 
 @kernel(inline=False)
-def attach(h: Any, i: int) -> None:
+def attach(grid: Any, i: int) -> None:
     """Put a box that is placed into all its tiles; or, if it is all over, form pairs with all others."""
-    boxes = boxes_of(h)
+    boxes = boxes_of(grid)
     box = boxes[i]
     if box["level"] == ALL_OVER:
-        for j in range(h["n"]):
+        for j in range(grid["n"]):
             if j != i and boxes[j]["level"] != ABSENT:
-                share_tile(h, i, j)
-        box["entry"] = h["all_over"]
-        h["all_over"] = i
+                share_tile(grid, i, j)
+        box["entry"] = grid["all_over"]
+        grid["all_over"] = i
         return
     box["entry"] = -1
-    enter_levels(h, i, NOWHERE[0], NOWHERE[1])
-    j = h["all_over"]
+    enter_levels(grid, i, NOWHERE[0], NOWHERE[1])
+    j = grid["all_over"]
     while j >= 0:
-        share_tile(h, i, j)
+        share_tile(grid, i, j)
         j = boxes[j]["entry"]
 
 
 @kernel(inline=False)
-def detach(h: Any, i: int) -> None:
+def detach(grid: Any, i: int) -> None:
     """Undo `attach`: the box is ABSENT afterwards."""
-    boxes = boxes_of(h)
+    boxes = boxes_of(grid)
     box = boxes[i]
     if box["level"] == ALL_OVER:
-        for j in range(h["n"]):
+        for j in range(grid["n"]):
             if j != i and boxes[j]["level"] != ABSENT:
-                unshare_tile(h, i, j)
-        if h["all_over"] == i:
-            h["all_over"] = box["entry"]
+                unshare_tile(grid, i, j)
+        if grid["all_over"] == i:
+            grid["all_over"] = box["entry"]
         else:
-            j = h["all_over"]
+            j = grid["all_over"]
             while boxes[j]["entry"] != i:
                 j = boxes[j]["entry"]
             boxes[j]["entry"] = box["entry"]
     else:
-        give_back(h, i, NOWHERE[0], NOWHERE[1])
-        j = h["all_over"]
+        give_back(grid, i, NOWHERE[0], NOWHERE[1])
+        j = grid["all_over"]
         while j >= 0:
-            unshare_tile(h, i, j)
+            unshare_tile(grid, i, j)
             j = boxes[j]["entry"]
     box["level"] = ABSENT
     box["entry"] = -1
 
 
 @kernel(inline=False)
-def give_back(h: Any, i: int, first: Vec3, last: Vec3) -> None:
+def give_back(grid: Any, i: int, first: Vec3, last: Vec3) -> None:
     """Leave all tiles but those between first and last, of the native level or, halved as needed, of a coarser one."""
-    box = boxes_of(h)[i]
-    entries = rows_at(h["entries"], h["entry_room"], ENTRY)
+    box = boxes_of(grid)[i]
+    entries = rows_at(grid["entries"], grid["entry_room"], ENTRY)
     kept = -1
     e = box["entry"]
     while e >= 0:
@@ -335,7 +335,7 @@ def give_back(h: Any, i: int, first: Vec3, last: Vec3) -> None:
         if inside:
             kept = e
         else:
-            leave(h, i, e)
+            leave(grid, i, e)
             if kept >= 0:
                 entries[kept]["sibling"] = after
             else:
@@ -344,38 +344,38 @@ def give_back(h: Any, i: int, first: Vec3, last: Vec3) -> None:
 
 
 @kernel
-def open_level(h: Any, level: int) -> None:
+def open_level(grid: Any, level: int) -> None:
     """A level gets its first native: all boxes of finer levels become its guests."""
-    if level < 0 or h["open"] >> level & 1:
+    if level < 0 or grid["open"] >> level & 1:
         return
-    h["open"] |= 1 << level
-    boxes = boxes_of(h)
-    for j in range(h["n"]):
+    grid["open"] |= 1 << level
+    boxes = boxes_of(grid)
+    for j in range(grid["n"]):
         if boxes[j]["level"] >= 0 and boxes[j]["level"] < level:
-            enter_level(h, j, level, NOWHERE[0], NOWHERE[1])
+            enter_level(grid, j, level, NOWHERE[0], NOWHERE[1])
 
 
 @kernel(inline=False)
-def rehash(h: Any, i: int, low: Vec3, high: Vec3) -> None:
+def rehash(grid: Any, i: int, low: Vec3, high: Vec3) -> None:
     """Put a box elsewhere, and bring its tiles up to date."""
-    box = boxes_of(h)[i]
+    box = boxes_of(grid)[i]
     first, last = first_tile(box), last_tile(box)
     store3(box["low"], low)
     store3(box["high"], high)
-    level = native_level(h, i)
+    level = native_level(grid, i)
     if level != box["level"]:
         if box["level"] != ABSENT:
-            detach(h, i)
-        open_level(h, level)
+            detach(grid, i)
+        open_level(grid, level)
         box["level"] = level
-        box["scale"] = h["finest"] * 0.5**level if level >= 0 else 0.0
-        attach(h, i)
+        box["scale"] = grid["finest"] * 0.5**level if level >= 0 else 0.0
+        attach(grid, i)
     elif level != ALL_OVER:
         new_first, new_last = first_tile(box), last_tile(box)
         if not within(first, last, new_first, new_last):
-            give_back(h, i, new_first, new_last)
+            give_back(grid, i, new_first, new_last)
         if not within(new_first, new_last, first, last):
-            enter_levels(h, i, first, last)
+            enter_levels(grid, i, first, last)
 
 
 @kernel

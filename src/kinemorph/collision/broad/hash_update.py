@@ -31,21 +31,21 @@ BAD_BOX = -2
 @entry
 def update_boxes(address: int, lows: Any, highs: Any) -> int:
     """Move the boxes of `order`, let pairs age, and collect those that overlap."""
-    h = rows_at(address, 1, HASH)[0]
-    order = rows_at(h["order"], h["moving"], INDEX)
+    grid = rows_at(address, 1, HASH)[0]
+    order = rows_at(grid["order"], grid["moving"], INDEX)
     if not are_boxes(lows, highs):
         return BAD_BOX
-    for r in range(h["moving"]):
-        move_box(h, int(order[r]["i"]), load3(lows[r]), load3(highs[r]))
-    if h["full"]:
+    for r in range(grid["moving"]):
+        move_box(grid, int(order[r]["i"]), load3(lows[r]), load3(highs[r]))
+    if grid["full"]:
         return TABLE_FULL
-    return collect_overlapping(h, 1)
+    return collect_overlapping(grid, 1)
 
 
 @kernel
-def move_box(h: Any, i: int, low: Vec3, high: Vec3) -> None:
+def move_box(grid: Any, i: int, low: Vec3, high: Vec3) -> None:
     """Put box i elsewhere; in the same tiles, that is all there is to do."""
-    b = boxes_of(h)[i]
+    b = boxes_of(grid)[i]
     scale = b["scale"]
     size = 0.0
     same = True
@@ -57,7 +57,7 @@ def move_box(h: Any, i: int, low: Vec3, high: Vec3) -> None:
         store3(b["low"], low)
         store3(b["high"], high)
     else:  # other tiles, or so small that finer ones do
-        rehash(h, i, low, high)
+        rehash(grid, i, low, high)
 
 
 @kernel
@@ -73,10 +73,10 @@ def are_boxes(lows: Any, highs: Any) -> bool:
 @entry
 def put_boxes(address: int, ids: Ids, boxes: Any) -> int:
     """Put boxes, BOUNDS rows in the order of ids, elsewhere; they may be new. Returns how many, until it is full."""
-    h = rows_at(address, 1, HASH)[0]
+    grid = rows_at(address, 1, HASH)[0]
     for k in range(ids.shape[0]):
-        rehash(h, ids[k], load3(boxes[k]["low"]), load3(boxes[k]["high"]))
-        if h["full"]:
+        rehash(grid, ids[k], load3(boxes[k]["low"]), load3(boxes[k]["high"]))
+        if grid["full"]:
             return k + 1
     return ids.shape[0]
 
@@ -90,54 +90,54 @@ def meetings(address: int) -> int:
 @entry
 def forget(address: int, i: int) -> None:
     """Take a box out, with all its pairs."""
-    h = rows_at(address, 1, HASH)[0]
-    detach(h, i)
-    pairs = box_pairs_of(h)
-    for row in range(h["pair_count"]):
+    grid = rows_at(address, 1, HASH)[0]
+    detach(grid, i)
+    pairs = box_pairs_of(grid)
+    for row in range(grid["pair_count"]):
         if pairs[row]["shared"] >= 0 and (pairs[row]["a"] == i or pairs[row]["b"] == i):
-            delete_pair(h, row)
+            delete_pair(grid, row)
 
 
 @entry
 def set_linger(address: int, i: int, j: int, linger: int) -> int:
     """Say how long a pair outlives its last shared tile; or that it is IGNORED, from now on if it is yet to come."""
-    h = rows_at(address, 1, HASH)[0]
-    slots = rows_at(h["slots"], h["slot_mask"] + 1, INDEX)
-    if linger != IGNORED and slots[slot_of(h, i, j)]["i"] == VACANT:
+    grid = rows_at(address, 1, HASH)[0]
+    slots = rows_at(grid["slots"], grid["slot_mask"] + 1, INDEX)
+    if linger != IGNORED and slots[slot_of(grid, i, j)]["i"] == VACANT:
         return 0
-    row = row_of(h, i, j)
+    row = row_of(grid, i, j)
     if row >= 0:
-        box_pairs_of(h)[row]["linger"] = linger
-    return TABLE_FULL if h["full"] else 0
+        box_pairs_of(grid)[row]["linger"] = linger
+    return TABLE_FULL if grid["full"] else 0
 
 
 @entry
 def fill(address: int) -> int:
     """Build all tables again from the rows of boxes and pairs."""
-    h = rows_at(address, 1, HASH)[0]
-    n = h["n"]
-    boxes = boxes_of(h)
-    tiles = rows_at(h["tiles"], h["tile_mask"] + 1, TILE)
-    slots = rows_at(h["slots"], h["slot_mask"] + 1, INDEX)
-    pairs = box_pairs_of(h)
-    for k in range(h["tile_mask"] + 1):
+    grid = rows_at(address, 1, HASH)[0]
+    n = grid["n"]
+    boxes = boxes_of(grid)
+    tiles = rows_at(grid["tiles"], grid["tile_mask"] + 1, TILE)
+    slots = rows_at(grid["slots"], grid["slot_mask"] + 1, INDEX)
+    pairs = box_pairs_of(grid)
+    for k in range(grid["tile_mask"] + 1):
         tiles[k]["key"] = EMPTY
-    for s in range(h["slot_mask"] + 1):
+    for s in range(grid["slot_mask"] + 1):
         slots[s]["i"] = VACANT
-    for row in range(h["pair_count"]):
+    for row in range(grid["pair_count"]):
         if pairs[row]["shared"] >= 0:
             pairs[row]["shared"] = 0
-            slots[slot_of(h, pairs[row]["a"], pairs[row]["b"])]["i"] = row
-    h["full"] = h["open"] = h["tile_count"] = h["entry_count"] = 0
-    h["entry_free"] = h["all_over"] = -1
+            slots[slot_of(grid, pairs[row]["a"], pairs[row]["b"])]["i"] = row
+    grid["full"] = grid["open"] = grid["tile_count"] = grid["entry_count"] = 0
+    grid["entry_free"] = grid["all_over"] = -1
     for i in range(n):
         if boxes[i]["level"] >= 0:
-            h["open"] |= 1 << int(boxes[i]["level"])
+            grid["open"] |= 1 << int(boxes[i]["level"])
     for i in range(n):
-        h["n"] = i + 1  # those after it are not there yet
+        grid["n"] = i + 1  # those after it are not there yet
         if boxes[i]["level"] != ABSENT:
-            attach(h, i)
-        if h["full"]:
-            h["n"] = n
+            attach(grid, i)
+        if grid["full"]:
+            grid["n"] = n
             return TABLE_FULL
     return 0

@@ -32,11 +32,11 @@ TOUCHING_WAY_SHARE = 1e-6  # of the way in a step: shapes that are no farther ap
 
 
 @kernel
-def way_of(c: Any, pair: Any, first: Any, second: Any) -> Vec3:
+def way_of(collisions: Any, pair: Any, first: Any, second: Any) -> Vec3:
     """How the second shape of a fast pair moves in a step, in the frame of the first; zero if the pair is not fast."""
     if first["carrier"] != STATIC_CARRIER or second["carrier"] != STATIC_CARRIER:
         return 0.0, 0.0, 0.0
-    places, mounts = shape_poses_of(c), mounts_of(c)
+    places, mounts = shape_poses_of(collisions), mounts_of(collisions)
     one, other = places[pair["a"]], places[pair["b"]]
     least = FAST_WAY_SHARE * min(mounts[pair["a"]]["reach"], mounts[pair["b"]]["reach"])
     if one["sweep"] + other["sweep"] > least:

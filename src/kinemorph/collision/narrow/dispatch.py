@@ -83,50 +83,52 @@ PAIRS_AHEAD = 8  # rows of pairs that another thread may have looked at last
 
 
 @kernel(inline=False)
-def find_contacts(c: Any) -> int:
+def find_contacts(collisions: Any) -> int:
     """Find the contacts, or the closest points, of all pairs; after FULL and larger tables, of those that are left."""
-    if c["goes_on"] == 0:
-        begin_looking(c)
-    c["goes_on"] = 0
-    open_rows(c)
-    return look_at(c, c["next"], c["n_met"])
+    if collisions["goes_on"] == 0:
+        begin_looking(collisions)
+    collisions["goes_on"] = 0
+    open_rows(collisions)
+    return look_at(collisions, collisions["next"], collisions["n_met"])
 
 
 @kernel
-def begin_looking(c: Any) -> None:
+def begin_looking(collisions: Any) -> None:
     """Nothing has been found in this step so far."""
-    c["step"] += 1
-    c["next"] = 0
-    c["n_pairs"] = 0
-    c["n_contacts"] = 0
-    c["n_known"] = 0
+    collisions["step"] += 1
+    collisions["next"] = 0
+    collisions["n_pairs"] = 0
+    collisions["n_contacts"] = 0
+    collisions["n_known"] = 0
 
 
 @kernel
-def open_rows(c: Any) -> None:
+def open_rows(collisions: Any) -> None:
     """Where the contacts of this step come."""
-    now = half_of(c["step"], c["contact_room"])
-    c["fresh"] = c["contacts"] + now * CONTACT_SIZE
-    c["fresh_anchors"] = c["anchors"] + now * ANCHOR_SIZE
+    now = half_of(collisions["step"], collisions["contact_room"])
+    collisions["fresh"] = collisions["contacts"] + now * CONTACT_SIZE
+    collisions["fresh_anchors"] = collisions["anchors"] + now * ANCHOR_SIZE
 
 
 @kernel(inline=False)
-def look_at(c: Any, start: int, stop: int) -> int:
+def look_at(collisions: Any, start: int, stop: int) -> int:
     """Find the contacts, or the closest points, of the pairs that met from `start` to before `stop`."""
-    met = rows_at(c["met"], c["n_met"], MEETING)
-    lives = rows_at(c["lives"], c["room"], INDEX)
-    pairs = pairs_of(c)
-    shapes = shapes_of(c)
-    memories = memories_of(c)
+    met = rows_at(collisions["met"], collisions["n_met"], MEETING)
+    lives = rows_at(collisions["lives"], collisions["room"], INDEX)
+    pairs = pairs_of(collisions)
+    shapes = shapes_of(collisions)
+    memories = memories_of(collisions)
     for m in range(start, stop):
         i, j, r = met[m]["ij"][0], met[m]["ij"][1], met[m]["row"]
-        ahead = c["memory"] + met[min(m + PREFETCHED_PAIRS, c["n_met"] - 1)]["row"] * MEMORY_SIZE
+        ahead = collisions["memory"] + met[min(m + PREFETCHED_PAIRS, collisions["n_met"] - 1)]["row"] * MEMORY_SIZE
         prefetch(ahead)
         prefetch(ahead + CACHE_LINE_BYTES)
-        prefetch_to_write(c["pairs"] + min(c["n_pairs"] + PAIRS_AHEAD, c["room"] - 1) * PAIR_SIZE)
+        prefetch_to_write(
+            collisions["pairs"] + min(collisions["n_pairs"] + PAIRS_AHEAD, collisions["room"] - 1) * PAIR_SIZE
+        )
         if _are_joined(shapes[i], shapes[j]):
             continue
-        k = c["n_pairs"]
+        k = collisions["n_pairs"]
         pair, memory = pairs[k], memories[r]
         turned = shapes[j]["form"] == IS_GROUND
         pair["a"], pair["b"] = (j, i) if turned else (i, j)
@@ -135,21 +137,21 @@ def look_at(c: Any, start: int, stop: int) -> int:
         first, second = shapes[pair["a"]], shapes[pair["b"]]
         if not _is_of(memory, pair, first, second, lives[r]["i"]):
             _stamp(memory, pair, first, second, lives[r]["i"])
-        kept, margin = _approach(c, pair, memory)
+        kept, margin = _approach(collisions, pair, memory)
         if kept:
-            places = shape_poses_of(c)
-            status = keep_contacts(c, k, pair, memory, places[pair["a"]], places[pair["b"]])
+            places = shape_poses_of(collisions)
+            status = keep_contacts(collisions, k, pair, memory, places[pair["a"]], places[pair["b"]])
         elif first["form"] == CONVEX and second["form"] == CONVEX:
-            status = _two_cores(c, k, pair, first, second, memory, margin)
+            status = _two_cores(collisions, k, pair, first, second, memory, margin)
         elif turned or first["form"] == IS_GROUND:
-            status = _on_ground(c, k, pair, first, second, memory, margin)
+            status = _on_ground(collisions, k, pair, first, second, memory, margin)
         else:
-            status = _two_trees(c, k, pair, first, second, memory, margin)
+            status = _two_trees(collisions, k, pair, first, second, memory, margin)
         if status == FULL:
-            c["next"] = m
-            c["goes_on"] = 1
+            collisions["next"] = m
+            collisions["goes_on"] = 1
             return FULL
-        c["n_pairs"] = k + 1
+        collisions["n_pairs"] = k + 1
     return DONE
 
 
@@ -160,27 +162,27 @@ def _are_joined(p: Any, q: Any) -> bool:
 
 
 @kernel
-def _approach(c: Any, pair: Any, memory: Any) -> tuple[bool, float]:
+def _approach(collisions: Any, pair: Any, memory: Any) -> tuple[bool, float]:
     """Write where the second shape is in the frame of the first; whether contacts are kept, and else the margin."""
-    places = shape_poses_of(c)
+    places = shape_poses_of(collisions)
     one, other = places[pair["a"]], places[pair["b"]]
-    row = rows_at(c["row"], 1, CORE_PAIR)[0]
+    row = rows_at(collisions["row"], 1, CORE_PAIR)[0]
     turn = transpose(load9(one["R"]))
     R = mul(turn, load9(other["R"]))
     p = tmul_vec(load9(one["R"]), sub(load3(other["p"]), load3(one["p"])))
     store9(row["R"], R)
     store3(row["p"], p)
-    if c["question"] != CONTACTS:
+    if collisions["question"] != CONTACTS:
         return False, 0.0
-    margin = c["margin"] + one["sweep"] + other["sweep"]
-    if c["keep_within"] > 0.0:
-        made = rows_at(c["made"], c["room"], MADE)[pair["row"]]
-        reach = mounts_of(c)[pair["b"]]["reach"]
-        shapes = shapes_of(c)
+    margin = collisions["margin"] + one["sweep"] + other["sweep"]
+    if collisions["keep_within"] > 0.0:
+        made = rows_at(collisions["made"], collisions["room"], MADE)[pair["row"]]
+        reach = mounts_of(collisions)[pair["b"]]["reach"]
+        shapes = shapes_of(collisions)
         both_round = shapes[pair["a"]]["radius"] > 0.0 and shapes[pair["b"]]["radius"] > 0.0 and memory["count"] > 0
-        if not both_round and has_hardly_moved(c, memory, made, R, p, reach, margin):
+        if not both_round and has_hardly_moved(collisions, memory, made, R, p, reach, margin):
             return True, margin
-    return False, margin + c["keep_within"]
+    return False, margin + collisions["keep_within"]
 
 
 @kernel
@@ -212,54 +214,56 @@ def _stamp(memory: Any, pair: Any, first: Any, second: Any, life: int) -> None:
 
 
 @kernel
-def _two_cores(c: Any, k: int, pair: Any, first: Any, second: Any, memory: Any, margin: float) -> int:
-    if c["n_contacts"] + c["most"] + GUARDS > c["contact_room"]:  # beforehand: an evaluation cannot be taken back
-        c["full"] |= FULL_CONTACTS
+def _two_cores(collisions: Any, k: int, pair: Any, first: Any, second: Any, memory: Any, margin: float) -> int:
+    if (
+        collisions["n_contacts"] + collisions["most"] + GUARDS > collisions["contact_room"]
+    ):  # beforehand: an evaluation cannot be taken back
+        collisions["full"] |= FULL_CONTACTS
         return FULL
-    row = rows_at(c["row"], 1, CORE_PAIR)[0]
+    row = rows_at(collisions["row"], 1, CORE_PAIR)[0]
     row["core1"] = first["core"]
     row["core2"] = second["core"]
     row["radius1"] = first["radius"]
     row["radius2"] = second["radius"]
-    row["coarse"] = margin if c["question"] == CONTACTS else 0.0
+    row["coarse"] = margin if collisions["question"] == CONTACTS else 0.0
     row["steps"] = row["missed"] = 0  # of bodies that rest on each other: most overlaps are shallow
     start_from(memory["start"], row)
-    evaluate(row, rows_at(c["work"], 1, WORK)[0])
+    evaluate(row, rows_at(collisions["work"], 1, WORK)[0])
     keep_start(row, memory["start"])
-    c["updates"] += 1
-    c["walked"] += row["steps"]
+    collisions["updates"] += 1
+    collisions["walked"] += row["steps"]
     if row["fallbacks"] + row["rough"] > 0:
-        c["fallbacks"] += row["fallbacks"]
-        c["rough"] += row["rough"]
+        collisions["fallbacks"] += row["fallbacks"]
+        collisions["rough"] += row["rough"]
         row["fallbacks"] = 0
         row["rough"] = 0
-    place = shape_poses_of(c)[pair["a"]]
-    if c["question"] != CONTACTS:
-        return _put_closest(c, k, pair, memory, row, features_of(row), 0, 0, place)
-    points = rows_at(c["found"], MANIFOLD_ROWS, POINT)
+    place = shape_poses_of(collisions)[pair["a"]]
+    if collisions["question"] != CONTACTS:
+        return _put_closest(collisions, k, pair, memory, row, features_of(row), 0, 0, place)
+    points = rows_at(collisions["found"], MANIFOLD_ROWS, POINT)
     distance = row["distance"]
     back = (
         row["distance"] < 0.0
-        and met_fast(c, memory)
-        and go_back(row, tmul_vec(load9(place["R"]), met_along(c, memory)))
+        and met_fast(collisions, memory)
+        and go_back(row, tmul_vec(load9(place["R"]), met_along(collisions, memory)))
     )
-    found, passes = _where_they_meet(c, row, way_of(c, pair, first, second), margin, points)
+    found, passes = _where_they_meet(collisions, row, way_of(collisions, pair, first, second), margin, points)
     passes = MEETS if back else passes
-    end = put_contacts(c, k, memory, points, found, 0, 0, c["n_contacts"], place, passes)
-    return settle(c, pair, memory, end, distance, margin, c["n_known"])
+    end = put_contacts(collisions, k, memory, points, found, 0, 0, collisions["n_contacts"], place, passes)
+    return settle(collisions, pair, memory, end, distance, margin, collisions["n_known"])
 
 
 @kernel
-def _where_they_meet(c: Any, row: Any, way: Vec3, margin: float, points: Any) -> tuple[int, float]:
+def _where_they_meet(collisions: Any, row: Any, way: Vec3, margin: float, points: Any) -> tuple[int, float]:
     """How many contacts two cores have that are up to date, and by how much they pass each other.
 
     If they are fast, the contacts are those of the moment on their way when they touch.
     """
     if row["distance"] > margin or dot(way, way) == 0.0:
-        return manifold(row, margin, c["most"], points), SLOW
+        return manifold(row, margin, collisions["most"], points), SLOW
     p = load3(row["p"])
-    share, passes = go_ahead(row, way, rows_at(c["work"], 1, WORK)[0])
-    found = manifold(row, margin, c["most"], points)
+    share, passes = go_ahead(row, way, rows_at(collisions["work"], 1, WORK)[0])
+    found = manifold(row, margin, collisions["most"], points)
     if passes == MEETS:
         found = guard(row, scale(way, 1.0 - share), points, found)
     if share > 0.0:
@@ -270,38 +274,40 @@ def _where_they_meet(c: Any, row: Any, way: Vec3, margin: float, points: Any) ->
 
 @kernel
 def _put_closest(
-    c: Any, k: int, pair: Any, memory: Any, point: Any, id: int, part1: int, part2: int, place: Any
+    collisions: Any, k: int, pair: Any, memory: Any, point: Any, id: int, part1: int, part2: int, place: Any
 ) -> int:
     """The closest points of a pair as its only contact; there is room for it. Nobody looks for it in the next step."""
-    at = c["n_contacts"]
-    put_world(rows_at(c["contacts"], c["contact_room"], CONTACT)[at], id, part1, part2, k, point, place)
+    at = collisions["n_contacts"]
+    put_world(
+        rows_at(collisions["contacts"], collisions["contact_room"], CONTACT)[at], id, part1, part2, k, point, place
+    )
     pair["first"] = at
     pair["count"] = 1
     pair["distance"] = point["distance"]
     memory["count"] = 0
-    memory["step"] = c["step"]
-    c["n_contacts"] = at + 1
+    memory["step"] = collisions["step"]
+    collisions["n_contacts"] = at + 1
     return DONE
 
 
 @kernel
-def _keep_known(c: Any, memory: Any, end: int) -> None:
+def _keep_known(collisions: Any, memory: Any, end: int) -> None:
     """The rows of KNOWN up to `end` are those of a pair."""
-    memory["first_known"] = c["n_known"]
-    memory["n_known"] = end - c["n_known"]
-    c["n_known"] = end
+    memory["first_known"] = collisions["n_known"]
+    memory["n_known"] = end - collisions["n_known"]
+    collisions["n_known"] = end
 
 
 # --- trees ---
 
 
 @kernel
-def _recall(c: Any, s: Any, memory: Any) -> None:
+def _recall(collisions: Any, s: Any, memory: Any) -> None:
     """Let a search know what the one of the step before knew."""
     s["cursor"] = 0
-    s["n_known"] = memory["n_known"] if was_looked_at(c, memory) else 0
-    then = half_of(c["step"] - 1, c["known_room"]) + memory["first_known"]
-    s["known"] = c["known"] + then * KNOWN_SIZE
+    s["n_known"] = memory["n_known"] if was_looked_at(collisions, memory) else 0
+    then = half_of(collisions["step"] - 1, collisions["known_room"]) + memory["first_known"]
+    s["known"] = collisions["known"] + then * KNOWN_SIZE
     s["updates"] = 0
     s["walked"] = 0
     s["fallbacks"] = 0
@@ -309,71 +315,73 @@ def _recall(c: Any, s: Any, memory: Any) -> None:
 
 
 @kernel
-def _remembered(c: Any, s: Any, first: int) -> int:
+def _remembered(collisions: Any, s: Any, first: int) -> int:
     """Keep what a search has found out, in rows `first` and on: the row after them, or -1 if something was full."""
     if s["missed"] > 0:
-        c["full"] |= FULL_SEARCH
+        collisions["full"] |= FULL_SEARCH
         return -1
-    now = half_of(c["step"], c["known_room"])
-    end = remember(s, rows_at(c["known"] + now * KNOWN_SIZE, c["known_room"], KNOWN), first)
+    now = half_of(collisions["step"], collisions["known_room"])
+    end = remember(s, rows_at(collisions["known"] + now * KNOWN_SIZE, collisions["known_room"], KNOWN), first)
     if end < 0:
-        c["full"] |= FULL_KNOWN
+        collisions["full"] |= FULL_KNOWN
     return end
 
 
 @kernel
-def _add_up(c: Any, s: Any) -> None:
+def _add_up(collisions: Any, s: Any) -> None:
     """A search is done: count what it took."""
-    c["updates"] += s["updates"]
-    c["walked"] += s["walked"]
-    c["fallbacks"] += s["fallbacks"]
-    c["rough"] += s["rough"]
+    collisions["updates"] += s["updates"]
+    collisions["walked"] += s["walked"]
+    collisions["fallbacks"] += s["fallbacks"]
+    collisions["rough"] += s["rough"]
 
 
 @kernel(inline=False)
-def _two_trees(c: Any, k: int, pair: Any, first: Any, second: Any, memory: Any, margin: float) -> int:
-    if c["n_contacts"] >= c["contact_room"]:
-        c["full"] |= FULL_CONTACTS
+def _two_trees(collisions: Any, k: int, pair: Any, first: Any, second: Any, memory: Any, margin: float) -> int:
+    if collisions["n_contacts"] >= collisions["contact_room"]:
+        collisions["full"] |= FULL_CONTACTS
         return FULL
-    s = rows_at(c["search"], 1, SEARCH)[0]
-    row = rows_at(c["row"], 1, CORE_PAIR)[0]
+    s = rows_at(collisions["search"], 1, SEARCH)[0]
+    row = rows_at(collisions["row"], 1, CORE_PAIR)[0]
     nodes1 = rows_at(first["nodes"], first["n_nodes"], NODE)
     nodes2 = rows_at(second["nodes"], second["n_nodes"], NODE)
-    place = shape_poses_of(c)[pair["a"]]
-    asked = c["question"] == CONTACTS
-    threshold = margin if asked else c["threshold"]
-    end_known = c["n_known"]
-    end = c["n_contacts"]
+    place = shape_poses_of(collisions)[pair["a"]]
+    asked = collisions["question"] == CONTACTS
+    threshold = margin if asked else collisions["threshold"]
+    end_known = collisions["n_known"]
+    end = collisions["n_contacts"]
     if _stay_closed(row, nodes1[0], nodes2[0], memory, threshold):
-        c["updates"] += 1
-        c["walked"] += row["steps"]
+        collisions["updates"] += 1
+        collisions["walked"] += row["steps"]
         pair["exact"] = 0
         distance = row["distance"]
         if not asked:
-            _keep_known(c, memory, end_known)
+            _keep_known(collisions, memory, end_known)
             part1, part2 = _part(nodes1, 0), _part(nodes2, 0)
-            _put_closest(c, k, pair, memory, row, features_of(row), part1, part2, place)
+            _put_closest(collisions, k, pair, memory, row, features_of(row), part1, part2, place)
     else:
-        _recall(c, s, memory)
-        work = rows_at(c["work"], 1, WORK)[0]
+        _recall(collisions, s, memory)
+        work = rows_at(collisions["work"], 1, WORK)[0]
         deepest = threshold if asked else math.inf  # once open, a distance is the true one
         search(nodes1, nodes2, load9(row["R"]), load3(row["p"]), margin, deepest, s, work)
-        end_known = _remembered(c, s, end_known)
+        end_known = _remembered(collisions, s, end_known)
         if asked and end_known >= 0:
-            end = _of_parts(c, k, memory, s, nodes1, nodes2, margin, place, way_of(c, pair, first, second))
+            end = _of_parts(
+                collisions, k, memory, s, nodes1, nodes2, margin, place, way_of(collisions, pair, first, second)
+            )
         if end_known < 0 or end < 0:
             return FULL
-        c["opened"] += 1
-        _add_up(c, s)
+        collisions["opened"] += 1
+        _add_up(collisions, s)
         distance = s["distance"]
         if not asked:
             pair["exact"] = s["exact"]
-            _keep_known(c, memory, end_known)
+            _keep_known(collisions, memory, end_known)
             part1, part2 = _part(nodes1, int(s["i"])), _part(nodes2, int(s["j"]))
-            _put_closest(c, k, pair, memory, s, s["id"], part1, part2, place)
+            _put_closest(collisions, k, pair, memory, s, s["id"], part1, part2, place)
     if threshold < math.inf:  # else nobody asked about the hulls
         keep_start(row, memory["start"])
-    return settle(c, pair, memory, end, distance, margin, end_known) if asked else DONE
+    return settle(collisions, pair, memory, end, distance, margin, end_known) if asked else DONE
 
 
 @kernel
@@ -400,19 +408,19 @@ def _part(nodes: Any, i: int) -> int:
 
 @kernel(inline=False)
 def _of_parts(
-    c: Any, k: int, memory: Any, s: Any, nodes1: Any, nodes2: Any, margin: float, place: Any, way: Vec3
+    collisions: Any, k: int, memory: Any, s: Any, nodes1: Any, nodes2: Any, margin: float, place: Any, way: Vec3
 ) -> int:
     """Put the contacts of all pairs of parts that a search has listed: the row after them, or -1."""
-    points = rows_at(c["found"], MANIFOLD_ROWS, POINT)
+    points = rows_at(collisions["found"], MANIFOLD_ROWS, POINT)
     pairs = rows_at(s["pairs"], s["room"], CORE_PAIR)
     keys = rows_at(s["keys"], s["room"], KEY)
     listed = rows_at(s["listed"], s["room"], LISTED)
-    at = c["n_contacts"]
+    at = collisions["n_contacts"]
     for m in range(s["n_listed"]):
         key = keys[listed[m]]
-        found, passes = _where_they_meet(c, pairs[listed[m]], way, margin, points)
+        found, passes = _where_they_meet(collisions, pairs[listed[m]], way, margin, points)
         part1, part2 = int(nodes1[key["i"]]["part"]), int(nodes2[key["j"]]["part"])
-        at = put_contacts(c, k, memory, points, found, part1, part2, at, place, passes)
+        at = put_contacts(collisions, k, memory, points, found, part1, part2, at, place, passes)
         if at < 0:
             break
     return at
@@ -422,34 +430,34 @@ def _of_parts(
 
 
 @kernel
-def _on_ground(c: Any, k: int, pair: Any, first: Any, second: Any, memory: Any, margin: float) -> int:
-    s = rows_at(c["search"], 1, SEARCH)[0]
-    body = rows_at(c["carried"], 1, CARRIED)[0]
+def _on_ground(collisions: Any, k: int, pair: Any, first: Any, second: Any, memory: Any, margin: float) -> int:
+    s = rows_at(collisions["search"], 1, SEARCH)[0]
+    body = rows_at(collisions["carried"], 1, CARRIED)[0]
     ground = rows_at(first["ground"], 1, GROUND)[0]
     nodes = rows_at(second["nodes"], second["n_nodes"], NODE)
-    place = shape_poses_of(c)[pair["a"]]
-    points = rows_at(c["found"], MANIFOLD_ROWS, POINT)
-    asked = c["question"] == CONTACTS
-    way = way_of(c, pair, first, second)
+    place = shape_poses_of(collisions)[pair["a"]]
+    points = rows_at(collisions["found"], MANIFOLD_ROWS, POINT)
+    asked = collisions["question"] == CONTACTS
+    way = way_of(collisions, pair, first, second)
     passes = MEETS if dot(way, way) > 0.0 else SLOW  # where it meets the ground is not looked for
-    _recall(c, s, memory)
-    _carry(c, body, memory["start"]["index2"] if second["n_nodes"] == 1 else 0)
+    _recall(collisions, s, memory)
+    _carry(collisions, body, memory["start"]["index2"] if second["n_nodes"] == 1 else 0)
     reach = margin if asked else math.inf
     nearest = math.inf
     points[0]["distance"] = math.inf
     part1, part2 = 0, 0
-    at = c["n_contacts"]
-    end_known = c["n_known"]
+    at = collisions["n_contacts"]
+    end_known = collisions["n_known"]
     for i in range(second["n_nodes"]):
         if nodes[i]["part"] < 0:
             continue
         body["core"] = nodes[i]["core"]
         body["radius"] = nodes[i]["radius"]
         body["part"] = nodes[i]["part"]
-        survey(ground, body, margin, reach, s, rows_at(c["work"], 1, WORK)[0])
-        end_known = _remembered(c, s, end_known)
+        survey(ground, body, margin, reach, s, rows_at(collisions["work"], 1, WORK)[0])
+        end_known = _remembered(collisions, s, end_known)
         if end_known >= 0 and asked:
-            at = _put_carried(c, k, memory, ground, body, s, margin, at, place, passes)
+            at = _put_carried(collisions, k, memory, ground, body, s, margin, at, place, passes)
             seen = math.inf if ground["kind"] == HALF_SPACE else margin  # terrain is searched no farther than that
             nearest = min(nearest, s["distance"], seen)
         elif s["distance"] < nearest:
@@ -460,23 +468,23 @@ def _on_ground(c: Any, k: int, pair: Any, first: Any, second: Any, memory: Any, 
         if end_known < 0 or at < 0:
             return FULL
         body["vertex"] = body["vertex"] if second["n_nodes"] == 1 else 0
-    if at >= c["contact_room"]:
-        c["full"] |= FULL_CONTACTS
+    if at >= collisions["contact_room"]:
+        collisions["full"] |= FULL_CONTACTS
         return FULL
     memory["start"]["index2"] = body["vertex"]
     if asked:
-        settle(c, pair, memory, at, nearest, margin, end_known)
+        settle(collisions, pair, memory, at, nearest, margin, end_known)
     else:
-        _keep_known(c, memory, end_known)
-        _put_closest(c, k, pair, memory, points[0], -1, part1, part2, place)
-    _add_up(c, s)
+        _keep_known(collisions, memory, end_known)
+        _put_closest(collisions, k, pair, memory, points[0], -1, part1, part2, place)
+    _add_up(collisions, s)
     return DONE
 
 
 @kernel
-def _carry(c: Any, body: Any, vertex: int) -> None:
+def _carry(collisions: Any, body: Any, vertex: int) -> None:
     """Place a body on the ground where the second shape is."""
-    row = rows_at(c["row"], 1, CORE_PAIR)[0]
+    row = rows_at(collisions["row"], 1, CORE_PAIR)[0]
     store9(body["R"], load9(row["R"]))
     store3(body["p"], load3(row["p"]))
     body["vertex"] = vertex
@@ -484,13 +492,22 @@ def _carry(c: Any, body: Any, vertex: int) -> None:
 
 @kernel
 def _put_carried(
-    c: Any, k: int, memory: Any, ground: Any, body: Any, s: Any, margin: float, at: int, place: Any, passes: float
+    collisions: Any,
+    k: int,
+    memory: Any,
+    ground: Any,
+    body: Any,
+    s: Any,
+    margin: float,
+    at: int,
+    place: Any,
+    passes: float,
 ) -> int:
     """Put the contacts of one part on the ground: the row after them, or -1."""
-    points = rows_at(c["found"], MANIFOLD_ROWS, POINT)
-    spare = rows_at(c["found"] + MANIFOLD_ROWS * POINT_SIZE, MANIFOLD_ROWS, POINT)
-    found = ground_contacts(ground, body, s, margin, c["most"], points, spare)
-    return put_contacts(c, k, memory, points, found, 0, int(body["part"]), at, place, passes)
+    points = rows_at(collisions["found"], MANIFOLD_ROWS, POINT)
+    spare = rows_at(collisions["found"] + MANIFOLD_ROWS * POINT_SIZE, MANIFOLD_ROWS, POINT)
+    found = ground_contacts(ground, body, s, margin, collisions["most"], points, spare)
+    return put_contacts(collisions, k, memory, points, found, 0, int(body["part"]), at, place, passes)
 
 
 @kernel

@@ -11,27 +11,29 @@ from kinemorph.spatial.vec3 import Vec3, add
 
 
 @kernel(inline=False)
-def place_shapes(c: Any, links: Any) -> None:
+def place_shapes(collisions: Any, links: Any) -> None:
     """Place all shapes that are not on the base. `links` are rows with R and p: the base first, then link 0 and on."""
-    shapes = shapes_of(c)
-    for i in range(c["n"]):
+    shapes = shapes_of(collisions)
+    for i in range(collisions["n"]):
         if shapes[i]["form"] != 0 and shapes[i]["link"] >= 0:
             link = links[shapes[i]["link"] + 1]
-            place_shape(c, i, load9(link["R"]), load3(link["p"]))
+            place_shape(collisions, i, load9(link["R"]), load3(link["p"]))
 
 
 @kernel
-def place_shape(c: Any, i: int, R: Mat3, p: Vec3) -> None:
+def place_shape(collisions: Any, i: int, R: Mat3, p: Vec3) -> None:
     """Write where shape i is, and its box, while its link is at R and p in the world."""
-    mount = mounts_of(c)[i]
-    place = shape_poses_of(c)[i]
+    mount = mounts_of(collisions)[i]
+    place = shape_poses_of(collisions)[i]
     p = add(mul_vec(R, load3(mount["p"])), p)
     R = mul(R, load9(mount["R"]))
     store9(place["R"], R)
     store3(place["p"], p)
-    grow = 0.5 * (c["margin"] + c["keep_within"]) + place["sweep"]  # half of the margin is that of the other shape
+    grow = (
+        0.5 * (collisions["margin"] + collisions["keep_within"]) + place["sweep"]
+    )  # half of the margin is that of the other shape
     low, high = box_around(mount, R, p)
-    box = rows_at(c["boxes"], c["n"], BOUNDS)[i]
+    box = rows_at(collisions["boxes"], collisions["n"], BOUNDS)[i]
     store3(box["low"], (low[0] - grow, low[1] - grow, low[2] - grow))
     store3(box["high"], (high[0] + grow, high[1] + grow, high[2] + grow))
 

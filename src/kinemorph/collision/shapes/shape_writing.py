@@ -68,19 +68,19 @@ def put_shapes(address: int, rows: Ids, start: int) -> int:
 
     Returns how many are there then, fewer than all if a table is full; or NO_END less the number of a box without end.
     """
-    c = rows_at(address, 1, COLLISIONS)[0]
-    h = rows_at(c["hash"], 1, HASH)[0]
-    boxes, shapes = rows_at(c["boxes"], c["n"], BOUNDS), shapes_of(c)
+    collisions = rows_at(address, 1, COLLISIONS)[0]
+    grid = rows_at(collisions["hash"], 1, HASH)[0]
+    boxes, shapes = rows_at(collisions["boxes"], collisions["n"], BOUNDS), shapes_of(collisions)
     for k in range(start, rows.shape[0]):
         if not has_end(boxes[rows[k]]):
             return NO_NEXT_SHAPE - k
     for k in range(start, rows.shape[0]):
         i = rows[k]
-        h["n"] = max(h["n"], i + 1)
-        f = rows_at(h["filters"], h["n"], FILTER)[i]
+        grid["n"] = max(grid["n"], i + 1)
+        f = rows_at(grid["filters"], grid["n"], FILTER)[i]
         f["group"], f["mask"], f["fixed"] = shapes[i]["group"], shapes[i]["mask"], shapes[i]["fixed"]
-        rehash(h, i, load3(boxes[i]["low"]), load3(boxes[i]["high"]))
-        if h["full"]:
+        rehash(grid, i, load3(boxes[i]["low"]), load3(boxes[i]["high"]))
+        if grid["full"]:
             return k + 1
     return rows.shape[0]
 
@@ -88,13 +88,13 @@ def put_shapes(address: int, rows: Ids, start: int) -> int:
 @entry
 def list_moving(address: int) -> int:
     """Let the next update of the hash be for the boxes of all shapes on links. Returns how many these are."""
-    c = rows_at(address, 1, COLLISIONS)[0]
-    h = rows_at(c["hash"], 1, HASH)[0]
-    shapes, order = shapes_of(c), rows_at(h["order"], h["n"], INDEX)
+    collisions = rows_at(address, 1, COLLISIONS)[0]
+    grid = rows_at(collisions["hash"], 1, HASH)[0]
+    shapes, order = shapes_of(collisions), rows_at(grid["order"], grid["n"], INDEX)
     count = 0
-    for i in range(c["n"]):
+    for i in range(collisions["n"]):
         if shapes[i]["form"] != 0 and shapes[i]["link"] >= 0:
             order[count]["i"] = i
             count += 1
-    h["moving"] = count
+    grid["moving"] = count
     return count

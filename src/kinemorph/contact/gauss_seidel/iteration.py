@@ -89,12 +89,12 @@ def slipping(t: Any, v1: float, v2: float, most: float) -> tuple[float, float]:
 
 
 @kernel
-def softness(s: Any) -> tuple[float, float, float]:
+def softness(solver: Any) -> tuple[float, float, float]:
     """β, and the shares of mass and impulse, of the soft contacts of a substep (CONTACT: ζ and ω)."""
-    x = s["stiffness"]  # ω h
-    a1 = 2.0 * s["damping"] + x
+    x = solver["stiffness"]  # ω h
+    a1 = 2.0 * solver["damping"] + x
     a2 = x * a1
-    return x / (s["h"] * a1), a2 / (1.0 + a2), 1.0 / (1.0 + a2)
+    return x / (solver["h"] * a1), a2 / (1.0 + a2), 1.0 / (1.0 + a2)
 
 
 @kernel
@@ -114,12 +114,12 @@ def pressed(t: Any, v: float, gap: float, h: float, push: float, soft: tuple[flo
 
 
 @kernel
-def press(s: Any, island: Any, first: bool, soft: tuple[float, float, float]) -> None:
+def press(solver: Any, island: Any, first: bool, soft: tuple[float, float, float]) -> None:
     """The biased pass over touches: normal impulses only."""
-    touches = contact_constraints(s)[island["first_touch"] :]
-    Y, z = whitened_rows(s), z_of(s)
-    moved = displacement_of(s)
-    h, push = s["h"], s["push"]
+    touches = contact_constraints(solver)[island["first_touch"] :]
+    Y, z = whitened_rows(solver), z_of(solver)
+    moved = displacement_of(solver)
+    h, push = solver["h"], solver["push"]
     half = half_of_touches(island)
     for k in range(island["touch_count"]):
         t = touches[in_turn(k, half)]
@@ -161,12 +161,12 @@ def relaxed(t: Any, v: float, v1: float, v2: float) -> tuple[float, float, float
 
 
 @kernel
-def relax(s: Any, island: Any) -> None:
+def relax(solver: Any, island: Any) -> None:
     """The pass without bias over touches, with friction; the impulses of the substep are added up."""
-    touches = contact_constraints(s)[island["first_touch"] :]
-    Y, z = whitened_rows(s), z_of(s)
-    moved = displacement_of(s)
-    h = s["h"]
+    touches = contact_constraints(solver)[island["first_touch"] :]
+    Y, z = whitened_rows(solver), z_of(solver)
+    moved = displacement_of(solver)
+    h = solver["h"]
     half = half_of_touches(island)
     for k in range(island["touch_count"]):
         t = touches[in_turn(k, half)]
@@ -233,27 +233,27 @@ def aim_limit(b: Any, gap: float, h: float, push: float, soft: tuple[float, floa
 
 
 @kernel
-def aim(s: Any, island: Any, biased: bool, first: bool, soft: tuple[float, float, float]) -> None:
+def aim(solver: Any, island: Any, biased: bool, first: bool, soft: tuple[float, float, float]) -> None:
     """What impulses of bounds are to be in a pass: start + keep p - give v, from low to high.
 
     Only limits have a bias. All that takes time is done here, where nothing waits for it: in the pass each row waits
     for the one before.
     """
-    bounds = dof_constraints(s)[island["first_bound"] :]
-    Y, moved = whitened_rows(s), displacement_of(s)
+    bounds = dof_constraints(solver)[island["first_bound"] :]
+    Y, moved = whitened_rows(solver), displacement_of(solver)
     for i in range(island["bound_count"]):
         b = bounds[i]
         if b["what"] <= UPPER:
             gap = b["s0"] if first else b["s0"] + along(Y, b["y"], moved, b["o"], b["l"])
-            aim_limit(b, gap, s["h"], s["push"], soft, biased)
+            aim_limit(b, gap, solver["h"], solver["push"], soft, biased)
         elif biased and b["what"] == DRIVEN:
             if not first:
                 b["s"] = b["s0"] - along(Y, b["y"], moved, b["o"], b["l"])
-            aim_drive(b, s["h"])
+            aim_drive(b, solver["h"])
         elif first:
             fast = b["what"] == FAST
             b["start"], b["keep"], b["give"] = -b["target"] * b["inverse"] if fast else 0.0, 1.0, b["inverse"]
-            b["low"], b["high"] = 0.0 if fast else -b["most"] * s["h"], np.inf if fast else b["most"] * s["h"]
+            b["low"], b["high"] = 0.0 if fast else -b["most"] * solver["h"], np.inf if fast else b["most"] * solver["h"]
 
 
 @kernel
@@ -271,10 +271,10 @@ def take_over(b: Any, p: float) -> None:
 
 
 @kernel
-def bound(s: Any, island: Any, limits: bool) -> None:
+def bound(solver: Any, island: Any, limits: bool) -> None:
     """A pass over drives, dry friction, largest speeds and limits, or `limits` alone, as they `aim`."""
-    bounds = dof_constraints(s)[island["first_bound"] :]
-    Y, z = whitened_rows(s), z_of(s)
+    bounds = dof_constraints(solver)[island["first_bound"] :]
+    Y, z = whitened_rows(solver), z_of(solver)
     i = 0
     while i < island["bound_count"]:
         b = bounds[i]
@@ -293,10 +293,10 @@ def bound(s: Any, island: Any, limits: bool) -> None:
 
 
 @kernel
-def group_bounds(s: Any, island: Any) -> None:
+def group_bounds(solver: Any, island: Any) -> None:
     """Find the bounds that can be taken four at a time, and the products of their rows."""
-    bounds = dof_constraints(s)[island["first_bound"] :]
-    Y, i = whitened_rows(s), 0
+    bounds = dof_constraints(solver)[island["first_bound"] :]
+    Y, i = whitened_rows(solver), 0
     while i < island["bound_count"]:
         a = bounds[i]
         a["group"] = 1 if i + 4 <= island["bound_count"] and is_small(a["l"]) else 0

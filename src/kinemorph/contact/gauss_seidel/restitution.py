@@ -38,13 +38,13 @@ DRIVEN = int(Bounded.DRIVEN)
 
 
 @kernel
-def meet(s: Any, island: Any) -> int:
+def meet(solver: Any, island: Any) -> int:
     """How fast contacts approach, before anything acts: a bounce gives some of it back. How many do so.
 
     A contact that closes its gap within the step meets with the speed that it has there: v² - 2 a s.
     """
-    touches = contact_constraints(s)[island["first_touch"] :]
-    Y, z, za = whitened_rows(s), z_of(s), za_of(s)
+    touches = contact_constraints(solver)[island["first_touch"] :]
+    Y, z, za = whitened_rows(solver), z_of(solver), za_of(solver)
     count = 0
     for i in range(island["touch_count"]):
         t = touches[i]
@@ -52,7 +52,7 @@ def meet(s: Any, island: Any) -> int:
             v, a = velocity(t, 0, Y, z), velocity(t, 0, Y, za)
             if v < 0.0:
                 t["approach"] = -sqrt(max(v * v - 2.0 * a * max(t["s0"], 0.0), 0.0))
-                count += 1 if t["approach"] < -s["bounce"] else 0
+                count += 1 if t["approach"] < -solver["bounce"] else 0
     return count
 
 
@@ -67,10 +67,10 @@ def slide(t: Any, Y: Any, z: Any, most: float) -> None:
 
 
 @kernel
-def only_takes(s: Any, island: Any) -> bool:
+def only_takes(solver: Any, island: Any) -> bool:
     """Whether nothing in an island adds energy: no drive, and no surface that moves."""
-    touches = contact_constraints(s)[island["first_touch"] :]
-    bounds = dof_constraints(s)[island["first_bound"] :]
+    touches = contact_constraints(solver)[island["first_touch"] :]
+    bounds = dof_constraints(solver)[island["first_bound"] :]
     for i in range(island["touch_count"]):
         if touches[i]["w1"] != 0.0 or touches[i]["w2"] != 0.0:
             return False
@@ -81,14 +81,14 @@ def only_takes(s: Any, island: Any) -> bool:
 
 
 @kernel(inline=False)
-def keep_energy(s: Any, island: Any) -> None:
+def keep_energy(solver: Any, island: Any) -> None:
     """Have no more energy than before the step, with what forces have done on the way: bounce by so much less.
 
     Bodies were moved as if nothing bounced, and so may be where those that bounce would not be, or be so fast. z0 is
     what they have without a bounce, x what they had before the step.
     """
-    z, z0, x = z_of(s), z0_of(s), x_of(s)
-    za, moved = za_of(s), displacement_of(s)
+    z, z0, x = z_of(solver), z0_of(solver), x_of(solver)
+    za, moved = za_of(solver), displacement_of(solver)
     a = b = c = 0.0  # |z0 + share (z - z0)|² is a share² + 2 b share + c, and is to be no more than what there is
     for k in range(island["offset"], island["offset"] + island["nz"]):
         d = z[k] - z0[k]
@@ -103,17 +103,17 @@ def keep_energy(s: Any, island: Any) -> None:
 
 
 @kernel(inline=False)
-def bounce(s: Any, island: Any) -> None:
+def bounce(solver: Any, island: Any) -> None:
     """Contacts that met faster than the threshold, and pressed, part with a share of that speed."""
-    touches = contact_constraints(s)[island["first_touch"] :]
-    Y, z, z0 = whitened_rows(s), z_of(s), z0_of(s)
+    touches = contact_constraints(solver)[island["first_touch"] :]
+    Y, z, z0 = whitened_rows(solver), z_of(solver), z0_of(solver)
     for k in range(island["offset"], island["offset"] + island["nz"]):
         z0[k] = z[k]
     for n in range(MOST_BOUNCE_PASSES):
         even = n + 1 >= LEAST_BOUNCE_PASSES
         for i in range(island["touch_count"]):
             t = touches[i]
-            if t["approach"] < -s["bounce"] and t["sum"] > 0.0:
+            if t["approach"] < -solver["bounce"] and t["sum"] > 0.0:
                 p = max(0.0, t["last"] - (velocity(t, 0, Y, z) + t["restitution"] * t["approach"]) * t["inverse"])
                 even = even and abs(p - t["last"]) <= -EVEN * t["approach"] * t["inverse"]
                 strike(t, Y, z, p - t["last"])
@@ -125,17 +125,17 @@ def bounce(s: Any, island: Any) -> None:
                     t["p1"], t["p2"] = pushed1, pushed2  # what a later step may start from
         if even:
             break
-    if only_takes(s, island):
-        keep_energy(s, island)
+    if only_takes(solver, island):
+        keep_energy(solver, island)
 
 
 # ------------------------------------------------------------------------------------------- impacts that are passed on
 
 
 @kernel
-def start_impacts(s: Any, island: Any) -> None:
+def start_impacts(solver: Any, island: Any) -> None:
     """Remember the velocities before the step."""
-    z, x = z_of(s), x_of(s)
+    z, x = z_of(solver), x_of(solver)
     for k in range(island["offset"], island["offset"] + island["nz"]):
         x[k] = z[k]
 
@@ -146,9 +146,9 @@ def same_trees(a: Any, b: Any) -> bool:
 
 
 @kernel
-def goes_on(s: Any, island: Any) -> bool:
+def goes_on(solver: Any, island: Any) -> bool:
     """Whether contacts of more than one pair of trees that bounce have pressed: links of one bounce at once."""
-    touches = contact_constraints(s)[island["first_touch"] :]
+    touches = contact_constraints(solver)[island["first_touch"] :]
     found = -1
     for i in range(island["touch_count"]):
         t = touches[i]
@@ -161,14 +161,14 @@ def goes_on(s: Any, island: Any) -> bool:
 
 
 @kernel(inline=False)
-def carry(s: Any, island: Any, resting: bool) -> None:
+def carry(solver: Any, island: Any, resting: bool) -> None:
     """Contacts that act carry what they have to, without a bounce; with `resting`, those that met with no speed."""
-    touches = contact_constraints(s)[island["first_touch"] :]
-    Y, z = whitened_rows(s), z_of(s)
+    touches = contact_constraints(solver)[island["first_touch"] :]
+    Y, z = whitened_rows(solver), z_of(solver)
     for _ in range(CARRY):
         for i in range(island["touch_count"]):
             t = touches[i]
-            if t["acted"] == 0 or (resting and t["approach"] < -s["bounce"]):
+            if t["acted"] == 0 or (resting and t["approach"] < -solver["bounce"]):
                 continue
             p = max(0.0, t["pn"] - velocity(t, 0, Y, z) * t["inverse"])
             strike(t, Y, z, p - t["pn"])
@@ -181,19 +181,19 @@ def carry(s: Any, island: Any, resting: bool) -> None:
 
 
 @kernel(inline=False)
-def go_back(s: Any, island: Any) -> None:
+def go_back(solver: Any, island: Any) -> None:
     """The velocities that the step would end with if contacts carried what they did before it, and no more.
 
     As at the start of a substep, what is kept is scaled so that it adds no energy.
     """
-    touches = contact_constraints(s)[island["first_touch"] :]
-    bounds = dof_constraints(s)[island["first_bound"] :]
-    Y, z, za = whitened_rows(s), z_of(s), za_of(s)
-    x, g = x_of(s), g_of(s)
-    parts = float(s["substeps"])
+    touches = contact_constraints(solver)[island["first_touch"] :]
+    bounds = dof_constraints(solver)[island["first_bound"] :]
+    Y, z, za = whitened_rows(solver), z_of(solver), za_of(solver)
+    x, g = x_of(solver), g_of(solver)
+    parts = float(solver["substeps"])
     first, stop = island["offset"], island["offset"] + island["nz"]
     for k in range(first, stop):
-        z[k], g[k] = x[k] + s["h"] * parts * za[k], 0.0
+        z[k], g[k] = x[k] + solver["h"] * parts * za[k], 0.0
     for i in range(island["touch_count"]):
         t = touches[i]
         if t["sum"] > 0.0:
@@ -214,16 +214,16 @@ def go_back(s: Any, island: Any) -> None:
     for i in range(island["bound_count"]):  # joints keep what they had
         b = bounds[i]
         kick(Y, b["y"], z, b["o"], b["l"], b["sum"])
-    carry(s, island, True)  # else the weight of what rests would bounce
+    carry(solver, island, True)  # else the weight of what rests would bounce
     for i in range(island["touch_count"]):  # by how much they met faster than they would be at the end of the step
         t = touches[i]
-        t["approach"] = t["approach"] - velocity(t, 0, Y, z) if t["approach"] < -s["bounce"] else 0.0
+        t["approach"] = t["approach"] - velocity(t, 0, Y, z) if t["approach"] < -solver["bounce"] else 0.0
 
 
 @kernel
-def bounce_pair(s: Any, touches: Any, first: int, stop: int, start: bool) -> bool:
+def bounce_pair(solver: Any, touches: Any, first: int, stop: int, start: bool) -> bool:
     """The contacts of one pair of trees bounce at once, if one of them approaches. Whether one does."""
-    Y, z = whitened_rows(s), z_of(s)
+    Y, z = whitened_rows(solver), z_of(solver)
     least = 0.0
     for i in range(first, stop):
         t = touches[i]
@@ -232,7 +232,7 @@ def bounce_pair(s: Any, touches: Any, first: int, stop: int, start: bool) -> boo
             t["s"] = v + t["approach"] if start else v  # the separation is of no use any more
             t["last"] = t["sum1"] = t["sum2"] = 0.0
             least = min(least, t["s"])
-    if least > -s["bounce"]:
+    if least > -solver["bounce"]:
         return False
     for n in range(MOST_BOUNCE_PASSES):
         even = n + 1 >= AT_ONCE
@@ -240,7 +240,7 @@ def bounce_pair(s: Any, touches: Any, first: int, stop: int, start: bool) -> boo
             t = touches[i]
             if t["acted"] == 0:
                 continue
-            back = t["restitution"] * t["s"] if t["s"] < -s["bounce"] else 0.0
+            back = t["restitution"] * t["s"] if t["s"] < -solver["bounce"] else 0.0
             p = max(0.0, t["last"] - (velocity(t, 0, Y, z) + back) * t["inverse"])
             even = even and abs(p - t["last"]) <= -EVEN * least * t["inverse"]
             strike(t, Y, z, p - t["last"])
@@ -255,16 +255,16 @@ def bounce_pair(s: Any, touches: Any, first: int, stop: int, start: bool) -> boo
 
 
 @kernel(inline=False)
-def pass_on(s: Any, island: Any) -> bool:
+def pass_on(solver: Any, island: Any) -> bool:
     """Impacts that go on through others. False if there are none, and nothing has changed then."""
-    if not goes_on(s, island):
+    if not goes_on(solver, island):
         return False
-    touches = contact_constraints(s)[island["first_touch"] :]
+    touches = contact_constraints(solver)[island["first_touch"] :]
     count = island["touch_count"]
-    z, z0 = z_of(s), z0_of(s)
+    z, z0 = z_of(solver), z0_of(solver)
     for k in range(island["offset"], island["offset"] + island["nz"]):
         z0[k] = z[k]
-    go_back(s, island)
+    go_back(solver, island)
     for turn in range(MOST_PAIR_TURNS):
         some = False
         first = 0
@@ -272,17 +272,17 @@ def pass_on(s: Any, island: Any) -> bool:
             stop = first + 1
             while stop < count and same_trees(touches[first], touches[stop]):
                 stop += 1
-            if bounce_pair(s, touches, first, stop, turn == 0):
+            if bounce_pair(solver, touches, first, stop, turn == 0):
                 some = True
                 for i in range(first, stop):
                     touches[i]["sum"] += touches[i]["last"] if touches[i]["acted"] != 0 else 0.0
             first = stop
         if not some:
             break
-    carry(s, island, False)
-    if only_takes(s, island):
-        keep_energy(s, island)
-    part = 1.0 / s["substeps"]
+    carry(solver, island, False)
+    if only_takes(solver, island):
+        keep_energy(solver, island)
+    part = 1.0 / solver["substeps"]
     for i in range(count):
         t = touches[i]
         t["sum"], t["sum1"], t["sum2"] = t["sum"] + t["pn"], t["p1"], t["p2"]

@@ -108,14 +108,14 @@ def boosted(r: Any, t: Any, gap: float, speed: float) -> float:
 
 
 @kernel(inline=False)
-def collide_pair(s: Any, r: Any, touches: Any, first: int, stop: int, tangential: float) -> float:
+def collide_pair(solver: Any, r: Any, touches: Any, first: int, stop: int, tangential: float) -> float:
     """The touches of one pair, from `first` on. Their normal impulse, 0 if they do not collide."""
-    Y, z = whitened_rows(s), z_of(s)
-    a, b, c = g_of(s), z0_of(s), x_of(s)
+    Y, z = whitened_rows(solver), z_of(solver)
+    a, b, c = g_of(solver), z0_of(solver), x_of(solver)
     lead, least = -1, 0.0
     for i in range(first, stop):
         v = velocity(touches[i], 0, Y, z)
-        if v < least and approaches(r, touches[i], s["gap"], v):
+        if v < least and approaches(r, touches[i], solver["gap"], v):
             lead, least = i, v
     if lead < 0:
         return 0.0
@@ -126,7 +126,7 @@ def collide_pair(s: Any, r: Any, touches: Any, first: int, stop: int, tangential
     if r["boost"] > 0.0:
         add_rows(t, 1.0, Y, a, b, c)
         u1, u2 = velocity(t, 1, Y, z), velocity(t, 2, Y, z)
-        e = boosted(r, t, s["gap"], sqrt(least * least + u1 * u1 + u2 * u2))
+        e = boosted(r, t, solver["gap"], sqrt(least * least + u1 * u1 + u2 * u2))
         p = hit(t, a, b, c, z, e, tangential)
         add_impulse(t, 1.0, p)
         return p[0]
@@ -135,7 +135,7 @@ def collide_pair(s: Any, r: Any, touches: Any, first: int, stop: int, tangential
             other = touches[i]
             v = velocity(other, 0, Y, z)
             other["approach"] = 0.0
-            if not (approaches(r, other, s["gap"], v) and dot(load3(other["normal"]), n) > SAME_NORMAL_COSINE):
+            if not (approaches(r, other, solver["gap"], v) and dot(load3(other["normal"]), n) > SAME_NORMAL_COSINE):
                 continue
             if dot(load3(other["t1"]), along) > SAME_NORMAL_COSINE:
                 if k == 0:
@@ -150,10 +150,10 @@ def collide_pair(s: Any, r: Any, touches: Any, first: int, stop: int, tangential
 
 
 @kernel(inline=False)
-def stop_joints(s: Any, island: Any) -> bool:
+def stop_joints(solver: Any, island: Any) -> bool:
     """Joint impulses (Fontijne 3.6.8): what moves on at a limit stops there. Whether anything did."""
-    bounds = dof_constraints(s)[island["first_bound"] :]
-    Y, z = whitened_rows(s), z_of(s)
+    bounds = dof_constraints(solver)[island["first_bound"] :]
+    Y, z = whitened_rows(solver), z_of(solver)
     some = False
     for i in range(island["bound_count"]):
         b = bounds[i]
@@ -166,15 +166,15 @@ def stop_joints(s: Any, island: Any) -> bool:
 
 
 @kernel(inline=False)
-def collide_island(s: Any, c: Any, r: Any, island: Any) -> None:
+def collide_island(solver: Any, collisions: Any, r: Any, island: Any) -> None:
     """All collisions of an island, with the velocities that it has."""
-    touches = contact_constraints(s)[island["first_touch"] :]
-    room = c["contact_room"]
-    contacts, pairs = rows_at(c["contacts"], 2 * room, CONTACT), pairs_of(c)
-    memories = memories_of(c)
-    materials = materials_of(s)
-    agreed = pair_materials_of(s)
-    now, count = half_of(c["step"], room), island["touch_count"]
+    touches = contact_constraints(solver)[island["first_touch"] :]
+    room = collisions["contact_room"]
+    contacts, pairs = rows_at(collisions["contacts"], 2 * room, CONTACT), pairs_of(collisions)
+    memories = memories_of(collisions)
+    materials = materials_of(solver)
+    agreed = pair_materials_of(solver)
+    now, count = half_of(collisions["step"], room), island["touch_count"]
     for turn in range(MOST_COLLISION_ROUNDS):
         some = False
         backward = (turn + r["turn"]) & 1 != 0
@@ -191,23 +191,23 @@ def collide_island(s: Any, c: Any, r: Any, island: Any) -> None:
                     stop += 1
                 at = stop
             tangential = blend_tangential(materials, agreed, pairs[pair]["a"], pairs[pair]["b"])
-            p = collide_pair(s, r, touches, first, stop, tangential)
+            p = collide_pair(solver, r, touches, first, stop, tangential)
             if p > 0.0:
                 some = True
                 r["strikes"] += 1
                 memories[pairs[pair]["row"]]["struck"] += p
-        if island["bound_count"] > 0 and stop_joints(s, island):
+        if island["bound_count"] > 0 and stop_joints(solver, island):
             some = True
         if not some:
             break
 
 
 @kernel(inline=False)
-def collide_all(s: Any, c: Any, r: Any) -> None:
+def collide_all(solver: Any, collisions: Any, r: Any) -> None:
     """All collisions of all islands; z has the velocities before, and those after."""
-    islands = islands_of(s)
-    for i in range(s["island_count"]):
+    islands = islands_of(solver)
+    for i in range(solver["island_count"]):
         if islands[i]["touch_count"] > 0:
-            collide_island(s, c, r, islands[i])
+            collide_island(solver, collisions, r, islands[i])
     r["turn"] += 1
     r["struck"] = 1

@@ -54,12 +54,12 @@ def stay_in(g: Any, q1: float, q2: float) -> None:
 
 
 @kernel(inline=False)
-def grip_touches(s: Any, island: Any) -> None:
+def grip_touches(solver: Any, island: Any) -> None:
     """The grips of contacts, with what they held in the step before: impulses there are those of a substep."""
-    touches = contact_constraints(s)[island["first_touch"] :]
+    touches = contact_constraints(solver)[island["first_touch"] :]
     grips = cost_rows(island)
-    parts = float(s["substeps"])
-    dt = s["h"] * parts
+    parts = float(solver["substeps"])
+    dt = solver["h"] * parts
     firm, carries = FIRM * island["mass"], parts * dt * (1.0 + FADE) / SINK
     for i in range(island["touch_count"]):
         t, g = touches[i], grips[i]
@@ -68,20 +68,20 @@ def grip_touches(s: Any, island: Any) -> None:
         g["normal"], g["touching"], g["tangents"] = 1, 1 if t["s0"] <= 0.0 else 0, 2 if t["friction"] > 0.0 else 0
         g["driven"] = 0
         g["K"] = max(firm, min(t["pn"] * carries, FIRMEST * firm))
-        g["bias"], g["qn"] = bias_of(t["s0"], dt, s["push"]), 0.0
+        g["bias"], g["qn"] = bias_of(t["s0"], dt, solver["push"]), 0.0
         g["friction"], g["most"] = t["friction"], t["friction"] * t["pn"] * parts
         stay_in(g, t["p1"] * parts, t["p2"] * parts)
         g["v1"], g["v2"] = t["w1"], t["w2"]
 
 
 @kernel(inline=False)
-def grip_bounds(s: Any, island: Any) -> None:
+def grip_bounds(solver: Any, island: Any) -> None:
     """The grips of limits, largest speeds, dry friction and drives."""
-    bounds = dof_constraints(s)[island["first_bound"] :]
-    spans = slices_of(s)
+    bounds = dof_constraints(solver)[island["first_bound"] :]
+    spans = slices_of(solver)
     grips = cost_rows(island)[island["touch_count"] :]
-    parts = float(s["substeps"])
-    dt = s["h"] * parts
+    parts = float(solver["substeps"])
+    dt = solver["h"] * parts
     carries = parts * dt * (1.0 + FADE) / SINK
     for i in range(island["bound_count"]):
         b, g = bounds[i], grips[i]
@@ -102,7 +102,7 @@ def grip_bounds(s: Any, island: Any) -> None:
         else:
             g["normal"], g["touching"], g["tangents"] = 1, 1 if b["s0"] <= 0.0 else 0, 0
             g["K"] = max(firm, min(b["p"] * carries, FIRMEST * firm))
-            g["bias"] = bias_of(b["s0"], dt, s["push"])
+            g["bias"] = bias_of(b["s0"], dt, solver["push"])
 
 
 @kernel
@@ -194,12 +194,12 @@ def act(g: Any, Y: Any, z: Any, sign: float) -> None:
 
 
 @kernel(inline=False)
-def release(s: Any, island: Any) -> None:
+def release(solver: Any, island: Any) -> None:
     """The impulses of a direct solve as those of its touches and bounds, a substep each."""
-    touches = contact_constraints(s)[island["first_touch"] :]
-    bounds = dof_constraints(s)[island["first_bound"] :]
+    touches = contact_constraints(solver)[island["first_touch"] :]
+    bounds = dof_constraints(solver)[island["first_bound"] :]
     grips = cost_rows(island)
-    part = 1.0 / s["substeps"]
+    part = 1.0 / solver["substeps"]
     for i in range(island["touch_count"]):
         t, g = touches[i], grips[i]
         t["pn"], t["p1"], t["p2"] = part * g["pn"], part * g["p1"], part * g["p2"]

@@ -55,11 +55,11 @@ def stands_by_itself(trees: Any, t: int) -> bool:
 
 
 @kernel(inline=False)
-def mark_due(s: Any, trees: Any, step: int) -> bool:
+def mark_due(solver: Any, trees: Any, step: int) -> bool:
     """Decide for islands in which nothing is new; whether any others are left, whose `direct` is then -1."""
-    spans, islands = slices_of(s), islands_of(s)
+    spans, islands = slices_of(solver), islands_of(solver)
     some = False
-    for i in range(s["island_count"]):
+    for i in range(solver["island_count"]):
         island = islands[i]
         first = spans[island["first_tree"]]
         island["direct"] = 0
@@ -82,19 +82,19 @@ def mark_due(s: Any, trees: Any, step: int) -> bool:
 
 
 @kernel(inline=False)
-def list_rests(s: Any, forest: Any, c: Any) -> int:
+def list_rests(solver: Any, forest: Any, collisions: Any) -> int:
     """Who rests on whom in the islands that are due. Returns the number of rows."""
-    spans, islands = slices_of(s), islands_of(s)
+    spans, islands = slices_of(solver), islands_of(solver)
     bodies = bodies_of(forest)
     trees = trees_of(forest)
-    shapes, pairs = shapes_of(c), pairs_of(c)
-    contacts = contacts_of(c)
-    rests = supports_of(s)
-    now = half_of(c["step"], c["contact_room"])
+    shapes, pairs = shapes_of(collisions), pairs_of(collisions)
+    contacts = contacts_of(collisions)
+    rests = supports_of(solver)
+    now = half_of(collisions["step"], collisions["contact_room"])
     g = (forest["gx"], forest["gy"], forest["gz"])
     least = CARRYING_COSINE * sqrt(dot(g, g))
     count = 0
-    for k in range(c["n_pairs"]):
+    for k in range(collisions["n_pairs"]):
         pair = pairs[k]
         i = island_of(spans, bodies, shapes, pair) if pair["count"] > 0 else -1
         if i < 0 or islands[i]["direct"] >= 0:
@@ -114,9 +114,9 @@ def list_rests(s: Any, forest: Any, c: Any) -> int:
 
 
 @kernel(inline=False)
-def find_levels(s: Any, count: int) -> None:
+def find_levels(solver: Any, count: int) -> None:
     """The longest way up from the ground to each tree, and on how many it rests."""
-    spans, rests = slices_of(s), supports_of(s)
+    spans, rests = slices_of(solver), supports_of(solver)
     for _ in range(MOST_LOAD_PASSES):
         changed = False
         for k in range(count):
@@ -134,9 +134,9 @@ def find_levels(s: Any, count: int) -> None:
 
 
 @kernel(inline=False)
-def hand_down(s: Any, count: int) -> None:
+def hand_down(solver: Any, count: int) -> None:
     """What each tree carries: those above it share their masses and loads among all that they rest on."""
-    spans, rests = slices_of(s), supports_of(s)
+    spans, rests = slices_of(solver), supports_of(solver)
     for _ in range(MOST_LOAD_PASSES):
         changed = False
         for i in range(count):
@@ -154,9 +154,9 @@ def hand_down(s: Any, count: int) -> None:
 
 
 @kernel
-def is_new(s: Any, island: Any) -> bool:
+def is_new(solver: Any, island: Any) -> bool:
     """Whether nothing is known of what the contacts of an island carry: sweeps would take many steps to find it."""
-    touches = contact_constraints(s)[island["first_touch"] :]
+    touches = contact_constraints(solver)[island["first_touch"] :]
     for i in range(island["touch_count"]):
         if touches[i]["kept"][0] > 0.0:
             return False
@@ -164,9 +164,9 @@ def is_new(s: Any, island: Any) -> bool:
 
 
 @kernel(inline=False)
-def decide(s: Any, island: Any, slow: float) -> None:
+def decide(solver: Any, island: Any, slow: float) -> None:
     """Set `direct` of an island and of its trees. One that may calm down is looked at again in the next step."""
-    spans = slices_of(s)
+    spans = slices_of(solver)
     was, heaviest, fastest = 0, 0.0, 0.0
     t = island["first_tree"]
     while t >= 0:
@@ -179,7 +179,7 @@ def decide(s: Any, island: Any, slow: float) -> None:
     heavy = BURDENED if fastest < slow else HEAVY
     least = LIGHT_LOAD_SHARE * heavy if was != 0 else heavy if fastest < CALM else CRUSHING
     direct = 1 if heaviest > least else 0
-    new = 1 if fastest < CALM and is_new(s, island) else 0
+    new = 1 if fastest < CALM and is_new(solver, island) else 0
     if direct == 0 and (new != 0 or heaviest > (BURDENED if slow > 0.0 else HEAVY)):
         spans[island["first_tree"]]["pairs"] = -1
     island["direct"] = max(direct, new)
@@ -190,15 +190,15 @@ def decide(s: Any, island: Any, slow: float) -> None:
 
 
 @kernel
-def choose(s: Any, forest: Any, c: Any, slow: float) -> None:
+def choose(solver: Any, forest: Any, collisions: Any, slow: float) -> None:
     """Set `direct` of each island. In worlds of impulses what is slower than `slow` rests, and is not to sway."""
     trees = trees_of(forest)
-    islands = islands_of(s)
-    if not mark_due(s, trees, c["step"]):
+    islands = islands_of(solver)
+    if not mark_due(solver, trees, collisions["step"]):
         return
-    count = list_rests(s, forest, c)
-    find_levels(s, count)
-    hand_down(s, count)
-    for i in range(s["island_count"]):
+    count = list_rests(solver, forest, collisions)
+    find_levels(solver, count)
+    hand_down(solver, count)
+    for i in range(solver["island_count"]):
         if islands[i]["direct"] < 0:
-            decide(s, islands[i], slow)
+            decide(solver, islands[i], slow)

@@ -41,27 +41,27 @@ PARTS = 1e-6  # m/s, touching contacts that part or sink no faster need no secon
 
 
 @kernel(inline=False)
-def start(s: Any, island: Any) -> None:
+def start(solver: Any, island: Any) -> None:
     """Grips with their velocities, biases and surfaces included; and z*.
 
     Velocities that are nothing beside what forces do in a step are dropped. They could not fade, as they ask for no
     step of Newton's, and would sway about the rest for ever.
     """
     first, stop = island["offset"], island["offset"] + island["nz"]
-    Y, z = whitened_rows(s), z_of(s)
-    za, z0 = za_of(s), z0_of(s)
+    Y, z = whitened_rows(solver), z_of(solver)
+    za, z0 = za_of(solver), z0_of(solver)
     grips = cost_rows(island)
-    dt = s["h"] * s["substeps"]
+    dt = solver["h"] * solver["substeps"]
     forces = speed = 0.0
     for k in range(first, stop):
         forces += dt * dt * za[k] * za[k]
         speed += z[k] * z[k]
-    keep = 0.0 if speed <= s["still"] * s["still"] * forces else 1.0
+    keep = 0.0 if speed <= solver["still"] * solver["still"] * forces else 1.0
     for k in range(first, stop):
         z[k] *= keep
         z0[k] = z[k] + dt * za[k]
-    grip_touches(s, island)
-    grip_bounds(s, island)
+    grip_touches(solver, island)
+    grip_bounds(solver, island)
     for i in range(island["grip_count"]):
         g = grips[i]
         vn, v1, v2 = velocities(g, Y, z)
@@ -69,14 +69,14 @@ def start(s: Any, island: Any) -> None:
 
 
 @kernel(inline=False)
-def residual(s: Any, island: Any) -> float:
+def residual(solver: Any, island: Any) -> float:
     """Impulses of all grips at their velocities, and the slope of the cost into g: z - z* - Σ Y p. Its square."""
     first, stop = island["offset"], island["offset"] + island["nz"]
     Y, z, z0, r = (
-        whitened_rows(s),
-        z_of(s),
-        z0_of(s),
-        g_of(s),
+        whitened_rows(solver),
+        z_of(solver),
+        z0_of(solver),
+        g_of(solver),
     )
     grips = cost_rows(island)
     for k in range(first, stop):
@@ -93,13 +93,13 @@ def residual(s: Any, island: Any) -> float:
 
 
 @kernel(inline=False)
-def fill_matrix(s: Any, island: Any) -> None:
+def fill_matrix(solver: Any, island: Any) -> None:
     """H at the velocities of the grips, and its factor."""
     first, n = island["offset"], island["nz"]
-    Y = whitened_rows(s)
-    E = rows_at(s["envelope"], s["envelope_room"], F8)[island["envelope"] :]
-    row_of, low = rows_at(s["row_of"], s["nz"], I4)[first:], rows_at(s["low"], s["nz"], I4)[first:]
-    at = rows_at(s["start"], s["nz"], I8)[first:]
+    Y = whitened_rows(solver)
+    E = rows_at(solver["envelope"], solver["envelope_room"], F8)[island["envelope"] :]
+    row_of, low = rows_at(solver["row_of"], solver["nz"], I4)[first:], rows_at(solver["low"], solver["nz"], I4)[first:]
+    at = rows_at(solver["start"], solver["nz"], I8)[first:]
     grips = cost_rows(island)
     for k in range(n):
         for j in range(at[k] + low[k], at[k] + k):
@@ -122,13 +122,13 @@ def fill_matrix(s: Any, island: Any) -> None:
 
 
 @kernel(inline=False)
-def newton_direction(s: Any, island: Any) -> None:
+def newton_direction(solver: Any, island: Any) -> None:
     """g ← -H⁻¹ g, and what that changes of the velocities of grips."""
     first, n = island["offset"], island["nz"]
-    Y, r, x = whitened_rows(s), g_of(s), x_of(s)[first:]
-    E = rows_at(s["envelope"], s["envelope_room"], F8)[island["envelope"] :]
-    row_of, low = rows_at(s["row_of"], s["nz"], I4)[first:], rows_at(s["low"], s["nz"], I4)[first:]
-    at = rows_at(s["start"], s["nz"], I8)[first:]
+    Y, r, x = whitened_rows(solver), g_of(solver), x_of(solver)[first:]
+    E = rows_at(solver["envelope"], solver["envelope_room"], F8)[island["envelope"] :]
+    row_of, low = rows_at(solver["row_of"], solver["nz"], I4)[first:], rows_at(solver["low"], solver["nz"], I4)[first:]
+    at = rows_at(solver["start"], solver["nz"], I8)[first:]
     grips = cost_rows(island)
     for k in range(n):
         x[row_of[k]] = -r[first + k]
@@ -141,10 +141,10 @@ def newton_direction(s: Any, island: Any) -> None:
 
 
 @kernel(inline=False)
-def search(s: Any, island: Any) -> float:
+def search(solver: Any, island: Any) -> float:
     """How far to go along g: to the least cost there, where the slope, which only rises, is zero."""
     first, stop = island["offset"], island["offset"] + island["nz"]
-    z, z0, d = z_of(s), z0_of(s), g_of(s)
+    z, z0, d = z_of(solver), z0_of(solver), g_of(solver)
     grips = cost_rows(island)
     begin = size = 0.0
     for k in range(first, stop):
@@ -177,9 +177,9 @@ def search(s: Any, island: Any) -> float:
 
 
 @kernel
-def advance(s: Any, island: Any, x: float) -> None:
+def advance(solver: Any, island: Any, x: float) -> None:
     """Go so far along g."""
-    z, d = z_of(s), g_of(s)
+    z, d = z_of(solver), g_of(solver)
     grips = cost_rows(island)
     for k in range(island["offset"], island["offset"] + island["nz"]):
         z[k] += x * d[k]
@@ -189,9 +189,9 @@ def advance(s: Any, island: Any, x: float) -> None:
 
 
 @kernel(inline=False)
-def held(s: Any, island: Any) -> float:
+def held(solver: Any, island: Any) -> float:
     """What stiff drives held before, as the square of a velocity: all that there is to compare with without weight."""
-    Y, total = whitened_rows(s), 0.0
+    Y, total = whitened_rows(solver), 0.0
     grips = cost_rows(island)
     for i in range(island["touch_count"], island["grip_count"]):
         g = grips[i]
@@ -201,35 +201,35 @@ def held(s: Any, island: Any) -> float:
 
 
 @kernel(inline=False)
-def descend(s: Any, island: Any) -> int:
+def descend(solver: Any, island: Any) -> int:
     """Newton's method, from the velocities that there are. Returns the number of steps.
 
     A residual that is small beside what forces do in a step asks for none.
     """
     first, stop = island["offset"], island["offset"] + island["nz"]
-    z0, za = z0_of(s), za_of(s)
-    dt = s["h"] * s["substeps"]
+    z0, za = z0_of(solver), za_of(solver)
+    dt = solver["h"] * solver["substeps"]
     forces = scale = 0.0
     for k in range(first, stop):
         forces += dt * dt * za[k] * za[k]
         scale += z0[k] * z0[k]
-    scale += forces + held(s, island)
-    if residual(s, island) <= s["still"] * s["still"] * forces:
+    scale += forces + held(solver, island)
+    if residual(solver, island) <= solver["still"] * solver["still"] * forces:
         return 0
     for n in range(MOST_STEPS):
-        fill_matrix(s, island)
-        newton_direction(s, island)
-        advance(s, island, search(s, island))
-        if residual(s, island) <= GOOD * GOOD * scale:
-            newton_direction(s, island)
-            advance(s, island, 1.0)
-            residual(s, island)
+        fill_matrix(solver, island)
+        newton_direction(solver, island)
+        advance(solver, island, search(solver, island))
+        if residual(solver, island) <= GOOD * GOOD * scale:
+            newton_direction(solver, island)
+            advance(solver, island, 1.0)
+            residual(solver, island)
             return n + 1
     return MOST_STEPS
 
 
 @kernel(inline=False)
-def update(s: Any, island: Any, slack: bool, weight: float) -> bool:
+def update(solver: Any, island: Any, slack: bool, weight: float) -> bool:
     """Take impulses as the new estimates, and friction's bounds from them; whether they were so already.
 
     With `slack` that goes for the normals of touching grips as well, which then yield to nothing. The new bounds have a
@@ -260,17 +260,17 @@ def update(s: Any, island: Any, slack: bool, weight: float) -> bool:
         else:
             largest = max(largest, abs(g["p1"]))
         stay_in(g, g["p1"], g["p2"])
-    return change <= s["settled"] * largest
+    return change <= solver["settled"] * largest
 
 
 @kernel(inline=False)
-def settle(s: Any, island: Any, slack: bool) -> bool:
+def settle(solver: Any, island: Any, slack: bool) -> bool:
     """Rounds of velocities and friction's bounds, until these are what they should be. False if there is no end."""
     steps = 0
-    for n in range(s["rounds"]):
-        steps = descend(s, island)
+    for n in range(solver["rounds"]):
+        steps = descend(solver, island)
         island["newton_steps"] += steps
-        if update(s, island, slack, 1.0 if n < WHOLE_ROUNDS else 0.5):
+        if update(solver, island, slack, 1.0 if n < WHOLE_ROUNDS else 0.5):
             break
     return steps < MOST_STEPS
 
@@ -291,36 +291,36 @@ def slacken(island: Any) -> bool:
 
 
 @kernel
-def has_lost(s: Any, island: Any) -> bool:
+def has_lost(solver: Any, island: Any) -> bool:
     """Whether an island has no more energy than without rows, as it should; drives and moving surfaces may add some."""
-    z, z0 = z_of(s), z0_of(s)
+    z, z0 = z_of(solver), z0_of(solver)
     now = before = 0.0
     for k in range(island["offset"], island["offset"] + island["nz"]):
         now += z[k] * z[k]
         before += z0[k] * z0[k]
-    return now <= (1.0 + ENERGY_ROUNDING) * before or not only_takes(s, island)
+    return now <= (1.0 + ENERGY_ROUNDING) * before or not only_takes(solver, island)
 
 
 @kernel(inline=False)
-def solve_directly(s: Any, island: Any) -> bool:
+def solve_directly(solver: Any, island: Any) -> bool:
     """Velocities of an island after the step into z, and what was moved in it into `moved`, both whitened.
 
     False if that has failed, and nothing has changed then: what is jammed, of masses that differ by a million, may have
     more digits than numbers have.
     """
-    z, moved = z_of(s), displacement_of(s)
-    z0, za = z0_of(s), za_of(s)
-    dt = s["h"] * s["substeps"]
+    z, moved = z_of(solver), displacement_of(solver)
+    z0, za = z0_of(solver), za_of(solver)
+    dt = solver["h"] * solver["substeps"]
     island["newton_steps"] = 0
-    start(s, island)
-    good = settle(s, island, False)
+    start(solver, island)
+    good = settle(solver, island, False)
     for k in range(island["offset"], island["offset"] + island["nz"]):
         moved[k] = dt * z[k]
     if good and slacken(island):
-        good = settle(s, island, True)
-    if not (good and has_lost(s, island)):
+        good = settle(solver, island, True)
+    if not (good and has_lost(solver, island)):
         for k in range(island["offset"], island["offset"] + island["nz"]):
             z[k] = z0[k] - dt * za[k]
         return False
-    release(s, island)
+    release(solver, island)
     return True

@@ -36,12 +36,12 @@ def lower(low: Any, row: int, length: int, column: int) -> None:
 
 
 @kernel(inline=False)
-def measure(s: Any, island: Any) -> int:
+def measure(solver: Any, island: Any) -> int:
     """The first column of each row, for the rows that entries of z have. Returns multiplications for a factor."""
     first, nz = island["offset"], island["nz"]
-    row_of, low = rows_at(s["row_of"], s["nz"], I4)[first:], rows_at(s["low"], s["nz"], I4)[first:]
-    touches = contact_constraints(s)[island["first_touch"] :]
-    bounds = dof_constraints(s)[island["first_bound"] :]
+    row_of, low = rows_at(solver["row_of"], solver["nz"], I4)[first:], rows_at(solver["low"], solver["nz"], I4)[first:]
+    touches = contact_constraints(solver)[island["first_touch"] :]
+    bounds = dof_constraints(solver)[island["first_bound"] :]
     for k in range(nz):
         low[k] = k
     for i in range(island["touch_count"]):
@@ -63,18 +63,21 @@ def measure(s: Any, island: Any) -> int:
 
 
 @kernel
-def rows_by_index(s: Any, island: Any) -> None:
-    row_of = rows_at(s["row_of"], s["nz"], I4)[island["offset"] :]
+def rows_by_index(solver: Any, island: Any) -> None:
+    row_of = rows_at(solver["row_of"], solver["nz"], I4)[island["offset"] :]
     for k in range(island["nz"]):
         row_of[k] = k
 
 
 @kernel(inline=False)
-def rows_by_level(s: Any, island: Any) -> None:
+def rows_by_level(solver: Any, island: Any) -> None:
     """Rows for the trees of an island, the lowest level first; within one, in the order of their indices."""
     first, nz = island["offset"], island["nz"]
-    spans = slices_of(s)
-    row_of, count = rows_at(s["row_of"], s["nz"], I4)[first:], rows_at(s["low"], s["nz"], I4)[first:]
+    spans = slices_of(solver)
+    row_of, count = (
+        rows_at(solver["row_of"], solver["nz"], I4)[first:],
+        rows_at(solver["low"], solver["nz"], I4)[first:],
+    )
     for k in range(nz):
         count[k] = 0
     t = island["first_tree"]
@@ -96,8 +99,8 @@ def rows_by_level(s: Any, island: Any) -> None:
 
 
 @kernel
-def weigh_island(s: Any, trees: Any, island: Any) -> None:
-    spans = slices_of(s)
+def weigh_island(solver: Any, trees: Any, island: Any) -> None:
+    spans = slices_of(solver)
     island["mass"] = 0.0
     t = island["first_tree"]
     while t >= 0:
@@ -107,27 +110,27 @@ def weigh_island(s: Any, trees: Any, island: Any) -> None:
 
 
 @kernel(inline=False)
-def lay_out(s: Any, island: Any) -> None:
+def lay_out(solver: Any, island: Any) -> None:
     """Where rows start in the envelope, and where the grips of an island are."""
-    low = rows_at(s["low"], s["nz"], I4)[island["offset"] :]
-    start = rows_at(s["start"], s["nz"], I8)[island["offset"] :]
+    low = rows_at(solver["low"], solver["nz"], I4)[island["offset"] :]
+    start = rows_at(solver["start"], solver["nz"], I8)[island["offset"] :]
     at = 0
     for k in range(island["nz"]):
         start[k] = at - low[k]
         at += k - low[k] + 1
-    island["envelope"] = s["envelope_used"]
-    s["envelope_used"] += at
-    island["grips"] = s["grips"] + GRIP_SIZE * (island["first_touch"] + island["first_bound"])
+    island["envelope"] = solver["envelope_used"]
+    solver["envelope_used"] += at
+    island["grips"] = solver["grips"] + GRIP_SIZE * (island["first_touch"] + island["first_bound"])
     island["grip_count"] = island["touch_count"] + island["bound_count"]
 
 
 @kernel
-def jammed(s: Any, island: Any) -> bool:
+def jammed(solver: Any, island: Any) -> bool:
     """Whether contacts overlap deeply where loops tie bodies together, and may not let them part at all.
 
     Stiff springs that push against each other through loops would leave nothing whole.
     """
-    touches = contact_constraints(s)[island["first_touch"] :]
+    touches = contact_constraints(solver)[island["first_touch"] :]
     for i in range(island["touch_count"]):
         if touches[i]["s0"] < -DEEP_OVERLAP:
             return True
@@ -135,37 +138,37 @@ def jammed(s: Any, island: Any) -> bool:
 
 
 @kernel(inline=False)
-def plan_island(s: Any, trees: Any, island: Any) -> bool:
+def plan_island(solver: Any, trees: Any, island: Any) -> bool:
     """Rows of one island. False if its matrix would be too much work, or its springs too stiff."""
-    if island["held"] > 0 and jammed(s, island):
+    if island["held"] > 0 and jammed(solver, island):
         return False
-    rows_by_index(s, island)
-    work = measure(s, island)
+    rows_by_index(solver, island)
+    work = measure(solver, island)
     if work > NARROW_ROW_WORK * island["nz"] and island["held"] == 0:  # trees of a hold stay side by side
-        rows_by_level(s, island)
-        other = measure(s, island)
+        rows_by_level(solver, island)
+        other = measure(solver, island)
         if other > work:
-            rows_by_index(s, island)
-            measure(s, island)
+            rows_by_index(solver, island)
+            measure(solver, island)
         work = min(work, other)
-    if work > s["direct_work"]:
+    if work > solver["direct_work"]:
         return False
-    weigh_island(s, trees, island)
-    lay_out(s, island)
+    weigh_island(solver, trees, island)
+    lay_out(solver, island)
     return True
 
 
 @kernel
-def plan_envelopes(s: Any, forest: Any) -> bool:
+def plan_envelopes(solver: Any, forest: Any) -> bool:
     """Rows of all islands that are to be solved directly. False if the envelope is too short."""
-    islands = islands_of(s)
+    islands = islands_of(solver)
     trees = trees_of(forest)
-    s["envelope_used"] = 0
-    for i in range(s["island_count"]):
-        if islands[i]["direct"] != 0 and not plan_island(s, trees, islands[i]):
+    solver["envelope_used"] = 0
+    for i in range(solver["island_count"]):
+        if islands[i]["direct"] != 0 and not plan_island(solver, trees, islands[i]):
             islands[i]["direct"] = 0
-    if s["envelope_used"] > s["envelope_room"]:
-        s["full"] |= FULL_ENVELOPE
+    if solver["envelope_used"] > solver["envelope_room"]:
+        solver["full"] |= FULL_ENVELOPE
         return False
     return True
 

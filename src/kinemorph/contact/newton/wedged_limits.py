@@ -57,10 +57,10 @@ def touch_against(Y: Any, a: Any, t: Any) -> float:
 
 
 @kernel
-def may_wedge(s: Any, island: Any) -> tuple[bool, bool]:
+def may_wedge(solver: Any, island: Any) -> tuple[bool, bool]:
     """Whether an island has limits near, and whether links of one tree touch each other."""
-    bounds = dof_constraints(s)[island["first_bound"] :]
-    touches = contact_constraints(s)[island["first_touch"] :]
+    bounds = dof_constraints(solver)[island["first_bound"] :]
+    touches = contact_constraints(solver)[island["first_touch"] :]
     limits = within = False
     for i in range(island["bound_count"]):
         limits = limits or bounds[i]["what"] <= UPPER
@@ -70,14 +70,14 @@ def may_wedge(s: Any, island: Any) -> tuple[bool, bool]:
 
 
 @kernel
-def wedged_by(s: Any, island: Any) -> float:
+def wedged_by(solver: Any, island: Any) -> float:
     """The largest c² of an island; and what limits bear, into their rows."""
-    limits, within = may_wedge(s, island)
+    limits, within = may_wedge(solver, island)
     if not (limits or within):
         return 0.0
-    bounds = dof_constraints(s)[island["first_bound"] :]
-    touches = contact_constraints(s)[island["first_touch"] :]
-    Y, most = whitened_rows(s), 0.0
+    bounds = dof_constraints(solver)[island["first_bound"] :]
+    touches = contact_constraints(solver)[island["first_touch"] :]
+    Y, most = whitened_rows(solver), 0.0
     for i in range(island["touch_count"]):
         t = touches[i]
         total = 0.0
@@ -98,15 +98,15 @@ def wedged_by(s: Any, island: Any) -> float:
 
 
 @kernel(inline=False)
-def choose_wedged(s: Any) -> None:
+def choose_wedged(solver: Any) -> None:
     """Set `direct` of islands in which something is wedged, if they are small."""
-    spans, islands = slices_of(s), islands_of(s)
-    for i in range(s["island_count"]):
+    spans, islands = slices_of(solver), islands_of(solver)
+    for i in range(solver["island_count"]):
         island = islands[i]
         first = spans[island["first_tree"]]
         was = first["direct"] & WEDGED
         first["direct"] &= ~WEDGED
         few = island["nz"] <= FEW_RATES and island["touch_count"] <= FEW_TOUCHES
-        if few and island["touch_count"] > 0 and wedged_by(s, island) > (LIGHT_SHARE if was != 0 else LEAST_SHARE):
+        if few and island["touch_count"] > 0 and wedged_by(solver, island) > (LIGHT_SHARE if was != 0 else LEAST_SHARE):
             first["direct"] |= WEDGED
             island["direct"] = 1

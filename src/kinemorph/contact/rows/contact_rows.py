@@ -144,14 +144,14 @@ def stretch(forest: Any, spans: Any, body: int) -> tuple[int, int, int, bool]:
 
 @kernel
 def lay_side(
-    s: Any, forest: Any, body: int, x: Vec3, forces: Vec3, sign: float, Y: Any, y: int, stride: int
+    solver: Any, forest: Any, body: int, x: Vec3, forces: Vec3, sign: float, Y: Any, y: int, stride: int
 ) -> tuple[Scalar, Scalar]:
     """The part of one body in the rows of a touch, which are zero so far; and the products of that."""
     tree = tree_at(forest, body)
     if tree["lone"] != 0:
         return put_alone(seen_alone(tree), x, forces, sign, Y, y, stride)
     slot, f = bodies_of(forest)[body], scale(forces, sign)
-    root, n = free_roots_of(s)[slot["tree"]], moments_at(tree, slot["link"], x, f)
+    root, n = free_roots_of(solver)[slot["tree"]], moments_at(tree, slot["link"], x, f)
     return to_base(tree, root, slot["link"], n, f, Y, y, stride, splat(0.0), splat(0.0))
 
 
@@ -210,7 +210,7 @@ def mass_held(forest: Any, a: int, b: int) -> float:
 
 
 @kernel
-def go_easy(s: Any, t: Any, held: float) -> None:
+def go_easy(solver: Any, t: Any, held: float) -> None:
     """Do not push a tree that the base holds, or that holds both sides, along a normal that goes through what holds it,
     or nearly so.
 
@@ -218,21 +218,21 @@ def go_easy(s: Any, t: Any, held: float) -> None:
     counts for no more than can be pushed apart in a step when all that moves is no faster than `push`.
     """
     if held > 0.0 and t["inverse"] > held:
-        deepest = s["push"] * s["h"] * s["substeps"] * sqrt(held / t["inverse"])
+        deepest = solver["push"] * solver["h"] * solver["substeps"] * sqrt(held / t["inverse"])
         t["s"] = t["s0"] = max(t["s0"], -deepest)
         if t["inverse"] > STUCK * held:
             t["inverse"] = 0.0  # it would take any speed
 
 
 @kernel
-def go_straight(s: Any, t: Any) -> None:
+def go_straight(solver: Any, t: Any) -> None:
     """Do not push what would go many times as far along the surface as out of it, as light links on sliders may.
 
     Overlap counts for no more than can be pushed apart in a step when it goes along no faster than ASLANT times `push`.
     """
     aside = t["inverse"] * t["inverse"] * (t["an1"] * t["an1"] + t["an2"] * t["an2"])  # squared
     if aside > ASLANT * ASLANT:
-        t["s"] = t["s0"] = max(t["s0"], -s["push"] * s["h"] * s["substeps"] * ASLANT / sqrt(aside))
+        t["s"] = t["s0"] = max(t["s0"], -solver["push"] * solver["h"] * solver["substeps"] * ASLANT / sqrt(aside))
 
 
 @kernel
@@ -244,21 +244,21 @@ def leave_out(t: Any, Y: Any, y: int, length: int) -> None:
 
 
 @kernel
-def slide_of(c: Any, shape: int, material: Any) -> Vec3:
+def slide_of(collisions: Any, shape: int, material: Any) -> Vec3:
     """Velocity of a shape's surface along itself, in the world."""
-    return mul_vec(load9(shape_poses_of(c)[shape]["R"]), load3(material["surface"]))
+    return mul_vec(load9(shape_poses_of(collisions)[shape]["R"]), load3(material["surface"]))
 
 
 @kernel
-def mix(s: Any, c: Any, pair: Any) -> tuple[float, float, Vec3]:
+def mix(solver: Any, collisions: Any, pair: Any) -> tuple[float, float, Vec3]:
     """What the materials of both shapes make of a pair: friction, restitution, and how their surfaces slide."""
-    materials = materials_of(s)
-    agreed = pair_materials_of(s)
+    materials = materials_of(solver)
+    agreed = pair_materials_of(solver)
     friction, restitution, _, _ = blend(materials, agreed, pair["a"], pair["b"])
     slip = (0.0, 0.0, 0.0)
-    if s["conveys"] != 0:
+    if solver["conveys"] != 0:
         one, other = materials[pair["a"]], materials[pair["b"]]
-        slip = sub(slide_of(c, pair["b"], other), slide_of(c, pair["a"], one))
+        slip = sub(slide_of(collisions, pair["b"], other), slide_of(collisions, pair["a"], one))
     return friction, restitution, slip
 
 
@@ -278,11 +278,11 @@ def start_touch(t: Any, k: Any, t1: Vec3, t2: Vec3, p: Vec3, slip: Vec3, gap: fl
 
 
 @kernel(inline=False)
-def lay_joined(s: Any, forest: Any, t: Any, x1: Vec3, x2: Vec3, forces: Vec3, a: int, b: int, held: float) -> None:
+def lay_joined(solver: Any, forest: Any, t: Any, x1: Vec3, x2: Vec3, forces: Vec3, a: int, b: int, held: float) -> None:
     """The rows of a touch of two bodies of one tree, of that mass, which are zero so far."""
-    Y, y, length = whitened_rows(s), t["y"], t["l2"]
+    Y, y, length = whitened_rows(solver), t["y"], t["l2"]
     bodies, tree = bodies_of(forest), tree_at(forest, a)
-    one, other, root = bodies[a]["link"], bodies[b]["link"], free_roots_of(s)[t["tree2"]]
+    one, other, root = bodies[a]["link"], bodies[b]["link"], free_roots_of(solver)[t["tree2"]]
     back = scale(forces, -1.0)
     na, nb = moments_at(tree, one, x1, back), moments_at(tree, other, x2, forces)
     same, next_one = both_to_base(tree, root, one, other, na, back, nb, forces, Y, y, length)
@@ -293,14 +293,14 @@ def lay_joined(s: Any, forest: Any, t: Any, x1: Vec3, x2: Vec3, forces: Vec3, a:
 
 
 @kernel
-def lay_jointed(s: Any, forest: Any, t: Any, x1: Vec3, x2: Vec3, forces: Vec3, a: int, b: int) -> None:
+def lay_jointed(solver: Any, forest: Any, t: Any, x1: Vec3, x2: Vec3, forces: Vec3, a: int, b: int) -> None:
     """The same of bodies of two trees, of which one at least has joints; or of one and what does not move."""
-    Y, y, l1, length = whitened_rows(s), t["y"], t["l1"], t["l1"] + t["l2"]
+    Y, y, l1, length = whitened_rows(solver), t["y"], t["l1"], t["l1"] + t["l2"]
     same = next_one = splat(0.0)
     if l1 > 0:
-        same, next_one = lay_side(s, forest, a, x1, forces, -1.0, Y, y, length)
+        same, next_one = lay_side(solver, forest, a, x1, forces, -1.0, Y, y, length)
     if t["l2"] > 0:
-        more, more_next = lay_side(s, forest, b, x2, forces, 1.0, Y, y + l1, length)
+        more, more_next = lay_side(solver, forest, b, x2, forces, 1.0, Y, y + l1, length)
         same, next_one = same + more, next_one + more_next
     weigh_by(t, same, next_one)
 
@@ -316,29 +316,29 @@ def contact_slices(forest: Any, spans: Any, a: int, b: int) -> tuple[int, int, i
 
 
 @kernel
-def fill_pair(s: Any, forest: Any, c: Any, first: int, stop: int, used: int) -> int:
+def fill_pair(solver: Any, forest: Any, collisions: Any, first: int, stop: int, used: int) -> int:
     """The touches from `first` to before `stop`, which are of one pair, with numbers y from `used` on.
 
     Returns where the next ones come, -1 if there is no room.
     """
-    touches, order = contact_constraint_room(s), contact_order(s)
-    room = c["contact_room"]
-    now = half_of(c["step"], room)
-    contacts = rows_at(c["contacts"], 2 * room, CONTACT)
-    impulses, Y = stored_impulses(s), whitened_rows(s)
-    shapes, spans = shapes_of(c), slices_of(s)
-    pair = pairs_of(c)[contacts[now + order[first]]["pair"]]
+    touches, order = contact_constraint_room(solver), contact_order(solver)
+    room = collisions["contact_room"]
+    now = half_of(collisions["step"], room)
+    contacts = rows_at(collisions["contacts"], 2 * room, CONTACT)
+    impulses, Y = stored_impulses(solver), whitened_rows(solver)
+    shapes, spans = shapes_of(collisions), slices_of(solver)
+    pair = pairs_of(collisions)[contacts[now + order[first]]["pair"]]
     a, b = shapes[pair["a"]]["link"], shapes[pair["b"]]["link"]
     tree1, o1, l1, tree2, o2, l2, alone = contact_slices(forest, spans, a, b)
     length = l1 + l2
-    if used + 3 * length * (stop - first) > s["Y_room"]:
-        s["full"] |= FULL_Y
+    if used + 3 * length * (stop - first) > solver["Y_room"]:
+        solver["full"] |= FULL_Y
         return -1
     if is_paved(shapes, pair):
-        s["paved"] = 1
-    friction, restitution, slip = mix(s, c, pair)
+        solver["paved"] = 1
+    friction, restitution, slip = mix(solver, collisions, pair)
     if restitution > 0.0:
-        s["bouncing"] = 1
+        solver["bouncing"] = 1
     joined = tree2 >= 0 and tree1 == tree2
     held = 0.0
     if not alone:
@@ -357,23 +357,23 @@ def fill_pair(s: Any, forest: Any, c: Any, first: int, stop: int, used: int) -> 
             t1, t2 = tangents(n)
             forces = beside(n, t1, t2)
         p = load3_at(impulses, 3 * (room - now + k["before"])) if k["before"] >= 0 else (0.0, 0.0, 0.0)
-        start_touch(t, k, t1, t2, p, slip, s["gap"])
+        start_touch(t, k, t1, t2, p, slip, solver["gap"])
         t["friction"], t["restitution"] = friction, restitution
         t["contact"], t["y"], t["o1"], t["l1"], t["o2"], t["l2"] = order[i], used, o1, l1, o2, l2
         t["tree1"], t["tree2"] = tree1, tree2
         t["fast"] = FLIES_BY if k["passes"] > 0.0 else (1 if k["passes"] != SLOW and alone else 0)
         if t["fast"] == FLIES_BY:
-            s["passing"] = 1
+            solver["passing"] = 1
         x1, x2 = points_of(k)
         if alone:
             fill_alone(t, x1, x2, forces, one, other, Y)
         else:
             if joined:
-                lay_joined(s, forest, t, x1, x2, forces, a, b, held)
+                lay_joined(solver, forest, t, x1, x2, forces, a, b, held)
             else:
-                lay_jointed(s, forest, t, x1, x2, forces, a, b)
-            go_easy(s, t, held)
-            go_straight(s, t)
+                lay_jointed(solver, forest, t, x1, x2, forces, a, b)
+            go_easy(solver, t, held)
+            go_straight(solver, t)
             if joined:
                 t["tree1"] = SAME_TREE
         used += 3 * length
@@ -403,32 +403,32 @@ def end_of_pair(order: Any, contacts: Any, first: int, stop: int) -> int:
 
 
 @kernel(inline=False)
-def fill_some(s: Any, forest: Any, c: Any, first: int, stop: int, used: int) -> int:
+def fill_some(solver: Any, forest: Any, collisions: Any, first: int, stop: int, used: int) -> int:
     """Rows for the touches from `first` to before `stop`, with numbers y from `used` on: where these end, or -1."""
-    order, contacts = contact_order(s), rows_at(c["fresh"], c["n_contacts"], CONTACT)
+    order, contacts = contact_order(solver), rows_at(collisions["fresh"], collisions["n_contacts"], CONTACT)
     while first < stop and used >= 0:
         end = end_of_pair(order, contacts, first, stop)
-        used = fill_pair(s, forest, c, first, end, used)
+        used = fill_pair(solver, forest, collisions, first, end, used)
         first = end
     return used
 
 
 @kernel
-def fill_touches(s: Any, forest: Any, c: Any) -> bool:
+def fill_touches(solver: Any, forest: Any, collisions: Any) -> bool:
     """Rows for the contacts of islands that are awake, in their order. False if a table is full."""
-    s["bouncing"] = s["passing"] = s["paved"] = 0
-    used = fill_some(s, forest, c, 0, s["touch_count"], s["Y_used"])
+    solver["bouncing"] = solver["passing"] = solver["paved"] = 0
+    used = fill_some(solver, forest, collisions, 0, solver["touch_count"], solver["Y_used"])
     if used >= 0:
-        s["Y_used"] = used
+        solver["Y_used"] = used
     return used >= 0
 
 
 @kernel(inline=False)
-def numbers_of(s: Any, forest: Any, c: Any, first: int, stop: int) -> int:
+def numbers_of(solver: Any, forest: Any, collisions: Any, first: int, stop: int) -> int:
     """How many numbers y the touches from `first` to before `stop` have."""
-    order, contacts = contact_order(s), rows_at(c["fresh"], c["n_contacts"], CONTACT)
-    shapes, spans = shapes_of(c), slices_of(s)
-    pairs = pairs_of(c)
+    order, contacts = contact_order(solver), rows_at(collisions["fresh"], collisions["n_contacts"], CONTACT)
+    shapes, spans = shapes_of(collisions), slices_of(solver)
+    pairs = pairs_of(collisions)
     need = 0
     while first < stop:
         end = end_of_pair(order, contacts, first, stop)

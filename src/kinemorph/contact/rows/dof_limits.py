@@ -33,37 +33,37 @@ BRISK = 0.5  # share of its largest speed, below which a degree of freedom needs
 
 
 @kernel
-def put_limit(s: Any, tree: Any, t: int, link: int, dof: int, what: int, gap: float, force: float) -> bool:
+def put_limit(solver: Any, tree: Any, t: int, link: int, dof: int, what: int, gap: float, force: float) -> bool:
     """A row for one end of the way of a degree of freedom, with the force that it had. False if a table is full."""
-    at = put_bound(s, tree, t, link, dof, -1.0 if what == UPPER else 1.0, what)
+    at = put_bound(solver, tree, t, link, dof, -1.0 if what == UPPER else 1.0, what)
     if at >= 0:
-        b = dof_constraint_room(s)[at]
+        b = dof_constraint_room(solver)[at]
         b["s"] = b["s0"] = gap
-        b["p"] = s["h"] * force
+        b["p"] = solver["h"] * force
     return at >= 0
 
 
 @kernel(inline=False)
-def put_fast(s: Any, tree: Any, t: int, link: int, dof: int, v: float, a: float) -> bool:
+def put_fast(solver: Any, tree: Any, t: int, link: int, dof: int, v: float, a: float) -> bool:
     """A row for the largest speed of a degree of freedom, if it may be reached. False if a table is full."""
     fastest = dofs_of(tree)[dof]["speed"]
-    then = v + s["h"] * s["substeps"] * a
+    then = v + solver["h"] * solver["substeps"] * a
     if max(abs(v), abs(then)) < BRISK * fastest:
         return True
-    at = put_bound(s, tree, t, link, dof, -1.0 if v + then > 0.0 else 1.0, FAST)
+    at = put_bound(solver, tree, t, link, dof, -1.0 if v + then > 0.0 else 1.0, FAST)
     if at >= 0:
-        dof_constraint_room(s)[at]["target"] = fastest
+        dof_constraint_room(solver)[at]["target"] = fastest
     return at >= 0
 
 
 @kernel(inline=False)
-def fill_ball(s: Any, tree: Any, t: int, link: int, q: Any, v: Any, forces: Any) -> bool:
+def fill_ball(solver: Any, tree: Any, t: int, link: int, q: Any, v: Any, forces: Any) -> bool:
     """Limits of a ball joint: on the three parts of its rotation vector. False if a table is full."""
     l = links_of(tree)[link]
     dofs = dofs_of(tree)[l["iv"] :]
-    bounds = dof_constraint_room(s)
+    bounds = dof_constraint_room(solver)
     phi = log(load4_at(q, l["iq"]))
-    reach = NEAR_LIMIT + LIMIT_STEPS_AHEAD * s["h"] * s["substeps"] * (
+    reach = NEAR_LIMIT + LIMIT_STEPS_AHEAD * solver["h"] * solver["substeps"] * (
         abs(v[l["iv"]]) + abs(v[l["iv"] + 1]) + abs(v[l["iv"] + 2])
     )
     for j in range(3):
@@ -76,40 +76,40 @@ def fill_ball(s: Any, tree: Any, t: int, link: int, q: Any, v: Any, forces: Any)
             sign = -1.0 if what == UPPER else 1.0
             one = (sign if j == 0 else 0.0, sign if j == 1 else 0.0, sign if j == 2 else 0.0)
             m = log_shift(phi, one)
-            at = put_mixture(s, tree, t, link, l["iv"] + j, (m[0], m[1], m[2], 0.0, 0.0, 0.0), what)
+            at = put_mixture(solver, tree, t, link, l["iv"] + j, (m[0], m[1], m[2], 0.0, 0.0, 0.0), what)
             if at < 0:
                 return False
             b = bounds[at]
             b["s"] = b["s0"] = gap
-            b["p"] = s["h"] * forces[6 * what + j]
+            b["p"] = solver["h"] * forces[6 * what + j]
     return True
 
 
 @kernel(inline=False)
-def fill_tree_bounds(s: Any, forest: Any, slot: Any, t: int) -> bool:
+def fill_tree_bounds(solver: Any, forest: Any, slot: Any, t: int) -> bool:
     """Rows for what may be reached in this step, of one tree. A limit that is far off has no force to start from."""
     tree = tree_of(slot)
     links, dofs = links_of(tree), dofs_of(tree)
     q = rows_at(slot["state"] + 8 * tree["nq"] * Q, tree["nq"], F8)
     v = rows_at(slot["state"] + 8 * tree["nq"] * V, tree["nv"], F8)
     a = rows_at(slot["state"] + 8 * tree["nq"] * A, tree["nv"], F8)
-    bounds = dof_constraint_room(s)
-    dt = s["h"] * s["substeps"]
+    bounds = dof_constraint_room(solver)
+    dt = solver["h"] * solver["substeps"]
     for i in range(tree["n"]):
         l = links[i]
         if l["nv"] == 0:
             continue
         several = l["kind"] == FREE or l["kind"] == SPHERICAL
-        forces = follow_joint(s, forest, l)["p"]
+        forces = follow_joint(solver, forest, l)["p"]
         for j in range(l["nv"]):
             k = l["iv"] + j
             d = dofs[k]
             if d["friction"] > 0.0:
-                at = put_bound(s, tree, t, i, k, 1.0, DRY)
+                at = put_bound(solver, tree, t, i, k, 1.0, DRY)
                 if at < 0:
                     return False
-                bounds[at]["most"], bounds[at]["p"] = d["friction"], s["h"] * forces[6 * DRY + j]
-            if 0.0 < d["speed"] < np.inf and not put_fast(s, tree, t, i, k, v[k], a[k]):
+                bounds[at]["most"], bounds[at]["p"] = d["friction"], solver["h"] * forces[6 * DRY + j]
+            if 0.0 < d["speed"] < np.inf and not put_fast(solver, tree, t, i, k, v[k], a[k]):
                 return False
             if several:
                 continue
@@ -118,37 +118,41 @@ def fill_tree_bounds(s: Any, forest: Any, slot: Any, t: int) -> bool:
                 gap = x - d["lower"] if what == LOWER else d["upper"] - x
                 if not gap < near:
                     forces[6 * what + j] = 0.0
-                elif not put_limit(s, tree, t, i, k, what, gap, forces[6 * what + j]):
+                elif not put_limit(solver, tree, t, i, k, what, gap, forces[6 * what + j]):
                     return False
-        if l["kind"] == SPHERICAL and not fill_ball(s, tree, t, i, q, v, forces):
+        if l["kind"] == SPHERICAL and not fill_ball(solver, tree, t, i, q, v, forces):
             return False
     return True
 
 
 @kernel(inline=False)
-def fill_bounds(s: Any, forest: Any, memory: int) -> bool:
+def fill_bounds(solver: Any, forest: Any, memory: int) -> bool:
     """Rows of all trees that are awake, and of their loops, island by island, and the ROOTs that rows need. False if a
     table is full.
 
     The memory is for 19 numbers, if there are loops.
     """
     trees = trees_of(forest)
-    spans, islands = slices_of(s), islands_of(s)
-    roots = free_roots_of(s)
-    s["bound_count"] = 0
-    for i in range(s["island_count"]):
-        islands[i]["first_bound"] = s["bound_count"]
+    spans, islands = slices_of(solver), islands_of(solver)
+    roots = free_roots_of(solver)
+    solver["bound_count"] = 0
+    for i in range(solver["island_count"]):
+        islands[i]["first_bound"] = solver["bound_count"]
         t = islands[i]["first_tree"]
         while t >= 0:
             tree = tree_of(trees[t])
-            if s["figures"] != 0 and spans[t]["jointed"] != 0 and is_free(tree):
+            if solver["figures"] != 0 and spans[t]["jointed"] != 0 and is_free(tree):
                 see_root(tree, roots[t])
-            if s["drive_count"] > 0 and not fill_tree_drives(s, forest, trees[t], t):
+            if solver["drive_count"] > 0 and not fill_tree_drives(solver, forest, trees[t], t):
                 return False
-            if s["figures"] != 0 and spans[t]["jointed"] != 0 and not fill_tree_bounds(s, forest, trees[t], t):
+            if (
+                solver["figures"] != 0
+                and spans[t]["jointed"] != 0
+                and not fill_tree_bounds(solver, forest, trees[t], t)
+            ):
                 return False
             t = spans[t]["next"]
-        if islands[i]["held"] > 0 and not fill_loop_bounds(s, forest, i, memory):
+        if islands[i]["held"] > 0 and not fill_loop_bounds(solver, forest, i, memory):
             return False
-        islands[i]["bound_count"] = s["bound_count"] - islands[i]["first_bound"]
+        islands[i]["bound_count"] = solver["bound_count"] - islands[i]["first_bound"]
     return True

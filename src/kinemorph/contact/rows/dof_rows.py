@@ -109,63 +109,63 @@ def add_link_wrench(tree: Any, link: int, n: Vec3, f: Vec3, Y: Any, y: int) -> N
 
 
 @kernel
-def put_bound(s: Any, tree: Any, t: int, link: int, dof: int, sign: float, what: int) -> int:
+def put_bound(solver: Any, tree: Any, t: int, link: int, dof: int, sign: float, what: int) -> int:
     """A row for one degree of freedom, counted with a sign; -1 if a table is full."""
-    i = s["bound_count"]
-    length = stretch_of(s, tree, t, link)
-    used = claim(s, length)
+    i = solver["bound_count"]
+    length = stretch_of(solver, tree, t, link)
+    used = claim(solver, length)
     if used < 0:
         return -1
-    b, Y = dof_constraint_room(s)[i], whitened_rows(s)
+    b, Y = dof_constraint_room(solver)[i], whitened_rows(solver)
     b["what"], b["tree"], b["dof"], b["l"], b["y"] = what, t, dof, length, used
     if link > 0 and is_free(tree):
-        root = free_roots_of(s)[t]
-        start_bound(s, b, put_unit(tree, root, link, dof, sign, Y, used))
+        root = free_roots_of(solver)[t]
+        start_bound(solver, b, put_unit(tree, root, link, dof, sign, Y, used))
     else:
-        start_bound(s, b, add_unit(tree, link, dof, sign, Y, used))
+        start_bound(solver, b, add_unit(tree, link, dof, sign, Y, used))
     return i
 
 
 @kernel(inline=False)
-def put_mixture(s: Any, tree: Any, t: int, link: int, dof: int, forces: Six, what: int) -> int:
+def put_mixture(solver: Any, tree: Any, t: int, link: int, dof: int, forces: Six, what: int) -> int:
     """A row for a combination of all degrees of freedom of a link's joint; -1 if a table is full."""
-    i = s["bound_count"]
-    length = stretch_of(s, tree, t, link)
-    used = claim(s, length)
+    i = solver["bound_count"]
+    length = stretch_of(solver, tree, t, link)
+    used = claim(solver, length)
     if used < 0:
         return -1
-    b, Y = dof_constraint_room(s)[i], whitened_rows(s)
+    b, Y = dof_constraint_room(solver)[i], whitened_rows(solver)
     b["what"], b["tree"], b["dof"], b["l"], b["y"] = what, t, dof, length, used
-    start_bound(s, b, add_mixture(tree, link, forces, Y, used))
+    start_bound(solver, b, add_mixture(tree, link, forces, Y, used))
     return i
 
 
 @kernel
-def stretch_of(s: Any, tree: Any, t: int, link: int) -> int:
+def stretch_of(solver: Any, tree: Any, t: int, link: int) -> int:
     """How many numbers a row on the joint of a link of tree t has."""
     l = links_of(tree)[link]
-    return stretch_to(slices_of(s)[t], l["iv"] + l["nv"])
+    return stretch_to(slices_of(solver)[t], l["iv"] + l["nv"])
 
 
 @kernel
-def claim(s: Any, length: int) -> int:
+def claim(solver: Any, length: int) -> int:
     """Room for so many numbers of one row more, all zero: where they begin, -1 if a table is full."""
-    used = s["Y_used"]
-    if s["bound_count"] == s["bound_room"]:
-        s["full"] |= FULL_BOUNDS
+    used = solver["Y_used"]
+    if solver["bound_count"] == solver["bound_room"]:
+        solver["full"] |= FULL_BOUNDS
         return -1
-    if used + length > s["Y_room"]:
-        s["full"] |= FULL_Y
+    if used + length > solver["Y_room"]:
+        solver["full"] |= FULL_Y
         return -1
-    clear(whitened_rows(s), used, length)
-    s["bound_count"], s["Y_used"] = s["bound_count"] + 1, used + length
+    clear(whitened_rows(solver), used, length)
+    solver["bound_count"], solver["Y_used"] = solver["bound_count"] + 1, used + length
     return used
 
 
 @kernel
-def start_bound(s: Any, b: Any, total: float) -> None:
+def start_bound(solver: Any, b: Any, total: float) -> None:
     """What a row is before anything has acted; `total` is its yᵀ y."""
-    b["o"] = slices_of(s)[b["tree"]]["offset"]
+    b["o"] = slices_of(solver)[b["tree"]]["offset"]
     b["inverse"], b["p"], b["sum"], b["target"] = 1.0 / total, 0.0, 0.0, 0.0
     b["most"], b["least"], b["drive"] = np.inf, -np.inf, -1
     b["s"] = b["s0"] = b["bears"] = b["trifle"] = 0.0

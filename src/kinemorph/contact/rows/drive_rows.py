@@ -108,13 +108,13 @@ def found_degree(forest: Any, id: int, dof: int) -> tuple[int, int, int]:
 
 
 @kernel(inline=False)
-def find_drives(s: Any, forest: Any) -> None:
+def find_drives(solver: Any, forest: Any) -> None:
     """List the drives of each tree, in the order of their rows; those of joints that are gone are dropped."""
-    spans, drives = slices_of(s), drives_of(s)
+    spans, drives = slices_of(solver), drives_of(solver)
     joints = joints_of(forest)
     for t in range(pool_of(forest, TREES)["count"]):
         spans[t]["drive"], spans[t]["forced"] = -1, 0
-    for i in range(s["drive_count"] - 1, -1, -1):
+    for i in range(solver["drive_count"] - 1, -1, -1):
         d = drives[i]
         if d["joint"] < 0:
             continue
@@ -134,12 +134,12 @@ def find_drives(s: Any, forest: Any) -> None:
 
 
 @kernel(inline=False)
-def fill_tree_drives(s: Any, forest: Any, slot: Any, t: int) -> bool:
+def fill_tree_drives(solver: Any, forest: Any, slot: Any, t: int) -> bool:
     """Rows of the drives of one tree. False if a table is full."""
-    spans, drives = slices_of(s), drives_of(s)
+    spans, drives = slices_of(solver), drives_of(solver)
     tree = tree_of(slot)
     links, dofs = links_of(tree), dofs_of(tree)
-    bounds = dof_constraint_room(s)
+    bounds = dof_constraint_room(solver)
     joints = joints_of(forest)
     q = rows_at(slot["state"] + 8 * tree["nq"] * Q, tree["nq"], F8)
     i = spans[t]["drive"]
@@ -149,70 +149,70 @@ def fill_tree_drives(s: Any, forest: Any, slot: Any, t: int) -> bool:
         l = links[link]
         if d["kind"] == ROW and d["dof"] < l["nv"]:
             effort = dofs[l["iv"] + degree(l, d["dof"])]["effort"]
-            at = put_drive(s, tree, t, link, d["dof"], q)
+            at = put_drive(solver, tree, t, link, d["dof"], q)
             if at < 0:
                 return False
             b = bounds[at]
-            b["target"], b["force"], b["drive"], b["p"] = d["speed"], d["force"], i, s["h"] * d["applied"]
+            b["target"], b["force"], b["drive"], b["p"] = d["speed"], d["force"], i, solver["h"] * d["applied"]
             b["stiffness"], b["damping"] = d["stiffness"], d["damping"]
             if is_mixed(l, d["dof"]):  # its directions turn meanwhile
                 v = rows_at(slot["state"] + 8 * tree["nq"] * V, tree["nv"], F8)
-                b["target"] -= s["h"] * s["substeps"] * drift(l, q, v, d["dof"])
+                b["target"] -= solver["h"] * solver["substeps"] * drift(l, q, v, d["dof"])
             if d["damping"] == np.inf:  # at its speed it has nothing to do, but for rounding
                 b["trifle"] = TRIFLE_IMPULSE_SHARE * abs(d["speed"]) * b["inverse"]
             if d["stiffness"] > 0.0:
                 b["s"] = b["s0"] = d["position"] - declared_position(l, q, d["dof"])
-            given = clip(given_force(s, joints, slot, tree, t, link, d["dof"]), effort)
+            given = clip(given_force(solver, joints, slot, tree, t, link, d["dof"]), effort)
             b["least"] = max(d["least"], min(0.0, -effort - given))
             b["most"] = min(d["most"], max(0.0, effort - given))
         elif d["kind"] == COUPLED and joints[d["source"] & INDEX]["tree"] == t:
-            if not couple(s, joints, tree, t, d, q):
+            if not couple(solver, joints, tree, t, d, q):
                 return False
-            b = bounds[s["bound_count"] - 1]
-            b["drive"], b["p"] = i, s["h"] * d["applied"]
+            b = bounds[solver["bound_count"] - 1]
+            b["drive"], b["p"] = i, solver["h"] * d["applied"]
         i = d["next"]
     return True
 
 
 @kernel
-def put_drive(s: Any, tree: Any, t: int, link: int, dof: int, q: Any) -> int:
+def put_drive(solver: Any, tree: Any, t: int, link: int, dof: int, q: Any) -> int:
     """The row of a degree of freedom as its joint was declared; -1 if a table is full."""
     l = links_of(tree)[link]
     if is_mixed(l, dof):
-        return put_mixture(s, tree, t, link, l["iv"] + dof, mixture(l, q, dof), DRIVEN)
-    return put_bound(s, tree, t, link, l["iv"] + degree(l, dof), sense(l), DRIVEN)
+        return put_mixture(solver, tree, t, link, l["iv"] + dof, mixture(l, q, dof), DRIVEN)
+    return put_bound(solver, tree, t, link, l["iv"] + degree(l, dof), sense(l), DRIVEN)
 
 
 @kernel(inline=False)
-def couple(s: Any, joints: Any, tree: Any, t: int, d: Any, q: Any) -> bool:
+def couple(solver: Any, joints: Any, tree: Any, t: int, d: Any, q: Any) -> bool:
     """The row of a coupling: the speed of a joint, less a multiple of that of another one. False if a table is full."""
     links = links_of(tree)
     one, other = joints[d["joint"] & INDEX]["link"], joints[d["source"] & INDEX]["link"]
     a, b = links[one], links[other]
-    length = max(stretch_of(s, tree, t, one), stretch_of(s, tree, t, other))
-    at = s["bound_count"]
-    used = claim(s, length)
+    length = max(stretch_of(solver, tree, t, one), stretch_of(solver, tree, t, other))
+    at = solver["bound_count"]
+    used = claim(solver, length)
     if used < 0:
         return False
-    Y = whitened_rows(s)
-    row = dof_constraint_room(s)[at]
+    Y = whitened_rows(solver)
+    row = dof_constraint_room(solver)[at]
     row["what"], row["tree"], row["dof"], row["l"], row["y"] = DRIVEN, t, a["iv"], length, used
     own, theirs = sense(a), sense(b)
     add_unit(tree, one, a["iv"], own, Y, used)
     add_unit(tree, other, b["iv"], -theirs * d["ratio"], Y, used)
-    start_bound(s, row, product(Y, used, Y, used, length))
+    start_bound(solver, row, product(Y, used, Y, used, length))
     off = d["position"] + d["ratio"] * theirs * q[b["iq"]] - own * q[a["iq"]]
-    row["target"] = CATCH_UP * off / (s["h"] * s["substeps"])
+    row["target"] = CATCH_UP * off / (solver["h"] * solver["substeps"])
     row["damping"], row["stiffness"], row["force"] = np.inf, 0.0, 0.0
     return True
 
 
 @kernel
-def given_force(s: Any, joints: Any, slot: Any, tree: Any, t: int, link: int, dof: int) -> float:
+def given_force(solver: Any, joints: Any, slot: Any, tree: Any, t: int, link: int, dof: int) -> float:
     """All that is given in one degree of freedom of a joint as declared: by the tree's state, and by drives."""
-    drives = drives_of(s)
+    drives = drives_of(solver)
     total = given_by_state(slot, tree, link, dof)
-    span = slices_of(s)[t]
+    span = slices_of(solver)[t]
     i = span["drive"] if span["forced"] != 0 else -1
     while i >= 0:
         d = drives[i]
@@ -231,13 +231,13 @@ def given_by_state(slot: Any, tree: Any, link: int, dof: int) -> float:
 
 
 @kernel(inline=False)
-def give_forces(s: Any, forest: Any) -> None:
+def give_forces(solver: Any, forest: Any) -> None:
     """What the given forces of drives do to velocities, beside those of the trees' states, which have acted already."""
-    spans, drives = slices_of(s), drives_of(s)
+    spans, drives = slices_of(solver), drives_of(solver)
     trees = trees_of(forest)
     joints = joints_of(forest)
-    za = za_of(s)
-    for i in range(s["drive_count"]):
+    za = za_of(solver)
+    for i in range(solver["drive_count"]):
         d = drives[i]
         if d["joint"] < 0 or d["kind"] != FORCE:
             continue
@@ -253,7 +253,7 @@ def give_forces(s: Any, forest: Any) -> None:
         k = l["iv"] + degree(l, dof)
         effort = dofs_of(tree)[k]["effort"]
         acted = clip(given_by_state(trees[t], tree, link, dof), effort)
-        more = clip(given_force(s, joints, trees[t], tree, t, link, dof), effort) - acted
+        more = clip(given_force(solver, joints, trees[t], tree, t, link, dof), effort) - acted
         if more != 0.0 and is_mixed(l, dof):
             q = rows_at(trees[t]["state"] + 8 * tree["nq"] * Q, tree["nq"], F8)
             add_mixture(tree, link, scaled(mixture(l, q, dof), more), za, spans[t]["offset"])
@@ -279,13 +279,13 @@ def is_first(drives: Any, at: int, i: int) -> bool:
 
 
 @kernel(inline=False)
-def push_bodies(s: Any, forest: Any) -> None:
+def push_bodies(solver: Any, forest: Any) -> None:
     """What pushes on bodies do to velocities."""
-    spans, pushes = slices_of(s), pushes_of(s)
+    spans, pushes = slices_of(solver), pushes_of(solver)
     trees = trees_of(forest)
     bodies = bodies_of(forest)
-    za = za_of(s)
-    for i in range(s["push_count"]):
+    za = za_of(solver)
+    for i in range(solver["push_count"]):
         p = pushes[i]
         if p["body"] < 0:
             continue
@@ -316,11 +316,11 @@ def push_bodies(s: Any, forest: Any) -> None:
 
 
 @kernel(inline=False)
-def keep_pushed_awake(s: Any, forest: Any) -> None:
+def keep_pushed_awake(solver: Any, forest: Any) -> None:
     """What is pushed does not sleep."""
-    spans, pushes = slices_of(s), pushes_of(s)
+    spans, pushes = slices_of(solver), pushes_of(solver)
     bodies = bodies_of(forest)
-    for i in range(s["push_count"]):
+    for i in range(solver["push_count"]):
         p = pushes[i]
         acts = dot(load3(p["force"]), load3(p["force"])) + dot(load3(p["torque"]), load3(p["torque"])) > 0.0
         if p["body"] >= 0 and acts:
@@ -330,18 +330,18 @@ def keep_pushed_awake(s: Any, forest: Any) -> None:
 
 
 @kernel(inline=False)
-def settle_drives(s: Any) -> None:
+def settle_drives(solver: Any) -> None:
     """After a step: forces that the rows of drives have had, and pushes for one step are gone."""
-    drives, bounds = drives_of(s), dof_constraint_room(s)
-    pushes = pushes_of(s)
-    per_step = 1.0 / (s["h"] * s["substeps"])
-    for i in range(s["drive_count"]):
+    drives, bounds = drives_of(solver), dof_constraint_room(solver)
+    pushes = pushes_of(solver)
+    per_step = 1.0 / (solver["h"] * solver["substeps"])
+    for i in range(solver["drive_count"]):
         if drives[i]["kind"] != FORCE:
             drives[i]["applied"] = 0.0
-    for i in range(s["bound_count"]):
+    for i in range(solver["bound_count"]):
         if bounds[i]["what"] == DRIVEN:
             drives[bounds[i]["drive"]]["applied"] = bounds[i]["sum"] * per_step
-    for i in range(s["push_count"]):
+    for i in range(solver["push_count"]):
         if pushes[i]["body"] >= 0 and pushes[i]["lasting"] == 0:
             pushes[i]["body"], pushes[i]["generation"] = -1, pushes[i]["generation"] + 1
 
@@ -359,10 +359,10 @@ def yielding(b: Any, h: float) -> float:
 
 
 @kernel
-def pull_at_each_other(s: Any, island: Any) -> bool:
+def pull_at_each_other(solver: Any, island: Any) -> bool:
     """Whether two drives of an island are so stiff, and so close, that each undoes much of what the other does."""
-    bounds = dof_constraints(s)[island["first_bound"] :]
-    Y, h = whitened_rows(s), s["h"] * s["substeps"]
+    bounds = dof_constraints(solver)[island["first_bound"] :]
+    Y, h = whitened_rows(solver), solver["h"] * solver["substeps"]
     for i in range(island["bound_count"]):
         a = bounds[i]
         if a["what"] != DRIVEN:
@@ -379,10 +379,10 @@ def pull_at_each_other(s: Any, island: Any) -> bool:
 
 
 @kernel(inline=False)
-def choose_driven(s: Any) -> None:
+def choose_driven(solver: Any) -> None:
     """Islands whose drives pull at each other are solved directly, if they are small."""
-    islands = islands_of(s)
-    for i in range(s["island_count"]):
+    islands = islands_of(solver)
+    for i in range(solver["island_count"]):
         island = islands[i]
         if island["direct"] == 0 and island["nz"] <= FEW_RATES and island["touch_count"] <= FEW_TOUCHES:
-            island["direct"] = 1 if pull_at_each_other(s, island) else 0
+            island["direct"] = 1 if pull_at_each_other(solver, island) else 0

@@ -15,26 +15,26 @@ THROWN_WAY_FACTOR = 2.0  # how much farther what is thrown off its way may come 
 
 
 @kernel(inline=False)
-def let_pass(s: Any, c: Any) -> None:
+def let_pass(solver: Any, collisions: Any) -> None:
     """Leave contacts out whose bodies pass each other by more than all their other contacts may take of their way."""
-    touches = contact_constraints(s)
-    contacts = contacts_of(c)
-    now = half_of(c["step"], c["contact_room"])
-    for i in range(s["touch_count"]):
+    touches = contact_constraints(solver)
+    contacts = contacts_of(collisions)
+    now = half_of(collisions["step"], collisions["contact_room"])
+    for i in range(solver["touch_count"]):
         t = touches[i]
         if t["fast"] == FLIES_BY and contacts[now + t["contact"]]["passes"] > THROWN_WAY_FACTOR * thrown_off(
-            s, touches, t
+            solver, touches, t
         ):
             t["s0"] = t["s"] = LEFT_OUT_GAP
 
 
 @kernel(inline=False)
-def thrown_off(s: Any, touches: Any, t: Any) -> float:
+def thrown_off(solver: Any, touches: Any, t: Any) -> float:
     """m, what contacts that do not pass may take of the ways that the bodies of one that does would go in this step."""
-    Y, z, za = whitened_rows(s), z_of(s), za_of(s)
-    dt = s["h"] * s["substeps"]
+    Y, z, za = whitened_rows(solver), z_of(solver), za_of(solver)
+    dt = solver["h"] * solver["substeps"]
     taken = 0.0
-    for j in range(s["touch_count"]):
+    for j in range(solver["touch_count"]):
         u = touches[j]
         shared = (u["tree1"] >= 0 and (u["tree1"] == t["tree1"] or u["tree1"] == t["tree2"])) or (
             u["tree2"] >= 0 and (u["tree2"] == t["tree1"] or u["tree2"] == t["tree2"])

@@ -50,9 +50,9 @@ ZERO = (0.0, 0.0, 0.0)
 
 
 @kernel(inline=False)
-def tie_elements(s: Any, forest: Any) -> None:
+def tie_elements(solver: Any, forest: Any) -> None:
     """Trees between which elements act belong to one island, and sleep and wake together."""
-    spans = slices_of(s)
+    spans = slices_of(solver)
     bodies = bodies_of(forest)
     drop_stale(forest)
     for i in range(forest["element_count"]):
@@ -86,20 +86,20 @@ def add_end(forest: Any, body: int, x: Vec3, n: Vec3, f: Vec3, Y: Any, y: int) -
 
 @kernel(inline=False)
 def put_pull(
-    s: Any, forest: Any, a: int, b: int, x: Vec3, n: Vec3, f: Vec3, force: float, stiffness: float, damping: float
+    solver: Any, forest: Any, a: int, b: int, x: Vec3, n: Vec3, f: Vec3, force: float, stiffness: float, damping: float
 ) -> bool:
     """A row along a unit wrench at x on body b, and its opposite on a (-1: the base). False if Y is full."""
-    spans = slices_of(s)
-    Y, dt = whitened_rows(s), s["h"] * s["substeps"]
+    spans = slices_of(solver)
+    Y, dt = whitened_rows(solver), solver["h"] * solver["substeps"]
     tree1, o1, l1, _ = stretch(forest, spans, a)
     tree2, o2, l2, _ = stretch(forest, spans, b)
-    pull = rows_at(s["pulls"], s["pull_count"] + 1, PULL)[s["pull_count"]]
+    pull = rows_at(solver["pulls"], solver["pull_count"] + 1, PULL)[solver["pull_count"]]
     pull["tree1"], pull["tree2"] = tree1, tree2
     joined = tree1 >= 0 and tree1 == tree2
     length = max(l1, l2) if joined else l1 + l2
-    used = s["Y_used"]
-    if used + length > s["Y_room"]:
-        s["full"] |= FULL_Y
+    used = solver["Y_used"]
+    if used + length > solver["Y_room"]:
+        solver["full"] |= FULL_Y
         return False
     for k in range(used, used + length):
         Y[k] = 0.0
@@ -110,24 +110,24 @@ def put_pull(
         add_end(forest, b, x, n, f, Y, used + first)
     pull["o1"], pull["l1"], pull["o2"], pull["l2"] = o1, 0 if joined else l1, o2, length if joined else l2
     pull["y"], pull["p"], pull["force"] = used, 0.0, force
-    s["Y_used"] = used + length
-    if s["hold_count"] > 0 and not widen(s, pull, 1):
+    solver["Y_used"] = used + length
+    if solver["hold_count"] > 0 and not widen(solver, pull, 1):
         return False
     size = product(Y, pull["y"], Y, pull["y"], pull["l1"] + pull["l2"])
     turns = dt * dt * stiffness * size  # squared radians a step
     share = 0.5 if turns <= 1.0 else 1.0 - 0.5 / turns
     pull["size"], pull["give"] = size, dt * (damping + share * dt * stiffness)
     if size > 0.0:
-        s["pull_count"] += 1
+        solver["pull_count"] += 1
     return True
 
 
 @kernel(inline=False)
-def fill_element(s: Any, forest: Any, i: int) -> bool:
+def fill_element(solver: Any, forest: Any, i: int) -> bool:
     """The rows of an element, unless its bodies sleep. False if Y is full."""
     e = elements_of(forest)[i]
     spans, bodies = (
-        slices_of(s),
+        slices_of(solver),
         bodies_of(forest),
     )
     a, b = end_of(forest, i, 0), end_of(forest, i, 1)
@@ -144,25 +144,25 @@ def fill_element(s: Any, forest: Any, i: int) -> bool:
         if not distance > SMALLEST_LENGTH:
             return True
         force = -k[0] * (distance - e["length"]) - e["tension"]
-        return put_pull(s, forest, a, b, x, ZERO, scale(d, 1.0 / distance), force, k[0], c[0])
+        return put_pull(solver, forest, a, b, x, ZERO, scale(d, 1.0 / distance), force, k[0], c[0])
     n, f, _ = bend_springs(e, transpose(Ra), Rb, d)
     for j in range(3):
         axis = (Ra[j], Ra[3 + j], Ra[6 + j])
         turns, moves = k[j] > 0.0 or c[j] > 0.0 or n[j] != 0.0, k[3 + j] > 0.0 or c[3 + j] > 0.0
-        if turns and not put_pull(s, forest, a, b, x, axis, ZERO, n[j], k[j], c[j]):
+        if turns and not put_pull(solver, forest, a, b, x, axis, ZERO, n[j], k[j], c[j]):
             return False
-        if moves and not put_pull(s, forest, a, b, x, ZERO, axis, f[j], k[3 + j], c[3 + j]):
+        if moves and not put_pull(solver, forest, a, b, x, ZERO, axis, f[j], k[3 + j], c[3 + j]):
             return False
     return True
 
 
 @kernel(inline=False)
-def fill_loop(s: Any, forest: Any, i: int, memory: int) -> bool:
+def fill_loop(solver: Any, forest: Any, i: int, memory: int) -> bool:
     """The rows of springs and dampers in the joint of a loop; the memory is for 19 numbers. False if Y is full."""
     loop = loops_of(forest)[i]
     slot = loop_slots_of(forest)[i]
     spans, bodies = (
-        slices_of(s),
+        slices_of(solver),
         bodies_of(forest),
     )
     a, b = slot["a"], slot["b"]
@@ -181,42 +181,42 @@ def fill_loop(s: Any, forest: Any, i: int, memory: int) -> bool:
             n, f = as_wrench(loop, q, unit)
             unit[j] = 0.0
             n, f = mul_vec(Rb, n), mul_vec(Rb, f)
-            if not put_pull(s, forest, a, b, x, n, f, force[j], loop["stiffness"][j], loop["damping"][j]):
+            if not put_pull(solver, forest, a, b, x, n, f, force[j], loop["stiffness"][j], loop["damping"][j]):
                 return False
     return True
 
 
 @kernel(inline=False)
-def claim_pulls(s: Any, forest: Any) -> int:
+def claim_pulls(solver: Any, forest: Any) -> int:
     """Room for all rows. Returns the address of 19 numbers more, 0 if the forest's scratch is too small."""
-    s["pulls"] = claim(forest, 6 * PULL_SIZE * (forest["element_count"] + pool_of(forest, LOOPS)["used"]))
+    solver["pulls"] = claim(forest, 6 * PULL_SIZE * (forest["element_count"] + pool_of(forest, LOOPS)["used"]))
     return claim(forest, 8 * 19)
 
 
 @kernel(inline=False)
-def fill_pulls(s: Any, forest: Any, memory: int) -> bool:
+def fill_pulls(solver: Any, forest: Any, memory: int) -> bool:
     """The rows of all elements, and of all joints of loops in which something acts. False if Y is full."""
     loops = loop_slots_of(forest)
     ties = loops_of(forest)
-    s["pull_count"] = 0
+    solver["pull_count"] = 0
     for i in range(forest["element_count"]):
-        if not fill_element(s, forest, i):
+        if not fill_element(solver, forest, i):
             return False
     for i in range(pool_of(forest, LOOPS)["count"]):
-        if loops[i]["next"] == IN_USE and ties[i]["passive"] != 0 and not fill_loop(s, forest, i, memory):
+        if loops[i]["next"] == IN_USE and ties[i]["passive"] != 0 and not fill_loop(solver, forest, i, memory):
             return False
     return True
 
 
 @kernel(inline=False)
-def pull_all(s: Any) -> None:
+def pull_all(solver: Any) -> None:
     """What elements do in the step, added to the accelerations za."""
-    pulls = element_constraints(s)
-    Y, z, za = whitened_rows(s), z_of(s), za_of(s)
-    dt = s["h"] * s["substeps"]
-    for _ in range(MOST_ELEMENT_PASSES if s["pull_count"] > 1 else 1):
+    pulls = element_constraints(solver)
+    Y, z, za = whitened_rows(solver), z_of(solver), za_of(solver)
+    dt = solver["h"] * solver["substeps"]
+    for _ in range(MOST_ELEMENT_PASSES if solver["pull_count"] > 1 else 1):
         largest = change = 0.0
-        for i in range(s["pull_count"]):
+        for i in range(solver["pull_count"]):
             t = pulls[i]
             v = velocity(t, 0, Y, z) + dt * velocity(t, 0, Y, za) - t["size"] * t["p"]  # without this row
             p = (dt * t["force"] - t["give"] * v) / (1.0 + t["give"] * t["size"])

@@ -40,24 +40,24 @@ def is_paved(shapes: Any, pair: Any) -> bool:
 
 
 @kernel(inline=False)
-def pass_seams(s: Any, c: Any) -> None:
+def pass_seams(solver: Any, collisions: Any) -> None:
     """Leave contacts with convex ground out that another one makes needless; whoever does so stays."""
-    touches = contact_constraints(s)
-    spans = slices_of(s)
-    for i in range(s["touch_count"]):
+    touches = contact_constraints(solver)
+    spans = slices_of(solver)
+    for i in range(solver["touch_count"]):
         touches[i]["keeps"] = 0
         tree = tree_on_ground(touches[i])
         if tree >= 0:
             spans[tree]["on_ground"] = -1
-    for i in range(s["touch_count"] - 1, -1, -1):
+    for i in range(solver["touch_count"] - 1, -1, -1):
         tree = tree_on_ground(touches[i])
         if tree >= 0:
             touches[i]["beside"] = spans[tree]["on_ground"]
             spans[tree]["on_ground"] = i
-    for j in range(s["touch_count"]):
+    for j in range(solver["touch_count"]):
         tree = tree_on_ground(touches[j])
         if tree >= 0 and touches[j]["keeps"] == 0 and touches[j]["s"] < LEFT_OUT_GAP:
-            k = keeper_of(c, touches, j, spans[tree]["on_ground"])
+            k = keeper_of(collisions, touches, j, spans[tree]["on_ground"])
             if k >= 0:
                 touches[k]["keeps"] = 1
                 touches[j]["s0"] = touches[j]["s"] = LEFT_OUT_GAP
@@ -72,17 +72,17 @@ def tree_on_ground(t: Any) -> int:
 
 
 @kernel(inline=False)
-def keeper_of(c: Any, touches: Any, j: int, first: int) -> int:
+def keeper_of(collisions: Any, touches: Any, j: int, first: int) -> int:
     """The touch, of those from `first` on through `beside`, that makes touch j needless; -1 if there is none."""
-    contacts = contacts_of(c)
-    shapes, pairs = shapes_of(c), pairs_of(c)
-    now = half_of(c["step"], c["contact_room"])
+    contacts = contacts_of(collisions)
+    shapes, pairs = shapes_of(collisions), pairs_of(collisions)
+    now = half_of(collisions["step"], collisions["contact_room"])
     contact = contacts[now + touches[j]["contact"]]
     pair = pairs[contact["pair"]]
     fixed, moving, part, n, _ = seen_from_ground(shapes, pair, contact)
     if fixed < 0 or shapes[fixed]["form"] != CONVEX:
         return -1
-    y, size = on_moving(pair, contact, fixed), 2.0 * mounts_of(c)[moving]["reach"]
+    y, size = on_moving(pair, contact, fixed), 2.0 * mounts_of(collisions)[moving]["reach"]
     k = first
     while k >= 0:
         other = contacts[now + touches[k]["contact"]]
@@ -91,7 +91,7 @@ def keeper_of(c: Any, touches: Any, j: int, first: int) -> int:
             if ground >= 0 and shape == moving and of == part and dot(n, m) <= 1.0 - SAME_NORMAL_DEFECT:
                 d, z = sub(n, m), on_moving(pairs[other["pair"]], other, ground)
                 near = abs(dot(d, sub(y, z))) <= size * dot(d, d)  # else it is flat there, and rests on both
-                if near and reach(c, fixed, m) <= dot(m, x) + FLUSH:
+                if near and reach(collisions, fixed, m) <= dot(m, x) + FLUSH:
                     return k
         k = touches[k]["beside"]
     return -1
@@ -114,9 +114,9 @@ def seen_from_ground(shapes: Any, pair: Any, contact: Any) -> tuple[int, int, in
 
 
 @kernel(inline=False)
-def reach(c: Any, row: int, n: Vec3) -> float:
+def reach(collisions: Any, row: int, n: Vec3) -> float:
     """How far a convex shape goes along a direction, in m from the origin of the world."""
-    shape, place = shapes_of(c)[row], shape_poses_of(c)[row]
+    shape, place = shapes_of(collisions)[row], shape_poses_of(collisions)[row]
     core = rows_at(shape["core"], 1, CORE)[0]
     d = tmul_vec(load9(place["R"]), n)
     far = -LEFT_OUT_GAP

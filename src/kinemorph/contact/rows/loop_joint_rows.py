@@ -52,21 +52,21 @@ AHEAD, NEAR, BRISK = 2.0, 0.01, 0.5  # as in `bounds`
 
 
 @kernel(inline=False)
-def put_loop_bound(s: Any, forest: Any, k: int, x: Any, q: Any, unit: Any, j: int, sign: float, what: int) -> int:
+def put_loop_bound(solver: Any, forest: Any, k: int, x: Any, q: Any, unit: Any, j: int, sign: float, what: int) -> int:
     """A row along degree of freedom j of the joint of loop k, which is at x. Its index, -1 if a table is full."""
     loop, slot = (
         loops_of(forest)[k],
         loop_slots_of(forest)[k],
     )
     spans, bodies = (
-        slices_of(s),
+        slices_of(solver),
         bodies_of(forest),
     )
     a, b = slot["a"], slot["b"]
     t = bodies[b if b >= 0 else a]["tree"]
-    hold = loop_projections(s)[spans[t]["hold"]]
-    at = s["bound_count"]
-    y = claim(s, hold["nz"])
+    hold = loop_projections(solver)[spans[t]["hold"]]
+    at = solver["bound_count"]
+    y = claim(solver, hold["nz"])
     if y < 0:
         return -1
     unit[j] = sign
@@ -75,15 +75,15 @@ def put_loop_bound(s: Any, forest: Any, k: int, x: Any, q: Any, unit: Any, j: in
     da, db = ends_of(forest, a, b)
     _, _, R, _ = frames(loop, da, db)
     n, f = mul_vec(R, n), mul_vec(R, f)
-    Y = whitened_rows(s)
+    Y = whitened_rows(solver)
     first = y - hold["offset"]
     if a >= 0:
         add_end(forest, a, x, neg(n), neg(f), Y, first + spans[bodies[a]["tree"]]["offset"])
     if b >= 0:
         add_end(forest, b, x, n, f, Y, first + spans[bodies[b]["tree"]]["offset"])
-    row = dof_constraint_room(s)[at]
+    row = dof_constraint_room(solver)[at]
     row["what"], row["tree"], row["dof"], row["l"], row["y"] = what, t, NO_DOF, hold["nz"], y
-    start_bound(s, row, product(Y, y, Y, y, hold["nz"]))
+    start_bound(solver, row, product(Y, y, Y, y, hold["nz"]))
     row["o"] = hold["offset"]
     return at
 
@@ -95,23 +95,23 @@ def ends_of(forest: Any, a: int, b: int) -> tuple[Any, Any]:
 
 
 @kernel(inline=False)
-def fill_loop_limits(s: Any, forest: Any, k: int, x: Any, q: Any, v: Any, unit: Any) -> bool:
+def fill_loop_limits(solver: Any, forest: Any, k: int, x: Any, q: Any, v: Any, unit: Any) -> bool:
     """Rows for the limits and the largest speeds that the joint of loop k may reach. False if a table is full."""
     loop = loops_of(forest)[k]
     dofs = rows_at(forest["drives"] + 6 * k * DOF_SIZE, 6, DOF)
-    bounds, dt = dof_constraint_room(s), s["h"] * s["substeps"]
+    bounds, dt = dof_constraint_room(solver), solver["h"] * solver["substeps"]
     several = loop["kind"] == FREE or loop["kind"] == SPHERICAL
     for j in range(loop["nv"]):
         d, near = dofs[j], NEAR + AHEAD * dt * abs(v[j])
         if 0.0 < d["speed"] < np.inf and abs(v[j]) > BRISK * d["speed"]:
-            at = put_loop_bound(s, forest, k, x, q, unit, j, -1.0 if v[j] > 0.0 else 1.0, FAST)
+            at = put_loop_bound(solver, forest, k, x, q, unit, j, -1.0 if v[j] > 0.0 else 1.0, FAST)
             if at < 0:
                 return False
             bounds[at]["target"] = d["speed"]
         for what in range(0 if several else 2):
             gap = q[j] - d["lower"] if what == LOWER else d["upper"] - q[j]
             if gap < near:
-                at = put_loop_bound(s, forest, k, x, q, unit, j, 1.0 if what == LOWER else -1.0, what)
+                at = put_loop_bound(solver, forest, k, x, q, unit, j, 1.0 if what == LOWER else -1.0, what)
                 if at < 0:
                     return False
                 bounds[at]["s"] = bounds[at]["s0"] = gap
@@ -119,26 +119,26 @@ def fill_loop_limits(s: Any, forest: Any, k: int, x: Any, q: Any, v: Any, unit: 
 
 
 @kernel(inline=False)
-def fill_loop_drives(s: Any, forest: Any, k: int, x: Any, q: Any, unit: Any) -> bool:
+def fill_loop_drives(solver: Any, forest: Any, k: int, x: Any, q: Any, unit: Any) -> bool:
     """Rows for the motors and servos in the joint of loop k. False if a table is full."""
     slot = loop_slots_of(forest)[k]
     dofs = rows_at(forest["drives"] + 6 * k * DOF_SIZE, 6, DOF)
-    bounds, drives = dof_constraint_room(s), drives_of(s)
+    bounds, drives = dof_constraint_room(solver), drives_of(solver)
     joints = joints_of(forest)
     spans, bodies = (
-        slices_of(s),
+        slices_of(solver),
         bodies_of(forest),
     )
-    for i in range(s["drive_count"]):
+    for i in range(solver["drive_count"]):
         d = drives[i]
         there = d["joint"] >= 0 and d["joint"] & INDEX == slot["joint"]
         if not there or d["kind"] != ROW or joints[slot["joint"]]["generation"] != d["joint"] >> 32:
             continue
-        at = put_loop_bound(s, forest, k, x, q, unit, d["dof"], 1.0, DRIVEN)
+        at = put_loop_bound(solver, forest, k, x, q, unit, d["dof"], 1.0, DRIVEN)
         if at < 0:
             return False
         b, effort = bounds[at], dofs[d["dof"]]["effort"]
-        b["target"], b["force"], b["drive"], b["p"] = d["speed"], d["force"], i, s["h"] * d["applied"]
+        b["target"], b["force"], b["drive"], b["p"] = d["speed"], d["force"], i, solver["h"] * d["applied"]
         b["stiffness"], b["damping"] = d["stiffness"], d["damping"]
         b["least"], b["most"] = max(d["least"], -effort), min(d["most"], effort)
         if d["stiffness"] > 0.0:
@@ -148,12 +148,12 @@ def fill_loop_drives(s: Any, forest: Any, k: int, x: Any, q: Any, unit: Any) -> 
 
 
 @kernel(inline=False)
-def fill_loop_bounds(s: Any, forest: Any, island: int, memory: int) -> bool:
+def fill_loop_bounds(solver: Any, forest: Any, island: int, memory: int) -> bool:
     """Rows of the joints of all loops in an island; the memory is for 19 numbers. False if a table is full."""
     loops = loop_slots_of(forest)
     ties = loops_of(forest)
     spans, bodies = (
-        slices_of(s),
+        slices_of(solver),
         bodies_of(forest),
     )
     q, v, unit = rows_at(memory, 7, F8), rows_at(memory + 56, 6, F8), rows_at(memory + 104, 6, F8)
@@ -170,8 +170,8 @@ def fill_loop_bounds(s: Any, forest: Any, island: int, memory: int) -> bool:
         extract_position(loop, mul(transpose(Ra), Rb), tmul_vec(Ra, sub(x, xa)), q)
         w, u = sub(load3(db["w"]), load3(da["w"])), sub(point_velocity(db, x), point_velocity(da, x))
         extract_velocity(loop, q, tmul_vec(Rb, w), tmul_vec(Rb, u), v)
-        if not fill_loop_limits(s, forest, k, x, q, v, unit):
+        if not fill_loop_limits(solver, forest, k, x, q, v, unit):
             return False
-        if s["drive_count"] > 0 and not fill_loop_drives(s, forest, k, x, q, unit):
+        if solver["drive_count"] > 0 and not fill_loop_drives(solver, forest, k, x, q, unit):
             return False
     return True

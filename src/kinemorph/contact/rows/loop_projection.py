@@ -48,27 +48,27 @@ STUBBORN = 0.1  # share of y below which overlap is pushed apart gently: all els
 
 
 @kernel
-def hold_of(s: Any, t: int) -> int:
+def hold_of(solver: Any, t: int) -> int:
     """The index of the HOLD that a tree is in, -1 if it is in none or does not move."""
-    return slices_of(s)[t]["hold"] if t >= 0 else -1
+    return slices_of(solver)[t]["hold"] if t >= 0 else -1
 
 
 @kernel(inline=False)
-def find_holds(s: Any, forest: Any) -> bool:
+def find_holds(solver: Any, forest: Any) -> bool:
     """Give trees that loops tie a HOLD and stretches of z side by side. False if the forest's scratch is too small."""
-    spans, islands = slices_of(s), islands_of(s)
+    spans, islands = slices_of(solver), islands_of(solver)
     trees = trees_of(forest)
     room = pool_of(forest, LOOPS)["used"]
-    s["holds"] = claim(forest, room * HOLD_SIZE)
-    if s["holds"] == 0:
+    solver["holds"] = claim(forest, room * HOLD_SIZE)
+    if solver["holds"] == 0:
         return False
-    holds = rows_at(s["holds"], room, HOLD)
-    for i in range(s["island_count"]):
+    holds = rows_at(solver["holds"], room, HOLD)
+    for i in range(solver["island_count"]):
         at = islands[i]["offset"]
         t = islands[i]["first_tree"]
         while t >= 0:
             if spans[t]["hold"] < 0 and trees[t]["sides"] > 0:
-                k = s["hold_count"]
+                k = solver["hold_count"]
                 collect(forest, t, -1)
                 if not begin_hold(forest, holds[k], at):
                     return False
@@ -77,7 +77,7 @@ def find_holds(s: Any, forest: Any) -> bool:
                     spans[u]["offset"], spans[u]["hold"] = at, k
                     at += spans[u]["width"]
                     u = trees[u]["follows"]
-                s["hold_count"] = k + 1
+                solver["hold_count"] = k + 1
                 islands[i]["held"] += 1
             elif spans[t]["hold"] < 0:
                 spans[t]["offset"] = at
@@ -125,37 +125,37 @@ def strip(hold: Any, x: Any, at: int, share: float) -> None:
 
 
 @kernel
-def projected_slices(s: Any, t: Any) -> tuple[int, int, int, int]:
+def projected_slices(solver: Any, t: Any) -> tuple[int, int, int, int]:
     """The stretches of z that a row with two of them has once it reaches all trees of its holds: o1, l1, o2, l2."""
-    h1, h2 = hold_of(s, t["tree1"]), hold_of(s, t["tree2"])
-    holds = loop_projections(s)
+    h1, h2 = hold_of(solver, t["tree1"]), hold_of(solver, t["tree2"])
+    holds = loop_projections(solver)
     o1, l1 = (holds[h1]["offset"], holds[h1]["nz"]) if h1 >= 0 else (t["o1"], t["l1"])
     o2, l2 = (holds[h2]["offset"], holds[h2]["nz"]) if h2 >= 0 else (t["o2"], t["l2"])
     return (0, 0, o2, l2) if h1 >= 0 and h1 == h2 else (o1, l1, o2, l2)
 
 
 @kernel
-def ranks(s: Any, t: Any) -> tuple[int, int]:
+def ranks(solver: Any, t: Any) -> tuple[int, int]:
     """How many numbers there are behind such a row for what the loops of its holds bear of it."""
-    h1, h2 = hold_of(s, t["tree1"]), hold_of(s, t["tree2"])
-    holds = loop_projections(s)
+    h1, h2 = hold_of(solver, t["tree1"]), hold_of(solver, t["tree2"])
+    holds = loop_projections(solver)
     return holds[h1]["rank"] if h1 >= 0 and h1 != h2 else 0, holds[h2]["rank"] if h2 >= 0 else 0
 
 
 @kernel(inline=False)
-def widen_rows(s: Any, t: Any, old: int, count: int) -> int:
+def widen_rows(solver: Any, t: Any, old: int, count: int) -> int:
     """Rows with the stretches of a touch, or of a pull, from number `old` on, such that they open no loop.
 
     Returns where they begin now, -1 if Y is full. What they were is left behind; the stretches are still the old ones.
     """
-    h1, h2 = hold_of(s, t["tree1"]), hold_of(s, t["tree2"])
-    holds, Y = loop_projections(s), whitened_rows(s)
-    p1, n1, p2, n2 = projected_slices(s, t)
-    r1, r2 = ranks(s, t)
+    h1, h2 = hold_of(solver, t["tree1"]), hold_of(solver, t["tree2"])
+    holds, Y = loop_projections(solver), whitened_rows(solver)
+    p1, n1, p2, n2 = projected_slices(solver, t)
+    r1, r2 = ranks(solver, t)
     o1, l1, o2, l2 = t["o1"], t["l1"], t["o2"], t["l2"]
-    length, used = n1 + n2, s["Y_used"]
-    if used + count * (length + r1 + r2) > s["Y_room"]:
-        s["full"] |= FULL_Y
+    length, used = n1 + n2, solver["Y_used"]
+    if used + count * (length + r1 + r2) > solver["Y_room"]:
+        solver["full"] |= FULL_Y
         return -1
     for k in range(used, used + count * (length + r1 + r2)):
         Y[k] = 0.0
@@ -174,30 +174,30 @@ def widen_rows(s: Any, t: Any, old: int, count: int) -> int:
             take_out_row(
                 rows_at(holds[h2]["Q"], r2 * n2, F8), r2, n2, Y, y + n1, x + l1, o2 - p2, l2, kept + r1
             )  # fmt: skip
-    s["Y_used"] = used + count * (length + r1 + r2)
+    solver["Y_used"] = used + count * (length + r1 + r2)
     return used
 
 
 @kernel
-def widen(s: Any, t: Any, count: int) -> bool:
+def widen(solver: Any, t: Any, count: int) -> bool:
     """Make a touch or a pull reach all trees of its holds, with all its rows. False if Y is full."""
-    if hold_of(s, t["tree1"]) < 0 and hold_of(s, t["tree2"]) < 0:
+    if hold_of(solver, t["tree1"]) < 0 and hold_of(solver, t["tree2"]) < 0:
         return True
-    y = widen_rows(s, t, t["y"], count)
+    y = widen_rows(solver, t, t["y"], count)
     if y >= 0:
-        t["o1"], t["l1"], t["o2"], t["l2"] = projected_slices(s, t)
+        t["o1"], t["l1"], t["o2"], t["l2"] = projected_slices(solver, t)
         t["y"] = y
     return y >= 0
 
 
 @kernel
-def react(s: Any, t: Any, count: int, row: int, p: float) -> None:
+def react(solver: Any, t: Any, count: int, row: int, p: float) -> None:
     """What loops bear of an impulse at one of the rows of a touch or a pull, after `widen`."""
-    h1, h2 = hold_of(s, t["tree1"]), hold_of(s, t["tree2"])
+    h1, h2 = hold_of(solver, t["tree1"]), hold_of(solver, t["tree2"])
     if p == 0.0 or (h1 < 0 and h2 < 0):
         return
-    holds, Y = loop_projections(s), whitened_rows(s)
-    r1, r2 = ranks(s, t)
+    holds, Y = loop_projections(solver), whitened_rows(solver)
+    r1, r2 = ranks(solver, t)
     kept = t["y"] + count * (t["l1"] + t["l2"]) + row * (r1 + r2)
     if r1 > 0:
         subtract(rows_at(holds[h1]["reaction"], r1, F8), 0, Y, kept, r1, p)
@@ -212,13 +212,13 @@ def gently(gap: float, after: float, before: float) -> float:
 
 
 @kernel(inline=False)
-def hold_touch(s: Any, t: Any) -> bool:
+def hold_touch(solver: Any, t: Any) -> bool:
     """The rows of a contact. Where loops let nothing move along its normal, it is left out."""
-    Y = whitened_rows(s)
+    Y = whitened_rows(solver)
     old, n = t["y"], t["l1"] + t["l2"]
     normal = product(Y, old, Y, old, n)
     along = product(Y, old + n, Y, old + n, 2 * n)
-    if not widen(s, t, 3):
+    if not widen(solver, t, 3):
         return False
     y, n = t["y"], t["l1"] + t["l2"]
     left = product(Y, y, Y, y, n)
@@ -234,15 +234,15 @@ def hold_touch(s: Any, t: Any) -> bool:
 
 
 @kernel(inline=False)
-def hold_bound(s: Any, b: Any) -> bool:
+def hold_bound(solver: Any, b: Any) -> bool:
     """The row of one degree of freedom. One that the loops do not let move feels no impulse."""
-    h = hold_of(s, b["tree"])
+    h = hold_of(solver, b["tree"])
     if h < 0:
         return True
-    hold, Y = loop_projections(s)[h], whitened_rows(s)
-    used, n, shift, rank = s["Y_used"], hold["nz"], b["o"] - hold["offset"], hold["rank"]
-    if used + n + rank > s["Y_room"]:
-        s["full"] |= FULL_Y
+    hold, Y = loop_projections(solver)[h], whitened_rows(solver)
+    used, n, shift, rank = solver["Y_used"], hold["nz"], b["o"] - hold["offset"], hold["rank"]
+    if used + n + rank > solver["Y_room"]:
+        solver["full"] |= FULL_Y
         return False
     before = product(Y, b["y"], Y, b["y"], b["l"])
     for k in range(n + rank):
@@ -256,60 +256,60 @@ def hold_bound(s: Any, b: Any) -> bool:
         for k in range(used, used + n):
             Y[k] = 0.0
     b["o"], b["l"], b["y"] = hold["offset"], n, used
-    s["Y_used"] = used + n + rank
+    solver["Y_used"] = used + n + rank
     return True
 
 
 @kernel(inline=False)
-def hold_twist(s: Any, r: Any, t: Any) -> bool:
+def hold_twist(solver: Any, r: Any, t: Any) -> bool:
     """The rows of moments at a contact, before those of the contact itself, whose stretches they have."""
-    if hold_of(s, t["tree1"]) < 0 and hold_of(s, t["tree2"]) < 0:
+    if hold_of(solver, t["tree1"]) < 0 and hold_of(solver, t["tree2"]) < 0:
         return True
-    y = widen_rows(s, t, r["y"], 3)
+    y = widen_rows(solver, t, r["y"], 3)
     if y < 0:
         return False
     r["y"] = y
-    _, n1, _, n2 = projected_slices(s, t)
-    weigh_twist(r, n1 + n2, whitened_rows(s))
+    _, n1, _, n2 = projected_slices(solver, t)
+    weigh_twist(r, n1 + n2, whitened_rows(solver))
     return True
 
 
 @kernel(inline=False)
-def hold_rows(s: Any) -> bool:
+def hold_rows(solver: Any) -> bool:
     """Take what loops forbid out of all rows of contacts, limits, friction and motors. False if Y is full."""
-    touches, bounds = contact_constraints(s), dof_constraints(s)
-    twists = torsional_constraints(s)
-    for i in range(s["bound_count"]):
-        if not hold_bound(s, bounds[i]):
+    touches, bounds = contact_constraints(solver), dof_constraints(solver)
+    twists = torsional_constraints(solver)
+    for i in range(solver["bound_count"]):
+        if not hold_bound(solver, bounds[i]):
             return False
-    for i in range(s["twist_count"]):
-        if not hold_twist(s, twists[i], touches[twists[i]["touch"]]):
+    for i in range(solver["twist_count"]):
+        if not hold_twist(solver, twists[i], touches[twists[i]["touch"]]):
             return False
-    for i in range(s["touch_count"]):
-        if (hold_of(s, touches[i]["tree1"]) >= 0 or hold_of(s, touches[i]["tree2"]) >= 0) and not hold_touch(
-            s, touches[i]
+    for i in range(solver["touch_count"]):
+        if (hold_of(solver, touches[i]["tree1"]) >= 0 or hold_of(solver, touches[i]["tree2"]) >= 0) and not hold_touch(
+            solver, touches[i]
         ):
             return False
     return True
 
 
 @kernel(inline=False)
-def note_forces(s: Any) -> None:
+def note_forces(solver: Any) -> None:
     """Before given forces act on trees that loops tie: what accelerations are without them, into g."""
-    holds = loop_projections(s)
-    za, g = za_of(s), g_of(s)
-    for i in range(s["hold_count"]):
+    holds = loop_projections(solver)
+    za, g = za_of(solver), g_of(solver)
+    for i in range(solver["hold_count"]):
         for k in range(holds[i]["offset"], holds[i]["offset"] + holds[i]["nz"]):
             g[k] = za[k]
 
 
 @kernel(inline=False)
-def hold_forces(s: Any) -> None:
+def hold_forces(solver: Any) -> None:
     """After they do: take from what they have added what the loops forbid, and let the loops bear it."""
-    holds = loop_projections(s)
-    za, g, dt = za_of(s), g_of(s), s["h"] * s["substeps"]
-    z = z_of(s)
-    for i in range(s["hold_count"]):
+    holds = loop_projections(solver)
+    za, g, dt = za_of(solver), g_of(solver), solver["h"] * solver["substeps"]
+    z = z_of(solver)
+    for i in range(solver["hold_count"]):
         hold = holds[i]
         at, nz, rank = hold["offset"], hold["nz"], hold["rank"]
         Q, reaction = rows_at(hold["Q"], rank * nz, F8), rows_at(hold["reaction"], rank, F8)
@@ -325,46 +325,46 @@ def hold_forces(s: Any) -> None:
 
 
 @kernel(inline=False)
-def tell_forces(s: Any, forest: Any) -> None:
+def tell_forces(solver: Any, forest: Any) -> None:
     """What the joints of loops bear, the mean of the step: the forces that are in the rows of their systems, and what
     contacts, limits and elements add to these."""
-    touches, bounds = contact_constraints(s), dof_constraints(s)
-    pulls, holds = element_constraints(s), loop_projections(s)
-    twists = torsional_constraints(s)
-    Y, dt = whitened_rows(s), s["h"] * s["substeps"]
-    for i in range(s["touch_count"]):
+    touches, bounds = contact_constraints(solver), dof_constraints(solver)
+    pulls, holds = element_constraints(solver), loop_projections(solver)
+    twists = torsional_constraints(solver)
+    Y, dt = whitened_rows(solver), solver["h"] * solver["substeps"]
+    for i in range(solver["touch_count"]):
         t = touches[i]
-        react(s, t, 3, 0, t["sum"])
-        react(s, t, 3, 1, t["sum1"])
-        react(s, t, 3, 2, t["sum2"])
-    for i in range(s["twist_count"]):
+        react(solver, t, 3, 0, t["sum"])
+        react(solver, t, 3, 1, t["sum1"])
+        react(solver, t, 3, 2, t["sum2"])
+    for i in range(solver["twist_count"]):
         r = twists[i]
         t = touches[r["touch"]]
         y, t["y"] = t["y"], r["y"]
-        react(s, t, 3, 0, r["sum"])
-        react(s, t, 3, 1, r["sum1"])
-        react(s, t, 3, 2, r["sum2"])
+        react(solver, t, 3, 0, r["sum"])
+        react(solver, t, 3, 1, r["sum1"])
+        react(solver, t, 3, 2, r["sum2"])
         t["y"] = y
-    for i in range(s["pull_count"]):
-        react(s, pulls[i], 1, 0, pulls[i]["p"])
-    for i in range(s["bound_count"]):
+    for i in range(solver["pull_count"]):
+        react(solver, pulls[i], 1, 0, pulls[i]["p"])
+    for i in range(solver["bound_count"]):
         b = bounds[i]
-        h = hold_of(s, b["tree"])
+        h = hold_of(solver, b["tree"])
         if h >= 0 and b["sum"] != 0.0:
             rank = holds[h]["rank"]
             subtract(rows_at(holds[h]["reaction"], rank, F8), 0, Y, b["y"] + b["l"], rank, b["sum"])
-    for i in range(s["hold_count"]):
+    for i in range(solver["hold_count"]):
         system = rows_at(holds[i]["system"], 1, SYSTEM)[0]
         add_forbidden_forces(system, 1.0 / dt, rows_at(holds[i]["reaction"], system["m"], F8))
-        tell_wrenches(s, forest, holds[i], system)
+        tell_wrenches(solver, forest, holds[i], system)
 
 
 @kernel(inline=False)
-def tell_wrenches(s: Any, forest: Any, hold: Any, system: Any) -> None:
+def tell_wrenches(solver: Any, forest: Any, hold: Any, system: Any) -> None:
     """The wrenches of the loops of a hold, each at its own joint."""
     slots = loop_slots_of(forest)
     loops, rows = rows_at(system["loops"], system["count"], LOOP), constraint_rows_of(system)
-    wrenches = rows_at(s["wrenches"], 6 * s["wrench_room"], F8)
+    wrenches = rows_at(solver["wrenches"], 6 * solver["wrench_room"], F8)
     k = hold["first_loop"]
     for i in range(system["count"]):
         n = f = (0.0, 0.0, 0.0)

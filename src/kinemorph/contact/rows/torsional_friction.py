@@ -45,12 +45,12 @@ SPIN, ROLL = 1, 2
 
 
 @kernel(inline=False)
-def lay_moments(s: Any, forest: Any, body: int, t: Any, sign: float, Y: Any, y: int, stride: int) -> None:
+def lay_moments(solver: Any, forest: Any, body: int, t: Any, sign: float, Y: Any, y: int, stride: int) -> None:
     """What the joints of a body take of three moments on it, about the normal and both tangents of a touch."""
     tree, slot = tree_at(forest, body), bodies_of(forest)[body]
     moments = scale(beside(load3(t["normal"]), load3(t["t1"]), load3(t["t2"])), sign)
     if tree["lone"] == 0:
-        root, none = free_roots_of(s)[slot["tree"]], splat(0.0)
+        root, none = free_roots_of(solver)[slot["tree"]], splat(0.0)
         to_base(tree, root, slot["link"], moments, (none, none, none), Y, y, stride, none, none)
         return
     turns = tri_vec(load6(lone_of(tree)["K"]), tmul_vec(load9(link_of(tree)["R"]), moments))
@@ -59,11 +59,11 @@ def lay_moments(s: Any, forest: Any, body: int, t: Any, sign: float, Y: Any, y: 
 
 
 @kernel(inline=False)
-def lay_both_moments(s: Any, forest: Any, a: int, b: int, t: Any, Y: Any, y: int, stride: int) -> None:
+def lay_both_moments(solver: Any, forest: Any, a: int, b: int, t: Any, Y: Any, y: int, stride: int) -> None:
     """The same of moments on one body of a tree, and their opposites on another."""
     tree, bodies = tree_at(forest, b), bodies_of(forest)
     moments = beside(load3(t["normal"]), load3(t["t1"]), load3(t["t2"]))
-    root = free_roots_of(s)[bodies[b]["tree"]]
+    root = free_roots_of(solver)[bodies[b]["tree"]]
     none = splat(0.0), splat(0.0), splat(0.0)
     one, other = bodies[a]["link"], bodies[b]["link"]
     both_to_base(tree, root, one, other, scale(moments, -1.0), none, moments, none, Y, y, stride)
@@ -84,42 +84,42 @@ def weigh_twist(r: Any, length: int, Y: Any) -> None:
 
 
 @kernel(inline=False)
-def fill_twist(s: Any, forest: Any, r: Any, t: Any, a: int, b: int) -> bool:
+def fill_twist(solver: Any, forest: Any, r: Any, t: Any, a: int, b: int) -> bool:
     """The rows of one twist, of a touch of two bodies. False if there is no room for their numbers."""
     bodies = bodies_of(forest)
-    Y, used = whitened_rows(s), s["Y_used"]
+    Y, used = whitened_rows(solver), solver["Y_used"]
     length = t["l1"] + t["l2"]
-    if used + 3 * length > s["Y_room"]:
-        s["full"] |= FULL_Y
+    if used + 3 * length > solver["Y_room"]:
+        solver["full"] |= FULL_Y
         return False
     clear(Y, used, 3 * length)
     joined = t["l1"] == 0 and t["l2"] > 0 and a >= 0 and b >= 0 and bodies[a]["tree"] == bodies[b]["tree"]
     if joined:
-        lay_both_moments(s, forest, a, b, t, Y, used, length)
+        lay_both_moments(solver, forest, a, b, t, Y, used, length)
     if t["l1"] > 0:
-        lay_moments(s, forest, a, t, -1.0, Y, used, length)
+        lay_moments(solver, forest, a, t, -1.0, Y, used, length)
     if t["l2"] > 0 and not joined:
-        lay_moments(s, forest, b, t, 1.0, Y, used + t["l1"], length)
+        lay_moments(solver, forest, b, t, 1.0, Y, used + t["l1"], length)
     r["y"] = used
     weigh_twist(r, length, Y)
-    s["Y_used"] = used + 3 * length
+    solver["Y_used"] = used + 3 * length
     return True
 
 
 @kernel(inline=False)
-def fill_twists(s: Any, forest: Any, c: Any) -> bool:
+def fill_twists(solver: Any, forest: Any, collisions: Any) -> bool:
     """Rows for all touches whose materials resist spinning or rolling. False if a table is full."""
-    shapes, pairs = shapes_of(c), pairs_of(c)
-    room = c["contact_room"]
-    now = half_of(c["step"], room)
-    contacts = rows_at(c["contacts"], 2 * room, CONTACT)
-    touches, twists = contact_constraint_room(s), torsional_constraints(s)
-    materials = materials_of(s)
-    agreed = pair_materials_of(s)
-    moments = stored_moments(s)
-    islands = islands_of(s)
+    shapes, pairs = shapes_of(collisions), pairs_of(collisions)
+    room = collisions["contact_room"]
+    now = half_of(collisions["step"], room)
+    contacts = rows_at(collisions["contacts"], 2 * room, CONTACT)
+    touches, twists = contact_constraint_room(solver), torsional_constraints(solver)
+    materials = materials_of(solver)
+    agreed = pair_materials_of(solver)
+    moments = stored_moments(solver)
+    islands = islands_of(solver)
     count = 0
-    for i in range(s["island_count"]):
+    for i in range(solver["island_count"]):
         island = islands[i]
         island["first_twist"] = count
         for j in range(island["first_touch"], island["first_touch"] + island["touch_count"]):
@@ -130,26 +130,26 @@ def fill_twists(s: Any, forest: Any, c: Any) -> bool:
             if rolling == 0.0 and torsion == 0.0:
                 continue
             r = twists[count]
-            if not fill_twist(s, forest, r, t, shapes[pair["a"]]["link"], shapes[pair["b"]]["link"]):
+            if not fill_twist(solver, forest, r, t, shapes[pair["a"]]["link"], shapes[pair["b"]]["link"]):
                 return False
             r["touch"], r["torsion"], r["rolling"] = j, torsion, rolling
             r["acts"] = (SPIN if torsion > 0.0 else 0) + (ROLL if rolling > 0.0 else 0)
             p = (0.0, 0.0, 0.0)
-            if s["moments_kept"] != 0 and k["before"] >= 0:
+            if solver["moments_kept"] != 0 and k["before"] >= 0:
                 p = load3_at(moments, 3 * (room - now + k["before"]))
             r["pn"], r["p1"], r["p2"] = dot(p, load3(t["normal"])), dot(p, load3(t["t1"])), dot(p, load3(t["t2"]))
             r["sum"] = r["sum1"] = r["sum2"] = 0.0
             count += 1
         island["twist_count"] = count - island["first_twist"]
-    s["twist_count"] = count
+    solver["twist_count"] = count
     return True
 
 
 @kernel(inline=False)
-def stay_swept(s: Any) -> None:
+def stay_swept(solver: Any) -> None:
     """Islands with such friction are swept: a direct solve does not know it."""
-    islands = islands_of(s)
-    for i in range(s["island_count"]):
+    islands = islands_of(solver)
+    for i in range(solver["island_count"]):
         if islands[i]["twist_count"] > 0:
             islands[i]["direct"] = 0
 
@@ -183,11 +183,11 @@ def wring_one(r: Any, t: Any, Y: Any, z: Any, p: float) -> None:
 
 
 @kernel(inline=False)
-def resist(s: Any, island: Any) -> None:
+def resist(solver: Any, island: Any) -> None:
     """Moments at contacts, with the normal impulses that these have now."""
-    touches = contact_constraints(s)
-    twists = torsional_constraints(s)[island["first_twist"] :]
-    Y, z = whitened_rows(s), z_of(s)
+    touches = contact_constraints(solver)
+    twists = torsional_constraints(solver)[island["first_twist"] :]
+    Y, z = whitened_rows(solver), z_of(solver)
     for i in range(island["twist_count"]):
         r = twists[i]
         t = touches[r["touch"]]
@@ -204,11 +204,11 @@ def resist(s: Any, island: Any) -> None:
 
 
 @kernel(inline=False)
-def warm_twists(s: Any, island: Any) -> None:
+def warm_twists(solver: Any, island: Any) -> None:
     """What the moments of the step before would do, added to g."""
-    touches = contact_constraints(s)
-    twists = torsional_constraints(s)[island["first_twist"] :]
-    Y, g = whitened_rows(s), g_of(s)
+    touches = contact_constraints(solver)
+    twists = torsional_constraints(solver)[island["first_twist"] :]
+    Y, g = whitened_rows(solver), g_of(solver)
     for i in range(island["twist_count"]):
         r = twists[i]
         t = touches[r["touch"]]
@@ -219,40 +219,40 @@ def warm_twists(s: Any, island: Any) -> None:
 
 
 @kernel(inline=False)
-def scale_twists(s: Any, island: Any, share: float) -> None:
-    twists = torsional_constraints(s)[island["first_twist"] :]
+def scale_twists(solver: Any, island: Any, share: float) -> None:
+    twists = torsional_constraints(solver)[island["first_twist"] :]
     for i in range(island["twist_count"]):
         r = twists[i]
         r["pn"], r["p1"], r["p2"] = share * r["pn"], share * r["p1"], share * r["p2"]
 
 
 @kernel(inline=False)
-def sum_twists(s: Any, island: Any) -> None:
-    twists = torsional_constraints(s)[island["first_twist"] :]
+def sum_twists(solver: Any, island: Any) -> None:
+    twists = torsional_constraints(solver)[island["first_twist"] :]
     for i in range(island["twist_count"]):
         r = twists[i]
         r["sum"], r["sum1"], r["sum2"] = r["sum"] + r["pn"], r["sum1"] + r["p1"], r["sum2"] + r["p2"]
 
 
 @kernel(inline=False)
-def keep_moments(s: Any, c: Any, good: bool) -> None:
+def keep_moments(solver: Any, collisions: Any, good: bool) -> None:
     """The moments of contacts as world vectors, beside their impulses, for the next step; none of one that failed.
 
     What sleeps keeps those that it had.
     """
-    before, s["moments_kept"] = s["moments_kept"], 1 if good else 0
+    before, solver["moments_kept"] = solver["moments_kept"], 1 if good else 0
     if not good:
         return
-    contacts = contacts_of(c)
-    touches, twists = contact_constraints(s), torsional_constraints(s)
-    moments = stored_moments(s)
-    now = half_of(c["step"], c["contact_room"])
-    for k in range(c["n_contacts"]):
+    contacts = contacts_of(collisions)
+    touches, twists = contact_constraints(solver), torsional_constraints(solver)
+    moments = stored_moments(solver)
+    now = half_of(collisions["step"], collisions["contact_room"])
+    for k in range(collisions["n_contacts"]):
         p, old = (0.0, 0.0, 0.0), contacts[now + k]["before"]
         if before != 0 and old >= 0:
-            p = load3_at(moments, 3 * (c["contact_room"] - now + old))
+            p = load3_at(moments, 3 * (collisions["contact_room"] - now + old))
         store3_at(moments, 3 * (now + k), p)
-    for i in range(s["twist_count"]):
+    for i in range(solver["twist_count"]):
         r = twists[i]
         t = touches[r["touch"]]
         p = scale(load3(t["normal"]), r["pn"])

@@ -126,36 +126,36 @@ def part(b: Any, first: Any, second: Any) -> None:
 def broad_phase(bounce: Any, objects: Any) -> int:
     """Rules 1 and 2: boxes and hash. FULL if tables must grow first; then call it again."""
     b = bounce[0]
-    c = collisions_of(b)
-    mounts = rows_at(c["mounts"], b["n"], MOUNT)
-    places = rows_at(c["places"], b["n"], PLACE)
-    boxes = rows_at(c["boxes"], b["n"], BOUNDS)
+    collisions = collisions_of(b)
+    mounts = rows_at(collisions["mounts"], b["n"], MOUNT)
+    places = rows_at(collisions["places"], b["n"], PLACE)
+    boxes = rows_at(collisions["boxes"], b["n"], BOUNDS)
     for i in range(b["n"]):
         box_for_step(mounts[i], objects[i], b["dt"], places[i], boxes[i])
-    return find_pairs(c) if b["phases"] & HASHING else all_pairs(c)
+    return find_pairs(collisions) if b["phases"] & HASHING else all_pairs(collisions)
 
 
 @entry(nogil=True)
 def narrow_phase(bounce: Any, objects: Any) -> int:
     """Rules 3 and 4: motion and distances. FULL as above: what has moved does not move again."""
     b = bounce[0]
-    c = collisions_of(b)
-    places = rows_at(c["places"], b["n"], PLACE)
-    if c["goes_on"] == 0:
+    collisions = collisions_of(b)
+    places = rows_at(collisions["places"], b["n"], PLACE)
+    if collisions["goes_on"] == 0:
         for i in range(b["n"]):
             move(objects[i], places[i])
-    return find_contacts(c) if b["phases"] & VCLIP else DONE
+    return find_contacts(collisions) if b["phases"] & VCLIP else DONE
 
 
 @entry(nogil=True)
 def response(bounce: Any, objects: Any) -> None:
     """Rules 5 and 6: walls and bounces."""
     b = bounce[0]
-    c = collisions_of(b)
-    pairs = rows_at(c["pairs"], c["n_pairs"], PAIR)
+    collisions = collisions_of(b)
+    pairs = rows_at(collisions["pairs"], collisions["n_pairs"], PAIR)
     for i in range(b["n"]):
         turn_back(b, objects[i])
-    for k in range(c["n_pairs"] if b["phases"] & VCLIP else 0):
+    for k in range(collisions["n_pairs"] if b["phases"] & VCLIP else 0):
         if pairs[k]["distance"] <= 0.0:
             b["bounces"] += 1
             part(b, objects[pairs[k]["a"]], objects[pairs[k]["b"]])
@@ -166,9 +166,9 @@ def response(bounce: Any, objects: Any) -> None:
 def advance(bounce: Any, objects: Any, steps: int, updates: int) -> int:
     """Step until `steps` or `updates` are reached. FULL if tables must grow in between."""
     b = bounce[0]
-    c = collisions_of(b)
-    while c["goes_on"] or (b["steps"] < steps and c["updates"] < updates):
-        if c["goes_on"] == 0 and broad_phase(bounce, objects) == FULL:
+    collisions = collisions_of(b)
+    while collisions["goes_on"] or (b["steps"] < steps and collisions["updates"] < updates):
+        if collisions["goes_on"] == 0 and broad_phase(bounce, objects) == FULL:
             return FULL
         if narrow_phase(bounce, objects) == FULL:
             return FULL

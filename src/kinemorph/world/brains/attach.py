@@ -50,14 +50,14 @@ def has_degree(forest: Any, joint: int, dof: int, what: int) -> bool:
 
 
 @kernel(inline=False)
-def claim_drive(s: Any) -> int:
+def claim_drive(solver: Any) -> int:
     """The first row of drives that is free; there is room."""
-    drives = drives_of(s)
-    for i in range(s["drive_count"]):
+    drives = drives_of(solver)
+    for i in range(solver["drive_count"]):
         if drives[i]["joint"] < 0:
             return i
-    s["drive_count"] += 1
-    return s["drive_count"] - 1
+    solver["drive_count"] += 1
+    return solver["drive_count"] - 1
 
 
 @kernel(inline=False)
@@ -90,10 +90,10 @@ def engage(
     it is the first one, the header gets to know. Returns FITS, or the number of the first sense or effect, counted on
     from the senses, that its joint does not have: then nothing has changed.
     """
-    w = rows_at(address, 1, WORLD)[0]
-    if w["kind"] != WORLD_KIND:
+    world = rows_at(address, 1, WORLD)[0]
+    if world["kind"] != WORLD_KIND:
         return 0
-    forest, s = forest_of(w), solver_of(w)
+    forest, solver = forest_of(world), solver_of(world)
     neurons, senses = rows_at(room[2], room[10], NEURON), rows_at(room[3], room[11], SENSE)
     effects, signals = rows_at(room[4], room[12], EFFECT), rows_at(room[6], room[14], F8)
     copy_words(address_of(brain_neurons), address_of(neurons), neurons.shape[0] * NEURON_SIZE)
@@ -116,30 +116,30 @@ def engage(
         if e["what"] == GRASP:
             e["body"], e["drive"] = links[e["body"], BODY], -1
             continue
-        row = claim_drive(s)
-        d = drives_of(s)[row]
+        row = claim_drive(solver)
+        d = drives_of(solver)[row]
         put_drive(d, links[e["body"], JOINT], e)
         e["drive"], e["generation"], e["body"] = row, d["generation"], -1
     mind = rows_at(room[0], 1, MIND)[0]
-    begin_mind(mind, members, G * max(mass_of(s, forest, members), 1e-9), neurons, senses, effects)
-    mind["start"], mind["period"], mind["target"] = w["time"], period, target
+    begin_mind(mind, members, G * max(mass_of(solver, forest, members), 1e-9), neurons, senses, effects)
+    mind["start"], mind["period"], mind["target"] = world["time"], period, target
     store3(mind["point"], point)
     signals[ONE] = 1.0
-    m = minds_of(w)
-    if m["mind_count"] == 0:
-        own_tables(m, room)
-        w["mind_count"] = 1
+    minds = minds_of(world)
+    if minds["mind_count"] == 0:
+        own_tables(minds, room)
+        world["mind_count"] = 1
     return LIMITS_FIT
 
 
 @kernel(inline=False)
-def own_tables(m: Any, room: Any) -> None:
+def own_tables(minds: Any, room: Any) -> None:
     """Let the tables of the only mind be those of all minds."""
-    m["minds"], m["fresh"], m["neurons"], m["senses"] = room[0], room[1], room[2], room[3]
-    m["effects"], m["windows"], m["signals"], m["rings"] = room[4], room[5], room[6], room[7]
-    m["mind_room"] = m["mind_count"] = 1
-    m["neuron_room"], m["sense_room"], m["effect_room"] = room[10], room[11], room[12]
-    m["signal_room"], m["ring_room"] = room[14], room[15]
+    minds["minds"], minds["fresh"], minds["neurons"], minds["senses"] = room[0], room[1], room[2], room[3]
+    minds["effects"], minds["windows"], minds["signals"], minds["rings"] = room[4], room[5], room[6], room[7]
+    minds["mind_room"] = minds["mind_count"] = 1
+    minds["neuron_room"], minds["sense_room"], minds["effect_room"] = room[10], room[11], room[12]
+    minds["signal_room"], minds["ring_room"] = room[14], room[15]
 
 
 @kernel(inline=False)
@@ -154,10 +154,10 @@ def begin_mind(mind: Any, members: Any, weight: float, neurons: Any, senses: Any
 
 
 @kernel(inline=False)
-def mass_of(s: Any, forest: Any, members: Any) -> float:
+def mass_of(solver: Any, forest: Any, members: Any) -> float:
     """kg, of bodies together; their trees wake."""
     bodies = bodies_of(forest)
-    trees, spans = trees_of(forest), slices_of(s)
+    trees, spans = trees_of(forest), slices_of(solver)
     total = 0.0
     for i in range(members.shape[0]):
         at = body_slot(forest, members[i])

@@ -342,23 +342,24 @@ NO_POINT = (0.0, 0.0, 0.0)
 def check_minds(tables: Any) -> None:
     """Raise ValueError unless these are tables of minds that kernels may follow, drives aside."""
     demand(isinstance(tables, Tables) and tables.header.dtype == MINDS, "minds have other tables")
-    h = tables.header[0]
-    demand(h["kind"] == MINDS_KIND and tables.used == USED, "minds have another layout")
-    rooms = {name: int(h[room]) for name, room, *_ in STRETCHES}
+    minds = tables.header[0]
+    demand(minds["kind"] == MINDS_KIND and tables.used == USED, "minds have another layout")
+    rooms = {name: int(minds[room]) for name, room, *_ in STRETCHES}
     rooms |= {
-        "minds": int(h["mind_room"]),
-        "fresh": int(h["signal_room"]),
+        "minds": int(minds["mind_room"]),
+        "fresh": int(minds["signal_room"]),
         **{name: room for name, (room, _) in OF_GRASPS.items()},
     }
     dtypes = ROWS | {name: dtype for name, (_, dtype) in OF_GRASPS.items()} | {"minds": MIND, "fresh": F8}
     demand({name for name, _ in tables} == set(rooms), "minds have other tables")
     for name, rows in tables:
         rows_of(rows, dtypes[name], f"{name} of minds", rooms[name])
-    demand(h["mind_count"] == h["mind_room"] and 0 <= h["changed"] < 8, "minds are not as many as they are")
+    demand(minds["mind_count"] == minds["mind_room"] and 0 <= minds["changed"] < 8, "minds are not as many as they are")
     demand(
-        0 <= h["work"] < 1 << 62 and 0 <= h["window"] < 1 << 40 and 0 <= h["budget"] <= 1 << 62, "minds have no time"
+        0 <= minds["work"] < 1 << 62 and 0 <= minds["window"] < 1 << 40 and 0 <= minds["budget"] <= 1 << 62,
+        "minds have no time",
     )
-    demand(h["until_still"] > 0.0, "minds have no time")
+    demand(minds["until_still"] > 0.0, "minds have no time")
     finite(tables.header, "minds", {"until_still"})
     for name in ("neurons", "senses", "effects", "windows"):
         finite(tables[name], name)

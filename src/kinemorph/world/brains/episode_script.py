@@ -122,21 +122,21 @@ def live_on(
     Returns at which stretch it is, and how many of its steps must be made by somebody else; or that it has not begun,
     or that life has ended before it.
     """
-    w = rows_at(address, 1, WORLD)[0]
-    if w["kind"] != WORLD_KIND:
+    world = rows_at(address, 1, WORLD)[0]
+    if world["kind"] != WORLD_KIND:
         return k, NOT_BEGUN  # who begins it is told what is wrong
-    m, forest = minds_of(w), forest_of(w)
-    mind = rows_at(m["minds"], m["mind_room"], MIND)[row]
+    minds, forest = minds_of(world), forest_of(world)
+    mind = rows_at(minds["minds"], minds["mind_room"], MIND)[row]
     while k < script.shape[0]:
         t = script[k]
         if state == BEFORE:
-            if not alone or not begin_stretch(w, m, forest, mind, t, window):
+            if not alone or not begin_stretch(world, minds, forest, mind, t, window):
                 return k, NOT_BEGUN
-            status, left = make_steps(w, t["steps"], t["steps"])
+            status, left = make_steps(world, t["steps"], t["steps"])
             if status != STOPPED and (status != DONE or left > 0):
                 return k, left
             state = MADE if left == 0 else BROKEN
-        watch_surroundings(w)
+        watch_surroundings(world)
         life = mind["life"]
         t["seen"], t["gap"], t["gaps"], t["still"] = life["steps"], life["gap"], life["gaps"], life["still"]
         for i in range(3):
@@ -150,10 +150,10 @@ def live_on(
 
 
 @kernel
-def begin_stretch(w: Any, m: Any, forest: Any, mind: Any, t: Any, window: int) -> bool:
+def begin_stretch(world: Any, minds: Any, forest: Any, mind: Any, t: Any, window: int) -> bool:
     """What happens at the start of a stretch. Returns False if it cannot."""
     if t["mind"] != 0:
-        let_sleep(w, m, mind, t["mind"] == ASLEEP)
+        let_sleep(world, minds, mind, t["mind"] == ASLEEP)
     if t["pulled"] != 0:
         pull_all(forest, t["gravity"][0], t["gravity"][1], t["gravity"][2])
     if t["knocked"] != 0:
@@ -161,6 +161,6 @@ def begin_stretch(w: Any, m: Any, forest: Any, mind: Any, t: Any, window: int) -
         if at < 0 or knock(forest, at, (a[0], a[1], a[2]), (a[3], a[4], a[5])) != CARRIED:
             return False
     if t["watched"] != 0:
-        watch_anew(m, t["budget"], t["until_still"], window)
-        watch_surroundings(w)
+        watch_anew(minds, t["budget"], t["until_still"], window)
+        watch_surroundings(world)
     return True

@@ -75,9 +75,9 @@ def tree_momentum(tree: Any, v: Any) -> tuple[float, Vec3, float, float]:
 
 
 @kernel
-def watch_trees(s: Any, forest: Any, m: Any, moved: bool) -> None:
+def watch_trees(solver: Any, forest: Any, m: Any, moved: bool) -> None:
     """Energy of all, and centre and speed of the trees of minds; their rows are those of now if they were `moved`."""
-    trees, spans = trees_of(forest), slices_of(s)
+    trees, spans = trees_of(forest), slices_of(solver)
     minds = rows_at(m["minds"], m["mind_room"], MIND)
     bodies = bodies_of(forest)
     g = (forest["gx"], forest["gy"], forest["gz"])
@@ -107,9 +107,9 @@ def watch_trees(s: Any, forest: Any, m: Any, moved: bool) -> None:
 
 
 @kernel
-def watch_joint(s: Any, forest: Any, m: Any, e: Any, window: Any) -> float:
+def watch_joint(solver: Any, forest: Any, minds: Any, e: Any, window: Any) -> float:
     """Work and swing of the joint of an effect in this step. Returns its speed."""
-    drives = drives_of(s)
+    drives = drives_of(solver)
     if e["drive"] < 0 or drives[e["drive"]]["generation"] != e["generation"]:
         return 0.0
     d = drives[e["drive"]]
@@ -125,13 +125,13 @@ def watch_joint(s: Any, forest: Any, m: Any, e: Any, window: Any) -> float:
     q = declared_position(l, rows, d["dof"])
     if window["known"] != 0:
         work = d["applied"] * (q - window["q"])
-        m["done"] += work
-        m["effort"] += abs(work)
+        minds["done"] += work
+        minds["effort"] += abs(work)
     window["q"], window["known"] = q, 1
     window["sum"] += q
     window["squares"] += q * q
     window["count"] += 1
-    if window["count"] >= m["window"]:
+    if window["count"] >= minds["window"]:
         n = float(window["count"])
         mean = window["sum"] / n
         window["widest"] = max(window["widest"], sqrt(max(0.0, window["squares"] / n - mean * mean)))
@@ -153,19 +153,19 @@ def gap_to(mount: Any, R: Any, p: Vec3, aim: Vec3) -> float:
 
 
 @kernel
-def watch_shapes(forest: Any, c: Any, mind: Any, t: int, placed: bool) -> None:
+def watch_shapes(forest: Any, collisions: Any, mind: Any, t: int, placed: bool) -> None:
     """The lowest point of the bodies of a mind's tree, and how far they are from its target; `placed` are shapes whose
     places are those of now."""
     life = mind["life"]
     bodies = bodies_of(forest)
     tree = tree_of(trees_of(forest)[t])
     rows = link_data_of(tree)
-    shapes, mounts = shapes_of(c), mounts_of(c)
-    places = shape_poses_of(c)
+    shapes, mounts = shapes_of(collisions), mounts_of(collisions)
+    places = shape_poses_of(collisions)
     aims, aim = find_target(forest, mind)
     lowest, gap = np.inf, BY_FAR
     target = body_slot(forest, mind["target"])
-    for i in range(c["n"]):
+    for i in range(collisions["n"]):
         link = shapes[i]["link"]
         if shapes[i]["form"] == 0 or link < 0 or bodies[link]["tree"] != t or link == target:
             continue
@@ -184,12 +184,12 @@ def watch_shapes(forest: Any, c: Any, mind: Any, t: int, placed: bool) -> None:
 
 
 @kernel
-def watch_overlap(forest: Any, c: Any, life: Any, t: int) -> None:
+def watch_overlap(forest: Any, collisions: Any, life: Any, t: int) -> None:
     """The largest overlap of a shape of a tree with another one."""
     bodies = bodies_of(forest)
-    shapes, mounts = shapes_of(c), mounts_of(c)
-    pairs = pairs_of(c)
-    for k in range(c["n_pairs"]):
+    shapes, mounts = shapes_of(collisions), mounts_of(collisions)
+    pairs = pairs_of(collisions)
+    for k in range(collisions["n_pairs"]):
         pair = pairs[k]
         if pair["count"] == 0 or pair["distance"] >= 0.0:
             continue
@@ -206,53 +206,56 @@ def watch_overlap(forest: Any, c: Any, life: Any, t: int) -> None:
 
 
 @kernel
-def watch_one(w: Any, s: Any, forest: Any, c: Any, m: Any, mind: Any, t: int) -> None:
+def watch_one(world: Any, solver: Any, forest: Any, collisions: Any, minds: Any, mind: Any, t: int) -> None:
     """One mind, in the middle of a step."""
     life = mind["life"]
-    effects, windows = rows_at(m["effects"], m["effect_room"], EFFECT), rows_at(m["windows"], m["effect_room"], WINDOW)
+    effects, windows = (
+        rows_at(minds["effects"], minds["effect_room"], EFFECT),
+        rows_at(minds["windows"], minds["effect_room"], WINDOW),
+    )
     spin = 0.0
     for k in range(mind["effects"], mind["effects"] + mind["effect_count"]):
-        spin = max(spin, watch_joint(s, forest, m, effects[k], windows[k]))
-    watch_shapes(forest, c, mind, t, True)
-    watch_overlap(forest, c, life, t)
+        spin = max(spin, watch_joint(solver, forest, minds, effects[k], windows[k]))
+    watch_shapes(forest, collisions, mind, t, True)
+    watch_overlap(forest, collisions, life, t)
     life["steps"] += 1
     life["gaps"] += life["gap"]
     life["spin"] = max(life["spin"], spin)
-    life["riding"] += life["speed"] > m["fast"] or spin > m["spinning"]
-    life["still"] = life["still"] + w["dt"] if life["speed"] < STILL_SPEED else 0.0
+    life["riding"] += life["speed"] > minds["fast"] or spin > minds["spinning"]
+    life["still"] = life["still"] + world["dt"] if life["speed"] < STILL_SPEED else 0.0
 
 
 @kernel(inline=False)
-def work_of_surfaces(s: Any) -> float:
+def work_of_surfaces(solver: Any) -> float:
     """J, that surfaces which move along themselves have done in the last step, whatever became of it.
 
     The impulse p on shape b does p (v_b - v_a) on both bodies, and rubs p (v_b - v_a + w) away, if w is how fast the
     surfaces move against each other: what is left is the work of these, -p w.
     """
-    touches, work = contact_constraint_room(s), 0.0
-    for i in range(s["touch_count"]):
+    touches, work = contact_constraint_room(solver), 0.0
+    for i in range(solver["touch_count"]):
         t = touches[i]
         work -= t["sum1"] * t["w1"] + t["sum2"] * t["w2"]
     return work
 
 
 @kernel
-def watch_lives(w: Any, s: Any, forest: Any, c: Any, m: Any) -> None:
+def watch_lives(world: Any, solver: Any, forest: Any, collisions: Any, m: Any) -> None:
     """What has become of all minds until now: in the middle of a step, once all trees are set in motion."""
-    m["work"] += 1 + s["substeps"] * (s["touch_count"] + s["bound_count"])
+    m["work"] += 1 + solver["substeps"] * (solver["touch_count"] + solver["bound_count"])
     if m["watched"] == 0:
         m["stops"] = m["work"] > m["budget"]
         return
-    watch_trees(s, forest, m, True)
+    watch_trees(solver, forest, m, True)
     minds, bodies = rows_at(m["minds"], m["mind_room"], MIND), bodies_of(forest)
     still = np.inf
     for i in range(m["mind_count"]):
         at = body_slot(forest, minds[i]["body"])
         if at >= 0:
-            watch_one(w, s, forest, c, m, minds[i], bodies[at]["tree"])
+            watch_one(world, solver, forest, collisions, m, minds[i], bodies[at]["tree"])
             still = min(still, minds[i]["life"]["still"])
-    if m["known"] == WATCHED_BIT and s["conveys"] != 0:
-        m["conveyed"] += work_of_surfaces(s)
+    if m["known"] == WATCHED_BIT and solver["conveys"] != 0:
+        m["conveyed"] += work_of_surfaces(solver)
     m["known"] = WATCHED_BIT
     m["surplus"] = max(m["surplus"], m["energy"] - m["start"] - m["done"] - m["conveyed"])
     m["stops"] = m["work"] > m["budget"] or m["until_still"] <= still < np.inf
@@ -261,21 +264,21 @@ def watch_lives(w: Any, s: Any, forest: Any, c: Any, m: Any) -> None:
 @entry
 def see_lives(address: int) -> int:
     """Where all minds are now; the rest was watched until the last step."""
-    w = rows_at(address, 1, WORLD)[0]
-    if w["kind"] != WORLD_KIND:
+    world = rows_at(address, 1, WORLD)[0]
+    if world["kind"] != WORLD_KIND:
         return WRONG_ROW
-    watch_surroundings(w)
+    watch_surroundings(world)
     return DONE
 
 
 @kernel(inline=False)
-def watch_surroundings(w: Any) -> None:
+def watch_surroundings(world: Any) -> None:
     """The same, for kernels."""
-    m, forest = minds_of(w), forest_of(w)
-    s, c = solver_of(w), collisions_of(w)
+    m, forest = minds_of(world), forest_of(world)
+    solver, collisions = solver_of(world), collisions_of(world)
     minds, bodies = rows_at(m["minds"], m["mind_room"], MIND), bodies_of(forest)
-    watch_trees(s, forest, m, False)
+    watch_trees(solver, forest, m, False)
     for i in range(m["mind_count"]):
         at = body_slot(forest, minds[i]["body"])
         if at >= 0:
-            watch_shapes(forest, c, minds[i], bodies[at]["tree"], False)
+            watch_shapes(forest, collisions, minds[i], bodies[at]["tree"], False)

@@ -77,19 +77,19 @@ def hardest_press(
 
 
 @kernel(inline=False)
-def touched_by(s: Any, forest: Any, c: Any, body: int) -> int:
+def touched_by(solver: Any, forest: Any, collisions: Any, body: int) -> int:
     """The index of the body of another tree that presses hardest on this one, -1 for the ground, or NOTHING."""
-    touches = contact_constraint_room(s)
-    shapes, pairs = shapes_of(c), pairs_of(c)
-    contacts = contacts_of(c)
-    now = half_of(c["step"], c["contact_room"])
+    touches = contact_constraint_room(solver)
+    shapes, pairs = shapes_of(collisions), pairs_of(collisions)
+    contacts = contacts_of(collisions)
+    now = half_of(collisions["step"], collisions["contact_room"])
     most, found = 0.0, NO_CONTACT
-    for i in range(s["touch_count"]):
+    for i in range(solver["touch_count"]):
         pair = pairs[contacts[now + touches[i]["contact"]]["pair"]]
         most, found = hardest_press(forest, shapes, pair, body, touches[i]["sum"], most, found)
-    if s["gap"] > 0.0:  # the impulse model
-        memories = memories_of(c)
-        for k in range(c["n_pairs"]):
+    if solver["gap"] > 0.0:  # the impulse model
+        memories = memories_of(collisions)
+        for k in range(collisions["n_pairs"]):
             most, found = hardest_press(
                 forest, shapes, pairs[k], body, memories[pairs[k]["row"]]["struck"], most, found
             )
@@ -106,16 +106,16 @@ def has_shape(shapes: Any, body: int) -> bool:
 
 
 @kernel(inline=False)
-def follow_tree(s: Any, forest: Any, c: Any, t: int) -> None:
+def follow_tree(solver: Any, forest: Any, collisions: Any, t: int) -> None:
     """A tree has changed: it is awake, and the shapes of its bodies know what carries them."""
-    span = slices_of(s)[t]
+    span = slices_of(solver)[t]
     if span["asleep"] != 0:
         span["woken_by"] = BY_EDIT
     span["asleep"], span["still"] = 0, 0.0
     bodies = bodies_of(forest)
     tree = tree_of(trees_of(forest)[t])
-    links, shapes = links_of(tree), shapes_of(c)
-    for i in range(c["n"]):
+    links, shapes = links_of(tree), shapes_of(collisions)
+    for i in range(collisions["n"]):
         if shapes[i]["form"] == 0 or shapes[i]["link"] < 0 or bodies[shapes[i]["link"]]["tree"] != t:
             continue
         parent = links[bodies[shapes[i]["link"]]["link"]]["parent"]
@@ -125,9 +125,9 @@ def follow_tree(s: Any, forest: Any, c: Any, t: int) -> None:
 
 
 @kernel(inline=False)
-def forget_wakers(s: Any, forest: Any) -> None:
+def forget_wakers(solver: Any, forest: Any) -> None:
     """Trees that an edit has ended are no longer named as what woke others: new trees may come to have their places."""
-    spans = slices_of(s)
+    spans = slices_of(solver)
     trees, count = trees_of(forest), pool_of(forest, TREES)["count"]
     for t in range(count):
         waker = spans[t]["woken_by"] - 1
@@ -136,46 +136,46 @@ def forget_wakers(s: Any, forest: Any) -> None:
 
 
 @kernel(inline=False)
-def inherit_waker(s: Any, whole: int, part: int) -> None:
+def inherit_waker(solver: Any, whole: int, part: int) -> None:
     """A part that was cut off was woken when the whole was, whoever had its place among the trees before."""
-    spans = slices_of(s)
+    spans = slices_of(solver)
     spans[part]["woken_by"] = spans[whole]["woken_by"]
 
 
 @kernel(inline=False)
-def take_hold(w: Any, s: Any, forest: Any, c: Any, m: Any, e: Any, body: int) -> int:
+def take_hold(world: Any, solver: Any, forest: Any, collisions: Any, minds: Any, e: Any, body: int) -> int:
     """Connect a body to what it touches. Returns a Status."""
-    partner = touched_by(s, forest, c, body)
+    partner = touched_by(solver, forest, collisions, body)
     if partner == NO_CONTACT:
         return DONE
     bodies = bodies_of(forest)
     trees = trees_of(forest)
     set_moving(trees[bodies[body]["tree"]])
     R, p = point_on(forest, body, (0.0, 0.0, 0.0))
-    edits, outcomes = rows_at(m["edits"], 1, EDIT), rows_at(m["outcomes"], 1, OUTCOME)
+    edits, outcomes = rows_at(minds["edits"], 1, EDIT), rows_at(minds["outcomes"], 1, OUTCOME)
     edit = edits[0]
     edit["what"], edit["how"], edit["placed"], edit["held"], edit["unfit"] = CONNECT, AUTO, AT_POSE, NOT_SAID, 0
-    edit["row"] = edit["dofs"] = m["fixed"]  # a fixed joint has no degrees of freedom
+    edit["row"] = edit["dofs"] = minds["fixed"]  # a fixed joint has no degrees of freedom
     store9(edit["at_R"], R)
     store3(edit["at_p"], p)
     edit["a"] = e["body"] if partner >= 0 else -1
     edit["b"] = id_of(bodies, partner) if partner >= 0 else e["body"]
-    status = perform_edit(w["forest"], edits, outcomes)
+    status = perform_edit(world["forest"], edits, outcomes)
     if status == FULL:
         return FULL_FOREST
     if status != EDITED:
         return DONE  # it cannot be held, as things are; the next pass tries again
     e["held"], e["looped"] = outcomes[0]["joint"], outcomes[0]["closes"]
-    m["changed"] |= HELD | (LOOPED if e["looped"] != 0 else 0)
-    forget_wakers(s, forest)
-    follow_tree(s, forest, c, bodies[body]["tree"])
+    minds["changed"] |= HELD | (LOOPED if e["looped"] != 0 else 0)
+    forget_wakers(solver, forest)
+    follow_tree(solver, forest, collisions, bodies[body]["tree"])
     if partner >= 0:
-        follow_tree(s, forest, c, bodies[partner]["tree"])
+        follow_tree(solver, forest, collisions, bodies[partner]["tree"])
     return DONE
 
 
 @kernel(inline=False)
-def let_go(w: Any, s: Any, forest: Any, c: Any, m: Any, e: Any) -> int:
+def let_go(world: Any, solver: Any, forest: Any, collisions: Any, minds: Any, e: Any) -> int:
     """Cut the joint of a grasp. Returns a Status."""
     bodies = bodies_of(forest)
     joint = joints_of(forest)[e["held"] & INDEX]
@@ -191,35 +191,39 @@ def let_go(w: Any, s: Any, forest: Any, c: Any, m: Any, e: Any) -> int:
         b = links[joint["link"]]["body"]
         parent = links[joint["link"]]["parent"]
         a = links[parent]["body"] if parent >= 0 else -1
-    edits, outcomes = rows_at(m["edits"], 1, EDIT), rows_at(m["outcomes"], 1, OUTCOME)
+    edits, outcomes = rows_at(minds["edits"], 1, EDIT), rows_at(minds["outcomes"], 1, OUTCOME)
     edit = edits[0]
     edit["what"], edit["joint"], edit["root"], edit["placed"], edit["held"] = CUT, e["held"], -1, NOWHERE, NOT_SAID
-    edit["row"], edit["dofs"] = m["free"], m["free_dofs"]
-    status = perform_edit(w["forest"], edits, outcomes)
+    edit["row"], edit["dofs"] = minds["free"], minds["free_dofs"]
+    status = perform_edit(world["forest"], edits, outcomes)
     if status == FULL:
         return FULL_FOREST
     if status != EDITED:
         return DONE
     e["held"] = -1
-    m["changed"] |= RELEASED | (LOOPED if e["looped"] != 0 else 0)
+    minds["changed"] |= RELEASED | (LOOPED if e["looped"] != 0 else 0)
     if whole >= 0 and outcomes[0]["kind"] == FREE:  # a part is a tree by now
-        inherit_waker(s, whole, outcomes[0]["tree"])
+        inherit_waker(solver, whole, outcomes[0]["tree"])
     if a >= 0:
-        follow_tree(s, forest, c, bodies[a]["tree"])
+        follow_tree(solver, forest, collisions, bodies[a]["tree"])
     if b >= 0:
-        follow_tree(s, forest, c, bodies[b]["tree"])
+        follow_tree(solver, forest, collisions, bodies[b]["tree"])
     return DONE
 
 
 @kernel
-def has_room_for_one(s: Any, forest: Any) -> bool:
+def has_room_for_one(solver: Any, forest: Any) -> bool:
     """Whether the solver has room for one tree, one joint and one loop more."""
     trees, joints, loops = pool_of(forest, TREES), pool_of(forest, JOINTS), pool_of(forest, LOOPS)
-    return trees["count"] < s["span_room"] and joints["count"] < s["joint_room"] and loops["count"] < s["wrench_room"]
+    return (
+        trees["count"] < solver["span_room"]
+        and joints["count"] < solver["joint_room"]
+        and loops["count"] < solver["wrench_room"]
+    )
 
 
 @kernel(inline=False)
-def grasp_all(w: Any, s: Any, forest: Any, c: Any, m: Any) -> int:
+def grasp_all(world: Any, solver: Any, forest: Any, collisions: Any, m: Any) -> int:
     """What all grasps want since the last passes. Returns a Status; it goes on where it was when it is called again."""
     minds, effects = rows_at(m["minds"], m["mind_room"], MIND), rows_at(m["effects"], m["effect_room"], EFFECT)
     for i in range(m["mind_count"]):
@@ -236,12 +240,12 @@ def grasp_all(w: Any, s: Any, forest: Any, c: Any, m: Any) -> int:
             if body < 0:
                 continue
             status = DONE
-            if not has_room_for_one(s, forest):
+            if not has_room_for_one(solver, forest):
                 return CHANGED  # Python makes room
             if e["wants"] != 0 and e["held"] < 0:
-                status = take_hold(w, s, forest, c, m, e, body)
+                status = take_hold(world, solver, forest, collisions, m, e, body)
             elif e["wants"] == 0 and e["held"] >= 0:
-                status = let_go(w, s, forest, c, m, e)
+                status = let_go(world, solver, forest, collisions, m, e)
             if status != DONE:
                 return status
     m["pending"] = 0

@@ -25,10 +25,10 @@ def begin_life(life: Any) -> None:
 @entry
 def watch_from_now(address: int, budget: int, until_still: float, window: int) -> int:
     """Forget what was watched, and watch from now on; a window has so many steps."""
-    w = rows_at(address, 1, WORLD)[0]
-    if w["kind"] != WORLD_KIND:
+    world = rows_at(address, 1, WORLD)[0]
+    if world["kind"] != WORLD_KIND:
         return WRONG_ROW
-    watch_anew(minds_of(w), budget, until_still, window)
+    watch_anew(minds_of(world), budget, until_still, window)
     return DONE
 
 

@@ -59,7 +59,9 @@ def component(v: Vec3, axis: int) -> float:
 
 
 @kernel
-def read_body(s: Any, forest: Any, c: Any, mind: Any, sense: Any, dt: float, aims: bool, aim: Vec3) -> float:
+def read_body(
+    solver: Any, forest: Any, collisions: Any, mind: Any, sense: Any, dt: float, aims: bool, aim: Vec3
+) -> float:
     """What is sensed on a body, or of the target; 0 if that is gone."""
     what, axis = sense["what"], sense["axis"]
     if what == PLACE:
@@ -68,7 +70,7 @@ def read_body(s: Any, forest: Any, c: Any, mind: Any, sense: Any, dt: float, aim
     if body < 0:
         return 0.0
     if what == TOUCH:
-        return press_of(s, c, body, ANYTHING)[1] / (dt * mind["weight"])
+        return press_of(solver, collisions, body, ANYTHING)[1] / (dt * mind["weight"])
     R, at = point_on(forest, body, ZERO)
     if what == UP:
         return component(tmul_vec(R, (0.0, 0.0, 1.0)), axis)
@@ -82,9 +84,9 @@ def read_body(s: Any, forest: Any, c: Any, mind: Any, sense: Any, dt: float, aim
 
 
 @kernel(inline=False)
-def wake_seen(s: Any, forest: Any, mind: Any, senses: Any) -> None:
+def wake_seen(solver: Any, forest: Any, mind: Any, senses: Any) -> None:
     """Set trees in motion that sleep, and that a mind looks at: those that are awake are, in the middle of a step."""
-    bodies, spans = bodies_of(forest), slices_of(s)
+    bodies, spans = bodies_of(forest), slices_of(solver)
     trees = trees_of(forest)
     at = body_slot(forest, mind["target"])
     if at >= 0 and spans[bodies[at]["tree"]]["asleep"] != 0:
@@ -97,38 +99,38 @@ def wake_seen(s: Any, forest: Any, mind: Any, senses: Any) -> None:
 
 
 @kernel
-def sense_all(w: Any, s: Any, forest: Any, c: Any, m: Any, mind: Any) -> None:
+def sense_all(world: Any, solver: Any, forest: Any, collisions: Any, minds: Any, mind: Any) -> None:
     """The signals of all senses of a mind."""
-    senses = rows_at(m["senses"], m["sense_room"], SENSE)
-    signals = rows_at(m["signals"], m["signal_room"], F8)
+    senses = rows_at(minds["senses"], minds["sense_room"], SENSE)
+    signals = rows_at(minds["signals"], minds["signal_room"], F8)
     first = mind["signals"] + FIRST + mind["neuron_count"]
     if mind["blank"] != 0:
         for k in range(mind["sense_count"]):
             signals[first + k] = 0.0
         return
-    wake_seen(s, forest, mind, senses)
+    wake_seen(solver, forest, mind, senses)
     aims, aim = find_target(forest, mind)
     for k in range(mind["sense_count"]):
         sense = senses[mind["senses"] + k]
         if sense["what"] <= SPEED:
             x = read_joint(forest, sense)
         else:
-            x = read_body(s, forest, c, mind, sense, w["dt"], aims, aim)
+            x = read_body(solver, forest, collisions, mind, sense, world["dt"], aims, aim)
         signals[first + k] = sense["gain"] * x
 
 
 @kernel(inline=False)
-def act(s: Any, m: Any, mind: Any) -> None:
+def act(solver: Any, minds: Any, mind: Any) -> None:
     """What all effects of a mind do until its next pass; nothing, if it is asleep."""
-    effects, drives = rows_at(m["effects"], m["effect_room"], EFFECT), drives_of(s)
-    signals = rows_at(m["signals"], m["signal_room"], F8)
+    effects, drives = rows_at(minds["effects"], minds["effect_room"], EFFECT), drives_of(solver)
+    signals = rows_at(minds["signals"], minds["signal_room"], F8)
     idle = mind["asleep"] != 0
     for i in range(mind["effects"], mind["effects"] + mind["effect_count"]):
         e = effects[i]
         x = 0.0 if idle else held(e["weight"] * signals[mind["signals"] + e["source"]], -1.0, 1.0)
         if e["what"] == GRASP:
             e["wants"] = 1 if x > 0.0 else 0
-            m["pending"] |= e["wants"] != 0 or e["held"] >= 0
+            minds["pending"] |= e["wants"] != 0 or e["held"] >= 0
             continue
         if e["drive"] < 0 or drives[e["drive"]]["generation"] != e["generation"]:
             continue  # the joint is gone
@@ -146,9 +148,9 @@ def act(s: Any, m: Any, mind: Any) -> None:
 
 
 @kernel(inline=False)
-def end_mind(s: Any, m: Any, mind: Any) -> None:
+def end_mind(solver: Any, minds: Any, mind: Any) -> None:
     """The body of a mind is gone: so is the mind, with its drives."""
-    effects, drives = rows_at(m["effects"], m["effect_room"], EFFECT), drives_of(s)
+    effects, drives = rows_at(minds["effects"], minds["effect_room"], EFFECT), drives_of(solver)
     for i in range(mind["effects"], mind["effects"] + mind["effect_count"]):
         e = effects[i]
         if e["drive"] >= 0 and drives[e["drive"]]["generation"] == e["generation"]:
@@ -159,34 +161,34 @@ def end_mind(s: Any, m: Any, mind: Any) -> None:
 
 
 @kernel(inline=False)
-def pass_over(m: Any, mind: Any) -> None:
+def pass_over(minds: Any, mind: Any) -> None:
     """One pass over the neurons of a mind."""
     a, n = mind["signals"], mind["neuron_count"]
-    neurons = rows_at(m["neurons"], m["neuron_room"], NEURON)[mind["neurons"] : mind["neurons"] + n]
-    signals = rows_at(m["signals"], m["signal_room"], F8)[a : a + FIRST + n + mind["sense_count"]]
-    fresh = rows_at(m["fresh"], m["signal_room"], F8)[a : a + n]
-    rings = rows_at(m["rings"], m["ring_room"], F8)
+    neurons = rows_at(minds["neurons"], minds["neuron_room"], NEURON)[mind["neurons"] : mind["neurons"] + n]
+    signals = rows_at(minds["signals"], minds["signal_room"], F8)[a : a + FIRST + n + mind["sense_count"]]
+    fresh = rows_at(minds["fresh"], minds["signal_room"], F8)[a : a + n]
+    rings = rows_at(minds["rings"], minds["ring_room"], F8)
     rings = rings[mind["rings"] : mind["rings"] + LONGEST_DELAY_PASSES * mind["ring_count"]]
     signals[ONE] = 1.0
     mind["lost"] += think(neurons, signals, fresh, rings, mind["period"], mind["ticks"])
 
 
 @kernel(inline=False)
-def begin_minds(w: Any) -> int:
+def begin_minds(world: Any) -> int:
     """Before a step: what grasps have wanted since the last one, and minds whose bodies are gone. Returns a Status."""
-    m = minds_of(w)
-    s, forest = solver_of(w), forest_of(w)
+    m = minds_of(world)
+    solver, forest = solver_of(world), forest_of(world)
     if m["pending"] != 0 or m["changed"] != 0:
-        status = grasp_all(w, s, forest, collisions_of(w), m)
+        status = grasp_all(world, solver, forest, collisions_of(world), m)
         if status != DONE:
             return status
-    minds, spans = rows_at(m["minds"], m["mind_room"], MIND), slices_of(s)
+    minds, spans = rows_at(m["minds"], m["mind_room"], MIND), slices_of(solver)
     bodies = bodies_of(forest)
     for i in range(m["mind_count"]):
         if minds[i]["body"] >= 0:
             at = body_slot(forest, minds[i]["body"])
             if at < 0:
-                end_mind(s, m, minds[i])
+                end_mind(solver, m, minds[i])
             else:
                 spans[bodies[at]["tree"]]["still"] = 0.0
     m["mulled"] = 0
@@ -194,40 +196,40 @@ def begin_minds(w: Any) -> int:
 
 
 @kernel(inline=False)
-def mull(w: Any, s: Any, forest: Any, c: Any) -> None:
+def mull(world: Any, solver: Any, forest: Any, collisions: Any) -> None:
     """In a step, once all trees are set in motion: passes of all minds whose time has come, and what is watched."""
-    m = minds_of(w)
+    m = minds_of(world)
     if m["mulled"] != 0:
         return  # a part of a step that is not its first
     m["mulled"] = 1
-    watch_lives(w, s, forest, c, m)
+    watch_lives(world, solver, forest, collisions, m)
     minds = rows_at(m["minds"], m["mind_room"], MIND)
-    now = w["time"] + SOON * w["dt"]
+    now = world["time"] + SOON * world["dt"]
     for i in range(m["mind_count"]):
         mind = minds[i]
         if mind["body"] < 0 or mind["asleep"] != 0 or now < mind["start"] + mind["ticks"] * mind["period"]:
             continue
-        sense_all(w, s, forest, c, m, mind)
+        sense_all(world, solver, forest, collisions, m, mind)
         pass_over(m, mind)
-        act(s, m, mind)
+        act(solver, m, mind)
         mind["ticks"] += 1
 
 
 @entry
 def tell_mind(address: int, row: int, asleep: bool) -> int:
     """Let a mind sleep, or be awake."""
-    w = rows_at(address, 1, WORLD)[0]
-    if w["kind"] != WORLD_KIND:
+    world = rows_at(address, 1, WORLD)[0]
+    if world["kind"] != WORLD_KIND:
         return WRONG_ROW
-    m = minds_of(w)
-    let_sleep(w, m, rows_at(m["minds"], m["mind_room"], MIND)[row], asleep)
+    minds = minds_of(world)
+    let_sleep(world, minds, rows_at(minds["minds"], minds["mind_room"], MIND)[row], asleep)
     return DONE
 
 
 @kernel(inline=False)
-def let_sleep(w: Any, m: Any, mind: Any, asleep: bool) -> None:
+def let_sleep(world: Any, minds: Any, mind: Any, asleep: bool) -> None:
     """The same, for kernels: from now on its effects do nothing, or what its signals say; its clock starts anew."""
     if mind["asleep"] != 0 and not asleep:
-        mind["start"], mind["ticks"] = w["time"], 0
+        mind["start"], mind["ticks"] = world["time"], 0
     mind["asleep"] = 1 if asleep else 0
-    act(solver_of(w), m, mind)
+    act(solver_of(world), minds, mind)

@@ -16,21 +16,21 @@ PLACES = {name: offset // 8 for name, (kind, offset, *_) in (DRIVE.fields or {})
 @entry
 def tell_drive(address: int, row: int, place: int, value: float) -> bool:
     """Give a drive another number, and wake its tree. False if the joint is gone, or closes a loop."""
-    w = rows_at(address, 1, WORLD)[0]
-    if w["kind"] != WORLD_KIND:
+    world = rows_at(address, 1, WORLD)[0]
+    if world["kind"] != WORLD_KIND:
         return False
-    forest, s = forest_of(w), solver_of(w)
-    if row < 0 or row >= s["drive_count"]:
+    forest, solver = forest_of(world), solver_of(world)
+    if row < 0 or row >= solver["drive_count"]:
         return False
-    joint = drives_of(s)[row]["joint"]
+    joint = drives_of(solver)[row]["joint"]
     at = joint_slot(forest, joint) if joint >= 0 else -1
     if at < 0:
         return False
     tree = joints_of(forest)[at]["tree"]
-    if tree < 0 or tree >= s["span_room"]:
+    if tree < 0 or tree >= solver["span_room"]:
         return False
-    rows_at(s["drives"], s["drive_room"] * DRIVE_NUMBERS, F8)[row * DRIVE_NUMBERS + place] = value
-    span = slices_of(s)[tree]
+    rows_at(solver["drives"], solver["drive_room"] * DRIVE_NUMBERS, F8)[row * DRIVE_NUMBERS + place] = value
+    span = slices_of(solver)[tree]
     if span["asleep"] != 0:
         span["woken_by"] = BY_FORCE
         span["asleep"] = 0

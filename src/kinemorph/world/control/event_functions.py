@@ -101,22 +101,22 @@ def is_asleep(spans: Any, bodies: Any, body: int) -> bool:
 
 
 @kernel(inline=False)
-def press_of(s: Any, c: Any, a: int, b: int) -> tuple[bool, float]:
+def press_of(solver: Any, collisions: Any, a: int, b: int) -> tuple[bool, float]:
     """Whether two bodies have pressed on each other in this step, and with what impulse in all."""
-    touches = contact_constraint_room(s)
-    shapes, pairs = shapes_of(c), pairs_of(c)
-    contacts = contacts_of(c)
-    now = half_of(c["step"], c["contact_room"])
+    touches = contact_constraint_room(solver)
+    shapes, pairs = shapes_of(collisions), pairs_of(collisions)
+    contacts = contacts_of(collisions)
+    now = half_of(collisions["step"], collisions["contact_room"])
     touching, total = False, 0.0
-    for i in range(s["touch_count"]):
+    for i in range(solver["touch_count"]):
         pair = pairs[contacts[now + touches[i]["contact"]]["pair"]]
         x, y = shapes[pair["a"]]["link"], shapes[pair["b"]]["link"]
         if (x == a and (y == b or b == ANYTHING)) or (y == a and (x == b or b == ANYTHING)):
             touching |= touches[i]["acted"] != 0 or touches[i]["sum"] > 0.0  # what only bounces has touched too
             total += touches[i]["sum"]
-    if s["gap"] > 0.0:  # the impulse model: a step has parts
-        memories = memories_of(c)
-        for k in range(c["n_pairs"]):
+    if solver["gap"] > 0.0:  # the impulse model: a step has parts
+        memories = memories_of(collisions)
+        for k in range(collisions["n_pairs"]):
             x, y = shapes[pairs[k]["a"]]["link"], shapes[pairs[k]["b"]]["link"]
             if (x == a and (y == b or b == ANYTHING)) or (y == a and (x == b or b == ANYTHING)):
                 touching |= memories[pairs[k]["row"]]["struck"] > 0.0
@@ -125,10 +125,10 @@ def press_of(s: Any, c: Any, a: int, b: int) -> tuple[bool, float]:
 
 
 @kernel(inline=False)
-def at_limit(s: Any, tree: int, first: int, count: int) -> bool:
+def at_limit(solver: Any, tree: int, first: int, count: int) -> bool:
     """Whether a limit of one of a joint's degrees of freedom has acted in this step."""
-    bounds = dof_constraint_room(s)
-    for i in range(s["bound_count"]):
+    bounds = dof_constraint_room(solver)
+    for i in range(solver["bound_count"]):
         b = bounds[i]
         limit = b["what"] == LOWER or b["what"] == UPPER
         if limit and b["acted"] != 0 and b["tree"] == tree and first <= b["dof"] < first + count:
@@ -137,7 +137,7 @@ def at_limit(s: Any, tree: int, first: int, count: int) -> bool:
 
 
 @kernel(inline=False)
-def look_at_joint(s: Any, forest: Any, e: Any) -> float:
+def look_at_joint(solver: Any, forest: Any, e: Any) -> float:
     """What an event that is about a joint of a tree measures."""
     slot = joints_of(forest)[e["b"]]
     t = trees_of(forest)[slot["tree"]]
@@ -148,33 +148,33 @@ def look_at_joint(s: Any, forest: Any, e: Any) -> float:
         if e["kind"] == POSITION:
             return declared_position(l, q, e["index"])
         return declared_velocity(l, q, rows_at(t["state"] + 8 * tree["nq"] * V, tree["nv"], F8), e["index"])
-    if slices_of(s)[slot["tree"]]["asleep"] != 0:
+    if slices_of(solver)[slot["tree"]]["asleep"] != 0:
         return float(e["side"])
-    return 1.0 if at_limit(s, slot["tree"], l["iv"], l["nv"]) else -1.0
+    return 1.0 if at_limit(solver, slot["tree"], l["iv"], l["nv"]) else -1.0
 
 
 @kernel(inline=False)
-def measure(w: Any, s: Any, forest: Any, c: Any) -> None:
+def measure(world: Any, solver: Any, forest: Any, collisions: Any) -> None:
     """The functions of all events that are rows."""
-    events = rows_at(w["events"], w["event_count"], EVENT)
-    spans = slices_of(s)
+    events = rows_at(world["events"], world["event_count"], EVENT)
+    spans = slices_of(solver)
     bodies = bodies_of(forest)
-    for i in range(w["event_count"]):
+    for i in range(world["event_count"]):
         e = events[i]
         kind = e["kind"]
         if e["awake"] == 0 or kind == CALL or kind == LOAD:
             continue
-        g = w["time"] + SOON * w["dt"]
+        g = world["time"] + SOON * world["dt"]
         if kind == ALONG or kind == DISTANCE:
             g = gap_of(forest, e)
         elif kind == POSITION or kind == VELOCITY or kind == LIMIT:
-            g = look_at_joint(s, forest, e)
+            g = look_at_joint(solver, forest, e)
         elif kind == FORCE or kind == MOMENT:
-            g = along_loop(s, forest, e)
+            g = along_loop(solver, forest, e)
         elif kind == SLEEP:
             g = 1.0 if is_asleep(spans, bodies, e["a"]) else -1.0
         elif kind == TOUCHES or kind == IMPULSE:
-            touching, total = press_of(s, c, e["a"], e["b"])
+            touching, total = press_of(solver, collisions, e["a"], e["b"])
             g = total
             if kind == TOUCHES:
                 g = 1.0 if touching else -1.0
@@ -184,16 +184,16 @@ def measure(w: Any, s: Any, forest: Any, c: Any) -> None:
 
 
 @kernel(inline=False)
-def look_out(w: Any, s: Any, forest: Any, c: Any) -> bool:
+def look_out(world: Any, solver: Any, forest: Any, collisions: Any) -> bool:
     """Whether an event has happened in this step. If none has, all of them know the side that they are on."""
-    tell_loads(w, s, forest)
-    measure(w, s, forest, c)
-    events = rows_at(w["events"], w["event_count"], EVENT)
+    tell_loads(world, solver, forest)
+    measure(world, solver, forest, collisions)
+    events = rows_at(world["events"], world["event_count"], EVENT)
     happened = False
-    for i in range(w["event_count"]):
+    for i in range(world["event_count"]):
         happened |= crosses(events[i])
     if not happened:
-        for i in range(w["event_count"]):
+        for i in range(world["event_count"]):
             if events[i]["awake"] != 0:
                 pass_by(events[i])
     return happened
@@ -202,11 +202,11 @@ def look_out(w: Any, s: Any, forest: Any, c: Any) -> bool:
 @entry
 def measure_now(address: int) -> int:
     """The functions of all events, as the world is now."""
-    w = rows_at(address, 1, WORLD)[0]
-    if w["kind"] != WORLD_KIND:
+    world = rows_at(address, 1, WORLD)[0]
+    if world["kind"] != WORLD_KIND:
         return WRONG_ROW
     measure(
-        w, solver_of(w), forest_of(w),
-        collisions_of(w),
+        world, solver_of(world), forest_of(world),
+        collisions_of(world),
     )  # fmt: skip
     return 0

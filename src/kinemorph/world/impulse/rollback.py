@@ -12,11 +12,11 @@ from kinemorph.structure.forest.memory import pool_of, state_at
 
 
 @kernel(inline=False)
-def exchange(s: Any, forest: Any, back: bool) -> None:
+def exchange(solver: Any, forest: Any, back: bool) -> None:
     """Keep q and v of all trees that take part, or put them back."""
     trees = trees_of(forest)
-    spans = slices_of(s)
-    kept = rows_at(s["undo"], 3 * s["z_room"], F8)
+    spans = slices_of(solver)
+    kept = rows_at(solver["undo"], 3 * solver["z_room"], F8)
     for t in range(pool_of(forest, TREES)["count"]):
         if spans[t]["offset"] < 0:
             continue

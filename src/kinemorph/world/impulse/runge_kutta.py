@@ -35,14 +35,14 @@ def be_explicit(tree: Any, tau: Any, to: Any) -> None:
 
 
 @kernel(inline=False)
-def go_smoothly(s: Any, slot: Any, tree: Any, offset: int, dt: float) -> bool:
+def go_smoothly(solver: Any, slot: Any, tree: Any, offset: int, dt: float) -> bool:
     """The state of a tree after dt. False if that takes too many steps, or is not finite: then it is as it was, but for
     its rows.
 
     The offset of the tree in z says which of the stages are its own.
     """
     nq, nv = tree["nq"], tree["nv"]
-    stages = s["stages"] + 8 * STAGES * offset
+    stages = solver["stages"] + 8 * STAGES * offset
     state = slot["state"]
     q, v = rows_at(state + 8 * nq * Q, nq, F8), rows_at(state + 8 * nq * V, nv, F8)
     work = rows_at(stages, STAGE_ROWS * nq, F8).reshape((STAGE_ROWS, nq))

@@ -65,8 +65,8 @@ def slowest(gravity: Iterable[float], width: float) -> float:
 
 def settle_model(header: Any, solver: Solver, row: Any) -> None:
     """Write the settings to where kernels look for them."""
-    h = header[0]
-    h["model"], h["within"], h["fresh"], h["cap"] = ContactModel.IMPULSE, row["within"], 1, math.inf
+    world = header[0]
+    world["model"], world["within"], world["fresh"], world["cap"] = ContactModel.IMPULSE, row["within"], 1, math.inf
     for name in IMPACTS.names or ():
-        h["impacts"][name] = row[name]
+        world["impacts"][name] = row[name]
     solver.header["gap"], solver.header["bounce"] = 0.5 * row["epsilon"], NEVER

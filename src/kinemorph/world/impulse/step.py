@@ -71,23 +71,23 @@ NO_TIME_SHARE = 1e-9  # share of a step that is no time
 
 
 @kernel
-def undo(w: Any, s: Any, forest: Any) -> None:
+def undo(world: Any, solver: Any, forest: Any) -> None:
     """Go back to the start of the last part."""
-    exchange(s, forest, True)
-    w["gone"] -= w["part"]
-    w["part"] = 0.0
-    w["undone"] += 1
-    w["noted"] = 0
-    w["phase"] = MOVE
+    exchange(solver, forest, True)
+    world["gone"] -= world["part"]
+    world["part"] = 0.0
+    world["undone"] += 1
+    world["noted"] = 0
+    world["phase"] = MOVE
 
 
 @kernel(inline=False)
-def overlapping(w: Any, c: Any, most: float) -> bool:
+def overlapping(world: Any, collisions: Any, most: float) -> bool:
     """Whether two shapes overlap by more than that; the world says which do."""
-    pairs = pairs_of(c)
-    for k in range(c["n_pairs"]):
+    pairs = pairs_of(collisions)
+    for k in range(collisions["n_pairs"]):
         if pairs[k]["count"] > 0 and pairs[k]["distance"] < -most:
-            w["a"], w["b"] = pairs[k]["a"], pairs[k]["b"]
+            world["a"], world["b"] = pairs[k]["a"], pairs[k]["b"]
             return True
     return False
 
@@ -96,17 +96,17 @@ def overlapping(w: Any, c: Any, most: float) -> bool:
 
 
 @kernel(inline=False)
-def forget_strikes(c: Any) -> None:
-    memories = memories_of(c)
-    for r in range(c["room"]):
+def forget_strikes(collisions: Any) -> None:
+    memories = memories_of(collisions)
+    for r in range(collisions["room"]):
         memories[r]["struck"] = 0.0
 
 
 @kernel(inline=False)
-def see_velocities(s: Any, forest: Any, back: bool) -> None:
+def see_velocities(solver: Any, forest: Any, back: bool) -> None:
     """Whitened velocities of all trees that take part; or what they are of those in z."""
     trees = trees_of(forest)
-    spans, z = slices_of(s), z_of(s)
+    spans, z = slices_of(solver), z_of(solver)
     for t in range(pool_of(forest, TREES)["count"]):
         o = spans[t]["offset"]
         if o < 0:
@@ -126,197 +126,197 @@ def see_velocities(s: Any, forest: Any, back: bool) -> None:
 
 
 @kernel(inline=False)
-def strike(w: Any, s: Any, forest: Any, c: Any) -> int:
+def strike(world: Any, solver: Any, forest: Any, collisions: Any) -> int:
     """All collisions that there are now. Returns a Status."""
-    status = build_islands(w, s, forest, c)
+    status = build_islands(world, solver, forest, collisions)
     if status != DONE:
         return status
     tied = pool_of(forest, LOOPS)["used"] > 0
-    memory = claim_ties(s, forest) if tied else 0
+    memory = claim_ties(solver, forest) if tied else 0
     if tied and memory == 0:
         return FULL_FOREST
-    if s["drive_count"] > 0:
-        find_drives(s, forest)
-    s["twist_count"] = 0
-    if not (sort_contacts(s, forest, c) and fill_bounds(s, forest, memory)):
+    if solver["drive_count"] > 0:
+        find_drives(solver, forest)
+    solver["twist_count"] = 0
+    if not (sort_contacts(solver, forest, collisions) and fill_bounds(solver, forest, memory)):
         return FULL_SOLVER
-    leave_far(s, c, w["within"])
-    if not fill_touches(s, forest, c) or (tied and not hold_rows(s)):
+    leave_far(solver, collisions, world["within"])
+    if not fill_touches(solver, forest, collisions) or (tied and not hold_rows(solver)):
         return FULL_SOLVER
-    if s["paved"] != 0:
-        pass_seams(s, c)
-    see_velocities(s, forest, False)
-    collide_all(s, c, w["impacts"])
-    see_velocities(s, forest, True)
-    if w["event_count"] > 0:
-        note_loads(w, s, forest, c, False, 0.0)
-    return accelerate(w, s, forest, AWAKE)
+    if solver["paved"] != 0:
+        pass_seams(solver, collisions)
+    see_velocities(solver, forest, False)
+    collide_all(solver, collisions, world["impacts"])
+    see_velocities(solver, forest, True)
+    if world["event_count"] > 0:
+        note_loads(world, solver, forest, collisions, False, 0.0)
+    return accelerate(world, solver, forest, AWAKE)
 
 
 # ----------------------------------------------------------------------------------------------------------------- time
 
 
 @kernel(inline=False)
-def set_pace(s: Any, length: float) -> None:
+def set_pace(solver: Any, length: float) -> None:
     """Let the solver make steps of a length, with what it keeps of the last one in proportion."""
     n = max(1, int(length / LONGEST_CONTACT_SUBSTEP + 1.0 - NO_TIME_SHARE))
-    ratio = length / n / s["h"]
-    s["substeps"], s["h"] = n, length / n
+    ratio = length / n / solver["h"]
+    solver["substeps"], solver["h"] = n, length / n
     if abs(ratio - 1.0) > NO_TIME_SHARE:
-        impulses = stored_impulses(s)
-        for k in range(3 * s["impulse_room"]):
+        impulses = stored_impulses(solver)
+        for k in range(3 * solver["impulse_room"]):
             impulses[k] *= ratio
 
 
 @kernel(inline=False)
-def meet(w: Any, s: Any, forest: Any, c: Any) -> int:
+def meet(world: Any, solver: Any, forest: Any, collisions: Any) -> int:
     """Where everything is and what is near what, after a part or before the first. Returns a Status.
 
     The phase is MOVE again if the part was undone, else STRIKE.
     """
-    since = ticks() if w["clock"] != 0 else 0
-    if w["phase"] == MOVE:
-        w["dt"] = 0.0  # joints have their own inertia, without what dampers add in a step
-        status = accelerate(w, s, forest, AWAKE)
+    since = ticks() if world["clock"] != 0 else 0
+    if world["phase"] == MOVE:
+        world["dt"] = 0.0  # joints have their own inertia, without what dampers add in a step
+        status = accelerate(world, solver, forest, AWAKE)
         if status != DONE:
             return status
-        w["dt"] = w["whole"]
-        if w["mind_count"] > 0 and w["gone"] == 0.0:
-            mull(w, s, forest, c)
-        if w["boxed"] != 0 and not stay_in_boxes(s, forest, c):
-            w["boxed"] = 0
-            w["reach"] += 1.0
-            if w["part"] > 0.0:
-                undo(w, s, forest)
+        world["dt"] = world["whole"]
+        if world["mind_count"] > 0 and world["gone"] == 0.0:
+            mull(world, solver, forest, collisions)
+        if world["boxed"] != 0 and not stay_in_boxes(solver, forest, collisions):
+            world["boxed"] = 0
+            world["reach"] += 1.0
+            if world["part"] > 0.0:
+                undo(world, solver, forest)
                 return DONE
-        if w["boxed"] == 0:
-            place_bodies(w, s, forest, c, 0, c["n"])
-        w["phase"] = COLLIDE
-        since = lap(w, FORCES, since)
-    if c["goes_on"] == 0 and w["boxed"] == 0:
-        status = find_pairs(c)
+        if world["boxed"] == 0:
+            place_bodies(world, solver, forest, collisions, 0, collisions["n"])
+        world["phase"] = COLLIDE
+        since = lap(world, FORCES, since)
+    if collisions["goes_on"] == 0 and world["boxed"] == 0:
+        status = find_pairs(collisions)
         if status != DONE:
             return NO_BOX if status == BAD_BOX else FULL_COLLISIONS
-        w["boxed"] = 1
-        since = lap(w, PAIRS, since)
-    if find_contacts(c) == FULL:
+        world["boxed"] = 1
+        since = lap(world, PAIRS, since)
+    if find_contacts(collisions) == FULL:
         return FULL_COLLISIONS
-    w["phase"] = STRIKE
-    lap(w, CONTACTS, since)
-    epsilon = w["impacts"]["epsilon"]
-    if w["fresh"] != 0:
-        if overlapping(w, c, STARTING_OVERLAP_SHARE * epsilon if w["steps"] == 0 else epsilon):
+    world["phase"] = STRIKE
+    lap(world, CONTACTS, since)
+    epsilon = world["impacts"]["epsilon"]
+    if world["fresh"] != 0:
+        if overlapping(world, collisions, STARTING_OVERLAP_SHARE * epsilon if world["steps"] == 0 else epsilon):
             return OVERLAP
-        w["fresh"] = 0
-    if w["part"] > 0.0:
-        if not overlapping(w, c, 0.0):
-            w["cuts"], w["cap"] = 0, np.inf
-        elif w["cuts"] < CUTS:
-            w["cuts"], w["cap"] = w["cuts"] + 1, 0.5 * w["part"]
-            undo(w, s, forest)
+        world["fresh"] = 0
+    if world["part"] > 0.0:
+        if not overlapping(world, collisions, 0.0):
+            world["cuts"], world["cap"] = 0, np.inf
+        elif world["cuts"] < CUTS:
+            world["cuts"], world["cap"] = world["cuts"] + 1, 0.5 * world["part"]
+            undo(world, solver, forest)
         else:
-            w["cap"] = np.inf
+            world["cap"] = np.inf
     return DONE
 
 
 @kernel(inline=False)
-def carry_all(c: Any) -> None:
+def carry_all(collisions: Any) -> None:
     """Leave nothing to collisions."""
-    contacts = contacts_of(c)
-    for k in range(2 * c["contact_room"]):
+    contacts = contacts_of(collisions)
+    for k in range(2 * collisions["contact_room"]):
         contacts[k]["flies"] = 0
 
 
 @kernel(inline=False)
-def move_on(w: Any, s: Any, forest: Any, c: Any, last: bool) -> int:
+def move_on(world: Any, solver: Any, forest: Any, collisions: Any, last: bool) -> int:
     """Collisions, and the next part. Returns a Status."""
-    if w["phase"] == STRIKE:
-        if w["event_count"] > 0 and w["noted"] == 0:
-            s["touch_count"] = s["twist_count"] = 0  # nothing has acted so far
-            note_loads(w, s, forest, c, True, 0.0)
-            w["noted"] = 1
-        since = ticks() if w["clock"] != 0 else 0
-        count, free = look_ahead(w, s, forest, c)
+    if world["phase"] == STRIKE:
+        if world["event_count"] > 0 and world["noted"] == 0:
+            solver["touch_count"] = solver["twist_count"] = 0  # nothing has acted so far
+            note_loads(world, solver, forest, collisions, True, 0.0)
+            world["noted"] = 1
+        since = ticks() if world["clock"] != 0 else 0
+        count, free = look_ahead(world, solver, forest, collisions)
         if count > 0:
-            w["dt"] = 0.0
-            status = strike(w, s, forest, c)
-            w["dt"] = w["whole"]
+            world["dt"] = 0.0
+            status = strike(world, solver, forest, collisions)
+            world["dt"] = world["whole"]
             if status != DONE:
                 return status
-            count, free = look_ahead(w, s, forest, c)
+            count, free = look_ahead(world, solver, forest, collisions)
         if last:
-            carry_all(c)
-        left = w["whole"] - w["gone"]
-        h = left if last else min(free, w["cap"], left)
-        w["part"] = left if h > (1.0 - NO_TIME_SHARE) * left else h
-        w["phase"] = FILL
-        lap(w, SOLUTION, since)
-    w["dt"] = w["part"]
-    set_pace(s, w["part"])
-    status = accelerate(w, s, forest, AWAKE)
+            carry_all(collisions)
+        left = world["whole"] - world["gone"]
+        h = left if last else min(free, world["cap"], left)
+        world["part"] = left if h > (1.0 - NO_TIME_SHARE) * left else h
+        world["phase"] = FILL
+        lap(world, SOLUTION, since)
+    world["dt"] = world["part"]
+    set_pace(solver, world["part"])
+    status = accelerate(world, solver, forest, AWAKE)
     if status != DONE:
         return status
-    status = solve_and_integrate(w, s, forest, c)
+    status = solve_and_integrate(world, solver, forest, collisions)
     if status == DONE:
-        w["gone"] += w["part"]
-        w["parts"] += 1
+        world["gone"] += world["part"]
+        world["parts"] += 1
     return status
 
 
 @kernel(inline=False)
-def go_through(w: Any, s: Any, forest: Any, c: Any) -> int:
+def go_through(world: Any, solver: Any, forest: Any, collisions: Any) -> int:
     """All parts of a step. Returns a Status."""
     made = 0
-    while w["phase"] != MOVE or w["gone"] < (1.0 - NO_TIME_SHARE) * w["whole"]:
-        if w["phase"] == MOVE or w["phase"] == COLLIDE:
-            status = meet(w, s, forest, c)
+    while world["phase"] != MOVE or world["gone"] < (1.0 - NO_TIME_SHARE) * world["whole"]:
+        if world["phase"] == MOVE or world["phase"] == COLLIDE:
+            status = meet(world, solver, forest, collisions)
             if status != DONE:
                 return status
-        if w["phase"] != MOVE:
+        if world["phase"] != MOVE:
             made += 1
-            status = move_on(w, s, forest, c, made > MOST_STEP_PARTS)
+            status = move_on(world, solver, forest, collisions, made > MOST_STEP_PARTS)
             if status != DONE:
                 return status
     return DONE
 
 
 @kernel(inline=False)
-def tell_of_step(s: Any, ratio: float) -> None:
+def tell_of_step(solver: Any, ratio: float) -> None:
     """What contacts bore in the last part, as if it had lasted for all of the step.
 
     That is no mean of the step: where a collision elsewhere has cut it, a short last part may be off by a tenth.
     """
-    touches = contact_constraints(s)
-    for i in range(s["touch_count"]):
+    touches = contact_constraints(solver)
+    for i in range(solver["touch_count"]):
         t = touches[i]
         t["sum"], t["sum1"], t["sum2"] = ratio * t["sum"], ratio * t["sum1"], ratio * t["sum2"]
 
 
 @kernel(inline=False)
-def make_impulse_step(w: Any) -> int:
+def make_impulse_step(world: Any) -> int:
     """One step. Returns a Status."""
-    forest = forest_of(w)
-    c = collisions_of(w)
-    s = solver_of(w)
-    if w["phase"] == MOVE:
-        if all_asleep(s, forest):
-            return advance_clock(w, s, forest, c)
-        w["whole"], w["part"], w["boxed"], w["noted"], w["reach"] = w["dt"], 0.0, 0, 0, 0.0
-        if w["impacts"]["struck"] != 0:
-            forget_strikes(c)
-            w["impacts"]["struck"] = 0
-    status = go_through(w, s, forest, c)
-    w["dt"] = w["whole"]
+    forest = forest_of(world)
+    collisions = collisions_of(world)
+    solver = solver_of(world)
+    if world["phase"] == MOVE:
+        if all_asleep(solver, forest):
+            return advance_clock(world, solver, forest, collisions)
+        world["whole"], world["part"], world["boxed"], world["noted"], world["reach"] = world["dt"], 0.0, 0, 0, 0.0
+        if world["impacts"]["struck"] != 0:
+            forget_strikes(collisions)
+            world["impacts"]["struck"] = 0
+    status = go_through(world, solver, forest, collisions)
+    world["dt"] = world["whole"]
     if status == FULL_SOLVER or status == FULL_COLLISIONS or status == FULL_FOREST:
         return status  # it goes on where it was
-    if status == DONE and w["part"] < w["whole"]:
-        tell_of_step(s, w["whole"] / w["part"])
-    w["phase"], w["gone"], w["part"] = MOVE, 0.0, 0.0
-    set_pace(s, w["whole"])
+    if status == DONE and world["part"] < world["whole"]:
+        tell_of_step(solver, world["whole"] / world["part"])
+    world["phase"], world["gone"], world["part"] = MOVE, 0.0, 0.0
+    set_pace(solver, world["whole"])
     if status != DONE:
         return status
-    if s["drive_count"] + s["push_count"] > 0:
-        settle_drives(s)
-    if w["patience"] < np.inf:
-        let_sleep(w, s, forest, 0, s["island_count"])
-    return advance_clock(w, s, forest, c)
+    if solver["drive_count"] + solver["push_count"] > 0:
+        settle_drives(solver)
+    if world["patience"] < np.inf:
+        let_sleep(world, solver, forest, 0, solver["island_count"])
+    return advance_clock(world, solver, forest, collisions)

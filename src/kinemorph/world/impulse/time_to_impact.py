@@ -46,17 +46,17 @@ def moving(forest: Any, spans: Any, body: int, x: Vec3) -> tuple[Vec3, float, Ve
 
 
 @kernel(inline=False)
-def whirling(c: Any, shape: int, n: Vec3, w: Vec3, ahead: float) -> float:
+def whirling(collisions: Any, shape: int, n: Vec3, w: Vec3, ahead: float) -> float:
     """The acceleration of the lowest point of a rim that leans by θ and turns by w, 0 if it has no way to go.
 
     That is another point at any time. The rim reaches r sin θ below its middle, and with w₂ along the line from that to
     its lowest point, which raises neither, the second derivative of this is r w₂² cos² θ / sin θ.
     """
-    row = shapes_of(c)[shape]
+    row = shapes_of(collisions)[shape]
     if not is_round(row):
         return 0.0
     core = rows_at(row["core"], 1, CORE)[0]
-    R = load9(shape_poses_of(c)[shape]["R"])
+    R = load9(shape_poses_of(collisions)[shape]["R"])
     axis, r = (R[2], R[5], R[8]), max(core["low"], core["high"])
     z = dot(axis, n)
     sine = sqrt(max(1.0 - z * z, 0.0))
@@ -76,27 +76,27 @@ def time_until(distance: float, u: float, a: float) -> float:
 
 
 @kernel(inline=False)
-def look_ahead(w: Any, s: Any, forest: Any, c: Any) -> tuple[int, float]:
+def look_ahead(world: Any, solver: Any, forest: Any, collisions: Any) -> tuple[int, float]:
     """How many contacts collide now, and how long nothing else does so. Contacts that will collide are marked."""
-    spans = slices_of(s)
-    shapes, pairs = shapes_of(c), pairs_of(c)
-    contacts = contacts_of(c)
-    now = half_of(c["step"], c["contact_room"])
-    r = w["impacts"]
+    spans = slices_of(solver)
+    shapes, pairs = shapes_of(collisions), pairs_of(collisions)
+    contacts = contacts_of(collisions)
+    now = half_of(collisions["step"], collisions["contact_room"])
+    r = world["impacts"]
     boost, epsilon, slow = r["boost"] > 0.0, r["epsilon"], r["slow"]
     g = sqrt(forest["gx"] ** 2 + forest["gy"] ** 2 + forest["gz"] ** 2)
     ahead, count, first = FOLLOWED * epsilon, 0, np.inf
-    for k in range(c["n_contacts"]):
+    for k in range(collisions["n_contacts"]):
         one = contacts[now + k]
         pair = pairs[one["pair"]]
         x = scale(add(load3(one["x1"]), load3(one["x2"])), 0.5)
         va, bend_a, wa = moving(forest, spans, shapes[pair["a"]]["link"], x)
         vb, bend_b, wb = moving(forest, spans, shapes[pair["b"]]["link"], x)
         n, turn = load3(one["normal"]), sub(wb, wa)
-        whirl = whirling(c, pair["a"], n, turn, ahead) + whirling(c, pair["b"], n, turn, ahead)
+        whirl = whirling(collisions, pair["a"], n, turn, ahead) + whirling(collisions, pair["b"], n, turn, ahead)
         u, d, a = dot(n, sub(va, vb)), one["distance"], g + bend_a + bend_b + whirl
         fast = d <= epsilon and u > (0.0 if boost else slow)
-        collides = fast and (boost or d <= pair["distance"] + w["within"])
+        collides = fast and (boost or d <= pair["distance"] + world["within"])
         if collides:
             count += 1
         least = (

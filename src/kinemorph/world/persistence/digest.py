@@ -52,9 +52,9 @@ def bodies_of(world: Any) -> tuple[Array, Array]:
 
 
 def _times(world: Any) -> Iterator[Any]:
-    h, s = world._header[0], world.solver.header[0]
-    yield np.array([h["time"], h["dt"], h["slow"], h["patience"], s["h"]])
-    yield np.array([h["steps"], s["substeps"], s["direct_work"]])
+    h, solver = world._header[0], world.solver.header[0]
+    yield np.array([h["time"], h["dt"], h["slow"], h["patience"], solver["h"]])
+    yield np.array([h["steps"], solver["substeps"], solver["direct_work"]])
     if h["model"] == ContactModel.IMPULSE:
         yield np.array([*h["impacts"][["epsilon", "slow", "boost"]].item(), h["within"], h["cap"]])
         yield np.array([h["impacts"]["turn"] & 1, h["cuts"], h["fresh"]])

@@ -79,18 +79,23 @@ def room_of_tables(state: Any) -> int:
 def check_solver(tables: Any) -> None:
     """Raise ValueError unless these are the tables of a solver, as long as its header says."""
     demand(isinstance(tables, Tables) and tables.header.dtype == SOLVER, "a solver has other tables")
-    h, model = tables.header[0], Solver()
-    demand(h["kind"] == SOLVER_KIND and tables.used == USED, "a solver has another layout")
+    solver, model = tables.header[0], Solver()
+    demand(solver["kind"] == SOLVER_KIND and tables.used == USED, "a solver has another layout")
     demand({name for name, _ in tables} == {name for name, _ in model.__getstate__()}, "a solver has other tables")
     for name, rows in tables:
         demand(name in ROOMS, f"nobody knows how long table {name!r} of a solver must be")
-        rows_of(rows, model[name].dtype, f"{name} of the solver", int(ROOMS[name](h)))
+        rows_of(rows, model[name].dtype, f"{name} of the solver", int(ROOMS[name](solver)))
     for count, room in COUNTS.items():
-        demand(0 <= h[count] <= h[room], f"{count} of the solver is {h[count]}")
-    demand(all(h[name] == 0 for name in OF_A_STEP), "a solver has addresses")
-    demand(h["impulse_room"] % 2 == 0 and h["full"] == 0, "a solver is in the middle of a step")
-    demand(1 <= h["substeps"] <= MOST_SUBSTEPS and h["h"] > 0.0, f"a solver makes {h['substeps']} substeps")
-    demand(0 <= h["rounds"] <= MOST_ROUNDS and 0 <= h["direct_work"] <= MOST_WORK, "a solver has no such settings")
+        demand(0 <= solver[count] <= solver[room], f"{count} of the solver is {solver[count]}")
+    demand(all(solver[name] == 0 for name in OF_A_STEP), "a solver has addresses")
+    demand(solver["impulse_room"] % 2 == 0 and solver["full"] == 0, "a solver is in the middle of a step")
+    demand(
+        1 <= solver["substeps"] <= MOST_SUBSTEPS and solver["h"] > 0.0, f"a solver makes {solver['substeps']} substeps"
+    )
+    demand(
+        0 <= solver["rounds"] <= MOST_ROUNDS and 0 <= solver["direct_work"] <= MOST_WORK,
+        "a solver has no such settings",
+    )
     finite(tables.header, "a solver")
     finite(tables["spans"], "trees in the solver")
     within(tables["spans"]["asleep"], 0, 2, "sleep of trees")
@@ -110,22 +115,25 @@ def check_world(state: Any) -> None:
     kinds = (Forest, Collisions, Solver, Material, Watches, Timers, Minds)
     parts = (forest, collisions, solver, material, watches, timers, minds)
     demand(all(isinstance(p, k) for p, k in zip(parts, kinds, strict=True)), "a world has other parts")
-    h, s, c = rows_of(header, WORLD, "the header of a world", 1)[0], solver.header[0], collisions.header[0]
-    demand(h["kind"] == WORLD_KIND and h["phase"] == Phase.MOVE, "a world is in the middle of a step")
+    world, s, c = rows_of(header, WORLD, "the header of a world", 1)[0], solver.header[0], collisions.header[0]
+    demand(world["kind"] == WORLD_KIND and world["phase"] == Phase.MOVE, "a world is in the middle of a step")
     addresses = ("forest", "collisions", "solver", "events", "event_count", "minds", "mind_count", "crew", "clock")
-    demand(all(h[name] == 0 for name in addresses), "a world has addresses")
-    demand(h["gone"] == 0.0 and h["part"] == 0.0, "a world is in the middle of a step")
-    demand(0.0 < h["dt"] <= 0.1 and math.isfinite(h["time"]) and 0 <= h["steps"] < 1 << 62, "a world has no such time")
-    demand(0.0 <= h["fluid"] <= 1e6 and 0.0 <= h["drag"] <= 1e3, "a world has no such fluid")
+    demand(all(world[name] == 0 for name in addresses), "a world has addresses")
+    demand(world["gone"] == 0.0 and world["part"] == 0.0, "a world is in the middle of a step")
+    demand(
+        0.0 < world["dt"] <= 0.1 and math.isfinite(world["time"]) and 0 <= world["steps"] < 1 << 62,
+        "a world has no such time",
+    )
+    demand(0.0 <= world["fluid"] <= 1e6 and 0.0 <= world["drag"] <= 1e3, "a world has no such fluid")
     within(minds["effects"]["drive"], -1, int(s["drive_room"]), "drives of minds")
-    demand(h["slow"] >= 0.0 and h["patience"] > 0.0, "a world has no such sleep")
-    demand(math.isclose(s["h"] * s["substeps"], h["dt"], rel_tol=1e-9), "substeps do not make a step")
-    _impulses(h, s)
+    demand(world["slow"] >= 0.0 and world["patience"] > 0.0, "a world has no such sleep")
+    demand(math.isclose(s["h"] * s["substeps"], world["dt"], rel_tol=1e-9), "substeps do not make a step")
+    _impulses(world, s)
     trees, shapes = int(forest._pools[TREES]["count"]), collisions.shapes.count
     demand(trees <= s["span_room"] and shapes <= s["material_room"], "a solver has no room for all trees and shapes")
     demand(int(forest._pools[JOINTS]["count"]) <= s["joint_room"], "a solver has no room for all joints")
     demand(2 * c["contact_room"] == s["impulse_room"], "a solver has no room for all contacts")
-    demand(-1 <= h["tree"] < max(trees, 1), "a world names a tree that is not there")
+    demand(-1 <= world["tree"] < max(trees, 1), "a world names a tree that is not there")
     within(solver.touches["contact"], 0, c["n_contacts"], "contacts of the solver")
     within(solver.twists["touch"], 0, s["touch_count"], "twists of the solver")
     within(solver.bounds["tree"], 0, trees, "trees of the solver")
@@ -142,16 +150,16 @@ def check_world(state: Any) -> None:
     _mounted_shapes(forest._tables[BODIES], collisions, mounted)
 
 
-def _impulses(h: Any, s: Any) -> None:
+def _impulses(world: Any, solver: Any) -> None:
     """The settings of the model of contact, and what it has counted."""
-    r = h["impacts"]
-    demand(h["model"] in list(ContactModel), f"a world has contact model {h['model']}")
-    if h["model"] == ContactModel.IMPULSE:
-        demand(1e-6 <= r["epsilon"] <= 1.0 and s["gap"] == 0.5 * r["epsilon"], "a world has no such envelope")
+    r = world["impacts"]
+    demand(world["model"] in list(ContactModel), f"a world has contact model {world['model']}")
+    if world["model"] == ContactModel.IMPULSE:
+        demand(1e-6 <= r["epsilon"] <= 1.0 and solver["gap"] == 0.5 * r["epsilon"], "a world has no such envelope")
         demand(0.0 <= r["slow"] < math.inf and 0.0 <= r["boost"] <= 10.0, "a world has no such collisions")
-        demand(h["within"] >= 0.0 and h["cap"] > 0.0, "a world has no such parts of steps")
+        demand(world["within"] >= 0.0 and world["cap"] > 0.0, "a world has no such parts of steps")
     else:
-        demand(s["gap"] == 0.0, "a world keeps a gap")
+        demand(solver["gap"] == 0.0, "a world keeps a gap")
 
 
 def _acting(forest: Any, collisions: Any, solver: Any) -> None:

@@ -57,11 +57,11 @@ class Sight:
 @entry
 def place_now(address: int, poses: Any, boxes: Any) -> None:
     """Where all shapes are now, and boxes around them (n, 6); what the steps know of places stays as it is."""
-    w = rows_at(address, 1, WORLD)[0]
-    forest, c = forest_of(w), collisions_of(w)
+    world = rows_at(address, 1, WORLD)[0]
+    forest, collisions = forest_of(world), collisions_of(world)
     trees = trees_of(forest)
     bodies = bodies_of(forest)
-    shapes, mounts = shapes_of(c), mounts_of(c)
+    shapes, mounts = shapes_of(collisions), mounts_of(collisions)
     for t in range(pool_of(forest, TREES)["count"]):
         if trees[t]["next"] == IN_USE:
             set_moving(trees[t])
@@ -119,9 +119,9 @@ def cast_rays(
 
     Shapes of body `but`, or whose group is not in the mask, are not seen.
     """
-    w = rows_at(address, 1, WORLD)[0]
-    c = collisions_of(w)
-    shapes, mounts = shapes_of(c), mounts_of(c)
+    world = rows_at(address, 1, WORLD)[0]
+    collisions = collisions_of(world)
+    shapes, mounts = shapes_of(collisions), mounts_of(collisions)
     for k in range(t.shape[0]):
         o, d = load3(origins[k]), load3(directions[k])
         t[k], met[k] = np.inf, NO_HIT

@@ -51,20 +51,20 @@ class Statistics:
 
 def statistics(world: World, step_time: float = 0.0, stage_times: dict[str, float] | None = None) -> Statistics:
     """Numbers of the last step."""
-    s, c = world.solver.header[0], world.collisions.header[0]
+    solver, c = world.solver.header[0], world.collisions.header[0]
     trees = world.forest._tables[TREES][: int(world.forest._pools[TREES]["count"])]
     used = trees["next"] == IN_USE
-    spans, islands = world.solver["spans"][: len(trees)], world.solver["islands"][: int(s["island_count"])]
+    spans, islands = world.solver["spans"][: len(trees)], world.solver["islands"][: int(solver["island_count"])]
     direct = islands["direct"] != 0
-    substeps = int(s["substeps"])
+    substeps = int(solver["substeps"])
     return Statistics(
         bodies=len(world.forest.bodies),
         trees=int(used.sum()),
         asleep=int((used & (spans["asleep"] != 0)).sum()),
         pairs=int(c["n_pairs"]),
         contacts=int(c["n_contacts"]),
-        touches=int(s["touch_count"]),
-        limits=int(s["bound_count"]),
+        touches=int(solver["touch_count"]),
+        limits=int(solver["bound_count"]),
         islands=len(islands),
         direct=int(direct.sum()),
         largest=int(islands["touch_count"].max(initial=0)),

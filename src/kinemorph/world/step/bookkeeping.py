@@ -16,19 +16,19 @@ DONE, HAPPENED = int(Status.DONE), int(Status.EVENT)
 
 
 @kernel
-def lap(w: Any, stage: int, since: int) -> int:
+def lap(world: Any, stage: int, since: int) -> int:
     """Put down how long a stage took, if somebody wants to know. Returns the time now."""
-    if w["clock"] == 0:
+    if world["clock"] == 0:
         return 0
     now = ticks()
-    w["ticks"][stage] += now - since
+    world["ticks"][stage] += now - since
     return now
 
 
 @kernel
-def all_asleep(s: Any, forest: Any) -> bool:
+def all_asleep(solver: Any, forest: Any) -> bool:
     """Whether there is nothing to do in a step."""
-    spans = slices_of(s)
+    spans = slices_of(solver)
     trees = trees_of(forest)
     for t in range(pool_of(forest, TREES)["count"]):
         if spans[t]["asleep"] == 0 and trees[t]["next"] == IN_USE:
@@ -37,13 +37,13 @@ def all_asleep(s: Any, forest: Any) -> bool:
 
 
 @kernel
-def pass_time(w: Any, steps: int) -> None:
-    w["steps"] += steps
-    w["time"] = w["steps"] * w["dt"]  # no sum, which would drift
+def pass_time(world: Any, steps: int) -> None:
+    world["steps"] += steps
+    world["time"] = world["steps"] * world["dt"]  # no sum, which would drift
 
 
 @kernel
-def advance_clock(w: Any, s: Any, forest: Any, c: Any) -> int:
+def advance_clock(world: Any, solver: Any, forest: Any, collisions: Any) -> int:
     """Time passes, and what has been waited for may have happened."""
-    pass_time(w, 1)
-    return HAPPENED if w["event_count"] > 0 and look_out(w, s, forest, c) else DONE
+    pass_time(world, 1)
+    return HAPPENED if world["event_count"] > 0 and look_out(world, solver, forest, collisions) else DONE

@@ -14,14 +14,14 @@ def has_all_rooms(address: int, shapes: int) -> bool:
 
     See `Solver.follow`, which makes room.
     """
-    w = rows_at(address, 1, WORLD)[0]
-    forest, s = forest_of(w), solver_of(w)
-    c = collisions_of(w)
+    world = rows_at(address, 1, WORLD)[0]
+    forest, solver = forest_of(world), solver_of(world)
+    collisions = collisions_of(world)
     trees, joints, loops = (
         pool_of(forest, TREES)["count"],
         pool_of(forest, JOINTS)["count"],
         pool_of(forest, LOOPS)["count"],
     )
-    enough = trees <= s["span_room"] and shapes <= s["material_room"] and loops <= s["wrench_room"]
-    enough = enough and joints <= s["joint_room"]
-    return enough and c["contact_room"] <= s["impulse_room"] // 2
+    enough = trees <= solver["span_room"] and shapes <= solver["material_room"] and loops <= solver["wrench_room"]
+    enough = enough and joints <= solver["joint_room"]
+    return enough and collisions["contact_room"] <= solver["impulse_room"] // 2

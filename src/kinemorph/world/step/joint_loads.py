@@ -88,16 +88,16 @@ def momentum_of(tree: Any, top: int, x: Vec3) -> tuple[float, Vec3, Vec3, Vec3]:
 
 
 @kernel(inline=False)
-def touch_impulses(s: Any, forest: Any, c: Any, t: int, top: int, x: Vec3) -> tuple[Vec3, Vec3]:
+def touch_impulses(solver: Any, forest: Any, collisions: Any, t: int, top: int, x: Vec3) -> tuple[Vec3, Vec3]:
     """Impulse, and its moment about x, of all contacts between what a link carries and all else."""
-    touches, twists = contact_constraint_room(s), torsional_constraints(s)
-    shapes, pairs = shapes_of(c), pairs_of(c)
-    contacts = contacts_of(c)
-    now = half_of(c["step"], c["contact_room"])
+    touches, twists = contact_constraint_room(solver), torsional_constraints(solver)
+    shapes, pairs = shapes_of(collisions), pairs_of(collisions)
+    contacts = contacts_of(collisions)
+    now = half_of(collisions["step"], collisions["contact_room"])
     force, moment = ZERO, ZERO
-    for i in range(s["touch_count"] + s["twist_count"]):
-        turns = i >= s["touch_count"]
-        r = twists[i - s["touch_count"] if turns else 0]
+    for i in range(solver["touch_count"] + solver["twist_count"]):
+        turns = i >= solver["touch_count"]
+        r = twists[i - solver["touch_count"] if turns else 0]
         t0 = touches[r["touch"] if turns else i]
         k = contacts[now + t0["contact"]]
         pair = pairs[k["pair"]]
@@ -116,12 +116,12 @@ def touch_impulses(s: Any, forest: Any, c: Any, t: int, top: int, x: Vec3) -> tu
 
 
 @kernel(inline=False)
-def push_forces(s: Any, forest: Any, tree: Any, t: int, top: int, x: Vec3) -> tuple[Vec3, Vec3]:
+def push_forces(solver: Any, forest: Any, tree: Any, t: int, top: int, x: Vec3) -> tuple[Vec3, Vec3]:
     """Force, and moment about x, of all pushes on what a link carries."""
-    pushes = pushes_of(s)
+    pushes = pushes_of(solver)
     bodies = bodies_of(forest)
     force, moment = ZERO, ZERO
-    for i in range(s["push_count"]):
+    for i in range(solver["push_count"]):
         p = pushes[i]
         if p["body"] < 0 or not carried_by(forest, p["body"] & INDEX, t, top):
             continue
@@ -138,7 +138,7 @@ def push_forces(s: Any, forest: Any, tree: Any, t: int, top: int, x: Vec3) -> tu
 
 
 @kernel(inline=False)
-def loop_forces(s: Any, forest: Any, t: int, top: int, x: Vec3) -> tuple[Vec3, Vec3]:
+def loop_forces(solver: Any, forest: Any, t: int, top: int, x: Vec3) -> tuple[Vec3, Vec3]:
     """Force, and moment about x, of the loops that tie what a link carries to all else."""
     slots, ties = (
         loop_slots_of(forest),
@@ -146,7 +146,7 @@ def loop_forces(s: Any, forest: Any, t: int, top: int, x: Vec3) -> tuple[Vec3, V
     )
     trees = trees_of(forest)
     bodies = bodies_of(forest)
-    wrenches = rows_at(s["wrenches"], 6 * s["wrench_room"], F8)
+    wrenches = rows_at(solver["wrenches"], 6 * solver["wrench_room"], F8)
     force, moment = ZERO, ZERO
     for k in range(pool_of(forest, LOOPS)["count"]):
         slot = slots[k]
@@ -166,17 +166,17 @@ def loop_forces(s: Any, forest: Any, t: int, top: int, x: Vec3) -> tuple[Vec3, V
 
 
 @kernel(inline=False)
-def note_loads(w: Any, s: Any, forest: Any, c: Any, begins: bool, dt: float) -> None:
+def note_loads(world: Any, solver: Any, forest: Any, collisions: Any, begins: bool, dt: float) -> None:
     """Before bodies move: the momentum that what joints carry would have at the end of the step without the joints.
 
     Of gravity's moment half is taken here and half at the end, where its arm has changed. A step of the impulse model
     has several such accounts, of collisions and of parts that last dt: only the first `begins` anew.
     """
-    events = rows_at(w["events"], w["event_count"], EVENT)
+    events = rows_at(world["events"], world["event_count"], EVENT)
     joints = joints_of(forest)
     trees = trees_of(forest)
     g = (forest["gx"], forest["gy"], forest["gz"])
-    for i in range(w["event_count"]):
+    for i in range(world["event_count"]):
         e = events[i]
         if e["kind"] != LOAD or e["awake"] == 0 or joints[e["b"]]["loop"] >= 0:
             continue
@@ -187,12 +187,12 @@ def note_loads(w: Any, s: Any, forest: Any, c: Any, begins: bool, dt: float) -> 
         if not begins:
             linear, angular = load3(e["pa"]), load3(e["pb"])
         linear, angular = axpy(linear, mass * dt, g), axpy(angular, 0.5 * dt, cross(moment, g))
-        f, n = touch_impulses(s, forest, c, t, top, x)
+        f, n = touch_impulses(solver, forest, collisions, t, top, x)
         linear, angular = add(linear, f), add(angular, n)
-        f, n = push_forces(s, forest, tree, t, top, x)
+        f, n = push_forces(solver, forest, tree, t, top, x)
         linear, angular = axpy(linear, dt, f), axpy(angular, dt, n)
         if pool_of(forest, LOOPS)["used"] > 0:
-            f, n = loop_forces(s, forest, t, top, x)
+            f, n = loop_forces(solver, forest, t, top, x)
             linear, angular = axpy(linear, dt, f), axpy(angular, dt, n)
         store3(e["pa"], linear)
         store3(e["pb"], angular)
@@ -200,7 +200,7 @@ def note_loads(w: Any, s: Any, forest: Any, c: Any, begins: bool, dt: float) -> 
 
 
 @kernel(inline=False)
-def along_loop(s: Any, forest: Any, e: Any) -> float:
+def along_loop(solver: Any, forest: Any, e: Any) -> float:
     """The force (or moment) of a loop on its second body, along a direction of its joint's frame on the first."""
     k = joints_of(forest)[e["b"]]["loop"]
     tie = loops_of(forest)[k]
@@ -212,12 +212,12 @@ def along_loop(s: Any, forest: Any, e: Any) -> float:
         set_moving(slot)
         tree = tree_of(slot)
         n = mul_vec(load9(link_data_of(tree)[on["link"] + 1]["R"]), n)
-    wrenches = rows_at(s["wrenches"], 6 * s["wrench_room"], F8)
+    wrenches = rows_at(solver["wrenches"], 6 * solver["wrench_room"], F8)
     return dot(n, load3_at(wrenches, 6 * k + (3 if e["kind"] == FORCE else 0)))
 
 
 @kernel
-def borne(s: Any, forest: Any, e: Any, t: int, top: int, dt: float) -> tuple[Vec3, Vec3]:
+def borne(solver: Any, forest: Any, e: Any, t: int, top: int, dt: float) -> tuple[Vec3, Vec3]:
     """Force and moment through a joint of a tree, which is in motion, after `note_loads`."""
     slot = trees_of(forest)[t]
     tree = tree_of(slot)
@@ -228,14 +228,14 @@ def borne(s: Any, forest: Any, e: Any, t: int, top: int, dt: float) -> tuple[Vec
 
 
 @kernel(inline=False)
-def tell_loads(w: Any, s: Any, forest: Any) -> None:
+def tell_loads(world: Any, solver: Any, forest: Any) -> None:
     """At the end of the step: what joints have borne. That of a joint that sleeps does not change."""
-    events = rows_at(w["events"], w["event_count"], EVENT)
+    events = rows_at(world["events"], world["event_count"], EVENT)
     joints = joints_of(forest)
-    spans, trees = slices_of(s), trees_of(forest)
-    wrenches = rows_at(s["wrenches"], 6 * s["wrench_room"], F8)
+    spans, trees = slices_of(solver), trees_of(forest)
+    wrenches = rows_at(solver["wrenches"], 6 * solver["wrench_room"], F8)
     seen = -1
-    for i in range(w["event_count"]):
+    for i in range(world["event_count"]):
         e = events[i]
         if e["kind"] != LOAD or e["awake"] == 0:
             continue
@@ -249,6 +249,6 @@ def tell_loads(w: Any, s: Any, forest: Any) -> None:
             if t != seen:
                 set_moving(trees[t])
                 seen = t
-            f, n = borne(s, forest, e, t, joint["link"], w["dt"])
+            f, n = borne(solver, forest, e, t, joint["link"], world["dt"])
         load = n if e["index"] != 0 else f
         e["g"] = sqrt(dot(load, load)) - e["level"]

@@ -28,7 +28,7 @@ SPAN_SIZE, SPEED = SPAN.itemsize, int(_FIELDS["speed"][1])
 
 
 @kernel(inline=False)
-def place_bodies(w: Any, s: Any, forest: Any, c: Any, first: int, stop: int) -> None:
+def place_bodies(world: Any, solver: Any, forest: Any, collisions: Any, first: int, stop: int) -> None:
     """Where the shapes from `first` to before `stop` of bodies that are awake are, and how far they may come in a step.
 
     Shapes of one tree may be in the hands of several threads. Whoever has left its box in this step keeps what that was
@@ -36,18 +36,18 @@ def place_bodies(w: Any, s: Any, forest: Any, c: Any, first: int, stop: int) -> 
     """
     trees = trees_of(forest)
     bodies = bodies_of(forest)
-    spans = slices_of(s)
-    shapes = shapes_of(c)
-    places = shape_poses_of(c)
-    mounts = mounts_of(c)
-    dt = w["dt"]
+    spans = slices_of(solver)
+    shapes = shapes_of(collisions)
+    places = shape_poses_of(collisions)
+    mounts = mounts_of(collisions)
+    dt = world["dt"]
     fall = dt * sqrt(forest["gx"] ** 2 + forest["gy"] ** 2 + forest["gz"] ** 2)
-    way = dt if w["model"] == BY_STEPS else 0.0  # collisions happen where shapes are
-    again = w["reach"] > 0.0
-    alone = w["crew"] == 0
-    singles = not alone and crew_of(w)["singles"] != 0
+    way = dt if world["model"] == BY_STEPS else 0.0  # collisions happen where shapes are
+    again = world["reach"] > 0.0
+    alone = world["crew"] == 0
+    singles = not alone and crew_of(world)["singles"] != 0
     for i in range(first, stop):
-        prefetch_to_write(c["boxes"] + min(i + AHEAD, c["n"] - 1) * BOX_SIZE)
+        prefetch_to_write(collisions["boxes"] + min(i + AHEAD, collisions["n"] - 1) * BOX_SIZE)
         if shapes[i]["form"] == 0 or shapes[i]["link"] < 0:
             continue
         slot = bodies[shapes[i]["link"]]
@@ -65,27 +65,27 @@ def place_bodies(w: Any, s: Any, forest: Any, c: Any, first: int, stop: int) -> 
             if alone or (singles and span["jointed"] == 0):
                 span["speed"] = speed
             else:
-                raise_float(s["spans"] + slot["tree"] * SPAN_SIZE + SPEED, speed)
+                raise_float(solver["spans"] + slot["tree"] * SPAN_SIZE + SPEED, speed)
         sweep = dt * (speed + fall)
         places[i]["sweep"] = max(sweep, places[i]["sweep"]) if again else sweep
         store3(places[i]["travel"], scale(v, way))
-        place_shape(c, i, R, p)
+        place_shape(collisions, i, R, p)
 
 
 @kernel(inline=False)
-def stay_in_boxes(s: Any, forest: Any, c: Any) -> bool:
+def stay_in_boxes(solver: Any, forest: Any, collisions: Any) -> bool:
     """Where the shapes of all bodies that are awake are now; whether each is still in the box predicted for it.
 
     Those that are not may come twice as far as they came the next time.
     """
     trees = trees_of(forest)
     bodies = bodies_of(forest)
-    spans = slices_of(s)
-    shapes, mounts = shapes_of(c), mounts_of(c)
-    places, boxes = shape_poses_of(c), rows_at(c["boxes"], c["n"], BOUNDS)
-    grow = 0.5 * (c["margin"] + c["keep_within"])
+    spans = slices_of(solver)
+    shapes, mounts = shapes_of(collisions), mounts_of(collisions)
+    places, boxes = shape_poses_of(collisions), rows_at(collisions["boxes"], collisions["n"], BOUNDS)
+    grow = 0.5 * (collisions["margin"] + collisions["keep_within"])
     good = True
-    for i in range(c["n"]):
+    for i in range(collisions["n"]):
         if shapes[i]["form"] == 0 or shapes[i]["link"] < 0:
             continue
         slot = bodies[shapes[i]["link"]]

@@ -25,20 +25,20 @@ def fastest(slot: Any) -> float:
 
 
 @kernel(inline=False)
-def let_sleep(w: Any, s: Any, forest: Any, first: int, stop: int) -> None:
+def let_sleep(world: Any, solver: Any, forest: Any, first: int, stop: int) -> None:
     """Of the islands from `first` to before `stop`, those in which nothing has moved for a while sleep."""
     trees = trees_of(forest)
-    spans, islands = slices_of(s), islands_of(s)
+    spans, islands = slices_of(solver), islands_of(solver)
     for i in range(first, stop):
         least = np.inf
         t = islands[i]["first_tree"]
         while t >= 0:
             span = spans[t]
             speed = span["speed"] if span["speed"] > 0.0 else fastest(trees[t])
-            span["still"] = span["still"] + w["dt"] if speed < w["slow"] else 0.0
+            span["still"] = span["still"] + world["dt"] if speed < world["slow"] else 0.0
             least = min(least, span["still"])
             t = span["next"]
-        if least < w["patience"]:
+        if least < world["patience"]:
             continue
         t = islands[i]["first_tree"]
         while t >= 0:

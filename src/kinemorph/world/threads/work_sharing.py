@@ -53,38 +53,38 @@ LEAST_SHARED_JOBS = 500  # jobs, of some forty steps, that are not shared then
 
 
 @kernel(inline=False)
-def run_part(w: Any, part: int, stage: int, batch: int, first: int, stop: int) -> int:
+def run_part(world: Any, part: int, stage: int, batch: int, first: int, stop: int) -> int:
     """A stage for the rows from `first` to before `stop`, by the thread that has number `part`."""
-    forest, s = forest_of(w), solver_of(w)
-    c = collisions_of(w)
+    forest, solver = forest_of(world), solver_of(world)
+    collisions = collisions_of(world)
     if stage == ACCELERATE:
-        return accelerate_some(w, s, forest, AWAKE, part, first, stop)
+        return accelerate_some(world, solver, forest, AWAKE, part, first, stop)
     if stage == CHECK:
-        return moves(w, s, forest, first, stop)
+        return moves(world, solver, forest, first, stop)
     if stage == PLACE:
-        place_bodies(w, s, forest, c, first, stop)
+        place_bodies(world, solver, forest, collisions, first, stop)
     elif stage == LOOK or stage == HAND_OVER:
-        scouts = crew_of(w)["scouts"]
+        scouts = crew_of(world)["scouts"]
         for i in range(first, stop):
             row = rows_at(scouts + i * SCOUT_SIZE, 1, SCOUT)[0]
             if stage == LOOK:
-                scout(w["collisions"], row)
+                scout(world["collisions"], row)
             else:
-                hand_over(c, row)
+                hand_over(collisions, row)
     elif stage == MEASURE or stage == FILL:
-        fill_batch(w, s, forest, c, batch, first, stop, stage == FILL)
+        fill_batch(world, solver, forest, collisions, batch, first, stop, stage == FILL)
     elif stage == SET_IN_MOTION:
-        set_in_motion(s, forest, first, stop)
+        set_in_motion(solver, forest, first, stop)
     elif stage == SOLVE:
-        solve(s, first, stop)
+        solve(solver, first, stop)
     elif stage == KEEP_OLD:
-        keep_old(s, c, True, first, stop)
+        keep_old(solver, collisions, True, first, stop)
     elif stage == KEEP:
-        keep_impulses(s, c, first, stop)
+        keep_impulses(solver, collisions, first, stop)
     elif stage == ADVANCE:
-        advance_trees(w, s, forest, first, stop)
+        advance_trees(world, solver, forest, first, stop)
     elif stage == SLEEP:
-        let_sleep(w, s, forest, first, stop)
+        let_sleep(world, solver, forest, first, stop)
     return GOOD
 
 
@@ -95,22 +95,24 @@ def needs_of(crew: Any, batch: int) -> Any:
 
 
 @kernel
-def fill_batch(w: Any, s: Any, forest: Any, c: Any, batch: int, first: int, stop: int, fills: bool) -> None:
+def fill_batch(
+    world: Any, solver: Any, forest: Any, collisions: Any, batch: int, first: int, stop: int, fills: bool
+) -> None:
     """Rows for the contacts of some islands; or, before that, how many numbers y they have."""
-    islands = islands_of(s)
+    islands = islands_of(solver)
     start, last = islands[first]["first_touch"], islands[stop - 1]
     end = last["first_touch"] + last["touch_count"]
-    needs = needs_of(crew_of(w), batch)["needs"]
+    needs = needs_of(crew_of(world), batch)["needs"]
     if fills:
-        fill_some(s, forest, c, start, end, needs[batch % BATCHES])
+        fill_some(solver, forest, collisions, start, end, needs[batch % BATCHES])
     else:
-        needs[batch % BATCHES] = numbers_of(s, forest, c, start, end)
+        needs[batch % BATCHES] = numbers_of(solver, forest, collisions, start, end)
 
 
 @kernel
-def place_needs(w: Any, start: int) -> int:
+def place_needs(world: Any, start: int) -> int:
     """Where the batches of a job begin that were measured, one behind the other. Returns where the last one ends."""
-    crew = crew_of(w)
+    crew = crew_of(world)
     for batch in range(crew["batches"]):
         needs = needs_of(crew, batch)["needs"]
         needs[batch % BATCHES], start = start, start + needs[batch % BATCHES]
@@ -118,28 +120,28 @@ def place_needs(w: Any, start: int) -> int:
 
 
 @kernel
-def is_shared(w: Any, count: int) -> bool:
+def is_shared(world: Any, count: int) -> bool:
     """Whether somebody is there to help, and there is enough to do."""
-    if w["crew"] == 0:
+    if world["crew"] == 0:
         return False
-    crew = crew_of(w)
+    crew = crew_of(world)
     if crew["alone"] > 0:
         crew["alone"] -= 1
         return False
-    return count >= crew["least"] and load(w["crew"] + PRESENT) > 0
+    return count >= crew["least"] and load(world["crew"] + PRESENT) > 0
 
 
 @kernel
-def share_out(w: Any, stage: int, count: int) -> int:
+def share_out(world: Any, stage: int, count: int) -> int:
     """A stage in batches, which others may take. Returns the least of what was told, when all are done."""
-    call_out(w, stage, count)
-    return finish(w)
+    call_out(world, stage, count)
+    return finish(world)
 
 
 @kernel(inline=False)
-def call_out(w: Any, stage: int, count: int) -> None:
+def call_out(world: Any, stage: int, count: int) -> None:
     """Let others begin with a stage. Who calls this may do something else first, and then must `finish` it."""
-    crew = crew_of(w)
+    crew = crew_of(world)
     threads, parts = crew["threads"], crew["parts"]
     crew["job"] += 1
     crew["stage"], crew["count"], crew["told"] = stage, count, GOOD
@@ -153,11 +155,11 @@ def call_out(w: Any, stage: int, count: int) -> None:
 
 
 @kernel(inline=False)
-def finish(w: Any) -> int:
+def finish(world: Any) -> int:
     """Do what nobody else does of a stage, and wait for the others. Returns the least of what was told."""
-    crew = crew_of(w)
+    crew = crew_of(world)
     threads, parts = crew["threads"], crew["parts"]
-    take_all(w["crew"], 0, FEW)
+    take_all(world["crew"], 0, FEW)
     looks = done = 0
     while done < crew["batches"]:
         done = 0
@@ -165,7 +167,7 @@ def finish(w: Any) -> int:
             done += load(parts + p * PART_SIZE + DONE)
         looks += 1
         if looks == SOON:
-            take_all(w["crew"], 0, 0)
+            take_all(world["crew"], 0, 0)
         pause()
     if looks > BUSY:
         crew["alone"] = LEAST_SHARED_JOBS
@@ -222,9 +224,9 @@ def take_all(at: int, part: int, few: int) -> None:
         p = (part + i) % crew["threads"]
         batch = take(crew["parts"] + p * PART_SIZE + TICKET, i == 0, few)
         while batch >= 0:  # the job does not change before it is done
-            w = rows_at(crew["world"], 1, WORLD)[0]
+            world = rows_at(crew["world"], 1, WORLD)[0]
             first, stop = crew["count"] * batch // crew["batches"], crew["count"] * (batch + 1) // crew["batches"]
-            told = run_part(w, part, crew["stage"], batch, first, stop)
+            told = run_part(world, part, crew["stage"], batch, first, stop)
             if told != GOOD:
                 lower(at + TOLD, told)
             rows_at(mine, 1, PART)[0]["helped"] += 1

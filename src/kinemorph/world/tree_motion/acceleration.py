@@ -33,49 +33,49 @@ AWAKE, ASLEEP, WOKEN = 0, 1, 2  # values of `asleep` of a tree; WOKEN: its accel
 
 
 @kernel
-def status_of(w: Any, told: int) -> int:
+def status_of(world: Any, told: int) -> int:
     """The Status that follows from what those have told who did all parts."""
     if told == GOOD:
         return DONE
     if told == NO_ROOM:
         return FULL_SOLVER
-    w["tree"] = told
+    world["tree"] = told
     return NOT_FINITE
 
 
 @kernel
-def accelerate(w: Any, s: Any, forest: Any, who: int) -> int:
+def accelerate(world: Any, solver: Any, forest: Any, who: int) -> int:
     """Accelerations without contacts of the trees whose `asleep` is `who`. Returns a Status."""
     if who == AWAKE:
-        s["sleepers"] = s["figures"] = 0
-    return status_of(w, accelerate_some(w, s, forest, who, 0, 0, count_trees(forest)))
+        solver["sleepers"] = solver["figures"] = 0
+    return status_of(world, accelerate_some(world, solver, forest, who, 0, 0, count_trees(forest)))
 
 
 @kernel(inline=False)
-def accelerate_some(w: Any, s: Any, forest: Any, who: int, part: int, first: int, stop: int) -> int:
+def accelerate_some(world: Any, solver: Any, forest: Any, who: int, part: int, first: int, stop: int) -> int:
     """The same for the trees from `first` to before `stop`, by the thread that has number `part`."""
     trees = trees_of(forest)
-    spans = slices_of(s)
-    threads = crew_of(w)["threads"] if w["crew"] != 0 else 1
-    room = s["z_room"] // threads  # of the solver's vectors, for each of them
+    spans = slices_of(solver)
+    threads = crew_of(world)["threads"] if world["crew"] != 0 else 1
+    room = solver["z_room"] // threads  # of the solver's vectors, for each of them
     for t in range(first, stop):
         slot = trees[t]
         if slot["next"] != IN_USE or spans[t]["asleep"] != who:
             if spans[t]["asleep"] != AWAKE:
-                s["sleepers"] = 1
+                solver["sleepers"] = 1
                 if spans[t]["jointed"] != 0:  # what wakes it later in the step does not come here
-                    s["figures"] = 1
+                    solver["figures"] = 1
             continue
         tree = tree_of(slot)
         q, v = rows_at(state_at(slot, tree, Q), tree["nq"], F8), rows_at(state_at(slot, tree, V), tree["nv"], F8)
-        if w["boxed"] == 0:  # else shapes have their places in the step, and were seen how fast they are there
+        if world["boxed"] == 0:  # else shapes have their places in the step, and were seen how fast they are there
             spans[t]["speed"] = 0.0
         spans[t]["jointed"] = 1 if tree["lone"] == 0 else 0
         if tree["lone"] != 0:
             spans[t]["asleep"] = AWAKE
             see_body(tree, q, v)
             continue
-        s["figures"] = 1
+        solver["figures"] = 1
         a = rows_at(state_at(slot, tree, A), tree["nv"], F8)
         total = rows_at(state_at(slot, tree, JUMP), tree["nv"], F8)  # of use after edits only
         rest, tau = (
@@ -83,11 +83,11 @@ def accelerate_some(w: Any, s: Any, forest: Any, who: int, part: int, first: int
             rows_at(state_at(slot, tree, TAU), tree["nv"], F8),
         )
         joint_forces(tree, rest, q, v, tau, total)
-        take_implicitly(tree, v, tau, total, w["dt"])
+        take_implicitly(tree, v, tau, total, world["dt"])
         give_way(tree, q, v, total, NO_FORCES)
         spans[t]["middle"], spans[t]["asleep"] = START, AWAKE
         alone = slot["sides"] == 0  # what loops do follows from accelerations at the start of the step
-        fast = alone and turns_fast(tree, w["dt"], FAST if spans[t]["touched"] != 0 else SMOOTH)
+        fast = alone and turns_fast(tree, world["dt"], FAST if spans[t]["touched"] != 0 else SMOOTH)
         spans[t]["rates"] = 1 if fast or not alone or wants_rates(tree) else 0
         if spans[t]["rates"] == 0:
             if not finite_left(tree):
@@ -96,10 +96,10 @@ def accelerate_some(w: Any, s: Any, forest: Any, who: int, part: int, first: int
         outward(tree, a)
         if fast and finite(a):
             if tree["nq"] > room:
-                s["nz"] = threads * tree["nq"]
-                s["full"] |= FULL_Z
+                solver["nz"] = threads * tree["nq"]
+                solver["full"] |= FULL_Z
                 return NO_ROOM
-            spans[t]["middle"] = take_in_the_middle(s, part * room, tree, q, v, total, a, w["dt"])
+            spans[t]["middle"] = take_in_the_middle(solver, part * room, tree, q, v, total, a, world["dt"])
         if not finite(a):
             return t
     return GOOD
@@ -152,11 +152,11 @@ def whiten_rates(slot: Any, tree: Any, v: Any, z: Any, za: Any) -> None:
 
 
 @kernel(inline=False)
-def set_in_motion(s: Any, forest: Any, first: int, stop: int) -> None:
+def set_in_motion(solver: Any, forest: Any, first: int, stop: int) -> None:
     """Whitened velocities and accelerations of the trees from `first` to before `stop` that are awake."""
     trees = trees_of(forest)
-    spans = slices_of(s)
-    z, za = z_of(s), za_of(s)
+    spans = slices_of(solver)
+    z, za = z_of(solver), za_of(solver)
     for t in range(first, stop):
         o = spans[t]["offset"]
         if o < 0:

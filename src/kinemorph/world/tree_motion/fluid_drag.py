@@ -51,13 +51,13 @@ def drag_on(mount: Any, R: Any, arm: Vec3, v: Vec3, w: Vec3, mass: float, k: flo
 
 
 @kernel(inline=False)
-def drag_bodies(world: Any, s: Any, forest: Any, c: Any) -> None:
+def drag_bodies(world: Any, solver: Any, forest: Any, collisions: Any) -> None:
     """What the fluid does to the velocities of all bodies that are awake."""
-    spans, trees = slices_of(s), trees_of(forest)
-    bodies, za = bodies_of(forest), za_of(s)
-    shapes, mounts = shapes_of(c), mounts_of(c)
+    spans, trees = slices_of(solver), trees_of(forest)
+    bodies, za = bodies_of(forest), za_of(solver)
+    shapes, mounts = shapes_of(collisions), mounts_of(collisions)
     k = 0.5 * world["fluid"] * world["drag"]
-    for i in range(c["n"]):
+    for i in range(collisions["n"]):
         if shapes[i]["form"] == 0 or shapes[i]["link"] < 0:
             continue
         slot = bodies[shapes[i]["link"]]

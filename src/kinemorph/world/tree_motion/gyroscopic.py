@@ -41,7 +41,7 @@ def turns_fast(tree: Any, dt: float, most: float) -> bool:
 
 
 @kernel(inline=False)
-def take_in_the_middle(s: Any, start: int, tree: Any, q: Any, v: Any, total: Any, a: Any, dt: float) -> int:
+def take_in_the_middle(solver: Any, start: int, tree: Any, q: Any, v: Any, total: Any, a: Any, dt: float) -> int:
     """Accelerations where the tree is, and moves as it does, in the middle of the step, by repetition.
 
     What turns so far in a step that there is no end to that has none of the forces that velocities make: its joints go
@@ -52,7 +52,11 @@ def take_in_the_middle(s: Any, start: int, tree: Any, q: Any, v: Any, total: Any
     nq, nv = tree["nq"], tree["nv"]
     # vectors that are of use in a solve only
     at = 8 * start
-    place, middle, other = rows_at(s["g"] + at, nq, F8), rows_at(s["x"] + at, nv, F8), rows_at(s["za"] + at, nv, F8)
+    place, middle, other = (
+        rows_at(solver["g"] + at, nq, F8),
+        rows_at(solver["x"] + at, nv, F8),
+        rows_at(solver["za"] + at, nv, F8),
+    )
     for k in range(nv):
         middle[k] = v[k] + 0.5 * dt * a[k]
     change = size = 0.0

@@ -76,28 +76,28 @@ def take_steps(tree: Any, span: Any, root: Any, z: Any, moved: Any, step: Any, n
 
 
 @kernel(inline=False)
-def advance_tree(s: Any, slot: Any, tree: Any, t: int, gravity: Vec3, dt: float, pushed: bool, care: bool) -> bool:
+def advance_tree(solver: Any, slot: Any, tree: Any, t: int, gravity: Vec3, dt: float, pushed: bool, care: bool) -> bool:
     """Velocities and positions of tree t after a step; `pushed`: more than touches may act on it from outside.
 
     With `care` it may be False: what floats and spins keeps its momentum, and if its links move too little against each
     other to pay for errors of energy, the step is to be made otherwise. Then its state is as it was.
     """
-    span, root = slices_of(s)[t], free_roots_of(s)[t]
+    span, root = slices_of(solver)[t], free_roots_of(solver)[t]
     o, nq, nv = span["offset"], tree["nq"], tree["nv"]
     q, v = rows_at(state_at(slot, tree, Q), nq, F8), rows_at(state_at(slot, tree, V), nv, F8)
-    z, moved = z_of(s)[o : o + nv], displacement_of(s)[o : o + nv]
-    step, new = g_of(s)[o : o + nv], z0_of(s)[o : o + nv]
+    z, moved = z_of(solver)[o : o + nv], displacement_of(solver)[o : o + nv]
+    step, new = g_of(solver)[o : o + nv], z0_of(solver)[o : o + nv]
     dofs = dofs_of(tree)
     alone = span["hold"] < 0
     restrained = take_steps(tree, span, root, z, moved, step, new, dt, v) and alone
     # what comes near something else stays with what its rows have made of it: a motion of all of it would go into that
-    floating = alone and floats(links_of(tree), dofs) and not meets_others(s, span)
+    floating = alone and floats(links_of(tree), dofs) and not meets_others(solver, span)
     due, smooth = 0.0, span["touched"] == 0 and span["middle"] == MIDDLE
     turn = push = (0.0, 0.0, 0.0)
     mass, c, spin, momentum, _, _ = whole(tree, q, v, False, floating) if floating or restrained else NOTHING
     if restrained or (floating and pushed):
         rest, tau = rows_at(state_at(slot, tree, REST), nq, F8), rows_at(state_at(slot, tree, TAU), nv, F8)
-        y, given = x_of(s)[o : o + nv], za_of(s)[o : o + nv]  # solve is over
+        y, given = x_of(solver)[o : o + nv], za_of(solver)[o : o + nv]  # solve is over
         whiten_both(slot, tree, span, v, y, given)
         for k in range(nv):
             given[k] = z[k] - y[k] - dt * given[k]
@@ -108,7 +108,7 @@ def advance_tree(s: Any, slot: Any, tree: Any, t: int, gravity: Vec3, dt: float,
     if floating:
         turn, push = add_applied(tree, rows_at(state_at(slot, tree, TAU), nv, F8), turn, push, c, dt)
     care = care and floating and restrained and smooth
-    kept = rows_at(s["stages"] + 8 * STAGES * o, nq + nv, F8)
+    kept = rows_at(solver["stages"] + 8 * STAGES * o, nq + nv, F8)
     if care:
         copy(q, kept, nq)
         copy(v, kept[nq:], nv)
@@ -133,12 +133,12 @@ def advance_tree(s: Any, slot: Any, tree: Any, t: int, gravity: Vec3, dt: float,
 
 
 @kernel
-def meets_others(s: Any, span: Any) -> bool:
+def meets_others(solver: Any, span: Any) -> bool:
     """Whether a tree touches or may touch something else; links of its own do not count."""
     if span["touched"] == FROM_OUTSIDE:
         return True
-    island = islands_of(s)[span["island"]]
-    touches = contact_constraints(s)[island["first_touch"] :]
+    island = islands_of(solver)[span["island"]]
+    touches = contact_constraints(solver)[island["first_touch"] :]
     for i in range(island["touch_count"]):
         if touches[i]["tree1"] != SAME_TREE:
             return True
@@ -215,11 +215,11 @@ def slower(z: Any, o: int, nv: int, most: float) -> bool:
 
 
 @kernel(inline=False)
-def moves(w: Any, s: Any, forest: Any, first: int, stop: int) -> int:
+def moves(world: Any, solver: Any, forest: Any, first: int, stop: int) -> int:
     """GOOD if all trees from `first` to before `stop` that are awake move within reason; else which does not."""
     trees = trees_of(forest)
-    spans = slices_of(s)
-    z, moved, dt = z_of(s), displacement_of(s), w["dt"]
+    spans = slices_of(solver)
+    z, moved, dt = z_of(solver), displacement_of(solver), world["dt"]
     for t in range(first, stop):
         o = spans[t]["offset"]
         if o >= 0:
@@ -231,51 +231,51 @@ def moves(w: Any, s: Any, forest: Any, first: int, stop: int) -> int:
 
 
 @kernel
-def advance_one(s: Any, forest: Any, t: int, dt: float, fluid: bool, care: bool) -> bool:
+def advance_one(solver: Any, forest: Any, t: int, dt: float, fluid: bool, care: bool) -> bool:
     """Velocities and positions of one tree after the step, in a fluid or not; `care` as in `advance_tree`."""
     slot = trees_of(forest)[t]
-    span = slices_of(s)[t]
+    span = slices_of(solver)[t]
     tree = tree_of(slot)
     if tree["lone"] != 0:
         q, v = rows_at(state_at(slot, tree, Q), tree["nq"], F8), rows_at(state_at(slot, tree, V), tree["nv"], F8)
-        z, moved = z_of(s), displacement_of(s)
+        z, moved = z_of(solver), displacement_of(solver)
         fly_on(tree, z, moved, span["offset"], span["touched"] != 0, dt, q, v)
         return True
-    pushed = s["push_count"] + forest["element_count"] > 0 or fluid
-    return advance_tree(s, slot, tree, t, (forest["gx"], forest["gy"], forest["gz"]), dt, pushed, care)
+    pushed = solver["push_count"] + forest["element_count"] > 0 or fluid
+    return advance_tree(solver, slot, tree, t, (forest["gx"], forest["gy"], forest["gz"]), dt, pushed, care)
 
 
 @kernel
-def flies_alone(s: Any, forest: Any, slot: Any, span: Any) -> bool:
+def flies_alone(solver: Any, forest: Any, slot: Any, span: Any) -> bool:
     """Whether nothing but weight and what is in its joints has acted on a tree of joints in this step."""
     jointed = tree_of(slot)["lone"] == 0
-    alone = s["push_count"] + s["drive_count"] + forest["element_count"] == 0
+    alone = solver["push_count"] + solver["drive_count"] + forest["element_count"] == 0
     return jointed and alone and span["touched"] == 0 and slot["sides"] == 0
 
 
 @kernel(inline=False)
-def see_start(s: Any, slot: Any, tree: Any, o: int, dt: float) -> None:
+def see_start(solver: Any, slot: Any, tree: Any, o: int, dt: float) -> None:
     """Have the rows of a tree as they were at the start of the step."""
     nq, nv = tree["nq"], tree["nv"]
     q, v = rows_at(state_at(slot, tree, Q), nq, F8), rows_at(state_at(slot, tree, V), nv, F8)
     rest, tau = rows_at(state_at(slot, tree, REST), nq, F8), rows_at(state_at(slot, tree, TAU), nv, F8)
-    total, a = x_of(s)[o : o + nv], g_of(s)[o : o + nv]
+    total, a = x_of(solver)[o : o + nv], g_of(solver)[o : o + nv]
     joint_forces(tree, rest, q, v, tau, total)
     take_implicitly(tree, v, tau, total, dt)
     articulated_body(tree, q, v, total, NO_FORCES, a)
 
 
 @kernel(inline=False)
-def fly_smoothly(w: Any, s: Any, forest: Any, slot: Any, span: Any) -> bool:
+def fly_smoothly(world: Any, solver: Any, forest: Any, slot: Any, span: Any) -> bool:
     """The state after the step of a tree that flies alone, found with care. False if that cannot be."""
-    tree, dt = tree_of(slot), w["dt"]
+    tree, dt = tree_of(slot), world["dt"]
     q, v = rows_at(state_at(slot, tree, Q), tree["nq"], F8), rows_at(state_at(slot, tree, V), tree["nv"], F8)
     tau = rows_at(state_at(slot, tree, TAU), tree["nv"], F8)
     floating = floats(links_of(tree), dofs_of(tree))
     floating = floating and not is_pushed(tau)
     mass, c, spin, momentum, _, _ = whole(tree, q, v, True, True) if floating else NOTHING
-    if not go_smoothly(s, slot, tree, span["offset"], dt):
-        see_start(s, slot, tree, span["offset"], dt)
+    if not go_smoothly(solver, slot, tree, span["offset"], dt):
+        see_start(solver, slot, tree, span["offset"], dt)
         return False
     if floating:
         g = (forest["gx"], forest["gy"], forest["gz"])
@@ -284,15 +284,15 @@ def fly_smoothly(w: Any, s: Any, forest: Any, slot: Any, span: Any) -> bool:
 
 
 @kernel(inline=False)
-def advance_trees(w: Any, s: Any, forest: Any, first: int, stop: int) -> None:
+def advance_trees(world: Any, solver: Any, forest: Any, first: int, stop: int) -> None:
     """Velocities and positions after the step, of the trees from `first` to before `stop` that no loops tie."""
-    spans = slices_of(s)
+    spans = slices_of(solver)
     trees = trees_of(forest)
-    by_steps, fluid = w["model"] == 0, w["fluid"] > 0.0
+    by_steps, fluid = world["model"] == 0, world["fluid"] > 0.0
     for t in range(first, stop):
         if spans[t]["offset"] >= 0 and spans[t]["hold"] < 0:
-            alone = flies_alone(s, forest, trees[t], spans[t])
-            if by_steps and advance_one(s, forest, t, w["dt"], fluid, alone and not fluid):
+            alone = flies_alone(solver, forest, trees[t], spans[t])
+            if by_steps and advance_one(solver, forest, t, world["dt"], fluid, alone and not fluid):
                 continue
-            if not (alone and fly_smoothly(w, s, forest, trees[t], spans[t])):
-                advance_one(s, forest, t, w["dt"], fluid, False)
+            if not (alone and fly_smoothly(world, solver, forest, trees[t], spans[t])):
+                advance_one(solver, forest, t, world["dt"], fluid, False)

@@ -64,11 +64,11 @@ MOST_IMPULSES = 3  # of a projection of velocities: very different masses leave 
 
 
 @kernel(inline=False)
-def bear_holds(s: Any, forest: Any) -> None:
+def bear_holds(solver: Any, forest: Any) -> None:
     """Add what loops do to the accelerations za of their trees, and take from z what they forbid."""
     trees = trees_of(forest)
-    holds = loop_projections(s)
-    for i in range(s["hold_count"]):
+    holds = loop_projections(solver)
+    for i in range(solver["hold_count"]):
         t = holds[i]["first_tree"]
         while t >= 0:
             slot = trees[t]
@@ -79,14 +79,14 @@ def bear_holds(s: Any, forest: Any) -> None:
                 tau, a = rows_at(state_at(slot, tree, TAU), nv, F8), rows_at(state_at(slot, tree, A), nv, F8)
                 fly(tree, q, v, tau, NO_FORCES, a)
             t = slot["follows"]
-        bear(s, holds[i])
+        bear(solver, holds[i])
 
 
 @kernel(inline=False)
-def bear(s: Any, hold: Any) -> None:
+def bear(solver: Any, hold: Any) -> None:
     """The forces of the loops of a hold, from the accelerations of its links without them."""
     system, at, nz = rows_at(hold["system"], 1, SYSTEM)[0], hold["offset"], hold["nz"]
-    z, za, Q = z_of(s), za_of(s), rows_at(hold["Q"], hold["rank"] * nz, F8)
+    z, za, Q = z_of(solver), za_of(solver), rows_at(hold["Q"], hold["rank"] * nz, F8)
     rows, path = constraint_rows_of(system), rows_at(system["path"], system["path_length"], I8)
     Y = rows_at(system["Y"], system["Y_length"], F8)
     drifts(system)
@@ -101,32 +101,32 @@ def bear(s: Any, hold: Any) -> None:
     for j in range(hold["rank"]):
         along = product(Q, j * nz, za, at, nz)
         bend += along * along
-    speed, bend = sqrt(product(z, at, z, at, nz)), s["h"] * s["substeps"] * sqrt(bend)
+    speed, bend = sqrt(product(z, at, z, at, nz)), solver["h"] * solver["substeps"] * sqrt(bend)
     # next to a singular configuration loops bend more sharply than a step can follow
     strip(hold, za, at, 0.5 if 0.5 * bend <= speed else 1.0 - speed / bend)
 
 
 @kernel(inline=False)
-def plan_energies(s: Any) -> None:
+def plan_energies(solver: Any) -> None:
     """What holds would have at the end of the step without rows."""
-    holds, dt = loop_projections(s), s["h"] * s["substeps"]
-    z, za = z_of(s), za_of(s)
-    for i in range(s["hold_count"]):
+    holds, dt = loop_projections(solver), solver["h"] * solver["substeps"]
+    z, za = z_of(solver), za_of(solver)
+    for i in range(solver["hold_count"]):
         at, nz = holds[i]["offset"], holds[i]["nz"]
         energy = product(z, at, z, at, nz) + dt * dt * product(za, at, za, at, nz)
         holds[i]["planned"] = 0.5 * energy + dt * product(z, at, za, at, nz)
 
 
 @kernel(inline=False)
-def spread_touches(s: Any, forest: Any) -> None:
+def spread_touches(solver: Any, forest: Any) -> None:
     """If an impulse has acted on one tree of a hold, it has acted on all of them.
 
     If none has, all go with their new velocities: with the mean of both, loops would gain energy, as joints would.
     """
     trees = trees_of(forest)
-    spans, holds = slices_of(s), loop_projections(s)
-    z, moved, dt = z_of(s), displacement_of(s), s["h"] * s["substeps"]
-    for i in range(s["hold_count"]):
+    spans, holds = slices_of(solver), loop_projections(solver)
+    z, moved, dt = z_of(solver), displacement_of(solver), solver["h"] * solver["substeps"]
+    for i in range(solver["hold_count"]):
         touched = 0
         t = holds[i]["first_tree"]
         while t >= 0:
@@ -142,31 +142,31 @@ def spread_touches(s: Any, forest: Any) -> None:
 
 
 @kernel(inline=False)
-def advance_holds(w: Any, s: Any, forest: Any) -> bool:
+def advance_holds(world: Any, solver: Any, forest: Any) -> bool:
     """Velocities and positions after the step of all trees that loops tie. False if some are not finite: then nothing
     has changed."""
     trees = trees_of(forest)
-    holds, g = loop_projections(s), g_of(s)
-    find_flights(s, forest)
-    for i in range(s["hold_count"]):
+    holds, g = loop_projections(solver), g_of(solver)
+    find_flights(solver, forest)
+    for i in range(solver["hold_count"]):
         hold = holds[i]
         exchange(forest, hold, False)
         add_up(trees, hold, hold["before"], hold["each"])
-        hold["given"] += in_springs(s, forest, hold)
+        hold["given"] += in_springs(solver, forest, hold)
         t = hold["first_tree"]
         while t >= 0:
-            advance_one(s, forest, t, w["dt"], False, False)
+            advance_one(solver, forest, t, world["dt"], False, False)
             t = trees[t]["follows"]
         error = close_hold(forest, hold, g[hold["offset"] : hold["offset"] + hold["nz"]])
         if error > max(LARGEST_LOOP_ERROR, 2.0 * hold["error"]):
             stay(forest, hold)
         else:
-            restrain(s, forest, hold, w["dt"])
+            restrain(solver, forest, hold, world["dt"])
             if hold["flies"] != 0:
-                end_flight(forest, hold, w["dt"])
+                end_flight(forest, hold, world["dt"])
         bad = sound(forest, hold)
         if bad >= 0:
-            w["tree"] = bad
+            world["tree"] = bad
             for k in range(i + 1):
                 exchange(forest, holds[k], True)
             return False
@@ -225,29 +225,31 @@ def slow_down(trees: Any, first: int, share: float) -> None:
 
 
 @kernel(inline=False)
-def in_springs(s: Any, forest: Any, hold: Any) -> float:
+def in_springs(solver: Any, forest: Any, hold: Any) -> float:
     """Energy in the springs of the joints of a hold, J."""
     trees = trees_of(forest)
     energy = 0.0
     t = hold["first_tree"]
     while t >= 0:
         if tree_of(trees[t])["springs"] != 0:
-            energy += in_joints(trees[t], s["x"])  # a vector that is of use in a solve only
+            energy += in_joints(trees[t], solver["x"])  # a vector that is of use in a solve only
         t = trees[t]["follows"]
     return energy
 
 
 @kernel(inline=False)
-def work_of(s: Any, forest: Any, hold: Any, dt: float) -> float:
+def work_of(solver: Any, forest: Any, hold: Any, dt: float) -> float:
     """The most that gravity, applied forces, elements and rows may have done on a hold in the step, J."""
     trees = trees_of(forest)
-    Y, z = whitened_rows(s), z_of(s)
+    Y, z = whitened_rows(solver), z_of(solver)
     at, nz = hold["offset"], hold["nz"]
     fall = sub(load3(hold["after"]["moment"]), load3(hold["before"]["moment"]))
     work = max(0.0, dot((forest["gx"], forest["gy"], forest["gz"]), fall))
-    work += hold["given"] - in_springs(s, forest, hold) + max(0.0, 0.5 * product(z, at, z, at, nz) - hold["planned"])
-    pulls = element_constraints(s)
-    for i in range(s["pull_count"]):
+    work += (
+        hold["given"] - in_springs(solver, forest, hold) + max(0.0, 0.5 * product(z, at, z, at, nz) - hold["planned"])
+    )
+    pulls = element_constraints(solver)
+    for i in range(solver["pull_count"]):
         work += abs(pulls[i]["p"] * velocity(pulls[i], 0, Y, z))
     t = hold["first_tree"]
     while t >= 0:
@@ -263,12 +265,12 @@ def work_of(s: Any, forest: Any, hold: Any, dt: float) -> float:
 
 
 @kernel(inline=False)
-def restrain(s: Any, forest: Any, hold: Any, dt: float) -> None:
+def restrain(solver: Any, forest: Any, hold: Any, dt: float) -> None:
     """What turns by more than a step can follow gains energy from nothing: take it away again."""
     trees = trees_of(forest)
     add_up(trees, hold, hold["after"], hold["each"])
     kinetic = hold["after"]["kinetic"]
-    most = max(0.0, hold["before"]["kinetic"] + work_of(s, forest, hold, dt))
+    most = max(0.0, hold["before"]["kinetic"] + work_of(solver, forest, hold, dt))
     if kinetic > LARGEST_ENERGY_FACTOR * most or (
         kinetic > most and turns(trees, hold["first_tree"], LARGE_ROTATION / dt)
     ):

@@ -31,36 +31,36 @@ from kinemorph.world.tree_motion.tree_momentum import push_whole, spin_of
 
 
 @kernel(inline=False)
-def find_flights(s: Any, forest: Any) -> None:
+def find_flights(solver: Any, forest: Any) -> None:
     """Say of each hold whether it flies: nothing from outside acts on it but gravity."""
     trees = trees_of(forest)
-    holds = loop_projections(s)
-    touches, pulls = contact_constraints(s), element_constraints(s)
-    for i in range(s["hold_count"]):
+    holds = loop_projections(solver)
+    touches, pulls = contact_constraints(solver), element_constraints(solver)
+    for i in range(solver["hold_count"]):
         holds[i]["flies"] = 1 if afloat(trees, holds[i]) else 0
-    for i in range(s["touch_count"]):
+    for i in range(solver["touch_count"]):
         t = touches[i]
         if t["acted"] != 0 or t["sum"] > 0.0:
-            land(s, t["tree1"])
-            land(s, t["tree2"])
-    pushes = pushes_of(s)
+            land(solver, t["tree1"])
+            land(solver, t["tree2"])
+    pushes = pushes_of(solver)
     bodies = bodies_of(forest)
-    for i in range(s["push_count"]):
+    for i in range(solver["push_count"]):
         if pushes[i]["body"] >= 0:
-            land(s, bodies[pushes[i]["body"] & INDEX]["tree"])
-    for i in range(s["pull_count"]):
-        a, b = hold_of(s, pulls[i]["tree1"]), hold_of(s, pulls[i]["tree2"])
+            land(solver, bodies[pushes[i]["body"] & INDEX]["tree"])
+    for i in range(solver["pull_count"]):
+        a, b = hold_of(solver, pulls[i]["tree1"]), hold_of(solver, pulls[i]["tree2"])
         if a != b:
-            land(s, pulls[i]["tree1"])
-            land(s, pulls[i]["tree2"])
+            land(solver, pulls[i]["tree1"])
+            land(solver, pulls[i]["tree2"])
 
 
 @kernel
-def land(s: Any, t: int) -> None:
+def land(solver: Any, t: int) -> None:
     """Something acts on a tree from outside."""
-    h = hold_of(s, t)
+    h = hold_of(solver, t)
     if h >= 0:
-        loop_projections(s)[h]["flies"] = 0
+        loop_projections(solver)[h]["flies"] = 0
 
 
 @kernel(inline=False)
