@@ -169,12 +169,12 @@ def drifts(system: Any) -> None:
 
 
 @kernel
-def motion_at(d: Any, x: Vec3) -> tuple[Vec3, Vec3]:
+def motion_at(data: Any, x: Vec3) -> tuple[Vec3, Vec3]:
     """Velocity and acceleration of the point of a link that is at x."""
-    r = sub(x, load3(d["p"]))
-    w = load3(d["w"])
+    r = sub(x, load3(data["p"]))
+    w = load3(data["w"])
     wr = cross(w, r)
-    return add(load3(d["v"]), wr), add(add(load3(d["a"]), cross(load3(d["al"]), r)), cross(w, wr))
+    return add(load3(data["v"]), wr), add(add(load3(data["a"]), cross(load3(data["al"]), r)), cross(w, wr))
 
 
 @kernel(inline=False)

@@ -26,7 +26,7 @@ ACROSS_SINE_SQUARED = 1e-10  # squared sine of an angle to a joint's direction b
 
 @kernel
 def inward(
-    l: Any, d: Any, dof_rows: Any, n: Vec3, f: Vec3, x: Vec3, n0: float, f0: float, y: Any, at: int
+    l: Any, data: Any, dof_rows: Any, n: Vec3, f: Vec3, x: Vec3, n0: float, f0: float, y: Any, at: int
 ) -> tuple[Vec3, Vec3, float, int]:
     """A wrench on a link passes its joint: what the joint takes goes to y. Returns what is left for the parent.
 
@@ -34,23 +34,23 @@ def inward(
     joint across the wrench could have none of it, however light its link is beside others.
     The last is where the next numbers go; of a joint the last degree of freedom comes first, as on the path.
     """
-    lever = sub(x, load3(d["p"]))
+    lever = sub(x, load3(data["p"]))
     n0 = n0 + dot(lever, lever) * f0
     size = 0.0
     first, count = l["iv"], l["nv"]
     for j in range(count):
-        e = dof_rows[first + j]
-        w = load3(e["S"])
-        v = load3_at(e["S"], 3)
-        D = e["D"][0]
+        dof_data = dof_rows[first + j]
+        w = load3(dof_data["S"])
+        v = load3_at(dof_data["S"], 3)
+        D = dof_data["D"][0]
         u = D * (dot(w, n) + dot(v, f))
         possible = D * D * (dot(w, w) * n0 + dot(v, v) * f0)
         if u * u > ACROSS_SINE_SQUARED * possible:
             size += possible
         y[at + count - 1 - j] = u
-        n = axpy(n, -u, load3(e["U"]))
-        f = axpy(f, -u, load3_at(e["U"], 3))
-    return shift_force(load3(d["r"]), n, f), f, size, at + count
+        n = axpy(n, -u, load3(dof_data["U"]))
+        f = axpy(f, -u, load3_at(dof_data["U"], 3))
+    return shift_force(load3(data["r"]), n, f), f, size, at + count
 
 
 @kernel
@@ -170,17 +170,17 @@ def add_forces(tree: Any, offset: int, row: Any, start: int, stop: int, path: An
 
 
 @kernel
-def whitened_rate(e: Any, v: float, w: Vec3, u: Vec3, turns: bool) -> tuple[float, Vec3, Vec3]:
+def whitened_rate(dof_data: Any, v: float, w: Vec3, u: Vec3, turns: bool) -> tuple[float, Vec3, Vec3]:
     """z of one degree of freedom, and the velocity of its link with it; of one that `turns`, half of S is zero."""
-    z = v / e["D"][0] + dot(load3(e["U"]), w) + dot(load3_at(e["U"], 3), u)
-    return z, axpy(w, v, load3(e["S"])), u if turns else axpy(u, v, load3_at(e["S"], 3))
+    z = v / dof_data["D"][0] + dot(load3(dof_data["U"]), w) + dot(load3_at(dof_data["U"], 3), u)
+    return z, axpy(w, v, load3(dof_data["S"])), u if turns else axpy(u, v, load3_at(dof_data["S"], 3))
 
 
 @kernel
-def unwhitened_rate(e: Any, z: float, w: Vec3, u: Vec3, turns: bool) -> tuple[float, Vec3, Vec3]:
+def unwhitened_rate(dof_data: Any, z: float, w: Vec3, u: Vec3, turns: bool) -> tuple[float, Vec3, Vec3]:
     """The reverse."""
-    v = (z - dot(load3_at(e["U"], 3), u) - dot(load3(e["U"]), w)) * e["D"][0]
-    return v, axpy(w, v, load3(e["S"])), u if turns else axpy(u, v, load3_at(e["S"], 3))
+    v = (z - dot(load3_at(dof_data["U"], 3), u) - dot(load3(dof_data["U"]), w)) * dof_data["D"][0]
+    return v, axpy(w, v, load3(dof_data["S"])), u if turns else axpy(u, v, load3_at(dof_data["S"], 3))
 
 
 @kernel(inline=False)
@@ -196,10 +196,10 @@ def whiten_velocity(tree: Any, v: Any, z: Any) -> None:
     rows = link_data_of(tree)
     dof_rows = dof_data_of(tree)
     for i in range(tree["n"]):
-        l, d = links[i], rows[i + 1]
-        w, u = carried(l, rows[l["parent"] + 1], d)
-        for k in range(l["iv"] + l["nv"] - 1, l["iv"] - 1, -1):
-            z[k], w, u = whitened_rate(dof_rows[k], v[k], w, u, l["kind"] == REVOLUTE)
+        link, d = links[i], rows[i + 1]
+        w, u = carried(link, rows[link["parent"] + 1], d)
+        for k in range(link["iv"] + link["nv"] - 1, link["iv"] - 1, -1):
+            z[k], w, u = whitened_rate(dof_rows[k], v[k], w, u, link["kind"] == REVOLUTE)
         store3(d["jw"], w)
         store3(d["jv"], u)
 
@@ -211,12 +211,12 @@ def unwhiten_velocity(tree: Any, z: Any, v: Any) -> None:
     rows = link_data_of(tree)
     dof_rows = dof_data_of(tree)
     for i in range(tree["n"]):
-        l, d = links[i], rows[i + 1]
-        w, u = carried(l, rows[l["parent"] + 1], d)
-        for k in range(l["iv"] + l["nv"] - 1, l["iv"] - 1, -1):
-            v[k], w, u = unwhitened_rate(dof_rows[k], z[k], w, u, l["kind"] == REVOLUTE)
-        store3(d["jw"], w)
-        store3(d["jv"], u)
+        link, data = links[i], rows[i + 1]
+        w, u = carried(link, rows[link["parent"] + 1], data)
+        for k in range(link["iv"] + link["nv"] - 1, link["iv"] - 1, -1):
+            v[k], w, u = unwhitened_rate(dof_rows[k], z[k], w, u, link["kind"] == REVOLUTE)
+        store3(data["jw"], w)
+        store3(data["jv"], u)
 
 
 @kernel
@@ -231,20 +231,20 @@ def whiten_motion(tree: Any, v: Any, z: Any, za: Any) -> None:
     rows = link_data_of(tree)
     dof_rows = dof_data_of(tree)
     for i in range(tree["n"]):
-        l, d, P = links[i], rows[i + 1], rows[links[i]["parent"] + 1]
-        w, u = carried(l, P, d)
+        l, data, P = links[i], rows[i + 1], rows[links[i]["parent"] + 1]
+        w, u = carried(l, P, data)
         al = load3(P["al"])
-        acc = add(load3(P["a"]), cross(al, load3(d["r"])))
+        acc = add(load3(P["a"]), cross(al, load3(data["r"])))
         if i > 0 or l["kind"] != FREE:
-            al, acc = add(al, load3(d["bw"])), add(acc, load3(d["bv"]))
+            al, acc = add(al, load3(data["bw"])), add(acc, load3(data["bv"]))
         for k in range(l["iv"] + l["nv"] - 1, l["iv"] - 1, -1):
-            e = dof_rows[k]
-            z[k], w, u = whitened_rate(e, v[k], w, u, l["kind"] == REVOLUTE)
-            za[k] = e["u"][0] - dot(load3(e["U"]), al) - dot(load3_at(e["U"], 3), acc)
-        store3(d["jw"], w)
-        store3(d["jv"], u)
-        store3(d["al"], al)
-        store3(d["a"], acc)
+            dof_data = dof_rows[k]
+            z[k], w, u = whitened_rate(dof_data, v[k], w, u, l["kind"] == REVOLUTE)
+            za[k] = dof_data["u"][0] - dot(load3(dof_data["U"]), al) - dot(load3_at(dof_data["U"], 3), acc)
+        store3(data["jw"], w)
+        store3(data["jv"], u)
+        store3(data["al"], al)
+        store3(data["a"], acc)
 
 
 # ----------------------------------------------------- two at once: each degree of freedom waits for the one before
@@ -281,22 +281,22 @@ def pass_both(tree: Any, first: int, x: Any, y: Any, x2: Any, y2: Any, back: boo
 
 
 @kernel
-def carried(l: Any, P: Any, d: Any) -> tuple[Vec3, Vec3]:
+def carried(link: Any, P: Any, data: Any) -> tuple[Vec3, Vec3]:
     """The velocity of a link whose joint does not move, from its parent's row."""
     w, u = load3(P["jw"]), load3(P["jv"])
-    return w, u if is_at_parent(l) else add(u, cross(w, load3(d["r"])))
+    return w, u if is_at_parent(link) else add(u, cross(w, load3(data["r"])))
 
 
 @kernel
-def carried_too(l: Any, P: Any, d: Any) -> tuple[Vec3, Vec3]:
+def carried_too(link: Any, P: Any, data: Any) -> tuple[Vec3, Vec3]:
     """The same of the second set."""
     w, u = load3(P["kw"]), load3(P["kv"])
-    return w, u if is_at_parent(l) else add(u, cross(w, load3(d["r"])))
+    return w, u if is_at_parent(link) else add(u, cross(w, load3(data["r"])))
 
 
 @kernel
-def keep_both(d: Any, w: Vec3, u: Vec3, w2: Vec3, u2: Vec3) -> None:
-    store3(d["jw"], w)
-    store3(d["jv"], u)
-    store3(d["kw"], w2)
-    store3(d["kv"], u2)
+def keep_both(data: Any, w: Vec3, u: Vec3, w2: Vec3, u2: Vec3) -> None:
+    store3(data["jw"], w)
+    store3(data["jv"], u)
+    store3(data["kw"], w2)
+    store3(data["kv"], u2)

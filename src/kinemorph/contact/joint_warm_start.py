@@ -20,22 +20,22 @@ KINDS = 3  # of rows that are kept: LOWER, UPPER and DRY, six degrees of freedom
 
 
 @kernel
-def follow_joint(solver: Any, forest: Any, l: Any) -> Any:
+def follow_joint(solver: Any, forest: Any, link: Any) -> Any:
     """What is kept of the joint of a link, brought up to date with the joint.
 
     One of one degree of freedom that is now used the other way round has its forces with the other sign. One of several
     has them along other axes, and starts anew, as a new joint does.
     """
-    kept = stored_joint_impulses(solver)[l["joint"]]
-    generation = joints_of(forest)[l["joint"]]["generation"]
-    if kept["generation"] != generation or kept["turned"] != l["turned"]:
+    kept = stored_joint_impulses(solver)[link["joint"]]
+    generation = joints_of(forest)[link["joint"]]["generation"]
+    if kept["generation"] != generation or kept["turned"] != link["turned"]:
         p = kept["p"]
-        if kept["generation"] == generation and l["nv"] == 1:
+        if kept["generation"] == generation and link["nv"] == 1:
             p[6 * LOWER], p[6 * UPPER], p[6 * DRY] = p[6 * UPPER], p[6 * LOWER], -p[6 * DRY]
         else:
             for k in range(6 * KINDS):
                 p[k] = 0.0
-        kept["generation"], kept["turned"] = generation, l["turned"]
+        kept["generation"], kept["turned"] = generation, link["turned"]
     return kept
 
 
@@ -47,9 +47,9 @@ def keep_bounds(solver: Any, forest: Any) -> None:
     kept = stored_joint_impulses(solver)
     per_second = 1.0 / solver["h"]
     for i in range(solver["bound_count"]):
-        b = bounds[i]
-        if b["what"] > DRY or b["dof"] < 0:
+        constraint = bounds[i]
+        if constraint["what"] > DRY or constraint["dof"] < 0:
             continue
-        tree = tree_of(trees[b["tree"]])
-        l = links_of(tree)[dofs_of(tree)[b["dof"]]["link"]]
-        kept[l["joint"]]["p"][6 * b["what"] + b["dof"] - l["iv"]] = b["p"] * per_second
+        tree = tree_of(trees[constraint["tree"]])
+        link = links_of(tree)[dofs_of(tree)[constraint["dof"]]["link"]]
+        kept[link["joint"]]["p"][6 * constraint["what"] + constraint["dof"] - link["iv"]] = constraint["p"] * per_second

@@ -60,9 +60,9 @@ def warm_start(solver: Any, island: Any) -> None:
     Y, g = whitened_rows(solver), g_of(solver)
     clear(g, island["offset"], island["nz"])
     for i in range(island["bound_count"]):
-        b = bounds[i]
-        if b["p"] != 0.0 and b["what"] != DRIVEN:
-            kick(Y, b["y"], g, b["o"], b["l"], b["p"])
+        constraint = bounds[i]
+        if constraint["p"] != 0.0 and constraint["what"] != DRIVEN:
+            kick(Y, constraint["y"], g, constraint["o"], constraint["l"], constraint["p"])
     for i in range(island["touch_count"]):
         t = touches[i]
         if t["pn"] > 0.0 and in_registers(t):
@@ -117,13 +117,21 @@ def start_blocked_anew(solver: Any, island: Any) -> None:
     drives = drives_of(solver)
     Y, z = whitened_rows(solver), z_of(solver)
     for i in range(island["bound_count"]):
-        b = bounds[i]
-        if b["what"] != DRIVEN or b["damping"] != np.inf or b["p"] == 0.0 or drives[b["drive"]]["kind"] != ROW:
+        constraint = bounds[i]
+        if (
+            constraint["what"] != DRIVEN
+            or constraint["damping"] != np.inf
+            or constraint["p"] == 0.0
+            or drives[constraint["drive"]]["kind"] != ROW
+        ):
             continue
-        lacks, most = b["target"] - along(Y, b["y"], z, b["o"], b["l"]), b["most"] if b["p"] > 0.0 else -b["least"]
-        blocked = lacks * b["p"] > 0.0 and abs(lacks) > BLOCKED * abs(b["target"]) > 0.0
-        if blocked and most == np.inf and abs(lacks) * b["inverse"] > LITTLE * abs(b["p"]):
-            b["p"] = 0.0
+        lacks, most = (
+            constraint["target"] - along(Y, constraint["y"], z, constraint["o"], constraint["l"]),
+            constraint["most"] if constraint["p"] > 0.0 else -constraint["least"],
+        )
+        blocked = lacks * constraint["p"] > 0.0 and abs(lacks) > BLOCKED * abs(constraint["target"]) > 0.0
+        if blocked and most == np.inf and abs(lacks) * constraint["inverse"] > LITTLE * abs(constraint["p"]):
+            constraint["p"] = 0.0
 
 
 @kernel(inline=False)
@@ -132,9 +140,9 @@ def kick_driven(solver: Any, island: Any, x: Any, sign: float) -> None:
     bounds = dof_constraints(solver)[island["first_bound"] :]
     Y = whitened_rows(solver)
     for i in range(island["bound_count"]):
-        b = bounds[i]
-        if b["what"] == DRIVEN and b["p"] != 0.0:
-            kick(Y, b["y"], x, b["o"], b["l"], sign * b["p"])
+        constraint = bounds[i]
+        if constraint["what"] == DRIVEN and constraint["p"] != 0.0:
+            kick(Y, constraint["y"], x, constraint["o"], constraint["l"], sign * constraint["p"])
 
 
 @kernel(inline=False)
@@ -255,13 +263,13 @@ def mark_touched(solver: Any, island: Any) -> None:
     bounds = dof_constraints(solver)[island["first_bound"] :]
     spans = slices_of(solver)
     for i in range(island["touch_count"]):
-        t = touches[i]
-        if t["acted"] != 0 or t["sum"] > 0.0:
-            if t["tree1"] >= 0:
-                spans[t["tree1"]]["touched"] = FROM_OUTSIDE
-            if t["tree2"] >= 0:
-                span = spans[t["tree2"]]
-                span["touched"] = FROM_OUTSIDE if t["tree1"] != SAME_TREE else max(1, span["touched"])
+        contact = touches[i]
+        if contact["acted"] != 0 or contact["sum"] > 0.0:
+            if contact["tree1"] >= 0:
+                spans[contact["tree1"]]["touched"] = FROM_OUTSIDE
+            if contact["tree2"] >= 0:
+                span = spans[contact["tree2"]]
+                span["touched"] = FROM_OUTSIDE if contact["tree1"] != SAME_TREE else max(1, span["touched"])
     for i in range(island["bound_count"]):
         if bounds[i]["acted"] != 0 or abs(bounds[i]["sum"]) > bounds[i]["trifle"]:
             span = spans[bounds[i]["tree"]]

@@ -37,7 +37,7 @@ def keep_impulses(solver: Any, collisions: Any, first: int, stop: int) -> None:
     impulses = stored_impulses(solver)
     now = half_of(collisions["step"], collisions["contact_room"])
     for i in range(first, stop):
-        t = touches[i]
-        p = scale(load3(t["normal"]), t["pn"])
-        p = axpy(axpy(p, t["p1"], load3(t["t1"])), t["p2"], load3(t["t2"]))
-        store3_at(impulses, 3 * (now + t["contact"]), p)
+        contact = touches[i]
+        p = scale(load3(contact["normal"]), contact["pn"])
+        p = axpy(axpy(p, contact["p1"], load3(contact["t1"])), contact["p2"], load3(contact["t2"]))
+        store3_at(impulses, 3 * (now + contact["contact"]), p)

@@ -219,15 +219,17 @@ def closest_parts(a: Parts, b: Parts, distance: Distance, threshold: float = mat
     waiting = [(0, 0)]
     while waiting:
         i, j = waiting.pop()
-        x, y = a.nodes[i], b.nodes[j]
-        d = distance(a.cores[i], b.cores[j]) - float(x["radius"] + y["radius"])
+        node, y = a.nodes[i], b.nodes[j]
+        d = distance(a.cores[i], b.cores[j]) - float(node["radius"] + y["radius"])
         if d >= best.distance:
             continue
-        leaves = x["first"] < 0 and y["first"] < 0
+        leaves = node["first"] < 0 and y["first"] < 0
         if leaves or d > threshold:
             best = ClosestParts(d, i, j, bool(leaves))
-        elif y["first"] < 0 or (x["first"] >= 0 and x["radius_bound"] >= y["radius_bound"]):  # open the larger one
-            waiting += [(int(x["second"]), j), (int(x["first"]), j)]
+        elif y["first"] < 0 or (
+            node["first"] >= 0 and node["radius_bound"] >= y["radius_bound"]
+        ):  # open the larger one
+            waiting += [(int(node["second"]), j), (int(node["first"]), j)]
         else:
             waiting += [(i, int(y["second"])), (i, int(y["first"]))]
     return best

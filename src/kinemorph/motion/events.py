@@ -257,53 +257,58 @@ def measure(tree: Any, events: Any, t: float, q: Any, v: Any) -> None:
     """The functions of all events that are rows, after the links are placed (and the loops' forces known)."""
     links, rows = links_of(tree), link_data_of(tree)
     for i in range(events.shape[0]):
-        e = events[i]
-        kind = e["kind"]
-        if e["awake"] == 0 or kind == CALL or kind >= STOP:
+        event = events[i]
+        kind = event["kind"]
+        if event["awake"] == 0 or kind == CALL or kind >= STOP:
             continue
         g = t
         if kind == ALONG or kind == DISTANCE:
-            A, B = rows[e["a"] + 1], rows[e["b"] + 1]
-            d = sub(point_of(B, load3(e["pb"])), point_of(A, load3(e["pa"])))
-            g = sqrt(dot(d, d)) if kind == DISTANCE else dot(load3(e["n"]), tmul_vec(load9(A["R"]), d))
+            A, B = rows[event["a"] + 1], rows[event["b"] + 1]
+            d = sub(point_of(B, load3(event["pb"])), point_of(A, load3(event["pa"])))
+            g = sqrt(dot(d, d)) if kind == DISTANCE else dot(load3(event["n"]), tmul_vec(load9(A["R"]), d))
         elif kind == POSITION:
-            g = declared_position(links[e["b"]], q, e["index"])
+            g = declared_position(links[event["b"]], q, event["index"])
         elif kind == VELOCITY:
-            g = declared_velocity(links[e["b"]], q, v, e["index"])
+            g = declared_velocity(links[event["b"]], q, v, event["index"])
         elif kind == FORCE or kind == MOMENT:
             system = rows_at(tree["system"], 1, SYSTEM)[0]
-            loop = rows_at(system["loops"], system["count"], LOOP)[e["b"]]
+            loop = rows_at(system["loops"], system["count"], LOOP)[event["b"]]
             wrenches = constraint_rows_of(system)
-            n = mul_vec(frames(loop, rows[loop["a"] + 1], rows[loop["b"] + 1])[0], load3(e["n"]))
+            n = mul_vec(frames(loop, rows[loop["a"] + 1], rows[loop["b"] + 1])[0], load3(event["n"]))
             g = 0.0
             for j in range(loop["first"], loop["first"] + loop["m"]):
                 w = wrenches[j]
                 g += w["force"] * dot(n, load3(w["f"]) if kind == FORCE else load3(w["n"]))
-        e["g"] = g - e["level"]
+        event["g"] = g - event["level"]
 
 
 @kernel
-def sign(e: Any) -> int:
+def sign(event: Any) -> int:
     """1 or -1; 0 in the dead zone."""
-    if e["g"] > e["dead"]:
+    if event["g"] > event["dead"]:
         return 1
-    return -1 if e["g"] < -e["dead"] else 0
+    return -1 if event["g"] < -event["dead"] else 0
 
 
 @kernel
-def crosses(e: Any) -> bool:
+def crosses(event: Any) -> bool:
     """Whether the function has changed its sign in a way that counts."""
-    s = sign(e)
-    return e["awake"] != 0 and e["side"] != 0 and s == -e["side"] and (e["direction"] == 0 or e["direction"] == s)
+    s = sign(event)
+    return (
+        event["awake"] != 0
+        and event["side"] != 0
+        and s == -event["side"]
+        and (event["direction"] == 0 or event["direction"] == s)
+    )
 
 
 @kernel
-def pass_by(e: Any) -> None:
+def pass_by(event: Any) -> None:
     """Time has gone on without this event: remember the side. (What Python computes, Python remembers.)"""
-    s = sign(e)
-    if s != 0 and e["kind"] != CALL:
-        e["side"] = s
-        e["dead"] = DEAD
+    s = sign(event)
+    if s != 0 and event["kind"] != CALL:
+        event["side"] = s
+        event["dead"] = DEAD
 
 
 def check_events(events: Iterable[Event], *, world: bool = False) -> tuple[Event, ...]:

@@ -116,34 +116,34 @@ def aim(tree: Any, holds: Any, q: Any, v: Any) -> None:
     """J and J̇ v of all stops at a state."""
     links = links_of(tree)
     for i in range(holds.shape[0]):
-        h = holds[i]
-        l = links[h["link"]]
+        projection = holds[i]
+        l = links[projection["link"]]
         if l["kind"] == SPHERICAL:
             phi = log(load4_at(q, l["iq"]))
-            store3(h["m"], log_shift(phi, unit(h["entry"], h["sign"])))
-            h["bias"] = h["sign"] * pick(turning(phi, load3_at(v, l["iv"])), h["entry"])
+            store3(projection["m"], log_shift(phi, unit(projection["entry"], projection["sign"])))
+            projection["bias"] = projection["sign"] * pick(turning(phi, load3_at(v, l["iv"])), projection["entry"])
         else:
-            store3(h["m"], (h["sign"], 0.0, 0.0))
-            h["bias"] = 0.0
+            store3(projection["m"], (projection["sign"], 0.0, 0.0))
+            projection["bias"] = 0.0
 
 
 @kernel
-def along(tree: Any, h: Any, v: Any) -> float:
+def along(tree: Any, projection: Any, v: Any) -> float:
     """How fast a joint leaves its limit; of accelerations, without J̇ v."""
-    l = links_of(tree)[h["link"]]
-    if l["kind"] == SPHERICAL:
-        return dot(load3(h["m"]), load3_at(v, l["iv"]))
-    return h["sign"] * v[l["iv"] + h["entry"]]
+    link = links_of(tree)[projection["link"]]
+    if link["kind"] == SPHERICAL:
+        return dot(load3(projection["m"]), load3_at(v, link["iv"]))
+    return projection["sign"] * v[link["iv"] + projection["entry"]]
 
 
 @kernel
-def add_force(tree: Any, h: Any, force: float, tau: Any) -> None:
+def add_force(tree: Any, projection: Any, force: float, tau: Any) -> None:
     """Joint forces of a stop."""
-    l = links_of(tree)[h["link"]]
-    if l["kind"] == SPHERICAL:
-        store3_at(tau, l["iv"], axpy(load3_at(tau, l["iv"]), force, load3(h["m"])))
+    link = links_of(tree)[projection["link"]]
+    if link["kind"] == SPHERICAL:
+        store3_at(tau, link["iv"], axpy(load3_at(tau, link["iv"]), force, load3(projection["m"])))
     else:
-        tau[l["iv"] + h["entry"]] += force * h["sign"]
+        tau[link["iv"] + projection["entry"]] += force * projection["sign"]
 
 
 @kernel(inline=False)
@@ -213,17 +213,17 @@ def rest(tree: Any, run: Any, q: Any, v: Any, gap: float, step: Any) -> float:
     holds, links = rows_at(run["holds"], run["hold_count"], HOLD), links_of(tree)
     for _ in range(ROUNDS if run["hold_count"] > 0 else 0):
         for i in range(holds.shape[0]):
-            h = holds[i]
-            l = links[h["link"]]
+            projection = holds[i]
+            l = links[projection["link"]]
             if l["kind"] != SPHERICAL:
-                q[l["iq"] + h["entry"]], v[l["iv"] + h["entry"]] = h["level"], 0.0
+                q[l["iq"] + projection["entry"]], v[l["iv"] + projection["entry"]] = projection["level"], 0.0
                 continue
             phi = log(load4_at(q, l["iq"]))
-            if abs(pick(phi, h["entry"]) - h["level"]) > SIDE_CHANGE_ANGLE:
+            if abs(pick(phi, projection["entry"]) - projection["level"]) > SIDE_CHANGE_ANGLE:
                 continue
-            phi = add(phi, unit(h["entry"], h["level"] - pick(phi, h["entry"])))
+            phi = add(phi, unit(projection["entry"], projection["level"] - pick(phi, projection["entry"])))
             store4_at(q, l["iq"], exp(phi))
-            m = log_shift(phi, unit(h["entry"], 1.0))
+            m = log_shift(phi, unit(projection["entry"], 1.0))
             w = load3_at(v, l["iv"])
             store3_at(v, l["iv"], axpy(w, -dot(m, w) / dot(m, m), m))
         gap = settle(tree, q, v, step)
@@ -285,8 +285,8 @@ def _gaps(address: int, events_address: int, count: int, q: Vector) -> None:
     tree, events = rows_at(address, 1, TREE)[0], rows_at(events_address, count, EVENT)
     links = links_of(tree)
     for i in range(count):
-        e = events[i]
-        e["g"] = e["n"][0] * (position_of(links[e["b"]], q, e["index"]) - e["level"])
+        event = events[i]
+        event["g"] = event["n"][0] * (position_of(links[event["b"]], q, event["index"]) - event["level"])
 
 
 probe, gaps = _probe, _gaps

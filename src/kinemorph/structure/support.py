@@ -56,10 +56,10 @@ def falls_in(forest: ForestTables, joint: int) -> int:
     while waiting:
         t = waiting.pop()
         links = forest._links(t)
-        for i, l in enumerate(links):
-            body, parent = int(l["body"]), int(links[l["parent"]]["body"]) if l["parent"] >= 0 else -1
-            if l["kind"] != FREE:
-                carried[int(l["joint"])] = body, parent
+        for i, link in enumerate(links):
+            body, parent = int(link["body"]), int(links[link["parent"]]["body"]) if link["parent"] >= 0 else -1
+            if link["kind"] != FREE:
+                carried[int(link["joint"])] = body, parent
             if sides is None and t == row["tree"] and (i == row["link"] or parent in part):
                 part.append(body)
             side = int(bodies[body]["side"])
@@ -85,7 +85,7 @@ def without_mass(forest: ForestTables, tree: int) -> int:
     carried = links["mass"].copy()
     for i in range(len(links) - 1, 0, -1):
         carried[links[i]["parent"]] += carried[i]
-    for l, mass in zip(links, carried.tolist(), strict=True):
-        if mass == 0.0 and l["nv"] > 0 and not armature[l["iv"] : l["iv"] + l["nv"]].all():
-            return forest._id(BODIES, int(l["body"]))
+    for link, mass in zip(links, carried.tolist(), strict=True):
+        if mass == 0.0 and link["nv"] > 0 and not armature[link["iv"] : link["iv"] + link["nv"]].all():
+            return forest._id(BODIES, int(link["body"]))
     return -1

@@ -118,8 +118,8 @@ def _place(forest_address: int, indices: npt.NDArray[np.int64], poses: Array) ->
     for k in range(indices.shape[0]):
         slot = bodies[indices[k]]
         tree = tree_of(trees[slot["tree"]])
-        d = link_data_of(tree)[slot["link"] + 1]
-        R, p = own_frame(slot, d)
+        data = link_data_of(tree)[slot["link"] + 1]
+        R, p = own_frame(slot, data)
         turn = from_matrix(R)
         for i in range(3):
             poses[k, i] = p[i]

@@ -48,20 +48,20 @@ SAME_WAY = 0.99  # cosine: normals closer than 8° are one group
 
 
 @kernel(inline=False)
-def ground_contacts(ground: Any, body: Any, s: Any, margin: float, most: int, contacts: Any, spare: Any) -> int:
+def ground_contacts(ground: Any, body: Any, search: Any, margin: float, most: int, contacts: Any, spare: Any) -> int:
     """Contacts of a body that was surveyed with at least this margin: their number, at most `most` a group.
 
     `contacts` and `spare` have ROOM rows each.
     """
-    if not s["distance"] <= margin or (s["best"] < 0 and ground["kind"] != HALF_SPACE):
+    if not search["distance"] <= margin or (search["best"] < 0 and ground["kind"] != HALF_SPACE):
         return 0
     if ground["kind"] == HALF_SPACE:
         return spread(contacts, 0, _on_plane(ground, body, margin, contacts), most, margin)
-    listed = rows_at(s["listed"], s["room"], LISTED)
-    pairs = rows_at(s["pairs"], s["room"], CORE_PAIR)
-    keys = rows_at(s["keys"], s["room"], KEY)
+    listed = rows_at(search["listed"], search["room"], LISTED)
+    pairs = rows_at(search["pairs"], search["room"], CORE_PAIR)
+    keys = rows_at(search["keys"], search["room"], KEY)
     count = 0
-    for k in range(s["n_listed"]):
+    for k in range(search["n_listed"]):
         found = _on_triangle(ground, int(keys[listed[k]]["i"]), pairs[listed[k]], margin, spare)
         if count + found > MANIFOLD_ROWS:
             count = _thin_out(contacts, count, most, margin)
@@ -70,11 +70,11 @@ def ground_contacts(ground: Any, body: Any, s: Any, margin: float, most: int, co
                 swap(contacts[count], spare[c])
                 count += 1
     if count == 0:  # the closest points: seams and corners all around
-        contacts[0]["id"] = contact_id(F, s["i"], V, 0)
-        contacts[0]["distance"] = s["distance"]
-        store3(contacts[0]["normal"], load3(s["normal"]))
-        store3(contacts[0]["x1"], load3(s["x1"]))
-        store3(contacts[0]["x2"], load3(s["x2"]))
+        contacts[0]["id"] = contact_id(F, search["i"], V, 0)
+        contacts[0]["distance"] = search["distance"]
+        store3(contacts[0]["normal"], load3(search["normal"]))
+        store3(contacts[0]["x1"], load3(search["x1"]))
+        store3(contacts[0]["x2"], load3(search["x2"]))
         return 1
     return _thin_out(contacts, count, most, margin)
 

@@ -75,28 +75,28 @@ LONGER = 2.0  # a forced way out may be so much longer than the deepest good one
 
 
 @kernel
-def survey(ground: Any, body: Any, margin: float, reach: float, s: Any, work: Any) -> None:
+def survey(ground: Any, body: Any, margin: float, reach: float, search: Any, work: Any) -> None:
     """List the triangles no farther than `margin` from a body, and find the distance if it is below `reach`.
 
     s["distance"] is inf if nothing was found.
     """
-    begin(s)
+    begin(search)
     if ground["kind"] == HALF_SPACE:
         _turn_down(ground, body)
-        _over_plane(ground, body, s)
+        _over_plane(ground, body, search)
         return
     _measure(body)
     if ground["kind"] == SOUP:
-        _through_tree(ground, body, margin, reach, s, work)
+        _through_tree(ground, body, margin, reach, search, work)
     else:
         first = max(margin, 0.0)
         while True:
-            _over_cells(ground, body, margin, min(first, reach), s, work)
-            if s["distance"] <= first or s["n_listed"] > 0 or first >= reach or _covers(ground, body, first):
+            _over_cells(ground, body, margin, min(first, reach), search, work)
+            if search["distance"] <= first or search["n_listed"] > 0 or first >= reach or _covers(ground, body, first):
                 break
             first = 4.0 * first + ground["dx"] + ground["dy"]
-            begin(s)
-    _settle(ground, s, margin)
+            begin(search)
+    _settle(ground, search, margin)
 
 
 @kernel(inline=False)
@@ -124,28 +124,28 @@ def _gap(body: Any, low: Any, high: Any) -> float:
 
 
 @kernel
-def _limit(s: Any, margin: float, reach: float) -> float:
+def _limit(search: Any, margin: float, reach: float) -> float:
     """What is farther cannot matter any more."""
-    return max(margin, min(reach, s["distance"]), 0.0)
+    return max(margin, min(reach, search["distance"]), 0.0)
 
 
 @kernel(inline=False)
-def _through_tree(ground: Any, body: Any, margin: float, reach: float, s: Any, work: Any) -> None:
+def _through_tree(ground: Any, body: Any, margin: float, reach: float, search: Any, work: Any) -> None:
     boxes = rows_at(ground["boxes"], 2 * ground["leaves"], BOUNDS)
     n, leaves = ground["n"], ground["leaves"]
-    stack = s["stack"]
+    stack = search["stack"]
     stack[0] = 1
     top = 1
     while top > 0:
         top -= 1
         node = stack[top]
-        limit = _limit(s, margin, reach)
+        limit = _limit(search, margin, reach)
         if not _gap(body, boxes[node]["low"], boxes[node]["high"]) <= limit * limit:
             continue
         if node >= leaves:
             k = node - leaves
             for t in range(k * n // leaves, (k + 1) * n // leaves):
-                _consider(ground, t, body, margin, _limit(s, margin, reach), s, work)
+                _consider(ground, t, body, margin, _limit(search, margin, reach), search, work)
         else:  # the nearer child first: it may make the other one needless
             a = 2 * node
             swap = _gap(body, boxes[a]["low"], boxes[a]["high"]) < _gap(body, boxes[a + 1]["low"], boxes[a + 1]["high"])
@@ -155,7 +155,7 @@ def _through_tree(ground: Any, body: Any, margin: float, reach: float, s: Any, w
 
 
 @kernel(inline=False)
-def _over_cells(ground: Any, body: Any, margin: float, reach: float, s: Any, work: Any) -> None:
+def _over_cells(ground: Any, body: Any, margin: float, reach: float, search: Any, work: Any) -> None:
     """The triangles of a height field under the box of the body, which grows by `reach` to all sides."""
     z = rows_at(ground["heights"], ground["n_points"], HEIGHTS)
     nx, ny = ground["nx"], ground["ny"]
@@ -166,11 +166,11 @@ def _over_cells(ground: Any, body: Any, margin: float, reach: float, s: Any, wor
     for i in range(i0, i1):
         for j in range(j0, j1):
             v = i * ny + j
-            limit = min(_limit(s, margin, reach), reach)
+            limit = min(_limit(search, margin, reach), reach)
             if max(max(z[v], z[v + 1]), max(z[v + ny], z[v + ny + 1])) < body["low"][2] - limit:
                 continue
             for half in range(2):
-                _consider(ground, 2 * (i * (ny - 1) + j) + half, body, margin, limit, s, work)
+                _consider(ground, 2 * (i * (ny - 1) + j) + half, body, margin, limit, search, work)
 
 
 @kernel
@@ -202,7 +202,7 @@ def _covers(ground: Any, body: Any, reach: float) -> bool:
 
 
 @kernel(inline=False)
-def _consider(ground: Any, t: int, body: Any, margin: float, limit: float, s: Any, work: Any) -> None:
+def _consider(ground: Any, t: int, body: Any, margin: float, limit: float, search: Any, work: Any) -> None:
     """Evaluate a triangle, unless its box is farther than `limit`, and list it if it is near."""
     a = place(ground, corner(ground, t, 0))
     b = place(ground, corner(ground, t, 1))
@@ -213,11 +213,11 @@ def _consider(ground: Any, t: int, body: Any, margin: float, limit: float, s: An
         low = (low[0], low[1], -np.inf)
     if not _gap(body, low, high) <= limit * limit:
         return
-    k = next_row(s, t, body["part"])
+    k = next_row(search, t, body["part"])
     if k < 0:
         return
-    row = rows_at(s["pairs"], s["room"], CORE_PAIR)[k]
-    row["core1"] = s["triangles"] + k * TRIANGLE_SIZE
+    row = rows_at(search["pairs"], search["room"], CORE_PAIR)[k]
+    row["core1"] = search["triangles"] + k * TRIANGLE_SIZE
     put_triangle(ground, t, row["core1"])
     row["core2"] = body["core"]
     row["radius1"] = 0.0
@@ -226,42 +226,42 @@ def _consider(ground: Any, t: int, body: Any, margin: float, limit: float, s: An
         row["R"][m] = body["R"][m]
     store3(row["p"], load3(body["p"]))
     evaluate(row, work)
-    count(s, row)
+    count(search, row)
     verdict = _judge(ground, t, row)
     keep = verdict >= SEAM and row["distance"] <= margin
-    if row["distance"] < s["distance"] and (verdict == GOOD or verdict == BEHIND):
-        keep_closest(s, row, k if keep else -1, face(ground, t), body["part"], NO_FEATURES, 1)
+    if row["distance"] < search["distance"] and (verdict == GOOD or verdict == BEHIND):
+        keep_closest(search, row, k if keep else -1, face(ground, t), body["part"], NO_FEATURES, 1)
     if keep:
-        put_on_list(s, verdict)
+        put_on_list(search, verdict)
 
 
 @kernel(inline=False)
-def _settle(ground: Any, s: Any, margin: float) -> None:
+def _settle(ground: Any, search: Any, margin: float) -> None:
     """Strike the forced ways out that are much longer than the others, if there are others.
 
     Of a body that is below the surface altogether, the shortest way up is its depth.
     """
-    pairs = rows_at(s["pairs"], s["room"], CORE_PAIR)
-    keys = rows_at(s["keys"], s["room"], KEY)
-    listed = rows_at(s["listed"], s["room"], LISTED)
-    good = s["distance"]
+    pairs = rows_at(search["pairs"], search["room"], CORE_PAIR)
+    keys = rows_at(search["keys"], search["room"], KEY)
+    listed = rows_at(search["listed"], search["room"], LISTED)
+    good = search["distance"]
     up = -np.inf
-    for c in range(s["n_listed"]):
+    for c in range(search["n_listed"]):
         if keys[listed[c]]["verdict"] == BURIED:
             up = max(up, pairs[listed[c]]["distance"])
     deepest = min(good, up) if up > -np.inf else good
     kept = 0
-    for c in range(s["n_listed"]):
+    for c in range(search["n_listed"]):
         k = listed[c]
         verdict = keys[k]["verdict"]
         if verdict == FORCED or verdict == BURIED:
             if deepest < 0.0 and pairs[k]["distance"] < LONGER * deepest - margin:
                 continue
-            if pairs[k]["distance"] < s["distance"] and (verdict == FORCED or pairs[k]["distance"] == up):
-                keep_closest(s, pairs[k], k, face(ground, int(keys[k]["i"])), keys[k]["j"], NO_FEATURES, 1)
+            if pairs[k]["distance"] < search["distance"] and (verdict == FORCED or pairs[k]["distance"] == up):
+                keep_closest(search, pairs[k], k, face(ground, int(keys[k]["i"])), keys[k]["j"], NO_FEATURES, 1)
         listed[kept] = k
         kept += 1
-    s["n_listed"] = kept
+    search["n_listed"] = kept
 
 
 @kernel(inline=False)
@@ -343,7 +343,7 @@ def _turn_down(ground: Any, body: Any) -> None:
 
 
 @kernel
-def _over_plane(ground: Any, body: Any, s: Any) -> None:
+def _over_plane(ground: Any, body: Any, search: Any) -> None:
     """A half-space: the vertex that is deepest along its normal answers."""
     core = rows_at(body["core"], 1, CORE)[0]
     R = load9(body["R"])
@@ -351,11 +351,11 @@ def _over_plane(ground: Any, body: Any, s: Any) -> None:
     v = farthest(core, body["vertex"], neg(tmul_vec(R, n)))
     x = add(mul_vec(R, position(core, v)), load3(body["p"]))
     above = dot(n, x) - ground["offset"]
-    s["distance"] = above - body["radius"]
-    s["i"] = 0
-    s["j"] = body["part"]
-    s["id"] = NO_FEATURES
+    search["distance"] = above - body["radius"]
+    search["i"] = 0
+    search["j"] = body["part"]
+    search["id"] = NO_FEATURES
     body["vertex"] = v
-    store3(s["normal"], n)
-    store3(s["x1"], axpy(x, -above, n))
-    store3(s["x2"], axpy(x, -body["radius"], n))
+    store3(search["normal"], n)
+    store3(search["x1"], axpy(x, -above, n))
+    store3(search["x2"], axpy(x, -body["radius"], n))

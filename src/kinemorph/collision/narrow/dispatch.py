@@ -302,38 +302,38 @@ def _keep_known(collisions: Any, memory: Any, end: int) -> None:
 
 
 @kernel
-def _recall(collisions: Any, s: Any, memory: Any) -> None:
+def _recall(collisions: Any, search: Any, memory: Any) -> None:
     """Let a search know what the one of the step before knew."""
-    s["cursor"] = 0
-    s["n_known"] = memory["n_known"] if was_looked_at(collisions, memory) else 0
+    search["cursor"] = 0
+    search["n_known"] = memory["n_known"] if was_looked_at(collisions, memory) else 0
     then = half_of(collisions["step"] - 1, collisions["known_room"]) + memory["first_known"]
-    s["known"] = collisions["known"] + then * KNOWN_SIZE
-    s["updates"] = 0
-    s["walked"] = 0
-    s["fallbacks"] = 0
-    s["rough"] = 0
+    search["known"] = collisions["known"] + then * KNOWN_SIZE
+    search["updates"] = 0
+    search["walked"] = 0
+    search["fallbacks"] = 0
+    search["rough"] = 0
 
 
 @kernel
-def _remembered(collisions: Any, s: Any, first: int) -> int:
+def _remembered(collisions: Any, search: Any, first: int) -> int:
     """Keep what a search has found out, in rows `first` and on: the row after them, or -1 if something was full."""
-    if s["missed"] > 0:
+    if search["missed"] > 0:
         collisions["full"] |= FULL_SEARCH
         return -1
     now = half_of(collisions["step"], collisions["known_room"])
-    end = remember(s, rows_at(collisions["known"] + now * KNOWN_SIZE, collisions["known_room"], KNOWN), first)
+    end = remember(search, rows_at(collisions["known"] + now * KNOWN_SIZE, collisions["known_room"], KNOWN), first)
     if end < 0:
         collisions["full"] |= FULL_KNOWN
     return end
 
 
 @kernel
-def _add_up(collisions: Any, s: Any) -> None:
+def _add_up(collisions: Any, search: Any) -> None:
     """A search is done: count what it took."""
-    collisions["updates"] += s["updates"]
-    collisions["walked"] += s["walked"]
-    collisions["fallbacks"] += s["fallbacks"]
-    collisions["rough"] += s["rough"]
+    collisions["updates"] += search["updates"]
+    collisions["walked"] += search["walked"]
+    collisions["fallbacks"] += search["fallbacks"]
+    collisions["rough"] += search["rough"]
 
 
 @kernel(inline=False)
@@ -408,15 +408,15 @@ def _part(nodes: Any, i: int) -> int:
 
 @kernel(inline=False)
 def _of_parts(
-    collisions: Any, k: int, memory: Any, s: Any, nodes1: Any, nodes2: Any, margin: float, place: Any, way: Vec3
+    collisions: Any, k: int, memory: Any, search: Any, nodes1: Any, nodes2: Any, margin: float, place: Any, way: Vec3
 ) -> int:
     """Put the contacts of all pairs of parts that a search has listed: the row after them, or -1."""
     points = rows_at(collisions["found"], MANIFOLD_ROWS, POINT)
-    pairs = rows_at(s["pairs"], s["room"], CORE_PAIR)
-    keys = rows_at(s["keys"], s["room"], KEY)
-    listed = rows_at(s["listed"], s["room"], LISTED)
+    pairs = rows_at(search["pairs"], search["room"], CORE_PAIR)
+    keys = rows_at(search["keys"], search["room"], KEY)
+    listed = rows_at(search["listed"], search["room"], LISTED)
     at = collisions["n_contacts"]
-    for m in range(s["n_listed"]):
+    for m in range(search["n_listed"]):
         key = keys[listed[m]]
         found, passes = _where_they_meet(collisions, pairs[listed[m]], way, margin, points)
         part1, part2 = int(nodes1[key["i"]]["part"]), int(nodes2[key["j"]]["part"])
@@ -431,7 +431,7 @@ def _of_parts(
 
 @kernel
 def _on_ground(collisions: Any, k: int, pair: Any, first: Any, second: Any, memory: Any, margin: float) -> int:
-    s = rows_at(collisions["search"], 1, SEARCH)[0]
+    search = rows_at(collisions["search"], 1, SEARCH)[0]
     body = rows_at(collisions["carried"], 1, CARRIED)[0]
     ground = rows_at(first["ground"], 1, GROUND)[0]
     nodes = rows_at(second["nodes"], second["n_nodes"], NODE)
@@ -440,7 +440,7 @@ def _on_ground(collisions: Any, k: int, pair: Any, first: Any, second: Any, memo
     asked = collisions["question"] == CONTACTS
     way = way_of(collisions, pair, first, second)
     passes = MEETS if dot(way, way) > 0.0 else SLOW  # where it meets the ground is not looked for
-    _recall(collisions, s, memory)
+    _recall(collisions, search, memory)
     _carry(collisions, body, memory["start"]["index2"] if second["n_nodes"] == 1 else 0)
     reach = margin if asked else math.inf
     nearest = math.inf
@@ -454,17 +454,17 @@ def _on_ground(collisions: Any, k: int, pair: Any, first: Any, second: Any, memo
         body["core"] = nodes[i]["core"]
         body["radius"] = nodes[i]["radius"]
         body["part"] = nodes[i]["part"]
-        survey(ground, body, margin, reach, s, rows_at(collisions["work"], 1, WORK)[0])
-        end_known = _remembered(collisions, s, end_known)
+        survey(ground, body, margin, reach, search, rows_at(collisions["work"], 1, WORK)[0])
+        end_known = _remembered(collisions, search, end_known)
         if end_known >= 0 and asked:
-            at = _put_carried(collisions, k, memory, ground, body, s, margin, at, place, passes)
+            at = _put_carried(collisions, k, memory, ground, body, search, margin, at, place, passes)
             seen = math.inf if ground["kind"] == HALF_SPACE else margin  # terrain is searched no farther than that
-            nearest = min(nearest, s["distance"], seen)
-        elif s["distance"] < nearest:
-            nearest = s["distance"]
+            nearest = min(nearest, search["distance"], seen)
+        elif search["distance"] < nearest:
+            nearest = search["distance"]
             reach = max(nearest, 0.0)
-            part1, part2 = int(s["i"]), int(s["j"])
-            _copy_point(s, points[0])
+            part1, part2 = int(search["i"]), int(search["j"])
+            _copy_point(search, points[0])
         if end_known < 0 or at < 0:
             return FULL
         body["vertex"] = body["vertex"] if second["n_nodes"] == 1 else 0
@@ -477,7 +477,7 @@ def _on_ground(collisions: Any, k: int, pair: Any, first: Any, second: Any, memo
     else:
         _keep_known(collisions, memory, end_known)
         _put_closest(collisions, k, pair, memory, points[0], -1, part1, part2, place)
-    _add_up(collisions, s)
+    _add_up(collisions, search)
     return DONE
 
 
@@ -497,7 +497,7 @@ def _put_carried(
     memory: Any,
     ground: Any,
     body: Any,
-    s: Any,
+    search: Any,
     margin: float,
     at: int,
     place: Any,
@@ -506,7 +506,7 @@ def _put_carried(
     """Put the contacts of one part on the ground: the row after them, or -1."""
     points = rows_at(collisions["found"], MANIFOLD_ROWS, POINT)
     spare = rows_at(collisions["found"] + MANIFOLD_ROWS * POINT_SIZE, MANIFOLD_ROWS, POINT)
-    found = ground_contacts(ground, body, s, margin, collisions["most"], points, spare)
+    found = ground_contacts(ground, body, search, margin, collisions["most"], points, spare)
     return put_contacts(collisions, k, memory, points, found, 0, int(body["part"]), at, place, passes)
 
 

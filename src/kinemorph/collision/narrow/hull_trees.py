@@ -23,54 +23,54 @@ LEAF = 1  # the verdict on a pair of leaves below the margin
 
 
 @kernel(inline=False)
-def search(nodes1: Any, nodes2: Any, R: Mat3, p: Vec3, margin: float, threshold: float, s: Any, work: Any) -> None:
+def search(nodes1: Any, nodes2: Any, R: Mat3, p: Vec3, margin: float, threshold: float, search: Any, work: Any) -> None:
     """List the pairs of parts no farther apart than `margin`, and find the distance of the two bodies.
 
     Nodes open only below `threshold`, or the margin if that is more: a distance below it is the true one, else it may
     be a lower bound, and s["exact"] is 0.
     """
-    begin(s)
+    begin(search)
     threshold = max(threshold, margin)
-    stack = s["stack"]
+    stack = search["stack"]
     stack[0], stack[1] = 0, 0
     top = 1
     while top > 0:
         top -= 1
         i = int(stack[2 * top])
         j = int(stack[2 * top + 1])
-        if _beyond(_balls(nodes1[i], nodes2[j], R, p), margin, s):
+        if _beyond(_balls(nodes1[i], nodes2[j], R, p), margin, search):
             continue
         leaves = nodes1[i]["first"] < 0 and nodes2[j]["first"] < 0
-        k = next_row(s, i, j)
+        k = next_row(search, i, j)
         if k < 0:
             continue
-        row = rows_at(s["pairs"], s["room"], CORE_PAIR)[k]
+        row = rows_at(search["pairs"], search["room"], CORE_PAIR)[k]
         _ask(row, nodes1[i], nodes2[j], R, p)
         if leaves:
             evaluate(row, work)
         else:
             bound(row)
-        count(s, row)
-        if row["distance"] < s["distance"] and (leaves or row["distance"] > threshold):
-            keep_closest(s, row, k, i, j, features_of(row), int(leaves))
+        count(search, row)
+        if row["distance"] < search["distance"] and (leaves or row["distance"] > threshold):
+            keep_closest(search, row, k, i, j, features_of(row), int(leaves))
         if leaves and row["distance"] <= margin:
-            put_on_list(s, LEAF)
+            put_on_list(search, LEAF)
             continue
-        s["n"] += 1
-        if not leaves and row["distance"] <= threshold and not _beyond(row["distance"], margin, s):
+        search["n"] += 1
+        if not leaves and row["distance"] <= threshold and not _beyond(row["distance"], margin, search):
             top = _open(nodes1, i, nodes2, j, R, p, stack, top)
 
 
 @kernel
-def _beyond(distance: float, margin: float, s: Any) -> bool:
-    return distance > margin and distance >= s["distance"]
+def _beyond(distance: float, margin: float, search: Any) -> bool:
+    return distance > margin and distance >= search["distance"]
 
 
 @kernel
-def _balls(x: Any, y: Any, R: Mat3, p: Vec3) -> float:
+def _balls(node: Any, y: Any, R: Mat3, p: Vec3) -> float:
     """A lower bound of the distance of two nodes, from the balls around them."""
-    r = sub(add(mul_vec(R, load3(y["centre"])), p), load3(x["centre"]))
-    return math.sqrt(dot(r, r)) - x["radius_bound"] - y["radius_bound"]
+    r = sub(add(mul_vec(R, load3(y["centre"])), p), load3(node["centre"]))
+    return math.sqrt(dot(r, r)) - node["radius_bound"] - y["radius_bound"]
 
 
 @kernel
@@ -86,16 +86,16 @@ def _ask(row: Any, x: Any, y: Any, R: Mat3, p: Vec3) -> None:
 @kernel(inline=False)
 def _open(nodes1: Any, i: int, nodes2: Any, j: int, R: Mat3, p: Vec3, stack: Any, top: int) -> int:
     """Put the children of the larger node on the stack, the nearer one on top."""
-    x = nodes1[i]
+    node = nodes1[i]
     y = nodes2[j]
-    if y["first"] < 0 or (x["first"] >= 0 and x["radius_bound"] >= y["radius_bound"]):
-        a, b = x["first"], x["second"]
+    if y["first"] < 0 or (node["first"] >= 0 and node["radius_bound"] >= y["radius_bound"]):
+        a, b = node["first"], node["second"]
         swap = _balls(nodes1[a], y, R, p) > _balls(nodes1[b], y, R, p)
         stack[2 * top], stack[2 * top + 1] = (a if swap else b), j
         stack[2 * top + 2], stack[2 * top + 3] = (b if swap else a), j
     else:
         a, b = y["first"], y["second"]
-        swap = _balls(x, nodes2[a], R, p) > _balls(x, nodes2[b], R, p)
+        swap = _balls(node, nodes2[a], R, p) > _balls(node, nodes2[b], R, p)
         stack[2 * top], stack[2 * top + 1] = i, (a if swap else b)
         stack[2 * top + 2], stack[2 * top + 3] = i, (b if swap else a)
     return top + 2

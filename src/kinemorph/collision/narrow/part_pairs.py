@@ -83,37 +83,37 @@ TEMPLATE = Polyhedron.polygon([(0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)
 
 
 @kernel
-def begin(s: Any) -> None:
+def begin(search: Any) -> None:
     """Make the list empty."""
-    s["n"] = 0
-    s["n_listed"] = 0
-    s["missed"] = 0
-    s["best"] = -1
-    s["exact"] = 1
-    s["distance"] = np.inf
+    search["n"] = 0
+    search["n_listed"] = 0
+    search["missed"] = 0
+    search["best"] = -1
+    search["exact"] = 1
+    search["distance"] = np.inf
 
 
 @kernel(inline=False)
-def next_row(s: Any, i: int, j: int) -> int:
+def next_row(search: Any, i: int, j: int) -> int:
     """Prepare the next row for the pair (i, j) with what is known of it; the row is not yet in use. -1: no room."""
-    k = s["n"]
-    if k >= s["room"]:
-        s["missed"] += 1
+    k = search["n"]
+    if k >= search["room"]:
+        search["missed"] += 1
         return -1
-    row = rows_at(s["pairs"], s["room"], CORE_PAIR)[k]
-    key = rows_at(s["keys"], s["room"], KEY)[k]
+    row = rows_at(search["pairs"], search["room"], CORE_PAIR)[k]
+    key = rows_at(search["keys"], search["room"], KEY)[k]
     key["i"] = i
     key["j"] = j
     row["relation"] = NEW
     row["steps"] = row["missed"] = 0
-    n = s["n_known"]
-    known = rows_at(s["known"], n, KNOWN)
-    c = s["cursor"]
+    n = search["n_known"]
+    known = rows_at(search["known"], n, KNOWN)
+    c = search["cursor"]
     for _ in range(n):
         c = c if c < n else 0
         if known[c]["i"] == i and known[c]["j"] == j:
             start_from(known[c], row)
-            s["cursor"] = c + 1
+            search["cursor"] = c + 1
             break
         c += 1
     return k
@@ -140,53 +140,53 @@ def keep_start(row: Any, known: Any) -> None:
 
 
 @kernel
-def count(s: Any, row: Any) -> None:
+def count(search: Any, row: Any) -> None:
     """A row was evaluated: add up what that took."""
-    s["updates"] += 1
-    s["walked"] += row["steps"]
+    search["updates"] += 1
+    search["walked"] += row["steps"]
     if row["fallbacks"] + row["rough"] > 0:
-        s["fallbacks"] += row["fallbacks"]
-        s["rough"] += row["rough"]
+        search["fallbacks"] += row["fallbacks"]
+        search["rough"] += row["rough"]
         row["fallbacks"] = 0
         row["rough"] = 0
 
 
 @kernel
-def put_on_list(s: Any, verdict: int) -> None:
+def put_on_list(search: Any, verdict: int) -> None:
     """Keep the row that `next_row` prepared, and list it."""
-    rows_at(s["keys"], s["room"], KEY)[s["n"]]["verdict"] = verdict
-    rows_at(s["listed"], s["room"], LISTED)[s["n_listed"]] = s["n"]
-    s["n_listed"] += 1
-    s["n"] += 1
+    rows_at(search["keys"], search["room"], KEY)[search["n"]]["verdict"] = verdict
+    rows_at(search["listed"], search["room"], LISTED)[search["n_listed"]] = search["n"]
+    search["n_listed"] += 1
+    search["n"] += 1
 
 
 @kernel
-def keep_closest(s: Any, row: Any, k: int, i: int, j: int, id: int, exact: int) -> None:
+def keep_closest(search: Any, row: Any, k: int, i: int, j: int, id: int, exact: int) -> None:
     """Let a row be the closest one. k is -1 if it will not be kept."""
-    s["distance"] = row["distance"]
-    s["best"] = k
-    s["exact"] = exact
-    s["i"] = i
-    s["j"] = j
-    s["id"] = id
-    store3(s["normal"], load3(row["normal"]))
-    store3(s["x1"], load3(row["x1"]))
-    store3(s["x2"], load3(row["x2"]))
+    search["distance"] = row["distance"]
+    search["best"] = k
+    search["exact"] = exact
+    search["i"] = i
+    search["j"] = j
+    search["id"] = id
+    store3(search["normal"], load3(row["normal"]))
+    store3(search["x1"], load3(row["x1"]))
+    store3(search["x2"], load3(row["x2"]))
 
 
 @kernel(inline=False)
-def remember(s: Any, known: Any, first: int) -> int:
+def remember(search: Any, known: Any, first: int) -> int:
     """Write what the rows of a search know into rows `first` and on; returns the row after them, or -1: no room."""
-    if first + s["n"] > known.shape[0]:
+    if first + search["n"] > known.shape[0]:
         return -1
-    pairs = rows_at(s["pairs"], s["room"], CORE_PAIR)
-    keys = rows_at(s["keys"], s["room"], KEY)
-    for k in range(s["n"]):
+    pairs = rows_at(search["pairs"], search["room"], CORE_PAIR)
+    keys = rows_at(search["keys"], search["room"], KEY)
+    for k in range(search["n"]):
         row = known[first + k]
         row["i"] = keys[k]["i"]
         row["j"] = keys[k]["j"]
         keep_start(pairs[k], row)
-    return first + s["n"]
+    return first + search["n"]
 
 
 class PartPairs:

@@ -35,7 +35,7 @@ def write_shapes(
     changed = rows_at(t["changed"], t["room"], I8)
     for k in range(whole.shape[0]):
         i = written[k, 0]
-        r, m = rows[i], mounts[i]
+        r, mount = rows[i], mounts[i]
         link, carrier = whole[k, 1], whole[k, 9]
         if bodies.shape[0] > 0:
             link = bodies[link] & SHAPE_ROW_MASK if link >= 0 else link
@@ -46,10 +46,10 @@ def write_shapes(
         r["core"], r["nodes"], r["n_nodes"], r["ground"] = whole[k, 5], whole[k, 6], whole[k, 7], whole[k, 8]
         r["carrier"], r["radius"] = carrier, numbers[k, 18]
         for j in range(9):
-            m["R"][j] = numbers[k, j]
+            mount["R"][j] = numbers[k, j]
         for j in range(3):
-            m["p"][j], m["low"][j], m["high"][j] = numbers[k, 9 + j], numbers[k, 12 + j], numbers[k, 15 + j]
-        m["pad"], m["reach"] = numbers[k, 18], numbers[k, 19]
+            mount["p"][j], mount["low"][j], mount["high"][j] = numbers[k, 9 + j], numbers[k, 12 + j], numbers[k, 15 + j]
+        mount["pad"], mount["reach"] = numbers[k, 18], numbers[k, 19]
         changed[i] = revision + 1 + k
         written[k, 0], written[k, 1] = np.int64(r["generation"]) << ROW_BITS | i, link
 

@@ -63,26 +63,26 @@ def in_turn(k: int, half: int) -> int:
 
 
 @kernel
-def rub_within(t: Any, v1: float, v2: float, most: float) -> tuple[float, float]:
+def rub_within(contact: Any, v1: float, v2: float, most: float) -> tuple[float, float]:
     """New impulses for two velocities: sticking if a disc of radius `most` allows it, else against the slip."""
-    p1, p2 = sticking(t, v1, v2)
-    return slipping(t, v1, v2, most) if p1 * p1 + p2 * p2 > most * most else (p1, p2)
+    p1, p2 = sticking(contact, v1, v2)
+    return slipping(contact, v1, v2, most) if p1 * p1 + p2 * p2 > most * most else (p1, p2)
 
 
 @kernel
-def sticking(t: Any, v1: float, v2: float) -> tuple[float, float]:
+def sticking(contact: Any, v1: float, v2: float) -> tuple[float, float]:
     """Impulses that let nothing slip."""
-    p1 = fma(-t["b12"], v2, fma(-t["b11"], v1, t["p1"]))
-    return p1, fma(-t["b22"], v2, fma(-t["b12"], v1, t["p2"]))
+    p1 = fma(-contact["b12"], v2, fma(-contact["b11"], v1, contact["p1"]))
+    return p1, fma(-contact["b22"], v2, fma(-contact["b12"], v1, contact["p2"]))
 
 
 @kernel
-def slipping(t: Any, v1: float, v2: float, most: float) -> tuple[float, float]:
+def slipping(contact: Any, v1: float, v2: float, most: float) -> tuple[float, float]:
     """Impulses against the slip, as large as they may be.
 
     Scaling by the inverse matrix and then clipping would settle at a force that is not opposite to the slip.
     """
-    p1, p2 = fma(-t["least"], v1, t["p1"]), fma(-t["least"], v2, t["p2"])
+    p1, p2 = fma(-contact["least"], v1, contact["p1"]), fma(-contact["least"], v2, contact["p2"])
     size = p1 * p1 + p2 * p2
     ratio = most / sqrt(size) if size > most * most else 1.0
     return ratio * p1, ratio * p2
@@ -98,18 +98,18 @@ def softness(solver: Any) -> tuple[float, float, float]:
 
 
 @kernel
-def pressed(t: Any, v: float, gap: float, h: float, push: float, soft: tuple[float, float, float]) -> float:
+def pressed(contact: Any, v: float, gap: float, h: float, push: float, soft: tuple[float, float, float]) -> float:
     """The change of the normal impulse of a biased pass, for a gap and a velocity, which is what all wait for."""
     beta, mass, less = soft
-    t["s"] = gap
-    keep, give, start = 1.0, t["inverse"], gap / h
+    contact["s"] = gap
+    keep, give, start = 1.0, contact["inverse"], gap / h
     if not gap > 0.0:
-        keep, give, start = 1.0 - less, mass * t["inverse"], max(beta * gap, -push)
-    p = max(0.0, fma(-give, v, fma(-give, start, keep * t["pn"])))
-    d = p - t["pn"]
-    t["pn"] = p
+        keep, give, start = 1.0 - less, mass * contact["inverse"], max(beta * gap, -push)
+    p = max(0.0, fma(-give, v, fma(-give, start, keep * contact["pn"])))
+    d = p - contact["pn"]
+    contact["pn"] = p
     if p > 0.0:
-        t["acted"] = 1
+        contact["acted"] = 1
     return d
 
 
@@ -122,41 +122,41 @@ def press(solver: Any, island: Any, first: bool, soft: tuple[float, float, float
     h, push = solver["h"], solver["push"]
     half = half_of_touches(island)
     for k in range(island["touch_count"]):
-        t = touches[in_turn(k, half)]
-        if in_registers(t):
-            x, y = take(t, z), row_of(t, 0, Y)
-            gap = t["s0"] if first else t["s0"] + measure(y, take(t, moved))
-            put(t, z, struck(x, y, pressed(t, measure(y, x), gap, h, push, soft)))
-        elif t["l1"] == 0 and is_small(t["l2"]):
-            o, l = t["o2"], t["l2"]
-            a, b = take_small(z, o, l), take_small(Y, t["y"], l)
-            gap = t["s0"] if first else t["s0"] + measure_small(b, take_small(moved, o, l))
-            put_small(z, o, l, struck_small(a, b, pressed(t, measure_small(b, a), gap, h, push, soft)))
+        contact = touches[in_turn(k, half)]
+        if in_registers(contact):
+            x, y = take(contact, z), row_of(contact, 0, Y)
+            gap = contact["s0"] if first else contact["s0"] + measure(y, take(contact, moved))
+            put(contact, z, struck(x, y, pressed(contact, measure(y, x), gap, h, push, soft)))
+        elif contact["l1"] == 0 and is_small(contact["l2"]):
+            o, l = contact["o2"], contact["l2"]
+            a, b = take_small(z, o, l), take_small(Y, contact["y"], l)
+            gap = contact["s0"] if first else contact["s0"] + measure_small(b, take_small(moved, o, l))
+            put_small(z, o, l, struck_small(a, b, pressed(contact, measure_small(b, a), gap, h, push, soft)))
         else:
-            gap = t["s0"] if first else t["s0"] + velocity(t, 0, Y, moved)
-            strike(t, Y, z, pressed(t, velocity(t, 0, Y, z), gap, h, push, soft))
+            gap = contact["s0"] if first else contact["s0"] + velocity(contact, 0, Y, moved)
+            strike(contact, Y, z, pressed(contact, velocity(contact, 0, Y, z), gap, h, push, soft))
 
 
 @kernel
-def relaxed(t: Any, v: float, v1: float, v2: float) -> tuple[float, float, float]:
+def relaxed(contact: Any, v: float, v1: float, v2: float) -> tuple[float, float, float]:
     """The changes of all three impulses of a touch in a relax pass, for velocities that lack them.
 
     As `rub_within`, but what the normal impulse adds to the slip comes last: all else is known before it.
     """
-    v1, v2 = v1 + t["w1"], v2 + t["w2"]
-    p = max(0.0, fma(-t["inverse"], v, t["pn"]))
-    d = p - t["pn"]
-    p1, p2 = sticking(t, v1, v2)
-    p1 = fma(-fma(t["b11"], t["an1"], t["b12"] * t["an2"]), d, p1)
-    p2 = fma(-fma(t["b12"], t["an1"], t["b22"] * t["an2"]), d, p2)
-    most = t["friction"] * p
+    v1, v2 = v1 + contact["w1"], v2 + contact["w2"]
+    p = max(0.0, fma(-contact["inverse"], v, contact["pn"]))
+    d = p - contact["pn"]
+    p1, p2 = sticking(contact, v1, v2)
+    p1 = fma(-fma(contact["b11"], contact["an1"], contact["b12"] * contact["an2"]), d, p1)
+    p2 = fma(-fma(contact["b12"], contact["an1"], contact["b22"] * contact["an2"]), d, p2)
+    most = contact["friction"] * p
     if p1 * p1 + p2 * p2 > most * most:
-        p1, p2 = slipping(t, fma(t["an1"], d, v1), fma(t["an2"], d, v2), most)
-    d1, d2 = p1 - t["p1"], p2 - t["p2"]
-    t["pn"], t["p1"], t["p2"] = p, p1, p2
-    t["sum"] += p
-    t["sum1"] += p1
-    t["sum2"] += p2
+        p1, p2 = slipping(contact, fma(contact["an1"], d, v1), fma(contact["an2"], d, v2), most)
+    d1, d2 = p1 - contact["p1"], p2 - contact["p2"]
+    contact["pn"], contact["p1"], contact["p2"] = p, p1, p2
+    contact["sum"] += p
+    contact["sum1"] += p1
+    contact["sum2"] += p2
     return d, d1, d2
 
 
@@ -169,20 +169,22 @@ def relax(solver: Any, island: Any) -> None:
     h = solver["h"]
     half = half_of_touches(island)
     for k in range(island["touch_count"]):
-        t = touches[in_turn(k, half)]
-        if (t["restitution"] > 0.0 or t["fast"] != 0) and t["s"] > 0.0 and t["pn"] == 0.0:  # it has met nothing yet
-            if t["p1"] != 0.0 or t["p2"] != 0.0:
-                strike_three(t, Y, z, 0.0, -t["p1"], -t["p2"])
-                t["p1"] = t["p2"] = 0.0
-        elif in_registers(t):
-            x, y, y1, y2 = take(t, z), row_of(t, 0, Y), row_of(t, 1, Y), row_of(t, 2, Y)
+        contact = touches[in_turn(k, half)]
+        if (
+            (contact["restitution"] > 0.0 or contact["fast"] != 0) and contact["s"] > 0.0 and contact["pn"] == 0.0
+        ):  # it has met nothing yet
+            if contact["p1"] != 0.0 or contact["p2"] != 0.0:
+                strike_three(contact, Y, z, 0.0, -contact["p1"], -contact["p2"])
+                contact["p1"] = contact["p2"] = 0.0
+        elif in_registers(contact):
+            x, y, y1, y2 = take(contact, z), row_of(contact, 0, Y), row_of(contact, 1, Y), row_of(contact, 2, Y)
             v = measure(y, x)
-            if t["s"] > 0.0:
-                v += (t["s0"] + measure(y, take(t, moved))) / h
-            d, d1, d2 = relaxed(t, v, measure(y1, x), measure(y2, x))
-            put(t, z, struck(struck(struck(x, y, d), y1, d1), y2, d2))
-        elif t["l1"] == 0 and is_small(t["l2"]):
-            o, l, at = t["o2"], t["l2"], t["y"]
+            if contact["s"] > 0.0:
+                v += (contact["s0"] + measure(y, take(contact, moved))) / h
+            d, d1, d2 = relaxed(contact, v, measure(y1, x), measure(y2, x))
+            put(contact, z, struck(struck(struck(x, y, d), y1, d1), y2, d2))
+        elif contact["l1"] == 0 and is_small(contact["l2"]):
+            o, l, at = contact["o2"], contact["l2"], contact["y"]
             a, b, b1, b2 = (
                 take_small(z, o, l),
                 take_small(Y, at, l),
@@ -190,46 +192,60 @@ def relax(solver: Any, island: Any) -> None:
                 take_small(Y, at + 2 * l, l),
             )
             v = measure_small(b, a)
-            if t["s"] > 0.0:
-                v += (t["s0"] + measure_small(b, take_small(moved, o, l))) / h
-            d, d1, d2 = relaxed(t, v, measure_small(b1, a), measure_small(b2, a))
+            if contact["s"] > 0.0:
+                v += (contact["s0"] + measure_small(b, take_small(moved, o, l))) / h
+            d, d1, d2 = relaxed(contact, v, measure_small(b1, a), measure_small(b2, a))
             put_small(z, o, l, struck_small(struck_small(struck_small(a, b, d), b1, d1), b2, d2))
         else:
-            v, v1, v2 = velocities(t, Y, z)
-            if t["s"] > 0.0:
-                v += (t["s0"] + velocity(t, 0, Y, moved)) / h
-            d, d1, d2 = relaxed(t, v, v1, v2)
-            strike_three(t, Y, z, d, d1, d2)
+            v, v1, v2 = velocities(contact, Y, z)
+            if contact["s"] > 0.0:
+                v += (contact["s0"] + velocity(contact, 0, Y, moved)) / h
+            d, d1, d2 = relaxed(contact, v, v1, v2)
+            strike_three(contact, Y, z, d, d1, d2)
 
 
 @kernel
-def aim_drive(b: Any, h: float) -> None:
+def aim_drive(constraint: Any, h: float) -> None:
     """The impulse of a drive in a substep, at the end of which it has its force: what it does to v is in v already."""
-    if b["damping"] == np.inf:
-        b["start"], b["keep"], b["give"] = b["target"] * b["inverse"], 1.0, b["inverse"]
+    if constraint["damping"] == np.inf:
+        constraint["start"], constraint["keep"], constraint["give"] = (
+            constraint["target"] * constraint["inverse"],
+            1.0,
+            constraint["inverse"],
+        )
     else:
-        k = h * (b["damping"] + h * b["stiffness"])
-        share = 1.0 / (b["inverse"] + k)
-        force = b["force"] + b["stiffness"] * b["s"] + b["damping"] * b["target"]
-        b["start"], b["keep"], b["give"] = h * force * (b["inverse"] * share), k * share, k * (b["inverse"] * share)
-    b["low"], b["high"] = b["least"] * h, b["most"] * h
+        k = h * (constraint["damping"] + h * constraint["stiffness"])
+        share = 1.0 / (constraint["inverse"] + k)
+        force = (
+            constraint["force"]
+            + constraint["stiffness"] * constraint["s"]
+            + constraint["damping"] * constraint["target"]
+        )
+        constraint["start"], constraint["keep"], constraint["give"] = (
+            h * force * (constraint["inverse"] * share),
+            k * share,
+            k * (constraint["inverse"] * share),
+        )
+    constraint["low"], constraint["high"] = constraint["least"] * h, constraint["most"] * h
 
 
 @kernel
-def aim_limit(b: Any, gap: float, h: float, push: float, soft: tuple[float, float, float], biased: bool) -> None:
+def aim_limit(
+    constraint: Any, gap: float, h: float, push: float, soft: tuple[float, float, float], biased: bool
+) -> None:
     """That of a limit, whose gap is known: as that of a contact."""
     beta, mass, less = soft
     if biased:
-        b["s"] = gap
-    b["keep"], b["give"] = 1.0, b["inverse"]
-    if b["s"] > 0.0:
-        b["start"] = -gap / h * b["inverse"]
+        constraint["s"] = gap
+    constraint["keep"], constraint["give"] = 1.0, constraint["inverse"]
+    if constraint["s"] > 0.0:
+        constraint["start"] = -gap / h * constraint["inverse"]
     elif biased:
-        b["start"] = -mass * max(beta * gap, -push) * b["inverse"]  # m/s, and rad/s here
-        b["keep"], b["give"] = 1.0 - less, mass * b["inverse"]
+        constraint["start"] = -mass * max(beta * gap, -push) * constraint["inverse"]  # m/s, and rad/s here
+        constraint["keep"], constraint["give"] = 1.0 - less, mass * constraint["inverse"]
     else:
-        b["start"] = 0.0
-    b["low"], b["high"] = 0.0, np.inf
+        constraint["start"] = 0.0
+    constraint["low"], constraint["high"] = 0.0, np.inf
 
 
 @kernel
@@ -242,32 +258,49 @@ def aim(solver: Any, island: Any, biased: bool, first: bool, soft: tuple[float, 
     bounds = dof_constraints(solver)[island["first_bound"] :]
     Y, moved = whitened_rows(solver), displacement_of(solver)
     for i in range(island["bound_count"]):
-        b = bounds[i]
-        if b["what"] <= UPPER:
-            gap = b["s0"] if first else b["s0"] + along(Y, b["y"], moved, b["o"], b["l"])
-            aim_limit(b, gap, solver["h"], solver["push"], soft, biased)
-        elif biased and b["what"] == DRIVEN:
+        constraint = bounds[i]
+        if constraint["what"] <= UPPER:
+            gap = (
+                constraint["s0"]
+                if first
+                else constraint["s0"] + along(Y, constraint["y"], moved, constraint["o"], constraint["l"])
+            )
+            aim_limit(constraint, gap, solver["h"], solver["push"], soft, biased)
+        elif biased and constraint["what"] == DRIVEN:
             if not first:
-                b["s"] = b["s0"] - along(Y, b["y"], moved, b["o"], b["l"])
-            aim_drive(b, solver["h"])
+                constraint["s"] = constraint["s0"] - along(Y, constraint["y"], moved, constraint["o"], constraint["l"])
+            aim_drive(constraint, solver["h"])
         elif first:
-            fast = b["what"] == FAST
-            b["start"], b["keep"], b["give"] = -b["target"] * b["inverse"] if fast else 0.0, 1.0, b["inverse"]
-            b["low"], b["high"] = 0.0 if fast else -b["most"] * solver["h"], np.inf if fast else b["most"] * solver["h"]
+            fast = constraint["what"] == FAST
+            constraint["start"], constraint["keep"], constraint["give"] = (
+                -constraint["target"] * constraint["inverse"] if fast else 0.0,
+                1.0,
+                constraint["inverse"],
+            )
+            constraint["low"], constraint["high"] = (
+                0.0 if fast else -constraint["most"] * solver["h"],
+                np.inf if fast else constraint["most"] * solver["h"],
+            )
 
 
 @kernel
-def wanted(b: Any, v: float) -> float:
+def wanted(constraint: Any, v: float) -> float:
     """The impulse that a bound is to have, for a velocity with what it has."""
-    return min(max(fma(-b["give"], v, fma(b["keep"], b["p"], b["start"])), b["low"]), b["high"])
+    return min(
+        max(
+            fma(-constraint["give"], v, fma(constraint["keep"], constraint["p"], constraint["start"])),
+            constraint["low"],
+        ),
+        constraint["high"],
+    )
 
 
 @kernel
-def take_over(b: Any, p: float) -> None:
+def take_over(constraint: Any, p: float) -> None:
     """Let an impulse be that of a bound."""
-    b["p"] = p
-    if abs(p) > b["trifle"]:
-        b["acted"] = 1
+    constraint["p"] = p
+    if abs(p) > constraint["trifle"]:
+        constraint["acted"] = 1
 
 
 @kernel
@@ -277,15 +310,15 @@ def bound(solver: Any, island: Any, limits: bool) -> None:
     Y, z = whitened_rows(solver), z_of(solver)
     i = 0
     while i < island["bound_count"]:
-        b = bounds[i]
-        if b["group"] != 0 and not limits:
-            bound_four(b, bounds[i + 1], bounds[i + 2], bounds[i + 3], Y, z)
+        constraint = bounds[i]
+        if constraint["group"] != 0 and not limits:
+            bound_four(constraint, bounds[i + 1], bounds[i + 2], bounds[i + 3], Y, z)
             i += 4
             continue
-        if not limits or b["what"] <= UPPER:
-            p = wanted(b, along(Y, b["y"], z, b["o"], b["l"]))
-            kick(Y, b["y"], z, b["o"], b["l"], p - b["p"])
-            take_over(b, p)
+        if not limits or constraint["what"] <= UPPER:
+            p = wanted(constraint, along(Y, constraint["y"], z, constraint["o"], constraint["l"]))
+            kick(Y, constraint["y"], z, constraint["o"], constraint["l"], p - constraint["p"])
+            take_over(constraint, p)
         i += 1
 
 
@@ -310,24 +343,24 @@ def group_bounds(solver: Any, island: Any) -> None:
 
 
 @kernel
-def bound_four(a: Any, b: Any, c: Any, d: Any, Y: Any, z: Any) -> None:
+def bound_four(a: Any, constraint: Any, c: Any, d: Any, Y: Any, z: Any) -> None:
     """Four bounds one after the other, as ever; but their velocities are found at once, and each then hears of what the
     ones before it have done by the products of their rows."""
     o, l = a["o"], a["l"]
-    x, A, B = take_small(z, o, l), take_small(Y, a["y"], l), take_small(Y, b["y"], l)
+    x, A, B = take_small(z, o, l), take_small(Y, a["y"], l), take_small(Y, constraint["y"], l)
     C, D = take_small(Y, c["y"], l), take_small(Y, d["y"], l)
     first, second, third, fourth = columns(times(A, x), times(B, x), times(C, x), times(D, x))
     v = (first + third) + (second + fourth)
     pa = wanted(a, lane(v, 0))
     da = pa - a["p"]
-    pb = wanted(b, fma(b["couples"][0], da, lane(v, 1)))
-    db = pb - b["p"]
+    pb = wanted(constraint, fma(constraint["couples"][0], da, lane(v, 1)))
+    db = pb - constraint["p"]
     pc = wanted(c, fma(c["couples"][1], db, fma(c["couples"][0], da, lane(v, 2))))
     dc = pc - c["p"]
     last = fma(d["couples"][1], db, fma(d["couples"][0], da, lane(v, 3)))
     pd = wanted(d, fma(d["couples"][2], dc, last))
     put_small(z, o, l, struck_small(struck_small(struck_small(struck_small(x, A, da), B, db), C, dc), D, pd - d["p"]))
     take_over(a, pa)
-    take_over(b, pb)
+    take_over(constraint, pb)
     take_over(c, pc)
     take_over(d, pd)

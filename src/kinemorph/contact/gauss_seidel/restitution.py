@@ -47,23 +47,23 @@ def meet(solver: Any, island: Any) -> int:
     Y, z, za = whitened_rows(solver), z_of(solver), za_of(solver)
     count = 0
     for i in range(island["touch_count"]):
-        t = touches[i]
-        if t["restitution"] > 0.0:
-            v, a = velocity(t, 0, Y, z), velocity(t, 0, Y, za)
+        contact = touches[i]
+        if contact["restitution"] > 0.0:
+            v, a = velocity(contact, 0, Y, z), velocity(contact, 0, Y, za)
             if v < 0.0:
-                t["approach"] = -sqrt(max(v * v - 2.0 * a * max(t["s0"], 0.0), 0.0))
-                count += 1 if t["approach"] < -solver["bounce"] else 0
+                contact["approach"] = -sqrt(max(v * v - 2.0 * a * max(contact["s0"], 0.0), 0.0))
+                count += 1 if contact["approach"] < -solver["bounce"] else 0
     return count
 
 
 @kernel
-def slide(t: Any, Y: Any, z: Any, most: float) -> None:
+def slide(contact: Any, Y: Any, z: Any, most: float) -> None:
     """Friction within what all of a normal impulse allows, with the sums of the tangents so far."""
-    v1, v2 = velocity(t, 1, Y, z) + t["w1"], velocity(t, 2, Y, z) + t["w2"]
-    t["p1"], t["p2"] = t["sum1"], t["sum2"]
-    p1, p2 = rub_within(t, v1, v2, most)
-    strike_three(t, Y, z, 0.0, p1 - t["sum1"], p2 - t["sum2"])
-    t["sum1"], t["sum2"] = p1, p2
+    v1, v2 = velocity(contact, 1, Y, z) + contact["w1"], velocity(contact, 2, Y, z) + contact["w2"]
+    contact["p1"], contact["p2"] = contact["sum1"], contact["sum2"]
+    p1, p2 = rub_within(contact, v1, v2, most)
+    strike_three(contact, Y, z, 0.0, p1 - contact["sum1"], p2 - contact["sum2"])
+    contact["sum1"], contact["sum2"] = p1, p2
 
 
 @kernel
@@ -112,17 +112,21 @@ def bounce(solver: Any, island: Any) -> None:
     for n in range(MOST_BOUNCE_PASSES):
         even = n + 1 >= LEAST_BOUNCE_PASSES
         for i in range(island["touch_count"]):
-            t = touches[i]
-            if t["approach"] < -solver["bounce"] and t["sum"] > 0.0:
-                p = max(0.0, t["last"] - (velocity(t, 0, Y, z) + t["restitution"] * t["approach"]) * t["inverse"])
-                even = even and abs(p - t["last"]) <= -EVEN * t["approach"] * t["inverse"]
-                strike(t, Y, z, p - t["last"])
-                t["sum"] += p - t["last"]
-                t["last"] = p
-                if t["friction"] > 0.0:
-                    pushed1, pushed2 = t["p1"], t["p2"]
-                    slide(t, Y, z, t["friction"] * t["sum"])
-                    t["p1"], t["p2"] = pushed1, pushed2  # what a later step may start from
+            contact = touches[i]
+            if contact["approach"] < -solver["bounce"] and contact["sum"] > 0.0:
+                p = max(
+                    0.0,
+                    contact["last"]
+                    - (velocity(contact, 0, Y, z) + contact["restitution"] * contact["approach"]) * contact["inverse"],
+                )
+                even = even and abs(p - contact["last"]) <= -EVEN * contact["approach"] * contact["inverse"]
+                strike(contact, Y, z, p - contact["last"])
+                contact["sum"] += p - contact["last"]
+                contact["last"] = p
+                if contact["friction"] > 0.0:
+                    pushed1, pushed2 = contact["p1"], contact["p2"]
+                    slide(contact, Y, z, contact["friction"] * contact["sum"])
+                    contact["p1"], contact["p2"] = pushed1, pushed2  # what a later step may start from
         if even:
             break
     if only_takes(solver, island):
@@ -151,11 +155,11 @@ def goes_on(solver: Any, island: Any) -> bool:
     touches = contact_constraints(solver)[island["first_touch"] :]
     found = -1
     for i in range(island["touch_count"]):
-        t = touches[i]
-        if t["restitution"] > 0.0 and t["sum"] > 0.0:
+        contact = touches[i]
+        if contact["restitution"] > 0.0 and contact["sum"] > 0.0:
             if found < 0:
                 found = i
-            elif not same_trees(t, touches[found]):
+            elif not same_trees(contact, touches[found]):
                 return True
     return False
 
@@ -167,17 +171,17 @@ def carry(solver: Any, island: Any, resting: bool) -> None:
     Y, z = whitened_rows(solver), z_of(solver)
     for _ in range(CARRY):
         for i in range(island["touch_count"]):
-            t = touches[i]
-            if t["acted"] == 0 or (resting and t["approach"] < -solver["bounce"]):
+            contact = touches[i]
+            if contact["acted"] == 0 or (resting and contact["approach"] < -solver["bounce"]):
                 continue
-            p = max(0.0, t["pn"] - velocity(t, 0, Y, z) * t["inverse"])
-            strike(t, Y, z, p - t["pn"])
-            t["pn"] = p
-            if t["friction"] > 0.0:
-                v1, v2 = velocity(t, 1, Y, z) + t["w1"], velocity(t, 2, Y, z) + t["w2"]
-                p1, p2 = rub_within(t, v1, v2, t["friction"] * p)
-                strike_three(t, Y, z, 0.0, p1 - t["p1"], p2 - t["p2"])
-                t["p1"], t["p2"] = p1, p2
+            p = max(0.0, contact["pn"] - velocity(contact, 0, Y, z) * contact["inverse"])
+            strike(contact, Y, z, p - contact["pn"])
+            contact["pn"] = p
+            if contact["friction"] > 0.0:
+                v1, v2 = velocity(contact, 1, Y, z) + contact["w1"], velocity(contact, 2, Y, z) + contact["w2"]
+                p1, p2 = rub_within(contact, v1, v2, contact["friction"] * p)
+                strike_three(contact, Y, z, 0.0, p1 - contact["p1"], p2 - contact["p2"])
+                contact["p1"], contact["p2"] = p1, p2
 
 
 @kernel(inline=False)
@@ -212,8 +216,8 @@ def go_back(solver: Any, island: Any) -> None:
         t["pn"], t["p1"], t["p2"] = pressed * t["kept"][0], pressed * t["kept"][1], pressed * t["kept"][2]
         t["sum"] = t["sum1"] = t["sum2"] = 0.0
     for i in range(island["bound_count"]):  # joints keep what they had
-        b = bounds[i]
-        kick(Y, b["y"], z, b["o"], b["l"], b["sum"])
+        constraint = bounds[i]
+        kick(Y, constraint["y"], z, constraint["o"], constraint["l"], constraint["sum"])
     carry(solver, island, True)  # else the weight of what rests would bounce
     for i in range(island["touch_count"]):  # by how much they met faster than they would be at the end of the step
         t = touches[i]

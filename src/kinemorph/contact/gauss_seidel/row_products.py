@@ -89,22 +89,22 @@ def along(Y: Any, y: int, z: Any, o: int, l: int) -> float:
 
 
 @kernel
-def velocity(t: Any, row: int, Y: Any, z: Any) -> float:
+def velocity(contact: Any, row: int, Y: Any, z: Any) -> float:
     """How fast the two sides of a touch part, along its normal (row 0) or slide along a tangent (1, 2)."""
-    y = t["y"] + row * (t["l1"] + t["l2"])
-    x = product(Y, y + t["l1"], z, t["o2"], t["l2"])
-    return x + product(Y, y, z, t["o1"], t["l1"]) if t["l1"] > 0 else x
+    y = contact["y"] + row * (contact["l1"] + contact["l2"])
+    x = product(Y, y + contact["l1"], z, contact["o2"], contact["l2"])
+    return x + product(Y, y, z, contact["o1"], contact["l1"]) if contact["l1"] > 0 else x
 
 
 @kernel
-def velocities(t: Any, Y: Any, z: Any) -> tuple[float, float, float]:
+def velocities(contact: Any, Y: Any, z: Any) -> tuple[float, float, float]:
     """`velocity` of all three rows."""
-    stride = t["l1"] + t["l2"]
-    a, b, c = t["y"], t["y"] + stride, t["y"] + 2 * stride
-    v, v1, v2 = products(Y, a + t["l1"], b + t["l1"], c + t["l1"], z, t["o2"], t["l2"])
-    if t["l1"] == 0:
+    stride = contact["l1"] + contact["l2"]
+    a, b, c = contact["y"], contact["y"] + stride, contact["y"] + 2 * stride
+    v, v1, v2 = products(Y, a + contact["l1"], b + contact["l1"], c + contact["l1"], z, contact["o2"], contact["l2"])
+    if contact["l1"] == 0:
         return v, v1, v2
-    u, u1, u2 = products(Y, a, b, c, z, t["o1"], t["l1"])
+    u, u1, u2 = products(Y, a, b, c, z, contact["o1"], contact["l1"])
     return v + u, v1 + u1, v2 + u2
 
 
@@ -139,45 +139,45 @@ def kick_three(Y: Any, y: int, stride: int, z: Any, o: int, l: int, p: float, p1
 
 
 @kernel
-def strike(t: Any, Y: Any, z: Any, p: float) -> None:
+def strike(contact: Any, Y: Any, z: Any, p: float) -> None:
     """A normal impulse acts."""
-    if t["l1"] > 0:
-        kick(Y, t["y"], z, t["o1"], t["l1"], p)
-    kick(Y, t["y"] + t["l1"], z, t["o2"], t["l2"], p)
+    if contact["l1"] > 0:
+        kick(Y, contact["y"], z, contact["o1"], contact["l1"], p)
+    kick(Y, contact["y"] + contact["l1"], z, contact["o2"], contact["l2"], p)
 
 
 @kernel
-def strike_three(t: Any, Y: Any, z: Any, p: float, p1: float, p2: float) -> None:
+def strike_three(contact: Any, Y: Any, z: Any, p: float, p1: float, p2: float) -> None:
     """A normal and two tangential impulses act."""
-    stride = t["l1"] + t["l2"]
-    if t["l1"] > 0:
-        kick_three(Y, t["y"], stride, z, t["o1"], t["l1"], p, p1, p2)
-    kick_three(Y, t["y"] + t["l1"], stride, z, t["o2"], t["l2"], p, p1, p2)
+    stride = contact["l1"] + contact["l2"]
+    if contact["l1"] > 0:
+        kick_three(Y, contact["y"], stride, z, contact["o1"], contact["l1"], p, p1, p2)
+    kick_three(Y, contact["y"] + contact["l1"], stride, z, contact["o2"], contact["l2"], p, p1, p2)
 
 
 # ------------------------------------------------------------------------------------------------ one or two of six
 
 
 @kernel
-def in_registers(t: Any) -> bool:
+def in_registers(contact: Any) -> bool:
     """Whether a touch has two stretches of six numbers, or one."""
-    return t["l2"] == 6 and (t["l1"] == 6 or t["l1"] == 0)
+    return contact["l2"] == 6 and (contact["l1"] == 6 or contact["l1"] == 0)
 
 
 @kernel
-def take(t: Any, z: Any) -> Twelve:
+def take(contact: Any, z: Any) -> Twelve:
     """The numbers of z that a touch acts on."""
-    o1, o2 = t["o1"], t["o2"]
-    if t["l1"] == 0:
+    o1, o2 = contact["o1"], contact["o2"]
+    if contact["l1"] == 0:
         return load_from(z, o2), load_pair(z, o2 + 4), splat(0.0)
     return load_from(z, o2), load_pairs(z, o2 + 4, o1 + 4), load_from(z, o1)
 
 
 @kernel
-def put(t: Any, z: Any, x: Twelve) -> None:
+def put(contact: Any, z: Any, x: Twelve) -> None:
     """Write them back."""
-    o1, o2 = t["o1"], t["o2"]
-    if t["l1"] == 0:
+    o1, o2 = contact["o1"], contact["o2"]
+    if contact["l1"] == 0:
         store_from(z, o2, x[0])
         store_pair(z, o2 + 4, x[1])
     else:
@@ -187,12 +187,12 @@ def put(t: Any, z: Any, x: Twelve) -> None:
 
 
 @kernel
-def row_of(t: Any, row: int, Y: Any) -> Twelve:
+def row_of(contact: Any, row: int, Y: Any) -> Twelve:
     """One of the rows of a touch."""
-    if t["l1"] == 0:
-        y = t["y"] + 6 * row
+    if contact["l1"] == 0:
+        y = contact["y"] + 6 * row
         return load_from(Y, y), load_pair(Y, y + 4), splat(0.0)
-    y = t["y"] + 12 * row
+    y = contact["y"] + 12 * row
     return load_from(Y, y + 6), load_pairs(Y, y + 10, y + 4), load_from(Y, y)
 
 

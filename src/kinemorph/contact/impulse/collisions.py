@@ -53,44 +53,48 @@ IMPACTS = np.dtype(
 
 
 @kernel
-def approaches(r: Any, t: Any, gap: float, v: float) -> bool:
+def approaches(r: Any, contact: Any, gap: float, v: float) -> bool:
     """Whether a touch collides that has this normal velocity."""
-    return t["s0"] + gap <= r["epsilon"] and v < (0.0 if r["boost"] > 0.0 else -r["slow"]) and t["inverse"] > 0.0
+    return (
+        contact["s0"] + gap <= r["epsilon"]
+        and v < (0.0 if r["boost"] > 0.0 else -r["slow"])
+        and contact["inverse"] > 0.0
+    )
 
 
 @kernel
-def add_rows(t: Any, weight: float, Y: Any, a: Any, b: Any, c: Any) -> None:
+def add_rows(contact: Any, weight: float, Y: Any, a: Any, b: Any, c: Any) -> None:
     """Add a share of the three rows of a touch to others."""
-    stride = t["l1"] + t["l2"]
+    stride = contact["l1"] + contact["l2"]
     for k in range(stride):
-        a[k] += weight * Y[t["y"] + k]
-        b[k] += weight * Y[t["y"] + stride + k]
-        c[k] += weight * Y[t["y"] + 2 * stride + k]
+        a[k] += weight * Y[contact["y"] + k]
+        b[k] += weight * Y[contact["y"] + stride + k]
+        c[k] += weight * Y[contact["y"] + 2 * stride + k]
 
 
 @kernel
-def add_impulse(t: Any, share: float, p: Vec3) -> None:
+def add_impulse(contact: Any, share: float, p: Vec3) -> None:
     """Note what a touch had of an impulse."""
-    t["sum"] += share * p[0]
-    t["sum1"] += share * p[1]
-    t["sum2"] += share * p[2]
+    contact["sum"] += share * p[0]
+    contact["sum1"] += share * p[1]
+    contact["sum2"] += share * p[2]
 
 
 @kernel(inline=False)
-def hit(t: Any, a: Any, b: Any, c: Any, z: Any, e: float, tangential: float) -> tuple[float, float, float]:
+def hit(contact: Any, a: Any, b: Any, c: Any, z: Any, e: float, tangential: float) -> tuple[float, float, float]:
     """A collision along three rows, with the stretches, the friction and the surface of a touch. Its impulse."""
-    o1, l1, o2, l2 = t["o1"], t["l1"], t["o2"], t["l2"]
+    o1, l1, o2, l2 = contact["o1"], contact["l1"], contact["o2"], contact["l2"]
     n = l1 + l2
     u = (
         product(a, 0, z, o1, l1) + product(a, l1, z, o2, l2),
-        product(b, 0, z, o1, l1) + product(b, l1, z, o2, l2) + t["w1"],
-        product(c, 0, z, o1, l1) + product(c, l1, z, o2, l2) + t["w2"],
+        product(b, 0, z, o1, l1) + product(b, l1, z, o2, l2) + contact["w1"],
+        product(c, 0, z, o1, l1) + product(c, l1, z, o2, l2) + contact["w2"],
     )
     K = (
         product(a, 0, a, 0, n), product(a, 0, b, 0, n), product(a, 0, c, 0, n),
         product(b, 0, b, 0, n), product(b, 0, c, 0, n), product(c, 0, c, 0, n),
     )  # fmt: skip
-    p = collision_impulse(u, K, e, tangential, t["friction"])
+    p = collision_impulse(u, K, e, tangential, contact["friction"])
     for k in range(l1):
         z[o1 + k] += a[k] * p[0] + b[k] * p[1] + c[k] * p[2]
     for k in range(l2):
@@ -99,12 +103,12 @@ def hit(t: Any, a: Any, b: Any, c: Any, z: Any, e: float, tangential: float) -> 
 
 
 @kernel
-def boosted(r: Any, t: Any, gap: float, speed: float) -> float:
+def boosted(r: Any, contact: Any, gap: float, speed: float) -> float:
     """Restitution of a touch; of a micro-collision, the more the deeper it is in the envelope (Fontijne eq. 3.38)."""
     if r["boost"] == 0.0 or speed >= r["slow"]:
-        return t["restitution"]
-    depth = min(max((r["epsilon"] - t["s0"] - gap) / r["epsilon"], 0.0), 1.0)
-    return t["restitution"] + (r["boost"] - t["restitution"]) * depth
+        return contact["restitution"]
+    depth = min(max((r["epsilon"] - contact["s0"] - gap) / r["epsilon"], 0.0), 1.0)
+    return contact["restitution"] + (r["boost"] - contact["restitution"]) * depth
 
 
 @kernel(inline=False)
@@ -119,16 +123,16 @@ def collide_pair(solver: Any, r: Any, touches: Any, first: int, stop: int, tange
             lead, least = i, v
     if lead < 0:
         return 0.0
-    t = touches[lead]
-    n, along, total = load3(t["normal"]), load3(t["t1"]), 0.0
-    for k in range(t["l1"] + t["l2"]):
+    contact = touches[lead]
+    n, along, total = load3(contact["normal"]), load3(contact["t1"]), 0.0
+    for k in range(contact["l1"] + contact["l2"]):
         a[k] = b[k] = c[k] = 0.0
     if r["boost"] > 0.0:
-        add_rows(t, 1.0, Y, a, b, c)
-        u1, u2 = velocity(t, 1, Y, z), velocity(t, 2, Y, z)
-        e = boosted(r, t, solver["gap"], sqrt(least * least + u1 * u1 + u2 * u2))
-        p = hit(t, a, b, c, z, e, tangential)
-        add_impulse(t, 1.0, p)
+        add_rows(contact, 1.0, Y, a, b, c)
+        u1, u2 = velocity(contact, 1, Y, z), velocity(contact, 2, Y, z)
+        e = boosted(r, contact, solver["gap"], sqrt(least * least + u1 * u1 + u2 * u2))
+        p = hit(contact, a, b, c, z, e, tangential)
+        add_impulse(contact, 1.0, p)
         return p[0]
     for k in range(2):  # their sum, then their rows
         for i in range(first, stop):
@@ -143,7 +147,7 @@ def collide_pair(solver: Any, r: Any, touches: Any, first: int, stop: int, tange
                 else:
                     other["approach"] = -v / total
                     add_rows(other, -v / total, Y, a, b, c)
-    p = hit(t, a, b, c, z, t["restitution"], tangential)
+    p = hit(contact, a, b, c, z, contact["restitution"], tangential)
     for i in range(first, stop):
         add_impulse(touches[i], touches[i]["approach"], p)
     return p[0]
@@ -156,11 +160,11 @@ def stop_joints(solver: Any, island: Any) -> bool:
     Y, z = whitened_rows(solver), z_of(solver)
     some = False
     for i in range(island["bound_count"]):
-        b = bounds[i]
-        if (b["what"] == LOWER or b["what"] == UPPER) and b["s0"] < AT_LIMIT:
-            v = product(Y, b["y"], z, b["o"], b["l"])
+        constraint = bounds[i]
+        if (constraint["what"] == LOWER or constraint["what"] == UPPER) and constraint["s0"] < AT_LIMIT:
+            v = product(Y, constraint["y"], z, constraint["o"], constraint["l"])
             if v < 0.0:
-                kick(Y, b["y"], z, b["o"], b["l"], -v * b["inverse"])
+                kick(Y, constraint["y"], z, constraint["o"], constraint["l"], -v * constraint["inverse"])
                 some |= v < -AT_LIMIT
     return some
 

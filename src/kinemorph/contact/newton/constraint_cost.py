@@ -46,11 +46,11 @@ def bias_of(gap: float, dt: float, push: float) -> float:
 
 
 @kernel
-def stay_in(g: Any, q1: float, q2: float) -> None:
+def stay_in(cost: Any, q1: float, q2: float) -> None:
     """Set q to the point of the disc that is next to one."""
-    size, most = q1 * q1 + q2 * q2, g["most"]
+    size, most = q1 * q1 + q2 * q2, cost["most"]
     ratio = most / sqrt(size) if size > most * most else 1.0
-    g["q1"], g["q2"] = q1 * ratio, q2 * ratio
+    cost["q1"], cost["q2"] = q1 * ratio, q2 * ratio
 
 
 @kernel(inline=False)
@@ -62,16 +62,27 @@ def grip_touches(solver: Any, island: Any) -> None:
     dt = solver["h"] * parts
     firm, carries = FIRM * island["mass"], parts * dt * (1.0 + FADE) / SINK
     for i in range(island["touch_count"]):
-        t, g = touches[i], grips[i]
-        n = t["l1"] + t["l2"]
-        g["o1"], g["l1"], g["o2"], g["l2"], g["yn"], g["yt"] = t["o1"], t["l1"], t["o2"], t["l2"], t["y"], t["y"] + n
-        g["normal"], g["touching"], g["tangents"] = 1, 1 if t["s0"] <= 0.0 else 0, 2 if t["friction"] > 0.0 else 0
-        g["driven"] = 0
-        g["K"] = max(firm, min(t["pn"] * carries, FIRMEST * firm))
-        g["bias"], g["qn"] = bias_of(t["s0"], dt, solver["push"]), 0.0
-        g["friction"], g["most"] = t["friction"], t["friction"] * t["pn"] * parts
-        stay_in(g, t["p1"] * parts, t["p2"] * parts)
-        g["v1"], g["v2"] = t["w1"], t["w2"]
+        contact, cost = touches[i], grips[i]
+        n = contact["l1"] + contact["l2"]
+        cost["o1"], cost["l1"], cost["o2"], cost["l2"], cost["yn"], cost["yt"] = (
+            contact["o1"],
+            contact["l1"],
+            contact["o2"],
+            contact["l2"],
+            contact["y"],
+            contact["y"] + n,
+        )
+        cost["normal"], cost["touching"], cost["tangents"] = (
+            1,
+            1 if contact["s0"] <= 0.0 else 0,
+            2 if contact["friction"] > 0.0 else 0,
+        )
+        cost["driven"] = 0
+        cost["K"] = max(firm, min(contact["pn"] * carries, FIRMEST * firm))
+        cost["bias"], cost["qn"] = bias_of(contact["s0"], dt, solver["push"]), 0.0
+        cost["friction"], cost["most"] = contact["friction"], contact["friction"] * contact["pn"] * parts
+        stay_in(cost, contact["p1"] * parts, contact["p2"] * parts)
+        cost["v1"], cost["v2"] = contact["w1"], contact["w2"]
 
 
 @kernel(inline=False)
@@ -84,76 +95,98 @@ def grip_bounds(solver: Any, island: Any) -> None:
     dt = solver["h"] * parts
     carries = parts * dt * (1.0 + FADE) / SINK
     for i in range(island["bound_count"]):
-        b, g = bounds[i], grips[i]
-        bears = max(1.0, max(1.0 / spans[b["tree"]]["mass"], b["bears"]) * island["mass"])
-        firm = FIRM * bears * b["inverse"]
-        g["o1"], g["l1"], g["o2"], g["l2"], g["yn"], g["yt"] = 0, 0, b["o"], b["l"], b["y"], b["y"]
-        g["K"], g["bias"], g["qn"], g["q1"], g["q2"] = firm, 0.0, 0.0, 0.0, 0.0
-        g["friction"], g["most"], g["v1"], g["v2"] = 0.0, 0.0, 0.0, 0.0
-        g["normal"], g["touching"], g["tangents"], g["driven"] = 0, 0, 1, 0
-        if b["what"] == DRY:
-            g["most"] = b["most"] * dt
-            stay_in(g, b["p"] * parts, 0.0)
-        elif b["what"] == DRIVEN:
-            most = FIRM * FIRMEST * sqrt(b["inverse"] * island["mass"]) / carries  # all that contacts may have to hold
-            grip_drive(b, g, dt, min(max(b["p"], -most), most) * parts)
-        elif b["what"] == FAST:
-            g["normal"], g["tangents"], g["bias"] = 1, 0, b["target"]
+        constraint, cost = bounds[i], grips[i]
+        bears = max(1.0, max(1.0 / spans[constraint["tree"]]["mass"], constraint["bears"]) * island["mass"])
+        firm = FIRM * bears * constraint["inverse"]
+        cost["o1"], cost["l1"], cost["o2"], cost["l2"], cost["yn"], cost["yt"] = (
+            0,
+            0,
+            constraint["o"],
+            constraint["l"],
+            constraint["y"],
+            constraint["y"],
+        )
+        cost["K"], cost["bias"], cost["qn"], cost["q1"], cost["q2"] = firm, 0.0, 0.0, 0.0, 0.0
+        cost["friction"], cost["most"], cost["v1"], cost["v2"] = 0.0, 0.0, 0.0, 0.0
+        cost["normal"], cost["touching"], cost["tangents"], cost["driven"] = 0, 0, 1, 0
+        if constraint["what"] == DRY:
+            cost["most"] = constraint["most"] * dt
+            stay_in(cost, constraint["p"] * parts, 0.0)
+        elif constraint["what"] == DRIVEN:
+            most = (
+                FIRM * FIRMEST * sqrt(constraint["inverse"] * island["mass"]) / carries
+            )  # all that contacts may have to hold
+            grip_drive(constraint, cost, dt, min(max(constraint["p"], -most), most) * parts)
+        elif constraint["what"] == FAST:
+            cost["normal"], cost["tangents"], cost["bias"] = 1, 0, constraint["target"]
         else:
-            g["normal"], g["touching"], g["tangents"] = 1, 1 if b["s0"] <= 0.0 else 0, 0
-            g["K"] = max(firm, min(b["p"] * carries, FIRMEST * firm))
-            g["bias"] = bias_of(b["s0"], dt, solver["push"])
+            cost["normal"], cost["touching"], cost["tangents"] = 1, 1 if constraint["s0"] <= 0.0 else 0, 0
+            cost["K"] = max(firm, min(constraint["p"] * carries, FIRMEST * firm))
+            cost["bias"] = bias_of(constraint["s0"], dt, solver["push"])
 
 
 @kernel
-def grip_drive(b: Any, g: Any, dt: float, before: float) -> None:
+def grip_drive(constraint: Any, cost: Any, dt: float, before: float) -> None:
     """The law of a drive over a whole step: q is its impulse where nothing moves at the end.
 
     One that is stiffer than K can be is made to yield by what its impulse differs from that `before`, so that where
     nothing changes it holds all that it should: a heavy figure would else sink on motors in light legs.
     """
-    k, own = b["inverse"] * LARGEST_STIFFNESS_RATIO, dt * (b["damping"] + dt * b["stiffness"])
+    k, own = (
+        constraint["inverse"] * LARGEST_STIFFNESS_RATIO,
+        dt * (constraint["damping"] + dt * constraint["stiffness"]),
+    )
     stays = 0.0
-    if b["damping"] == np.inf:
-        k, stays = b["inverse"] * FIRM * FIRMEST, 1.0
-        q = k * b["target"]
+    if constraint["damping"] == np.inf:
+        k, stays = constraint["inverse"] * FIRM * FIRMEST, 1.0
+        q = k * constraint["target"]
     else:
-        q = dt * (b["force"] + b["stiffness"] * b["s0"] + b["damping"] * b["target"])
+        q = dt * (
+            constraint["force"]
+            + constraint["stiffness"] * constraint["s0"]
+            + constraint["damping"] * constraint["target"]
+        )
         if own > k:  # v = (q - p) / own + (before - p) / k
             stays = own / (own + k)
             q, k = (1.0 - stays) * q, k * stays
         else:
             k = own
-    g["driven"], g["K"], g["q1"], g["low"], g["high"] = 1, k, q + stays * before, b["least"] * dt, b["most"] * dt
-    g["before"], g["stays"] = before, stays
+    cost["driven"], cost["K"], cost["q1"], cost["low"], cost["high"] = (
+        1,
+        k,
+        q + stays * before,
+        constraint["least"] * dt,
+        constraint["most"] * dt,
+    )
+    cost["before"], cost["stays"] = before, stays
 
 
 @kernel
-def along(g: Any, Y: Any, y: int, z: Any) -> float:
+def along(cost: Any, Y: Any, y: int, z: Any) -> float:
     """The velocity of one of the rows of a grip."""
-    x = product(Y, y + g["l1"], z, g["o2"], g["l2"])
-    return x + product(Y, y, z, g["o1"], g["l1"]) if g["l1"] > 0 else x
+    x = product(Y, y + cost["l1"], z, cost["o2"], cost["l2"])
+    return x + product(Y, y, z, cost["o1"], cost["l1"]) if cost["l1"] > 0 else x
 
 
 @kernel
-def velocities(g: Any, Y: Any, z: Any) -> tuple[float, float, float]:
-    vn = along(g, Y, g["yn"], z) if g["normal"] != 0 else 0.0
-    v1 = along(g, Y, g["yt"], z) if g["tangents"] > 0 else 0.0
-    v2 = along(g, Y, g["yt"] + g["l1"] + g["l2"], z) if g["tangents"] > 1 else 0.0
+def velocities(cost: Any, Y: Any, z: Any) -> tuple[float, float, float]:
+    vn = along(cost, Y, cost["yn"], z) if cost["normal"] != 0 else 0.0
+    v1 = along(cost, Y, cost["yt"], z) if cost["tangents"] > 0 else 0.0
+    v2 = along(cost, Y, cost["yt"] + cost["l1"] + cost["l2"], z) if cost["tangents"] > 1 else 0.0
     return vn, v1, v2
 
 
 @kernel
-def impulses(g: Any, x: float) -> tuple[float, float, float]:
+def impulses(cost: Any, x: float) -> tuple[float, float, float]:
     """The law, at velocities that a share x of a step farther on."""
-    K = g["K"]
-    pn = max(0.0, g["qn"] - K * (g["vn"] + x * g["dn"])) if g["normal"] != 0 else 0.0
-    if g["tangents"] == 0:
+    K = cost["K"]
+    pn = max(0.0, cost["qn"] - K * (cost["vn"] + x * cost["dn"])) if cost["normal"] != 0 else 0.0
+    if cost["tangents"] == 0:
         return pn, 0.0, 0.0
-    p1, p2 = g["q1"] - K * (g["v1"] + x * g["d1"]), g["q2"] - K * (g["v2"] + x * g["d2"])
-    if g["driven"] != 0:
-        return 0.0, min(max(p1, g["low"]), g["high"]), 0.0
-    size, most = p1 * p1 + p2 * p2, g["most"]
+    p1, p2 = cost["q1"] - K * (cost["v1"] + x * cost["d1"]), cost["q2"] - K * (cost["v2"] + x * cost["d2"])
+    if cost["driven"] != 0:
+        return 0.0, min(max(p1, cost["low"]), cost["high"]), 0.0
+    size, most = p1 * p1 + p2 * p2, cost["most"]
     if size > most * most:
         ratio = most / sqrt(size)
         return pn, p1 * ratio, p2 * ratio
@@ -161,16 +194,16 @@ def impulses(g: Any, x: float) -> tuple[float, float, float]:
 
 
 @kernel
-def slopes(g: Any, x: float) -> tuple[float, float, float, float]:
+def slopes(cost: Any, x: float) -> tuple[float, float, float, float]:
     """Minus the derivative of the law: that of the normal, and 11, 12, 22 of the tangents."""
-    K = g["K"]
-    gn = K if g["normal"] != 0 and g["qn"] > K * (g["vn"] + x * g["dn"]) else 0.0
-    if g["tangents"] == 0:
+    K = cost["K"]
+    gn = K if cost["normal"] != 0 and cost["qn"] > K * (cost["vn"] + x * cost["dn"]) else 0.0
+    if cost["tangents"] == 0:
         return gn, 0.0, 0.0, 0.0
-    p1, p2 = g["q1"] - K * (g["v1"] + x * g["d1"]), g["q2"] - K * (g["v2"] + x * g["d2"])
-    if g["driven"] != 0:
-        return 0.0, K if g["low"] < p1 < g["high"] else 0.0, 0.0, 0.0
-    size, most = p1 * p1 + p2 * p2, g["most"]
+    p1, p2 = cost["q1"] - K * (cost["v1"] + x * cost["d1"]), cost["q2"] - K * (cost["v2"] + x * cost["d2"])
+    if cost["driven"] != 0:
+        return 0.0, K if cost["low"] < p1 < cost["high"] else 0.0, 0.0, 0.0
+    size, most = p1 * p1 + p2 * p2, cost["most"]
     if size > most * most:
         across = K * most / (size * sqrt(size))  # sliding: only the direction can change
         return gn, across * p2 * p2, -across * p1 * p2, across * p1 * p1
@@ -178,19 +211,19 @@ def slopes(g: Any, x: float) -> tuple[float, float, float, float]:
 
 
 @kernel
-def act(g: Any, Y: Any, z: Any, sign: float) -> None:
+def act(cost: Any, Y: Any, z: Any, sign: float) -> None:
     """z ← z ± Y p."""
-    pn, p1, p2 = sign * g["pn"], sign * g["p1"], sign * g["p2"]
-    l1, l2 = g["l1"], g["l2"]
-    if g["tangents"] == 2:
+    pn, p1, p2 = sign * cost["pn"], sign * cost["p1"], sign * cost["p2"]
+    l1, l2 = cost["l1"], cost["l2"]
+    if cost["tangents"] == 2:
         if l1 > 0:
-            kick_three(Y, g["yn"], l1 + l2, z, g["o1"], l1, pn, p1, p2)
-        kick_three(Y, g["yn"] + l1, l1 + l2, z, g["o2"], l2, pn, p1, p2)
+            kick_three(Y, cost["yn"], l1 + l2, z, cost["o1"], l1, pn, p1, p2)
+        kick_three(Y, cost["yn"] + l1, l1 + l2, z, cost["o2"], l2, pn, p1, p2)
     else:
-        p = pn if g["normal"] != 0 else p1
+        p = pn if cost["normal"] != 0 else p1
         if l1 > 0:
-            kick(Y, g["yn"], z, g["o1"], l1, p)
-        kick(Y, g["yn"] + l1, z, g["o2"], l2, p)
+            kick(Y, cost["yn"], z, cost["o1"], l1, p)
+        kick(Y, cost["yn"] + l1, z, cost["o2"], l2, p)
 
 
 @kernel(inline=False)
@@ -201,12 +234,12 @@ def release(solver: Any, island: Any) -> None:
     grips = cost_rows(island)
     part = 1.0 / solver["substeps"]
     for i in range(island["touch_count"]):
-        t, g = touches[i], grips[i]
-        t["pn"], t["p1"], t["p2"] = part * g["pn"], part * g["p1"], part * g["p2"]
-        t["sum"] = t["last"] = g["pn"]
-        t["sum1"], t["sum2"] = g["p1"], g["p2"]
-        t["acted"] = g["touching"]  # overlap may have been pushed apart, though nothing presses now
+        contact, g = touches[i], grips[i]
+        contact["pn"], contact["p1"], contact["p2"] = part * g["pn"], part * g["p1"], part * g["p2"]
+        contact["sum"] = contact["last"] = g["pn"]
+        contact["sum1"], contact["sum2"] = g["p1"], g["p2"]
+        contact["acted"] = g["touching"]  # overlap may have been pushed apart, though nothing presses now
     for i in range(island["bound_count"]):
-        b, g = bounds[i], grips[island["touch_count"] + i]
-        b["sum"] = g["pn"] + g["p1"]  # one of which is zero
-        b["p"] = part * b["sum"]
+        constraint, g = bounds[i], grips[island["touch_count"] + i]
+        constraint["sum"] = g["pn"] + g["p1"]  # one of which is zero
+        constraint["p"] = part * constraint["sum"]

@@ -63,9 +63,16 @@ def start(solver: Any, island: Any) -> None:
     grip_touches(solver, island)
     grip_bounds(solver, island)
     for i in range(island["grip_count"]):
-        g = grips[i]
-        vn, v1, v2 = velocities(g, Y, z)
-        g["vn"], g["v1"], g["v2"], g["dn"], g["d1"], g["d2"] = vn + g["bias"], g["v1"] + v1, g["v2"] + v2, 0.0, 0.0, 0.0
+        cost = grips[i]
+        vn, v1, v2 = velocities(cost, Y, z)
+        cost["vn"], cost["v1"], cost["v2"], cost["dn"], cost["d1"], cost["d2"] = (
+            vn + cost["bias"],
+            cost["v1"] + v1,
+            cost["v2"] + v2,
+            0.0,
+            0.0,
+            0.0,
+        )
 
 
 @kernel(inline=False)
@@ -106,18 +113,18 @@ def fill_matrix(solver: Any, island: Any) -> None:
             E[j] = 0.0
         E[at[k] + k] = 1.0
     for i in range(island["grip_count"]):
-        g = grips[i]
-        gn, g11, g12, g22 = slopes(g, 0.0)
-        l1, l2 = g["l1"], g["l2"]
-        r1 = row_of[g["o1"] - first] if l1 > 0 else 0
-        r2 = row_of[g["o2"] - first] if l2 > 0 else 0
-        if g["tangents"] == 2 and g["most"] > 0.0:
-            add_three(E, at, r1, l1, r2, l2, Y, g["yn"], gn, g11, g12, g22)
-        elif g["normal"] != 0:
+        cost = grips[i]
+        gn, g11, g12, g22 = slopes(cost, 0.0)
+        l1, l2 = cost["l1"], cost["l2"]
+        r1 = row_of[cost["o1"] - first] if l1 > 0 else 0
+        r2 = row_of[cost["o2"] - first] if l2 > 0 else 0
+        if cost["tangents"] == 2 and cost["most"] > 0.0:
+            add_three(E, at, r1, l1, r2, l2, Y, cost["yn"], gn, g11, g12, g22)
+        elif cost["normal"] != 0:
             if gn > 0.0:
-                add_one(E, at, r1, l1, r2, l2, Y, g["yn"], gn)
+                add_one(E, at, r1, l1, r2, l2, Y, cost["yn"], gn)
         elif g11 > 0.0:
-            add_one(E, at, r1, l1, r2, l2, Y, g["yt"], g11)
+            add_one(E, at, r1, l1, r2, l2, Y, cost["yt"], g11)
     factor(E, at, low, n)
 
 
@@ -136,8 +143,8 @@ def newton_direction(solver: Any, island: Any) -> None:
     for k in range(n):
         r[first + k] = x[row_of[k]]
     for i in range(island["grip_count"]):
-        g = grips[i]
-        g["dn"], g["d1"], g["d2"] = velocities(g, Y, r)
+        cost = grips[i]
+        cost["dn"], cost["d1"], cost["d2"] = velocities(cost, Y, r)
 
 
 @kernel(inline=False)
@@ -184,8 +191,12 @@ def advance(solver: Any, island: Any, x: float) -> None:
     for k in range(island["offset"], island["offset"] + island["nz"]):
         z[k] += x * d[k]
     for i in range(island["grip_count"]):
-        g = grips[i]
-        g["vn"], g["v1"], g["v2"] = g["vn"] + x * g["dn"], g["v1"] + x * g["d1"], g["v2"] + x * g["d2"]
+        cost = grips[i]
+        cost["vn"], cost["v1"], cost["v2"] = (
+            cost["vn"] + x * cost["dn"],
+            cost["v1"] + x * cost["d1"],
+            cost["v2"] + x * cost["d2"],
+        )
 
 
 @kernel(inline=False)
@@ -194,9 +205,9 @@ def held(solver: Any, island: Any) -> float:
     Y, total = whitened_rows(solver), 0.0
     grips = cost_rows(island)
     for i in range(island["touch_count"], island["grip_count"]):
-        g = grips[i]
-        if g["driven"] != 0 and g["stays"] > 0.0:
-            total += g["before"] * g["before"] * product(Y, g["yt"], Y, g["yt"], g["l2"])
+        cost = grips[i]
+        if cost["driven"] != 0 and cost["stays"] > 0.0:
+            total += cost["before"] * cost["before"] * product(Y, cost["yt"], Y, cost["yt"], cost["l2"])
     return total
 
 
@@ -240,26 +251,26 @@ def update(solver: Any, island: Any, slack: bool, weight: float) -> bool:
     grips = cost_rows(island)
     largest = change = 0.0
     for i in range(island["grip_count"]):
-        g = grips[i]
-        largest = max(largest, g["pn"])
-        if slack and g["touching"] != 0:
-            change = max(change, abs(g["pn"] - g["qn"]))
-            g["qn"] = g["pn"]
-        if g["tangents"] == 0 or g["driven"] != 0:
-            largest = max(largest, abs(g["p1"]))
-            if g["driven"] != 0 and g["stays"] > 0.0 and abs(g["p1"]) < abs(g["before"]):
-                new = g["p1"] - g["before"]
+        cost = grips[i]
+        largest = max(largest, cost["pn"])
+        if slack and cost["touching"] != 0:
+            change = max(change, abs(cost["pn"] - cost["qn"]))
+            cost["qn"] = cost["pn"]
+        if cost["tangents"] == 0 or cost["driven"] != 0:
+            largest = max(largest, abs(cost["p1"]))
+            if cost["driven"] != 0 and cost["stays"] > 0.0 and abs(cost["p1"]) < abs(cost["before"]):
+                new = cost["p1"] - cost["before"]
                 change = max(change, LESS_LOAD_WEIGHT * abs(new))
-                g["q1"], g["before"] = g["q1"] + g["stays"] * new, g["p1"]
+                cost["q1"], cost["before"] = cost["q1"] + cost["stays"] * new, cost["p1"]
             continue
-        change = max(change, max(abs(g["p1"] - g["q1"]), abs(g["p2"] - g["q2"])))
-        if g["friction"] > 0.0:
-            most = g["friction"] * g["pn"]
-            change = max(change, abs(most - g["most"]))
-            g["most"] += weight * (most - g["most"])
+        change = max(change, max(abs(cost["p1"] - cost["q1"]), abs(cost["p2"] - cost["q2"])))
+        if cost["friction"] > 0.0:
+            most = cost["friction"] * cost["pn"]
+            change = max(change, abs(most - cost["most"]))
+            cost["most"] += weight * (most - cost["most"])
         else:
-            largest = max(largest, abs(g["p1"]))
-        stay_in(g, g["p1"], g["p2"])
+            largest = max(largest, abs(cost["p1"]))
+        stay_in(cost, cost["p1"], cost["p2"])
     return change <= solver["settled"] * largest
 
 
@@ -281,11 +292,11 @@ def slacken(island: Any) -> bool:
     grips = cost_rows(island)
     changes = False
     for i in range(island["grip_count"]):
-        g = grips[i]
-        if g["touching"] != 0:
-            g["vn"] -= g["bias"]
-            g["bias"], g["qn"] = 0.0, g["pn"]
-            if g["pn"] > 0.0 and abs(g["vn"]) > PARTS:
+        cost = grips[i]
+        if cost["touching"] != 0:
+            cost["vn"] -= cost["bias"]
+            cost["bias"], cost["qn"] = 0.0, cost["pn"]
+            if cost["pn"] > 0.0 and abs(cost["vn"]) > PARTS:
                 changes = True
     return changes
 

@@ -40,13 +40,13 @@ def side_of(t: Any, tree: int) -> tuple[int, int]:
 
 
 @kernel
-def limit_against(Y: Any, b: Any, t: Any) -> float:
+def limit_against(Y: Any, constraint: Any, t: Any) -> float:
     """The product of a limit and the normal of a touch, if they work against each other, and the joint of the limit is
     between the touch and the base; else 0."""
-    y, l = side_of(t, b["tree"])
-    if b["dof"] >= l or Y[y + b["dof"]] == 0.0:
+    y, l = side_of(t, constraint["tree"])
+    if constraint["dof"] >= l or Y[y + constraint["dof"]] == 0.0:
         return 0.0
-    return min(product(Y, b["y"], Y, y, min(b["l"], l)), 0.0)
+    return min(product(Y, constraint["y"], Y, y, min(constraint["l"], l)), 0.0)
 
 
 @kernel
@@ -82,11 +82,11 @@ def wedged_by(solver: Any, island: Any) -> float:
         t = touches[i]
         total = 0.0
         for j in range(island["bound_count"] if limits else 0):
-            b = bounds[j]
-            if b["what"] <= UPPER:
-                both = limit_against(Y, b, t)
-                share = both * both * b["inverse"]
-                b["bears"] = max(b["bears"], share)
+            constraint = bounds[j]
+            if constraint["what"] <= UPPER:
+                both = limit_against(Y, constraint, t)
+                share = both * both * constraint["inverse"]
+                constraint["bears"] = max(constraint["bears"], share)
                 total += share * t["inverse"]  # as if limits did not touch on each other, which they hardly do
         for j in range(island["touch_count"] if within else 0):
             a = touches[j]

@@ -68,12 +68,12 @@ def pass_link(
     dof_rows = dof_data_of(tree)
     turns = l["kind"] == REVOLUTE  # half of its S is zero
     for k in range(l["iv"], l["iv"] + l["nv"]):
-        e = dof_rows[k]
-        along = dot(load3(e["S"]), n)
-        u = e["D"][0] * (along if turns else along + dot(load3_at(e["S"], 3), f))
+        dof_data = dof_rows[k]
+        along = dot(load3(dof_data["S"]), n)
+        u = dof_data["D"][0] * (along if turns else along + dot(load3_at(dof_data["S"], 3), f))
         Y[y + k], Y[y + stride + k], Y[y + 2 * stride + k] = lane(u, 0), lane(u, 1), lane(u, 2)
         same, next_one = fma(u, u, same), fma(u, turned(u), next_one)
-        n, f = axpy(n, -u, load3(e["U"])), axpy(f, -u, load3_at(e["U"], 3))
+        n, f = axpy(n, -u, load3(dof_data["U"])), axpy(f, -u, load3_at(dof_data["U"], 3))
     if not is_at_parent(l):
         n = add(n, cross(load3(link_data_of(tree)[link + 1]["r"]), f))
     return n, f, same, next_one
@@ -156,37 +156,37 @@ def lay_side(
 
 
 @kernel
-def invert_two(t: Any, t11: float, t12: float, t22: float) -> None:
+def invert_two(contact: Any, t11: float, t12: float, t22: float) -> None:
     """The inverse of a 2 x 2 matrix, that of the tangents of a touch or a twist."""
     determinant = t11 * t22 - t12 * t12
     middle, half = 0.5 * (t11 + t22), sqrt(0.25 * (t11 - t22) * (t11 - t22) + t12 * t12)
-    t["least"] = 1.0 / (middle + half) if middle > 0.0 else 0.0
+    contact["least"] = 1.0 / (middle + half) if middle > 0.0 else 0.0
     if determinant > 1e-12 * middle * middle:
         one = 1.0 / determinant
-        t["b11"], t["b12"], t["b22"] = t22 * one, -t12 * one, t11 * one
+        contact["b11"], contact["b12"], contact["b22"] = t22 * one, -t12 * one, t11 * one
     else:  # motion along one tangent only
-        t["b11"], t["b12"], t["b22"] = t["least"], 0.0, t["least"]
+        contact["b11"], contact["b12"], contact["b22"] = contact["least"], 0.0, contact["least"]
 
 
 @kernel
-def weigh_by(t: Any, same: Scalar, next_one: Scalar) -> None:
+def weigh_by(contact: Any, same: Scalar, next_one: Scalar) -> None:
     """What the impulses of a touch feel, by the products of its three rows."""
     nn = lane(same, 0)
-    t["inverse"] = 1.0 / nn if nn > 0.0 else 0.0  # 0: nothing moves along the normal
-    t["an1"], t["an2"] = lane(next_one, 0), lane(next_one, 2)
-    invert_two(t, lane(same, 1), lane(next_one, 1), lane(same, 2))
+    contact["inverse"] = 1.0 / nn if nn > 0.0 else 0.0  # 0: nothing moves along the normal
+    contact["an1"], contact["an2"] = lane(next_one, 0), lane(next_one, 2)
+    invert_two(contact, lane(same, 1), lane(next_one, 1), lane(same, 2))
 
 
 @kernel
-def weigh(t: Any, Y: Any) -> None:
+def weigh(contact: Any, Y: Any) -> None:
     """The same by the rows themselves, when they have changed."""
-    l = t["l1"] + t["l2"]
-    a, b, c = t["y"], t["y"] + l, t["y"] + 2 * l
+    l = contact["l1"] + contact["l2"]
+    a, b, c = contact["y"], contact["y"] + l, contact["y"] + 2 * l
     nn, an1, an2 = products(Y, a, b, c, Y, a, l)
-    t["inverse"] = 1.0 / nn if nn > 0.0 else 0.0  # 0: nothing moves along the normal
-    t["an1"], t["an2"] = an1, an2
+    contact["inverse"] = 1.0 / nn if nn > 0.0 else 0.0  # 0: nothing moves along the normal
+    contact["an1"], contact["an2"] = an1, an2
     bb, bc, cc = product(Y, b, Y, b, l), product(Y, b, Y, c, l), product(Y, c, Y, c, l)
-    invert_two(t, bb, bc, cc)
+    invert_two(contact, bb, bc, cc)
 
 
 @kernel
@@ -210,37 +210,41 @@ def mass_held(forest: Any, a: int, b: int) -> float:
 
 
 @kernel
-def go_easy(solver: Any, t: Any, held: float) -> None:
+def go_easy(solver: Any, contact: Any, held: float) -> None:
     """Do not push a tree that the base holds, or that holds both sides, along a normal that goes through what holds it,
     or nearly so.
 
     There it weighs more than it has mass, and to move along the normal it must go many times as fast otherwise. Overlap
     counts for no more than can be pushed apart in a step when all that moves is no faster than `push`.
     """
-    if held > 0.0 and t["inverse"] > held:
-        deepest = solver["push"] * solver["h"] * solver["substeps"] * sqrt(held / t["inverse"])
-        t["s"] = t["s0"] = max(t["s0"], -deepest)
-        if t["inverse"] > STUCK * held:
-            t["inverse"] = 0.0  # it would take any speed
+    if held > 0.0 and contact["inverse"] > held:
+        deepest = solver["push"] * solver["h"] * solver["substeps"] * sqrt(held / contact["inverse"])
+        contact["s"] = contact["s0"] = max(contact["s0"], -deepest)
+        if contact["inverse"] > STUCK * held:
+            contact["inverse"] = 0.0  # it would take any speed
 
 
 @kernel
-def go_straight(solver: Any, t: Any) -> None:
+def go_straight(solver: Any, contact: Any) -> None:
     """Do not push what would go many times as far along the surface as out of it, as light links on sliders may.
 
     Overlap counts for no more than can be pushed apart in a step when it goes along no faster than ASLANT times `push`.
     """
-    aside = t["inverse"] * t["inverse"] * (t["an1"] * t["an1"] + t["an2"] * t["an2"])  # squared
+    aside = (
+        contact["inverse"] * contact["inverse"] * (contact["an1"] * contact["an1"] + contact["an2"] * contact["an2"])
+    )  # squared
     if aside > ASLANT * ASLANT:
-        t["s"] = t["s0"] = max(t["s0"], -solver["push"] * solver["h"] * solver["substeps"] * ASLANT / sqrt(aside))
+        contact["s"] = contact["s0"] = max(
+            contact["s0"], -solver["push"] * solver["h"] * solver["substeps"] * ASLANT / sqrt(aside)
+        )
 
 
 @kernel
-def leave_out(t: Any, Y: Any, y: int, length: int) -> None:
+def leave_out(contact: Any, Y: Any, y: int, length: int) -> None:
     """Have no impulse at a contact along whose normal nothing can move, for its two sides are tied to each other."""
     clear(Y, y, 3 * length)
-    t["s"] = t["s0"] = OUT_OF_REACH
-    t["pn"] = t["p1"] = t["p2"] = t["friction"] = t["restitution"] = 0.0
+    contact["s"] = contact["s0"] = OUT_OF_REACH
+    contact["pn"] = contact["p1"] = contact["p2"] = contact["friction"] = contact["restitution"] = 0.0
 
 
 @kernel
@@ -263,13 +267,13 @@ def mix(solver: Any, collisions: Any, pair: Any) -> tuple[float, float, Vec3]:
 
 
 @kernel
-def start_touch(t: Any, k: Any, t1: Vec3, t2: Vec3, p: Vec3, slip: Vec3, gap: float) -> None:
+def start_touch(t: Any, contact: Any, t1: Vec3, t2: Vec3, p: Vec3, slip: Vec3, gap: float) -> None:
     """What a touch is before its rows are known: where it is, and the impulse that it had in the world."""
-    n = load3(k["normal"])
+    n = load3(contact["normal"])
     store3(t["normal"], n)
     store3(t["t1"], t1)
     store3(t["t2"], t2)
-    t["s0"] = t["s"] = k["distance"] - gap
+    t["s0"] = t["s"] = contact["distance"] - gap
     t["pn"], t["p1"], t["p2"] = max(0.0, dot(p, n)), dot(p, t1), dot(p, t2)
     t["kept"][0], t["kept"][1], t["kept"][2] = t["pn"], t["p1"], t["p2"]
     t["sum"] = t["sum1"] = t["sum2"] = t["approach"] = 0.0
@@ -278,31 +282,33 @@ def start_touch(t: Any, k: Any, t1: Vec3, t2: Vec3, p: Vec3, slip: Vec3, gap: fl
 
 
 @kernel(inline=False)
-def lay_joined(solver: Any, forest: Any, t: Any, x1: Vec3, x2: Vec3, forces: Vec3, a: int, b: int, held: float) -> None:
+def lay_joined(
+    solver: Any, forest: Any, contact: Any, x1: Vec3, x2: Vec3, forces: Vec3, a: int, b: int, held: float
+) -> None:
     """The rows of a touch of two bodies of one tree, of that mass, which are zero so far."""
-    Y, y, length = whitened_rows(solver), t["y"], t["l2"]
+    Y, y, length = whitened_rows(solver), contact["y"], contact["l2"]
     bodies, tree = bodies_of(forest), tree_at(forest, a)
-    one, other, root = bodies[a]["link"], bodies[b]["link"], free_roots_of(solver)[t["tree2"]]
+    one, other, root = bodies[a]["link"], bodies[b]["link"], free_roots_of(solver)[contact["tree2"]]
     back = scale(forces, -1.0)
     na, nb = moments_at(tree, one, x1, back), moments_at(tree, other, x2, forces)
     same, next_one = both_to_base(tree, root, one, other, na, back, nb, forces, Y, y, length)
     if lane(same, 0) * max(held, LIGHTEST_LINK) <= RIGID:
-        leave_out(t, Y, y, length)
+        leave_out(contact, Y, y, length)
         same = next_one = splat(0.0)
-    weigh_by(t, same, next_one)
+    weigh_by(contact, same, next_one)
 
 
 @kernel
-def lay_jointed(solver: Any, forest: Any, t: Any, x1: Vec3, x2: Vec3, forces: Vec3, a: int, b: int) -> None:
+def lay_jointed(solver: Any, forest: Any, contact: Any, x1: Vec3, x2: Vec3, forces: Vec3, a: int, b: int) -> None:
     """The same of bodies of two trees, of which one at least has joints; or of one and what does not move."""
-    Y, y, l1, length = whitened_rows(solver), t["y"], t["l1"], t["l1"] + t["l2"]
+    Y, y, l1, length = whitened_rows(solver), contact["y"], contact["l1"], contact["l1"] + contact["l2"]
     same = next_one = splat(0.0)
     if l1 > 0:
         same, next_one = lay_side(solver, forest, a, x1, forces, -1.0, Y, y, length)
-    if t["l2"] > 0:
+    if contact["l2"] > 0:
         more, more_next = lay_side(solver, forest, b, x2, forces, 1.0, Y, y + l1, length)
         same, next_one = same + more, next_one + more_next
-    weigh_by(t, same, next_one)
+    weigh_by(contact, same, next_one)
 
 
 @kernel
@@ -350,21 +356,21 @@ def fill_pair(solver: Any, forest: Any, collisions: Any, first: int, stop: int, 
     t1, t2 = n, n
     forces = beside(n, t1, t2)
     for i in range(first, stop):
-        t, k = touches[i], contacts[now + order[i]]
-        normal = load3(k["normal"])
+        t, contact = touches[i], contacts[now + order[i]]
+        normal = load3(contact["normal"])
         if normal[0] != n[0] or normal[1] != n[1] or normal[2] != n[2]:
             n = normal
             t1, t2 = tangents(n)
             forces = beside(n, t1, t2)
-        p = load3_at(impulses, 3 * (room - now + k["before"])) if k["before"] >= 0 else (0.0, 0.0, 0.0)
-        start_touch(t, k, t1, t2, p, slip, solver["gap"])
+        p = load3_at(impulses, 3 * (room - now + contact["before"])) if contact["before"] >= 0 else (0.0, 0.0, 0.0)
+        start_touch(t, contact, t1, t2, p, slip, solver["gap"])
         t["friction"], t["restitution"] = friction, restitution
         t["contact"], t["y"], t["o1"], t["l1"], t["o2"], t["l2"] = order[i], used, o1, l1, o2, l2
         t["tree1"], t["tree2"] = tree1, tree2
-        t["fast"] = FLIES_BY if k["passes"] > 0.0 else (1 if k["passes"] != SLOW and alone else 0)
+        t["fast"] = FLIES_BY if contact["passes"] > 0.0 else (1 if contact["passes"] != SLOW and alone else 0)
         if t["fast"] == FLIES_BY:
             solver["passing"] = 1
-        x1, x2 = points_of(k)
+        x1, x2 = points_of(contact)
         if alone:
             fill_alone(t, x1, x2, forces, one, other, Y)
         else:
@@ -381,16 +387,16 @@ def fill_pair(solver: Any, forest: Any, collisions: Any, first: int, stop: int, 
 
 
 @kernel
-def fill_alone(t: Any, x1: Vec3, x2: Vec3, forces: Vec3, one: Alone, other: Alone, Y: Any) -> None:
+def fill_alone(contact: Any, x1: Vec3, x2: Vec3, forces: Vec3, one: Alone, other: Alone, Y: Any) -> None:
     """The rows of a touch of bodies without joints, or of one and what does not move."""
-    y, l1, l2 = t["y"], t["l1"], t["l2"]
+    y, l1, l2 = contact["y"], contact["l1"], contact["l2"]
     same, next_one = splat(0.0), splat(0.0)
     if l1 > 0:
         same, next_one = put_alone(one, x1, forces, -1.0, Y, y, l1 + l2)
     if l2 > 0:
         more, more_next = put_alone(other, x2, forces, 1.0, Y, y + l1, l1 + l2)
         same, next_one = same + more, next_one + more_next
-    weigh_by(t, same, next_one)
+    weigh_by(contact, same, next_one)
 
 
 @kernel

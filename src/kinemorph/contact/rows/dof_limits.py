@@ -37,9 +37,9 @@ def put_limit(solver: Any, tree: Any, t: int, link: int, dof: int, what: int, ga
     """A row for one end of the way of a degree of freedom, with the force that it had. False if a table is full."""
     at = put_bound(solver, tree, t, link, dof, -1.0 if what == UPPER else 1.0, what)
     if at >= 0:
-        b = dof_constraint_room(solver)[at]
-        b["s"] = b["s0"] = gap
-        b["p"] = solver["h"] * force
+        constraint = dof_constraint_room(solver)[at]
+        constraint["s"] = constraint["s0"] = gap
+        constraint["p"] = solver["h"] * force
     return at >= 0
 
 
@@ -79,9 +79,9 @@ def fill_ball(solver: Any, tree: Any, t: int, link: int, q: Any, v: Any, forces:
             at = put_mixture(solver, tree, t, link, l["iv"] + j, (m[0], m[1], m[2], 0.0, 0.0, 0.0), what)
             if at < 0:
                 return False
-            b = bounds[at]
-            b["s"] = b["s0"] = gap
-            b["p"] = solver["h"] * forces[6 * what + j]
+            constraint = bounds[at]
+            constraint["s"] = constraint["s0"] = gap
+            constraint["p"] = solver["h"] * forces[6 * what + j]
     return True
 
 
@@ -103,19 +103,19 @@ def fill_tree_bounds(solver: Any, forest: Any, slot: Any, t: int) -> bool:
         forces = follow_joint(solver, forest, l)["p"]
         for j in range(l["nv"]):
             k = l["iv"] + j
-            d = dofs[k]
-            if d["friction"] > 0.0:
+            dof = dofs[k]
+            if dof["friction"] > 0.0:
                 at = put_bound(solver, tree, t, i, k, 1.0, DRY)
                 if at < 0:
                     return False
-                bounds[at]["most"], bounds[at]["p"] = d["friction"], solver["h"] * forces[6 * DRY + j]
-            if 0.0 < d["speed"] < np.inf and not put_fast(solver, tree, t, i, k, v[k], a[k]):
+                bounds[at]["most"], bounds[at]["p"] = dof["friction"], solver["h"] * forces[6 * DRY + j]
+            if 0.0 < dof["speed"] < np.inf and not put_fast(solver, tree, t, i, k, v[k], a[k]):
                 return False
             if several:
                 continue
             x, near = q[l["iq"] + j], NEAR_LIMIT + LIMIT_STEPS_AHEAD * dt * abs(v[k])
             for what in range(2):
-                gap = x - d["lower"] if what == LOWER else d["upper"] - x
+                gap = x - dof["lower"] if what == LOWER else dof["upper"] - x
                 if not gap < near:
                     forces[6 * what + j] = 0.0
                 elif not put_limit(solver, tree, t, i, k, what, gap, forces[6 * what + j]):

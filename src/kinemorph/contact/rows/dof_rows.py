@@ -46,12 +46,12 @@ def go_until(
         l = links[link]
         turns = l["kind"] == REVOLUTE  # half of its S is zero
         for k in range(max(first, l["iv"]), l["iv"] + l["nv"]):
-            e = dof_rows[k]
-            along = dot(load3(e["S"]), n)
-            u = e["D"][0] * (along if turns else along + dot(load3_at(e["S"], 3), f))
+            dof_data = dof_rows[k]
+            along = dot(load3(dof_data["S"]), n)
+            u = dof_data["D"][0] * (along if turns else along + dot(load3_at(dof_data["S"], 3), f))
             Y[y + k] += share * u
             total += u * u
-            n, f = axpy(n, -u, load3(e["U"])), axpy(f, -u, load3_at(e["U"], 3))
+            n, f = axpy(n, -u, load3(dof_data["U"])), axpy(f, -u, load3_at(dof_data["U"], 3))
         if not is_at_parent(l):
             n = add(n, cross(load3(rows[link + 1]["r"]), f))
         link, first = l["parent"], 0
@@ -61,20 +61,20 @@ def go_until(
 @kernel(inline=False)
 def add_unit(tree: Any, link: int, dof: int, size: float, Y: Any, y: int) -> float:
     """Add y of a force in one degree of freedom of a link's joint. Returns yᵀ y."""
-    e = dof_data_of(tree)[dof]
-    u = e["D"][0]
+    dof_data = dof_data_of(tree)[dof]
+    u = dof_data["D"][0]
     Y[y + dof] += size * u
-    n, f = scale(load3(e["U"]), -u), scale(load3_at(e["U"], 3), -u)
+    n, f = scale(load3(dof_data["U"]), -u), scale(load3_at(dof_data["U"], 3), -u)
     return size * size * (u * u + go_inward(tree, link, dof + 1, n, f, Y, y, size))
 
 
 @kernel
 def put_unit(tree: Any, root: Any, link: int, dof: int, sign: float, Y: Any, y: int) -> float:
     """The same of a force of size 1 in a tree whose root is free, for a row that is zero so far."""
-    e = dof_data_of(tree)[dof]
-    u = e["D"][0]
+    dof_data = dof_data_of(tree)[dof]
+    u = dof_data["D"][0]
     Y[y + dof] = sign * u
-    n, f = scale(load3(e["U"]), -u), scale(load3_at(e["U"], 3), -u)
+    n, f = scale(load3(dof_data["U"]), -u), scale(load3_at(dof_data["U"], 3), -u)
     total, n, f = go_until(tree, link, 0, dof + 1, n, f, Y, y, sign)
     turn, go = taken_by(root, n, f)
     store3_at(Y, y, scale(turn, sign))
@@ -91,14 +91,14 @@ def add_mixture(tree: Any, link: int, forces: Six, Y: Any, y: int) -> float:
     n = f = (0.0, 0.0, 0.0)
     total = 0.0
     for j in range(l["nv"]):
-        e = dof_rows[first + j]
+        dof_data = dof_rows[first + j]
         given = forces[0] if j == 0 else forces[1] if j == 1 else forces[2]
         if j > 2:
             given = forces[3] if j == 3 else forces[4] if j == 4 else forces[5]
-        u = e["D"][0] * (given + dot(load3(e["S"]), n) + dot(load3_at(e["S"], 3), f))
+        u = dof_data["D"][0] * (given + dot(load3(dof_data["S"]), n) + dot(load3_at(dof_data["S"], 3), f))
         Y[y + first + j] += u
         total += u * u
-        n, f = axpy(n, -u, load3(e["U"])), axpy(f, -u, load3_at(e["U"], 3))
+        n, f = axpy(n, -u, load3(dof_data["U"])), axpy(f, -u, load3_at(dof_data["U"], 3))
     return total + go_inward(tree, link, first + l["nv"], n, f, Y, y, 1.0)
 
 
@@ -116,13 +116,19 @@ def put_bound(solver: Any, tree: Any, t: int, link: int, dof: int, sign: float, 
     used = claim(solver, length)
     if used < 0:
         return -1
-    b, Y = dof_constraint_room(solver)[i], whitened_rows(solver)
-    b["what"], b["tree"], b["dof"], b["l"], b["y"] = what, t, dof, length, used
+    constraint, Y = dof_constraint_room(solver)[i], whitened_rows(solver)
+    constraint["what"], constraint["tree"], constraint["dof"], constraint["l"], constraint["y"] = (
+        what,
+        t,
+        dof,
+        length,
+        used,
+    )
     if link > 0 and is_free(tree):
         root = free_roots_of(solver)[t]
-        start_bound(solver, b, put_unit(tree, root, link, dof, sign, Y, used))
+        start_bound(solver, constraint, put_unit(tree, root, link, dof, sign, Y, used))
     else:
-        start_bound(solver, b, add_unit(tree, link, dof, sign, Y, used))
+        start_bound(solver, constraint, add_unit(tree, link, dof, sign, Y, used))
     return i
 
 
@@ -134,9 +140,15 @@ def put_mixture(solver: Any, tree: Any, t: int, link: int, dof: int, forces: Six
     used = claim(solver, length)
     if used < 0:
         return -1
-    b, Y = dof_constraint_room(solver)[i], whitened_rows(solver)
-    b["what"], b["tree"], b["dof"], b["l"], b["y"] = what, t, dof, length, used
-    start_bound(solver, b, add_mixture(tree, link, forces, Y, used))
+    constraint, Y = dof_constraint_room(solver)[i], whitened_rows(solver)
+    constraint["what"], constraint["tree"], constraint["dof"], constraint["l"], constraint["y"] = (
+        what,
+        t,
+        dof,
+        length,
+        used,
+    )
+    start_bound(solver, constraint, add_mixture(tree, link, forces, Y, used))
     return i
 
 
@@ -163,10 +175,10 @@ def claim(solver: Any, length: int) -> int:
 
 
 @kernel
-def start_bound(solver: Any, b: Any, total: float) -> None:
+def start_bound(solver: Any, constraint: Any, total: float) -> None:
     """What a row is before anything has acted; `total` is its yᵀ y."""
-    b["o"] = slices_of(solver)[b["tree"]]["offset"]
-    b["inverse"], b["p"], b["sum"], b["target"] = 1.0 / total, 0.0, 0.0, 0.0
-    b["most"], b["least"], b["drive"] = np.inf, -np.inf, -1
-    b["s"] = b["s0"] = b["bears"] = b["trifle"] = 0.0
-    b["acted"] = 0
+    constraint["o"] = slices_of(solver)[constraint["tree"]]["offset"]
+    constraint["inverse"], constraint["p"], constraint["sum"], constraint["target"] = 1.0 / total, 0.0, 0.0, 0.0
+    constraint["most"], constraint["least"], constraint["drive"] = np.inf, -np.inf, -1
+    constraint["s"] = constraint["s0"] = constraint["bears"] = constraint["trifle"] = 0.0
+    constraint["acted"] = 0

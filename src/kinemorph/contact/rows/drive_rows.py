@@ -103,8 +103,8 @@ def found_degree(forest: Any, id: int, dof: int) -> tuple[int, int, int]:
         return -1, 0, 0
     slot = trees_of(forest)[t]
     tree = tree_of(slot)
-    l = links_of(tree)[k]
-    return (t, k, degree(l, dof)) if 0 <= dof < l["nv"] else (-1, 0, 0)
+    link = links_of(tree)[k]
+    return (t, k, degree(link, dof)) if 0 <= dof < link["nv"] else (-1, 0, 0)
 
 
 @kernel(inline=False)
@@ -115,21 +115,21 @@ def find_drives(solver: Any, forest: Any) -> None:
     for t in range(pool_of(forest, TREES)["count"]):
         spans[t]["drive"], spans[t]["forced"] = -1, 0
     for i in range(solver["drive_count"] - 1, -1, -1):
-        d = drives[i]
-        if d["joint"] < 0:
+        drive = drives[i]
+        if drive["joint"] < 0:
             continue
-        if d["kind"] == FORCE:
-            d["applied"] = 0.0
-        at = joint_slot(forest, d["joint"])
-        if at < 0 or (d["kind"] == COUPLED and joint_slot(forest, d["source"]) < 0):
-            d["joint"], d["generation"] = -1, d["generation"] + 1
+        if drive["kind"] == FORCE:
+            drive["applied"] = 0.0
+        at = joint_slot(forest, drive["joint"])
+        if at < 0 or (drive["kind"] == COUPLED and joint_slot(forest, drive["source"]) < 0):
+            drive["joint"], drive["generation"] = -1, drive["generation"] + 1
             continue
         t = joints[at]["tree"]
         if t >= 0:  # else it closes a loop, and has no degrees of freedom
-            d["next"], spans[t]["drive"] = spans[t]["drive"], i
-            if d["kind"] == FORCE:
+            drive["next"], spans[t]["drive"] = spans[t]["drive"], i
+            if drive["kind"] == FORCE:
                 spans[t]["forced"] = 1
-            if d["kind"] == ROW or d["force"] != 0.0:  # a coupling by itself moves nothing
+            if drive["kind"] == ROW or drive["force"] != 0.0:  # a coupling by itself moves nothing
                 spans[t]["still"] = 0.0  # what is driven does not sleep
 
 
@@ -144,33 +144,38 @@ def fill_tree_drives(solver: Any, forest: Any, slot: Any, t: int) -> bool:
     q = rows_at(slot["state"] + 8 * tree["nq"] * Q, tree["nq"], F8)
     i = spans[t]["drive"]
     while i >= 0:
-        d = drives[i]
-        link = joints[d["joint"] & INDEX]["link"]
+        drive = drives[i]
+        link = joints[drive["joint"] & INDEX]["link"]
         l = links[link]
-        if d["kind"] == ROW and d["dof"] < l["nv"]:
-            effort = dofs[l["iv"] + degree(l, d["dof"])]["effort"]
-            at = put_drive(solver, tree, t, link, d["dof"], q)
+        if drive["kind"] == ROW and drive["dof"] < l["nv"]:
+            effort = dofs[l["iv"] + degree(l, drive["dof"])]["effort"]
+            at = put_drive(solver, tree, t, link, drive["dof"], q)
             if at < 0:
                 return False
             b = bounds[at]
-            b["target"], b["force"], b["drive"], b["p"] = d["speed"], d["force"], i, solver["h"] * d["applied"]
-            b["stiffness"], b["damping"] = d["stiffness"], d["damping"]
-            if is_mixed(l, d["dof"]):  # its directions turn meanwhile
+            b["target"], b["force"], b["drive"], b["p"] = (
+                drive["speed"],
+                drive["force"],
+                i,
+                solver["h"] * drive["applied"],
+            )
+            b["stiffness"], b["damping"] = drive["stiffness"], drive["damping"]
+            if is_mixed(l, drive["dof"]):  # its directions turn meanwhile
                 v = rows_at(slot["state"] + 8 * tree["nq"] * V, tree["nv"], F8)
-                b["target"] -= solver["h"] * solver["substeps"] * drift(l, q, v, d["dof"])
-            if d["damping"] == np.inf:  # at its speed it has nothing to do, but for rounding
-                b["trifle"] = TRIFLE_IMPULSE_SHARE * abs(d["speed"]) * b["inverse"]
-            if d["stiffness"] > 0.0:
-                b["s"] = b["s0"] = d["position"] - declared_position(l, q, d["dof"])
-            given = clip(given_force(solver, joints, slot, tree, t, link, d["dof"]), effort)
-            b["least"] = max(d["least"], min(0.0, -effort - given))
-            b["most"] = min(d["most"], max(0.0, effort - given))
-        elif d["kind"] == COUPLED and joints[d["source"] & INDEX]["tree"] == t:
-            if not couple(solver, joints, tree, t, d, q):
+                b["target"] -= solver["h"] * solver["substeps"] * drift(l, q, v, drive["dof"])
+            if drive["damping"] == np.inf:  # at its speed it has nothing to do, but for rounding
+                b["trifle"] = TRIFLE_IMPULSE_SHARE * abs(drive["speed"]) * b["inverse"]
+            if drive["stiffness"] > 0.0:
+                b["s"] = b["s0"] = drive["position"] - declared_position(l, q, drive["dof"])
+            given = clip(given_force(solver, joints, slot, tree, t, link, drive["dof"]), effort)
+            b["least"] = max(drive["least"], min(0.0, -effort - given))
+            b["most"] = min(drive["most"], max(0.0, effort - given))
+        elif drive["kind"] == COUPLED and joints[drive["source"] & INDEX]["tree"] == t:
+            if not couple(solver, joints, tree, t, drive, q):
                 return False
             b = bounds[solver["bound_count"] - 1]
-            b["drive"], b["p"] = i, solver["h"] * d["applied"]
-        i = d["next"]
+            b["drive"], b["p"] = i, solver["h"] * drive["applied"]
+        i = drive["next"]
     return True
 
 
@@ -184,10 +189,10 @@ def put_drive(solver: Any, tree: Any, t: int, link: int, dof: int, q: Any) -> in
 
 
 @kernel(inline=False)
-def couple(solver: Any, joints: Any, tree: Any, t: int, d: Any, q: Any) -> bool:
+def couple(solver: Any, joints: Any, tree: Any, t: int, drive: Any, q: Any) -> bool:
     """The row of a coupling: the speed of a joint, less a multiple of that of another one. False if a table is full."""
     links = links_of(tree)
-    one, other = joints[d["joint"] & INDEX]["link"], joints[d["source"] & INDEX]["link"]
+    one, other = joints[drive["joint"] & INDEX]["link"], joints[drive["source"] & INDEX]["link"]
     a, b = links[one], links[other]
     length = max(stretch_of(solver, tree, t, one), stretch_of(solver, tree, t, other))
     at = solver["bound_count"]
@@ -199,9 +204,9 @@ def couple(solver: Any, joints: Any, tree: Any, t: int, d: Any, q: Any) -> bool:
     row["what"], row["tree"], row["dof"], row["l"], row["y"] = DRIVEN, t, a["iv"], length, used
     own, theirs = sense(a), sense(b)
     add_unit(tree, one, a["iv"], own, Y, used)
-    add_unit(tree, other, b["iv"], -theirs * d["ratio"], Y, used)
+    add_unit(tree, other, b["iv"], -theirs * drive["ratio"], Y, used)
     start_bound(solver, row, product(Y, used, Y, used, length))
-    off = d["position"] + d["ratio"] * theirs * q[b["iq"]] - own * q[a["iq"]]
+    off = drive["position"] + drive["ratio"] * theirs * q[b["iq"]] - own * q[a["iq"]]
     row["target"] = CATCH_UP * off / (solver["h"] * solver["substeps"])
     row["damping"], row["stiffness"], row["force"] = np.inf, 0.0, 0.0
     return True
@@ -215,10 +220,10 @@ def given_force(solver: Any, joints: Any, slot: Any, tree: Any, t: int, link: in
     span = slices_of(solver)[t]
     i = span["drive"] if span["forced"] != 0 else -1
     while i >= 0:
-        d = drives[i]
-        if d["kind"] == FORCE and joints[d["joint"] & INDEX]["link"] == link and d["dof"] == dof:
-            total += d["force"]
-        i = d["next"]
+        drive = drives[i]
+        if drive["kind"] == FORCE and joints[drive["joint"] & INDEX]["link"] == link and drive["dof"] == dof:
+            total += drive["force"]
+        i = drive["next"]
     return total
 
 
@@ -238,15 +243,15 @@ def give_forces(solver: Any, forest: Any) -> None:
     joints = joints_of(forest)
     za = za_of(solver)
     for i in range(solver["drive_count"]):
-        d = drives[i]
-        if d["joint"] < 0 or d["kind"] != FORCE:
+        drive = drives[i]
+        if drive["joint"] < 0 or drive["kind"] != FORCE:
             continue
-        at = joints[d["joint"] & INDEX]
+        at = joints[drive["joint"] & INDEX]
         t = at["tree"]
         if t < 0 or spans[t]["offset"] < 0:
             continue
         tree = tree_of(trees[t])
-        link, dof = at["link"], d["dof"]
+        link, dof = at["link"], drive["dof"]
         l = links_of(tree)[link]
         if dof >= l["nv"] or tree["lone"] != 0 or not is_first(drives, spans[t]["drive"], i):
             continue
@@ -259,7 +264,7 @@ def give_forces(solver: Any, forest: Any) -> None:
             add_mixture(tree, link, scaled(mixture(l, q, dof), more), za, spans[t]["offset"])
         elif more != 0.0:
             add_unit(tree, link, k, sense(l) * more, za, spans[t]["offset"])
-        d["applied"] = more
+        drive["applied"] = more
 
 
 @kernel
@@ -297,8 +302,8 @@ def push_bodies(solver: Any, forest: Any) -> None:
         if o < 0:
             continue
         tree = tree_of(trees[slot["tree"]])
-        d = link_data_of(tree)[slot["link"] + 1]
-        R = load9(d["R"])
+        data = link_data_of(tree)[slot["link"] + 1]
+        R = load9(data["R"])
         own = mul(R, load9(slot["R"]))
         f, n = load3(p["force"]), load3(p["torque"])
         if p["turning"] != 0:
@@ -321,11 +326,11 @@ def keep_pushed_awake(solver: Any, forest: Any) -> None:
     spans, pushes = slices_of(solver), pushes_of(solver)
     bodies = bodies_of(forest)
     for i in range(solver["push_count"]):
-        p = pushes[i]
-        acts = dot(load3(p["force"]), load3(p["force"])) + dot(load3(p["torque"]), load3(p["torque"])) > 0.0
-        if p["body"] >= 0 and acts:
-            slot = bodies[p["body"] & INDEX]
-            if slot["next"] == IN_USE and slot["generation"] == p["body"] >> 32:
+        push = pushes[i]
+        acts = dot(load3(push["force"]), load3(push["force"])) + dot(load3(push["torque"]), load3(push["torque"])) > 0.0
+        if push["body"] >= 0 and acts:
+            slot = bodies[push["body"] & INDEX]
+            if slot["next"] == IN_USE and slot["generation"] == push["body"] >> 32:
                 spans[slot["tree"]]["still"] = 0.0
 
 
@@ -350,12 +355,12 @@ def settle_drives(solver: Any) -> None:
 
 
 @kernel
-def yielding(b: Any, h: float) -> float:
+def yielding(constraint: Any, h: float) -> float:
     """yᵀ y of a drive's row, and what it gives way by itself: the diagonal of what a sweep has to solve."""
-    if b["damping"] == np.inf:
-        return 1.0 / b["inverse"]
-    k = h * (b["damping"] + h * b["stiffness"])
-    return 1.0 / b["inverse"] + 1.0 / k if k > 0.0 else np.inf
+    if constraint["damping"] == np.inf:
+        return 1.0 / constraint["inverse"]
+    k = h * (constraint["damping"] + h * constraint["stiffness"])
+    return 1.0 / constraint["inverse"] + 1.0 / k if k > 0.0 else np.inf
 
 
 @kernel
@@ -369,11 +374,11 @@ def pull_at_each_other(solver: Any, island: Any) -> bool:
             continue
         most = STRONGLY * STRONGLY * yielding(a, h)
         for j in range(i + 1, island["bound_count"]):
-            b = bounds[j]
-            if b["what"] != DRIVEN or b["tree"] != a["tree"]:
+            constraint = bounds[j]
+            if constraint["what"] != DRIVEN or constraint["tree"] != a["tree"]:
                 continue
-            both = product(Y, a["y"], Y, b["y"], min(a["l"], b["l"]))
-            if both * both > most * yielding(b, h):
+            both = product(Y, a["y"], Y, constraint["y"], min(a["l"], constraint["l"]))
+            if both * both > most * yielding(constraint, h):
                 return True
     return False
 

@@ -21,23 +21,23 @@ def let_pass(solver: Any, collisions: Any) -> None:
     contacts = contacts_of(collisions)
     now = half_of(collisions["step"], collisions["contact_room"])
     for i in range(solver["touch_count"]):
-        t = touches[i]
-        if t["fast"] == FLIES_BY and contacts[now + t["contact"]]["passes"] > THROWN_WAY_FACTOR * thrown_off(
-            solver, touches, t
-        ):
-            t["s0"] = t["s"] = LEFT_OUT_GAP
+        contact = touches[i]
+        if contact["fast"] == FLIES_BY and contacts[now + contact["contact"]][
+            "passes"
+        ] > THROWN_WAY_FACTOR * thrown_off(solver, touches, contact):
+            contact["s0"] = contact["s"] = LEFT_OUT_GAP
 
 
 @kernel(inline=False)
-def thrown_off(solver: Any, touches: Any, t: Any) -> float:
+def thrown_off(solver: Any, touches: Any, contact: Any) -> float:
     """m, what contacts that do not pass may take of the ways that the bodies of one that does would go in this step."""
     Y, z, za = whitened_rows(solver), z_of(solver), za_of(solver)
     dt = solver["h"] * solver["substeps"]
     taken = 0.0
     for j in range(solver["touch_count"]):
         u = touches[j]
-        shared = (u["tree1"] >= 0 and (u["tree1"] == t["tree1"] or u["tree1"] == t["tree2"])) or (
-            u["tree2"] >= 0 and (u["tree2"] == t["tree1"] or u["tree2"] == t["tree2"])
+        shared = (u["tree1"] >= 0 and (u["tree1"] == contact["tree1"] or u["tree1"] == contact["tree2"])) or (
+            u["tree2"] >= 0 and (u["tree2"] == contact["tree1"] or u["tree2"] == contact["tree2"])
         )
         if shared and u["fast"] != FLIES_BY:
             ahead = u["s0"] + dt * (velocity(u, 0, Y, z) + dt * velocity(u, 0, Y, za))

@@ -217,11 +217,13 @@ def pull_all(solver: Any) -> None:
     for _ in range(MOST_ELEMENT_PASSES if solver["pull_count"] > 1 else 1):
         largest = change = 0.0
         for i in range(solver["pull_count"]):
-            t = pulls[i]
-            v = velocity(t, 0, Y, z) + dt * velocity(t, 0, Y, za) - t["size"] * t["p"]  # without this row
-            p = (dt * t["force"] - t["give"] * v) / (1.0 + t["give"] * t["size"])
-            strike(t, Y, za, (p - t["p"]) / dt)
-            largest, change = max(largest, abs(p)), max(change, abs(p - t["p"]))
-            t["p"] = p
+            element = pulls[i]
+            v = (
+                velocity(element, 0, Y, z) + dt * velocity(element, 0, Y, za) - element["size"] * element["p"]
+            )  # without this row
+            p = (dt * element["force"] - element["give"] * v) / (1.0 + element["give"] * element["size"])
+            strike(element, Y, za, (p - element["p"]) / dt)
+            largest, change = max(largest, abs(p)), max(change, abs(p - element["p"]))
+            element["p"] = p
         if change <= SETTLED_IMPULSE_SHARE * largest:
             break

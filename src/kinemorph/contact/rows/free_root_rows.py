@@ -65,11 +65,11 @@ def velocity_of(root: Any, z: Any) -> tuple[Vec3, Vec3]:
 @kernel
 def unwhiten_root(tree: Any, root: Any, z: Any, v: Any, z2: Any, v2: Any) -> None:
     """The first six numbers of two sets of velocities, and the first link's own, for `unwhiten_two` of the others."""
-    d = rows_at(tree["rows"], 2, LINK_DATA)[1]
-    R = load9(d["R"])
+    data = rows_at(tree["rows"], 2, LINK_DATA)[1]
+    R = load9(data["R"])
     w, u = velocity_of(root, z)
     w2, u2 = velocity_of(root, z2)
-    keep_both(d, w, u, w2, u2)
+    keep_both(data, w, u, w2, u2)
     store3(v, tmul_vec(R, w))
     store3_at(v, 3, tmul_vec(R, u))
     store3(v2, tmul_vec(R, w2))

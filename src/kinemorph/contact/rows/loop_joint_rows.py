@@ -102,14 +102,14 @@ def fill_loop_limits(solver: Any, forest: Any, k: int, x: Any, q: Any, v: Any, u
     bounds, dt = dof_constraint_room(solver), solver["h"] * solver["substeps"]
     several = loop["kind"] == FREE or loop["kind"] == SPHERICAL
     for j in range(loop["nv"]):
-        d, near = dofs[j], NEAR + AHEAD * dt * abs(v[j])
-        if 0.0 < d["speed"] < np.inf and abs(v[j]) > BRISK * d["speed"]:
+        dof, near = dofs[j], NEAR + AHEAD * dt * abs(v[j])
+        if 0.0 < dof["speed"] < np.inf and abs(v[j]) > BRISK * dof["speed"]:
             at = put_loop_bound(solver, forest, k, x, q, unit, j, -1.0 if v[j] > 0.0 else 1.0, FAST)
             if at < 0:
                 return False
-            bounds[at]["target"] = d["speed"]
+            bounds[at]["target"] = dof["speed"]
         for what in range(0 if several else 2):
-            gap = q[j] - d["lower"] if what == LOWER else d["upper"] - q[j]
+            gap = q[j] - dof["lower"] if what == LOWER else dof["upper"] - q[j]
             if gap < near:
                 at = put_loop_bound(solver, forest, k, x, q, unit, j, 1.0 if what == LOWER else -1.0, what)
                 if at < 0:
@@ -130,19 +130,24 @@ def fill_loop_drives(solver: Any, forest: Any, k: int, x: Any, q: Any, unit: Any
         bodies_of(forest),
     )
     for i in range(solver["drive_count"]):
-        d = drives[i]
-        there = d["joint"] >= 0 and d["joint"] & INDEX == slot["joint"]
-        if not there or d["kind"] != ROW or joints[slot["joint"]]["generation"] != d["joint"] >> 32:
+        drive = drives[i]
+        there = drive["joint"] >= 0 and drive["joint"] & INDEX == slot["joint"]
+        if not there or drive["kind"] != ROW or joints[slot["joint"]]["generation"] != drive["joint"] >> 32:
             continue
-        at = put_loop_bound(solver, forest, k, x, q, unit, d["dof"], 1.0, DRIVEN)
+        at = put_loop_bound(solver, forest, k, x, q, unit, drive["dof"], 1.0, DRIVEN)
         if at < 0:
             return False
-        b, effort = bounds[at], dofs[d["dof"]]["effort"]
-        b["target"], b["force"], b["drive"], b["p"] = d["speed"], d["force"], i, solver["h"] * d["applied"]
-        b["stiffness"], b["damping"] = d["stiffness"], d["damping"]
-        b["least"], b["most"] = max(d["least"], -effort), min(d["most"], effort)
-        if d["stiffness"] > 0.0:
-            b["s"] = b["s0"] = d["position"] - q[d["dof"]]
+        constraint, effort = bounds[at], dofs[drive["dof"]]["effort"]
+        constraint["target"], constraint["force"], constraint["drive"], constraint["p"] = (
+            drive["speed"],
+            drive["force"],
+            i,
+            solver["h"] * drive["applied"],
+        )
+        constraint["stiffness"], constraint["damping"] = drive["stiffness"], drive["damping"]
+        constraint["least"], constraint["most"] = max(drive["least"], -effort), min(drive["most"], effort)
+        if drive["stiffness"] > 0.0:
+            constraint["s"] = constraint["s0"] = drive["position"] - q[drive["dof"]]
         spans[bodies[slot["b"] if slot["b"] >= 0 else slot["a"]]["tree"]]["still"] = 0.0  # it does not sleep
     return True
 

@@ -125,34 +125,34 @@ def strip(hold: Any, x: Any, at: int, share: float) -> None:
 
 
 @kernel
-def projected_slices(solver: Any, t: Any) -> tuple[int, int, int, int]:
+def projected_slices(solver: Any, element: Any) -> tuple[int, int, int, int]:
     """The stretches of z that a row with two of them has once it reaches all trees of its holds: o1, l1, o2, l2."""
-    h1, h2 = hold_of(solver, t["tree1"]), hold_of(solver, t["tree2"])
+    h1, h2 = hold_of(solver, element["tree1"]), hold_of(solver, element["tree2"])
     holds = loop_projections(solver)
-    o1, l1 = (holds[h1]["offset"], holds[h1]["nz"]) if h1 >= 0 else (t["o1"], t["l1"])
-    o2, l2 = (holds[h2]["offset"], holds[h2]["nz"]) if h2 >= 0 else (t["o2"], t["l2"])
+    o1, l1 = (holds[h1]["offset"], holds[h1]["nz"]) if h1 >= 0 else (element["o1"], element["l1"])
+    o2, l2 = (holds[h2]["offset"], holds[h2]["nz"]) if h2 >= 0 else (element["o2"], element["l2"])
     return (0, 0, o2, l2) if h1 >= 0 and h1 == h2 else (o1, l1, o2, l2)
 
 
 @kernel
-def ranks(solver: Any, t: Any) -> tuple[int, int]:
+def ranks(solver: Any, element: Any) -> tuple[int, int]:
     """How many numbers there are behind such a row for what the loops of its holds bear of it."""
-    h1, h2 = hold_of(solver, t["tree1"]), hold_of(solver, t["tree2"])
+    h1, h2 = hold_of(solver, element["tree1"]), hold_of(solver, element["tree2"])
     holds = loop_projections(solver)
     return holds[h1]["rank"] if h1 >= 0 and h1 != h2 else 0, holds[h2]["rank"] if h2 >= 0 else 0
 
 
 @kernel(inline=False)
-def widen_rows(solver: Any, t: Any, old: int, count: int) -> int:
+def widen_rows(solver: Any, element: Any, old: int, count: int) -> int:
     """Rows with the stretches of a touch, or of a pull, from number `old` on, such that they open no loop.
 
     Returns where they begin now, -1 if Y is full. What they were is left behind; the stretches are still the old ones.
     """
-    h1, h2 = hold_of(solver, t["tree1"]), hold_of(solver, t["tree2"])
+    h1, h2 = hold_of(solver, element["tree1"]), hold_of(solver, element["tree2"])
     holds, Y = loop_projections(solver), whitened_rows(solver)
-    p1, n1, p2, n2 = projected_slices(solver, t)
-    r1, r2 = ranks(solver, t)
-    o1, l1, o2, l2 = t["o1"], t["l1"], t["o2"], t["l2"]
+    p1, n1, p2, n2 = projected_slices(solver, element)
+    r1, r2 = ranks(solver, element)
+    o1, l1, o2, l2 = element["o1"], element["l1"], element["o2"], element["l2"]
     length, used = n1 + n2, solver["Y_used"]
     if used + count * (length + r1 + r2) > solver["Y_room"]:
         solver["full"] |= FULL_Y
@@ -179,26 +179,26 @@ def widen_rows(solver: Any, t: Any, old: int, count: int) -> int:
 
 
 @kernel
-def widen(solver: Any, t: Any, count: int) -> bool:
+def widen(solver: Any, element: Any, count: int) -> bool:
     """Make a touch or a pull reach all trees of its holds, with all its rows. False if Y is full."""
-    if hold_of(solver, t["tree1"]) < 0 and hold_of(solver, t["tree2"]) < 0:
+    if hold_of(solver, element["tree1"]) < 0 and hold_of(solver, element["tree2"]) < 0:
         return True
-    y = widen_rows(solver, t, t["y"], count)
+    y = widen_rows(solver, element, element["y"], count)
     if y >= 0:
-        t["o1"], t["l1"], t["o2"], t["l2"] = projected_slices(solver, t)
-        t["y"] = y
+        element["o1"], element["l1"], element["o2"], element["l2"] = projected_slices(solver, element)
+        element["y"] = y
     return y >= 0
 
 
 @kernel
-def react(solver: Any, t: Any, count: int, row: int, p: float) -> None:
+def react(solver: Any, element: Any, count: int, row: int, p: float) -> None:
     """What loops bear of an impulse at one of the rows of a touch or a pull, after `widen`."""
-    h1, h2 = hold_of(solver, t["tree1"]), hold_of(solver, t["tree2"])
+    h1, h2 = hold_of(solver, element["tree1"]), hold_of(solver, element["tree2"])
     if p == 0.0 or (h1 < 0 and h2 < 0):
         return
     holds, Y = loop_projections(solver), whitened_rows(solver)
-    r1, r2 = ranks(solver, t)
-    kept = t["y"] + count * (t["l1"] + t["l2"]) + row * (r1 + r2)
+    r1, r2 = ranks(solver, element)
+    kept = element["y"] + count * (element["l1"] + element["l2"]) + row * (r1 + r2)
     if r1 > 0:
         subtract(rows_at(holds[h1]["reaction"], r1, F8), 0, Y, kept, r1, p)
     if r2 > 0:
@@ -212,64 +212,64 @@ def gently(gap: float, after: float, before: float) -> float:
 
 
 @kernel(inline=False)
-def hold_touch(solver: Any, t: Any) -> bool:
+def hold_touch(solver: Any, contact: Any) -> bool:
     """The rows of a contact. Where loops let nothing move along its normal, it is left out."""
     Y = whitened_rows(solver)
-    old, n = t["y"], t["l1"] + t["l2"]
+    old, n = contact["y"], contact["l1"] + contact["l2"]
     normal = product(Y, old, Y, old, n)
     along = product(Y, old + n, Y, old + n, 2 * n)
-    if not widen(solver, t, 3):
+    if not widen(solver, contact, 3):
         return False
-    y, n = t["y"], t["l1"] + t["l2"]
+    y, n = contact["y"], contact["l1"] + contact["l2"]
     left = product(Y, y, Y, y, n)
     if left > IMMOVABLE * normal:
-        t["s"] = t["s0"] = gently(t["s0"], left, normal)
+        contact["s"] = contact["s0"] = gently(contact["s0"], left, normal)
         if not product(Y, y + n, Y, y + n, 2 * n) > IMMOVABLE * along:
             for k in range(y + n, y + 3 * n):
                 Y[k] = 0.0
     else:
-        leave_out(t, Y, y, n)
-    weigh(t, Y)
+        leave_out(contact, Y, y, n)
+    weigh(contact, Y)
     return True
 
 
 @kernel(inline=False)
-def hold_bound(solver: Any, b: Any) -> bool:
+def hold_bound(solver: Any, constraint: Any) -> bool:
     """The row of one degree of freedom. One that the loops do not let move feels no impulse."""
-    h = hold_of(solver, b["tree"])
+    h = hold_of(solver, constraint["tree"])
     if h < 0:
         return True
     hold, Y = loop_projections(solver)[h], whitened_rows(solver)
-    used, n, shift, rank = solver["Y_used"], hold["nz"], b["o"] - hold["offset"], hold["rank"]
+    used, n, shift, rank = solver["Y_used"], hold["nz"], constraint["o"] - hold["offset"], hold["rank"]
     if used + n + rank > solver["Y_room"]:
         solver["full"] |= FULL_Y
         return False
-    before = product(Y, b["y"], Y, b["y"], b["l"])
+    before = product(Y, constraint["y"], Y, constraint["y"], constraint["l"])
     for k in range(n + rank):
-        Y[used + k] = Y[b["y"] + k - shift] if shift <= k < shift + b["l"] else 0.0
-    take_out_row(rows_at(hold["Q"], rank * n, F8), rank, n, Y, used, b["y"], shift, b["l"], used + n)
+        Y[used + k] = Y[constraint["y"] + k - shift] if shift <= k < shift + constraint["l"] else 0.0
+    take_out_row(rows_at(hold["Q"], rank * n, F8), rank, n, Y, used, constraint["y"], shift, constraint["l"], used + n)
     after = product(Y, used, Y, used, n)
     if after > IMMOVABLE * before:
-        b["inverse"], b["s0"] = 1.0 / after, gently(b["s0"], after, before)
+        constraint["inverse"], constraint["s0"] = 1.0 / after, gently(constraint["s0"], after, before)
     else:
-        b["inverse"], b["damping"] = 0.0, np.inf  # so that a drive has no force there
+        constraint["inverse"], constraint["damping"] = 0.0, np.inf  # so that a drive has no force there
         for k in range(used, used + n):
             Y[k] = 0.0
-    b["o"], b["l"], b["y"] = hold["offset"], n, used
+    constraint["o"], constraint["l"], constraint["y"] = hold["offset"], n, used
     solver["Y_used"] = used + n + rank
     return True
 
 
 @kernel(inline=False)
-def hold_twist(solver: Any, r: Any, t: Any) -> bool:
+def hold_twist(solver: Any, r: Any, element: Any) -> bool:
     """The rows of moments at a contact, before those of the contact itself, whose stretches they have."""
-    if hold_of(solver, t["tree1"]) < 0 and hold_of(solver, t["tree2"]) < 0:
+    if hold_of(solver, element["tree1"]) < 0 and hold_of(solver, element["tree2"]) < 0:
         return True
-    y = widen_rows(solver, t, r["y"], 3)
+    y = widen_rows(solver, element, r["y"], 3)
     if y < 0:
         return False
     r["y"] = y
-    _, n1, _, n2 = projected_slices(solver, t)
+    _, n1, _, n2 = projected_slices(solver, element)
     weigh_twist(r, n1 + n2, whitened_rows(solver))
     return True
 
@@ -338,21 +338,28 @@ def tell_forces(solver: Any, forest: Any) -> None:
         react(solver, t, 3, 1, t["sum1"])
         react(solver, t, 3, 2, t["sum2"])
     for i in range(solver["twist_count"]):
-        r = twists[i]
-        t = touches[r["touch"]]
-        y, t["y"] = t["y"], r["y"]
-        react(solver, t, 3, 0, r["sum"])
-        react(solver, t, 3, 1, r["sum1"])
-        react(solver, t, 3, 2, r["sum2"])
+        torsion = twists[i]
+        t = touches[torsion["touch"]]
+        y, t["y"] = t["y"], torsion["y"]
+        react(solver, t, 3, 0, torsion["sum"])
+        react(solver, t, 3, 1, torsion["sum1"])
+        react(solver, t, 3, 2, torsion["sum2"])
         t["y"] = y
     for i in range(solver["pull_count"]):
         react(solver, pulls[i], 1, 0, pulls[i]["p"])
     for i in range(solver["bound_count"]):
-        b = bounds[i]
-        h = hold_of(solver, b["tree"])
-        if h >= 0 and b["sum"] != 0.0:
+        constraint = bounds[i]
+        h = hold_of(solver, constraint["tree"])
+        if h >= 0 and constraint["sum"] != 0.0:
             rank = holds[h]["rank"]
-            subtract(rows_at(holds[h]["reaction"], rank, F8), 0, Y, b["y"] + b["l"], rank, b["sum"])
+            subtract(
+                rows_at(holds[h]["reaction"], rank, F8),
+                0,
+                Y,
+                constraint["y"] + constraint["l"],
+                rank,
+                constraint["sum"],
+            )
     for i in range(solver["hold_count"]):
         system = rows_at(holds[i]["system"], 1, SYSTEM)[0]
         add_forbidden_forces(system, 1.0 / dt, rows_at(holds[i]["reaction"], system["m"], F8))

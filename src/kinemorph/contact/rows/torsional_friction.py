@@ -45,10 +45,10 @@ SPIN, ROLL = 1, 2
 
 
 @kernel(inline=False)
-def lay_moments(solver: Any, forest: Any, body: int, t: Any, sign: float, Y: Any, y: int, stride: int) -> None:
+def lay_moments(solver: Any, forest: Any, body: int, contact: Any, sign: float, Y: Any, y: int, stride: int) -> None:
     """What the joints of a body take of three moments on it, about the normal and both tangents of a touch."""
     tree, slot = tree_at(forest, body), bodies_of(forest)[body]
-    moments = scale(beside(load3(t["normal"]), load3(t["t1"]), load3(t["t2"])), sign)
+    moments = scale(beside(load3(contact["normal"]), load3(contact["t1"]), load3(contact["t2"])), sign)
     if tree["lone"] == 0:
         root, none = free_roots_of(solver)[slot["tree"]], splat(0.0)
         to_base(tree, root, slot["link"], moments, (none, none, none), Y, y, stride, none, none)
@@ -59,10 +59,10 @@ def lay_moments(solver: Any, forest: Any, body: int, t: Any, sign: float, Y: Any
 
 
 @kernel(inline=False)
-def lay_both_moments(solver: Any, forest: Any, a: int, b: int, t: Any, Y: Any, y: int, stride: int) -> None:
+def lay_both_moments(solver: Any, forest: Any, a: int, b: int, contact: Any, Y: Any, y: int, stride: int) -> None:
     """The same of moments on one body of a tree, and their opposites on another."""
     tree, bodies = tree_at(forest, b), bodies_of(forest)
-    moments = beside(load3(t["normal"]), load3(t["t1"]), load3(t["t2"]))
+    moments = beside(load3(contact["normal"]), load3(contact["t1"]), load3(contact["t2"]))
     root = free_roots_of(solver)[bodies[b]["tree"]]
     none = splat(0.0), splat(0.0), splat(0.0)
     one, other = bodies[a]["link"], bodies[b]["link"]
@@ -84,22 +84,22 @@ def weigh_twist(r: Any, length: int, Y: Any) -> None:
 
 
 @kernel(inline=False)
-def fill_twist(solver: Any, forest: Any, r: Any, t: Any, a: int, b: int) -> bool:
+def fill_twist(solver: Any, forest: Any, r: Any, contact: Any, a: int, b: int) -> bool:
     """The rows of one twist, of a touch of two bodies. False if there is no room for their numbers."""
     bodies = bodies_of(forest)
     Y, used = whitened_rows(solver), solver["Y_used"]
-    length = t["l1"] + t["l2"]
+    length = contact["l1"] + contact["l2"]
     if used + 3 * length > solver["Y_room"]:
         solver["full"] |= FULL_Y
         return False
     clear(Y, used, 3 * length)
-    joined = t["l1"] == 0 and t["l2"] > 0 and a >= 0 and b >= 0 and bodies[a]["tree"] == bodies[b]["tree"]
+    joined = contact["l1"] == 0 and contact["l2"] > 0 and a >= 0 and b >= 0 and bodies[a]["tree"] == bodies[b]["tree"]
     if joined:
-        lay_both_moments(solver, forest, a, b, t, Y, used, length)
-    if t["l1"] > 0:
-        lay_moments(solver, forest, a, t, -1.0, Y, used, length)
-    if t["l2"] > 0 and not joined:
-        lay_moments(solver, forest, b, t, 1.0, Y, used + t["l1"], length)
+        lay_both_moments(solver, forest, a, b, contact, Y, used, length)
+    if contact["l1"] > 0:
+        lay_moments(solver, forest, a, contact, -1.0, Y, used, length)
+    if contact["l2"] > 0 and not joined:
+        lay_moments(solver, forest, b, contact, 1.0, Y, used + contact["l1"], length)
     r["y"] = used
     weigh_twist(r, length, Y)
     solver["Y_used"] = used + 3 * length
@@ -124,8 +124,8 @@ def fill_twists(solver: Any, forest: Any, collisions: Any) -> bool:
         island["first_twist"] = count
         for j in range(island["first_touch"], island["first_touch"] + island["touch_count"]):
             t = touches[j]
-            k = contacts[now + t["contact"]]
-            pair = pairs[k["pair"]]
+            contact = contacts[now + t["contact"]]
+            pair = pairs[contact["pair"]]
             _, _, rolling, torsion = blend(materials, agreed, pair["a"], pair["b"])
             if rolling == 0.0 and torsion == 0.0:
                 continue
@@ -135,8 +135,8 @@ def fill_twists(solver: Any, forest: Any, collisions: Any) -> bool:
             r["touch"], r["torsion"], r["rolling"] = j, torsion, rolling
             r["acts"] = (SPIN if torsion > 0.0 else 0) + (ROLL if rolling > 0.0 else 0)
             p = (0.0, 0.0, 0.0)
-            if solver["moments_kept"] != 0 and k["before"] >= 0:
-                p = load3_at(moments, 3 * (room - now + k["before"]))
+            if solver["moments_kept"] != 0 and contact["before"] >= 0:
+                p = load3_at(moments, 3 * (room - now + contact["before"]))
             r["pn"], r["p1"], r["p2"] = dot(p, load3(t["normal"])), dot(p, load3(t["t1"])), dot(p, load3(t["t2"]))
             r["sum"] = r["sum1"] = r["sum2"] = 0.0
             count += 1
@@ -158,28 +158,28 @@ def stay_swept(solver: Any) -> None:
 
 
 @kernel
-def turning(r: Any, t: Any, row: int, Y: Any, z: Any) -> float:
+def turning(torsion: Any, t: Any, row: int, Y: Any, z: Any) -> float:
     """How fast one side turns against the other."""
-    y = r["y"] + row * (t["l1"] + t["l2"])
+    y = torsion["y"] + row * (t["l1"] + t["l2"])
     x = product(Y, y + t["l1"], z, t["o2"], t["l2"])
     return x + product(Y, y, z, t["o1"], t["l1"]) if t["l1"] > 0 else x
 
 
 @kernel
-def wring(r: Any, t: Any, Y: Any, z: Any, p: float, p1: float, p2: float) -> None:
+def wring(torsion: Any, t: Any, Y: Any, z: Any, p: float, p1: float, p2: float) -> None:
     """Three moments act."""
     stride = t["l1"] + t["l2"]
     if t["l1"] > 0:
-        kick_three(Y, r["y"], stride, z, t["o1"], t["l1"], p, p1, p2)
-    kick_three(Y, r["y"] + t["l1"], stride, z, t["o2"], t["l2"], p, p1, p2)
+        kick_three(Y, torsion["y"], stride, z, t["o1"], t["l1"], p, p1, p2)
+    kick_three(Y, torsion["y"] + t["l1"], stride, z, t["o2"], t["l2"], p, p1, p2)
 
 
 @kernel
-def wring_one(r: Any, t: Any, Y: Any, z: Any, p: float) -> None:
+def wring_one(torsion: Any, t: Any, Y: Any, z: Any, p: float) -> None:
     """A moment about the normal acts."""
     if t["l1"] > 0:
-        kick(Y, r["y"], z, t["o1"], t["l1"], p)
-    kick(Y, r["y"] + t["l1"], z, t["o2"], t["l2"], p)
+        kick(Y, torsion["y"], z, t["o1"], t["l1"], p)
+    kick(Y, torsion["y"] + t["l1"], z, t["o2"], t["l2"], p)
 
 
 @kernel(inline=False)
@@ -189,18 +189,18 @@ def resist(solver: Any, island: Any) -> None:
     twists = torsional_constraints(solver)[island["first_twist"] :]
     Y, z = whitened_rows(solver), z_of(solver)
     for i in range(island["twist_count"]):
-        r = twists[i]
-        t = touches[r["touch"]]
-        if r["acts"] & SPIN:
-            most = r["torsion"] * t["pn"]
-            p = min(max(r["pn"] - turning(r, t, 0, Y, z) * r["inverse"], -most), most)
-            wring_one(r, t, Y, z, p - r["pn"])
-            r["pn"] = p
-        if r["acts"] & ROLL:
-            v1, v2 = turning(r, t, 1, Y, z), turning(r, t, 2, Y, z)
-            p1, p2 = rub_within(r, v1, v2, r["rolling"] * t["pn"])
-            wring(r, t, Y, z, 0.0, p1 - r["p1"], p2 - r["p2"])
-            r["p1"], r["p2"] = p1, p2
+        torsion = twists[i]
+        t = touches[torsion["touch"]]
+        if torsion["acts"] & SPIN:
+            most = torsion["torsion"] * t["pn"]
+            p = min(max(torsion["pn"] - turning(torsion, t, 0, Y, z) * torsion["inverse"], -most), most)
+            wring_one(torsion, t, Y, z, p - torsion["pn"])
+            torsion["pn"] = p
+        if torsion["acts"] & ROLL:
+            v1, v2 = turning(torsion, t, 1, Y, z), turning(torsion, t, 2, Y, z)
+            p1, p2 = rub_within(torsion, v1, v2, torsion["rolling"] * t["pn"])
+            wring(torsion, t, Y, z, 0.0, p1 - torsion["p1"], p2 - torsion["p2"])
+            torsion["p1"], torsion["p2"] = p1, p2
 
 
 @kernel(inline=False)
@@ -210,12 +210,12 @@ def warm_twists(solver: Any, island: Any) -> None:
     twists = torsional_constraints(solver)[island["first_twist"] :]
     Y, g = whitened_rows(solver), g_of(solver)
     for i in range(island["twist_count"]):
-        r = twists[i]
-        t = touches[r["touch"]]
+        torsion = twists[i]
+        t = touches[torsion["touch"]]
         if t["pn"] > 0.0:
-            wring(r, t, Y, g, r["pn"], r["p1"], r["p2"])
+            wring(torsion, t, Y, g, torsion["pn"], torsion["p1"], torsion["p2"])
         else:
-            r["pn"] = r["p1"] = r["p2"] = 0.0
+            torsion["pn"] = torsion["p1"] = torsion["p2"] = 0.0
 
 
 @kernel(inline=False)
@@ -253,8 +253,8 @@ def keep_moments(solver: Any, collisions: Any, good: bool) -> None:
             p = load3_at(moments, 3 * (collisions["contact_room"] - now + old))
         store3_at(moments, 3 * (now + k), p)
     for i in range(solver["twist_count"]):
-        r = twists[i]
-        t = touches[r["touch"]]
-        p = scale(load3(t["normal"]), r["pn"])
-        p = axpy(axpy(p, r["p1"], load3(t["t1"])), r["p2"], load3(t["t2"]))
-        store3_at(moments, 3 * (now + t["contact"]), p)
+        torsion = twists[i]
+        contact = touches[torsion["touch"]]
+        p = scale(load3(contact["normal"]), torsion["pn"])
+        p = axpy(axpy(p, torsion["p1"], load3(contact["t1"])), torsion["p2"], load3(contact["t2"]))
+        store3_at(moments, 3 * (now + contact["contact"]), p)

@@ -90,11 +90,11 @@ def fill_model(
             axis = axis_of(nodes[part["node"]]["axes"][k], part["mirrored"])
             begin_link(links[l], l, above, REVOLUTE, q, v, R, p, axis)
             links[l]["nq"] = links[l]["nv"] = 1
-            d = dofs[v]
-            d["link"], d["parent"] = l, links[above]["iv"] + links[above]["nv"] - 1
-            d["lower"], d["upper"] = nodes[part["node"]]["limits"][k][0], nodes[part["node"]]["limits"][k][1]
-            d["speed"], d["effort"] = np.inf, part["strength"]
-            d["armature"], d["damping"] = g["armature"] * part["strength"], g["damping"] * part["strength"]
+            dof = dofs[v]
+            dof["link"], dof["parent"] = l, links[above]["iv"] + links[above]["nv"] - 1
+            dof["lower"], dof["upper"] = nodes[part["node"]]["limits"][k][0], nodes[part["node"]]["limits"][k][1]
+            dof["speed"], dof["effort"] = np.inf, part["strength"]
+            dof["armature"], dof["damping"] = g["armature"] * part["strength"], g["damping"] * part["strength"]
             above, l, q, v = l, l + 1, q + 1, v + 1
         part["link"] = above
         give_mass(links[above], part)

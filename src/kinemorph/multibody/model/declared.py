@@ -31,40 +31,42 @@ ZERO = (0.0, 0.0, 0.0)
 
 
 @kernel
-def sense(l: Any) -> float:
+def sense(link: Any) -> float:
     """-1 for a joint that is turned, else 1: what angles and distances are multiplied by."""
-    return -1.0 if l["turned"] != 0 else 1.0
+    return -1.0 if link["turned"] != 0 else 1.0
 
 
 @kernel
-def degree(l: Any, dof: int) -> int:
+def degree(link: Any, dof: int) -> int:
     """Where a declared degree of freedom is among those of its link: a universal joint swaps its axes."""
-    return 1 - dof if l["turned"] != 0 and l["kind"] == UNIVERSAL else dof
+    return 1 - dof if link["turned"] != 0 and link["kind"] == UNIVERSAL else dof
 
 
 @kernel
-def is_mixed(l: Any, dof: int) -> bool:
+def is_mixed(link: Any, dof: int) -> bool:
     """Whether a declared degree of freedom is a `mixture` of those that the link has now."""
-    kind = l["kind"]
-    return l["turned"] != 0 and (kind == SPHERICAL or kind == FREE or (kind == PLANAR and dof < 2))
+    kind = link["kind"]
+    return link["turned"] != 0 and (kind == SPHERICAL or kind == FREE or (kind == PLANAR and dof < 2))
 
 
 @kernel
-def declared_position(l: Any, q: Any, k: int) -> float:
+def declared_position(link: Any, q: Any, k: int) -> float:
     """Entry k of the position of a joint, from the q of its tree."""
-    return inverse_position(l["kind"], q, l["iq"], k) if l["turned"] != 0 else q[l["iq"] + k]
+    return inverse_position(link["kind"], q, link["iq"], k) if link["turned"] != 0 else q[link["iq"] + k]
 
 
 @kernel
-def declared_velocity(l: Any, q: Any, v: Any, k: int) -> float:
+def declared_velocity(link: Any, q: Any, v: Any, k: int) -> float:
     """Entry k of the velocity of a joint, from the state of its tree."""
-    return inverse_velocity(l["kind"], q, l["iq"], v, l["iv"], k) if l["turned"] != 0 else v[l["iv"] + k]
+    return inverse_velocity(link["kind"], q, link["iq"], v, link["iv"], k) if link["turned"] != 0 else v[link["iv"] + k]
 
 
 @kernel
-def declared_force(l: Any, q: Any, tau: Any, k: int) -> float:
+def declared_force(link: Any, q: Any, tau: Any, k: int) -> float:
     """Entry k of the forces of a joint, from those of its tree."""
-    return inverse_force(l["kind"], q, l["iq"], tau, l["iv"], k) if l["turned"] != 0 else tau[l["iv"] + k]
+    return (
+        inverse_force(link["kind"], q, link["iq"], tau, link["iv"], k) if link["turned"] != 0 else tau[link["iv"] + k]
+    )
 
 
 @kernel
@@ -73,18 +75,18 @@ def axis(k: int) -> Vec3:
 
 
 @kernel
-def mixture(l: Any, q: Any, k: int) -> Six:
+def mixture(link: Any, q: Any, k: int) -> Six:
     """Of a degree of freedom that is mixed: what its velocity is made of, which is also what a unit of its force is.
 
     With v the velocity that the link has now, entry k of the declared one is the product of these numbers and v.
     """
-    i = l["iq"]
-    if l["kind"] == PLANAR:
+    i = link["iq"]
+    if link["kind"] == PLANAR:
         s, c = sincos(q[i + 2])
         if k == 0:
             return -c, -s, inverse_position(PLANAR, q, i, 1), 0.0, 0.0, 0.0
         return s, -c, -inverse_position(PLANAR, q, i, 0), 0.0, 0.0, 0.0
-    R: Mat3 = to_matrix(load4_at(q, i if l["kind"] == SPHERICAL else i + 3))
+    R: Mat3 = to_matrix(load4_at(q, i if link["kind"] == SPHERICAL else i + 3))
     if k < 3:
         n, f = neg(tmul_vec(R, axis(k))), ZERO
     else:
@@ -116,13 +118,13 @@ def invert_numbers(kind: int, nq: int, nv: int, numbers: NDArray[np.float64]) ->
     return 0
 
 
-def as_declared(l: Any, q: Array, v: Array) -> tuple[Array, Array]:
+def as_declared(link: Any, q: Array, v: Array) -> tuple[Array, Array]:
     """Position and velocity of a joint as it was declared, from those that its link has, or the other way: copies."""
-    if not l["turned"]:
+    if not link["turned"]:
         return q.copy(), v.copy()
     numbers, nq, nv = np.zeros(26), len(q), len(v)
     numbers[:nq], numbers[7 : 7 + nv] = q, v
-    invert_numbers(int(l["kind"]), nq, nv, numbers)
+    invert_numbers(int(link["kind"]), nq, nv, numbers)
     return numbers[13 : 13 + nq].copy(), numbers[20 : 20 + nv].copy()
 
 

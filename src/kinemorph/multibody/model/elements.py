@@ -192,18 +192,18 @@ def push_pair(rows: Any, total: Any, a: int, b: int, x: Vec3, n: Vec3, f: Vec3) 
 
 
 @kernel
-def push_on(d: Any, total: Any, x: Vec3, n: Vec3, f: Vec3) -> None:
+def push_on(data: Any, total: Any, x: Vec3, n: Vec3, f: Vec3) -> None:
     """Add a wrench at x to the force on a link, at its origin."""
-    store3(total, add(load3(total), add(n, cross(sub(x, load3(d["p"])), f))))
+    store3(total, add(load3(total), add(n, cross(sub(x, load3(data["p"])), f))))
     store3_at(total, 3, add(load3_at(total, 3), f))
 
 
 @kernel
-def place_on(d: Any, R: Mat3, p: Vec3) -> tuple[Mat3, Vec3, Vec3]:
+def place_on(data: Any, R: Mat3, p: Vec3) -> tuple[Mat3, Vec3, Vec3]:
     """A frame on a link in the world, and the velocity of its origin."""
-    R_link = load9(d["R"])
+    R_link = load9(data["R"])
     r = mul_vec(R_link, p)
-    return mul(R_link, R), add(load3(d["p"]), r), add(load3(d["v"]), cross(load3(d["w"]), r))
+    return mul(R_link, R), add(load3(data["p"]), r), add(load3(data["v"]), cross(load3(data["w"]), r))
 
 
 @kernel(inline=False)
@@ -270,9 +270,9 @@ def bend_springs(e: Any, E: Mat3, Rb: Mat3, d: Vec3) -> tuple[Vec3, Vec3, float]
 
 
 @kernel
-def point_velocity(d: Any, x: Vec3) -> Vec3:
+def point_velocity(data: Any, x: Vec3) -> Vec3:
     """Velocity of the point of a link that is at x."""
-    return add(load3(d["v"]), cross(load3(d["w"]), sub(x, load3(d["p"]))))
+    return add(load3(data["v"]), cross(load3(data["w"]), sub(x, load3(data["p"]))))
 
 
 # --- accessors of tables, by their headers ---

@@ -105,16 +105,16 @@ def joint_row(joint: Joint) -> Any:
         a, b = joint.axes()
         T = joint.forbidden
         row = np.zeros(1, LOOP)
-        l = row[0]
-        l["kind"], l["nq"], l["nv"], l["m"] = joint.kind, joint.nq, joint.nv, len(T)
-        l["axis"], l["axis2"], l["pitch"] = a, b, joint.pitch
+        loop = row[0]
+        loop["kind"], loop["nq"], loop["nv"], loop["m"] = joint.kind, joint.nq, joint.nv, len(T)
+        loop["axis"], loop["axis2"], loop["pitch"] = a, b, joint.pitch
         if joint.kind is JointKind.UNIVERSAL:
-            l["slant"], l["cosine"] = np.linalg.norm(np.cross(a, b)), a @ b
-        l["T"][: T.size] = T.ravel()
+            loop["slant"], loop["cosine"] = np.linalg.norm(np.cross(a, b)), a @ b
+        loop["T"][: T.size] = T.ravel()
         _, dofs, slack = joint.rows
-        l["damping"][: joint.nv], l["stiffness"][: joint.nv] = dofs["damping"], dofs["stiffness"]
-        l["rest"][: joint.nq] = slack
-        l["passive"] = bool(dofs["damping"].any() or dofs["stiffness"].any())
+        loop["damping"][: joint.nv], loop["stiffness"][: joint.nv] = dofs["damping"], dofs["stiffness"]
+        loop["rest"][: joint.nq] = slack
+        loop["passive"] = bool(dofs["damping"].any() or dofs["stiffness"].any())
         row.flags.writeable = False
         vars(joint)["_loop_row"] = row
     return row

@@ -98,10 +98,10 @@ def set_joint(row: Any, R: Mat3, p: Vec3) -> None:
 
 
 @kernel
-def move_inertia(l: Any, s: Any, row: Any) -> None:
+def move_inertia(link: Any, s: Any, row: Any) -> None:
     """The link's inertia in its new frame (SPW eqs. 19 and 20: its pivot has moved)."""
     R = load9(s["R"])
-    I, h = shift_rigid(neg(load3(s["p"])), load6(l["I"]), load3(l["h"]), l["mass"])
+    I, h = shift_rigid(neg(load3(s["p"])), load6(link["I"]), load3(link["h"]), link["mass"])
     store6(row["I"], rotate_sym(transpose(R), I))
     store3(row["h"], tmul_vec(R, h))
 
@@ -121,12 +121,12 @@ def shift_frames(graft: Any) -> None:
 
 
 @kernel
-def copy_joint(l: Any, row: Any) -> None:
+def copy_joint(link: Any, row: Any) -> None:
     """Axes and sizes of a joint, and which one it is."""
-    store3(row["axis"], load3(l["axis"]))
-    store3(row["axis2"], load3(l["axis2"]))
-    row["kind"], row["pitch"] = l["kind"], l["pitch"]
-    row["nq"], row["nv"], row["joint"], row["turned"] = l["nq"], l["nv"], l["joint"], l["turned"]
+    store3(row["axis"], load3(link["axis"]))
+    store3(row["axis2"], load3(link["axis2"]))
+    row["kind"], row["pitch"] = link["kind"], link["pitch"]
+    row["nq"], row["nv"], row["joint"], row["turned"] = link["nq"], link["nv"], link["joint"], link["turned"]
 
 
 @kernel
@@ -179,8 +179,8 @@ def graft_rows(graft: Any) -> None:
     off = 0  # from a place in the order to a link of the tree
     for s in range(n):
         i = order[s]
-        l = links[i]
-        parent = where[l["parent"]] if l["parent"] >= 0 else -1
+        link = links[i]
+        parent = where[link["parent"]] if link["parent"] >= 0 else -1
         if s >= start:
             if s == start:
                 tree = rows_at(graft["host"], 1, TREE)[0]
@@ -192,13 +192,13 @@ def graft_rows(graft: Any) -> None:
                 parent = parent + off
         row = links_of(tree)[s + off]
         if start <= s < start + length:  # of the chain nothing else stays
-            row["body"], row["mass"] = l["body"], l["mass"]
+            row["body"], row["mass"] = link["body"], link["mass"]
         else:
             copy_words(source["links"] + i * LINK_SIZE, tree["links"] + (s + off) * LINK_SIZE, LINK_SIZE)
         hung_row(graft, links, s, parent, row)
         row["iq"], row["iv"] = iq, iv
         inverted = start < s < start + length
-        user = links[order[s - 1]] if inverted else l
+        user = links[order[s - 1]] if inverted else link
         drives = graft["dofs"] if s == start else source["dofs"] + user["iv"] * DOF_SIZE
         copy_words(drives, tree["dofs"] + iv * DOF_SIZE, row["nv"] * DOF_SIZE)
         if inverted:

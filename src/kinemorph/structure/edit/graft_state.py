@@ -101,31 +101,31 @@ def read_off(graft: Any, source: Any) -> None:
     host = rows_at(graft["host"], 1, TREE)[0]
     nq, nv, state, top = host["nq"], host["nv"], graft["host_state"], graft["top"]
     joint = links_of(host)[graft["n0"]]
-    d = link_data_of(source)[top + 1]
+    data = link_data_of(source)[top + 1]
     P = rows_at(graft["parent_row"], 1, LINK_DATA)[0]
     s = rows_at(graft["shifts"], source["n"], FRAME)[top]
     q = rows_at(state + 8 * nq * Q, nq, F8)
     v = rows_at(state + 8 * nq * V, nv, F8)
     a = rows_at(state + 8 * nq * A, nv, F8)
     jump = rows_at(state + 8 * nq * JUMP, nv, F8)
-    R_old = load9(d["R"])
+    R_old = load9(data["R"])
     R = mul(R_old, load9(s["R"]))
     r = mul_vec(R_old, load3(s["p"]))
-    x = add(load3(d["p"]), r)
+    x = add(load3(data["p"]), r)
     R_parent = load9(P["R"])
     E = mul(R_parent, load9(joint["R"]))
     origin = add(load3(P["p"]), mul_vec(R_parent, load3(joint["p"])))
     extract_position(joint, mul(transpose(E), R), tmul_vec(E, sub(x, origin)), q)  # SPW eq. 22
-    w = load3(d["w"])
+    w = load3(data["w"])
     wp = load3(P["w"])
     rp = sub(x, load3(P["p"]))
     dw = sub(w, wp)
-    du = sub(add(load3(d["v"]), cross(w, r)), add(load3(P["v"]), cross(wp, rp)))
+    du = sub(add(load3(data["v"]), cross(w, r)), add(load3(P["v"]), cross(wp, rp)))
     extract_velocity(joint, q, tmul_vec(R, dw), tmul_vec(R, du), v)
-    al = load3(d["al"])
+    al = load3(data["al"])
     alp = load3(P["al"])
     # both accelerations contain minus gravity, which drops out of the difference
-    acc = add(load3(d["a"]), add(cross(al, r), cross(w, cross(w, r))))
+    acc = add(load3(data["a"]), add(cross(al, r), cross(w, cross(w, r))))
     accp = add(load3(P["a"]), add(cross(alp, rp), cross(wp, cross(wp, rp))))
     dal = sub(sub(al, alp), cross(wp, dw))
     dacc = axpy(sub(acc, accp), -2.0, cross(wp, du))

@@ -229,7 +229,7 @@ def place_root(forest: Any, edit: Any, graft: Any) -> None:
     joint, shift = rows_at(graft["joint"], 1, LINK)[0], rows_at(graft["shifts"], source["n"], FRAME)[top]
     body = links_of(source)[top]["body"]
     bodies = bodies_of(forest)
-    d = link_data_of(source)[top + 1]
+    data = link_data_of(source)[top + 1]
     R, p = IDENTITY, (0.0, 0.0, 0.0)
     free = joint["kind"] == FREE
     if edit["placed"] == AT_POSE or not free:
@@ -237,9 +237,9 @@ def place_root(forest: Any, edit: Any, graft: Any) -> None:
     store9(joint["R"], R)
     store3(joint["p"], p)
     if edit["held"] != NOT_SAID or not free:
-        R, p = hold(edit, d, bodies, body, R, p)
+        R, p = hold(edit, data, bodies, body, R, p)
     elif edit["placed"] == AT_POINT:  # a point of the link, with the link's axes
-        _, p = seen(d, IDENTITY, load3(edit["at_p"]))
+        _, p = seen(data, IDENTITY, load3(edit["at_p"]))
     else:
         R, p = load9(bodies[body]["R"]), load3(bodies[body]["p"])
     store9(shift["R"], R)

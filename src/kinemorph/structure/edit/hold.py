@@ -12,20 +12,20 @@ from kinemorph.structure.forest.layout import NOT_SAID, ON_BODY
 
 
 @kernel
-def seen(d: Any, R: Mat3, p: Vec3) -> tuple[Mat3, Vec3]:
+def seen(data: Any, R: Mat3, p: Vec3) -> tuple[Mat3, Vec3]:
     """A frame of the world, seen from a link."""
-    E = load9(d["R"])
-    return mul(transpose(E), R), tmul_vec(E, sub(p, load3(d["p"])))
+    E = load9(data["R"])
+    return mul(transpose(E), R), tmul_vec(E, sub(p, load3(data["p"])))
 
 
 @kernel
-def hold(edit: Any, d: Any, bodies: Any, body: int, R: Mat3, p: Vec3) -> tuple[Mat3, Vec3]:
+def hold(edit: Any, data: Any, bodies: Any, body: int, R: Mat3, p: Vec3) -> tuple[Mat3, Vec3]:
     """Where on a link a joint holds it: as it is said, or else where the joint, at (R, p) in the world, is now.
 
     The base, body -1, has the world's frame for its own.
     """
     if edit["held"] == NOT_SAID:
-        return seen(d, R, p)
+        return seen(data, R, p)
     on_R, on_p = load9(edit["on_R"]), load3(edit["on_p"])
     if edit["held"] == ON_BODY and body >= 0:
         E = load9(bodies[body]["R"])

@@ -117,16 +117,16 @@ def compare(graft: Any, outcome: Any) -> None:
     for s in range(n):
         if s == start:
             tree, off = rows_at(graft["host"], 1, TREE)[0], graft["n0"] - start + 1
-        d = link_data_of(tree)[s + off]
+        data = link_data_of(tree)[s + off]
         b = before[order[s] + 1]
         E, x, u = load9(b["R"]), load3(b["p"]), load3(b["v"])
-        off_p, off_v = sub(load3(d["p"]), x), sub(load3(d["v"]), u)
+        off_p, off_v = sub(load3(data["p"]), x), sub(load3(data["v"]), u)
         if start <= s < start + graft["length"]:  # where its frame has moved
             shift = shifts[order[s]]
             lever = mul_vec(E, load3(shift["p"]))
             E = mul(E, load9(shift["R"]))
             off_p, off_v = sub(off_p, lever), sub(off_v, cross(load3(b["w"]), lever))
-        R, w, wb = load9(d["R"]), load3(d["w"]), load3(b["w"])
+        R, w, wb = load9(data["R"]), load3(data["w"]), load3(b["w"])
         for k in range(9):
             pose = larger(pose, abs(R[k] - E[k]))
         for k in range(3):

@@ -111,13 +111,13 @@ def on_link(forest: Any, body: int, R: Mat3, p: Vec3) -> tuple[Mat3, Vec3]:
 
 
 @kernel
-def push_body(forest: Any, body: int, d: Any, x: Vec3, n: Vec3, f: Vec3) -> None:
+def push_body(forest: Any, body: int, data: Any, x: Vec3, n: Vec3, f: Vec3) -> None:
     """Add a wrench at x to the forces on links of a body's tree; the base takes none."""
     if body >= 0:
         row = bodies_of(forest)[body]
         slot = trees_of(forest)[row["tree"]]
         at = tree_of(slot)["pushes"] + PUSH_SIZE * row["link"]
-        push_on(d, rows_at(at, 6, F8), x, n, f)
+        push_on(data, rows_at(at, 6, F8), x, n, f)
 
 
 @kernel(inline=False)

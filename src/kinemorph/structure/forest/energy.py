@@ -51,19 +51,19 @@ def sum_links(slot: Any, chosen: Marks, sums: Any) -> None:
     links, rows = links_of(tree), link_data_of(tree)
     dofs, v = dofs_of(tree), rows_at(slot["state"] + 8 * tree["nq"] * V, tree["nv"], F8)
     for i in range(tree["n"]):
-        l, d = links[i], rows[i + 1]
-        if chosen[l["body"]] == 0:
+        link, d = links[i], rows[i + 1]
+        if chosen[link["body"]] == 0:
             continue
         R, p, w, u = load9(d["R"]), load3(d["p"]), load3(d["w"]), load3(d["v"])
-        h = mul_vec(R, load3(l["h"]))
-        f = axpy(cross(w, h), l["mass"], u)  # momentum, and its moment about the link's origin
-        n = add(mul_vec(R, sym_vec(load6(l["I"]), tmul_vec(R, w))), cross(h, u))
-        sums["mass"] += l["mass"]
+        h = mul_vec(R, load3(link["h"]))
+        f = axpy(cross(w, h), link["mass"], u)  # momentum, and its moment about the link's origin
+        n = add(mul_vec(R, sym_vec(load6(link["I"]), tmul_vec(R, w))), cross(h, u))
+        sums["mass"] += link["mass"]
         sums["kinetic"] += 0.5 * (dot(w, n) + dot(u, f))
-        store3(sums["moment"], add(load3(sums["moment"]), axpy(h, l["mass"], p)))
+        store3(sums["moment"], add(load3(sums["moment"]), axpy(h, link["mass"], p)))
         store3(sums["angular"], add(load3(sums["angular"]), add(n, cross(p, f))))
         store3(sums["linear"], add(load3(sums["linear"]), f))
-        for k in range(l["iv"], l["iv"] + l["nv"]):
+        for k in range(link["iv"], link["iv"] + link["nv"]):
             sums["kinetic"] += 0.5 * dofs[k]["armature"] * v[k] * v[k]
 
 
@@ -108,9 +108,9 @@ def in_some_joints(slot: Any, chosen: Marks, memory: int) -> float:
     out = rows_at(memory, tree["nv"], F8)
     energy = 0.0
     for i in range(tree["n"]):
-        l = links[i]
-        if both(chosen, l["body"], links[l["parent"]]["body"] if l["parent"] >= 0 else -1):
-            for k in range(l["iv"], l["iv"] + l["nv"]):
+        link = links[i]
+        if both(chosen, link["body"], links[link["parent"]]["body"] if link["parent"] >= 0 else -1):
+            for k in range(link["iv"], link["iv"] + link["nv"]):
                 energy += 0.5 * dofs[k]["stiffness"] * out[k] * out[k]
     return energy
 

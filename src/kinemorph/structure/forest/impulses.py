@@ -42,14 +42,14 @@ def knock(forest: Any, index: int, push: Vec3, turn: Vec3) -> int:
     body = bodies_of(forest)[index]
     slot = trees_of(forest)[body["tree"]]
     tree = tree_of(slot)
-    l = links_of(tree)[body["link"]]
-    if l["kind"] != FREE:
+    link = links_of(tree)[body["link"]]
+    if link["kind"] != FREE:
         return NOT_CARRIED
     set_moving(slot)
     R = link_data_of(tree)[body["link"] + 1]["R"]
     push = sub(push, cross(turn, mul_vec(load9(R), load3(body["p"]))))  # of the link's origin: it is not the body's
     v = rows_at(slot["state"] + 8 * tree["nq"] * V, tree["nv"], F8)
     for k in range(3):  # Rᵀ of both
-        v[l["iv"] + k] += R[k] * turn[0] + R[3 + k] * turn[1] + R[6 + k] * turn[2]
-        v[l["iv"] + 3 + k] += R[k] * push[0] + R[3 + k] * push[1] + R[6 + k] * push[2]
+        v[link["iv"] + k] += R[k] * turn[0] + R[3 + k] * turn[1] + R[6 + k] * turn[2]
+        v[link["iv"] + 3 + k] += R[k] * push[0] + R[3 + k] * push[1] + R[6 + k] * push[2]
     return DONE

@@ -249,8 +249,8 @@ def _loop_sides(world: World, joint: int) -> tuple[Array, Array]:
             continue
         of = forest._tables[layout.BODIES][body]
         header = forest._tree(int(of["tree"]))
-        d = rows_at(int(header["rows"]), int(header["n"]) + 1, LINK_DATA)[int(of["link"]) + 1]
-        ends.append(d["p"] + d["R"].reshape(3, 3) @ at)
+        data = rows_at(int(header["rows"]), int(header["n"]) + 1, LINK_DATA)[int(of["link"]) + 1]
+        ends.append(data["p"] + data["R"].reshape(3, 3) @ at)
     return ends[0], ends[1]
 
 

@@ -43,10 +43,10 @@ def has_degree(forest: Any, joint: int, dof: int, what: int) -> bool:
     if t < 0:
         return False
     tree = tree_of(trees_of(forest)[t])
-    l = links_of(tree)[k]
-    if l["kind"] == FREE or (what == TARGET and l["kind"] == SPHERICAL):
+    link = links_of(tree)[k]
+    if link["kind"] == FREE or (what == TARGET and link["kind"] == SPHERICAL):
         return False
-    return what < 0 or dofs_of(tree)[l["iv"] + j]["effort"] != 0.0
+    return what < 0 or dofs_of(tree)[link["iv"] + j]["effort"] != 0.0
 
 
 @kernel(inline=False)
@@ -61,21 +61,21 @@ def claim_drive(solver: Any) -> int:
 
 
 @kernel(inline=False)
-def put_drive(d: Any, joint: int, effect: Any) -> None:
+def put_drive(drive: Any, joint: int, effect: Any) -> None:
     """What an effect drives a joint by, before its first pass."""
     most, what = effect["most"], effect["what"]
-    d["joint"], d["dof"], d["kind"], d["next"] = joint, effect["drive"], ROW, 0
-    d["position"] = d["speed"] = d["stiffness"] = d["damping"] = d["force"] = 0.0
-    d["least"], d["most"], d["source"] = -most, most, 0
-    d["ratio"] = d["told"] = d["applied"] = 0.0
+    drive["joint"], drive["dof"], drive["kind"], drive["next"] = joint, effect["drive"], ROW, 0
+    drive["position"] = drive["speed"] = drive["stiffness"] = drive["damping"] = drive["force"] = 0.0
+    drive["least"], drive["most"], drive["source"] = -most, most, 0
+    drive["ratio"] = drive["told"] = drive["applied"] = 0.0
     if what == TORQUE:
-        d["kind"], d["least"], d["most"] = FORCE, -math.inf, math.inf
+        drive["kind"], drive["least"], drive["most"] = FORCE, -math.inf, math.inf
     elif what == SPEED:
-        d["damping"] = math.inf
+        drive["damping"] = math.inf
     else:
-        d["stiffness"] = most / GIVE
-        d["damping"] = DRIVE_DAMPING_TIME * d["stiffness"]
-        d["position"] = 0.5 * (effect["low"] + effect["high"])
+        drive["stiffness"] = most / GIVE
+        drive["damping"] = DRIVE_DAMPING_TIME * drive["stiffness"]
+        drive["position"] = 0.5 * (effect["low"] + effect["high"])
 
 
 @entry
@@ -117,9 +117,9 @@ def engage(
             e["body"], e["drive"] = links[e["body"], BODY], -1
             continue
         row = claim_drive(solver)
-        d = drives_of(solver)[row]
-        put_drive(d, links[e["body"], JOINT], e)
-        e["drive"], e["generation"], e["body"] = row, d["generation"], -1
+        drive = drives_of(solver)[row]
+        put_drive(drive, links[e["body"], JOINT], e)
+        e["drive"], e["generation"], e["body"] = row, drive["generation"], -1
     mind = rows_at(room[0], 1, MIND)[0]
     begin_mind(mind, members, G * max(mass_of(solver, forest, members), 1e-9), neurons, senses, effects)
     mind["start"], mind["period"], mind["target"] = world["time"], period, target

@@ -128,21 +128,26 @@ def live_on(
     minds, forest = minds_of(world), forest_of(world)
     mind = rows_at(minds["minds"], minds["mind_room"], MIND)[row]
     while k < script.shape[0]:
-        t = script[k]
+        segment = script[k]
         if state == BEFORE:
-            if not alone or not begin_stretch(world, minds, forest, mind, t, window):
+            if not alone or not begin_stretch(world, minds, forest, mind, segment, window):
                 return k, NOT_BEGUN
-            status, left = make_steps(world, t["steps"], t["steps"])
+            status, left = make_steps(world, segment["steps"], segment["steps"])
             if status != STOPPED and (status != DONE or left > 0):
                 return k, left
             state = MADE if left == 0 else BROKEN
         watch_surroundings(world)
         life = mind["life"]
-        t["seen"], t["gap"], t["gaps"], t["still"] = life["steps"], life["gap"], life["gaps"], life["still"]
+        segment["seen"], segment["gap"], segment["gaps"], segment["still"] = (
+            life["steps"],
+            life["gap"],
+            life["gaps"],
+            life["still"],
+        )
         for i in range(3):
-            t["centre"][i] = life["centre"][i]
+            segment["centre"][i] = life["centre"][i]
         k += 1
-        restless = t["until_still"] < inf and t["still"] < t["until_still"]
+        restless = segment["until_still"] < inf and segment["still"] < segment["until_still"]
         if restless or k == script.shape[0] or (state == BROKEN and script[k]["watched"] == 0):
             return k, ENDED
         state = BEFORE
@@ -150,17 +155,17 @@ def live_on(
 
 
 @kernel
-def begin_stretch(world: Any, minds: Any, forest: Any, mind: Any, t: Any, window: int) -> bool:
+def begin_stretch(world: Any, minds: Any, forest: Any, mind: Any, segment: Any, window: int) -> bool:
     """What happens at the start of a stretch. Returns False if it cannot."""
-    if t["mind"] != 0:
-        let_sleep(world, minds, mind, t["mind"] == ASLEEP)
-    if t["pulled"] != 0:
-        pull_all(forest, t["gravity"][0], t["gravity"][1], t["gravity"][2])
-    if t["knocked"] != 0:
-        at, a = body_slot(forest, mind["body"]), t["knock"]
+    if segment["mind"] != 0:
+        let_sleep(world, minds, mind, segment["mind"] == ASLEEP)
+    if segment["pulled"] != 0:
+        pull_all(forest, segment["gravity"][0], segment["gravity"][1], segment["gravity"][2])
+    if segment["knocked"] != 0:
+        at, a = body_slot(forest, mind["body"]), segment["knock"]
         if at < 0 or knock(forest, at, (a[0], a[1], a[2]), (a[3], a[4], a[5])) != CARRIED:
             return False
-    if t["watched"] != 0:
-        watch_anew(minds, t["budget"], t["until_still"], window)
+    if segment["watched"] != 0:
+        watch_anew(minds, segment["budget"], segment["until_still"], window)
         watch_surroundings(world)
     return True

@@ -57,14 +57,14 @@ def tree_momentum(tree: Any, v: Any) -> tuple[float, Vec3, float, float]:
     dofs = dofs_of(tree)
     mass, kinetic, fastest, moment = 0.0, 0.0, 0.0, (0.0, 0.0, 0.0)
     for i in range(tree["n"]):
-        l, d = links[i], rows[i + 1]
-        m = l["mass"]
+        link, d = links[i], rows[i + 1]
+        m = link["mass"]
         if m <= 0.0:
             continue
         R, w, u = load9(d["R"]), load3(d["w"]), load3(d["v"])
-        h = mul_vec(R, load3(l["h"]))
+        h = mul_vec(R, load3(link["h"]))
         f = axpy(cross(w, h), m, u)  # momentum, and its moment about the link's origin
-        n = add(mul_vec(R, sym_vec(load6(l["I"]), tmul_vec(R, w))), cross(h, u))
+        n = add(mul_vec(R, sym_vec(load6(link["I"]), tmul_vec(R, w))), cross(h, u))
         kinetic += 0.5 * (dot(w, n) + dot(u, f))
         fastest = max(fastest, dot(f, f) / (m * m))
         mass += m
@@ -112,19 +112,19 @@ def watch_joint(solver: Any, forest: Any, minds: Any, e: Any, window: Any) -> fl
     drives = drives_of(solver)
     if e["drive"] < 0 or drives[e["drive"]]["generation"] != e["generation"]:
         return 0.0
-    d = drives[e["drive"]]
-    t, k, _ = found_degree(forest, d["joint"], d["dof"])
+    drive = drives[e["drive"]]
+    t, k, _ = found_degree(forest, drive["joint"], drive["dof"])
     if t < 0:
         return 0.0
     slot = trees_of(forest)[t]
     tree = tree_of(slot)
-    l = links_of(tree)[k]
-    if l["nq"] != l["nv"]:
+    link = links_of(tree)[k]
+    if link["nq"] != link["nv"]:
         return 0.0
     rows = rows_at(slot["state"] + 8 * tree["nq"] * Q, tree["nq"], F8)
-    q = declared_position(l, rows, d["dof"])
+    q = declared_position(link, rows, drive["dof"])
     if window["known"] != 0:
-        work = d["applied"] * (q - window["q"])
+        work = drive["applied"] * (q - window["q"])
         minds["done"] += work
         minds["effort"] += abs(work)
     window["q"], window["known"] = q, 1
@@ -138,7 +138,7 @@ def watch_joint(solver: Any, forest: Any, minds: Any, e: Any, window: Any) -> fl
         window["sum"] = window["squares"] = 0.0
         window["count"] = 0
     v = rows_at(slot["state"] + 8 * tree["nq"] * V, tree["nv"], F8)
-    return abs(declared_velocity(l, rows, v, d["dof"]))
+    return abs(declared_velocity(link, rows, v, drive["dof"]))
 
 
 @kernel
@@ -234,8 +234,8 @@ def work_of_surfaces(solver: Any) -> float:
     """
     touches, work = contact_constraint_room(solver), 0.0
     for i in range(solver["touch_count"]):
-        t = touches[i]
-        work -= t["sum1"] * t["w1"] + t["sum2"] * t["w2"]
+        contact = touches[i]
+        work -= contact["sum1"] * contact["w1"] + contact["sum2"] * contact["w2"]
     return work
 
 

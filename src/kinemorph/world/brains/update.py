@@ -43,14 +43,14 @@ def read_joint(forest: Any, sense: Any) -> float:
         return 0.0
     slot = trees_of(forest)[t]
     tree = tree_of(slot)
-    l = links_of(tree)[k]
+    link = links_of(tree)[k]
     q = rows_at(slot["state"] + 8 * tree["nq"] * Q, tree["nq"], F8)
     if sense["what"] == SPEED:
-        return declared_velocity(l, q, rows_at(slot["state"] + 8 * tree["nq"] * V, tree["nv"], F8), sense["axis"])
-    if l["kind"] == SPHERICAL:  # twice the sine of half of the angle, about each axis
-        w = declared_position(l, q, 0)
-        return (2.0 if w >= 0.0 else -2.0) * declared_position(l, q, 1 + sense["axis"])
-    return declared_position(l, q, sense["axis"])
+        return declared_velocity(link, q, rows_at(slot["state"] + 8 * tree["nq"] * V, tree["nv"], F8), sense["axis"])
+    if link["kind"] == SPHERICAL:  # twice the sine of half of the angle, about each axis
+        w = declared_position(link, q, 0)
+        return (2.0 if w >= 0.0 else -2.0) * declared_position(link, q, 1 + sense["axis"])
+    return declared_position(link, q, sense["axis"])
 
 
 @kernel
@@ -134,17 +134,17 @@ def act(solver: Any, minds: Any, mind: Any) -> None:
             continue
         if e["drive"] < 0 or drives[e["drive"]]["generation"] != e["generation"]:
             continue  # the joint is gone
-        d = drives[e["drive"]]
+        drive = drives[e["drive"]]
         if e["what"] == TORQUE:
-            d["force"] = e["most"] * x
+            drive["force"] = e["most"] * x
             continue
-        d["most"] = 0.0 if idle else e["most"]
-        d["least"] = -d["most"]
+        drive["most"] = 0.0 if idle else e["most"]
+        drive["least"] = -drive["most"]
         told = e["low"] + 0.5 * (x + 1.0) * (e["high"] - e["low"])
         if e["what"] == TARGET:
-            d["position"] = told
+            drive["position"] = told
         else:
-            d["speed"] = told
+            drive["speed"] = told
 
 
 @kernel(inline=False)

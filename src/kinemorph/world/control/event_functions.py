@@ -74,24 +74,24 @@ def point_on(forest: Any, body: int, p: Vec3) -> tuple[Any, Vec3]:
         return (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0), p
     slot = bodies_of(forest)[body]
     tree = tree_of(trees_of(forest)[slot["tree"]])
-    d = link_data_of(tree)[slot["link"] + 1]
-    R = mul(load9(d["R"]), load9(slot["R"]))
-    at = add(load3(d["p"]), mul_vec(load9(d["R"]), load3(slot["p"])))
+    data = link_data_of(tree)[slot["link"] + 1]
+    R = mul(load9(data["R"]), load9(slot["R"]))
+    at = add(load3(data["p"]), mul_vec(load9(data["R"]), load3(slot["p"])))
     return R, add(at, mul_vec(R, p))
 
 
 @kernel(inline=False)
-def gap_of(forest: Any, e: Any) -> float:
+def gap_of(forest: Any, event: Any) -> float:
     """How far apart two points are, or how far one is along a direction of the other's body."""
     trees = trees_of(forest)
     bodies = bodies_of(forest)
-    if e["a"] >= 0:
-        set_moving(trees[bodies[e["a"]]["tree"]])
-    if e["b"] >= 0:
-        set_moving(trees[bodies[e["b"]]["tree"]])
-    R, x = point_on(forest, e["a"], load3(e["pa"]))
-    d = sub(point_on(forest, e["b"], load3(e["pb"]))[1], x)
-    return sqrt(dot(d, d)) if e["kind"] == DISTANCE else dot(load3(e["n"]), tmul_vec(R, d))
+    if event["a"] >= 0:
+        set_moving(trees[bodies[event["a"]]["tree"]])
+    if event["b"] >= 0:
+        set_moving(trees[bodies[event["b"]]["tree"]])
+    R, x = point_on(forest, event["a"], load3(event["pa"]))
+    d = sub(point_on(forest, event["b"], load3(event["pb"]))[1], x)
+    return sqrt(dot(d, d)) if event["kind"] == DISTANCE else dot(load3(event["n"]), tmul_vec(R, d))
 
 
 @kernel
@@ -129,28 +129,33 @@ def at_limit(solver: Any, tree: int, first: int, count: int) -> bool:
     """Whether a limit of one of a joint's degrees of freedom has acted in this step."""
     bounds = dof_constraint_room(solver)
     for i in range(solver["bound_count"]):
-        b = bounds[i]
-        limit = b["what"] == LOWER or b["what"] == UPPER
-        if limit and b["acted"] != 0 and b["tree"] == tree and first <= b["dof"] < first + count:
+        constraint = bounds[i]
+        limit = constraint["what"] == LOWER or constraint["what"] == UPPER
+        if (
+            limit
+            and constraint["acted"] != 0
+            and constraint["tree"] == tree
+            and first <= constraint["dof"] < first + count
+        ):
             return True
     return False
 
 
 @kernel(inline=False)
-def look_at_joint(solver: Any, forest: Any, e: Any) -> float:
+def look_at_joint(solver: Any, forest: Any, event: Any) -> float:
     """What an event that is about a joint of a tree measures."""
-    slot = joints_of(forest)[e["b"]]
+    slot = joints_of(forest)[event["b"]]
     t = trees_of(forest)[slot["tree"]]
     tree = tree_of(t)
-    l = links_of(tree)[slot["link"]]
-    if e["kind"] == POSITION or e["kind"] == VELOCITY:
+    link = links_of(tree)[slot["link"]]
+    if event["kind"] == POSITION or event["kind"] == VELOCITY:
         q = rows_at(t["state"] + 8 * tree["nq"] * Q, tree["nq"], F8)
-        if e["kind"] == POSITION:
-            return declared_position(l, q, e["index"])
-        return declared_velocity(l, q, rows_at(t["state"] + 8 * tree["nq"] * V, tree["nv"], F8), e["index"])
+        if event["kind"] == POSITION:
+            return declared_position(link, q, event["index"])
+        return declared_velocity(link, q, rows_at(t["state"] + 8 * tree["nq"] * V, tree["nv"], F8), event["index"])
     if slices_of(solver)[slot["tree"]]["asleep"] != 0:
-        return float(e["side"])
-    return 1.0 if at_limit(solver, slot["tree"], l["iv"], l["nv"]) else -1.0
+        return float(event["side"])
+    return 1.0 if at_limit(solver, slot["tree"], link["iv"], link["nv"]) else -1.0
 
 
 @kernel(inline=False)
@@ -160,27 +165,27 @@ def measure(world: Any, solver: Any, forest: Any, collisions: Any) -> None:
     spans = slices_of(solver)
     bodies = bodies_of(forest)
     for i in range(world["event_count"]):
-        e = events[i]
-        kind = e["kind"]
-        if e["awake"] == 0 or kind == CALL or kind == LOAD:
+        event = events[i]
+        kind = event["kind"]
+        if event["awake"] == 0 or kind == CALL or kind == LOAD:
             continue
         g = world["time"] + SOON * world["dt"]
         if kind == ALONG or kind == DISTANCE:
-            g = gap_of(forest, e)
+            g = gap_of(forest, event)
         elif kind == POSITION or kind == VELOCITY or kind == LIMIT:
-            g = look_at_joint(solver, forest, e)
+            g = look_at_joint(solver, forest, event)
         elif kind == FORCE or kind == MOMENT:
-            g = along_loop(solver, forest, e)
+            g = along_loop(solver, forest, event)
         elif kind == SLEEP:
-            g = 1.0 if is_asleep(spans, bodies, e["a"]) else -1.0
+            g = 1.0 if is_asleep(spans, bodies, event["a"]) else -1.0
         elif kind == TOUCHES or kind == IMPULSE:
-            touching, total = press_of(solver, collisions, e["a"], e["b"])
+            touching, total = press_of(solver, collisions, event["a"], event["b"])
             g = total
             if kind == TOUCHES:
                 g = 1.0 if touching else -1.0
-                if is_asleep(spans, bodies, e["a"]) and is_asleep(spans, bodies, e["b"]):
-                    g = float(e["side"])
-        e["g"] = g - e["level"]
+                if is_asleep(spans, bodies, event["a"]) and is_asleep(spans, bodies, event["b"]):
+                    g = float(event["side"])
+        event["g"] = g - event["level"]
 
 
 @kernel(inline=False)

@@ -40,9 +40,9 @@ def moving(forest: Any, spans: Any, body: int, x: Vec3) -> tuple[Vec3, float, Ve
     if spans[slot["tree"]]["asleep"] != 0:
         return ZERO, 0.0, ZERO
     tree = tree_of(trees_of(forest)[slot["tree"]])
-    d = link_data_of(tree)[slot["link"] + 1]
-    w, r = load3(d["w"]), sub(x, load3(d["p"]))
-    return add(load3(d["v"]), cross(w, r)), dot(w, w) * sqrt(dot(r, r)), w
+    data = link_data_of(tree)[slot["link"] + 1]
+    w, r = load3(data["w"]), sub(x, load3(data["p"]))
+    return add(load3(data["v"]), cross(w, r)), dot(w, w) * sqrt(dot(r, r)), w
 
 
 @kernel(inline=False)

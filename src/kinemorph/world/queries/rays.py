@@ -70,9 +70,9 @@ def place_now(address: int, poses: Any, boxes: Any) -> None:
         if shapes[i]["form"] != 0 and shapes[i]["link"] >= 0:
             slot = bodies[shapes[i]["link"]]
             tree = tree_of(trees[slot["tree"]])
-            d = link_data_of(tree)[slot["link"] + 1]
-            own = mul(load9(d["R"]), load9(slot["R"]))
-            p = add(add(load3(d["p"]), mul_vec(load9(d["R"]), load3(slot["p"]))), mul_vec(own, p))
+            data = link_data_of(tree)[slot["link"] + 1]
+            own = mul(load9(data["R"]), load9(slot["R"]))
+            p = add(add(load3(data["p"]), mul_vec(load9(data["R"]), load3(slot["p"]))), mul_vec(own, p))
             R = mul(own, R)
         store9(poses[i]["R"], R)
         store3(poses[i]["p"], p)

@@ -21,12 +21,12 @@ def keep_conveyed_awake(solver: Any) -> None:
     spans = slices_of(solver)
     touches = contact_constraints(solver)
     for i in range(solver["touch_count"]):
-        t = touches[i]
-        if t["w1"] != 0.0 or t["w2"] != 0.0:
-            if t["tree1"] >= 0:
-                spans[t["tree1"]]["still"] = 0.0
-            if t["tree2"] >= 0:
-                spans[t["tree2"]]["still"] = 0.0
+        contact = touches[i]
+        if contact["w1"] != 0.0 or contact["w2"] != 0.0:
+            if contact["tree1"] >= 0:
+                spans[contact["tree1"]]["still"] = 0.0
+            if contact["tree2"] >= 0:
+                spans[contact["tree2"]]["still"] = 0.0
 
 
 @kernel(inline=False)

@@ -76,13 +76,13 @@ def momentum_of(tree: Any, top: int, x: Vec3) -> tuple[float, Vec3, Vec3, Vec3]:
             k = links[k]["parent"]
         if k != top:
             continue
-        l, d = links[i], rows[i + 1]
+        link, d = links[i], rows[i + 1]
         R, w, v = load9(d["R"]), load3(d["w"]), load3(d["v"])
-        h, r = mul_vec(R, load3(l["h"])), sub(load3(d["p"]), x)
-        p = add(scale(v, l["mass"]), cross(w, h))
-        own = add(mul_vec(R, sym_vec(load6(l["I"]), tmul_vec(R, w))), cross(h, v))
-        mass += l["mass"]
-        moment = add(moment, axpy(h, l["mass"], r))
+        h, r = mul_vec(R, load3(link["h"])), sub(load3(d["p"]), x)
+        p = add(scale(v, link["mass"]), cross(w, h))
+        own = add(mul_vec(R, sym_vec(load6(link["I"]), tmul_vec(R, w))), cross(h, v))
+        mass += link["mass"]
+        moment = add(moment, axpy(h, link["mass"], r))
         linear, angular = add(linear, p), add(angular, add(own, cross(r, p)))
     return mass, moment, linear, angular
 
@@ -97,20 +97,20 @@ def touch_impulses(solver: Any, forest: Any, collisions: Any, t: int, top: int, 
     force, moment = ZERO, ZERO
     for i in range(solver["touch_count"] + solver["twist_count"]):
         turns = i >= solver["touch_count"]
-        r = twists[i - solver["touch_count"] if turns else 0]
-        t0 = touches[r["touch"] if turns else i]
-        k = contacts[now + t0["contact"]]
-        pair = pairs[k["pair"]]
+        torsion = twists[i - solver["touch_count"] if turns else 0]
+        t0 = touches[torsion["touch"] if turns else i]
+        contact = contacts[now + t0["contact"]]
+        pair = pairs[contact["pair"]]
         a, b = shapes[pair["a"]]["link"], shapes[pair["b"]]["link"]
         sign = (1.0 if carried_by(forest, b, t, top) else 0.0) - (1.0 if carried_by(forest, a, t, top) else 0.0)
         if sign == 0.0:
             continue
         n, t1, t2 = load3(t0["normal"]), load3(t0["t1"]), load3(t0["t2"])
         if turns:
-            moment = axpy(moment, sign, axpy(axpy(scale(n, r["sum"]), r["sum1"], t1), r["sum2"], t2))
+            moment = axpy(moment, sign, axpy(axpy(scale(n, torsion["sum"]), torsion["sum1"], t1), torsion["sum2"], t2))
             continue
         p = scale(axpy(axpy(scale(n, t0["sum"]), t0["sum1"], t1), t0["sum2"], t2), sign)
-        x1, x2 = points_of(k)
+        x1, x2 = points_of(contact)
         force, moment = add(force, p), add(moment, cross(sub(x2 if sign > 0.0 else x1, x), p))
     return force, moment
 
@@ -122,17 +122,17 @@ def push_forces(solver: Any, forest: Any, tree: Any, t: int, top: int, x: Vec3) 
     bodies = bodies_of(forest)
     force, moment = ZERO, ZERO
     for i in range(solver["push_count"]):
-        p = pushes[i]
-        if p["body"] < 0 or not carried_by(forest, p["body"] & INDEX, t, top):
+        push = pushes[i]
+        if push["body"] < 0 or not carried_by(forest, push["body"] & INDEX, t, top):
             continue
-        slot = bodies[p["body"] & INDEX]
-        d = link_data_of(tree)[slot["link"] + 1]
-        R = load9(d["R"])
+        slot = bodies[push["body"] & INDEX]
+        data = link_data_of(tree)[slot["link"] + 1]
+        R = load9(data["R"])
         own = mul(R, load9(slot["R"]))
-        f, n = load3(p["force"]), load3(p["torque"])
-        if p["turning"] != 0:
+        f, n = load3(push["force"]), load3(push["torque"])
+        if push["turning"] != 0:
             f, n = mul_vec(own, f), mul_vec(own, n)
-        at = add(load3(d["p"]), add(mul_vec(R, load3(slot["p"])), mul_vec(own, load3(p["at"]))))
+        at = add(load3(data["p"]), add(mul_vec(R, load3(slot["p"])), mul_vec(own, load3(push["at"]))))
         force, moment = add(force, f), add(moment, add(n, cross(sub(at, x), f)))
     return force, moment
 
@@ -157,8 +157,8 @@ def loop_forces(solver: Any, forest: Any, t: int, top: int, x: Vec3) -> tuple[Ve
             continue
         on = bodies[slot["b"] if b else slot["a"]]
         tree = tree_of(trees[on["tree"]])
-        d = link_data_of(tree)[on["link"] + 1]
-        at = add(load3(d["p"]), mul_vec(load9(d["R"]), load3(ties[k]["pb"] if b else ties[k]["pa"])))
+        data = link_data_of(tree)[on["link"] + 1]
+        at = add(load3(data["p"]), mul_vec(load9(data["R"]), load3(ties[k]["pb"] if b else ties[k]["pa"])))
         sign = 1.0 if b else -1.0
         n, f = scale(load3_at(wrenches, 6 * k), sign), scale(load3_at(wrenches, 6 * k + 3), sign)
         force, moment = add(force, f), add(moment, add(n, cross(sub(at, x), f)))
@@ -177,15 +177,15 @@ def note_loads(world: Any, solver: Any, forest: Any, collisions: Any, begins: bo
     trees = trees_of(forest)
     g = (forest["gx"], forest["gy"], forest["gz"])
     for i in range(world["event_count"]):
-        e = events[i]
-        if e["kind"] != LOAD or e["awake"] == 0 or joints[e["b"]]["loop"] >= 0:
+        event = events[i]
+        if event["kind"] != LOAD or event["awake"] == 0 or joints[event["b"]]["loop"] >= 0:
             continue
-        t, top = joints[e["b"]]["tree"], joints[e["b"]]["link"]
+        t, top = joints[event["b"]]["tree"], joints[event["b"]]["link"]
         tree = tree_of(trees[t])
-        x = load3(link_data_of(tree)[top + 1]["p"]) if begins else load3(e["n"])
+        x = load3(link_data_of(tree)[top + 1]["p"]) if begins else load3(event["n"])
         mass, moment, linear, angular = momentum_of(tree, top, x)
         if not begins:
-            linear, angular = load3(e["pa"]), load3(e["pb"])
+            linear, angular = load3(event["pa"]), load3(event["pb"])
         linear, angular = axpy(linear, mass * dt, g), axpy(angular, 0.5 * dt, cross(moment, g))
         f, n = touch_impulses(solver, forest, collisions, t, top, x)
         linear, angular = add(linear, f), add(angular, n)
@@ -194,18 +194,18 @@ def note_loads(world: Any, solver: Any, forest: Any, collisions: Any, begins: bo
         if pool_of(forest, LOOPS)["used"] > 0:
             f, n = loop_forces(solver, forest, t, top, x)
             linear, angular = axpy(linear, dt, f), axpy(angular, dt, n)
-        store3(e["pa"], linear)
-        store3(e["pb"], angular)
-        store3(e["n"], x)
+        store3(event["pa"], linear)
+        store3(event["pb"], angular)
+        store3(event["n"], x)
 
 
 @kernel(inline=False)
-def along_loop(solver: Any, forest: Any, e: Any) -> float:
+def along_loop(solver: Any, forest: Any, event: Any) -> float:
     """The force (or moment) of a loop on its second body, along a direction of its joint's frame on the first."""
-    k = joints_of(forest)[e["b"]]["loop"]
+    k = joints_of(forest)[event["b"]]["loop"]
     tie = loops_of(forest)[k]
     a = loop_slots_of(forest)[k]["a"]
-    n = mul_vec(load9(tie["Ra"]), load3(e["n"]))
+    n = mul_vec(load9(tie["Ra"]), load3(event["n"]))
     if a >= 0:
         on = bodies_of(forest)[a]
         slot = trees_of(forest)[on["tree"]]
@@ -213,18 +213,18 @@ def along_loop(solver: Any, forest: Any, e: Any) -> float:
         tree = tree_of(slot)
         n = mul_vec(load9(link_data_of(tree)[on["link"] + 1]["R"]), n)
     wrenches = rows_at(solver["wrenches"], 6 * solver["wrench_room"], F8)
-    return dot(n, load3_at(wrenches, 6 * k + (3 if e["kind"] == FORCE else 0)))
+    return dot(n, load3_at(wrenches, 6 * k + (3 if event["kind"] == FORCE else 0)))
 
 
 @kernel
-def borne(solver: Any, forest: Any, e: Any, t: int, top: int, dt: float) -> tuple[Vec3, Vec3]:
+def borne(solver: Any, forest: Any, event: Any, t: int, top: int, dt: float) -> tuple[Vec3, Vec3]:
     """Force and moment through a joint of a tree, which is in motion, after `note_loads`."""
     slot = trees_of(forest)[t]
     tree = tree_of(slot)
-    g, x = (forest["gx"], forest["gy"], forest["gz"]), load3(e["n"])
+    g, x = (forest["gx"], forest["gy"], forest["gz"]), load3(event["n"])
     _, moment, linear, angular = momentum_of(tree, top, x)
     angular = axpy(angular, -0.5 * dt, cross(moment, g))
-    return scale(sub(linear, load3(e["pa"])), 1.0 / dt), scale(sub(angular, load3(e["pb"])), 1.0 / dt)
+    return scale(sub(linear, load3(event["pa"])), 1.0 / dt), scale(sub(angular, load3(event["pb"])), 1.0 / dt)
 
 
 @kernel(inline=False)
@@ -236,10 +236,10 @@ def tell_loads(world: Any, solver: Any, forest: Any) -> None:
     wrenches = rows_at(solver["wrenches"], 6 * solver["wrench_room"], F8)
     seen = -1
     for i in range(world["event_count"]):
-        e = events[i]
-        if e["kind"] != LOAD or e["awake"] == 0:
+        event = events[i]
+        if event["kind"] != LOAD or event["awake"] == 0:
             continue
-        joint = joints[e["b"]]
+        joint = joints[event["b"]]
         k, t = joint["loop"], joint["tree"]
         if k >= 0:
             n, f = load3_at(wrenches, 6 * k), load3_at(wrenches, 6 * k + 3)
@@ -249,6 +249,6 @@ def tell_loads(world: Any, solver: Any, forest: Any) -> None:
             if t != seen:
                 set_moving(trees[t])
                 seen = t
-            f, n = borne(solver, forest, e, t, joint["link"], world["dt"])
-        load = n if e["index"] != 0 else f
-        e["g"] = sqrt(dot(load, load)) - e["level"]
+            f, n = borne(solver, forest, event, t, joint["link"], world["dt"])
+        load = n if event["index"] != 0 else f
+        event["g"] = sqrt(dot(load, load)) - event["level"]

@@ -55,11 +55,11 @@ def place_bodies(world: Any, solver: Any, forest: Any, collisions: Any, first: i
         if span["asleep"] != 0:
             continue
         tree = tree_of(trees[slot["tree"]])
-        d = link_data_of(tree)[slot["link"] + 1]
-        R, p = own_frame(slot, d)
-        omega = load3(d["w"])
-        arm = add(mul_vec(R, load3(mounts[i]["p"])), add(p, scale(load3(d["p"]), -1.0)))
-        v = add(load3(d["v"]), cross(omega, arm))
+        data = link_data_of(tree)[slot["link"] + 1]
+        R, p = own_frame(slot, data)
+        omega = load3(data["w"])
+        arm = add(mul_vec(R, load3(mounts[i]["p"])), add(p, scale(load3(data["p"]), -1.0)))
+        v = add(load3(data["v"]), cross(omega, arm))
         speed = sqrt(dot(v, v)) + sqrt(dot(omega, omega)) * mounts[i]["reach"]
         if speed > span["speed"]:
             if alone or (singles and span["jointed"] == 0):
@@ -92,8 +92,8 @@ def stay_in_boxes(solver: Any, forest: Any, collisions: Any) -> bool:
         if spans[slot["tree"]]["asleep"] != 0:
             continue
         tree = tree_of(trees[slot["tree"]])
-        d = link_data_of(tree)[slot["link"] + 1]
-        R, p = own_frame(slot, d)
+        data = link_data_of(tree)[slot["link"] + 1]
+        R, p = own_frame(slot, data)
         p = add(mul_vec(R, load3(mounts[i]["p"])), p)
         R = mul(R, load9(mounts[i]["R"]))
         store9(places[i]["R"], R)

@@ -109,10 +109,10 @@ def accelerate_some(world: Any, solver: Any, forest: Any, who: int, part: int, f
 def wants_rates(tree: Any) -> bool:
     """Whether somebody asks for the accelerations of joints themselves: largest speeds do, and a free root that is
     slowed down along its axes (`whiten_motion`)."""
-    dofs, l = dofs_of(tree), links_of(tree)[0]
+    dofs, link = dofs_of(tree), links_of(tree)[0]
     slowed = 0.0
-    if l["kind"] == FREE:
-        for k in range(l["iv"] + 3, l["iv"] + 6):
+    if link["kind"] == FREE:
+        for k in range(link["iv"] + 3, link["iv"] + 6):
             slowed += dofs[k]["armature"] + dofs[k]["implicit"]
     wants = slowed != 0.0
     for k in range(tree["nv"]):
@@ -144,10 +144,10 @@ def whiten_rates(slot: Any, tree: Any, v: Any, z: Any, za: Any) -> None:
     a, own = rows_at(state_at(slot, tree, A), tree["nv"], F8), rows_at(state_at(slot, tree, JUMP), tree["nv"], F8)
     for k in range(tree["nv"]):
         own[k] = a[k]
-    l = links_of(tree)[0]
-    if l["kind"] == FREE:  # its velocity is in a frame that turns: -ω x v is no force
-        k = l["iv"] + 3
-        store3_at(own, k, add(load3_at(own, k), cross(load3_at(v, l["iv"]), load3_at(v, k))))
+    link = links_of(tree)[0]
+    if link["kind"] == FREE:  # its velocity is in a frame that turns: -ω x v is no force
+        k = link["iv"] + 3
+        store3_at(own, k, add(load3_at(own, k), cross(load3_at(v, link["iv"]), load3_at(v, k))))
     whiten_two(tree, own, za, v, z)
 
 

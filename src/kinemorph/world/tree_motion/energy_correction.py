@@ -50,11 +50,11 @@ def take_implicitly(tree: Any, v: Any, tau: Any, total: Any, dt: float) -> None:
     """
     dofs = dofs_of(tree)
     for k in range(tree["nv"]):
-        d = dofs[k]
-        d["implicit"] = dt * (d["damping"] + dt * d["stiffness"])
-        total[k] -= dt * d["stiffness"] * v[k]
-        if abs(tau[k]) > d["effort"]:
-            total[k] += (d["effort"] if tau[k] > 0.0 else -d["effort"]) - tau[k]
+        dof = dofs[k]
+        dof["implicit"] = dt * (dof["damping"] + dt * dof["stiffness"])
+        total[k] -= dt * dof["stiffness"] * v[k]
+        if abs(tau[k]) > dof["effort"]:
+            total[k] += (dof["effort"] if tau[k] > 0.0 else -dof["effort"]) - tau[k]
 
 
 @kernel(inline=False)
@@ -127,8 +127,8 @@ def restrain_floating(
             slower = sqrt(min(1.0, max(0.0, due - together) / turning))
     elif inside > LITTLE * turning or inside > left:
         share = min(sqrt(left / inside), LARGEST_SPEED_FACTOR)
-    d = rows_at(tree["rows"], 2, LINK_DATA)[1]
-    R, lever = load9(d["R"]), sub(load3(d["p"]), c)
+    data = rows_at(tree["rows"], 2, LINK_DATA)[1]
+    R, lever = load9(data["R"]), sub(load3(data["p"]), c)
     for k in range(tree["nv"]):
         v[k] *= share
     more = slower - share  # of the spin of all links as one body

@@ -65,15 +65,15 @@ def drag_bodies(world: Any, solver: Any, forest: Any, collisions: Any) -> None:
         if o < 0:
             continue
         tree = tree_of(trees[slot["tree"]])
-        d = link_data_of(tree)[slot["link"] + 1]
+        data = link_data_of(tree)[slot["link"] + 1]
         mass = links_of(tree)[slot["link"]]["mass"]
         if mass <= 0.0:
             continue
-        L = load9(d["R"])
+        L = load9(data["R"])
         own = mul(L, load9(slot["R"]))
         arm = add(mul_vec(L, load3(slot["p"])), mul_vec(own, load3(mounts[i]["p"])))
         R = mul(own, load9(mounts[i]["R"]))
-        n, f = drag_on(mounts[i], R, arm, load3(d["v"]), load3(d["w"]), mass, k, world["dt"])
+        n, f = drag_on(mounts[i], R, arm, load3(data["v"]), load3(data["w"]), mass, k, world["dt"])
         if tree["lone"] == 0:
             add_link_wrench(tree, slot["link"], n, f, za, o)
             continue

@@ -73,16 +73,16 @@ def take_in_the_middle(solver: Any, start: int, tree: Any, q: Any, v: Any, total
         if not change > SETTLED_VELOCITY_SHARE * size:
             break
     where = MIDDLE if finite(a) and change <= LARGEST_RESIDUAL * size else NONE
-    l = links_of(tree)[0]
-    k, j = l["iv"] + 3, l["iv"]
+    link = links_of(tree)[0]
+    k, j = link["iv"] + 3, link["iv"]
     if where == NONE:
         for i in range(nv):
             middle[i] = 0.0
         articulated_body(tree, q, middle, total, NO_FORCES, a)
-    elif l["kind"] == FREE:  # its linear velocity is in a frame that turns: to the axes of the start
+    elif link["kind"] == FREE:  # its linear velocity is in a frame that turns: to the axes of the start
         true = add(load3_at(a, k), cross(load3_at(middle, j), load3_at(middle, k)))
-        store3_at(a, k, rotate(multiply(conjugate(load4_at(q, l["iq"] + 3)), load4_at(place, l["iq"] + 3)), true))
-    if l["kind"] == FREE:
+        store3_at(a, k, rotate(multiply(conjugate(load4_at(q, link["iq"] + 3)), load4_at(place, link["iq"] + 3)), true))
+    if link["kind"] == FREE:
         store3_at(a, k, sub(load3_at(a, k), cross(load3_at(v, j), load3_at(v, k))))  # `set_in_motion` adds that
     articulated_body(tree, q, v, total, NO_FORCES, other)
     return where

@@ -68,8 +68,8 @@ def take_steps(tree: Any, span: Any, root: Any, z: Any, moved: Any, step: Any, n
         return turns_far(tree, SLOW_TURN_ANGLE, False) or turns_far(tree, SLOW_TURN_ANGLE / dt, True)
     # nothing acted but smooth forces
     unwhiten_velocity(tree, z, new)
-    l = links_of(tree)[0]
-    flies = tree["nv"] if span["middle"] == MIDDLE else l["nv"] if l["kind"] == FREE else 0
+    link = links_of(tree)[0]
+    flies = tree["nv"] if span["middle"] == MIDDLE else link["nv"] if link["kind"] == FREE else 0
     for k in range(tree["nv"]):  # in flight the mean of both velocities is exact; else it goes with middle forces
         step[k] = dt * (0.5 * (v[k] + new[k]) if k < flies else new[k])
     return turns_far(tree, SLOW_TURN_ANGLE / dt, False)
@@ -148,13 +148,13 @@ def meets_others(solver: Any, span: Any) -> bool:
 @kernel
 def integrate_positions(tree: Any, q: Any, v: Any, step: Any) -> None:
     """New positions; the velocity of a free joint is seen from the frame that has turned."""
-    l = links_of(tree)[0]
-    free = l["kind"] == FREE
-    before = load4_at(q, l["iq"] + 3) if free else (1.0, 0.0, 0.0, 0.0)
+    link = links_of(tree)[0]
+    free = link["kind"] == FREE
+    before = load4_at(q, link["iq"] + 3) if free else (1.0, 0.0, 0.0, 0.0)
     advance(tree, q, step, 1.0, q)
     if free:
-        k = l["iv"] + 3
-        turn = multiply(conjugate(load4_at(q, l["iq"] + 3)), before)
+        k = link["iv"] + 3
+        turn = multiply(conjugate(load4_at(q, link["iq"] + 3)), before)
         store3_at(v, k, rotate(turn, load3_at(v, k)))
 
 
@@ -171,10 +171,10 @@ def add_applied(tree: Any, tau: Any, turn: Vec3, push: Vec3, c: Vec3, dt: float)
     if not is_pushed(tau):
         return turn, push
     n, f = load3(tau), load3_at(tau, 3)
-    d = rows_at(tree["rows"], 2, LINK_DATA)[1]
-    R = load9(d["R"])
+    data = rows_at(tree["rows"], 2, LINK_DATA)[1]
+    R = load9(data["R"])
     n, f = mul_vec(R, n), mul_vec(R, f)
-    return axpy(turn, dt, add(n, cross(sub(load3(d["p"]), c), f))), axpy(push, dt, f)
+    return axpy(turn, dt, add(n, cross(sub(load3(data["p"]), c), f))), axpy(push, dt, f)
 
 
 @kernel(inline=False)

@@ -39,10 +39,10 @@ def find_flights(solver: Any, forest: Any) -> None:
     for i in range(solver["hold_count"]):
         holds[i]["flies"] = 1 if afloat(trees, holds[i]) else 0
     for i in range(solver["touch_count"]):
-        t = touches[i]
-        if t["acted"] != 0 or t["sum"] > 0.0:
-            land(solver, t["tree1"])
-            land(solver, t["tree2"])
+        contact = touches[i]
+        if contact["acted"] != 0 or contact["sum"] > 0.0:
+            land(solver, contact["tree1"])
+            land(solver, contact["tree2"])
     pushes = pushes_of(solver)
     bodies = bodies_of(forest)
     for i in range(solver["push_count"]):
@@ -115,10 +115,10 @@ def inertia_of(trees: Any, hold: Any, c: Vec3) -> Sym3:
         tree = tree_of(trees[t])
         links, rows = links_of(tree), link_data_of(tree)
         for i in range(tree["n"]):
-            l, d = links[i], rows[i + 1]
+            link, d = links[i], rows[i + 1]
             R = load9(d["R"])
             I, _ = shift_rigid(
-                sub(load3(d["p"]), c), rotate_sym(R, load6(l["I"])), mul_vec(R, load3(l["h"])), l["mass"]
+                sub(load3(d["p"]), c), rotate_sym(R, load6(link["I"])), mul_vec(R, load3(link["h"])), link["mass"]
             )
             total = add6(total, I)
         t = trees[t]["follows"]

@@ -34,22 +34,22 @@ def whole(tree: Any, q: Any, v: Any, anew: bool, turns: bool) -> tuple[float, Ve
     moment = angular = linear = (0.0, 0.0, 0.0)
     inertia = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     for i in range(tree["n"]):
-        l, d = links[i], rows[i + 1]
+        link, d = links[i], rows[i + 1]
         if anew:
-            P = rows[l["parent"] + 1]
-            R, r = place(l, P, d, dof_rows, q)
-            move(l, P, d, dof_rows, q, v, R, r)
+            P = rows[link["parent"] + 1]
+            R, r = place(link, P, d, dof_rows, q)
+            move(link, P, d, dof_rows, q, v, R, r)
         R, w, u = load9(d["R"]), load3(d["w"]), load3(d["v"])
         lever = sub(load3(d["p"]), load3(rows[1]["p"]))  # all about the first link's origin: no digits are lost
-        h, m = mul_vec(R, load3(l["h"])), l["mass"]
+        h, m = mul_vec(R, load3(link["h"])), link["mass"]
         f, n = axpy(cross(w, h), m, u), cross(h, u)
         if anew and turns:
-            I = rotate_sym(R, load6(l["I"]))
+            I = rotate_sym(R, load6(link["I"]))
             n = add(n, sym_vec(I, w))
             I, _ = shift_rigid(lever, I, h, m)
             inertia = add6(inertia, I)
         elif anew or turns:
-            n = add(n, mul_vec(R, sym_vec(load6(l["I"]), tmul_vec(R, w))))
+            n = add(n, mul_vec(R, sym_vec(load6(link["I"]), tmul_vec(R, w))))
         if anew:
             kinetic += 0.5 * (dot(w, n) + dot(u, f))
         linear, angular = add(linear, f), add(angular, add(n, cross(lever, f)))
@@ -74,8 +74,8 @@ def from_outside(tree: Any, x: Any, c: Vec3) -> tuple[Vec3, Vec3]:
         l, d = links[i], rows[i + 1]
         moment = force = (0.0, 0.0, 0.0)
         for k in range(l["iv"], l["iv"] + l["nv"]):
-            e = dof_rows[k]
-            moment, force = axpy(moment, x[k], load3(e["U"])), axpy(force, x[k], load3_at(e["U"], 3))
+            dof_data = dof_rows[k]
+            moment, force = axpy(moment, x[k], load3(dof_data["U"])), axpy(force, x[k], load3_at(dof_data["U"], 3))
         n, f = add(n, add(moment, cross(sub(load3(d["p"]), c), force))), add(f, force)
     return n, f
 
@@ -83,11 +83,11 @@ def from_outside(tree: Any, x: Any, c: Vec3) -> tuple[Vec3, Vec3]:
 @kernel
 def push_whole(tree: Any, q: Any, v: Any, shift: Vec3, w: Vec3, u: Vec3, c: Vec3) -> None:
     """Move a floating tree as one body, world axes: by a shift, and with a twist about c. Its rows stay."""
-    l, d = links_of(tree)[0], rows_at(tree["rows"], 2, LINK_DATA)[1]
-    R = load9(d["R"])
-    store3(q, add(load3(q), tmul_vec(load9(l["R"]), shift)))
+    link, data = links_of(tree)[0], rows_at(tree["rows"], 2, LINK_DATA)[1]
+    R = load9(data["R"])
+    store3(q, add(load3(q), tmul_vec(load9(link["R"]), shift)))
     store3(v, add(load3(v), tmul_vec(R, w)))
-    store3_at(v, 3, add(load3_at(v, 3), tmul_vec(R, add(u, cross(w, sub(load3(d["p"]), c))))))
+    store3_at(v, 3, add(load3_at(v, 3), tmul_vec(R, add(u, cross(w, sub(load3(data["p"]), c))))))
 
 
 @kernel
