@@ -20,7 +20,8 @@ from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.system import F8
 
 UPPER = int(Bounded.UPPER)
-LEAST_SHARE, LIGHT_SHARE = 1.0 - 1.0 / HEAVY, 1.0 - 1.0 / LIGHT_LOAD_SHARE  # c², to become direct, and to stay so
+LEAST_SHARE = 1.0 - 1.0 / HEAVY  # c², to become direct,
+LIGHT_SHARE = 1.0 - 1.0 / (LIGHT_LOAD_SHARE * HEAVY)  # and to stay so
 
 
 @kernel
