@@ -1,11 +1,16 @@
-"""Which islands are solved directly because a light link is wedged: a limit of its joint holds it from one side, and a
-contact from the other.
+"""Which islands are solved directly because a light link is wedged: a limit or a drive of its joint holds it from one
+side, and a contact from the other.
 
 A robot that has collapsed lies on shins that weigh a hundredth of it, with its knees at their limits. Each row alone
 feels the shin, and both together bear the robot: sweeps hand so little of it from one to the other that limits give way
 by tenths of a radian, and to push them back lifts the robot. Two rows that work against each other, with a cosine c
 between them, bear 1 / (1 - c²) times what either of them feels; as the load of a stack is to the mass of what carries
 it (`contact.newton.load_estimate`). A contact between two links of the tree may take the place of the limit.
+
+So may a drive, which holds a link from both sides; one that is soft yields by itself, which makes c² smaller. Stiff
+ones bear the load of a standing figure all the time, and where sweeps lose a little of it in each step the figure
+creeps. So they count for more while a figure stands: at rest a direct solve needs no matrix, and costs less than
+sweeps.
 """
 
 from __future__ import annotations
@@ -15,13 +20,15 @@ from typing import Any
 from kinemorph.constraint.basis import product
 from kinemorph.contact.layout import BOUND, ISLAND, SAME_TREE, SPAN, TOUCH, WEDGED, Bounded
 from kinemorph.contact.newton.load_estimate import HEAVY, LIGHT_LOAD_SHARE
-from kinemorph.contact.rows.drive_rows import FEW_RATES, FEW_TOUCHES
+from kinemorph.contact.rows.drive_rows import FEW_RATES, FEW_TOUCHES, yielding
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.system import F8
 
-UPPER = int(Bounded.UPPER)
+UPPER, DRIVEN = int(Bounded.UPPER), int(Bounded.DRIVEN)
 LEAST_SHARE = 1.0 - 1.0 / HEAVY  # c², to become direct,
 LIGHT_SHARE = 1.0 - 1.0 / (LIGHT_LOAD_SHARE * HEAVY)  # and to stay so
+STANDING_SHARE = 0.5  # c² of a drive and a contact that counts as much as the first of these in a figure slower than
+STANDING_SPEED = 0.01  # m/s
 
 
 @kernel
@@ -33,13 +40,20 @@ def side_of(t: Any, tree: int) -> tuple[int, int]:
 
 
 @kernel
+def drive_against(Y: Any, b: Any, t: Any) -> float:
+    """The product of a drive and the normal of a touch, if the joint of the drive is between the touch and the base, or
+    closes a loop; else 0."""
+    y, l = side_of(t, b["tree"])
+    if b["dof"] >= l or (b["dof"] >= 0 and Y[y + b["dof"]] == 0.0):
+        return 0.0
+    return product(Y, b["y"], Y, y, min(b["l"], l))
+
+
+@kernel
 def limit_against(Y: Any, b: Any, t: Any) -> float:
     """The product of a limit and the normal of a touch, if they work against each other, and the joint of the limit is
     between the touch and the base; else 0."""
-    y, l = side_of(t, b["tree"])
-    if b["dof"] >= l or Y[y + b["dof"]] == 0.0:
-        return 0.0
-    return min(product(Y, b["y"], Y, y, min(b["l"], l)), 0.0)
+    return min(drive_against(Y, b, t), 0.0)
 
 
 @kernel
@@ -51,36 +65,50 @@ def touch_against(Y: Any, a: Any, t: Any) -> float:
 
 @kernel
 def may_wedge(s: Any, island: Any) -> tuple[bool, bool]:
-    """Whether an island has limits near, and whether links of one tree touch each other."""
+    """Whether an island has drives or limits near, and whether links of one tree touch each other."""
     bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
     touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
-    limits = within = False
+    holds = within = False
     for i in range(island["bound_count"]):
-        limits = limits or bounds[i]["what"] <= UPPER
+        holds = holds or bounds[i]["what"] <= UPPER or bounds[i]["what"] == DRIVEN
     for i in range(island["touch_count"]):
         within = within or touches[i]["tree1"] == SAME_TREE
-    return limits, within
+    return holds, within
+
+
+@kernel
+def stands(s: Any, island: Any) -> bool:
+    """Whether nothing in an island is faster than what stands."""
+    spans, tree, fastest = rows_at(s["spans"], s["span_room"], SPAN), island["first_tree"], 0.0
+    while tree >= 0:
+        fastest = max(fastest, spans[tree]["speed"])
+        tree = spans[tree]["next"]
+    return fastest < STANDING_SPEED
 
 
 @kernel
 def wedged_by(s: Any, island: Any) -> float:
     """The largest c² of an island; and what limits bear, into their rows."""
-    limits, within = may_wedge(s, island)
-    if not (limits or within):
+    holds, within = may_wedge(s, island)
+    if not (holds or within):
         return 0.0
     bounds = rows_at(s["bounds"], s["bound_count"], BOUND)[island["first_bound"] :]
     touches = rows_at(s["touches"], s["touch_count"], TOUCH)[island["first_touch"] :]
-    Y, most = rows_at(s["Y"], s["Y_room"], F8), 0.0
+    Y, most, h = rows_at(s["Y"], s["Y_room"], F8), 0.0, s["h"] * s["substeps"]
+    weight = LEAST_SHARE / STANDING_SHARE if stands(s, island) else 1.0
     for i in range(island["touch_count"]):
         t = touches[i]
         total = 0.0
-        for j in range(island["bound_count"] if limits else 0):
+        for j in range(island["bound_count"] if holds else 0):
             b = bounds[j]
             if b["what"] <= UPPER:
                 both = limit_against(Y, b, t)
                 share = both * both * b["inverse"]
                 b["bears"] = max(b["bears"], share)
                 total += share * t["inverse"]  # as if limits did not touch on each other, which they hardly do
+            elif b["what"] == DRIVEN:
+                both = drive_against(Y, b, t)
+                total += weight * both * both * t["inverse"] / yielding(b, h)
         for j in range(island["touch_count"] if within else 0):
             a = touches[j]
             if a["tree1"] == SAME_TREE:
