@@ -80,3 +80,26 @@ def test_a_limp_robot_that_has_collapsed_does_not_lift_itself(dt):
     assert rise(np.array(found[-round(1.0 / dt) :])) < 1e-3
     assert over < 0.02  # rad
     assert world.forest.kinetic_energy() < 1e-3
+
+
+@pytest.mark.parametrize("dt", [2e-3, 5e-3])
+@pytest.mark.parametrize("seed", range(3))
+def test_what_comes_off_its_limits_is_swept_again(seed, dt):
+    """Legs that wedge are solved directly until they are turned inwards; they stayed so while anything touched."""
+    rng = np.random.default_rng(seed)
+    leg, limit = rng.uniform(0.2, 0.9), rng.uniform(0.8, 1.1)
+    model = table(80.0, leg, limit)
+    world = km.World(dt=dt, sleep=False, material=km.Material(friction=0.3))
+    world.add_ground()
+    q = np.zeros(model.nq)
+    q[2], q[3] = 0.6, 1.0
+    q[7:] = -0.5, -0.5, 0.5, 0.5
+    figure = world.add(model, q=q)
+    world.run(2.0)
+    assert world.solver["islands"]["direct"][0] == 1
+    for i, side in enumerate((-1, -1, 1, 1)):
+        world.drive(figure.joint(f"leg{i}"), -200.0 * np.sin(limit) * side)
+    while abs(figure.position("leg0")[0]) > limit - 0.1:
+        world.step()
+    assert world.solver.header["touch_count"][0] > 0
+    assert world.solver["islands"]["direct"][0] == 0

@@ -109,6 +109,41 @@ def test_two_legs_with_servo_knees_stand_on_ten_degrees(dt):
         assert servo.applied == pytest.approx(-100.0 * figure.position(f"knee{i}")[0], rel=1e-6)
 
 
+@pytest.mark.parametrize("dt", [2e-3, 5e-3])
+@pytest.mark.parametrize("hold", ["servo", "motor"])
+def test_heavy_bodies_stand_on_light_shins_with_wide_feet(hold, dt):
+    """A foot presses with a long lever on a knee that feels the shin alone: both bear a hundred times that."""
+    for seed in range(6):
+        rng = np.random.default_rng([seed, 11])
+        size, friction = 10.0 ** rng.uniform(-0.5, 0.3), rng.uniform(0.5, 1.2)
+        mass, ratio = 10.0 ** rng.uniform(0.0, 2.0), 10.0 ** rng.uniform(1.0, 2.7)
+        angle = rng.uniform(0.3, 0.7) * min(math.atan(friction), 0.3)
+        b = km.Builder("legs")
+        torso, shin = (size, 0.7 * size, 0.2 * size), (0.1 * size, 0.1 * size, 0.5 * size)
+        b.link("torso", None, km.Joint.free(), inertia=km.Inertia.box(mass, torso))
+        feet = [km.Shape.box((rng.uniform(0.6, 0.9) * size, 0.15 * size, 0.1 * size), km.Pose((0, 0, -0.5 * size)))]
+        if seed % 2:
+            feet = [km.Shape.sphere(0.05 * size, km.Pose((x * size, 0, -0.5 * size))) for x in (-0.4, 0.4)]
+        inertia = km.Inertia.box(mass / ratio, shin, (0, 0, -0.25 * size))
+        for i, y in enumerate((-0.3, 0.3)):
+            b.link(
+                f"shin{i}", "torso", km.Joint.revolute("y", name=f"knee{i}"), (0, y * size, -0.3 * size), inertia, feet
+            )
+        world = km.World(dt=dt, sleep=False, material=km.Material(friction=friction), gravity=slope(angle))
+        world.add_ground()
+        figure = world.add(b.build(), at=(0, 0, 0.85 * size + 1e-3 * size))
+        k = 40.0 * mass * G * size * math.sin(angle)  # N m/rad: a knee gives way by some hundredths
+        for i in range(2):
+            if hold == "servo":
+                world.servo(f"knee{i}", stiffness=k, damping=0.05 * k)
+            else:
+                world.motor(f"knee{i}", most=k)
+        world.run(1.5)
+        bent = figure.position("knee0")[0]
+        assert moved(world, figure["torso"], 1.0) < 1e-5 * size, (seed, ratio)
+        assert abs(figure.position("knee0")[0] - bent) < 1e-5
+
+
 @pytest.mark.filterwarnings("ignore:world. model .anymal.")
 @pytest.mark.skipif(ANYMAL not in ROBOTS, reason="example-robot-data is not there")
 @pytest.mark.parametrize(("degrees", "dt"), [(5.0, 2e-3), (10.0, 5e-3), (30.0, 2e-3)])

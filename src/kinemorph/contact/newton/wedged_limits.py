@@ -1,11 +1,16 @@
-"""Which islands are solved directly because a light link is wedged: a limit of its joint holds it from one side, and a
-contact from the other.
+"""Which islands are solved directly because a light link is wedged: a limit or a drive of its joint holds it from one
+side, and a contact from the other.
 
 A robot that has collapsed lies on shins that weigh a hundredth of it, with its knees at their limits. Each row alone
 feels the shin, and both together bear the robot: sweeps hand so little of it from one to the other that limits give way
 by tenths of a radian, and to push them back lifts the robot. Two rows that work against each other, with a cosine c
 between them, bear 1 / (1 - c²) times what either of them feels; as the load of a stack is to the mass of what carries
 it (`contact.newton.load_estimate`). A contact between two links of the tree may take the place of the limit.
+
+So may a drive, which holds a link from both sides; one that is soft yields by itself, which makes c² smaller. Stiff
+ones bear the load of a standing figure all the time, and where sweeps lose a little of it in each step the figure
+creeps. So they count for more while a figure stands: at rest a direct solve needs no matrix, and costs less than
+sweeps.
 """
 
 from __future__ import annotations
@@ -24,11 +29,14 @@ from kinemorph.contact.layout import (
     whitened_rows,
 )
 from kinemorph.contact.newton.load_estimate import HEAVY, LIGHT_LOAD_SHARE
-from kinemorph.contact.rows.drive_rows import FEW_RATES, FEW_TOUCHES
+from kinemorph.contact.rows.drive_rows import FEW_RATES, FEW_TOUCHES, yielding
 from kinemorph.jit.api import kernel
 
-UPPER = int(Bounded.UPPER)
-LEAST_SHARE, LIGHT_SHARE = 1.0 - 1.0 / HEAVY, 1.0 - 1.0 / LIGHT_LOAD_SHARE  # c², to become direct, and to stay so
+UPPER, DRIVEN = int(Bounded.UPPER), int(Bounded.DRIVEN)
+LEAST_SHARE = 1.0 - 1.0 / HEAVY  # c², to become direct,
+LIGHT_SHARE = 1.0 - 1.0 / (LIGHT_LOAD_SHARE * HEAVY)  # and to stay so
+STANDING_SHARE = 0.5  # c² of a drive and a contact that counts as much as the first of these in a figure slower than
+STANDING_SPEED = 0.01  # m/s
 
 
 @kernel
@@ -40,13 +48,20 @@ def side_of(t: Any, tree: int) -> tuple[int, int]:
 
 
 @kernel
+def drive_against(Y: Any, constraint: Any, t: Any) -> float:
+    """The product of a drive and the normal of a touch, if the joint of the drive is between the touch and the base, or
+    closes a loop; else 0."""
+    y, l = side_of(t, constraint["tree"])
+    if constraint["dof"] >= l or (constraint["dof"] >= 0 and Y[y + constraint["dof"]] == 0.0):
+        return 0.0
+    return product(Y, constraint["y"], Y, y, min(constraint["l"], l))
+
+
+@kernel
 def limit_against(Y: Any, constraint: Any, t: Any) -> float:
     """The product of a limit and the normal of a touch, if they work against each other, and the joint of the limit is
     between the touch and the base; else 0."""
-    y, l = side_of(t, constraint["tree"])
-    if constraint["dof"] >= l or Y[y + constraint["dof"]] == 0.0:
-        return 0.0
-    return min(product(Y, constraint["y"], Y, y, min(constraint["l"], l)), 0.0)
+    return min(drive_against(Y, constraint, t), 0.0)
 
 
 @kernel
@@ -58,36 +73,50 @@ def touch_against(Y: Any, a: Any, t: Any) -> float:
 
 @kernel
 def may_wedge(solver: Any, island: Any) -> tuple[bool, bool]:
-    """Whether an island has limits near, and whether links of one tree touch each other."""
+    """Whether an island has drives or limits near, and whether links of one tree touch each other."""
     bounds = dof_constraints(solver)[island["first_bound"] :]
     touches = contact_constraints(solver)[island["first_touch"] :]
-    limits = within = False
+    holds = within = False
     for i in range(island["bound_count"]):
-        limits = limits or bounds[i]["what"] <= UPPER
+        holds = holds or bounds[i]["what"] <= UPPER or bounds[i]["what"] == DRIVEN
     for i in range(island["touch_count"]):
         within = within or touches[i]["tree1"] == SAME_TREE
-    return limits, within
+    return holds, within
+
+
+@kernel
+def stands(solver: Any, island: Any) -> bool:
+    """Whether nothing in an island is faster than what stands."""
+    spans, tree, fastest = slices_of(solver), island["first_tree"], 0.0
+    while tree >= 0:
+        fastest = max(fastest, spans[tree]["speed"])
+        tree = spans[tree]["next"]
+    return fastest < STANDING_SPEED
 
 
 @kernel
 def wedged_by(solver: Any, island: Any) -> float:
     """The largest c² of an island; and what limits bear, into their rows."""
-    limits, within = may_wedge(solver, island)
-    if not (limits or within):
+    holds, within = may_wedge(solver, island)
+    if not (holds or within):
         return 0.0
     bounds = dof_constraints(solver)[island["first_bound"] :]
     touches = contact_constraints(solver)[island["first_touch"] :]
-    Y, most = whitened_rows(solver), 0.0
+    Y, most, h = whitened_rows(solver), 0.0, solver["h"] * solver["substeps"]
+    weight = LEAST_SHARE / STANDING_SHARE if stands(solver, island) else 1.0
     for i in range(island["touch_count"]):
         t = touches[i]
         total = 0.0
-        for j in range(island["bound_count"] if limits else 0):
+        for j in range(island["bound_count"] if holds else 0):
             constraint = bounds[j]
             if constraint["what"] <= UPPER:
                 both = limit_against(Y, constraint, t)
                 share = both * both * constraint["inverse"]
                 constraint["bears"] = max(constraint["bears"], share)
                 total += share * t["inverse"]  # as if limits did not touch on each other, which they hardly do
+            elif constraint["what"] == DRIVEN:
+                both = drive_against(Y, constraint, t)
+                total += weight * both * both * t["inverse"] / yielding(constraint, h)
         for j in range(island["touch_count"] if within else 0):
             a = touches[j]
             if a["tree1"] == SAME_TREE:
