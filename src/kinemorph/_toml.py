@@ -19,6 +19,7 @@ from msgspec import inspect
 from kinemorph._files import FileError, quoted, read_bytes
 
 LARGEST_TOML_BYTES = 1 << 20  # bytes of a file
+_LONGEST_PLACE = 1000  # characters of a place that are looked for
 _SHOWN_SETTINGS = 12  # names of settings that an error lists at most, if one of them is near
 
 _LONG_KEY = re.compile(
@@ -54,7 +55,8 @@ class Toml:
             for one in (place, f"{place}[0]"):
                 if one in self._lines:
                     return f"{self.file}:{self._lines[one]}"
-            place = re.sub(r"(\[\d+\]|\.?[^.\[\]]+)$", "", place) if re.search(r"[.\[]", place) else ""
+            place = place[:_LONGEST_PLACE]  # names in it may be any text: each turn must leave less of it
+            place = place[: max(place.rfind("."), place.rfind("["), 0)]
         return str(self.file)
 
     def error(self, place: str, what: str) -> FileError:
@@ -93,8 +95,8 @@ def checked(kind: Any, table: dict[str, Any], where: Where = lambda place: "sett
         place = place.strip("`.")
         what = f"{what[:1].lower()}{what[1:]}".replace(" | null`", "`")  # what may be left out; TOML has no null
         if unknown := re.search(r"unknown field `(.*?)`", what, re.DOTALL):
-            place = f"{place}.{unknown[1]}".strip(".")
             what = _unknown(unknown[1], _fields(kind, place))
+            place = f"{place}.{unknown[1]}".strip(".")
         elif (value := value_at(table, place)) is not None:
             values = [
                 str(v) for type in _types(kind, place) if isinstance(type, inspect.LiteralType) for v in type.values
@@ -145,7 +147,7 @@ def value_at(table: Any, place: str) -> str | None:
     for name, index in re.findall(r"([^.\[\]]+)|\[(\d+)\]", place):
         try:
             table = table[name] if name else table[int(index)]
-        except (KeyError, IndexError, TypeError):
+        except (KeyError, IndexError, TypeError, ValueError):  # a number of thousands of digits
             return None
     if isinstance(table, str):
         return quoted(table)
@@ -153,9 +155,8 @@ def value_at(table: Any, place: str) -> str | None:
 
 
 def _fields(kind: Any, place: str) -> list[str]:
-    """The settings that there are where an unknown one was given."""
-    around = re.sub(r"\.?[^.\[\]]+$", "", place)
-    return [one.name for type in _types(kind, around) if isinstance(type, inspect.StructType) for one in type.fields]
+    """The settings that there are at a place."""
+    return [one.name for type in _types(kind, place) if isinstance(type, inspect.StructType) for one in type.fields]
 
 
 def _types(kind: Any, place: str) -> list[Any]:
