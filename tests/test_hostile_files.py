@@ -23,11 +23,15 @@ from tests.hostile_kinds import KINDS
 from tests.mutators import WORDS, spoil_json
 from tests.needs import linux
 
+import kinemorph as km
 from kinemorph._toml import Toml, checked
+from kinemorph.creatures.genotype.genotype import load_genotype
 from kinemorph.evolve.settings import load_settings
+from kinemorph.io.recognise import kind_of
 from kinemorph.jit.cache import known_keys
 from kinemorph.jit.cache.keys import module_file
 from kinemorph.jit.cache.pack import MANIFEST, Pack
+from kinemorph.mocap.body.skeleton import read_tables
 from kinemorph.scenes.creatures.results import Table
 from kinemorph.scenes.files.scene import load_scene
 
@@ -109,6 +113,10 @@ def test_a_file_that_does_no_harm_passes() -> None:
     assert judge(lambda path: path.read_bytes(), b"text") == ""
 
 
+def _read_anything(path: Path) -> None:
+    {".toml": load_scene, ".urdf": km.load_urdf, ".json": load_genotype}[path.suffix](path)
+
+
 KEYS = (
     *(
         "a]",
@@ -136,6 +144,23 @@ def test_keys_of_any_text_are_refused_in_a_sentence(kind: Callable[[Path], Any],
     """`view` of a scene with the key "a]" looked for its line without end, and for a long one almost so."""
     for key in KEYS:
         assert judge(kind, f"{head}{json.dumps(key)} = 1\n".encode(), ".toml") == "", key[:20]
+
+
+SLOW = {
+    ".toml": ("a" + ".a" * 500_000 + " = 1", 'a = "' + '\\"' * 500_000, '"' * 10**6, "a = " + "9" * 10**6, "[" * 10**6),
+    ".urdf": ("<?" * 500_000, "<!--" * 250_000, "<!DOCTYPE" * 100_000, "<" * 10**6, "<a" + " a" * 500_000),
+    ".json": ("[" * 10**6, '{"a":' * 200_000, "9" * 10**6, '"' + "\\u0000" * 170_000),
+}  # what takes the square of its length, or more, for readers that look back
+
+
+@pytest.mark.parametrize(
+    ("reader", "suffix"),
+    [*((reader, suffix) for reader in (kind_of, _read_anything) for suffix in SLOW), (read_tables, ".toml")],
+)
+def test_a_file_is_known_by_its_kind_in_a_time_that_grows_with_its_size(reader: Any, suffix: str) -> None:
+    """`view` looked for 40 s and more at what a file of a megabyte was, before a reader with limits had it."""
+    for text in SLOW[suffix]:
+        assert judge(reader, text.encode(), suffix) == "", text[:20]
 
 
 @pytest.mark.parametrize("place", KEYS)

@@ -23,8 +23,8 @@ _LONGEST_PLACE = 1000  # characters of a place that are looked for
 _SHOWN_SETTINGS = 12  # names of settings that an error lists at most, if one of them is near
 
 _LONG_KEY = re.compile(
-    r"""(?<![\w-])(?:(?:"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+'|[\w-]++)[ \t]*+\.[ \t]*+){64}"""
-)  # tomllib takes longer and longer for each part of a key
+    r"""(?<![\w\\-])(?:(?:"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+'|[\w-]++)[ \t]*+\.[ \t]*+){64}"""
+)  # tomllib takes longer and longer for each part of a key. No key begins after a backslash
 
 Where = Callable[[str], str]  # what to say of a place such as `budget.generations` or `body[3].size[0]`
 
@@ -36,9 +36,7 @@ class Toml:
         self.file = Path(file)
         try:
             self.text = read_bytes(self.file, LARGEST_TOML_BYTES).decode()
-            if _LONG_KEY.search(self.text):
-                raise FileError(f"{self.file}: a key of more than 64 parts cannot be read")
-            self.table = tomllib.loads(self.text)
+            self.table = table_of(self.text)
         except FileError:
             raise
         except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -75,6 +73,13 @@ class Toml:
         except (ValueError, TypeError, LookupError, ArithmeticError, OSError, RuntimeError) as error:
             words = error.args[0] if isinstance(error, LookupError) and error.args else error
             raise self.error(place, str(words)) from error
+
+
+def table_of(text: str) -> dict[str, Any]:
+    """The table that is a text. ValueError if it is none, RecursionError if it is too deep."""
+    if _LONG_KEY.search(text):
+        raise ValueError("a key has more than 64 parts")
+    return tomllib.loads(text)
 
 
 def merged(table: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
