@@ -478,14 +478,17 @@ LINE = re.compile(r"^(\s*[\w.\"-]+\s*=\s*)(.+)$")
 
 
 def spoil_toml(content: bytes, others: list[bytes], rng: Rng) -> bytes:
-    """A TOML file: text, or a value that is another, or lines that are gone or there twice."""
+    """A TOML file: text, or a value that is another, a key of any text, or lines that are gone or there twice."""
     if rng.random() < 0.4:
         return mutated(content, others, rng)
     lines = content.decode().split("\n")
     for _ in range(int(rng.integers(1, 4))):
         at = int(rng.integers(len(lines)))
         way = rng.random()
-        if match := LINE.match(lines[at]):
+        if rng.random() < 0.1:
+            key = json.dumps(choice(WORDS, rng) + choice(("", "]", "[", "[0]", ".", "]" * 900), rng))
+            lines.insert(at, f"{choice(('', 'name.', 'body.'), rng)}{key} = 1")
+        elif match := LINE.match(lines[at]):
             values = [m[2] for line in lines if (m := LINE.match(line))]
             if way < 0.5:
                 lines[at] = match[1] + choice((json.dumps(leaf(rng)).replace("NaN", "nan"), choice(values, rng)), rng)

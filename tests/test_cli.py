@@ -329,3 +329,18 @@ def test_convert_writes_another_kind_of_file(tmp_path: Path) -> None:
     assert kinemorph("convert", "arm.sdf", "back.xml", folder=tmp_path).returncode == 0
     wrong = kinemorph("convert", "arm.sdf", "arm.txt", folder=tmp_path)
     assert (wrong.returncode, "arm.txt: files that end in" in wrong.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("name", [".numba_config.yaml", "matplotlibrc"])
+def test_settings_of_packages_in_the_working_folder_are_refused(name: str, tmp_path: Path) -> None:
+    """Numba overwrote the file that its settings name when it was imported, and Matplotlib started LaTeX."""
+    victim = tmp_path / "victim"
+    victim.write_text("dear")
+    (tmp_path / name).write_text(f"CHROME_TRACE: {victim}\n" if "numba" in name else "text.usetex: True\n")
+    for words in (["demo", "--list"], ["doctor"], ["run", "none.toml"], ["--help"]):
+        done = kinemorph(*words, folder=tmp_path)
+        assert done.returncode == 2
+        assert done.stderr.startswith(f"kinemorph: {tmp_path / name}: ")
+        assert "would take settings from it" in done.stderr
+        assert done.stderr.count("\n") == 1
+    assert victim.read_text() == "dear"

@@ -7,7 +7,9 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -21,9 +23,17 @@ from tests.hostile_kinds import KINDS
 from tests.mutators import WORDS, spoil_json
 from tests.needs import linux
 
+import kinemorph as km
+from kinemorph._toml import Toml, checked
+from kinemorph.creatures.genotype.genotype import load_genotype
+from kinemorph.evolve.settings import load_settings
+from kinemorph.io.recognise import kind_of
 from kinemorph.jit.cache import known_keys
 from kinemorph.jit.cache.keys import module_file
 from kinemorph.jit.cache.pack import MANIFEST, Pack
+from kinemorph.mocap.body.skeleton import read_tables
+from kinemorph.scenes.creatures.results import Table
+from kinemorph.scenes.files.scene import load_scene
 
 pytestmark = linux  # /proc tells how much memory a process takes
 
@@ -101,6 +111,67 @@ def test_the_guards_see_harm(name: str, monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_a_file_that_does_no_harm_passes() -> None:
     assert judge(lambda path: path.read_bytes(), b"text") == ""
+
+
+def _read_anything(path: Path) -> None:
+    {".toml": load_scene, ".urdf": km.load_urdf, ".json": load_genotype}[path.suffix](path)
+
+
+KEYS = (
+    *(
+        "a]",
+        "[",
+        "]",
+        "a[",
+        "x]y",
+        "[0]",
+        "a[0]",
+        "].[",
+        "...",
+        "",
+        "`",
+        "` - at `$.name`",
+        "\x1b[31m]",
+        f"[{'9' * 5000}]",
+    ),
+    *("a" * 900_000 + "]", "[" * 900_000, "]" * 900_000, "a." * 450_000, "a]" * 450_000, "`" * 900_000),
+)
+
+
+@pytest.mark.parametrize("kind", [load_scene, load_settings, lambda path: checked(Table, Toml(path).table)])
+@pytest.mark.parametrize("head", ["", "[[body]]\n", "[[rows]]\n"])
+def test_keys_of_any_text_are_refused_in_a_sentence(kind: Callable[[Path], Any], head: str) -> None:
+    """`view` of a scene with the key "a]" looked for its line without end, and for a long one almost so."""
+    for key in KEYS:
+        assert judge(kind, f"{head}{json.dumps(key)} = 1\n".encode(), ".toml") == "", key[:20]
+
+
+SLOW = {
+    ".toml": ("a" + ".a" * 500_000 + " = 1", 'a = "' + '\\"' * 500_000, '"' * 10**6, "a = " + "9" * 10**6, "[" * 10**6),
+    ".urdf": ("<?" * 500_000, "<!--" * 250_000, "<!DOCTYPE" * 100_000, "<" * 10**6, "<a" + " a" * 500_000),
+    ".json": ("[" * 10**6, '{"a":' * 200_000, "9" * 10**6, '"' + "\\u0000" * 170_000),
+}  # what takes the square of its length, or more, for readers that look back
+
+
+@pytest.mark.parametrize(
+    ("reader", "suffix"),
+    [*((reader, suffix) for reader in (kind_of, _read_anything) for suffix in SLOW), (read_tables, ".toml")],
+)
+def test_a_file_is_known_by_its_kind_in_a_time_that_grows_with_its_size(reader: Any, suffix: str) -> None:
+    """`view` looked for 40 s and more at what a file of a megabyte was, before a reader with limits had it."""
+    for text in SLOW[suffix]:
+        assert judge(reader, text.encode(), suffix) == "", text[:20]
+
+
+@pytest.mark.parametrize("place", KEYS)
+def test_lines_of_places_of_any_text_are_found(place: str, tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text("x = 1\n[[body]]\ny = 2\n[[body]]\nsize = [1, 2]\n")
+    toml = Toml(tmp_path / "a.toml")
+    assert toml.where(f"body[1].size[0].{place}") == f"{toml.file}:5"
+    assert toml.where(f"body[1].{place}") == f"{toml.file}:4"
+    assert toml.where(f"body[0].y.{place}") == f"{toml.file}:3"
+    assert toml.where("body[1].size[1].more") == f"{toml.file}:5"
+    assert toml.where("body[1].other") == f"{toml.file}:4"
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -19,11 +19,12 @@ from msgspec import inspect
 from kinemorph._files import FileError, quoted, read_bytes
 
 LARGEST_TOML_BYTES = 1 << 20  # bytes of a file
+_LONGEST_PLACE = 1000  # characters of a place that are looked for
 _SHOWN_SETTINGS = 12  # names of settings that an error lists at most, if one of them is near
 
 _LONG_KEY = re.compile(
-    r"""(?<![\w-])(?:(?:"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+'|[\w-]++)[ \t]*+\.[ \t]*+){64}"""
-)  # tomllib takes longer and longer for each part of a key
+    r"""(?<![\w\\-])(?:(?:"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+'|[\w-]++)[ \t]*+\.[ \t]*+){64}"""
+)  # tomllib takes longer and longer for each part of a key. No key begins after a backslash
 
 Where = Callable[[str], str]  # what to say of a place such as `budget.generations` or `body[3].size[0]`
 
@@ -35,9 +36,7 @@ class Toml:
         self.file = Path(file)
         try:
             self.text = read_bytes(self.file, LARGEST_TOML_BYTES).decode()
-            if _LONG_KEY.search(self.text):
-                raise FileError(f"{self.file}: a key of more than 64 parts cannot be read")
-            self.table = tomllib.loads(self.text)
+            self.table = table_of(self.text)
         except FileError:
             raise
         except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -54,7 +53,8 @@ class Toml:
             for one in (place, f"{place}[0]"):
                 if one in self._lines:
                     return f"{self.file}:{self._lines[one]}"
-            place = re.sub(r"(\[\d+\]|\.?[^.\[\]]+)$", "", place) if re.search(r"[.\[]", place) else ""
+            place = place[:_LONGEST_PLACE]  # names in it may be any text: each turn must leave less of it
+            place = place[: max(place.rfind("."), place.rfind("["), 0)]
         return str(self.file)
 
     def error(self, place: str, what: str) -> FileError:
@@ -75,6 +75,13 @@ class Toml:
             raise self.error(place, str(words)) from error
 
 
+def table_of(text: str) -> dict[str, Any]:
+    """The table that is a text. ValueError if it is none, RecursionError if it is too deep."""
+    if _LONG_KEY.search(text):
+        raise ValueError("a key has more than 64 parts")
+    return tomllib.loads(text)
+
+
 def merged(table: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     """The changes put into the table, group by group."""
     result = dict(table)
@@ -93,8 +100,8 @@ def checked(kind: Any, table: dict[str, Any], where: Where = lambda place: "sett
         place = place.strip("`.")
         what = f"{what[:1].lower()}{what[1:]}".replace(" | null`", "`")  # what may be left out; TOML has no null
         if unknown := re.search(r"unknown field `(.*?)`", what, re.DOTALL):
-            place = f"{place}.{unknown[1]}".strip(".")
             what = _unknown(unknown[1], _fields(kind, place))
+            place = f"{place}.{unknown[1]}".strip(".")
         elif (value := value_at(table, place)) is not None:
             values = [
                 str(v) for type in _types(kind, place) if isinstance(type, inspect.LiteralType) for v in type.values
@@ -145,7 +152,7 @@ def value_at(table: Any, place: str) -> str | None:
     for name, index in re.findall(r"([^.\[\]]+)|\[(\d+)\]", place):
         try:
             table = table[name] if name else table[int(index)]
-        except (KeyError, IndexError, TypeError):
+        except (KeyError, IndexError, TypeError, ValueError):  # a number of thousands of digits
             return None
     if isinstance(table, str):
         return quoted(table)
@@ -153,9 +160,8 @@ def value_at(table: Any, place: str) -> str | None:
 
 
 def _fields(kind: Any, place: str) -> list[str]:
-    """The settings that there are where an unknown one was given."""
-    around = re.sub(r"\.?[^.\[\]]+$", "", place)
-    return [one.name for type in _types(kind, around) if isinstance(type, inspect.StructType) for one in type.fields]
+    """The settings that there are at a place."""
+    return [one.name for type in _types(kind, place) if isinstance(type, inspect.StructType) for one in type.fields]
 
 
 def _types(kind: Any, place: str) -> list[Any]:

@@ -274,6 +274,71 @@ def test_a_journal_that_names_another_file_is_not_played_back(file: Path, tmp_pa
     assert victim.read_bytes() == b"dear"
 
 
+@pytest.mark.parametrize("links", [1, 2])
+@pytest.mark.parametrize("write", [False, True])
+def test_a_link_to_a_run_hides_no_journal_that_names_another_file(
+    write: bool, links: int, file: Path, tmp_path: Path
+) -> None:
+    """SQLite looks for journals beside what a link leads to, and so deleted the file that one of them names."""
+    victim, name = tmp_path / "victim", str(tmp_path / "victim").encode()
+    victim.write_bytes(b"dear")
+    with sqlite3.connect(file, isolation_level=None) as db:
+        db.execute("PRAGMA journal_mode=DELETE")
+        db.execute("PRAGMA cache_size=1")
+        db.execute("BEGIN IMMEDIATE")
+        db.execute("INSERT INTO genome VALUES (x'00', 0, 0, zeroblob(400000))")
+        hot = file.with_name("run.db-journal").read_bytes()
+        db.execute("ROLLBACK")
+        (size,) = db.execute("PRAGMA page_size").fetchone()
+    db.close()
+    lock_page = ((1 << 30) // size + 1).to_bytes(4, "big")
+    end = lock_page + name + len(name).to_bytes(4, "big") + sum(name).to_bytes(4, "big")
+    file.with_name("run.db-journal").write_bytes(hot + end + bytes.fromhex("d9d505f920a163d7"))
+    (tmp_path / "elsewhere").mkdir()
+    link = file
+    for k in range(links):
+        link, to = tmp_path / "elsewhere" / f"link{k}.db", link
+        link.symlink_to(to)
+    with pytest.raises(StoreError, match=r"run\.db-journal: it names another file"):
+        Store.open(link, write=write)
+    assert victim.read_bytes() == b"dear"
+
+
+@pytest.mark.parametrize("end", ["-journal", "-wal", "-shm", ".lock", ".lock-journal", ".lock-wal"])
+def test_links_beside_a_run_lead_nowhere(end: str, file: Path, tmp_path: Path) -> None:
+    """Of another file, and of one that is not there yet, whether the run is there or is made."""
+    for there in (True, False):
+        victim = tmp_path / "victim"
+        if there:
+            victim.write_bytes(b"dear")
+        for run in (file, tmp_path / "new.db"):
+            (beside := run.with_name(run.name + end)).unlink(missing_ok=True)
+            beside.symlink_to(victim)
+            with pytest.raises(StoreError, match=r"it is a symbolic link to another file"):
+                Store.open(run, write=True) if run == file else Store.create(run, {})
+            beside.unlink()
+        assert victim.read_bytes() == b"dear" if there else not victim.exists()
+        victim.unlink(missing_ok=True)
+
+
+@pytest.mark.parametrize("content", [b"no database", bytes(5000), b"SQLite format 3\0" + bytes(200)])
+def test_a_lock_that_is_no_database_is_a_sentence(content: bytes, file: Path) -> None:
+    file.with_name("run.db.lock").write_bytes(content)
+    with pytest.raises(StoreError, match=r"run\.db: it cannot be written there \(.*"):
+        Store.open(file, write=True)
+
+
+def test_the_descent_is_not_written_through_a_link(file: Path, tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_bytes(b"dear")
+    (tmp_path / "run.lineage.csv").symlink_to(victim)
+    with Store.open(file) as store:
+        written = lineage(store, tmp_path / "run.lineage.csv")
+    assert victim.read_bytes() == b"dear"
+    assert written.read_text().startswith("id,ancestor_list")
+    assert not written.is_symlink()
+
+
 @pytest.mark.parametrize("what", ["settings", "code", "versions", "processor", "version"])
 def test_a_fact_that_is_missing_is_a_sentence(what: str, file: Path) -> None:
     write(file, ("DELETE FROM run WHERE name = ?", (what,)))

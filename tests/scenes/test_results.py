@@ -83,6 +83,10 @@ def test_a_table_is_run_once_and_told_on_a_page(tmp_path: Path) -> None:
         ({'"no vote"': '""'}, r"rows\[1\]: locomotion-default-24-1 is in a row above with other settings; give this"),
         ({"episodes = 24": "episodes = 0"}, r"rows\[1\].episodes: expected `int` >= 1; it is 0"),
         ({'["locomotion"]': '["fly"]'}, r'rows\[1\]: there is no task "fly"'),
+        *(
+            ({'"no vote"': json.dumps(label)}, r"rows\[1\](\.label)?: label is .*; a label begins with a letter")
+            for label in ("/../../elsewhere", "..", "a/b", "a\\b", "a\nb", "|", "`x", "<b>", "\u202ex", " x", "x" * 41)
+        ),
     ],
 )
 def test_what_is_wrong_with_the_last_row_is_said_before_the_first_begins(change, said, tmp_path: Path) -> None:

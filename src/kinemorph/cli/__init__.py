@@ -15,6 +15,7 @@ from kinemorph.cli.creature import creature, creature_random, creature_show, cre
 from kinemorph.cli.evolving import evolve, replay, report, rescore, results
 from kinemorph.cli.machine import convert, doctor, warm
 from kinemorph.cli.showing import bounce, demo, mocap, run, thesis, view
+from kinemorph.cli.working_folder import refuse_settings
 
 COMMANDS: dict[str, Callable[..., Any]] = {
     "bounce": bounce,
@@ -52,6 +53,7 @@ def main() -> None:
         print(f"kinemorph {__version__}")
         return
     try:
+        refuse_settings()
         if words[:1] == ["creature"]:
             understood(CREATURES, words[1:], "kinemorph creature", creature.__doc__)()
         else:

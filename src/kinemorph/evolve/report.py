@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import io
 import json
 import math
 from collections.abc import Callable
@@ -44,12 +45,13 @@ def report(
 
 def lineage(store: Store, file: Path) -> Path:
     """The descent of all individuals, as CSV in the ALife data standard's columns for phylogenies."""
-    with file.open("w", newline="") as out:
-        rows = csv.writer(out)
-        rows.writerow(["id", "ancestor_list", "origin_time", "operator", "genome_hash"])
-        for number, one in store.people().items():
-            ancestors = str([*one.parents]) if one.parents else "[none]"
-            rows.writerow([number, ancestors, one.generation, one.operator, one.genome_hash.hex()])
+    text = io.StringIO(newline="")
+    rows = csv.writer(text)
+    rows.writerow(["id", "ancestor_list", "origin_time", "operator", "genome_hash"])
+    for number, one in store.people().items():
+        ancestors = str([*one.parents]) if one.parents else "[none]"
+        rows.writerow([number, ancestors, one.generation, one.operator, one.genome_hash.hex()])
+    write_whole(file, text.getvalue().encode())  # never through a link that lies beside a run
     return file
 
 

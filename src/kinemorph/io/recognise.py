@@ -8,17 +8,17 @@ from __future__ import annotations
 import json
 import os
 import re
-import tomllib
 from collections.abc import Iterable
 from enum import Enum
 from pathlib import Path
 
 from kinemorph._files import FileError, is_there
+from kinemorph._toml import table_of
 
 HEAD_BYTES = 1 << 16  # bytes that are looked at
 TEXT_BYTES = 1 << 20  # bytes of a TOML or JSON file that is looked at; kinds of larger ones go by their name
-_ELEMENT = re.compile(rb"<([A-Za-z_][\w:.-]*)")
-_NOT_AN_ELEMENT = re.compile(rb"<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^>]*>", re.DOTALL)
+_OPENING = re.compile(rb"<(?:([A-Za-z_][\w:.-]*)|\?|!--|!DOCTYPE)")
+_CLOSINGS = {b"<?": b"?>", b"<!--": b"-->", b"<!DOCTYPE": b">"}  # of what is no element
 
 
 class FileKind(Enum):
@@ -121,11 +121,23 @@ def _of_content(head: bytes, path: Path) -> FileKind | None:
         return None
     text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if text[:1] == b"<":
-        found = _ELEMENT.search(_NOT_AN_ELEMENT.sub(b"", text))
-        return (
-            _ELEMENTS.get(found[1].decode()) if found else FileKind.PAGE if text[:9].lower() == b"<!doctype" else None
-        )
+        name = _first_element(text)
+        return _ELEMENTS.get(name) if name else FileKind.PAGE if text[:9].lower() == b"<!doctype" else None
     return _of_settings(path)
+
+
+def _first_element(text: bytes) -> str:
+    """The name of the first element of XML; empty if there is none. It goes through the text once, whatever it is."""
+    at = 0
+    while found := _OPENING.search(text, at):
+        if found[1]:
+            return found[1].decode()
+        closing = _CLOSINGS[found[0]]
+        end = text.find(closing, found.end())
+        if end < 0:
+            break
+        at = end + len(closing)
+    return ""
 
 
 def _of_settings(path: Path) -> FileKind | None:
@@ -135,7 +147,7 @@ def _of_settings(path: Path) -> FileKind | None:
         return None
     try:
         text = path.read_text("utf-8")
-        table = tomllib.loads(text) if end == ".toml" else json.loads(text)
+        table = table_of(text) if end == ".toml" else json.loads(text)
     except (ValueError, RecursionError):
         return None
     if not isinstance(table, dict):

@@ -48,6 +48,7 @@ CREATE TABLE evaluation (g INTEGER NOT NULL, individual INTEGER NOT NULL, draw I
 """
 
 
+_BESIDE = ("-journal", "-wal", "-shm", ".lock", ".lock-journal", ".lock-wal", ".lock-shm")  # what SQLite may open
 _NAMES_A_FILE = bytes.fromhex("d9d505f920a163d7")  # how a journal ends that does
 _GENOME = "INSERT INTO genome VALUES (?, ?, ?, ?) ON CONFLICT(hash) DO UPDATE SET kept = kept OR excluded.kept"
 
@@ -113,6 +114,7 @@ class Store:
         if file.exists():
             raise StoreError(f"{file}: there is a run already; resume it, or name another file")
         file.parent.mkdir(parents=True, exist_ok=True)
+        _refuse_companions(file)
         lock = _lock(file)
         try:
             _make(file, {"version": STORE_VERSION, **facts})
@@ -133,7 +135,8 @@ class Store:
         file = Path(file)
         if not file.is_file():
             raise StoreError(f"{file}: there is no such run")
-        _refuse_rollbacks(file)
+        file = Path(os.path.realpath(file)) if file.is_symlink() else file  # SQLite looks beside what a link leads to
+        _refuse_companions(file)
         lock = _lock(file) if write else None
         try:
             with said(file):
@@ -423,15 +426,23 @@ def _lock(file: Path) -> sqlite3.Connection:
     try:
         lock = sqlite3.connect(file.with_name(file.name + ".lock"), isolation_level=None, timeout=0.0)
         lock.execute("BEGIN EXCLUSIVE")
-    except sqlite3.OperationalError as error:
+    except sqlite3.DatabaseError as error:
         if "locked" in str(error):
             raise StoreError(f"{file}: another process is writing to it") from None
         raise StoreError(f"{file}: it cannot be written there ({error})") from None
     return lock
 
 
-def _refuse_rollbacks(file: Path) -> None:
-    """SQLite plays back a rollback journal that it finds, and deletes the file that its end names, wherever that is."""
+def _refuse_companions(file: Path) -> None:
+    """What lies beside a run and would make SQLite touch another file, wherever that is.
+
+    It follows symbolic links. It plays back a rollback journal that it finds, and deletes the file that its end names.
+    """
+    for end in _BESIDE:
+        if (beside := file.with_name(file.name + end)).is_symlink():
+            raise StoreError(
+                f"{beside}: it is a symbolic link to another file, which would be written to; delete the link"
+            )
     for end in ("-journal", ".lock-journal"):
         journal = file.with_name(file.name + end)
         with contextlib.suppress(OSError), journal.open("rb") as content:

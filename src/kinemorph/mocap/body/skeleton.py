@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from kinemorph._files import FileError, read_bytes
+from kinemorph._toml import table_of
 from kinemorph.io.motion.bvh import Bvh
 from kinemorph.spatial.arguments.annotated import checked_first
 
@@ -45,10 +45,11 @@ def built_in() -> dict[str, Any]:
 
 def read_tables(path: PathLike) -> dict[str, Any]:
     """Tables of a TOML file."""
+    content = read_bytes(path, LARGEST_TABLE)
     try:
-        return tomllib.loads(read_bytes(path, LARGEST_TABLE).decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise FileError(f"{path}: this is not a TOML file: {error}") from None
+        return table_of(content.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise FileError(f"{path}: this is not a TOML file: {str(error)[:200]}") from None
 
 
 @checked_first

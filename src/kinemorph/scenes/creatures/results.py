@@ -7,6 +7,7 @@ is resumed. The page is made of these numbers alone, again after each run.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
@@ -16,7 +17,7 @@ import msgspec
 import numpy as np
 
 from kinemorph._escaping import in_terminal, terminal
-from kinemorph._files import FileError, write_whole
+from kinemorph._files import FileError, quoted, write_whole
 from kinemorph._toml import Toml, checked
 from kinemorph.evolve import experiment
 from kinemorph.evolve.ranges import Count, Some
@@ -30,6 +31,7 @@ from kinemorph.scenes.creatures.in_mujoco import walks
 from kinemorph.scenes.creatures.results_page import Asked, write_page
 
 NUMBERS = "results.json"
+_LABEL = re.compile(r"[^\W_][\w .+-]{0,39}")
 MOST_GENERATIONS = 1_000_000  # generations: the number of evaluations ends a run
 
 
@@ -57,6 +59,9 @@ class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     label: str = ""  # what a search is called whose settings are not the usual ones
 
     def __post_init__(self) -> None:
+        if self.label and not _LABEL.fullmatch(self.label):  # it becomes a part of names of files, and of a page
+            what = "begins with a letter or digit, and has these, spaces, and . _ + - alone, 40 at most"
+            raise ValueError(f"label is {quoted(self.label)}; a label {what}")
         if self.label and len(self.searches) != 1:
             raise ValueError(f"label is {self.label!r}, a name for one search, and there are {len(self.searches)}")
 
@@ -97,9 +102,11 @@ def results(file: Path, runs: Path, out: Path, how: dict[str, Any], trust: Trust
         console.print(f"[bold]{in_terminal(name)}[/] ...")
         with _run(runs / f"{name}.db", settings, trust) as store:
             known[name] = run._asdict() | _judged(store, table.draws)
-            (out / "champions" / f"{name}.json").write_text(store.genotype(store.last, 0))
+            write_whole(out / "champions" / f"{name}.json", store.genotype(store.last, 0).encode())
         write_whole(out / NUMBERS, json.dumps(known, indent=1, sort_keys=True).encode())
-        write_page({one: known[one] for one in map(str, runs_of) if one in known}, out, table.asked)
+        # What a run is called is what the table says: the page's pictures are files of that name.
+        page = {str(one): known[str(one)] | one._asdict() for one in runs_of if str(one) in known}
+        write_page(page, out, table.asked)
         console.print(f"  {known[name]['conditions']['held out']['measure']:.3f}")
 
 
