@@ -149,6 +149,17 @@ MET = {
     "Processes": (lambda b: evolve.Processes(None, 1), "Processes: problem is None, and must be"),
     "task": (lambda b: creatures.tasks.Swim(root=np.ones(3)), r"root is array\(\[1., 1., 1.\]\), and must be one of"),
     "go_to": (lambda b: _viewed(b.world, lambda v: v.go_to(2**53)), "step is 9007199254740992, and must be from 0 to"),
+    "animate, slower than files can say": (lambda b: km.animate(b.recording, "x.gif", rate=1e-300), "animate: rate is 1e-300, and must be at least"),
+    "apply_impulse": (lambda b: b.world.apply_impulse(b.world["box"], (0, 0, 1e308)), r"apply_impulse: impulse .*1e\+308.* is too large for a step"),
+    "apply_impulse, moment": (lambda b: b.world.apply_impulse(b.world["box"], (0, 0, 0), (-1e308, 0, 0)), "apply_impulse: moment .* is too large"),
+    "batch.run": (lambda b: km.batch.run([b.world], 1e308), r"batch: seconds is 1e\+308, and must be from 0 to"),
+    "convert, lists": (lambda b: km.convert.pinocchio(b.chain, [[]]), r"Pinocchio: peer has \[\], and must be names"),
+    "evaluate, level": (lambda b: creatures.evaluate(b.genotype, creatures.tasks.JumpUp(), 0, level=1e308), r"level 1e\+308 must be a number from 0"),
+    "gym, complex": (lambda b: _gym_step(np.zeros(6) + 1j), "an action is .* finite numbers, not array"),
+    "masked": (lambda b: km.kinematics(b.other_data.model, b.other_data, np.ma.masked_array([0.1], [True])), "q must be real numbers, got masked_array"),
+    "None in an array": (lambda b: km.kinematics(b.other_data.model, b.other_data, np.array([None], object)), r"q\[0\] is nan"),
+    "ltl_solve, no factor": (lambda b: km.ltl_solve(b.chain, np.zeros((8, 8)), np.ones(8)), "L has a zero on its diagonal"),
+    "smooth, no rotations": (lambda b: mocap.smooth(b.analysis.body.model, 0.0 * b.analysis.body.q, 0.01), "is a quaternion of length 0, which is no rotation"),
     "a world as a list": (lambda b: km.Builder("x").base(shapes=b.world), "shapes is World at .*, and must be a list of Shapes"),
     "save_bvh": (lambda b: km.save_bvh(b.bvh, "x.bvh", digits=-1), "digits is -1, and must be a whole number, from 0 to 17"),
     "held_out": (lambda b: evolve.held_out(-1, 2), "held_out: seed is -1"),
@@ -185,6 +196,54 @@ def test_what_is_kept_of_iterators_is_there_again():
     model = valid_calls.driven_model()
     other = model.with_equipment(actuators=(one for one in model.actuators))
     assert [a.name for a in other.actuators] == [a.name for a in model.actuators] == ["m"]
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32, ">f8", np.int64])
+def test_numbers_of_genotypes_may_be_an_array(kind):
+    species = Bench().species
+    line = valid_calls.quadruped().line()
+    numbers = [round(one) for one in species.numbers(line)]
+    assert species.with_numbers(line, np.array(numbers, kind)) == species.with_numbers(
+        line, [float(n) for n in numbers]
+    )
+
+
+@pytest.mark.parametrize("marks", [None, 0.5, (1.0, 0.0, 1.0), {"value": 1.0}])
+def test_tasks_that_return_no_marks_are_named(marks):
+    class Careless(creatures.tasks.Swim):
+        def mark(self, stage):
+            return marks
+
+    with pytest.raises(TypeError, match=re.escape(f"Careless.mark returned {marks!r}, and must return Marks")):
+        creatures.evaluate(valid_calls.quadruped(), Careless(seconds=0.1), 0)
+
+
+@pytest.mark.parametrize("dt", [2**63, np.float32(0.5), 1])
+def test_steps_of_batches_are_numbers_of_any_kind(dt):
+    b = Bench()
+    path = km.batch.rollout(b.chain, [b.chain_q], [np.zeros(8)], dt=dt, steps=1, method="euler")
+    np.testing.assert_array_equal(path.t, [0.0, float(dt)])
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e200, 1e308])
+def test_a_direction_may_have_any_length(size):
+    model = valid_calls.tree_model()
+    there = km.picture(model, [0, 0], direction=(size, -size, 0.5 * size), size=(80, 60))
+    np.testing.assert_array_equal(there, km.picture(model, [0, 0], direction=(1, -1, 0.5), size=(80, 60)))
+
+
+def test_nothing_overlaps_farther_away_than_there_are_numbers():
+    world = Bench().world
+    assert world.overlaps(Bench.ball, (0, 1e308, 0)) == []
+    assert world.overlaps(Bench.ball, (0, 0, 0.2))
+
+
+def test_twins_are_beside_what_is_valid():
+    wrong = [label for label in absurd_values.TWINS if absurd_values.twin(label, [1.0, 2.0]) is None]
+    assert not wrong
+    assert absurd_values.twin("twin, masked", "word") is None
+    chosen = {label for _, _, label in absurd_values.cases("aba")}
+    assert chosen >= set(absurd_values.TWINS)
 
 
 def test_timers_without_end_let_worlds_go_on():

@@ -179,6 +179,8 @@ def test_warm_says_that_nothing_can_be_kept(tmp_path: Path) -> None:
         (("demo", "wall", "--contact", "magic"), "demo: --contact magic: expected timestep or impulse"),
         (("bounce", "--side", "4,x"), "bounce: --side 4,x: expected a length in m, or three of them such as 12,8,4"),
         (("bounce", "--side", "4,5"), "bounce: the world's side is [4.0, 5.0] m; expected a positive length, or three"),
+        (("bounce", "--steps", "0", "--replay", "a.html"), "bounce: steps is 0, and must be a whole number, 1 or more"),
+        (("bounce", "--steps", "-4", "--replay", "a.html"), "bounce: steps is -4, and must be a whole number"),
         (("convert", "a.urdf"), "convert: TARGET is missing; see kinemorph convert --help"),
         (("convert", "a.urdf", "b.xml", "c.xml"), "convert: 3 words are too many, 2 may be given"),
         (("creature", "fly"), "there is no command 'fly'; there are random, show, trial"),

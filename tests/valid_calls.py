@@ -849,7 +849,7 @@ FORWARDED: dict[str, tuple[str, ...]] = {
     **{f"Shape.{name}": SHAPES for name in ("box", "capsule", "cone", "cylinder", "mesh", "sphere")},
     **{f"Actuator.{name}": ("control", "force") for name in ("motor", "position", "velocity")},
     "Model.with_dofs": ("lower", "damping", "armature", "link"), "Model.with_equipment": EQUIPMENT,
-    "evolve.Species.judged": ("blind",),
+    "evolve.Species.judged": ("blank", "motors"),
 }  # fmt: skip
 
 

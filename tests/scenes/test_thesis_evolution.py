@@ -68,6 +68,8 @@ def test_a_figure_is_drawn_and_goes_on_where_it_was(figure: str, tmp_path: Path,
         (("fig4.7", "4.6a"), {}, 'there is no figure "4.6a" here'),
         ((), {"population": 3}, "--population, --generations, --seed and --workers are for figures of evolutions"),
         (("fig4.7",), {"generations": -1}, "generations is -1, and must be at least 1"),
+        (("fig4.6a",), {"population": 0}, "population: expected `int` >= 1; it is 0"),
+        (("fig4.7",), {"generations": 0}, "generations is 0, and must be at least 1"),
         (("fig4.7",), {"workers": 0}, "workers is 0; at least one must do the work"),
     ],
 )

@@ -154,7 +154,7 @@ def bounce(
     if replay is not None:
         need_view("replays")
         can_hold(replay.parent)
-        bounce_table.film(replay, objects, steps or 1000, sides, step_size, seed)
+        bounce_table.film(replay, objects, 1000 if steps is None else steps, sides, step_size, seed)
         return
     report = bounce_table.numbers(objects, steps, updates, sides, step_size, seed)
     if json:

@@ -18,6 +18,7 @@ from kinemorph.world.world import WorldError
 
 REJECTED = -2.0  # what no honest life is worth
 VIBRATION = 0.3  # share of a score that may be lost at half the step
+LARGEST_LEVEL = 1e6  # of draws: beyond it friction, knocks and weight are no numbers
 TRIFLE_SCORE = 0.05  # scores of no more are not worth a doubt
 
 
@@ -52,8 +53,10 @@ def evaluate(
     for what, whole in (("seed", seed), ("number", number)):
         if not isinstance(whole, int | np.integer) or whole < 0:
             raise ValueError(f"evaluate: {what} {whole!r} must be a whole number, 0 or more")
-    if not 0.0 <= level < np.inf:
-        raise ValueError(f"evaluate: level {level!r} must be a finite number, 0 or more; 1 is as hard as is asked")
+    if not 0.0 <= level <= LARGEST_LEVEL:
+        raise ValueError(
+            f"evaluate: level {level!r} must be a number from 0 to {LARGEST_LEVEL:g}; 1 is as hard as is asked"
+        )
     phenotype = genotype if isinstance(genotype, Phenotype) else develop(genotype, task.grown())
     if phenotype.rejected:
         return Score(REJECTED, reason=phenotype.rejected)
@@ -69,7 +72,10 @@ def evaluate(
         if not motors:
             stage.mind.asleep = True
         stage.live()
-        return _score(stage, task.mark(stage))
+        marks = task.mark(stage)
+        if not isinstance(marks, Marks):
+            raise TypeError(f"{type(task).__name__}.mark returned {shown(marks)}, and must return Marks")
+        return _score(stage, marks)
     except WorldError as error:
         return Score(REJECTED, reason=f"faulty: {error}", steps=round(stage.world.time / task.dt))
 

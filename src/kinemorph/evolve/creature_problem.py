@@ -127,9 +127,10 @@ class Species(msgspec.Struct, frozen=True):
         return weights + (measures(parent) if body else [])
 
     def with_numbers(self, genotype: str, numbers: list[float], body: bool = False) -> str:
-        child, left, most = _parsed(genotype), list(numbers), self.settings.weight
-        if not all(math.isfinite(real(number)) for number in left):
-            raise ValueError(f"with_numbers: numbers is {shown(left)}, and must be finite numbers")
+        child, most = _parsed(genotype), self.settings.weight
+        left = [float(real(number)) for number in numbers]  # NumPy's are written to no genotype
+        if not all(map(math.isfinite, left)):
+            raise ValueError(f"with_numbers: numbers is {shown(numbers)}, and must be finite numbers")
         if body:
             count = len(measures(child))
             if len(left) < count:

@@ -55,7 +55,10 @@ class Episode:
         if self.world is None:
             raise RuntimeError("an episode begins with reset")
         try:
-            given = np.asarray(action, dtype=np.float64)
+            given = np.asarray(action)
+            if given.dtype.kind not in "biufO" or np.ma.is_masked(action):
+                raise TypeError
+            given = given.astype(np.float64)
         except (TypeError, ValueError, OverflowError):
             given = np.zeros(0)
         if given.shape != (len(self.task.actions),) or not np.isfinite(given).all():

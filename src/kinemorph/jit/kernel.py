@@ -42,8 +42,14 @@ class Kernel(functools.partial[Any]):
         return made
 
     def _first_call(self, *arguments: Any, **named: Any) -> Any:
+        try:
+            result = self.dispatcher(*arguments, **named)
+        except Exception as error:
+            if type(error).__module__ == "numba.core.errors":  # of types; later calls raise a TypeError, too, which
+                raise TypeError(str(error)) from error  # callers answer by a sentence
+            raise
         self.__setstate__((self.dispatcher, (), {}, vars(self)))
-        return self.dispatcher(*arguments, **named)
+        return result
 
     @property
     def dispatcher(self) -> Any:

@@ -104,7 +104,7 @@ def find_contacts(
     missing = [side for side in SIDES if side not in points]
     if missing:
         raise ValueError(f"find_contacts: points have no side {missing[0]!r}: a heel and a ball")
-    positive("find_contacts: dt", dt)
+    dt = positive("find_contacts: dt", dt)
     series = [points[side][k] for side in SIDES for k in range(2)]
     speeds = [np.linalg.norm(derivatives(x, dt)[1], axis=1) for x in series]
     slope, levels = fit_floor(series, speeds, th)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from kinemorph.multibody.checks import refuse_no_rotation
 from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_first
@@ -149,6 +150,17 @@ def _check_frames(model: Model, q: Array) -> None:
         raise ValueError(
             f"model {model.name!r}: q has shape {np.shape(q)}, expected finite numbers (frames, {model.nq})"
         )
+    for frame in q[~_are_rotations(model, q)][:1]:
+        refuse_no_rotation(model, frame)
+
+
+def _are_rotations(model: Model, q: Array) -> npt.NDArray[np.bool_]:
+    """Which frames have quaternions that have a direction, all of them."""
+    good = np.ones(len(q), bool)
+    for l in model.links[(model.links["kind"] == JointKind.SPHERICAL) | (model.links["kind"] == JointKind.FREE)]:
+        end = int(l["iq"] + l["nq"])
+        good &= np.abs(q[:, end - 4 : end]).max(axis=1, initial=0.0) > 0.0
+    return good
 
 
 def derivatives(x: Array, dt: float) -> tuple[Array, Array, Array]:

@@ -6,6 +6,7 @@ import sys
 import time
 from typing import Any
 
+STEP_COUNT_LIMIT = 1 << 60  # steps that one call may ask for
 QUIET_TIME = 1.5  # s of computing before anything is shown
 
 

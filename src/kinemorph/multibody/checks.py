@@ -87,9 +87,10 @@ def as_arrays(model: Model, **values: Any) -> Any:
         try:
             array = np.asarray(value)
         except ValueError:  # lists of several lengths
-            raise TypeError(f"model {model.name!r}: {name} must be real numbers, got {str(value)[:60]}") from None
+            raise TypeError(f"model {model.name!r}: {name} must be real numbers, got {shown(value)}") from None
         _check_shape(model, name, array)
-        arrays.append(array if array.dtype == np.float64 and array.flags.carray else real(model, name, array))
+        fits = array.dtype == np.float64 and array.flags.carray and not isinstance(value, np.ma.MaskedArray)
+        arrays.append(array if fits else real(model, name, value))
     return arrays
 
 
@@ -99,15 +100,17 @@ def real(model: Model, name: str, value: Any) -> Array:
     try:
         if array.dtype.kind not in "biufO":  # complex numbers would lose a part, and texts are not numbers
             raise TypeError
+        if np.ma.is_masked(value):  # what is behind the mask is no number that was meant
+            raise TypeError
         return np.require(array, np.float64, ["C", "A", "W"])
     except (TypeError, ValueError):
-        raise TypeError(f"model {model.name!r}: {name} must be real numbers, got {str(value)[:60]}") from None
+        raise TypeError(f"model {model.name!r}: {name} must be real numbers, got {shown(value)}") from None
 
 
 def complain(model: Model, status: int, **arguments: Any) -> NoReturn:
     """Raise the sentence for a status: which argument is wrong, and how."""
     for name, value in arguments.items():
-        array = np.asarray(value)
+        array = real(model, name, value)
         _check_shape(model, name, array)
         if not np.isfinite(array).all():
             if not array.ndim:

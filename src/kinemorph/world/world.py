@@ -22,7 +22,7 @@ from kinemorph.contact.layout import BY_CALL, BY_EDIT, BY_FORCE, BY_LOST, BY_PLA
 from kinemorph.contact.solver import Solver
 from kinemorph.geometry.material import Material
 from kinemorph.motion.events import Event
-from kinemorph.motion.progress import Bar
+from kinemorph.motion.progress import STEP_COUNT_LIMIT, Bar
 from kinemorph.multibody.model.massless import massless_joints
 from kinemorph.multibody.tables import Pattern, Pointer, Tables
 from kinemorph.spatial.arguments.annotated import checked_on_failure, checks_itself
@@ -64,7 +64,6 @@ TREMBLE = 0.05  # m/s, for what rests on impulses, which never end
 LONGEST_SUBSTEP = 1.25e-3  # s
 SHORTEST_STEP = 1e-9  # s, a step
 PLAIN = Material(friction=0.8)
-STEP_COUNT_LIMIT = 1 << 60
 DONE, STOPPED = int(Status.DONE), int(Status.STOPPED)  # cheaper to look at
 FEW, MANY = 100, 20_000  # steps that nobody waits for; and so many, of all bodies together
 GLANCE = 0.2  # s of computing, about, between two looks at the clock and at the keyboard

@@ -293,14 +293,14 @@ def rollout(
             f"{(batch, steps, model.nv)}, all finite"
         )
     forces = np.ascontiguousarray(forces)
-    kept = steps // every + 1
+    dt, kept = float(dt), steps // every + 1
     Q_log, V_log = np.empty((batch, kept, model.nq)), np.empty((batch, kept, model.nv))
     Q_log[:, 0], V_log[:, 0] = arrays["Q"], arrays["V"]
     Q_now, V_now = arrays["Q"].copy(), arrays["V"].copy()
 
     def run(space: Workspace, start: int, stop: int) -> int:
         return _rollout(
-            space.address, start, stop, kind, float(dt), steps, every, Q_now, V_now, forces, Q_log, V_log,
+            space.address, start, stop, kind, dt, steps, every, Q_now, V_now, forces, Q_log, V_log,
             space.states, NO_LANES, space.work,
         )  # fmt: skip
 

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any, Protocol
 
 from kinemorph._cores import cores
-from kinemorph.motion.progress import Bar
+from kinemorph.motion.progress import STEP_COUNT_LIMIT, Bar
 from kinemorph.spatial.arguments.annotated import checked_on_failure
 from kinemorph.spatial.arguments.checks import finite, shown, whole
 
@@ -51,6 +51,8 @@ def run(worlds: Sequence[Any], seconds: float, *, workers: int | None = None) ->
     if workers is not None:
         whole("batch: workers", workers, 1)
     worlds = _listed(worlds)
+    if worlds:
+        finite("batch: seconds", seconds, 0.0, STEP_COUNT_LIMIT * min(world.dt for world in worlds))
     if len({id(world) for world in worlds}) < len(worlds):
         raise ValueError("batch: a world is in it twice; give each a branch() of its own")
     done = [0.0] * len(worlds)

@@ -91,5 +91,7 @@ def ltl_solve(model: Model, L: npt.ArrayLike, b: npt.ArrayLike) -> Array:
         )
     if not (np.isfinite(factor).all() and np.isfinite(columns).all()):
         raise ValueError(f"model {model.name!r}: L and b must be finite, but there is a nan or inf in them")
+    if not np.diagonal(factor).all():
+        raise ValueError(f"model {model.name!r}: L has a zero on its diagonal, so it is no factor of a mass matrix")
     _solve(model.address, factor, columns)
     return columns[0].copy() if np.ndim(b) == 1 else columns.T.copy()

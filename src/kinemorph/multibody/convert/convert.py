@@ -267,7 +267,7 @@ def pybullet(
     """
     base = next((name for name, row in zip(model.joint_names, model.links) if row["kind"] == JointKind.FREE), None)
     if _is_list(peer):
-        order = peer if peer is None or base is None or base in peer else [base, *peer]
+        order = peer if peer is None or base is None or base in list(peer) else [base, *peer]
         joints = listed(PYBULLET, model, order, names)
     else:
         _refuse_other(peer, "getNumJoints", "the module pybullet, or a client of it")

@@ -12,6 +12,7 @@ from kinemorph.multibody.checks import Array
 from kinemorph.multibody.convert.coordinates import WXYZ, Circle, Free, Planar, Same, Spherical
 from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model.model import Model
+from kinemorph.spatial.arguments.checks import shown
 from kinemorph.spatial.pose import Pose
 
 Indices = npt.NDArray[np.intp]
@@ -140,6 +141,8 @@ def listed(
     fixed = {joint for joint, row in zip(model.joint_names, model.links) if not row["nv"]}
     joints: list[PeerJoint] = []
     for name in made if order is None else order:
+        if not isinstance(name, str):
+            raise TypeError(f"{convention.name}: peer has {shown(name)}, and must be names of joints")
         if name not in made and name not in fixed:
             raise ValueError(f"model {model.name!r} has no joint {name!r}, which {convention.name} is said to have")
         if name in made:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from kinemorph._escaping import in_terminal, terminal
 from kinemorph.scenes.bounce.simulation import MOST_UPDATES, Bounce, Report, Sides, run
+from kinemorph.spatial.arguments.checks import whole
 
 UPDATES = 1_000_000  # if nobody says how many
 
@@ -70,6 +71,7 @@ def show_table(report: Report, seed: int) -> None:
 def film(file: Path, objects: int, steps: int, side: Sides | None, step_size: float, seed: int) -> None:
     from kinemorph.scenes.bounce.replay import record
 
+    whole("bounce: steps", steps, 1)
     file.parent.mkdir(parents=True, exist_ok=True)
     world = Bounce(objects, side, step_size, seed)
     record(world, steps, file)

@@ -62,8 +62,11 @@ def settings_of(
 ) -> Settings:  # fmt: skip
     """The thesis's own search and budget, or a smaller one."""
     of = EVOLUTIONS[figure]
-    budget, people = Budget(generations or of.generations), {"population": population or POPULATION}
-    return Settings(of.task, "thesis", seed, budget, people, of.of_task, workers=workers)
+    budget = Budget(of.generations if generations is None else generations)
+    people = {"population": POPULATION if population is None else population}
+    settings = Settings(of.task, "thesis", seed, budget, people, of.of_task, workers=workers)
+    experiment.search_of(settings, experiment.problem_of(settings))  # a population that is none is refused now
+    return settings
 
 
 def evolve(figure: str, settings: Settings, out: Path) -> Path:

@@ -329,7 +329,7 @@ def _is_whole(value: Any) -> bool:
 
 
 def _is_array(value: Any) -> bool:
-    if isinstance(value, str | bytes | dict | set | type):
+    if isinstance(value, str | bytes | dict | set | type | np.ma.MaskedArray):  # what is masked is no number
         return False
     if isinstance(value, np.ndarray) and value.dtype.kind in "fiub":
         return True

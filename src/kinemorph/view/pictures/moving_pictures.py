@@ -24,6 +24,7 @@ from kinemorph.view.recordings.recording import Recording, level_ground, recordi
 
 KINDS = (".gif", ".webp", ".mp4")
 MOST_FRAMES = 100_000
+SLOWEST_RATE = 1e-3  # frames a second; GIF and WebP count the milliseconds of a frame in 16 and 24 bits
 
 
 @checked_first
@@ -57,6 +58,8 @@ def animate(
     if not path.parent.is_dir():
         raise FileError(f"{path}: there is no folder {path.parent}")
     program = shutil.which("ffmpeg")
+    if rate < SLOWEST_RATE:
+        raise ValueError(f"animate: rate is {rate:g}, and must be at least {SLOWEST_RATE:g} frames a second")
     if path.suffix.lower() == ".mp4":
         if program is None:
             raise FileNotFoundError(f"{path}: MP4 needs the program ffmpeg, which is not here; .gif and .webp do not")

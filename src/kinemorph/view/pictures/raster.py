@@ -72,8 +72,11 @@ class Camera:
         """A camera that looks along minus `direction` and just sees all points; `aspect` is width by height."""
         target = 0.5 * (points.min(axis=0) + points.max(axis=0))
         away = vector(direction, 3, "camera: direction")
-        if not np.linalg.norm(away) > 0.0:
+        longest = float(np.abs(away).max())
+        if not longest > 0.0:
             raise ValueError("camera: direction (0, 0, 0) is none; say from where to look")
+        if not 1e-100 < longest < 1e100:  # their squares, and places so far away, are no numbers
+            away = away / longest
         R, _ = Camera((*(target + away).tolist(),), (*target.tolist(),)).axes()
         x, y, depth = ((points - target) @ R.T).T
         tangent = np.tan(np.radians(angle) / 2.0) / FRAME_GROWTH

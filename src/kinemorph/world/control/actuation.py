@@ -288,7 +288,12 @@ class Acting:
         """
         p, m = vector(impulse, 3, "apply_impulse: impulse"), vector(moment, 3, "apply_impulse: moment")
         dt = self._world.dt
-        self.push(body, p / dt, m / dt, at=at, lasting=False)
+        with np.errstate(over="ignore"):
+            force, torque = p / dt, m / dt
+        for what, given, made in (("impulse", p, force), ("moment", m, torque)):
+            if not np.isfinite(made).all():
+                raise ValueError(f"apply_impulse: {what} {given.tolist()} is too large for a step of {dt:g} s")
+        self.push(body, force, torque, at=at, lasting=False)
 
     def _centre(self, body: int) -> Any:
         """The centre of mass of a body in the world."""

@@ -217,7 +217,9 @@ class Eyes:
         rows = shapes.rows[: len(self._poses)]
         seen = (rows["form"] != 0) & ((rows["group"] & np.uint32(mask)) != 0)
         found = []
-        for row in np.flatnonzero(seen & (np.linalg.norm(off, axis=1) <= reach)).tolist():
+        with np.errstate(over="ignore"):  # farther away than there are numbers
+            close = np.linalg.norm(off, axis=1) <= reach
+        for row in np.flatnonzero(seen & close).tolist():
             id, there = shapes.id_at(row), self._poses[row]
             pair = Pair(solid, shapes.body(id))
             if pair.distance(here, Pose.known(there["p"], there["R"].reshape(3, 3))).distance <= margin:
