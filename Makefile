@@ -74,12 +74,13 @@ test: lint warm  ## everything CI checks: lint, types, import contracts, tests w
 	@$(BIN)/coverage report
 	@echo "== all good: lint, types, contracts, tests and lanes passed"
 
-lint: $(READY)  ## ruff, mypy --strict, import contracts
+lint: $(READY)  ## ruff, mypy --strict, import contracts, rules of the house
 	@echo "== lint, types, import contracts"
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
+	@$(BIN)/python tools/house_rules.py
 
 warm: $(READY)  ## compile what is not compiled yet, on all cores: then nobody waits for it later
 	-@$(BIN)/kinemorph warm

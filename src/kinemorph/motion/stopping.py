@@ -20,7 +20,7 @@ from kinemorph.multibody.data import Data
 from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model.model import Model
 
-AT_LIMIT = 1e-9  # rad or m: from a limit, a joint is at it,
+AT_STOP_DISTANCE = 1e-9  # rad or m: from a limit, a joint is at it,
 BEYOND = 1e-6  # and so is one that is beyond it by less: numbers in files are rounded, and the time of an event is, too
 REST = 1e-9  # rad/s or m/s, as a share of 1 + |v|: slower than this a joint is at rest
 TURNS = 8  # of impacts that follow from each other at one instant
@@ -71,7 +71,7 @@ class Stops:
         gaps(data.address, self.rows.ctypes.data, len(self.rows), q)
         g = self.rows["g"]
         beyond = np.where(self.rows["side"] > 0, SIDE_CHANGE_ANGLE, BEYOND)  # one that was within has just come there
-        away = np.abs(g) > np.where(g > 0.0, AT_LIMIT, beyond)
+        away = np.abs(g) > np.where(g > 0.0, AT_STOP_DISTANCE, beyond)
         self.rows["side"][away] = np.sign(g[away])
         return np.flatnonzero(~away).tolist()
 

@@ -37,7 +37,7 @@ from kinemorph.spatial.vec3 import Vec3, dot
 
 MOST_COLLISION_ROUNDS = 30  # over all pairs
 SAME_NORMAL_COSINE = 1.0 - 1e-6  # cosine of normals that are one
-AT_LIMIT = 1e-3  # rad or m: a joint that is no farther from its limit is stopped there
+AT_LIMIT_DISTANCE = 1e-3  # rad or m: a joint that is no farther from its limit is stopped there
 LOWER, UPPER = int(Bounded.LOWER), int(Bounded.UPPER)
 
 IMPACTS = np.dtype(
@@ -161,11 +161,11 @@ def stop_joints(solver: Any, island: Any) -> bool:
     some = False
     for i in range(island["bound_count"]):
         constraint = bounds[i]
-        if (constraint["what"] == LOWER or constraint["what"] == UPPER) and constraint["s0"] < AT_LIMIT:
+        if (constraint["what"] == LOWER or constraint["what"] == UPPER) and constraint["s0"] < AT_LIMIT_DISTANCE:
             v = product(Y, constraint["y"], z, constraint["o"], constraint["l"])
             if v < 0.0:
                 kick(Y, constraint["y"], z, constraint["o"], constraint["l"], -v * constraint["inverse"])
-                some |= v < -AT_LIMIT
+                some |= v < -AT_LIMIT_DISTANCE
     return some
 
 
