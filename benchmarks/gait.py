@@ -2,7 +2,7 @@
 
 FOLDER has BVH files such as 07_01.bvh, in itself or below it: CMU's library in Bruce Hahne's conversion. Only those
 that are named here are taken. With --json docs/results/benchmarks/gait.json and --plot docs/_static/mocap_gait.png, and
-then `make tables`, the page docs/mocap.md is made anew. Without a FOLDER it is the walk that comes with kinemorph, and
+then `make tables`, the page docs/gait.md is made anew. Without a FOLDER it is the walk that comes with kinemorph, and
 its picture is docs/_static/mocap_own.png.
 """
 
