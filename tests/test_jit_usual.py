@@ -2,6 +2,7 @@
 
 import importlib
 
+import numpy as np
 import pytest
 
 from kinemorph.jit import api
@@ -62,6 +63,11 @@ def test_annotations_say_what_an_entry_will_be_compiled_for():
     def unsaid(x: float, rows) -> float:
         return x
 
+    @api.entry
+    def said(count: int, table: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> int:
+        return count
+
     number, table = api.types.int64, api.types.Array(api.types.float64, 2, "C")
-    assert numba_types(run_steps.py_func, api.types) == (number, number, number, table)
+    assert numba_types(run_steps.py_func, api.types) == (number, number, number)
+    assert numba_types(said.py_func, api.types) == (number, table)
     assert numba_types(unsaid.py_func, api.types) is None
