@@ -34,7 +34,7 @@ def test_powers_add_up_to_the_change_of_energy():
     data = km.Data(model)
     energy = np.array([km.energy(model, data, q, v).total for q, v in zip(m.q, m.v, strict=True)])
     given = sum(analysis.power(joint) for joint in analysis.joints)
-    places = km.mocap.places.places_of(model, m, [f"{side} foot" for side in FEET])
+    places = km.mocap.link_motion.places_of(model, m, [f"{side} foot" for side in FEET])
     for i, side in enumerate(FEET):
         wrench = analysis.loads[analysis.method].wrenches[side]
         given = given + (wrench[:, :3] * places.w[:, i]).sum(axis=1) + (wrench[:, 3:] * places.v[:, i]).sum(axis=1)

@@ -76,7 +76,7 @@ def test_the_one_that_goes_along_bars_changes_hands() -> None:
 
 
 def test_all_of_them_are_in_the_gallery() -> None:
-    assert {name for name, demo in DEMOS.items() if demo.module == "evolved"} == set(CASTS)
+    assert {name for name, demo in DEMOS.items() if demo.module == "creatures.evolved"} == set(CASTS)
 
 
 def test_those_who_stand_together_do_not_meet() -> None:

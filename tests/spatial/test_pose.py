@@ -91,7 +91,7 @@ def test_a_pose_prints_as_what_makes_it(rng):
         (lambda: km.Pose(rotation=np.eye(3) + np.diag([1e-4, 0, 0])), "not a rotation matrix"),
         (lambda: km.Pose.turn([0, 0, 0], 1.0), "axis is zero"),
         (lambda: km.Pose.turn([0, 0, math.nan], 1.0), "not finite"),
-        (lambda: km.Pose.turn([0, 0, 1], math.nan), "finite 3x3 matrix"),
+        (lambda: km.Pose.turn([0, 0, 1], math.nan), "angle is nan, and must be finite"),
         (lambda: km.Pose.rpy(math.nan, 0, 0), "is not finite"),
         (lambda: km.Pose.quaternion([0, 0, 0, 0]), "quaternion is zero"),
         (lambda: km.Pose.quaternion([1, 0, 0]), "expected 4 numbers"),

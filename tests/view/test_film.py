@@ -47,7 +47,7 @@ def test_a_film_has_frames_and_events():
 
 
 def test_a_film_on_disk_is_the_same(tmp_path, monkeypatch):
-    monkeypatch.setattr("kinemorph.view.recordings.film.FULL", 2000)
+    monkeypatch.setattr("kinemorph.view.recordings.film.FILM_CHUNK_BYTES", 2000)
     world = ground()
     with km.film(world) as kept, km.film(world, tmp_path / "a.film") as long:
         acted(world)

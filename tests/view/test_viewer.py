@@ -453,4 +453,4 @@ def test_servers_are_made_in_one_place() -> None:
     """Whatever makes a page or shows a world has its server from there, where loopback is asked for."""
     makes = re.compile(r"ViserServer|socketserver|http\.server|create_server|socket\.socket")
     found = {p.name for p in (ROOT / "src").rglob("*.py") if makes.search(p.read_text("utf-8"))}
-    assert found == {"serving.py"}
+    assert found == {"server.py"}

@@ -102,7 +102,7 @@ def test_a_snapshot_of_a_world_that_was_built_alike_finds_its_functions():
 
 
 def test_what_is_over_and_in_no_snapshot_does_not_pile_up(monkeypatch):
-    monkeypatch.setattr("kinemorph.world.control.known_events.MOST", 8)
+    monkeypatch.setattr("kinemorph.world.control.known_events.MOST_FINISHED_EVENTS", 8)
     world, said = bouncing(), []
     world.when(E.contact("ball", "ground", times=1), lambda w, m: said.append(m.name))
     start = world.save()

@@ -73,7 +73,7 @@ def test_the_first_step_and_body_that_differ_are_named(tmp_path):
 
 
 def test_a_journal_is_good_up_to_its_last_whole_chunk(tmp_path, monkeypatch):
-    monkeypatch.setattr("kinemorph.world.persistence.journal.FULL", 2000)
+    monkeypatch.setattr("kinemorph.world.persistence.journal.JOURNAL_CHUNK_BYTES", 2000)
     world = asleep()
     path = tmp_path / "a.journal"
     with world.record(path, every=5):
