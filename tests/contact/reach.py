@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from kinemorph.contact.gauss_seidel.iteration import aim, bound, group_bounds, press, relax, softness
 from kinemorph.contact.gauss_seidel.restitution import bounce, meet, pass_on, start_impacts
 from kinemorph.contact.joint_warm_start import follow_joint
@@ -43,6 +46,9 @@ __all__ = [
     "relax_iteration", "rows_at", "solve_all", "solve_by_newton", "solve_skyline", "start_newton",
     "torsional_iteration", "warm_start_vector",
 ]  # fmt: skip
+
+
+Numbers, Starts, Columns = NDArray[np.float64], NDArray[np.int64], NDArray[np.int32]
 
 
 @kernel
@@ -195,12 +201,12 @@ def solve_by_newton(address: int) -> bool:
 
 
 @entry
-def factor_skyline(E, start, low, n):  # type: ignore[no-untyped-def]
+def factor_skyline(E: Numbers, start: Starts, low: Columns, n: int) -> None:
     factor(E, start, low, n)
 
 
 @entry
-def solve_skyline(E, start, low, n, x):  # type: ignore[no-untyped-def]
+def solve_skyline(E: Numbers, start: Starts, low: Columns, n: int, x: Numbers) -> None:
     substitute(E, start, low, n, x)
 
 
