@@ -434,3 +434,28 @@ def moved_law(law: Law, shift: Array) -> Law:
     return Law(
         law.y, law.K, law.normal, law.tangents, law.q, law.offset + shift, law.radius, law.low, law.high, law.drive
     )  # fmt: skip
+
+
+# --------------------------------------------------------------------------------------------------------- islands
+
+
+def components(members: list[int], ties: list[tuple[int, int]]) -> list[set[int]]:
+    """What hangs together, by search from each member that has not been found."""
+    near: dict[int, set[int]] = {m: set() for m in members}
+    for a, b in ties:
+        near[a].add(b)
+        near[b].add(a)
+    found: list[set[int]] = []
+    seen: set[int] = set()
+    for m in members:
+        if m in seen:
+            continue
+        group, left = set(), [m]
+        while left:
+            one = left.pop()
+            if one not in group:
+                group.add(one)
+                left += near[one]
+        seen |= group
+        found.append(group)
+    return found
