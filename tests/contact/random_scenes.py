@@ -101,3 +101,11 @@ def scene(
             warnings.simplefilter("ignore")
             world.add(model, at=at, q=q, v=0.1 * rng.normal(size=model.nv), material=material(rng), name=f"f{i}")
     return world
+
+
+def let_settle(world: km.World, steps: int) -> km.World:
+    """Some steps, of which the first says what overlaps."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        world.step(steps)
+    return world

@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
-from tests.contact.random_scenes import scene
+from tests.contact.random_scenes import let_settle, scene
 from tests.contact.reach import SAME_TREE
 from tests.naive.contact import components
 
@@ -31,8 +31,7 @@ def heap(seed: int, bodies: int) -> km.World:
             a, b = (parts[i] for i in rng.choice(len(parts), 2, replace=False))
             if world.forest.tree_of(int(a)) != world.forest.tree_of(int(b)):
                 world.connect(a, b, km.Joint.spherical(), how="loop")
-        world.step(3)
-    return world
+    return let_settle(world, 3)
 
 
 def index_of(world: km.World, body: int) -> int:
