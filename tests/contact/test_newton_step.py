@@ -32,7 +32,7 @@ def islands(name: str, seed: int, bounds: int = 5) -> tuple[RandomIsland, Solver
     for c in random.contacts:
         c.y[2] += 0.01 * np.random.default_rng(seed).normal(size=random.nz) * (c.y[2] != 0.0)
     solver = random.solver()
-    solver.header["rounds"], solver.header["settled"], solver.header["still"] = 500, 1e-12, 0.0
+    solver.header["rounds"], solver.header["settled"], solver.header["still"] = 60, 1e-12, 0.0
     return random, solver
 
 
@@ -178,7 +178,7 @@ def test_the_solution_has_no_slope_left(name: str, seed: int) -> None:
     for c in random.contacts:
         c.gap0 = abs(c.gap0)  # none is slackened afterwards
     solver = random.solver()
-    solver.header["rounds"], solver.header["settled"], solver.header["still"] = 500, 1e-12, 0.0
+    solver.header["rounds"], solver.header["settled"], solver.header["still"] = 300, 1e-12, 0.0
     for b, row in zip(random.bounds, solver.bounds, strict=True):
         b.gap0 = row["s0"] = abs(b.gap0) + 1e-9
     for c, row in zip(random.contacts, solver.touches, strict=True):
@@ -189,6 +189,8 @@ def test_the_solution_has_no_slope_left(name: str, seed: int) -> None:
     slope = cost_slope(z, random.z + random.h * random.substeps * random.za, laws(random, solver))
     assert np.abs(slope).max() < 1e-7
     np.testing.assert_allclose(solver["moved"][: random.nz], random.h * random.substeps * z, rtol=1e-12)
+    grips = solver["grips"][: len(random.contacts)]  # friction's bound follows its normal impulse from round to round
+    np.testing.assert_allclose(grips["most"], [c.friction for c in random.contacts] * grips["pn"], atol=1e-9)
     impulses = np.concatenate([law.impulses(z) for law in laws(random, solver)])
     t = solver.touches
     own = np.concatenate([t["sum"], t["sum1"], t["sum2"], solver.bounds["sum"]])
