@@ -77,7 +77,7 @@ class FilledWorld:
         self.nz = int(h["nz"])
         self.contacts = world.collisions.contacts.copy()
         self.pairs = world.collisions.pairs.copy()
-        self.shapes = world.shapes.rows
+        self.shapes, self.places = world.shapes.rows, world.collisions.places.copy()
         self.Y = self.solver["Y"]
         self.touches, self.bounds, self.twists = self.solver.touches, self.solver.bounds, self.solver.twists
         self.holds = rows_at(int(h["holds"]), int(h["hold_count"]), HOLD) if h["hold_count"] else ()

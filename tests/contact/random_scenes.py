@@ -81,8 +81,9 @@ def scene(
     passive: bool = True,
     ground: bool = True,
     sleep: bool = False,
+    joined: bool = False,
 ) -> km.World:
-    """A random world that moves slowly, so that nothing is fast against its size."""
+    """A random world that moves slowly: nothing is fast against its size. `joined` bodies are links of one tree."""
     rng = np.random.default_rng(seed)
     world = km.World(dt=2e-3, sleep=sleep, gravity=rng.normal(size=3) + (0.0, 0.0, -9.0))
     if ground:
@@ -93,6 +94,12 @@ def scene(
         own = inertia(rng, shape, decades)
         at = km.Pose((*(0.35 * rng.normal(size=2)), 0.3 * rng.random()), random_worlds.random_pose(rng, 1.0).rotation)
         world.add(shape, at, mass=own.mass, twist=0.05 * rng.normal(size=6), material=material(rng))
+    parts = world.bodies
+    for i in range(1, len(parts) if joined else 0):
+        joint = km.Joint(JOINTS[int(rng.integers(4))], *np.linalg.qr(rng.normal(size=(3, 3)))[0][:2])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            world.connect(parts[rng.integers(i)], parts[i], joint)
     for i in range(figures + held):
         model = figure(rng, int(rng.integers(2, 6)), held=i >= figures, decades=decades, passive=passive)
         at = km.Pose((*(0.3 * rng.normal(size=2)), 0.3 * rng.random()))

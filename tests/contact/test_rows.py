@@ -19,6 +19,7 @@ FAMILIES = {
     "free bodies": {"bodies": 8, "figures": 0, "held": 0, "decades": 2.0},
     "floating figures": {"bodies": 2, "figures": 3, "held": 0},
     "held figures": {"bodies": 2, "figures": 0, "held": 3},
+    "joined bodies": {"bodies": 7, "figures": 0, "held": 0, "joined": True},
     "all": {"bodies": 4, "figures": 2, "held": 2, "decades": 2.0},
 }
 CASES = [(name, seed) for name in FAMILIES for seed in range(4)]
@@ -40,6 +41,7 @@ def test_products_of_all_rows(name: str, seed: int) -> None:
             rows.append(y)
             jacobians.append(found.contact_jacobian(t)[0])
     assert rows, "nothing touches"
+    assert name != "joined bodies" or (found.touches["tree1"] == SAME_TREE).any()
     for r in found.twists:
         t = found.touches[r["touch"]]
         rows.append(found.rows_of(t, int(r["y"]), 3))
@@ -104,6 +106,9 @@ def test_materials_of_contacts(name: str, seed: int) -> None:
         if one["priority"] != other["priority"]:
             first = one if one["priority"] > other["priority"] else other
             expected = {key: first[key] for key in rule}
+        R = [found.places["R"][pair[side]].reshape(3, 3) for side in "ab"]
+        slip = R[1] @ other["surface"] - R[0] @ one["surface"]  # at priority or not: each surface moves by itself
+        assert (t["w1"], t["w2"]) == pytest.approx((t["t1"] @ slip, t["t2"] @ slip), abs=1e-12)
         y = found.rows_of(t, int(t["y"]), 1)
         if y.any():
             assert t["friction"] == pytest.approx(expected["friction"])
