@@ -8,7 +8,7 @@ from tests.contact.random_islands import RandomIsland
 from tests.contact.reach import Solver, choose_direct_by_drives, choose_direct_by_wedges
 from tests.naive.contact import Bound, Contact
 
-pytestmark = pytest.mark.lane
+pytestmark = [pytest.mark.lane, pytest.mark.quick]
 BECOMES, STAYS = 1.0 - 1.0 / 8.0, 1.0 - 1.0 / 4.0  # c²: what both bear together is 8 and 4 times what one of them feels
 WEDGED = 2
 

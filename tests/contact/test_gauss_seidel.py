@@ -20,7 +20,7 @@ from tests.contact.reach import (
 )
 from tests.naive.contact import Bound, Contact, Island
 
-pytestmark = pytest.mark.lane
+pytestmark = [pytest.mark.lane, pytest.mark.quick]
 CASES = [(name, seed) for name in FAMILIES for seed in range(4)]
 CLOSE = {"rtol": 1e-10, "atol": 1e-12}
 

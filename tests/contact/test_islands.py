@@ -12,6 +12,8 @@ from tests.naive.contact import components
 
 import kinemorph as km
 
+pytestmark = pytest.mark.quick
+
 CASES = [(seed, bodies) for seed in range(6) for bodies in (3, 12, 25)]
 
 

@@ -14,7 +14,7 @@ from tests.contact.reach import SAME_TREE, Bounded, rows_at
 
 import kinemorph as km
 
-pytestmark = pytest.mark.lane
+pytestmark = [pytest.mark.lane, pytest.mark.quick]
 KINDS = (km.Joint.revolute, km.Joint.spherical, km.Joint.prismatic, km.Joint.fixed, km.Joint.cylindrical)
 CASES = [(bodies, loops, seed) for bodies, loops in ((3, 1), (5, 2), (7, 3)) for seed in range(4)]
 

@@ -22,7 +22,7 @@ from tests.contact.reach import (
 )
 from tests.naive.contact import Array, Law, cost_hessian, cost_slope
 
-pytestmark = pytest.mark.lane
+pytestmark = [pytest.mark.lane, pytest.mark.quick]
 FAMILIES = {"free bodies": [6] * 5, "one small tree": [12], "mixed": [6, 8, 20, 6, 3], "points": [3] * 8}
 CASES = [(name, seed) for name in FAMILIES for seed in range(4)]
 

@@ -14,7 +14,7 @@ from tests.contact.reach import SAME_TREE, Bounded
 
 import kinemorph as km
 
-pytestmark = pytest.mark.lane
+pytestmark = [pytest.mark.lane, pytest.mark.quick]
 FAMILIES = {
     "free bodies": {"bodies": 8, "figures": 0, "held": 0, "decades": 2.0},
     "floating figures": {"bodies": 2, "figures": 3, "held": 0},

@@ -9,6 +9,8 @@ from tests.contact.reach import LINK, Bounded, joint_warm_start
 
 import kinemorph as km
 
+pytestmark = pytest.mark.quick
+
 CASES = [(seed, bodies) for seed in range(4) for bodies in (3, 10)]
 Array = np.ndarray
 
