@@ -6,6 +6,7 @@ links and from Featherstone's equations (`tests.naive.dynamics`).
 
 from __future__ import annotations
 
+import math
 import warnings
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -16,7 +17,7 @@ from tests.contact.reach import HOLD, LINK, PULL, Bounded, rows_at
 from tests.naive.dynamics import Tree, joint_motion, mass_matrix
 from tests.naive.spatial import skew
 
-from kinemorph.multibody.layout import DOF, TREE
+from kinemorph.multibody.layout import DOF, TREE, JointKind
 from kinemorph.multibody.model.loops import LOOP
 from kinemorph.structure.forest.layout import BODY_SLOT, IN_USE, LOOP_SLOT, TREE_SLOT
 from kinemorph.world.world import World
@@ -172,3 +173,25 @@ class FilledWorld:
         q = np.zeros(7)
         q[int(loop["nq"]) - 4 if loop["nq"] >= 4 else 0] = 1.0 if loop["nq"] >= 4 else 0.0
         return joint_motion(own, q)[2]
+
+
+def eased(found: FilledWorld, t: Any, A: Array) -> tuple[float, float]:
+    """What a normal impulse feels, and the gap: overlap that could only be pushed apart fast counts for less.
+
+    So it is along a normal that runs through what holds a tree, where it weighs more than it has mass, and where a
+    contact moves more than ten times as far along the surface as out of it.
+    """
+    inverse, gap = 1.0 / A[0, 0], float(found.contacts[t["contact"]]["distance"])
+    sides = [side for side in found.sides(t) if side.tree >= 0]
+    trees = [found.trees[side.tree].model for side in sides]
+    if all(model.n == 1 and model.links["kind"][0] == JointKind.FREE for model in trees):
+        return inverse, gap
+    joined = len(sides) == 2 and sides[0].tree == sides[1].tree
+    floats = any(model.links["kind"][0] == JointKind.FREE for model in trees)
+    held = 0.0 if floats and not joined else max(float(model.links["mass"].sum()) for model in trees)
+    reach = float(found.solver.header["push"][0]) * found.world.dt
+    if held > 0.0 and inverse > held:
+        gap = max(gap, -reach * math.sqrt(held / inverse))
+        inverse = 0.0 if inverse > 1e5 * held else inverse
+    aside = inverse * math.hypot(A[0, 1], A[0, 2])
+    return inverse, max(gap, -reach * 10.0 / aside) if aside > 10.0 else gap

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 from tests import random_worlds
-from tests.contact.filled_world import FilledWorld
+from tests.contact.filled_world import FilledWorld, eased
 from tests.contact.random_scenes import inertia, scene
 from tests.contact.reach import SAME_TREE, Bounded
 
@@ -76,8 +77,6 @@ def test_what_contacts_feel(name: str, seed: int) -> None:
             continue
         assert t["an1"] == pytest.approx(A[0, 1], rel=1e-9, abs=1e-9 * A[0, 0])
         assert t["an2"] == pytest.approx(A[0, 2], rel=1e-9, abs=1e-9 * A[0, 0])
-        if t["inverse"] > 0.0:
-            assert t["inverse"] == pytest.approx(1.0 / A[0, 0], rel=1e-9)
         B = np.array([[t["b11"], t["b12"]], [t["b12"], t["b22"]]])
         if np.linalg.cond(A[1:, 1:]) < 1e8:
             np.testing.assert_allclose(B @ A[1:, 1:], np.eye(2), atol=1e-6)
@@ -86,10 +85,31 @@ def test_what_contacts_feel(name: str, seed: int) -> None:
         same = a.tree == b.tree
         assert t["tree2"] == b.tree
         assert t["tree1"] == (SAME_TREE if same else a.tree)
-        if contact["distance"] > -1e-4:
-            assert t["s0"] == contact["distance"]
-        else:
-            assert contact["distance"] <= t["s0"] < 0.0
+        inverse, gap = eased(found, t, A)
+        assert t["inverse"] == pytest.approx(inverse, rel=1e-9)
+        assert t["s0"] == pytest.approx(gap, rel=1e-9, abs=1e-15)
+
+
+@pytest.mark.parametrize(("tilt", "stuck"), [(1e-2, False), (1e-4, True)])
+def test_nothing_is_pushed_through_what_holds_it(tilt: float, stuck: bool) -> None:
+    """The tip of a bar on a hinge, 20 mm deep in a wall that faces the hinge but for a small angle."""
+    builder = km.Builder("bar")
+    bar = km.Shape.sphere(0.1, km.Pose((1.0, 0.0, 0.0)))
+    builder.link("bar", None, km.Joint.revolute("z"), inertia=km.Inertia.box(1.0, (0.1, 0.1, 0.1)), shapes=[bar])
+    world = km.World(sleep=False, gravity=(0.0, 0.0, 0.0))
+    turn = km.Pose.turn((0.0, 0.0, 1.0), tilt).rotation
+    world.add_ground(km.Shape.box((1.0, 4.0, 4.0), km.Pose((1.58, 0.0, 0.0), turn)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        world.add(builder.build())
+    found = FilledWorld(world)
+    (t,) = found.touches
+    A = found.rows_of(t, int(t["y"]), 3)
+    inverse, gap = eased(found, t, A @ A.T)
+    assert found.contacts["distance"] == pytest.approx(-0.02, abs=1e-3)
+    assert (t["inverse"], t["s0"]) == pytest.approx((inverse, gap), rel=1e-6)
+    assert gap > -1e-3
+    assert bool(inverse == 0.0) is stuck
 
 
 @pytest.mark.parametrize(("name", "seed"), CASES)
