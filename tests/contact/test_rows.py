@@ -300,3 +300,15 @@ def test_given_forces_accelerate_as_m_inverse_says(seed: int, turned: bool) -> N
     forces += 50.0 * found.bound_jacobian(driven)
     difference = found.world.dt * J @ found.inverse @ forces
     np.testing.assert_allclose(speeds[1] - speeds[0], difference, rtol=1e-7, atol=1e-9 * np.abs(difference).max())
+
+
+@pytest.mark.parametrize(("gap", "near"), [(0.013, True), (0.015, False)])
+@pytest.mark.parametrize("upper", [True, False])
+def test_a_limit_that_two_steps_reach_has_a_row(upper: bool, gap: float, near: bool) -> None:
+    """At 1 rad/s and 2 ms within 10 mrad and two steps."""
+    builder = km.Builder("flap")
+    builder.link("flap", None, km.Joint.revolute("z", lower=-1.0, upper=1.0), inertia=km.Inertia.box(1.0, (1.0,) * 3))
+    world = km.World(dt=2e-3, sleep=False)
+    world.add(builder.build(), q=[1.0 - gap if upper else gap - 1.0], v=[1.0 if upper else -1.0])
+    rows = FilledWorld(world).bounds["what"].tolist()
+    assert rows == ([Bounded.UPPER if upper else Bounded.LOWER] if near else [])
