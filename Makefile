@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env demo test lint warm lanes bench performance tables docs gallery pictures bill lock clean
+.PHONY: help env demo test quick lint warm lanes bench performance tables docs gallery pictures bill lock clean
 
 help:  ## say what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-11s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -73,6 +73,10 @@ test: lint warm  ## everything CI checks: lint, types, import contracts, tests w
 	@echo "== coverage (kernels count where the JIT is off)"
 	@$(BIN)/coverage report
 	@echo "== all good: lint, types, contracts, tests and lanes passed"
+
+# Only files that have the marker are collected: to import all of them takes longer than these tests.
+quick: $(READY)  ## the tests that tell most, in less than 90 s with compiled kernels
+	@$(BIN)/pytest -q -m quick -n $(WORKERS) --dist loadfile $$(grep -rl --include='test_*.py' 'mark\.quick' tests)
 
 lint: $(READY)  ## ruff, mypy --strict, import contracts, rules of the house
 	@echo "== lint, types, import contracts"

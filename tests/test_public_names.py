@@ -8,6 +8,8 @@ import pytest
 
 import kinemorph
 
+pytestmark = pytest.mark.quick
+
 OPTIONAL = {
     "coal",
     "ezc3d",

@@ -16,6 +16,8 @@ from kinemorph.brain import Acted, Brain, Effect, Function, Neuron, Sense, Sense
 from kinemorph.brain.brain import run_passes
 from kinemorph.brain.layout import NEURON
 
+pytestmark = pytest.mark.quick
+
 SENSES = tuple(Sense(Sensed.PLACE, "part0", axis) for axis in range(3))
 
 

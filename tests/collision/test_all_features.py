@@ -15,6 +15,8 @@ from kinemorph.geometry.polyhedron import CORE, Polyhedron
 from kinemorph.jit.api import entry, rows_at
 from kinemorph.spatial.rows import load3, load9
 
+pytestmark = pytest.mark.quick
+
 
 @entry
 def brute_force(pairs: Any, distances: Any) -> None:

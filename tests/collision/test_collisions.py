@@ -21,6 +21,8 @@ from kinemorph.collision.shapes.shape_rows import COLLISIONS, PAIR, POSE
 from kinemorph.geometry.polyhedron import Polyhedron
 from kinemorph.jit.api import entry, rows_at
 
+pytestmark = pytest.mark.quick
+
 COPIES = [copy.copy, copy.deepcopy, lambda thing: pickle.loads(pickle.dumps(thing))]
 BOX, BALL = km.Shape.box((1.0, 1.0, 1.0)), km.Shape.sphere(0.5)
 

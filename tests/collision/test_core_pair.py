@@ -14,6 +14,8 @@ from kinemorph.collision.narrow.core_pair import Relation
 from kinemorph.collision.narrow.core_pairs import CorePairs
 from kinemorph.geometry.polyhedron import Polyhedron
 
+pytestmark = pytest.mark.quick
+
 JIT = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
 BOX = Polyhedron.box((1.0, 1.0, 1.0))
 I3 = np.eye(3)

@@ -12,6 +12,8 @@ from tests.collision.samples import evaluated, hull, rotations
 import kinemorph as km
 from kinemorph.geometry.polyhedron import Polyhedron
 
+pytestmark = pytest.mark.quick
+
 BOX = Polyhedron.box((1.0, 1.0, 1.0))
 BALL = (Polyhedron.point(), 0.3)
 CAPSULE = (Polyhedron.segment(1.0), 0.2)

@@ -16,6 +16,8 @@ from kinemorph.collision.narrow.part_pairs import PartPairs
 from kinemorph.geometry.convex_parts import Parts, closest_parts
 from kinemorph.geometry.polyhedron import Polyhedron
 
+pytestmark = pytest.mark.quick
+
 WORK = make_work()
 
 

@@ -20,6 +20,8 @@ from kinemorph.collision.narrow.manifold import (
 )
 from kinemorph.geometry.polyhedron import Polyhedron
 
+pytestmark = pytest.mark.quick
+
 BOX = Polyhedron.box((1.0, 1.0, 1.0))
 GROUND = Polyhedron.box((20.0, 20.0, 1.0))
 I3 = np.eye(3)

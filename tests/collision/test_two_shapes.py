@@ -12,6 +12,8 @@ from tests.collision.samples import hull
 
 import kinemorph as km
 
+pytestmark = pytest.mark.quick
+
 BOX, BALL = km.Shape.box((1.0, 1.0, 1.0)), km.Shape.sphere(0.25)
 
 

@@ -10,6 +10,8 @@ from tests.strategies import random_state, random_tree
 import kinemorph as km
 from kinemorph.scenes.robots import mechanisms
 
+pytestmark = pytest.mark.quick
+
 KINDS = [kind for kind in km.JointKind if kind is not km.JointKind.FREE]
 SCENES = [mechanisms.four_bar, mechanisms.slider_crank, mechanisms.bennett, mechanisms.stewart, mechanisms.two_arms]
 

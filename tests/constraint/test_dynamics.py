@@ -16,6 +16,8 @@ from tests.strategies import random_joint, random_tree, seeds, trees
 import kinemorph as km
 from kinemorph.scenes.robots import mechanisms
 
+pytestmark = pytest.mark.quick
+
 KINDS = list(km.JointKind)
 
 

@@ -7,6 +7,8 @@ import pytest
 
 import kinemorph as km
 
+pytestmark = pytest.mark.quick
+
 
 def geared(seed: int, mimics: list[tuple[str, str, float, float]], loop: bool = False) -> km.Model:
     """A branched arm of seven joints, of which some follow others, perhaps with its tip tied to the base."""

@@ -10,6 +10,8 @@ from tests.naive.constrained import Closed, unit_vectors
 import kinemorph as km
 from kinemorph.scenes.robots import mechanisms
 
+pytestmark = pytest.mark.quick
+
 
 @pytest.mark.parametrize(("make", "expected"), CLASSIC)
 def test_mobility_of_classic_mechanisms(make: object, expected: int) -> None:

@@ -12,6 +12,8 @@ import kinemorph as km
 from kinemorph.constraint.generalized import complete_acceleration
 from kinemorph.scenes.robots import mechanisms
 
+pytestmark = pytest.mark.quick
+
 
 @pytest.mark.parametrize("make", [make for make, _ in CLASSIC])
 def test_inverse_dynamics_undoes_forward_dynamics(make: object, rng: np.random.Generator) -> None:

@@ -10,7 +10,7 @@ from tests.strategies import copy_into
 import kinemorph as km
 from kinemorph.scenes.robots import mechanisms
 
-pytestmark = pytest.mark.lane
+pytestmark = [pytest.mark.lane, pytest.mark.quick]
 BARS = [(0.3, 0.8, 0.6, 0.9), (0.2, 0.7, 0.5, 0.8), (0.3, 0.9, 0.3, 0.9)]
 
 

@@ -10,7 +10,7 @@ from tests.strategies import random_joint, random_pose, random_tree
 
 import kinemorph as km
 
-pytestmark = pytest.mark.lane
+pytestmark = [pytest.mark.lane, pytest.mark.quick]
 KINDS = list(km.JointKind)
 CONSTRAINING = [kind for kind in KINDS if kind is not km.JointKind.FREE]
 

@@ -21,7 +21,7 @@ from kinemorph.multibody.layout import TREE
 from kinemorph.multibody.loop_layout import SIZES, Integers, lay_out, measure_model, place_system, system_bytes
 from kinemorph.multibody.system import F8, I8, ROW, SYSTEM
 
-pytestmark = pytest.mark.lane
+pytestmark = [pytest.mark.lane, pytest.mark.quick]
 KINDS = list(km.JointKind)
 
 

@@ -13,6 +13,8 @@ from kinemorph.geometry.shapes import Shape
 from kinemorph.scenes.yardsticks import SEVEN
 from kinemorph.world.world import World
 
+pytestmark = pytest.mark.quick
+
 CUBE = Shape.box((0.2, 0.2, 0.2))
 
 

@@ -18,6 +18,8 @@ from kinemorph.jit.api import entry, rows_at
 from kinemorph.scenes.yardsticks import FRICTION, Yardstick, heavy_on_light, stack
 from kinemorph.world.world import World
 
+pytestmark = pytest.mark.quick
+
 DT, PARTS, NV = 2e-3, 2, 3
 
 

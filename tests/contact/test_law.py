@@ -5,6 +5,8 @@ import pytest
 from tests import random_collisions
 from tests.random_collisions import ROUNDING, random_batch
 
+pytestmark = pytest.mark.quick
+
 
 def collide(u, K, e=0.0, tangential=0.0, friction=1.0):
     """The impulse for a velocity and a matrix, by rows whose products are K."""

@@ -31,6 +31,8 @@ from kinemorph.creatures import (
 )
 from kinemorph.multibody.layout import DOF, LINK
 
+pytestmark = pytest.mark.quick
+
 ALL = Settings(forms=tuple(Form))
 seeds = st.integers(0, 2**32 - 1)
 Z, DOWN = (0.0, 0.0, 1.0), (0.0, 0.0, -1.0)

@@ -29,6 +29,8 @@ from kinemorph.creatures import (
 )
 from kinemorph.creatures.growth.birth_checks import REASONS, Reason
 
+pytestmark = pytest.mark.quick
+
 ALL = Settings(forms=tuple(Form))
 USES, CYCLES = Settings(most_parts=64), Settings(most_parts=64, counting=Counting.CYCLES)
 Z, X = (0.0, 0.0, 1.0), (1.0, 0.0, 0.0)

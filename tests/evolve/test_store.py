@@ -22,6 +22,8 @@ from kinemorph.evolve.problem import Draw, Outcome
 from kinemorph.evolve.report import report
 from kinemorph.evolve.store.run_store import Store, StoreError
 
+pytestmark = pytest.mark.quick
+
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:

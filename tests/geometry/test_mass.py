@@ -18,6 +18,8 @@ from kinemorph.geometry.polyhedron import Polyhedron
 from kinemorph.geometry.shapes import Shape
 from kinemorph.spatial.pose import Pose
 
+pytestmark = pytest.mark.quick
+
 
 def mesh_from(peer) -> Mesh:
     """A mesh of trimesh's, with numbers that MuJoCo's float32 can hold."""

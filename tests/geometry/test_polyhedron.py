@@ -17,6 +17,8 @@ from kinemorph.geometry.shapes import Shape
 from kinemorph.jit.api import entry, rows_at
 from kinemorph.spatial.pose import Pose
 
+pytestmark = pytest.mark.quick
+
 INT = np.dtype("i4")
 
 

@@ -8,6 +8,8 @@ from tests.mujoco_twin import assert_equal, compiled, gymnasium_files, needs_gym
 
 import kinemorph as km
 
+pytestmark = pytest.mark.quick
+
 
 def assert_same(ours: km.Model, theirs: km.Model, tolerance: float = 1e-12) -> None:
     """Two models are one, up to rounding."""

@@ -12,6 +12,8 @@ from kinemorph.geometry.shapes import Role, ShapeKind
 from kinemorph.io.urdf.load_urdf import load_urdf, parse_urdf
 from kinemorph.multibody.layout import JointKind
 
+pytestmark = pytest.mark.quick
+
 INERTIAL = '<inertial><mass value="2"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
 LIMIT = '<limit lower="-1" upper="2" effort="3" velocity="4"/>'
 

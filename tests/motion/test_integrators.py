@@ -11,6 +11,8 @@ from tests.strategies import KINDS, build_tree, random_pose, random_state, rando
 
 import kinemorph as km
 
+pytestmark = pytest.mark.quick
+
 K = km.JointKind
 TREES = {
     "spherical": (K.SPHERICAL, K.SPHERICAL),

@@ -23,6 +23,8 @@ from tests.strategies import (
 
 import kinemorph as km
 
+pytestmark = pytest.mark.quick
+
 few = settings(max_examples=50)
 SIZES = [1, 2, 3, 5, 9, 20, 60, 200]
 every_size = pytest.mark.parametrize("n", SIZES)

@@ -9,6 +9,8 @@ from tests.strategies import KINDS, build_tree, random_state, states
 
 import kinemorph as km
 
+pytestmark = pytest.mark.quick
+
 few = settings(max_examples=40)
 
 

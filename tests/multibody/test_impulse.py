@@ -7,6 +7,8 @@ from tests.strategies import TREE_SHAPES, build_tree, random_state, random_tree,
 
 import kinemorph as km
 
+pytestmark = pytest.mark.quick
+
 few = settings(max_examples=30)
 POINT = (0.3, -0.2, 0.5)
 

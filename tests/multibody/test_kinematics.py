@@ -13,6 +13,8 @@ from tests.strategies import build_tree, random_state, states
 
 import kinemorph as km
 
+pytestmark = pytest.mark.quick
+
 few = settings(max_examples=30)
 POINT = (0.3, -0.2, 0.5)
 

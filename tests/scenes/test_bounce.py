@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -310,9 +311,13 @@ def test_a_bounce_can_be_looked_at_while_it_runs() -> None:
         assert not live.open
 
 
-def test_the_live_bounce_ends_when_its_time_is_up() -> None:
+def test_the_live_bounce_ends_when_its_time_is_up(capsys: pytest.CaptureFixture[str]) -> None:
+    """It serves a page, and gives the address back when it ends."""
     pytest.importorskip("viser")
     from kinemorph.scenes.commands.viewing import check_view_request, show
 
     check_view_request("bounce", 0.2)
     show("bounce", 0.2, 0, False, False, None)
+    (address,) = re.findall(r"look at http://([\w.]+):(\d+)", capsys.readouterr().out)
+    with socket.socket() as probe:
+        assert probe.connect_ex((address[0], int(address[1]))) != 0

@@ -18,6 +18,8 @@ from kinemorph.jit.api import entry
 from kinemorph.spatial.fused import fma
 from kinemorph.spatial.lanes import lane_math, lane_type
 
+pytestmark = pytest.mark.quick
+
 SPECIAL = [0.0, -0.0, 1.0, -1.0, math.inf, -math.inf, math.nan, 5e-324, 1e-310, 1.7976931348623157e308, 2.5, -3.25]
 
 

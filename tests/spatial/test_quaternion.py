@@ -13,6 +13,8 @@ from tests.strategies import random_unit, rotation_vectors, vectors
 
 from kinemorph.spatial import quaternion as quat
 
+pytestmark = pytest.mark.quick
+
 EPS = 2.0**-52
 HALF_TURNS = [
     *[np.array(a, dtype=float) for a in ((1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 1, 0), (0, 1, -1), (1, 1, 1))],

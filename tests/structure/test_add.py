@@ -9,6 +9,8 @@ from tests.structure.test_connect import moving, two_chains
 import kinemorph as km
 from kinemorph.scenes.robots import mechanisms
 
+pytestmark = pytest.mark.quick
+
 
 def pendulum() -> km.Model:
     b = km.Builder("pendulum")

@@ -8,6 +8,8 @@ import kinemorph as km
 from kinemorph.structure.connect import connect
 from kinemorph.structure.cut import cut
 
+pytestmark = pytest.mark.quick
+
 JOINTS = [
     km.Joint.fixed(), km.Joint.revolute((0.3, 1.0, 0.2)), km.Joint.prismatic("x"), km.Joint.screw("y", 0.2),
     km.Joint.cylindrical("z"), km.Joint.universal("x", "y"), km.Joint.planar("z"), km.Joint.spherical(),

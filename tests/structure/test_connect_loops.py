@@ -9,6 +9,8 @@ from tests.structure.checks import kinetic, momentum, poses, same, twists
 
 import kinemorph as km
 
+pytestmark = pytest.mark.quick
+
 KINDS = list(km.JointKind)
 AWAY = [kind for kind in KINDS if kind not in (km.JointKind.FIXED, km.JointKind.FREE)]
 

@@ -14,6 +14,8 @@ from tests.structure.test_connect import JOINTS, moving, two_chains
 import kinemorph as km
 from kinemorph.structure.forest import layout as layout
 
+pytestmark = pytest.mark.quick
+
 Where = dict[int, tuple[np.ndarray, np.ndarray]]
 
 

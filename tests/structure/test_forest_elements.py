@@ -13,7 +13,7 @@ from tests.structure.test_forest import stone
 
 import kinemorph as km
 
-pytestmark = pytest.mark.lane
+pytestmark = [pytest.mark.lane, pytest.mark.quick]
 
 
 def sprung(rng: Rng) -> km.Model:

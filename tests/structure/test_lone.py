@@ -27,6 +27,8 @@ from kinemorph.multibody.layout import LINK_DATA, TREE
 from kinemorph.spatial.rows import load3, load3_at, load9, store3, store3_at
 from kinemorph.structure.forest import layout as layout
 
+pytestmark = pytest.mark.quick
+
 KINDS = list(km.JointKind)
 INDEX = 0xFFFFFFFF
 SHOWN = ("R", "p", "w", "v", "al", "a")

@@ -12,6 +12,8 @@ from kinemorph.scenes.commands.known_tree import every_joint
 from kinemorph.scenes.robots.catalog import robot
 from kinemorph.structure.reroot import reroot
 
+pytestmark = pytest.mark.quick
+
 
 def close(x: np.ndarray, y: np.ndarray, tolerance: float) -> None:
     x, y = np.asarray(x), np.asarray(y)

@@ -17,6 +17,8 @@ import kinemorph as km
 from kinemorph.view.recordings import archive
 from kinemorph.view.recordings.recording import Body, Recording, depths, rerooted
 
+pytestmark = pytest.mark.quick
+
 LENGTH = 0.5
 TETRAHEDRON = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
 

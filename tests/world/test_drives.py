@@ -7,6 +7,8 @@ import pytest
 
 import kinemorph as km
 
+pytestmark = pytest.mark.quick
+
 G = 9.81
 
 

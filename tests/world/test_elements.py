@@ -8,6 +8,8 @@ from tests.world.test_loops import all_of, energy, state_of
 
 import kinemorph as km
 
+pytestmark = pytest.mark.quick
+
 
 def two(*elements: km.ForceElement, apart: float = 1.0, masses: tuple[float, float] = (1.0, 2.0)) -> km.Model:
     """Two balls that float, with elements between them."""

@@ -14,6 +14,7 @@ import kinemorph as km
 MOMENTS = 20
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("name", SCENES)
 def test_a_scene_comes_to_its_golden_digest(name):
     golden = json.loads(FILE.read_text())
@@ -24,6 +25,7 @@ def test_a_scene_comes_to_its_golden_digest(name):
     )
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("name", SCENES)
 def test_saved_and_restored_at_random_moments_it_is_the_same(name):
     rng = np.random.default_rng(list(name.encode()))

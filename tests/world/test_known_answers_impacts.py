@@ -8,6 +8,8 @@ import pytest
 import kinemorph as km
 from kinemorph.scenes import simbench
 
+pytestmark = pytest.mark.quick
+
 G = 9.81
 
 

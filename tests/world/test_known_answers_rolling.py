@@ -5,6 +5,8 @@ import pytest
 
 import kinemorph as km
 
+pytestmark = pytest.mark.quick
+
 G, R = 9.81, 0.1
 ROUGH = km.Material(friction=0.8, rolling=0.002, torsional=0.01, directions=6)
 

@@ -5,6 +5,8 @@ import pytest
 
 import kinemorph as km
 
+pytestmark = pytest.mark.quick
+
 LEFT, RIGHT = (0.0, 0.0, 0.6), (1.0, 0.0, 0.6)
 
 

@@ -12,6 +12,8 @@ from kinemorph.contact.layout import HOLD
 from kinemorph.jit.api import rows_at
 from kinemorph.scenes.robots import mechanisms
 
+pytestmark = pytest.mark.quick
+
 CLOSED = 1e-9  # rad, m, rad/s and m/s
 HINGE, BALL = km.Joint.revolute("y"), km.Joint.spherical()
 

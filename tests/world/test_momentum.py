@@ -5,6 +5,8 @@ import pytest
 
 import kinemorph as km
 
+pytestmark = pytest.mark.quick
+
 G = np.array([0.0, 0.0, -9.81])
 
 

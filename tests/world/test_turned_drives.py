@@ -10,6 +10,8 @@ from tests.strategies import random_inertia, random_joint, random_pose
 
 import kinemorph as km
 
+pytestmark = pytest.mark.quick
+
 DRIVEN = [kind for kind in km.JointKind if kind not in (km.JointKind.FIXED, km.JointKind.FREE)]
 DT = 1e-7  # s: what different coordinates of one joint make of a step differs by a share of about its length in s
 STEPS = 20

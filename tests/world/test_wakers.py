@@ -6,7 +6,10 @@ from tests.world.test_grasps import crane
 
 import kinemorph as km
 
-pytestmark = pytest.mark.filterwarnings("ignore:world. at .* deep in each other:kinemorph.ModelWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:world. at .* deep in each other:kinemorph.ModelWarning"),
+    pytest.mark.quick,
+]
 BOX, MASS = km.Shape.box((1, 1, 1)), km.Inertia.box(1.0, (0.2, 0.2, 0.2))
 EDITED, LOST, CALLED = "the structure changed", "something that is gone touched it", "it was asked to wake"
 
