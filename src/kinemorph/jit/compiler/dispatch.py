@@ -1,7 +1,7 @@
 """From a function that was noted (`jit.api.Kernel`) to Numba's dispatchers: what Python calls, and what kernels call.
 
 Beside it: what Numba does not promise (`jit.compiler.numba_names`), the way through Numba (`jit.compiler.pipeline`)
-with its short cuts (`jit.compiler.lowering`, `jit.compiler.shortcuts`, `jit.compiler.type_inference`), the files on
+XX, the files on
 disk (`jit.cache.machine_code`) and their names (`jit.cache.keys`), calls between units of machine code
 (`jit.compiler.calls`), rows by their address (`jit.rows`), versions for lanes (`jit.generic`), who compiles what if
 there are several processes (`jit.cache.claims`), and, above it, a hint to the processor (`jit.prefetch`). Nothing
@@ -19,7 +19,18 @@ from typing import Any
 import numba
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic, lower_builtin, models, overload, register_model, type_callable
+from numba.extending import (
+    box,
+    intrinsic,
+    is_jitted,
+    lower_builtin,
+    lower_cast,
+    models,
+    overload,
+    register_model,
+    type_callable,
+    typeof_impl,
+)
 
 from kinemorph.jit.arguments import refuse
 from kinemorph.jit.cache.claims import claims
@@ -31,6 +42,7 @@ from kinemorph.jit.compiler.numba_names import (
     Dispatcher,
     address_of,
     array_at,
+    array_data,
     call_template,
     fuses,
     is_lanes,
@@ -40,6 +52,7 @@ from kinemorph.jit.compiler.numba_names import (
     only_lowered,
     part_of_callers,
     split_signature,
+    switched_to_plain,
     untested,
     usual_type,
     with_machine_code,
@@ -47,12 +60,15 @@ from kinemorph.jit.compiler.numba_names import (
 )
 from kinemorph.jit.compiler.pipeline import KernelCompiler, compiling, loading
 from kinemorph.jit.generic import in_kernels
+from kinemorph.jit.kernel import Kernel
 from kinemorph.jit.options import OPTIONS, options_of
 from kinemorph.jit.progress import progress
 
 __all__ = [  # with what modules that extend Numba need, such as the SIMD lanes
     "OVERLOAD",
     "array_at",
+    "array_data",
+    "box",
     "cache_size",
     "dispatcher_of",
     "files_in_use",
@@ -63,6 +79,7 @@ __all__ = [  # with what modules that extend Numba need, such as the SIMD lanes
     "ir",
     "is_lanes",
     "lower_builtin",
+    "lower_cast",
     "models",
     "no_cache",
     "options_of",
@@ -247,7 +264,13 @@ class _Entry(_Kernel):
         return super()._compile_for_args(*args, **kwargs)
 
 
-# --- the same without a cache, where Numba is not as it was: by its promises alone ---
+@typeof_impl.register(Kernel)
+def _type_of_kernel(kernel: Any, context: Any) -> Any:
+    """Numba's type of a kernel that another one names; none of a plain entry, for which kernels have an overload."""
+    return typeof_impl(kernel.dispatcher, context) if is_jitted(kernel.dispatcher) else None
+
+
+# --- plain Numba functions, which no cache keeps: only what Numba's manual documents ---
 
 
 def _plain_kernel(kernel: Any) -> Any:
@@ -270,7 +293,9 @@ def _plain_entry(kernel: Any) -> Any:
 
 
 if not numba.config.DISABLE_JIT:
-    if no_cache:
+    if switched_to_plain:
+        progress.unkept = no_cache
+    elif no_cache:
         progress.complain(no_cache)
     elif warning := untested():
         progress.warn(warning)
