@@ -1,11 +1,10 @@
-"""From a function that was noted (`jit.api.Kernel`) to Numba's dispatchers: what Python calls, and what kernels call.
+"""What a noted function (`jit.kernel.Kernel`) becomes: the dispatcher that Python calls, and the one that kernels call.
 
-Beside it: what Numba does not promise (`jit.compiler.numba_names`), the way through Numba (`jit.compiler.pipeline`)
-XX, the files on
-disk (`jit.cache.machine_code`) and their names (`jit.cache.keys`), calls between units of machine code
-(`jit.compiler.calls`), rows by their address (`jit.rows`), versions for lanes (`jit.generic`), who compiles what if
-there are several processes (`jit.cache.claims`), and, above it, a hint to the processor (`jit.prefetch`). Nothing
-imports this module but `jit.lazy_import.machinery`, when a kernel is needed.
+A dispatcher is Numba's object with one compiled version for each tuple of argument types. Ours look for a version in
+the cache on disk (`jit.cache.machine_code`, by the key of `jit.cache.keys`), and compile it (`jit.compiler.pipeline`)
+if it is not there, unless another process does (`jit.cache.claims`). A kernel is either part of the machine code of its
+callers or a unit that they call (`jit.compiler.calls`). Without Numba's private names (`jit.compiler.numba_names`) they
+are Numba's own, and no cache keeps them. `jit.lazy_import.machinery` imports this module when a kernel is first needed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """From Numba's intermediate code of a kernel to LLVM's, with less that LLVM has to read and remove.
 
-Each function here stands for one of Numba while kernels are compiled (`jit.compiler.pipeline` says for which). What comes
-out computes the same. Numba keeps each variable that two blocks use in memory, and copies an array there to read one of
-its fields: it is made for arrays that own memory, for exceptions and for debuggers.
+Each function here stands for one of Numba while kernels are compiled (`jit.compiler.pipeline` says for which), and the
+code that comes out computes the same. Numba keeps each variable that two blocks use in memory, and copies an array to
+memory to read one of its fields: it is made for arrays that own memory, for exceptions and for debuggers.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import llvmlite.ir
 from numba import types
+from numba.core import cgutils
 
 from kinemorph.jit.compiler.numba_names import found
 
@@ -84,7 +85,7 @@ def call_function(
 ) -> Any:
     """A call by a kernel.
 
-    The callee writes its result into a place that nobody has filled with zeros, and what goes wrong it writes where the
+    The callee writes its result into a place that is not filled with zeros first, and an error where the
     caller would have copied it to.
     """
     if attrs or isinstance(resty, types.Optional) or not hasattr(builder.module, "of_a_kernel"):
@@ -164,7 +165,7 @@ def element(
     if from_the_end:
         index = builder.add(index, size)
     if checked:
-        found("core.cgutils.do_boundscheck")(context, builder, index, size, 0)
+        cgutils.do_boundscheck(context, builder, index, size, 0)
     return builder.gep(array.data, [index]), [], []
 
 

@@ -57,7 +57,7 @@ def _fault(probes: dict[str, str]) -> str | None:
     return lost and f"numba.{lost} in Numba {numba.__version__} is not as in the versions tested, {_TESTED}"
 
 
-_CACHE = {  # what the kernels, and the cache behind them, are built on
+_CACHE = {  # what dispatchers, units, the passes and the cache on disk rely on
     "core.base.BaseContext.mangler": "default_mangler types uid",
     "core.bytecode.FunctionIdentity._unique_ids": "",
     "core.bytecode.FunctionIdentity.from_function": "_unique_ids unique_id",
@@ -101,7 +101,7 @@ _CACHE = {  # what the kernels, and the cache behind them, are built on
     "core.typing.make_concrete_template": "key signatures",
 }
 _MEMORY = {"core.cpu.CPUTargetOptions._nrt": ""}
-_LOWERING = {  # what has a faster way, and Numba's own beside it
+_VALUES = {  # what `lowering.find_values` relies on
     "core.analysis.compute_cfg_from_blocks": "blocks",
     "core.lowering.Lower._find_singly_assigned_variable": "_singly_assigned_vars _blk_local_varmap",
     "core.lowering.Lower.loadvar": "name getvar",
@@ -109,7 +109,7 @@ _LOWERING = {  # what has a faster way, and Numba's own beside it
 }
 
 no_cache = _fault(_CACHE)  # why compiled kernels cannot be kept, if so
-lowers_plainly = not _fault(_LOWERING)
+values_are_found = not _fault(_VALUES)
 
 
 def untested() -> str | None:
@@ -316,15 +316,15 @@ if _fields_of is None or not _ARRAY_FIELDS.issubset(models.ArrayModel.__init__._
 
 
 def array_at(context: Any, builder: Any, array_type: Any, address: Any, count: Any) -> Any:
-    """An array of one dimension over memory that somebody else owns."""
+    """An array of one dimension over memory that another object owns."""
     array = _fields_of(array_type)(context, builder)
     item_size = context.get_abi_sizeof(context.get_data_type(array_type.dtype))
     array.data = builder.inttoptr(address, array.data.type)
     array.nitems, array.itemsize = count, context.get_constant(types.intp, item_size)
     array.shape = builder.insert_value(array.shape, array.nitems, 0)
     array.strides = builder.insert_value(array.strides, array.itemsize, 0)
-    for nobody in ("meminfo", "parent"):  # no one counts references: the owner is elsewhere
-        setattr(array, nobody, llvmlite.ir.Constant(getattr(array, nobody).type, None))
+    for field in ("meminfo", "parent"):  # no references to count: the owner is elsewhere
+        setattr(array, field, llvmlite.ir.Constant(getattr(array, field).type, None))
     return array._getvalue()
 
 

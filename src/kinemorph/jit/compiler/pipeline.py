@@ -20,12 +20,12 @@ from numba import types
 
 from kinemorph.jit.compiler import lowering
 from kinemorph.jit.compiler.library import KernelLibrary
-from kinemorph.jit.compiler.numba_names import found, lowers_plainly, no_cache, with_indices
+from kinemorph.jit.compiler.numba_names import found, no_cache, values_are_found, with_indices
 
 
 @contextlib.contextmanager
 def loading(target_context: Any) -> Iterator[None]:
-    """One thread at a time, and libraries of our own. Other users of Numba, who wait for the lock, then find all as
+    """One thread at a time, and libraries of our own. Other users of Numba, which wait for the lock, then find all as
     they left it."""
     with contextlib.ExitStack() as changes:
         changes.enter_context(found("core.compiler_lock.global_compiler_lock"))
@@ -141,7 +141,7 @@ def _mangled(name: str, types: Any, **others: Any) -> str:
 _Compiler: Any = object if no_cache else found("core.compiler.Compiler")
 _PassManager: Any = object if no_cache else found("core.compiler_machinery.PassManager")
 
-_FOR_OTHERS = {  # passes that leave kernels as they are, or write what nobody reads
+_FOR_OTHERS = {  # passes that leave kernels as they are, or write what is never read
     "AnnotateTypes",
     "DumpParforDiagnostics",
     "FindLiterallyCalls",
@@ -172,7 +172,7 @@ class _Known:
         self.func_ir, self.flags = None, state.flags
         code = state.func_id.code
         special = state.flags.nrt or state.flags.debuginfo or state.func_id.is_generator or code.co_exceptiontable
-        self.is_plain = lowers_plainly and not special
+        self.is_plain = values_are_found and not special
         self._key = (state.flags.no_rewrites, state.flags.enable_ssa, self.is_plain)
 
     def __eq__(self, other: object) -> bool:
