@@ -21,7 +21,6 @@ from numba import types
 from numba.extending import (
     box,
     intrinsic,
-    is_jitted,
     lower_builtin,
     lower_cast,
     models,
@@ -58,7 +57,6 @@ from kinemorph.jit.compiler.numba_names import (
     without_wrappers,
 )
 from kinemorph.jit.compiler.pipeline import KernelCompiler, compiling, loading
-from kinemorph.jit.generic import in_kernels
 from kinemorph.jit.kernel import Kernel
 from kinemorph.jit.options import OPTIONS, options_of
 from kinemorph.jit.progress import progress
@@ -102,7 +100,7 @@ def dispatcher_of(kernel: Any) -> Any:
     """What Python calls of a `Kernel`."""
     vars(kernel.py_func)["__signature__"] = inspect.signature(kernel.py_func)  # Numba asks for it three times
     if no_cache:
-        return (_plain_entry if kernel.is_entry else _plain_kernel)(kernel)
+        return _plain_entry(kernel) if kernel.is_entry else _plain_kernel(kernel)
     return (_Entry if kernel.is_entry else _Kernel)(kernel)
 
 
@@ -263,23 +261,56 @@ class _Entry(_Kernel):
         return super()._compile_for_args(*args, **kwargs)
 
 
-@typeof_impl.register(Kernel)
 def _type_of_kernel(kernel: Any, context: Any) -> Any:
-    """Numba's type of a kernel that another one names; none of a plain entry, for which kernels have an overload."""
-    return typeof_impl(kernel.dispatcher, context) if is_jitted(kernel.dispatcher) else None
+    """Numba's type of a kernel that another one names."""
+    return typeof_impl(getattr(kernel.dispatcher, "compiled", kernel.dispatcher), context)
+
+
+typeof_impl.register(Kernel)(_type_of_kernel)
 
 
 # --- plain Numba functions, which no cache keeps: only what Numba's manual documents ---
 
 
 def _plain_kernel(kernel: Any) -> Any:
-    return numba.jit(**kernel.targetoptions)(kernel.py_func)
+    """A kernel that becomes part of its callers, or what calls a unit."""
+    return numba.jit(**kernel.targetoptions)(
+        kernel.py_func if kernel.options.get("forceinline") else _plain_call(kernel)
+    )
+
+
+def _plain_call(kernel: Any) -> Any:
+    """A function that calls a unit by its address.
+
+    Numba takes a function into each of its callers, with all that it calls, and optimises it there again: a step of a
+    world needs minutes and gigabytes for that. A unit whose annotations say what it returns is a C callback instead,
+    which every caller finds at one address.
+    """
+    function = kernel.py_func
+    parameters = ", ".join(inspect.signature(function).parameters)
+
+    def unit(*arguments: Any) -> Any:
+        """Stands for the version of the unit for the types of the arguments."""
+
+    def call(of: Any) -> Any:
+        scope = {"unit": of}
+        exec(f"def call({parameters}):\n    return unit({parameters})", scope)
+        return scope["call"]
+
+    def choose(*arguments: Any) -> Any:
+        result = result_type(function, arguments)
+        made = numba.cfunc(result(*arguments), **kernel.targetoptions) if result else numba.jit(**kernel.targetoptions)
+        return call(made(function))
+
+    vars(choose)["__signature__"] = inspect.signature(call(unit))
+    overload(unit, jit_options=OVERLOAD)(choose)
+    return call(unit)
 
 
 def _plain_entry(kernel: Any) -> Any:
     """The arguments are checked in every call: slower, but callers count on it."""
     function = kernel.py_func
-    compiled, signature = _plain_kernel(kernel), inspect.signature(function)
+    compiled, signature = numba.jit(**kernel.targetoptions)(function), inspect.signature(function)
 
     @functools.wraps(function)
     def checked(*args: Any, **kwargs: Any) -> Any:
@@ -287,7 +318,7 @@ def _plain_entry(kernel: Any) -> Any:
         refuse(function, arguments)
         return compiled(*arguments.values())
 
-    in_kernels(kernel, function, lambda lanes: True, kernel.targetoptions)
+    vars(checked)["compiled"] = compiled  # what kernels call
     return checked
 
 
