@@ -3,7 +3,7 @@
 Nothing keeps what such a process compiles. So the whole comparison runs where it is asked for: `make numba`, with the
 oldest and the newest Numba that pyproject.toml allows. CI runs `make numba NUMBAS=newest NUMBA_TESTS=quick`.
 
-    KINEMORPH_PLAIN_NUMBA=1 python -m tests.test_jit_plain golden     prints the digests of one program
+    KINEMORPH_PLAIN_NUMBA=1 python -m tests.test_jit_plain worlds     prints the digests of one program
 """
 
 import hashlib
@@ -39,26 +39,22 @@ def dynamics() -> Iterator[tuple[str, str]]:
     yield "batch", digest(km.batch.aba(model, *rows))
 
 
-def golden() -> Iterator[tuple[str, str]]:
-    """One step of each golden scene."""
+def worlds() -> Iterator[tuple[str, str]]:
+    """One step of each golden scene, and one evaluation of a creature; one process for all, as they share most kernels."""
     from tests.world import golden
+
+    from kinemorph.creatures import evaluate, handmade
+    from kinemorph.creatures.tasks import Locomotion
 
     for name in golden.SCENES:
         world, scene = golden.made(name)
         golden.go(world, scene, 1)
         yield name, world.hash()
-
-
-def creature() -> Iterator[tuple[str, str]]:
-    """One evaluation."""
-    from kinemorph.creatures import evaluate, handmade
-    from kinemorph.creatures.tasks import Locomotion
-
     yield "worm", repr(evaluate(handmade("worm"), Locomotion(seconds=1.0), seed=0))
 
 
 PROGRAMS: dict[str, Callable[[], Iterator[tuple[str, str]]]] = {
-    function.__name__: function for function in (dynamics, golden, creature)
+    function.__name__: function for function in (dynamics, worlds)
 }
 QUICK = {"dynamics"}
 
