@@ -40,7 +40,7 @@ def dynamics() -> Iterator[tuple[str, str]]:
 
 
 def worlds() -> Iterator[tuple[str, str]]:
-    """One step of each golden scene, and one evaluation of a creature; one process for all, as they share most kernels."""
+    """One step of each golden scene, and one evaluation of a creature; one process, as they share kernels."""
     from tests.world import golden
 
     from kinemorph.creatures import evaluate, handmade

@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import inspect
 import secrets
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -322,6 +323,12 @@ def _plain_entry(kernel: Any) -> Any:
     return checked
 
 
+_DEEP = (
+    20_000  # calls in calls: Numba compiles what a kernel calls within its own compilation, a hundred calls deep each
+)
+
+if no_cache and not numba.config.DISABLE_JIT:
+    sys.setrecursionlimit(max(_DEEP, sys.getrecursionlimit()))
 if not numba.config.DISABLE_JIT:
     if switched_to_plain:
         progress.unkept = no_cache
