@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env demo test quick lint warm lanes bench performance tables docs gallery pictures bill lock clean
+.PHONY: help env demo test quick lint warm lanes numba bench performance tables docs gallery pictures bill lock clean
 
 help:  ## say what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-11s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -97,6 +97,27 @@ lanes: $(READY)  ## the tests marked `lane`, with the JIT off and with bounds ch
 	@NUMBA_DISABLE_JIT=1 $(LANE) --cov --cov-append --cov-report=
 	@echo "== lane: bounds checks"
 	@NUMBA_BOUNDSCHECK=1 $(LANE)
+
+# Kernels as plain Numba functions, without its private names. Nothing keeps what they compile to, so `quick` is what CI
+# has time for. Each Numba is in an environment of its own, which takes all other packages from .venv.
+NUMBAS ?= oldest newest
+NUMBA_TESTS ?= whole
+PLAIN_LANE = $(if $(filter quick,$(NUMBA_TESTS)),tests/spatial,tests)
+numba: $(READY)  ## kernels without private names of Numba, with the oldest and the newest one that pyproject.toml allows
+	@set -e; for which in $(NUMBAS); do \
+	  wanted=$$($(BIN)/python -c 'import re, sys, tomllib; \
+	    names = tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"]; \
+	    one, = (name for name in names if name.startswith("numba")); \
+	    print(one if sys.argv[1] == "newest" else re.sub(r">=([\d.]+).*", r"==\1", one))' $$which); \
+	  folder=build/numba-$$which; echo "== $$wanted, in $$folder"; rm -rf $$folder; \
+	  $(BIN)/python -m venv $$folder; $$folder/bin/pip install -qq --disable-pip-version-check "$$wanted"; \
+	  others=$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))'); \
+	  echo "import site; site.addsitedir('$$others')" \
+	    >$$($$folder/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/others.pth; \
+	  KINEMORPH_NUMBA_TESTS=$(NUMBA_TESTS) $$folder/bin/python -m pytest -q tests/test_jit_plain.py \
+	    $(if $(filter quick,$(NUMBA_TESTS)),,tests/test_jit*.py); \
+	  KINEMORPH_PLAIN_NUMBA=1 $$folder/bin/python -m pytest -q -m lane $(PLAIN_LANE); \
+	done
 
 bench: $(READY)  ## every benchmark, each beside its peer
 	@set -e; for name in $(BENCHMARKS); do echo "== $$name"; $(BIN)/python -m benchmarks.$$name; done

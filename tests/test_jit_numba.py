@@ -1,10 +1,15 @@
-"""What is used of Numba beyond its promises: by one file only, looked at before use, and to nobody else's cost."""
+"""Numba's private names: in one folder only, looked at before use, and without effect on other users of Numba."""
 
 import ast
+import inspect
 import re
 import tomllib
 from pathlib import Path
+from typing import NamedTuple
 
+import llvmlite.binding
+import llvmlite.ir
+import numba
 import pytest
 from tests.workshop import CALL_OUTER, SOURCES, ZOO, Workshop
 
@@ -18,30 +23,159 @@ def workshop(tmp_path):
     return Workshop(tmp_path)
 
 
-# --- one file ---
+# --- private names, in one folder ---
 
-PROMISED = {"numba", "numba.types", "numba.extending", "llvmlite", "llvmlite.ir", "llvmlite.binding"}
+FOLDER = "jit/compiler"
+DOCUMENTED = {  # by the manuals of Numba and llvmlite, with all that is in them
+    *("numba.types", "numba.config", "numba.extending", "numba.core.cgutils", "numba.__version__"),
+    *("llvmlite.ir", "llvmlite.binding", "llvmlite.__version__"),
+    *(f"numba.{name}" for name in numba.__all__),
+}
+MOST_PATHS, MOST_ATTRIBUTES = 52, 22  # of 94 and 27 before most substitutes were dropped
 
 
-def used_modules(file: Path) -> set[str]:
-    """The modules of Numba and llvmlite that a file imports, or reaches by their name."""
-    used = set()
-    for node in ast.walk(ast.parse(file.read_text())):
+def is_private(path: str) -> bool:
+    """Whether a dotted path is one of Numba or llvmlite that their manuals do not document."""
+    parts = path.split(".")
+    if parts[0] not in ("numba", "llvmlite") or len(parts) == 1:
+        return False
+    is_documented = any(path == name or path.startswith(f"{name}.") for name in DOCUMENTED)
+    return not is_documented or any(re.match("_[^_]", part) for part in parts)
+
+
+def exists(path: str) -> bool:
+    """Whether there is something of Numba or llvmlite at a path."""
+    found: object = {"numba": numba, "llvmlite": llvmlite}.get(path.split(".")[0])
+    for name in path.split(".")[1:]:
+        found = getattr(found, name, None) if found is not None else None
+    return found is not None
+
+
+def named(text: str) -> str:
+    """The path that a text names, with the name of Numba or llvmlite in front of it or without; "" if none."""
+    is_path = re.fullmatch(r"[A-Za-z_]\w*(\.\w+)+", text)
+    return next((path for path in (text, f"numba.{text}", f"llvmlite.{text}") if exists(path)), "") if is_path else ""
+
+
+def chain(node: ast.AST, names: dict[str, str]) -> str | None:
+    """What `a.b.c` stands for, if `a` is a name that an import has given to a module."""
+    if isinstance(node, ast.Attribute):
+        owner = chain(node.value, names)
+        return owner and f"{owner}.{node.attr}"
+    return names.get(node.id) if isinstance(node, ast.Name) else None
+
+
+def paths_in(source: str) -> set[str]:
+    """The private paths that a source imports, reaches as attributes, or has in a text."""
+    tree, names, used = ast.parse(source), {}, set()
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             used.update(alias.name for alias in node.names)
+            for alias in node.names:
+                first = alias.name.split(".")[0]
+                names |= {alias.asname: alias.name} if alias.asname else {first: first}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            used.add(node.module)
-            used.update(f"numba.{alias.name}" for alias in node.names if alias.name in ("core", "np", "misc"))
-        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "numba":
-            used.update([f"numba.{node.attr}"] if node.attr in ("core", "np", "misc") else [])
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith("numba."):
-            used.add(node.value)
-    return {name for name in used if name.split(".")[0] in ("numba", "llvmlite")}
+            names |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+            used.update(f"{node.module}.{alias.name}" for alias in node.names)
+    names.setdefault("numba", "numba")  # a parameter, perhaps
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            path = chain(node, names) or ""
+            used.update([path] if exists(path) else [])
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            used.add(named(node.value))
+        elif isinstance(node, ast.Call) and len(node.args) > 1 and isinstance(node.args[1], ast.Constant):
+            path = f"{chain(node.args[0], names)}.{node.args[1].value}"  # getattr(numba, "core")
+            used.update([path] if exists(path) else [])
+    return {path for path in used if is_private(path)}
 
 
-def test_one_file_uses_what_numba_does_not_promise():
-    users = {file.relative_to(PACKAGE).as_posix() for file in PACKAGE.rglob("*.py") if used_modules(file) - PROMISED}
-    assert users == {"jit/compiler/numba_names.py"}
+def underscored(classes: tuple[type, ...]) -> set[str]:
+    """The attributes of classes that begin with one underscore, with those that their methods give to `self`."""
+    found = set()
+    for owner in {base for kind in classes for base in kind.__mro__}:
+        found.update(vars(owner))
+        for member in vars(owner).values():
+            code = getattr(inspect.unwrap(member), "__code__", None) if callable(member) else None
+            found.update(code.co_names if code else ())
+    return {name for name in found if re.match("_[^_]", name)} - {*vars(NamedTuple("Row", [("x", int)]))}
+
+
+def attributes_in(source: str, known: set[str]) -> set[str]:
+    """The attributes with an underscore that a source asks other objects for, and that are known ones of Numba."""
+    tree = ast.parse(source)
+    made = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and ast.unparse(node.value) == "self":
+            made.add(node.attr)
+    asked = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    return (asked & known) - made
+
+
+@pytest.fixture(scope="module")
+def known_attributes() -> set[str]:
+    from numba.core import base, codegen, compiler, dispatcher, lowering, registry, typing
+    from numba.np import arrayobj  # noqa: F401
+
+    library = (codegen.JITCodeLibrary, codegen.JITCPUCodegen, compiler.CompileResult, compiler.Compiler)
+    context = (base.BaseContext, typing.Context, lowering.Lower, registry.CPUDispatcher, dispatcher._FunctionCompiler)
+    text = (llvmlite.ir.Module, llvmlite.ir.IRBuilder, llvmlite.ir.Block, llvmlite.ir.Function, llvmlite.ir.Type)
+    return underscored((*library, *context, *text)) | {"_numba_type_"}
+
+
+def private_names(root: Path, known: set[str]) -> dict[str, set[str]]:
+    """By file: the private paths and attributes that it uses."""
+    files = {file.relative_to(root).as_posix(): file.read_text("utf-8") for file in root.rglob("*.py")}
+    found = {name: paths_in(text) | attributes_in(text, known) for name, text in files.items()}
+    return {name: names for name, names in found.items() if names}
+
+
+@pytest.fixture(scope="module")
+def users(known_attributes) -> dict[str, set[str]]:
+    return private_names(PACKAGE, known_attributes)
+
+
+def test_no_private_name_outside_one_folder(users):
+    assert {name: names for name, names in users.items() if not name.startswith(FOLDER)} == {}
+    assert f"{FOLDER}/numba_names.py" in users
+
+
+PLANTED = {
+    "import numba.core.compiler": "numba.core.compiler",
+    "from numba.core import ir as numbas": "numba.core.ir",
+    "from numba.np.arrayobj import make_array": "numba.np.arrayobj.make_array",
+    "import numba\nnumba.core.registry.CPUDispatcher": "numba.core.registry.CPUDispatcher",
+    "import numba as nb\nnb.core.errors": "numba.core.errors",
+    "def register(numba):\n    numba.core.typing.templates": "numba.core.typing.templates",
+    "import numba\ngetattr(numba, 'core')": "numba.core",
+    "import importlib\nimportlib.import_module('numba.misc.special')": "numba.misc.special",
+    "found('core.codegen.CPUCodegen')": "numba.core.codegen.CPUCodegen",
+    "NAMES = {'np.arrayobj.basic_indexing': 1}": "numba.np.arrayobj.basic_indexing",
+    "import llvmlite.ir as ir\nir.values._Undefined": "llvmlite.ir.values._Undefined",
+    "of_llvmlite('binding.ffi._lib_fn_wrapper')": "llvmlite.binding.ffi._lib_fn_wrapper",
+    "def flags(kernel):\n    return kernel._compiler": "_compiler",
+    "def kind(kernel):\n    return kernel.dispatcher._numba_type_": "_numba_type_",
+}
+
+
+@pytest.mark.parametrize("source", PLANTED)
+def test_a_private_name_anywhere_else_is_found(tmp_path, known_attributes, source):
+    planted = tmp_path / "world" / "planted.py"
+    planted.parent.mkdir()
+    planted.write_text(source)
+    (tmp_path / "world" / "innocent.py").write_text("from numba import types\nimport llvmlite.ir as ir\nir.Constant")
+    found = private_names(tmp_path, known_attributes)
+    assert list(found) == ["world/planted.py"]
+    assert PLANTED[source] in found["world/planted.py"]
+
+
+def test_private_names_become_no_more(users):
+    """A path on the way to another one is not counted again."""
+    names = set().union(*users.values())
+    paths = {name for name in names if "." in name}
+    leaves = {path for path in paths if not any(other.startswith(f"{path}.") for other in paths)}
+    assert len(leaves) <= MOST_PATHS
+    assert len(names - paths) <= MOST_ATTRIBUTES
 
 
 def test_bounds_of_the_requirement_are_the_tested_versions():
@@ -127,26 +261,25 @@ for options in numba.core.cpu.CPUTargetOptions.__mro__:
     assert (outcome.result, outcome.compiled) == (2000.0, 3)
 
 
-def test_short_cuts_are_left_out_where_numba_works_in_another_way(workshop):
+def test_substitutes_are_left_out_where_numba_works_in_another_way(workshop):
     workshop.write(ZOO)
     wrap = """
 import numba
-from numba.core import callconv, lowering, typeinfer
+from numba.core import callconv, lowering
 def wrapped(owner, name):
     within = getattr(owner, name)
     setattr(owner, name, lambda *arguments, **keywords: within(*arguments, **keywords))
-wrapped(lowering.Lower, "getvar")
+wrapped(lowering.Lower, "storevar")
 wrapped(callconv.CPUCallConv, "call_function")
-wrapped(typeinfer.ConstraintNetwork, "propagate")
 """
     ask = """
 from kinemorph.jit.compiler import numba_names, pipeline
 names = [name for _, name, _ in pipeline._substitutes()]
-result = [result, numba_names.lowers_plainly, *(name in names for name in ("call_function", "propagate", "find"))]
+result = [result, numba_names.values_are_found, "call_function" in names, "fix_integer_index" in names]
 """
     ours, others = (workshop.run(before + CALL_OUTER + ask) for before in ("", wrap))
-    assert (ours.result, ours.compiled) == ([2000.0, True, True, True, True], 3)
-    assert (others.result, others.loaded) == ([2000.0, False, False, False, True], 1)
+    assert (ours.result, ours.compiled) == ([2000.0, True, True, True], 3)
+    assert (others.result, others.loaded) == ([2000.0, False, False, True], 1)
     workshop.edit("zoo/leaf.py", "x + 1", "x + 2")
     changed = workshop.run(wrap + CALL_OUTER)
     assert (changed.result, changed.compiled) == (3000.0, 3)
@@ -158,7 +291,7 @@ def test_without_what_has_no_substitute_the_first_kernel_says_what_to_install(wo
     _, stderr = process.communicate(timeout=120)
     assert process.returncode != 0
     last = stderr.splitlines()[-1]
-    assert last.startswith("ImportError: numba.core.cgutils.create_struct_proxy in Numba ")
+    assert last.startswith("ImportError: arrays in Numba ")
     assert last.endswith("which kinemorph cannot do without: install one of those")
 
 
@@ -273,38 +406,3 @@ def test_closures_that_others_gave_to_numba_are_told_apart(workshop):
     two = "from factory import *; theirs = make_theirs(3); theirs(1.0)\n"
     two += "result = call_both(make_around(theirs), make_around(make_theirs(2)))"
     assert workshop.run(two).result == [3.0, 2.0]
-
-
-TEXT = """
-from kinemorph.jit import api; api.machinery()
-import contextlib
-import llvmlite.ir as ir
-from kinemorph.jit.compiler import lowering, pipeline
-
-def written():
-    module = ir.Module("m")
-    number = ir.DoubleType()
-    function = ir.Function(module, ir.FunctionType(number, [number, ir.PointerType(number)]), "f")
-    for argument, name in zip(function.args, ['a"b', "c"]):
-        argument.name = name
-    builder = ir.IRBuilder(function.append_basic_block("first"))
-    total = builder.fadd(function.args[0], builder.load(function.args[1]), name="x")
-    for name in ("x", "x", "x.1", ""):
-        total = builder.fmul(total, total, name=name)
-    with builder.if_then(builder.fcmp_ordered("<", total, number(2.0)), likely=False):
-        builder.store(total, function.args[1])
-    builder.ret(builder.call(function, function.args, name="again"))
-    return str(module)
-
-plain = written()
-with contextlib.ExitStack() as changes:
-    substitutes = lowering.text_substitutes()
-    for change in substitutes:
-        changes.enter_context(pipeline._changed(*change))
-    ours = written()
-result = [len(substitutes), ours == plain, written() == plain]
-"""
-
-
-def test_text_for_llvm_is_what_llvmlite_writes(workshop):
-    assert workshop.run(TEXT).result == [7, True, True]

@@ -1,9 +1,15 @@
-"""The decorators `kernel` and `entry`: a function becomes machine code at first use, and that is kept on disk.
+"""What modules with kernels import: the decorators `kernel` and `entry`, and what extends Numba.
 
-They only note the function: Numba, and all that compiles and loads (`jit.compiler.dispatch`, with what stands beside
-it), is imported when a kernel is first called (`jit.lazy_import`). Here is what modules with kernels need. No module of
-the package imports Numba but those beside this one and one that extends Numba, `spatial.lanes.lane_type`; what others
-need of it they ask from here.
+    @kernel                   # a function that other kernels call: it becomes part of their machine code
+    @kernel(inline=False)     # the same as a unit of its own, compiled when it is first called
+    @entry                    # a kernel that Python calls, with a check of its arguments
+    @generic, @for_lanes(f)   # a function of numbers, and its version for four SIMD lanes
+    rows_at(address, n, ROW)  # n rows of a structured dtype at an address
+    when_needed(register)     # call `register(api)` when the first kernel is needed: to extend Numba
+
+The decorators only note a function. Numba is imported, and the function compiled or loaded from the cache on disk, when
+a kernel is first called (`jit.lazy_import`). `compile_count` says how many were. All names of `jit.compiler.dispatch`
+(`types`, `ir`, `overload`, `intrinsic`, ...) can be had from here, too, so that no other module imports Numba.
 """
 
 from __future__ import annotations
@@ -45,7 +51,7 @@ switched_off = is_switched_off()  # kernels are plain Python, of which one threa
 
 
 def __getattr__(name: str) -> Any:
-    """What comes with Numba: it is imported when somebody asks."""
+    """A name of `jit.compiler.dispatch`, which imports Numba: that happens at the first use of such a name."""
     if name.startswith("__"):
         raise AttributeError(name)
     return getattr(machinery(), name)

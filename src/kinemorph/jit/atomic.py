@@ -1,7 +1,7 @@
 """Numbers in memory that several threads read and write at once, for kernels that share their work.
 
-Each is an int64 at an address. What a thread has written before it changes one of them is there for whoever reads the
-change. Without the JIT they are plain numbers: then nobody shares anything.
+Each is an int64 at an address. All that a thread has written before it changes one of them is visible to a thread that
+reads the change. Without the JIT they are plain numbers, which no other thread uses.
 """
 
 from __future__ import annotations

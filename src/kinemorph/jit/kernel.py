@@ -65,10 +65,6 @@ class Kernel(functools.partial[Any]):
     def __signature__(self) -> inspect.Signature:
         return inspect.signature(self.py_func)
 
-    @property
-    def _numba_type_(self) -> Any:
-        return self.dispatcher._numba_type_
-
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):  # of Python, which asks for many
             raise AttributeError(name)

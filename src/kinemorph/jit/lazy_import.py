@@ -19,7 +19,7 @@ from typing import Any
 _CONFIGURED = ".numba_config.yaml"  # a file in which Numba looks for its settings
 _waiting: deque[Callable[[Any], object]] = deque()
 _lock = threading.RLock()
-_module: Any = None  # the machinery, as soon as it can be told something
+_module: Any = None  # the machinery, as soon as functions can be called with it
 _busy = _complete = False
 
 
@@ -35,7 +35,7 @@ def machinery() -> Any:
     """The module that compiles and loads kernels."""
     if not _complete:
         with _lock:
-            if not (_busy or _complete):  # what is told asks for it, too
+            if not (_busy or _complete):  # these functions ask for it, too
                 _load()
     return _module
 

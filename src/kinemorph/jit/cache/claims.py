@@ -12,7 +12,7 @@ _POLL_PERIOD = 0.01
 
 
 class Claims:
-    """Marks in a folder, one for each kernel that some process compiles. Without a folder nobody is waited for.
+    """Marks in a folder, one for each kernel that some process compiles. Without a folder no process waits.
 
     A process that waits has claimed callers of that kernel alone, and no kernel calls itself: they cannot all wait.
     """
@@ -26,7 +26,7 @@ class Claims:
 
     @contextlib.contextmanager
     def on(self, kept: Path | None) -> Iterator[None]:
-        """Around the making of a kernel: when it begins, nobody else makes it, or somebody else has."""
+        """Around the compilation of a kernel: when it begins, no other process compiles it, or one has finished."""
         mark = self._claimed(kept) if self.folder and kept else None
         try:
             yield
@@ -36,7 +36,7 @@ class Claims:
                     mark.unlink()
 
     def taken(self, kept: Path) -> bool:
-        """Whether somebody makes this kernel now."""
+        """Whether a process compiles this kernel now."""
         return self.folder is not None and (self.folder / kept.name).exists()
 
     def _claimed(self, kept: Path) -> Path | None:
@@ -54,7 +54,7 @@ class Claims:
                 if self._is_left(mark):
                     break
                 time.sleep(_POLL_PERIOD)
-            except OSError:  # a full disk: then everyone for themselves
+            except OSError:  # a full disk: then each process compiles for itself
                 with contextlib.suppress(OSError):
                     mark.unlink()
                 break

@@ -68,7 +68,7 @@ class Helper:
         return self._likely[kernel], place(kernel)
 
     def step(self) -> bool:
-        """Compile one unit; False if there is none that nobody else compiles."""
+        """Compile one unit; False if other processes compile all that are missing."""
         free = [path for path in self._missing if not claims.taken(path)]
         if not free:
             return False

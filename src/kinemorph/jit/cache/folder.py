@@ -1,8 +1,8 @@
 """Where kinemorph keeps what it can make again, and whether that place is its user's alone.
 
-Kernels are code that will be run, and hulls decide what collides: whoever can write them, or put another folder in the
-place of theirs, decides what this process does. So every folder on the way, from the top of the file system, must
-belong to the user or to root, with nobody else who may write there; symbolic links are followed by the same rule.
+Kernels are code that will be run, and hulls decide what collides: a user that can write them, or put another folder in
+their place, decides what this process does. So every folder on the way, from the top of the file system, must
+belong to the user or to root, and no other user may write there; symbolic links are followed by the same rule.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def kept_folder(name: str) -> Path:
     wanted = cache_folder() / name
     if wanted not in _safe:
         if (why := why_foreign(wanted)) is None:
-            if wanted.exists():  # nobody but its owner can change that any more
+            if wanted.exists():  # only its owner can change that any more
                 _safe[wanted] = wanted
             return wanted
         private = private_folder() / name
@@ -116,7 +116,7 @@ def why_foreign_file(status: os.stat_result) -> str | None:
 
 
 def _others_write(status: os.stat_result) -> bool:
-    """Whether others may write: all, or a group with others in it. Many systems give each user a group of his own."""
+    """Whether others may write: all, or a group with others in it. Many systems give each user a group of its own."""
     if status.st_mode & 0o002:
         return True
     return bool(status.st_mode & 0o020) and not _is_own_group(status.st_gid)
@@ -124,7 +124,7 @@ def _others_write(status: os.stat_result) -> bool:
 
 @functools.cache
 def _is_own_group(group: int) -> bool:
-    """Whether a group is that of this user, named after him, with nobody else in it."""
+    """Whether a group is that of this user, has the same name, and has no other member."""
     with contextlib.suppress(ImportError, KeyError):
         import grp
         import pwd
@@ -136,8 +136,8 @@ def _is_own_group(group: int) -> bool:
 
 @functools.cache
 def _trusted_owners() -> frozenset[int]:
-    """This user, and root, who could change this very program. In a container without root's rights, root's folders
-    belong to nobody."""
+    """This user, and root, which could change this very program. In a container without root's rights, root's folders
+    belong to the overflow user."""
     owners = {os.geteuid(), 0}
     with contextlib.suppress(OSError, ValueError):
         whole = Path("/proc/self/uid_map").read_text().split() == ["0", "0", "4294967295"]

@@ -60,8 +60,8 @@ def types_text(arguments: tuple[Any, ...], result: Any) -> str | None:
 def is_implied(caller: Any, callee: Any, arguments: tuple[Any, ...]) -> bool:
     """Whether the key of a kernel sees all that the key of one that it calls does, for some types.
 
-    Then who has found the caller need not look at the sources of the callee: it is the one that the caller was compiled
-    with.
+    Then a process that has found the caller need not look at the sources of the callee: it is the one that the caller
+    was compiled with.
     """
     if callee not in _reached(caller) or _extension_keys(callee, arguments):
         return False

@@ -123,13 +123,13 @@ def _text(value: Any, module: str) -> str | None:
         return constant_text(value)
     if isinstance(value, np.dtype):
         return _row_text(value)
-    if isinstance(value, ModuleType):  # parts of a package become its names when anybody imports them
+    if isinstance(value, ModuleType):  # parts of a package become its names when a module imports them
         return "" if value.__name__.startswith(f"{module}.") else value.__name__
     return constant_text(value) if isinstance(value, np.generic | type) else ""
 
 
 def _row_text(dtype: Any) -> str:
-    """Of the layout of rows: many modules name the same one, and nobody changes it."""
+    """Of the layout of rows: many modules name the same one, and it never changes."""
     if id(dtype) not in _rows:
         fields = [(field[0].str, field[0].shape, field[1]) for field in (dtype.fields or {}).values()]
         _rows[id(dtype)] = dtype, f"{dtype.str}{dtype.names}{fields}"

@@ -3,7 +3,7 @@
 Numba's own cache looks at a single source file: it hands out stale machine code after an edit in a callee elsewhere
 (numba#1833), and its index races between processes. Here a file is named by a hash of all that its machine code depends
 on (`jit.cache.keys`), and nothing has to be kept in step with anything else. To load a kernel is to run what the file
-holds, so it must be what was written under that name, in a folder that nobody else writes to.
+holds, so it must be what was written under that name, in a folder that no other user can write to.
 """
 
 from __future__ import annotations
@@ -228,7 +228,7 @@ class KernelCache:
                     self._expect(key, callee, types, implied, noted)
                     result.library.calls[key] = callee, types
             return result
-        except Exception:  # whatever is wrong with the file, compiling again puts it right
+        except Exception:  # compiling again replaces a damaged file
             return None
 
     def _find(self, name: Any, noted: bool) -> Any:
@@ -239,7 +239,7 @@ class KernelCache:
         expect(key, lambda: callee.called.address(types, version, noted))
 
     def _implied(self, callee: Any, types: Any) -> str | None:
-        """What the version of a unit computes, if whoever has found this kernel need not ask again."""
+        """What the version of a unit computes, if a process that has found this kernel need not ask again."""
         return callee.called.computed(types) if is_implied(self._kernel.kernel, callee, types) else None
 
 
@@ -267,7 +267,7 @@ def for_packs(path: Path) -> tuple[str, bytes] | None:
 
 
 def _remark() -> str | None:
-    """What a user who waits for the compiler should know about the pack."""
+    """What the pack has to do with a wait for the compiler, for the line on stderr."""
     pack = installed_pack()
     return f"the kernel pack is not used: {pack.fault}" if pack and pack.fault else None
 
@@ -302,7 +302,7 @@ def _write(path: Path, needs: Any, result: Any) -> bool:
 
 
 def _put(path: Path, body: bytes) -> None:
-    """Write a file at once: whoever reads it finds all of it, or nothing."""
+    """Write a file at once: a reader finds all of it, or nothing."""
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.stem, suffix=".tmp")
     try:
         with open(handle, "wb") as file:

@@ -1,4 +1,4 @@
-"""The kernel pack: kernels that somebody else compiled, from the installed package `kinemorph-kernels`.
+"""The kernel pack: kernels that were compiled elsewhere, from the installed package `kinemorph-kernels`.
 
 Its files are code that will be run, so they come from where packages are installed and from nowhere else, and only what
 its manifest lists, with just that content, is read. The manifest says what the machine code was made for; if anything

@@ -44,7 +44,7 @@ def expect(key: str, address: Callable[[], int]) -> None:
 
 
 def _resolve(high: int, low: int, again: int, place: int) -> None:
-    """Put the address of a unit into a place. Comes from a kernel that is running: nobody hears of an exception.
+    """Put the address of a unit into a place. Called by a kernel that is running, which cannot hand an exception on.
 
     An interrupt that had waited for the kernel may come before anything here does. Then the kernel asks `again`.
     """

@@ -1,11 +1,10 @@
-"""From a function that was noted (`jit.api.Kernel`) to Numba's dispatchers: what Python calls, and what kernels call.
+"""What a noted function (`jit.kernel.Kernel`) becomes: the dispatcher that Python calls, and the one that kernels call.
 
-Beside it: what Numba does not promise (`jit.compiler.numba_names`), the way through Numba (`jit.compiler.pipeline`)
-with its short cuts (`jit.compiler.lowering`, `jit.compiler.shortcuts`, `jit.compiler.type_inference`), the files on
-disk (`jit.cache.machine_code`) and their names (`jit.cache.keys`), calls between units of machine code
-(`jit.compiler.calls`), rows by their address (`jit.rows`), versions for lanes (`jit.generic`), who compiles what if
-there are several processes (`jit.cache.claims`), and, above it, a hint to the processor (`jit.prefetch`). Nothing
-imports this module but `jit.lazy_import.machinery`, when a kernel is needed.
+A dispatcher is Numba's object with one compiled version for each tuple of argument types. Ours look for a version in
+the cache on disk (`jit.cache.machine_code`, by the key of `jit.cache.keys`), and compile it (`jit.compiler.pipeline`)
+if it is not there, unless another process does (`jit.cache.claims`). A kernel is either part of the machine code of its
+callers or a unit that they call (`jit.compiler.calls`). Without Numba's private names (`jit.compiler.numba_names`) they
+are Numba's own, and no cache keeps them. `jit.lazy_import.machinery` imports this module when a kernel is first needed.
 """
 
 from __future__ import annotations
@@ -13,13 +12,24 @@ from __future__ import annotations
 import functools
 import inspect
 import secrets
+import sys
 from pathlib import Path
 from typing import Any
 
 import numba
 from llvmlite import ir
 from numba import from_dtype, types
-from numba.extending import intrinsic, lower_builtin, models, overload, register_model, type_callable
+from numba.extending import (
+    box,
+    intrinsic,
+    lower_builtin,
+    lower_cast,
+    models,
+    overload,
+    register_model,
+    type_callable,
+    typeof_impl,
+)
 
 from kinemorph.jit.arguments import refuse
 from kinemorph.jit.cache.claims import claims
@@ -31,6 +41,7 @@ from kinemorph.jit.compiler.numba_names import (
     Dispatcher,
     address_of,
     array_at,
+    array_data,
     call_template,
     fuses,
     is_lanes,
@@ -40,19 +51,22 @@ from kinemorph.jit.compiler.numba_names import (
     only_lowered,
     part_of_callers,
     split_signature,
+    switched_to_plain,
     untested,
     usual_type,
     with_machine_code,
     without_wrappers,
 )
 from kinemorph.jit.compiler.pipeline import KernelCompiler, compiling, loading
-from kinemorph.jit.generic import in_kernels
+from kinemorph.jit.kernel import Kernel
 from kinemorph.jit.options import OPTIONS, options_of
 from kinemorph.jit.progress import progress
 
 __all__ = [  # with what modules that extend Numba need, such as the SIMD lanes
     "OVERLOAD",
     "array_at",
+    "array_data",
+    "box",
     "cache_size",
     "dispatcher_of",
     "files_in_use",
@@ -64,6 +78,7 @@ __all__ = [  # with what modules that extend Numba need, such as the SIMD lanes
     "ir",
     "is_lanes",
     "lower_builtin",
+    "lower_cast",
     "models",
     "no_cache",
     "options_of",
@@ -87,7 +102,7 @@ def dispatcher_of(kernel: Any) -> Any:
     """What Python calls of a `Kernel`."""
     vars(kernel.py_func)["__signature__"] = inspect.signature(kernel.py_func)  # Numba asks for it three times
     if no_cache:
-        return (_plain_entry if kernel.is_entry else _plain_kernel)(kernel)
+        return _plain_entry(kernel) if kernel.is_entry else _plain_kernel(kernel)
     return (_Entry if kernel.is_entry else _Kernel)(kernel)
 
 
@@ -248,17 +263,56 @@ class _Entry(_Kernel):
         return super()._compile_for_args(*args, **kwargs)
 
 
-# --- the same without a cache, where Numba is not as it was: by its promises alone ---
+def _type_of_kernel(kernel: Any, context: Any) -> Any:
+    """Numba's type of a kernel that another one names."""
+    return typeof_impl(getattr(kernel.dispatcher, "compiled", kernel.dispatcher), context)
+
+
+typeof_impl.register(Kernel)(_type_of_kernel)
+
+
+# --- plain Numba functions, which no cache keeps: only what Numba's manual documents ---
 
 
 def _plain_kernel(kernel: Any) -> Any:
-    return numba.jit(**kernel.targetoptions)(kernel.py_func)
+    """A kernel that becomes part of its callers, or what calls a unit."""
+    return numba.jit(**kernel.targetoptions)(
+        kernel.py_func if kernel.options.get("forceinline") else _plain_call(kernel)
+    )
+
+
+def _plain_call(kernel: Any) -> Any:
+    """A function that calls a unit by its address.
+
+    Numba takes a function into each of its callers, with all that it calls, and optimises it there again: a step of a
+    world needs minutes and gigabytes for that. A unit whose annotations say what it returns is a C callback instead,
+    which every caller finds at one address.
+    """
+    function = kernel.py_func
+    parameters = ", ".join(inspect.signature(function).parameters)
+
+    def unit(*arguments: Any) -> Any:
+        """Stands for the version of the unit for the types of the arguments."""
+
+    def call(of: Any) -> Any:
+        scope = {"unit": of}
+        exec(f"def call({parameters}):\n    return unit({parameters})", scope)
+        return scope["call"]
+
+    def choose(*arguments: Any) -> Any:
+        result = result_type(function, arguments)
+        made = numba.cfunc(result(*arguments), **kernel.targetoptions) if result else numba.jit(**kernel.targetoptions)
+        return call(made(function))
+
+    vars(choose)["__signature__"] = inspect.signature(call(unit))
+    overload(unit, jit_options=OVERLOAD)(choose)
+    return call(unit)
 
 
 def _plain_entry(kernel: Any) -> Any:
     """The arguments are checked in every call: slower, but callers count on it."""
     function = kernel.py_func
-    compiled, signature = _plain_kernel(kernel), inspect.signature(function)
+    compiled, signature = numba.jit(**kernel.targetoptions)(function), inspect.signature(function)
 
     @functools.wraps(function)
     def checked(*args: Any, **kwargs: Any) -> Any:
@@ -266,12 +320,20 @@ def _plain_entry(kernel: Any) -> Any:
         refuse(function, arguments)
         return compiled(*arguments.values())
 
-    in_kernels(kernel, function, lambda lanes: True, kernel.targetoptions)
+    vars(checked)["compiled"] = compiled  # what kernels call
     return checked
 
 
+_DEEP = (
+    20_000  # calls in calls: Numba compiles what a kernel calls within its own compilation, a hundred calls deep each
+)
+
+if no_cache and not numba.config.DISABLE_JIT:
+    sys.setrecursionlimit(max(_DEEP, sys.getrecursionlimit()))
 if not numba.config.DISABLE_JIT:
-    if no_cache:
+    if switched_to_plain:
+        progress.unkept = no_cache
+    elif no_cache:
         progress.complain(no_cache)
     elif warning := untested():
         progress.warn(warning)

@@ -80,7 +80,7 @@ class KernelLibrary(_Library):  # type: ignore[misc]
         return self._part
 
     def _optimize_functions(self, module: Any) -> None:
-        """Leave out what nobody reads, such as addresses of Python's functions; the rest waits until a unit is made."""
+        """Leave out what is never read, such as addresses of Python's functions; the rest waits for a unit."""
         module.data_layout = self._codegen._data_layout
         passes, builder = llvmlite.binding.create_new_function_pass_manager(), self._codegen._pass_builder()
         passes.add_sroa_pass()
@@ -144,7 +144,7 @@ class KernelLibrary(_Library):  # type: ignore[misc]
 
 
 SLOT = f"{ADDRESSES}.kinemorph."  # how the address of a unit is called where it is kept; others must not keep such code
-_TAKEN_IN = llvmlite.binding.Linkage.weak_odr  # LLVM leaves out linkonce_odr if nobody has called it so far
+_TAKEN_IN = llvmlite.binding.Linkage.weak_odr  # LLVM drops linkonce_odr if nothing calls it so far
 
 
 def _goes_on_or_is_done(block: Any) -> bool:

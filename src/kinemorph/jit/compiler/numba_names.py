@@ -1,8 +1,12 @@
-"""What kinemorph uses of Numba without Numba's promise to keep it, in one place, and looked at before it is used.
+"""Numba's private names, which are looked at before they are used, and the switch that does without them.
 
-Everything else keeps to what Numba documents: `numba.jit`, `numba.types`, `numba.config` and `numba.extending`. Where a
-name is gone, or the code behind it works in another way, `no_cache` says so: kernels are then plain Numba functions,
-compiled anew in every process, with the same numbers. The few things without such a way out are refused at import.
+The modules of this folder use them, and no other module does: the rest of kinemorph keeps to what the manuals of Numba
+and llvmlite document (`numba.jit`, `numba.types`, `numba.config`, `numba.extending`, `numba.core.cgutils`,
+`llvmlite.ir`, `llvmlite.binding`). `tests/test_jit_numba.py` checks that, and counts the names.
+
+With KINEMORPH_PLAIN_NUMBA=1 no private name is used: kernels are plain Numba functions, which every process compiles
+anew, and results are the same bits. The same happens where a name is gone or its code works in another way; `no_cache`
+gives the reason.
 """
 
 from __future__ import annotations
@@ -10,6 +14,7 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import os
 import pickle
 import re
 from typing import Any
@@ -18,17 +23,25 @@ import llvmlite.binding
 import llvmlite.ir
 import numba
 from numba import types
+from numba.core import cgutils  # its manual uses this one
+from numba.extending import models
 
 TESTED = ((0, 66), (0, 68))  # the oldest and the newest Numba that the tests have passed with, as in pyproject.toml
 _TESTED = " to ".join(f"{major}.{minor}" for major, minor in TESTED)
 
 
-# --- looking before use ---
+# --- the switch, and a look before use ---
+
+SWITCH = "KINEMORPH_PLAIN_NUMBA"
+switched_to_plain = os.environ.get(SWITCH, "") not in ("", "0")
 
 
 def found(path: str, *mentions: str) -> Any:
-    """What is called `path` in Numba; None if it is not there, or if its code does not mention all of `mentions`."""
-    found: Any = numba
+    """What is called `path` in Numba; None if it is not there, or if its code does not mention all of `mentions`.
+
+    With the switch on nothing is found.
+    """
+    found: Any = None if switched_to_plain else numba
     for name in path.split("."):
         found = getattr(found, name, None)
     code = getattr(inspect.unwrap(found), "__code__", None)
@@ -36,25 +49,15 @@ def found(path: str, *mentions: str) -> Any:
     return found if known.issuperset(mentions) else None
 
 
-def of_llvmlite(path: str) -> Any:
-    """What is called `path` in llvmlite; None if it is not there."""
-    return functools.reduce(lambda found, name: getattr(found, name, None), path.split("."), llvmlite)
-
-
 def _fault(probes: dict[str, str]) -> str | None:
     """A sentence about the first of the probes, given as the name and what its code mentions, that fails."""
+    if switched_to_plain:
+        return f"{SWITCH} is set"
     lost = next((path for path, mentions in probes.items() if found(path, *mentions.split()) is None), None)
     return lost and f"numba.{lost} in Numba {numba.__version__} is not as in the versions tested, {_TESTED}"
 
 
-def _needed(path: str, mentions: str = "") -> Any:
-    """What is called `path` in Numba, and has no substitute."""
-    if fault := _fault({path: mentions}):
-        raise ImportError(f"{fault}, which kinemorph cannot do without: install one of those")
-    return found(path)
-
-
-_CACHE = {  # what the kernels, and the cache behind them, are built on
+_CACHE = {  # what dispatchers, units, the passes and the cache on disk rely on
     "core.base.BaseContext.mangler": "default_mangler types uid",
     "core.bytecode.FunctionIdentity._unique_ids": "",
     "core.bytecode.FunctionIdentity.from_function": "_unique_ids unique_id",
@@ -76,18 +79,16 @@ _CACHE = {  # what the kernels, and the cache behind them, are built on
     "core.compiler.CompileResult._reduce": "self",
     "core.compiler.CompileResult.lifted": "",
     "core.compiler.Compiler.define_pipelines": "DefaultPassBuilder",
-    "core.compiler.CompilerBase.__init__": "refresh func_ir type_annotation",
     "core.compiler.DefaultPassBuilder.define_nopython_pipeline": "define_untyped_pipeline define_typed_pipeline",
     "core.compiler.Flags.no_compile": "",
     "core.compiler.compile_result": "entries",
     "core.compiler_machinery.PassManager._runPass": "pss run_initialization run_pass run_finalizer",
     "core.compiler_machinery.PassManager.run": "_runPass passes",
-    "core.compiler_lock.global_compiler_lock.__enter__": "",
+    "core.compiler_lock.global_compiler_lock": "",
     "core.cpu.CPUContext.refresh": "self",
     "core.dispatcher.OmittedArg": "",
     "core.funcdesc.FunctionDescriptor.__init__": "mangled_name uid",
     "core.funcdesc.default_mangler": "name argtypes uid",
-    "core.itanium_mangler.mangle": "uid",
     "core.postproc.PostProcessor.run": "emit_dels",
     "core.registry.CPUDispatcher.__init__": "py_func targetoptions pipeline_class",
     "core.registry.CPUDispatcher._compile_for_args": "args compile",
@@ -97,32 +98,18 @@ _CACHE = {  # what the kernels, and the cache behind them, are built on
     "core.registry.CPUDispatcher.get_overload": "overloads entry_point",
     "core.registry.CPUDispatcher.targetdescr": "",
     "core.serialize.dumps": "obj",
-    "core.sigutils.normalize_signature": "sig",
     "core.typing.make_concrete_template": "key signatures",
 }
 _MEMORY = {"core.cpu.CPUTargetOptions._nrt": ""}
-_LOWERING = {  # what has a faster way, and Numba's own beside it
+_VALUES = {  # what `lowering.find_values` relies on
     "core.analysis.compute_cfg_from_blocks": "blocks",
-    "core.compiler_machinery.register_pass": "mutates_CFG analysis_only",
-    "core.errors.NumbaError.add_context": "",
-    "core.ir.Del": "",
-    "core.lowering.BaseLower.lower_block": "block loc lower_inst",
-    "core.lowering.BaseLower.setup_function": "fndesc builder",
-    "core.lowering.Lower._cast_var": "var ty",
     "core.lowering.Lower._find_singly_assigned_variable": "_singly_assigned_vars _blk_local_varmap",
-    "core.lowering.Lower.fold_call_args": "signature pos_args vararg kw_args",
-    "core.lowering.Lower.getvar": "varmap _singly_assigned_vars _blk_local_varmap",
     "core.lowering.Lower.loadvar": "name getvar",
-    "core.lowering.Lower.lower_call": "resty expr calltypes get_dummy_value",
-    "core.lowering.Lower.lower_inst": "inst lower_assign storevar",
     "core.lowering.Lower.storevar": "value name argidx getvar",
-    "core.transforms.canonicalize_cfg": "blocks",
-    "core.typed_passes.BaseNativeLowering.lowering_class": "",
-    "core.typed_passes.BaseNativeLowering.run_pass": "lowering_class lower",
 }
 
 no_cache = _fault(_CACHE)  # why compiled kernels cannot be kept, if so
-lowers_plainly = not _fault(_LOWERING)
+values_are_found = not _fault(_VALUES)
 
 
 def untested() -> str | None:
@@ -146,7 +133,7 @@ without_memory: dict[str, Any] = {} if _fault(_MEMORY) else {"_nrt": False}  # a
 
 def is_stand_in(value: Any) -> bool:
     """Whether an argument is Numba's own, for a default or a constant."""
-    return isinstance(value, numba.core.dispatcher.OmittedArg | types.Literal)
+    return isinstance(value, found("core.dispatcher.OmittedArg") | types.Literal)
 
 
 without_c_wrapper = {"no_cfunc_wrapper": True}  # an option: nothing for C to call
@@ -197,7 +184,7 @@ def address_of(result: Any) -> int:
 
 def call_template(name: str, signature: Any) -> Any:
     """What type inference asks for: the one way to call a function."""
-    return numba.core.typing.make_concrete_template(f"CallTemplate({name})", key=name, signatures=[signature])
+    return found("core.typing.make_concrete_template")(f"CallTemplate({name})", key=name, signatures=[signature])
 
 
 def usual_type(kind: Any) -> Any:
@@ -227,7 +214,7 @@ def is_lanes(numba_type: Any) -> bool:
 
 def split_signature(signature: Any) -> tuple[tuple[Any, ...], Any]:
     """The types of the arguments, and the type of the result if that is asked for."""
-    return numba.core.sigutils.normalize_signature(signature)
+    return (signature, None) if isinstance(signature, tuple) else (signature.args, signature.return_type)
 
 
 def complete(target_context: Any) -> None:
@@ -273,7 +260,7 @@ _PART, _WHOLE = b"p", b"w"
 def packed(needs: Any, result: Any) -> bytes:
     """A compiled kernel, and how to find the kernels that it needs."""
     state = result._replace(type_annotation="")._reduce()
-    return (_PART if state[0][1] == "part" else _WHOLE) + bytes(numba.core.serialize.dumps((needs, state)))
+    return (_PART if state[0][1] == "part" else _WHOLE) + bytes(found("core.serialize.dumps")((needs, state)))
 
 
 def unpacked(content: bytes) -> Any:
@@ -304,8 +291,8 @@ def rebuilt(reduced: Any, target_context: Any, parts: list[Any]) -> Any:
             if _lacking(asked_for):
                 return None
     if library_state[1] == "callable":
-        return numba.core.compiler.CompileResult._rebuild(target_context, *reduced)
-    result = numba.core.compiler.compile_result(
+        return found("core.compiler.CompileResult._rebuild")(target_context, *reduced)
+    result = found("core.compiler.compile_result")(
         library=target_context.codegen().unserialize_library(library_state),
         fndesc=description,
         environment=environment,
@@ -319,21 +306,25 @@ def rebuilt(reduced: Any, target_context: Any, parts: list[Any]) -> Any:
 
 # --- what code is made of: there is no way around these ---
 
-safe_conversion: Any = _needed("core.typeconv.Conversion.safe")
-_fields_of: Any = _needed("core.cgutils.create_struct_proxy")
-_needed("core.datamodel.models.ArrayModel.__init__", "meminfo parent nitems itemsize data shape strides")
+_fields_of: Any = getattr(cgutils, "create_struct_proxy", None)
+_ARRAY_FIELDS = {"meminfo", "parent", "nitems", "itemsize", "data", "shape", "strides"}
+if _fields_of is None or not _ARRAY_FIELDS.issubset(models.ArrayModel.__init__.__code__.co_consts):
+    raise ImportError(
+        f"arrays in Numba {numba.__version__} are not as in the versions tested, {_TESTED}, "
+        "which kinemorph cannot do without: install one of those"
+    )
 
 
 def array_at(context: Any, builder: Any, array_type: Any, address: Any, count: Any) -> Any:
-    """An array of one dimension over memory that somebody else owns."""
+    """An array of one dimension over memory that another object owns."""
     array = _fields_of(array_type)(context, builder)
     item_size = context.get_abi_sizeof(context.get_data_type(array_type.dtype))
     array.data = builder.inttoptr(address, array.data.type)
     array.nitems, array.itemsize = count, context.get_constant(types.intp, item_size)
     array.shape = builder.insert_value(array.shape, array.nitems, 0)
     array.strides = builder.insert_value(array.strides, array.itemsize, 0)
-    for nobody in ("meminfo", "parent"):  # no one counts references: the owner is elsewhere
-        setattr(array, nobody, llvmlite.ir.Constant(getattr(array, nobody).type, None))
+    for field in ("meminfo", "parent"):  # no references to count: the owner is elsewhere
+        setattr(array, field, llvmlite.ir.Constant(getattr(array, field).type, None))
     return array._getvalue()
 
 
@@ -344,9 +335,6 @@ def array_data(context: Any, builder: Any, array_type: Any, array: Any) -> Any:
 
 def fuses(context: Any) -> bool:
     """Whether the processor multiplies and adds in one instruction: x86 says so in its features, ARM always can."""
-    if found("core.codegen.CPUCodegen.magic_tuple"):
-        triple, _, features = machine(context)
-    else:
-        triple, features = llvmlite.binding.get_process_triple(), numba.config.CPU_FEATURES
-        features = llvmlite.binding.get_host_cpu_features().flatten() if features is None else features
-    return "+fma" in features.split(",") or triple.startswith(("aarch64", "arm64"))
+    features = numba.config.CPU_FEATURES
+    features = llvmlite.binding.get_host_cpu_features().flatten() if features is None else features
+    return "+fma" in features.split(",") or host_triple().startswith(("aarch64", "arm64"))

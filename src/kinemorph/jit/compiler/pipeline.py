@@ -1,9 +1,8 @@
-"""How a kernel goes through Numba: the passes that do something for kernels, each followed by no more than it needs.
+"""How Numba compiles a kernel: with the passes that do something for kernels, and with substitutes for some functions.
 
 Numba looks over a function again after every pass, tells listeners about it, and makes the list of passes anew for each
-function. Kernels have no closures, `with` blocks, generators or parallel loops. What is left is done in less time, by
-substitutes for some of Numba's functions (`jit.compiler.lowering`, `jit.compiler.shortcuts`,
-`jit.compiler.type_inference`): the code that comes out computes the same.
+function. Kernels have no closures, `with` blocks, generators or parallel loops. The substitutes (`_GROUPS`, most of
+them in `jit.compiler.lowering`) are in place only while a kernel is compiled. `docs/start.md` says what each brings.
 """
 
 from __future__ import annotations
@@ -17,18 +16,16 @@ from collections.abc import Iterator
 from types import CodeType
 from typing import Any
 
-import llvmlite.ir
 from numba import types
 
-from kinemorph.jit.compiler import lowering, shortcuts, type_inference
+from kinemorph.jit.compiler import lowering
 from kinemorph.jit.compiler.library import KernelLibrary
-from kinemorph.jit.compiler.lowering import KernelLowering
-from kinemorph.jit.compiler.numba_names import found, lowers_plainly, no_cache, with_indices
+from kinemorph.jit.compiler.numba_names import found, no_cache, values_are_found, with_indices
 
 
 @contextlib.contextmanager
 def loading(target_context: Any) -> Iterator[None]:
-    """One thread at a time, and libraries of our own. Other users of Numba, who wait for the lock, then find all as
+    """One thread at a time, and libraries of our own. Other users of Numba, which wait for the lock, then find all as
     they left it."""
     with contextlib.ExitStack() as changes:
         changes.enter_context(found("core.compiler_lock.global_compiler_lock"))
@@ -73,42 +70,17 @@ _GROUPS: list[dict[str, tuple[Any, str]]] = [
         "np.arrayobj.basic_indexing": (lowering.element, "builder aryty ary index_types indices boundscheck"),
         "np.arrayobj.make_array": (lowering.make_array, "array_type as_array create_struct_proxy"),
     },
+    {
+        "core.lowering.Lower._find_singly_assigned_variable": (
+            lowering.find_values,
+            "_singly_assigned_vars _blk_local_varmap",
+        )
+    },
     {"np.arrayobj.fix_integer_index": (lowering.fix_integer_index, "context builder idxty idx size")},
     {
         "core.callconv.CPUCallConv.call_function": (lowering.call_function, "resty argtys attrs _get_arg_packer"),
         "core.callconv.CPUCallConv.return_status_propagate": (lowering.return_status_propagate, "status code"),
     },
-    {
-        "core.dispatcher._FunctionCompiler._customize_flags": (lowering.flags_of_part, "flags"),
-        "core.dispatcher._FunctionCompiler.compile": (lowering.compile_part, "args return_type _compile_cached"),
-        "core.registry.CPUDispatcher.add_overload": (lowering.add_part, "cres _insert entry_point overloads"),
-    },
-    {"core.base.BaseContext.declare_function": (shortcuts.declare_function, "module fndesc mangled_name")},
-    {"core.base.BaseContext.get_arg_packer": (shortcuts.get_arg_packer, "fe_args ArgPacker data_model_manager")},
-    {
-        "core.base.BaseContext.refresh": (shortcuts.refresh, "load_additional_registries typing_context refresh"),
-        "core.typing.context.BaseContext.refresh": (shortcuts.refresh_typing, "load_additional_registries"),
-    },
-    {"core.base.OverloadSelector.find": (shortcuts.find, "_cache _find")},
-    {"core.base._has_loc": (shortcuts.has_loc, "fn pysignature loc parameters")},
-    {
-        "core.event.end_event": (shortcuts.told, "kind data exc_details broadcast"),
-        "core.event.start_event": (shortcuts.told, "kind data broadcast"),
-    },
-    {"core.interpreter.Interpreter.post_process": (shortcuts.post_process, "peepholes func_ir")},
-    {"core.ir.Expr.list_vars": (shortcuts.list_vars, "_rec_list_vars _kws")},
-    {"core.ir.Stmt.list_vars": (shortcuts.list_vars, "_rec_list_vars __dict__")},
-    {"core.lowering._lit_or_omitted": (shortcuts.literal_or_omitted, "value literal Omitted")},
-    {"core.postproc.PostProcessor.run": (shortcuts.postprocess, "emit_dels extend_lifetimes canonicalize_cfg")},
-    {
-        "core.typeinfer.ConstraintNetwork.propagate": (
-            type_inference.propagate,
-            "constraints warnings catch_warnings loc",
-        )
-    },
-    {"core.typeinfer.TypeInferer.get_state_token": (type_inference.state_token, "typevars")},
-    {"core.types.abstract.Type.__hash__": (type_inference.hash_of_type, "hash key")},
-    {"core.types.abstract._TypeMetaclass.__instancecheck__": (type.__instancecheck__, "")},  # none are registered
 ]
 
 
@@ -116,17 +88,10 @@ _GROUPS: list[dict[str, tuple[Any, str]]] = [
 def _substitutes() -> list[tuple[Any, str, Any]]:
     """As far as this Numba has what they stand for: the owner, the name, and the substitute."""
     with_indices()
-    size = llvmlite.ir.Type.get_abi_size
     chosen = [
-        (types.Dispatcher, "get_call_type", type_inference.known_call_type(types.Dispatcher.get_call_type)),
-        (types.Function, "get_call_type", type_inference.known_call_type(types.Function.get_call_type)),
-        (llvmlite.ir.Type, "get_abi_size", lambda kind, *others: shortcuts.abi_size(size, kind, *others)),
+        (types.Dispatcher, "get_call_type", _known_call_type(types.Dispatcher.get_call_type)),
+        (types.Function, "get_call_type", _known_call_type(types.Function.get_call_type)),
     ]
-    if (variables := found("core.typeinfer.TypeVarMap")) and found(
-        "core.typeinfer.TypeVarMap.__getitem__", "name", "TypeVar", "context"
-    ):
-        chosen += [(variables, "__missing__", type_inference.variable), (variables, "__getitem__", dict.__getitem__)]
-    chosen += lowering.text_substitutes()
     for group in _GROUPS:
         numbas = {path: found(path, *mentions.split()) for path, (_, mentions) in group.items()}
         for path, (substitute, _) in group.items() if None not in numbas.values() else ():
@@ -136,6 +101,20 @@ def _substitutes() -> list[tuple[Any, str, Any]]:
                 (found(owner), name, substitute if of_a_class else functools.partial(substitute, numbas[path]))
             )
     return chosen
+
+
+def _known_call_type(numbas: Any) -> Any:
+    """What a call of a built-in function or of a kernel is: found once, where Numba looks for it in every call."""
+
+    def call_type(function: Any, context: Any, arguments: Any, keywords: Any) -> Any:
+        if keywords or (isinstance(function, types.Dispatcher) and not hasattr(function.dispatcher, "called")):
+            return numbas(function, context, arguments, keywords)
+        known = vars(function).setdefault("__known_call_types", {})
+        if arguments not in known:
+            known[arguments] = numbas(function, context, arguments, keywords)
+        return known[arguments]
+
+    return call_type
 
 
 @contextlib.contextmanager
@@ -162,7 +141,7 @@ def _mangled(name: str, types: Any, **others: Any) -> str:
 _Compiler: Any = object if no_cache else found("core.compiler.Compiler")
 _PassManager: Any = object if no_cache else found("core.compiler_machinery.PassManager")
 
-_FOR_OTHERS = {  # passes that leave kernels as they are, or write what nobody reads
+_FOR_OTHERS = {  # passes that leave kernels as they are, or write what is never read
     "AnnotateTypes",
     "DumpParforDiagnostics",
     "FindLiterallyCalls",
@@ -193,7 +172,7 @@ class _Known:
         self.func_ir, self.flags = None, state.flags
         code = state.func_id.code
         special = state.flags.nrt or state.flags.debuginfo or state.func_id.is_generator or code.co_exceptiontable
-        self.is_plain = lowers_plainly and not special
+        self.is_plain = values_are_found and not special
         self._key = (state.flags.no_rewrites, state.flags.enable_ssa, self.is_plain)
 
     def __eq__(self, other: object) -> bool:
@@ -212,8 +191,6 @@ def _passes(closures: bool, state: _Known) -> Any:
     passes = _Passes("kernels")
     passes.is_plain = state.is_plain
     kept = [one for one in whole.passes if one[0].__name__ not in left_out]
-    if state.is_plain:
-        kept = [(KernelLowering, one[1]) if one[0].__name__ == "NativeLowering" else one for one in kept]
     passes.passes = [one for k, one in enumerate(kept) if k == 0 or one[0] is not kept[k - 1][0]]
     passes.finalize()
     return passes
@@ -228,13 +205,13 @@ class _Passes(_PassManager):  # type: ignore[misc]
             return
         if name == "InlineOverloads" and not _inlines(state):
             return
+        if name == "NativeLowering" and self.is_plain:
+            state.func_ir.of_a_kernel = True
         before = _ends(state) if name == "DeadBranchPrune" else None
         one.analysis = self._analysis
         one.run_initialization(state)
         one.run_pass(state)
         one.run_finalizer(state)
-        if name == "TranslateByteCode" and self.is_plain:
-            state.func_ir.of_a_kernel = None
         if before is not None and before != _ends(state):
             found("core.postproc.PostProcessor")(state.func_ir).run()
 

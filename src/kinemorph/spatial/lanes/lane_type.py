@@ -21,12 +21,20 @@ import inspect
 import operator
 from typing import Any
 
-import llvmlite.ir as ir
-from numba import types
-from numba.extending import box, intrinsic, lower_builtin, lower_cast, models, overload, register_model, type_callable
-
-from kinemorph.jit import api
-from kinemorph.jit.compiler.numba_names import array_data, safe_conversion
+from kinemorph.jit.api import (
+    OVERLOAD,
+    array_data,
+    box,
+    intrinsic,
+    ir,
+    lower_builtin,
+    lower_cast,
+    models,
+    overload,
+    register_model,
+    type_callable,
+    types,
+)
 from kinemorph.spatial.lanes.four import (
     LANE_COUNT,
     Four,
@@ -116,7 +124,8 @@ class LanesType(types.Type):
         super().__init__(name=f"f64x{LANE_COUNT}")
 
     def can_convert_from(self, typingctx: Any, other: types.Type) -> Any:
-        return safe_conversion if isinstance(other, types.Float | types.Integer) else None
+        is_number = isinstance(other, types.Float | types.Integer)
+        return typingctx.can_convert(types.int64, types.float64) if is_number else None  # safe, as Numba has it there
 
 
 class MaskType(types.Type):
@@ -425,7 +434,7 @@ def _in_kernels(function: Any) -> Any:
             return version
 
         choose.__signature__ = inspect.signature(version)  # type: ignore[attr-defined]
-        overload(function, jit_options=api.OVERLOAD)(choose)
+        overload(function, jit_options=OVERLOAD)(choose)
         return version
 
     return register
