@@ -87,7 +87,7 @@ def _viewed(world, call):
 
 def _shape_pair(world):
     ground = world.add_ground()
-    world.agree(ground, ground, km.Material())
+    world.surfaces.set_pair_material(ground, ground, km.Material())
 
 
 MET = {

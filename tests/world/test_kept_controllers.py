@@ -31,7 +31,7 @@ def shake(world: km.World) -> None:
 
 
 def kick(world: km.World, moment: km.Moment) -> None:
-    world.push(moment.body, force=(world.random.normal(), 0.0, 5.0), lasting=False)
+    world.apply_force(moment.body, force=(world.random.normal(), 0.0, 5.0), lasting=False)
 
 
 LANDS = km.Event.contact("ball", "ground")

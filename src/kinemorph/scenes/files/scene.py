@@ -162,7 +162,7 @@ class Scene:
                     None, None, spring.stiffness, spring.length, at_a=spring.at_a, at_b=spring.at_b,
                     damping=spring.damping, tension=spring.tension,
                 )  # fmt: skip
-                self.world.tie(element, *map(self._body, spring.between))
+                self.world.structure.tie(element, *map(self._body, spring.between))
 
     def _body(self, name: str) -> Body | None:
         """A body by its name, as it is found at once among many; None for the world."""
