@@ -10,7 +10,8 @@ import pytest
 
 import kinemorph as km
 from kinemorph.scenes.commands import viewing
-from kinemorph.world.persistence.journal import INPUTS, JOURNAL_MAGIC, JOURNAL_VERSION, MOST_APART, ChunkFile, notes_of
+from kinemorph.world.part import Part
+from kinemorph.world.persistence.journal import JOURNAL_MAGIC, JOURNAL_VERSION, MOST_APART, ChunkFile, notes_of
 from kinemorph.world.persistence.snapshot import packed
 
 EVERY = 5
@@ -117,11 +118,11 @@ def test_any_field_of_any_note_may_be_anything(seed: int, notes: list[Any], tmp_
     assert said > 8
 
 
-@pytest.mark.parametrize("name", sorted(INPUTS))
+@pytest.mark.parametrize("name", sorted(Part.inputs))
 def test_any_input_may_have_any_arguments(name: str, notes: list[Any], tmp_path: Path) -> None:
     """Inputs are called with what a file says: all that they refuse, and all that goes wrong in them, is a sentence."""
     start = notes[0]
-    rng = np.random.default_rng(sorted(INPUTS).index(name))
+    rng = np.random.default_rng(sorted(Part.inputs).index(name))
     for _ in range(6):
         count = int(rng.integers(0, 5))
         args = tuple(WRONG[int(k)] for k in rng.integers(0, len(WRONG), count))

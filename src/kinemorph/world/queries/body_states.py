@@ -8,6 +8,7 @@ import numpy as np
 
 from kinemorph.jit.api import entry, rows_at
 from kinemorph.multibody.layout import LINK_DATA, TREE
+from kinemorph.spatial.arguments.checks import shown
 from kinemorph.spatial.mat3 import mul_vec
 from kinemorph.spatial.quaternion import from_matrix
 from kinemorph.spatial.rows import load3, load9
@@ -75,6 +76,8 @@ class BodyStates:
 def read_states(world: World, into: BodyStates | None = None) -> BodyStates:
     """States of all bodies of a world now."""
     world._check_thread()
+    if into is not None and not isinstance(into, BodyStates):
+        raise TypeError(f"states: into is {shown(into)}, and must be a BodyStates that an earlier call has returned")
     forest = world.forest
     count = int(forest._pools[BODIES]["used"])
     found = into if into is not None and len(into) == count else BodyStates(count)
