@@ -12,7 +12,7 @@ import pytest
 
 import kinemorph as km
 from kinemorph.spatial.arguments.annotated import checked_on_failure
-from kinemorph.world.part import Part, PartOf
+from kinemorph.world.part import Part, PartOf, forward, part_of
 from kinemorph.world.queries.queries import Queries
 
 SOURCE = Path(km.__file__).parent
@@ -54,8 +54,8 @@ def test_forwards_explain_arguments_as_parts_do():
             return word.upper()
 
     class Place:
-        shouts = PartOf(Shouts)
-        shout = shouts.forward(Shouts.shout)
+        shouts = part_of(Shouts)
+        shout = forward(Shouts, Shouts.shout)
 
     assert Place().shout("a") == Place().shouts.shout("a") == "A"
     for shout in (Place().shout, Place().shouts.shout):

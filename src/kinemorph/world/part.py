@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, TypeVar, cast
+
+from kinemorph.spatial.arguments.annotated import checks_itself
 
 if TYPE_CHECKING:
     from kinemorph.world.world import World
@@ -45,28 +47,26 @@ Result = TypeVar("Result")
 Arguments = ParamSpec("Arguments")
 
 
-class PartOf(Generic[Kind]):
+class PartOf(property):
     """The attribute of `World` that is a part of that kind."""
 
-    def __init__(self, kind: type[Kind]) -> None:
-        self.kind, self.__doc__ = kind, kind.__doc__
+    def __init__(self, kind: type[Part]) -> None:
+        super().__init__(kind, doc=kind.__doc__)  # a class as the getter: no Python in between
+        self.kind = kind
 
-    @overload
-    def __get__(self, world: None, owner: type) -> Self: ...
-    @overload
-    def __get__(self, world: World, owner: type) -> Kind: ...
-    def __get__(self, world: World | None, owner: type) -> Kind | Self:
-        return self if world is None else self.kind(world)
 
-    def forward(
-        self, method: Callable[Concatenate[Kind, Arguments], Result]
-    ) -> Callable[Concatenate[Any, Arguments], Result]:
-        """A method of the world that calls this one of the part."""
-        kind = self.kind
+def part_of(kind: type[Kind]) -> Kind:
+    """The attribute of `World` that is a part of that kind, as instances have it."""
+    return cast(Kind, PartOf(kind))
 
-        @wraps(method)
-        def call(world: World, /, *args: Arguments.args, **named: Arguments.kwargs) -> Result:
-            return method(kind(world), *args, **named)
 
-        call._checks_itself = True  # type: ignore[attr-defined]  # the part's own method does
-        return call
+def forward(
+    kind: type[Kind], method: Callable[Concatenate[Kind, Arguments], Result]
+) -> Callable[Concatenate[Any, Arguments], Result]:
+    """A method of the world that calls this one of its part of that kind."""
+
+    @wraps(method)
+    def call(world: World, /, *args: Arguments.args, **named: Arguments.kwargs) -> Result:
+        return method(kind(world), *args, **named)
+
+    return checks_itself(call)  # the part's own method does

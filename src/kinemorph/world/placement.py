@@ -122,7 +122,8 @@ class Placement(Part):
     def _settle(self, tree: int, members: list[int], q: Any, v: Any) -> None:
         """Have a tree in this state from now on. What touched it wakes, and what it overlaps is told."""
         world = self.world
-        world.sleep._wake(*members, *world.sleep._neighbours(members), why=BY_PLACE)
+        sleep = world.sleep
+        sleep._wake(*members, *sleep._neighbours(members), why=BY_PLACE)
         world.forest.set_state(tree, q=q, v=v)
         world._header[0]["fresh"] = 1
         world._newcomers += [

@@ -37,9 +37,13 @@ class Registry:
         self.mounted = mounted  # ids of shapes, by the index of their body
         self.loop_exclusions = loop_exclusions  # pairs of shapes that do not collide, by the joint of the loop
         self.births = births  # of all bodies, by id
-        self.last_birth: int = max([0 if before is None else before.last_birth, *births.values()])
         self.figure_records = {key: FigureRecord(*figures[key]) for key in figures}  # by the birth of their first body
-        self.models: dict[int, Model] = {} if before is None else before.models  # of figures added here, likewise
+        self.models: dict[int, Model] = {}  # of figures added here, likewise
+        self.last_birth = 0
+        if before is not None:
+            self.models, self.last_birth = before.models, before.last_birth
+        if births:
+            self.last_birth = max(self.last_birth, *births.values())
 
     def shapes_of(self, body: int) -> list[int]:
         """Ids of the shapes that are fixed to a body, by its id."""

@@ -240,11 +240,11 @@ class StructureChanges(Part):
     @an_input
     def remove(self, body: Body | int) -> Change:
         """A body and all that it carries is gone, with the joints on it. What rested on them wakes."""
-        world = self.world
+        world, sleep = self.world, self.world.sleep
         before = world.forest.members(world.forest.tree_of(world._id(body))).tolist()
-        world.sleep._wake(*before, *world.sleep._neighbours(before))
+        sleep._wake(*before, *sleep._neighbours(before))
         change = world.forest.remove(world._id(body))
-        world.sleep._forget_wakers()
+        sleep._forget_wakers()
         for member in before:
             slot = world.forest._tables[BODIES][member & INDEX]
             if slot["next"] != IN_USE or slot["generation"] != member >> 32:
@@ -275,19 +275,19 @@ class StructureChanges(Part):
         floats, unless `how` is "loop". Velocities jump so that it holds; the contacts of the next step see that jump.
         If the joint has a name, `world.joint_id` knows it by that until it is cut.
         """
-        world = self.world
+        world, sleep = self.world, self.world.sleep
         first, second = -1 if a is None else world._id(a), world._id(b)
         place = world.forest.pose(second) if at is None else place_at("connect: at", at)
         both = [body for body in (first, second) if body >= 0]
-        with world.sleep._waking(*both, *world.sleep._neighbours(both)):
+        with sleep._waking(*both, *sleep._neighbours(both)):
             change = world.forest.connect(first, second, joint, place, how)
         if joint.name:
             world.registry.joint_names[change.joint] = joint.name
         if change.closes:
             self._exclude_loop_sides(change.joint)
         self._follow_structure([world.forest.tree_of(body) for body in both])
-        world.sleep._wake(*both)
-        world.sleep._forget_wakers()
+        sleep._wake(*both)
+        sleep._forget_wakers()
         return self._of_here(change)
 
     @an_input
@@ -309,11 +309,11 @@ class StructureChanges(Part):
     @an_input
     def cut(self, joint: Change | int | str) -> Change:
         """Cut a joint, of a tree or of a loop: the one that `connect` made, or one by its id or its name."""
-        world = self.world
+        world, sleep = self.world, self.world.sleep
         id = world.joint_id(joint)
         sides = world.forest.sides(id)
         whole, others = world.forest.tree_of(sides[0]), world.forest.trees
-        with world.sleep._waking(*sides, *world.sleep._neighbours(sides)):
+        with sleep._waking(*sides, *sleep._neighbours(sides)):
             change = world.forest.cut(id)
         if not world.forest.has_joint(id):
             world.registry.joint_names.pop(id, None)
@@ -321,8 +321,8 @@ class StructureChanges(Part):
             world.collisions.heed(one, other)
         parts = [world.forest.tree_of(body) for body in sides]
         self._follow_structure(parts)
-        world.sleep._wake(*sides)
-        world.sleep._inherit_waker(whole, set(parts).difference(others.tolist()))
+        sleep._wake(*sides)
+        sleep._inherit_waker(whole, set(parts).difference(others.tolist()))
         return self._of_here(change)
 
     @an_input

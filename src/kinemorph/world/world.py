@@ -48,7 +48,7 @@ from kinemorph.world.ids import BodyId, Id, JointId, ShapeId
 from kinemorph.world.impulse.settings import NONE, impulses, settle_model
 from kinemorph.world.initial_overlap import tell_overlaps
 from kinemorph.world.layout import WORLD, WORLD_KIND, ContactModel, Phase, Status
-from kinemorph.world.part import PartOf
+from kinemorph.world.part import forward, part_of
 from kinemorph.world.persistence.journal import live_again
 from kinemorph.world.persistence.persistence import Persistence
 from kinemorph.world.persistence.random_streams import dice_of, thrown
@@ -203,36 +203,36 @@ class World:
 
     # ----------------------------------------------------------------------------------------------------------- parts
 
-    structure = PartOf(StructureChanges)
-    placement = PartOf(Placement)
-    drives = PartOf(Drives)
-    forces = PartOf(Forces)
-    surfaces = PartOf(Surfaces)
-    collision_filter = PartOf(CollisionFilter)
-    sleep = PartOf(Sleep)
-    brains = PartOf(Brains)
-    queries = PartOf(Queries)
-    persistence = PartOf(Persistence)
+    structure = part_of(StructureChanges)
+    placement = part_of(Placement)
+    drives = part_of(Drives)
+    forces = part_of(Forces)
+    surfaces = part_of(Surfaces)
+    collision_filter = part_of(CollisionFilter)
+    sleep = part_of(Sleep)
+    brains = part_of(Brains)
+    queries = part_of(Queries)
+    persistence = part_of(Persistence)
 
     # Everyday calls of parts.
 
-    add = structure.forward(StructureChanges.add)
-    add_ground = structure.forward(StructureChanges.add_ground)
-    remove = structure.forward(StructureChanges.remove)
-    connect = structure.forward(StructureChanges.connect)
-    cut = structure.forward(StructureChanges.cut)
-    reroot = structure.forward(StructureChanges.reroot)
-    motor = drives.forward(Drives.motor)
-    servo = drives.forward(Drives.servo)
-    apply_force = forces.forward(Forces.apply_force)
-    apply_impulse = forces.forward(Forces.apply_impulse)
-    contacts = queries.forward(Queries.contacts)
-    states = queries.forward(Queries.states)
-    save = persistence.forward(Persistence.save)
-    restore = persistence.forward(Persistence.restore)
-    branch = persistence.forward(Persistence.branch)
-    record = persistence.forward(Persistence.record)
-    hash = persistence.forward(Persistence.hash)
+    add = forward(StructureChanges, StructureChanges.add)
+    add_ground = forward(StructureChanges, StructureChanges.add_ground)
+    remove = forward(StructureChanges, StructureChanges.remove)
+    connect = forward(StructureChanges, StructureChanges.connect)
+    cut = forward(StructureChanges, StructureChanges.cut)
+    reroot = forward(StructureChanges, StructureChanges.reroot)
+    motor = forward(Drives, Drives.motor)
+    servo = forward(Drives, Drives.servo)
+    apply_force = forward(Forces, Forces.apply_force)
+    apply_impulse = forward(Forces, Forces.apply_impulse)
+    contacts = forward(Queries, Queries.contacts)
+    states = forward(Queries, Queries.states)
+    save = forward(Persistence, Persistence.save)
+    restore = forward(Persistence, Persistence.restore)
+    branch = forward(Persistence, Persistence.branch)
+    record = forward(Persistence, Persistence.record)
+    hash = forward(Persistence, Persistence.hash)
 
     @property
     def gravity(self) -> Array:

@@ -43,7 +43,7 @@ class Forces(Part):
         lasting, turning = flag("apply_force: lasting", lasting), flag("apply_force: turning", turning)
         f, n = vector(force, 3, "apply_force: force"), vector(torque, 3, "apply_force: torque")
         pose = world.forest.pose(id)
-        point = world.queries.centre_of_mass(id) if at is None else vector(at, 3, "apply_force: at")
+        point = world.queries._centre(id) if at is None else vector(at, 3, "apply_force: at")
         local = times(pose.rotation.T, point - pose.position)
         world.sleep._wake(id, why=BY_FORCE)
         i = world.solver.claim("pushes", "body")

@@ -50,11 +50,11 @@ class Number:
 class Handle:
     """One row of a table: it is there until it is withdrawn, or what it acts on is gone."""
 
-    __slots__ = ("_generation", "row", "world")
+    __slots__ = ("_drives", "_generation", "row", "world")
     table, owner, word = "drives", "joint", "drive"
 
     def __init__(self, world: World, row: int) -> None:
-        self.world, self.row = world, row
+        self.world, self.row, self._drives = world, row, world.drives
         self._generation = int(world.solver[self.table][row]["generation"])
 
     @property
@@ -66,7 +66,7 @@ class Handle:
     def withdraw(self) -> None:
         """End it. What it held wakes; one that is gone already stays so."""
         if self.alive:
-            self.world.drives.withdraw(self.table, self.row)
+            self._drives.withdraw(self.table, self.row)
 
     def on(self, world: World) -> Self:
         """The same one in a copy of its world."""
@@ -87,7 +87,7 @@ class Handle:
         if world.solver[self.table]["generation"][self.row] != self._generation:
             self._row()  # which says that it is gone
         try:
-            world.drives.set_numbers(self.table, self.row, numbers)
+            self._drives.set_numbers(self.table, self.row, numbers)
         except KeyError:
             self._row()
             raise

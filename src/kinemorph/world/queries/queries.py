@@ -156,8 +156,10 @@ class Queries(Part):
 
     def centre_of_mass(self, body: Body | int) -> Array:
         """m, where the centre of mass of a body is in the world; without mass, the origin of its link."""
-        world = self.world
-        id, forest = world._id(body), world.forest
+        return self._centre(self.world._id(body))
+
+    def _centre(self, id: int) -> Array:
+        forest = self.world.forest
         slot = forest._tables[BODIES][id & INDEX]
         l = forest._links(int(slot["tree"]))[slot["link"]]
         on_link = Pose.known(slot["p"], slot["R"].reshape(3, 3))
