@@ -437,11 +437,11 @@ def test_numbers_that_are_not_finite_are_refused_and_nothing_changes(bad):
         (lambda: world.servo(joint, bad, stiffness=1.0, damping=1.0), "servo: position"),
         (lambda: world.servo(joint, 0.0, stiffness=bad, damping=1.0), "servo: stiffness"),
         (lambda: world.servo(joint, 0.0, stiffness=1.0, damping=bad), "servo: damping"),
-        (lambda: world.drives.force(joint, bad), "drive: force"),
+        (lambda: world.drives.force(joint, bad), "drives.force: force"),
         (lambda: world.drives.couple(joint, arm.joint("j1"), bad), "couple: ratio"),
-        (lambda: world.apply_force(body, force=(0, bad, 0)), "push: force"),
-        (lambda: world.apply_force(body, torque=(0, bad, 0)), "push: torque"),
-        (lambda: world.apply_force(body, at=(0, bad, 0)), "push: at"),
+        (lambda: world.apply_force(body, force=(0, bad, 0)), "apply_force: force"),
+        (lambda: world.apply_force(body, torque=(0, bad, 0)), "apply_force: torque"),
+        (lambda: world.apply_force(body, at=(0, bad, 0)), "apply_force: at"),
         (lambda: setattr(servo, "position", bad), "position"),
         (lambda: setattr(servo, "stiffness", bad), "stiffness"),
         (lambda: setattr(push, "force", (bad, 0, 0)), "force"),
@@ -459,7 +459,7 @@ def test_joints_that_cannot_be_driven_are_refused_by_name():
     body = world.add(km.Shape.sphere(0.1))
     stuck = world.add(km.Shape.sphere(0.1), at=(2, 0, 0))
     fixed = world.connect(None, stuck, km.Joint.fixed())
-    with pytest.raises(ValueError, match="free; use `push`"):
+    with pytest.raises(ValueError, match="free; use `apply_force`"):
         world.motor(world.forest.joint_of(body.id), 1.0)
     with pytest.raises(ValueError, match="fixed"):
         world.motor(fixed, 1.0)

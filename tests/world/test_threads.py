@@ -61,7 +61,7 @@ def test_any_number_of_threads_comes_to_the_same_bits(threads, eager):
     while helped == 0 and time.monotonic() < end:  # a busy machine may have no time for a second thread at first
         together = crowd(threads)
         assert way_of(together) == way
-        helped = together._crew.helped
+        helped = together._worker_threads.helped
     assert helped > 0
 
 
