@@ -533,6 +533,8 @@ VALID: dict[str, Given] = {
     "World.structure.tie": lambda b: {"element": km.ForceElement.spring(None, None, 1.0, 1.0), "a": b.world["box"], "b": None},
     "World.when": lambda b: {"event": km.Event.at(5.0)}, "World.__getitem__": lambda b: {"name": "box"},
     "World.__contains__": lambda b: {"name": "box"},
+    **{f"World.queries.{name}": (lambda b: {"body": b.world["box"]}) for name in ("centre_of_mass", "joints_of", "link_frame", "tree_of")},
+    "World.queries.loop_points": lambda b: {"joint": _closed(b)}, "BodyStates.row_of": lambda b: {"body": 0},
     "World.queries.energy": lambda b: {"what": b.world["box"]}, "World.queries.momentum": lambda b: {"what": b.world["box"]},
     "World.contacts": lambda b: {"body": b.world["box"]},
     "Body.angular_velocity=": lambda b: {"value": (0, 0, 1)}, "Body.pose=": lambda b: {"value": b.pose},
@@ -801,7 +803,7 @@ def _knee(b: Bench) -> str:
 
 # what the package makes and hands out: nobody constructs it, and its fields are its own
 RESULTS = {
-    "Actuation", "Body", "Change", "Contact", "Controls", "Coordinates", "Coupling", "Distance", "Energy", "Fault",
+    "Actuation", "Body", "BodyStates", "Change", "Contact", "Controls", "Coordinates", "Coupling", "Distance", "Energy", "Fault",
     "Figure", "Hit", "JointForce", "Journal", "Log", "MassProperties", "BrainInstance", "Moment", "Motor", "Planted", "Polyhedron",
     "AppliedForce", "Report", "Servo", "RayHit", "Statistics", "Timer", "ContactPoint", "Trajectory", "EventMonitor", "ForceElement", "Ground", "Model",
     "convert.Peer", "creatures.Audit", "creatures.Score", "creatures.Part", "evolve.Progress", "evolve.Rescored", "evolve.Store",

@@ -32,6 +32,7 @@ from kinemorph.structure.forest.layout import BODIES, IN_USE
 from kinemorph.structure.forest.memory import INDEX
 from kinemorph.world.argument_checks import a_material, place_at, refuse
 from kinemorph.world.body import Body, Figure
+from kinemorph.world.control.joint_drives import fit_actuators
 from kinemorph.world.control.surfaces import laid
 from kinemorph.world.figures import homes_of, is_left, record_of
 from kinemorph.world.free_root import FreeRoot
@@ -144,32 +145,30 @@ class StructureChanges(Part):
 
         A `solid` that no model has is fixed to its first link.
         """
-        world = self.world
+        world, registry = self.world, self.world.registry
         warn_idle(model)
         if model.m:
             q, v = closed_state(model, q, v)
         planted = world.forest.add(model, q, v)
         world.sleep._begin_trees(planted.trees.tolist())
         bodies, equipment = planted.bodies.tolist(), model.catalog.equipment
-        births = range(world.registry.last_birth + 1, world.registry.last_birth + 1 + model.n)
+        births = range(registry.last_birth + 1, registry.last_birth + 1 + model.n)
         known = list(zip(model.names, bodies, births, strict=True))
-        world.registry.body_names.update(zip(bodies, model.names, strict=True))
-        world.registry.births.update(zip(bodies, births, strict=True))
-        world.registry.last_birth += model.n
+        registry.body_names.update(zip(bodies, model.names, strict=True))
+        registry.births.update(zip(bodies, births, strict=True))
+        registry.last_birth += model.n
         mounts, materials = self._mounts_of(model, bodies, material or world.material, solid)
         prepared = mounts is model.mounts
         shapes = self._add_shapes(mounts, materials, planted.bodies if prepared else NO_BODIES)
         self._place_shapes(planted.bodies)
         for a, b in model.exclusions if equipment.exclusions else ():
-            for one, other in product(
-                *(world.registry.mounted.get(bodies[i] & INDEX if i >= 0 else -1, []) for i in (a, b))
-            ):
+            for one, other in product(*(registry.mounted.get(bodies[i] & INDEX if i >= 0 else -1, []) for i in (a, b))):
                 world.collisions.ignore(one, other)
         joints, loops = planted.joints.tolist(), planted.loops.tolist()
         jointed = list(zip(model.joint_names, joints, strict=True))
         if loops:
             jointed += zip(model.loop_names, loops, strict=True)
-        world.registry.joint_names.update((joint, called) for called, joint in jointed)
+        registry.joint_names.update((joint, called) for called, joint in jointed)
         for loop in loops:
             self._exclude_loop_sides(loop)
         if not prepared:  # else it is known already
@@ -185,11 +184,11 @@ class StructureChanges(Part):
             named = dict(zip(reversed(called_so), reversed(shapes), strict=True))  # the first of a name
             tell(model, "materials of pairs", world.surfaces._set_pairs_by_name(model, named))
         homes = homes_of(model) if name else []
-        figure = Figure(world, name, model, known, dict(jointed), world.drives._fit(model, joints), homes)
+        figure = Figure(world, name, model, known, dict(jointed), fit_actuators(world, model, joints), homes)
         if name and known:
             first = known[0][2]
-            world.registry.figure_records[first] = record_of(name, known, jointed, figure.control, homes)
-            world.registry.models[first] = model
+            registry.figure_records[first] = record_of(name, known, jointed, figure.control, homes)
+            registry.models[first] = model
         return figure
 
     def _mounts_of(
@@ -240,7 +239,7 @@ class StructureChanges(Part):
     @an_input
     def remove(self, body: Body | int) -> Change:
         """A body and all that it carries is gone, with the joints on it. What rested on them wakes."""
-        world, sleep = self.world, self.world.sleep
+        world, sleep, registry = self.world, self.world.sleep, self.world.registry
         before = world.forest.members(world.forest.tree_of(world._id(body))).tolist()
         sleep._wake(*before, *sleep._neighbours(before))
         change = world.forest.remove(world._id(body))
@@ -248,16 +247,16 @@ class StructureChanges(Part):
         for member in before:
             slot = world.forest._tables[BODIES][member & INDEX]
             if slot["next"] != IN_USE or slot["generation"] != member >> 32:
-                for shape in world.registry.mounted.pop(member & INDEX, []):
+                for shape in registry.mounted.pop(member & INDEX, []):
                     world.shapes.remove(shape)
-                del world.registry.body_names[member], world.registry.births[member]
-        if world.registry.loop_exclusions:
+                del registry.body_names[member], registry.births[member]
+        if registry.loop_exclusions:
             there = set(world.forest.joints.tolist())
-            world.registry.loop_exclusions = {
-                joint: pairs for joint, pairs in world.registry.loop_exclusions.items() if joint in there
+            registry.loop_exclusions = {
+                joint: pairs for joint, pairs in registry.loop_exclusions.items() if joint in there
             }
-        world.registry.figure_records = {
-            key: one for key, one in world.registry.figure_records.items() if is_left(one, world.registry.births)
+        registry.figure_records = {
+            key: one for key, one in registry.figure_records.items() if is_left(one, registry.births)
         }
         world._monitors.follow()
         return self._of_here(change)

@@ -62,7 +62,8 @@ class Forces(Part):
         """
         p, m = vector(impulse, 3, "apply_impulse: impulse"), vector(moment, 3, "apply_impulse: moment")
         dt = self.world.dt
-        self.apply_force(body, p / dt, m / dt, at=at, lasting=False)
+        force, torque = ([x / dt for x in part.tolist()] for part in (p, m))  # NumPy would warn of what is infinite
+        self.apply_force(body, force, torque, at=at, lasting=False)
 
     @an_input
     def set_fluid(self, density: float = 1000.0, drag: float = 1.0) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,6 +31,9 @@ from kinemorph.world.control.drives import (
 )
 from kinemorph.world.part import Part
 from kinemorph.world.persistence.journal import an_input
+
+if TYPE_CHECKING:
+    from kinemorph.world.world import World
 
 OWNERS = {"drives": "joint", "pushes": "body"}  # tables, and what their rows act on
 NUMBERS = {"position", "speed", "stiffness", "damping", "force", "torque", "least", "most", "ratio", "told"}
@@ -209,21 +212,6 @@ class Drives(Part):
         world.solver["drives"][i] = row
         return i
 
-    def _fit(self, model: Model, joints: list[int]) -> Controls:
-        """The actuators and mimics of a model that has come in."""
-        world = self.world
-        if not model.catalog.equipment.actuators and not model.catalog.mimics:
-            return Controls(world, (), ())
-        where = dict(zip(model.joint_names, joints, strict=True))
-        acting, handles = [], []
-        for a in model.actuators if model.catalog.equipment.actuators else ():
-            if drives_well(a):
-                acting.append(a)
-                handles.append([self._fit_one(where[a.joint], k, a, gear) for k, gear in enumerate(a.gear)])
-        for m in model.mimics if model.catalog.mimics else ():
-            self.couple(where[m.joint], where[m.source], m.multiplier, m.offset)
-        return Controls(world, acting, handles)
-
     def _fit_one(self, joint: int, dof: int, actuator: Actuator, gear: float) -> Drive:
         world = self.world
         numbers = row_of(actuator, gear)
@@ -235,3 +223,18 @@ class Drives(Part):
 def _ends(what: str, most: float) -> dict[str, float]:
     size = largest(f"{what}: most", most)
     return {"least": -size, "most": size}
+
+
+def fit_actuators(world: World, model: Model, joints: list[int]) -> Controls:
+    """The actuators and mimics of a model that was added."""
+    if not model.catalog.equipment.actuators and not model.catalog.mimics:
+        return Controls(world, (), ())
+    where, drives = dict(zip(model.joint_names, joints, strict=True)), world.drives
+    acting, handles = [], []
+    for a in model.actuators if model.catalog.equipment.actuators else ():
+        if drives_well(a):
+            acting.append(a)
+            handles.append([drives._fit_one(where[a.joint], k, a, gear) for k, gear in enumerate(a.gear)])
+    for m in model.mimics if model.catalog.mimics else ():
+        drives.couple(where[m.joint], where[m.source], m.multiplier, m.offset)
+    return Controls(world, acting, handles)

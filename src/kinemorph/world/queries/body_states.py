@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from kinemorph.structure.forest.elements import set_moving
 from kinemorph.structure.forest.layout import BODIES, BODY_SLOT, FOREST, IN_USE, TREE_SLOT, TREES
 from kinemorph.structure.forest.memory import pool_of
 from kinemorph.structure.forest.poses import own_frame
+from kinemorph.world.body import Body
 
 if TYPE_CHECKING:
     from kinemorph.world.world import World
@@ -59,11 +61,13 @@ class BodyStates:
         """m/s (n, 3), of the origins of the bodies' own frames, world axes."""
         return self.twists[:, 3:]
 
-    def row_of(self, body: Any) -> int:
+    def row_of(self, body: Body | int) -> int:
         """The row of a body, by its handle or its id."""
-        found = np.flatnonzero(self.ids == int(body))
+        if not isinstance(body, Body | int | np.integer) or isinstance(body, bool):
+            raise TypeError(f"states: body is {shown(body)}, and must be a kinemorph.Body or its id")
+        found = np.flatnonzero(self.ids == operator.index(body))
         if not len(found):
-            raise KeyError(f"states: there was no body {int(body)}")
+            raise KeyError(f"states: there was no body {operator.index(body)}")
         return int(found[0])
 
     def __len__(self) -> int:
