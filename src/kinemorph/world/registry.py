@@ -11,7 +11,7 @@ from kinemorph.world.figures import FigureRecord
 if TYPE_CHECKING:
     from kinemorph.multibody.model.model import Model
 
-GROUND = -1  # stands for the ground among indices of bodies
+GROUND_KEY = -1  # stands for the ground among indices of bodies
 
 
 @checked_on_failure
@@ -52,7 +52,7 @@ class Registry:
     @property
     def ground_shapes(self) -> list[int]:
         """Ids of the shapes that are fixed to the ground."""
-        return [*self.mounted.get(GROUND, ())]
+        return [*self.mounted.get(GROUND_KEY, ())]
 
     def plain_figures(self) -> dict[int, tuple[Any, ...]]:
         """Records of figures as snapshots hold them."""
