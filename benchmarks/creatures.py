@@ -62,9 +62,9 @@ class Ours:
         self.world = km.World(dt=DT, sleep=False, sweeps=True, substeps=2)
         self.world.add_ground(material=SOIL)
         figure = self.world.add(one.model, at=(0.0, 0.0, one.lift))
-        self.mind = self.world.think(figure, one.brain, FAR)
+        self.mind = self.world.brains.attach(figure, one.brain, FAR)
         if watched:
-            self.world.watch_minds()
+            self.world.brains.begin_statistics()
 
     def run(self) -> None:
         self.world.step(STEPS)

@@ -93,7 +93,7 @@ class Ours:
         return np.concatenate([s.q for s in states]), np.concatenate([s.v for s in states])
 
     def contacts(self) -> int:
-        return self.world.statistics.touches
+        return self.world.queries.statistics.touches
 
 
 class Theirs:
@@ -377,7 +377,7 @@ def of_threads(case: str, yard: Yardstick, seconds: float) -> Row:
     best = [np.inf, np.inf]
     for world in worlds:
         world.step(round(0.6 / STEPS[0]))
-    took = min(worlds[0].measure(5).step_time for _ in range(5))
+    took = min(worlds[0].queries.profile(5).step_time for _ in range(5))
     each = max(5, round(TURN / took))
     end = time.perf_counter() + seconds
     while time.perf_counter() < end:

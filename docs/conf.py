@@ -17,6 +17,7 @@ from sphinx.writers.html5 import HTML5Translator
 
 import kinemorph as km
 from kinemorph.scenes.gallery import DEMOS
+from kinemorph.world.part import PartOf
 
 project = "kinemorph"
 author = "the kinemorph authors"
@@ -123,7 +124,10 @@ def told(name: str) -> list[str]:
         return [f".. autofunction:: {at}"]
     foreign = [base.__name__ for base in thing.__mro__ if not base.__module__.startswith("kinemorph")]
     kind = "autoexception" if issubclass(thing, BaseException) else "autoclass"
-    return [f".. {kind}:: {at}", "   :members:", f"   :inherited-members: {', '.join(foreign)}"]
+    lines = [f".. {kind}:: {at}", "   :members:", f"   :inherited-members: {', '.join(foreign)}"]
+    for part in (found.kind for found in vars(thing).values() if isinstance(found, PartOf)):  # those of a world
+        lines += ["", f".. autoclass:: {part.__module__}.{part.__qualname__}", "   :members:"]
+    return lines
 
 
 # A demonstration in the gallery plays in its page, if its replay is there: make docs makes some, make gallery all.

@@ -21,7 +21,7 @@ def main() -> list[float]:
     start = tower()
     pushes = np.linspace(0.0, 60.0, 16)  # N, on the top brick for a fifth of a second
     branches = [start.branch() for _ in pushes]
-    held = [world.push(world["brick 5"], (force, 0, 0)) for world, force in zip(branches, pushes, strict=True)]
+    held = [world.apply_force(world["brick 5"], (force, 0, 0)) for world, force in zip(branches, pushes, strict=True)]
     km.batch.run(branches, 0.2)
     for push in held:
         push.withdraw()

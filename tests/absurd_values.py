@@ -220,6 +220,8 @@ def public() -> Iterator[Public]:
 
 
 def _of_class(name: str, kind: type) -> Iterator[Public]:
+    from kinemorph.world.part import PartOf
+
     if not getattr(kind, "_is_protocol", False) and not inspect.isabstract(kind):
         yield Public(name, "", name.rpartition(".")[2], arguments(kind), "function")
     for attribute in dir(kind):
@@ -228,7 +230,13 @@ def _of_class(name: str, kind: type) -> Iterator[Public]:
         if not ours or (attribute.startswith("_") and not operator):
             continue
         found = inspect.getattr_static(kind, attribute)
-        if isinstance(found, property):
+        if isinstance(found, PartOf):
+            forwarded = {inspect.unwrap(one) for one in vars(kind).values() if inspect.isfunction(one)}
+            for part in _of_class(f"{name}.{attribute}", found.kind):
+                method = inspect.getattr_static(found.kind, part.attribute, None)
+                if part.owner and inspect.unwrap(method) not in forwarded:  # those are called as the world's own
+                    yield part
+        elif isinstance(found, property):
             if found.fset:
                 yield Public(f"{name}.{attribute}=", name, attribute, ("value",), "setter")
         elif isinstance(found, staticmethod | classmethod) or inspect.isfunction(found):

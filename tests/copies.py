@@ -360,7 +360,7 @@ def _of_world(made: km.World) -> Any:
     return made.time, [body.pose.matrix() for body in made.bodies], [t.force for t in made.contacts()], repr(made)
 
 
-def touch() -> km.Touch:
+def touch() -> km.ContactPoint:
     made = world()
     made.run(0.3)
     return made.contacts()[0]
@@ -396,24 +396,24 @@ def _motor() -> km.Motor:
 
 def _joint_force() -> km.JointForce:
     made, arm = driven()
-    return made.drive(arm.joint("hinge0"), 2.0)
+    return made.drives.force(arm.joint("hinge0"), 2.0)
 
 
 def _coupling() -> km.Coupling:
     made, arm = driven()
-    return made.couple(arm.joint("hinge1"), arm.joint("hinge0"), 2.0)
+    return made.drives.couple(arm.joint("hinge1"), arm.joint("hinge0"), 2.0)
 
 
-def _mind() -> km.Mind:
+def _mind() -> km.BrainInstance:
     made, arm = driven()
     brain = km.brain
     wave = brain.Neuron(brain.Function.WAVE, (1, 0, 1))
-    return made.think(arm, brain.Brain([wave], (), [brain.Effect(brain.Acted.TORQUE, "l1", 0, 2, 1.0, 3.0)]))
+    return made.brains.attach(arm, brain.Brain([wave], (), [brain.Effect(brain.Acted.TORQUE, "l1", 0, 2, 1.0, 3.0)]))
 
 
-def _push() -> km.Push:
+def _push() -> km.AppliedForce:
     made, arm = driven()
-    return made.push(arm["l1"], force=(1.0, 0.0, 0.0))
+    return made.apply_force(arm["l1"], force=(1.0, 0.0, 0.0))
 
 
 def _of_handle(handle: Any) -> Any:
@@ -427,18 +427,19 @@ SAMPLES |= {
     "Coupling": _coupling,
     "JointForce": _joint_force,
     "Journal": lambda: km.World().record("never-entered.journal"),
-    "Mind": _mind,
+    "BrainInstance": _mind,
     "Motor": _motor,
-    "Push": _push,
+    "AppliedForce": _push,
     "Servo": _servo,
     "Body": lambda: world().bodies[0],
     "Figure": lambda: km.World().add(pendulum(), q=[0.3]),
     "Moment": moment,
-    "Sight": lambda: world().cast((0, 0, 5), (0, 0, -1)),
-    "Statistics": lambda: world().statistics,
+    "RayHit": lambda: world().queries.cast_ray((0, 0, 5), (0, 0, -1)),
+    "Statistics": lambda: world().queries.statistics,
     "Timer": lambda: km.World().every(0.1, print, "tick", start=0.5),
-    "Touch": touch,
-    "Watch": lambda: km.World().when(km.Event.at(0.2)),
+    "ContactPoint": touch,
+    "BodyStates": lambda: world().states(),
+    "EventMonitor": lambda: km.World().when(km.Event.at(0.2)),
     "World": world,
     "WorldError": lambda: km.WorldError("it exploded", 0.3, "box"),
     "DivergenceError": lambda: km.DivergenceError("it went elsewhere", 100, 0.2, "box"),
@@ -449,12 +450,13 @@ ANSWERS |= {
     "Figure": lambda f: (repr(f), f.position("ball"), [b.name for b in f]),
     "Controls": lambda c: (repr(c), len(c)),
     "Journal": lambda j: (str(j.path), j.every, j.world.time),
-    **dict.fromkeys(("Coupling", "JointForce", "Mind", "Motor", "Push", "Servo"), _of_handle),
+    **dict.fromkeys(("Coupling", "JointForce", "BrainInstance", "Motor", "AppliedForce", "Servo"), _of_handle),
     "Moment": lambda m: (m.name, m.time, m.body.name, m.other, m.value, m.why),
-    "Sight": lambda s: (s.distance, s.point, s.normal, s.body and s.body.name, s.shape),
+    "RayHit": lambda s: (s.distance, s.point, s.normal, s.body and s.body.name, s.shape),
     "Timer": lambda t: (t.name, t.period, t.due),
-    "Touch": lambda t: (t.point, t.normal, t.force, t.distance, t.body.name, t.other),
-    "Watch": lambda w: (repr(w), w.count, w.done),
+    "BodyStates": lambda s: (s.ids, s.poses, s.rotations, s.twists),
+    "ContactPoint": lambda t: (t.point, t.normal, t.force, t.distance, t.body.name, t.other),
+    "EventMonitor": lambda w: (repr(w), w.count, w.done),
     "World": _of_world,
     "WorldError": lambda e: (str(e), e.time, e.body),
     "DivergenceError": lambda e: (str(e), e.step, e.time, e.body),

@@ -169,21 +169,23 @@ def edit(world: km.World, rng: Dice) -> str:
         elif what == "reroot":
             world.reroot(one)
         elif what == "wake":
-            world.wake(one)
+            world.sleep.wake(one)
         elif what == "place":
             twist = rng.strength(1.0) * rng.normal(size=6) if rng.random() < 0.5 else None
-            world.place(one, random_pose(rng, 0.7) if rng.random() < 0.5 else None, twist)
+            world.placement.place(one, random_pose(rng, 0.7) if rng.random() < 0.5 else None, twist)
         elif what == "set joint":
             joint = int(rng.choice(world.forest.joints))
             q, v = world.forest.position(joint), world.forest.velocity(joint)
-            world.set_joint(joint, q + 0.3 * rng.normal(size=len(q)), v + rng.strength(1.0) * rng.normal(size=len(v)))
+            world.placement.set_joint(
+                joint, q + 0.3 * rng.normal(size=len(q)), v + rng.strength(1.0) * rng.normal(size=len(v))
+            )
         elif what == "push":
             tree = int(rng.choice(world.forest.trees))
             members = world.forest.members(tree)
             lightest = min(body.mass for body in bodies if body.id in members)
             usual = lightest  # N m, or N: a tenth of its weight
             world.forest.set_state(tree, tau=rng.strength(usual) * rng.normal(size=len(world.forest.state(tree).v)))
-            world.wake(int(members[0]))
+            world.sleep.wake(int(members[0]))
         else:
             world.restore(world.save())
     except (ValueError, ArithmeticError) as error:

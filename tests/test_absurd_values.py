@@ -87,7 +87,7 @@ def _viewed(world, call):
 
 def _shape_pair(world):
     ground = world.add_ground()
-    world.agree(ground, ground, km.Material())
+    world.surfaces.set_pair_material(ground, ground, km.Material())
 
 
 MET = {
@@ -97,7 +97,7 @@ MET = {
     "human, too heavy": (lambda b: km.human(mass=1e9), "mass is"),
     "close, no tries": (lambda b: km.close(b.model, b.data, b.q, tries=-1), "close: tries is -1, and must be a whole"),
     "parts, no concavity": (lambda b: b.model.with_parts(-1), "concavity is -1, and must be from 0.01 to 1"),
-    "agree, one shape": (lambda b: _shape_pair(b.world), "agree: a and b are one shape"),
+    "agree, one shape": (lambda b: _shape_pair(b.world), "set_pair_material: a and b are one shape"),
     "picture, no picture": (
         lambda b: km.picture(valid_calls.tree_model(), [0, 0], "x.exe"), r"file is 'x.exe', and must end in \.png",
     ),

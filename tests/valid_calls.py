@@ -285,12 +285,12 @@ RECEIVERS: dict[str, Callable[[Bench], Any]] = {
     "Forest": lambda b: b.forest,
     "Servo": lambda b: b.world.servo("j1", 0.1, stiffness=10.0, damping=1.0),
     "Motor": lambda b: b.world.motor("j1", 0.1, most=3.0),
-    "JointForce": lambda b: b.world.drive("j1", 0.1),
-    "Coupling": lambda b: b.world.couple("j1", "j0"),
-    "Push": lambda b: b.world.push(b.world["box"], (1.0, 0.0, 0.0)),
-    "Mind": lambda b: b.world.think(b.figure, b.brain),
+    "JointForce": lambda b: b.world.drives.force("j1", 0.1),
+    "Coupling": lambda b: b.world.drives.couple("j1", "j0"),
+    "AppliedForce": lambda b: b.world.apply_force(b.world["box"], (1.0, 0.0, 0.0)),
+    "BrainInstance": lambda b: b.world.brains.attach(b.figure, b.brain),
     "Timer": lambda b: b.world.every(0.1, print),
-    "Watch": lambda b: b.world.when(km.Event.at(0.2)),
+    "EventMonitor": lambda b: b.world.when(km.Event.at(0.2)),
     "Controls": lambda b: _controlled(b),
     "Builder": lambda b: _built(),
     "Recording": lambda b: b.recording,
@@ -368,6 +368,8 @@ def receiver_of(one: Any, b: Bench) -> Any:
     if not one.owner:
         return module
     own = one.owner.removeprefix(prefix) if module is not found[""] else one.owner
+    if one.owner.startswith("World."):  # a part of it
+        return getattr(b.world, one.owner.removeprefix("World."))
     kind = getattr(module, own)
     import inspect
 
@@ -431,7 +433,7 @@ VALID: dict[str, Given] = {
     "Recording.add_body": lambda b: {"body": _drawn_body(b)},
     "Recording.add_poses": lambda b: {"t": 1.0, "rows": [0], "poses": np.array([[0.0, 0, 1, 1, 0, 0, 0]])},
     "Recording.add_chapter": lambda b: {"t": 1.0, "what": "cut", "parents": {"l1": None}},
-    "World.watch_minds": lambda b: {},
+    "World.brains.begin_statistics": lambda b: {},
     "viewer.viewer": lambda b: {"open_browser": False},
     "viewer.Viewer.mark": lambda b: {"name": "names"}, "viewer.Viewer.go_to": lambda b: {"step": 0},
     "viewer.Viewer.select": lambda b: {"id": b.world["box"].id}, "viewer.Viewer.ask": lambda b: {"what": print},
@@ -503,48 +505,50 @@ VALID: dict[str, Given] = {
     "World.gravity=": lambda b: {"value": (0, 0, -1)}, "World.threads=": lambda b: {"value": 1},
     "World.add": lambda b: {"what": b.ball, "at": (0, 0, 20)},
     "World.add_ground": lambda b: {"ground": km.HalfSpace((0, 0, 1), -50.0)},
-    "World.agree": lambda b: {"a": _shape(b, "box"), "b": _shape(b, "ball"), "material": km.Material(0.3)},
+    "World.surfaces.set_pair_material": lambda b: {"a": _shape(b, "box"), "b": _shape(b, "ball"), "material": km.Material(0.3)},
     "World.body": lambda b: {"id": b.world["box"].id},
-    "World.cast": lambda b: {"origin": (0, 0, 9), "direction": (0, 0, -1)},
-    "World.scan": lambda b: {"origins": np.zeros((2, 3)), "directions": np.ones((2, 3))},
+    "World.queries.cast_ray": lambda b: {"origin": (0, 0, 9), "direction": (0, 0, -1)},
+    "World.queries.cast_rays": lambda b: {"origins": np.zeros((2, 3)), "directions": np.ones((2, 3))},
     "World.connect": lambda b: {"a": b.world["a1"], "b": b.world["ball"], "at": (2, 0, 1)},
-    "World.couple": lambda b: {"joint": "j1", "source": "j0"},
-    "World.cut": lambda b: {"joint": "j1"}, "World.drive": lambda b: {"joint": "j1", "force": 1.0},
+    "World.drives.couple": lambda b: {"joint": "j1", "source": "j0"},
+    "World.cut": lambda b: {"joint": "j1"}, "World.drives.force": lambda b: {"joint": "j1", "force": 1.0},
     "World.every": lambda b: {"period": 0.1, "action": print}, "World.figure": lambda b: {"name": "arm"},
-    "World.heed": lambda b: {"a": b.world["box"], "b": b.world["ball"]},
-    "World.ignore": lambda b: {"a": b.world["box"], "b": b.world["ball"]},
-    "World.is_asleep": lambda b: {"body": b.world["box"]}, "World.why_awake": lambda b: {"body": b.world["box"]},
-    "World.wake": lambda b: {"body": b.world["box"]}, "World.joint_id": lambda b: {"joint": "j0"},
+    "World.collision_filter.collide_with": lambda b: {"a": b.world["box"], "b": b.world["ball"]},
+    "World.collision_filter.ignore": lambda b: {"a": b.world["box"], "b": b.world["ball"]},
+    "World.sleep.is_asleep": lambda b: {"body": b.world["box"]}, "World.sleep.why_awake": lambda b: {"body": b.world["box"]},
+    "World.sleep.wake": lambda b: {"body": b.world["box"]}, "World.joint_id": lambda b: {"joint": "j0"},
     "World.load": lambda b: {"data": base_world().save()}, "World.restore": lambda b: {"data": b.world.save()},
-    "World.loop_force": lambda b: {"joint": _closed(b)}, "World.measure": lambda b: {"steps": 2},
+    "World.queries.loop_force": lambda b: {"joint": _closed(b)}, "World.queries.profile": lambda b: {"steps": 2},
     "World.motor": lambda b: {"joint": "j1"}, "World.servo": lambda b: {"joint": "j1", "stiffness": 1.0, "damping": 1.0},
-    "World.overlaps": lambda b: {"shape": b.ball}, "World.place": lambda b: {"body": b.world["box"], "at": (0, 0, 3)},
+    "World.queries.overlaps": lambda b: {"shape": b.ball}, "World.placement.place": lambda b: {"body": b.world["box"], "at": (0, 0, 3)},
     "World.apply_impulse": lambda b: {"body": b.world["box"], "impulse": (1, 0, 0)},
-    "World.push": lambda b: {"body": b.world["box"], "force": (1, 0, 0)},
+    "World.apply_force": lambda b: {"body": b.world["box"], "force": (1, 0, 0)},
     "World.record": lambda b: {"path": "run.journal"}, "World.rerun": lambda b: {"path": _journal()},
-    "World.regroup": lambda b: {"what": b.world["box"], "group": 2},
-    "World.remove": lambda b: {"body": b.world["box"]}, "World.remove_ground": lambda b: {"ground": b.world.add_ground(km.HalfSpace((0, 0, 1), -60.0))},
+    "World.collision_filter.set_groups": lambda b: {"what": b.world["box"], "group": 2},
+    "World.remove": lambda b: {"body": b.world["box"]}, "World.structure.remove_ground": lambda b: {"ground": b.world.add_ground(km.HalfSpace((0, 0, 1), -60.0))},
     "World.reroot": lambda b: {"body": b.world["box"]}, "World.run": lambda b: {"seconds": 0.01},
-    "World.set_joint": lambda b: {"joint": "j1", "position": [0.1]},
-    "World.set_material": lambda b: {"what": b.world["box"], "material": km.Material(0.4)},
-    "World.step": lambda b: {"count": 2}, "World.think": lambda b: {"figure": b.figure, "brain": b.brain},
-    "World.tie": lambda b: {"element": km.ForceElement.spring(None, None, 1.0, 1.0), "a": b.world["box"], "b": None},
+    "World.placement.set_joint": lambda b: {"joint": "j1", "position": [0.1]},
+    "World.surfaces.set_material": lambda b: {"what": b.world["box"], "material": km.Material(0.4)},
+    "World.step": lambda b: {"count": 2}, "World.brains.attach": lambda b: {"figure": b.figure, "brain": b.brain},
+    "World.structure.tie": lambda b: {"element": km.ForceElement.spring(None, None, 1.0, 1.0), "a": b.world["box"], "b": None},
     "World.when": lambda b: {"event": km.Event.at(5.0)}, "World.__getitem__": lambda b: {"name": "box"},
     "World.__contains__": lambda b: {"name": "box"},
-    "World.energy": lambda b: {"what": b.world["box"]}, "World.momentum": lambda b: {"what": b.world["box"]},
+    **{f"World.queries.{name}": (lambda b: {"body": b.world["box"]}) for name in ("centre_of_mass", "joints_of", "link_frame", "tree_of")},
+    "World.queries.loop_points": lambda b: {"joint": _closed(b)}, "BodyStates.row_of": lambda b: {"body": 0},
+    "World.queries.energy": lambda b: {"what": b.world["box"]}, "World.queries.momentum": lambda b: {"what": b.world["box"]},
     "World.contacts": lambda b: {"body": b.world["box"]},
     "Body.angular_velocity=": lambda b: {"value": (0, 0, 1)}, "Body.pose=": lambda b: {"value": b.pose},
     "Body.position=": lambda b: {"value": (0, 0, 1)}, "Body.velocity=": lambda b: {"value": (0, 0, 1)},
     "Body.twist=": lambda b: {"value": np.ones(6)},
     "Controls.force": lambda b: {"name": "m"}, "Controls.__getitem__": lambda b: {"name": "m"},
     "Controls.__setitem__": lambda b: {"name": "m", "told": 0.5},
-    **{f"{kind}.on": (lambda b: {"world": b.world}) for kind in ("Coupling", "JointForce", "Motor", "Push", "Servo", "Mind")},
+    **{f"{kind}.on": (lambda b: {"world": b.world}) for kind in ("Coupling", "JointForce", "Motor", "AppliedForce", "Servo", "BrainInstance")},
     "Figure.joint": lambda b: {"name": "j0"}, "Figure.position": lambda b: {"joint": "j0"},
     "Figure.velocity": lambda b: {"joint": "j0"}, "Figure.__getitem__": lambda b: {"name": "a0"},
     **{f"{kind}.most=": (lambda b: {"value": 2.0}) for kind in ("Motor", "Servo")},
-    "Push.force=": lambda b: {"value": (1, 0, 0)}, "Push.torque=": lambda b: {"value": (1, 0, 0)},
-    "Mind.asleep=": lambda b: {"value": True}, "Mind.blank=": lambda b: {"value": True},
-    "Mind.target=": lambda b: {"value": (1, 0, 0)},
+    "AppliedForce.force=": lambda b: {"value": (1, 0, 0)}, "AppliedForce.torque=": lambda b: {"value": (1, 0, 0)},
+    "BrainInstance.asleep=": lambda b: {"value": True}, "BrainInstance.blank=": lambda b: {"value": True},
+    "BrainInstance.target=": lambda b: {"value": (1, 0, 0)},
     # -------------------------------------------------------------------------------------- shapes, collision
     "Shape": lambda b: {"kind": km.ShapeKind.BOX, "size": (1.0, 1.0, 1.0)}, "Shape.box": lambda b: {"size": (1, 1, 1)},
     "Shape.mesh": lambda b: {"path": files()["mesh"]},
@@ -799,9 +803,9 @@ def _knee(b: Bench) -> str:
 
 # what the package makes and hands out: nobody constructs it, and its fields are its own
 RESULTS = {
-    "Actuation", "Body", "Change", "Contact", "Controls", "Coordinates", "Coupling", "Distance", "Energy", "Fault",
-    "Figure", "Hit", "JointForce", "Journal", "Log", "MassProperties", "Mind", "Moment", "Motor", "Planted", "Polyhedron",
-    "Push", "Report", "Servo", "Sight", "Statistics", "Timer", "Touch", "Trajectory", "Watch", "ForceElement", "Ground", "Model",
+    "Actuation", "Body", "BodyStates", "Change", "Contact", "Controls", "Coordinates", "Coupling", "Distance", "Energy", "Fault",
+    "Figure", "Hit", "JointForce", "Journal", "Log", "MassProperties", "BrainInstance", "Moment", "Motor", "Planted", "Polyhedron",
+    "AppliedForce", "Report", "Servo", "RayHit", "Statistics", "Timer", "ContactPoint", "Trajectory", "EventMonitor", "ForceElement", "Ground", "Model",
     "convert.Peer", "creatures.Audit", "creatures.Score", "creatures.Part", "evolve.Progress", "evolve.Rescored", "evolve.Store",
     "mocap.Analysis", "mocap.Body", "mocap.Contacts", "mocap.Foot", "mocap.Loads", "mocap.Motion", "mocap.Norm",
     "mocap.Residuals", "mocap.Segment", "mocap.Skeleton", "mocap.Table", "mocap.Walking", "evolve.Outcome", "evolve.Result",
@@ -815,7 +819,7 @@ INNER = {
     "Data.pushed_by", "Forest.claimed", "Forest.fill_poses", "Forest.sums", "Inertia.unchecked", "Joint.check",
     "Joint.still", "Joint.per_dof", "Journal.due", "Journal.heard", "Journal.look", "Journal.saw", "Model.known",
     "Parts.single", "Polyhedron.reshaped", "Pose.known", "Shape.known", "ShapeTable.add_all", "ShapeTable.write",
-    "World.failure", "World.link_of", "World.set_hold", "World.set_mind", "World.set_numbers", "World.withdraw",
+    "World.queries.link_of", "World.brains.set_grasp", "World.brains.set_instance", "World.drives.set_numbers", "World.drives.withdraw",
     "Recording.take_frames", "viewer.view",
     "brain.Brain.known", "evolve.Recipe.survivors", "evolve.Store.complete", "evolve.Store.keep", "evolve.Store.note",
     "evolve.Store.known", "viewer.Viewer", "viewer.has_screen",
@@ -890,7 +894,10 @@ def _class_of(one: Any) -> Any:
     found = modules()
     if prefix in found:
         return getattr(found[prefix], one.owner.removeprefix(prefix))
-    return getattr(found[""], one.owner)
+    kind = found[""]
+    for name in one.owner.split("."):
+        kind = getattr(kind, name)
+    return getattr(kind, "kind", kind)  # that of a part of a world
 
 
 # ------------------------------------------------------------------------------------------------- before and after
@@ -958,7 +965,7 @@ USES: dict[str, Callable[[Any, Bench], Any]] = {
     "Loop": lambda loop, b: chain().with_loops([loop]),
     "ForceElement": lambda element, b: chain().with_elements([element]),
     "Actuator": lambda one, b: driven_model().with_equipment(actuators=(one,)),
-    "Brain": lambda brain, b: b.world.think(b.figure, brain),
+    "Brain": lambda brain, b: b.world.brains.attach(b.figure, brain),
     "World": lambda world, b: world.step(2),
     "HalfSpace": lambda ground, b: b.world.add_ground(ground),
     "HeightField": lambda ground, b: b.world.add_ground(ground),

@@ -86,13 +86,14 @@ from kinemorph.view.recordings.glb import save_glb
 from kinemorph.view.recordings.recording import Recording
 from kinemorph.view.replays.replay import replay
 from kinemorph.world.body import Body, Figure
-from kinemorph.world.brains.brain_instances import Mind
-from kinemorph.world.control.drives import Controls, Coupling, JointForce, Motor, Push, Servo
-from kinemorph.world.control.events import Moment, Watch
+from kinemorph.world.brains.brain_instances import BrainInstance
+from kinemorph.world.control.drives import AppliedForce, Controls, Coupling, JointForce, Motor, Servo
+from kinemorph.world.control.events import EventMonitor, Moment
 from kinemorph.world.control.timers import Timer
 from kinemorph.world.persistence.journal import DivergenceError, Journal
-from kinemorph.world.queries.contact_record import Touch
-from kinemorph.world.queries.rays import Sight
+from kinemorph.world.queries.body_states import BodyStates
+from kinemorph.world.queries.contact_record import ContactPoint
+from kinemorph.world.queries.rays import RayHit
 from kinemorph.world.queries.statistics import Statistics
 from kinemorph.world.world import World, WorldError
 
@@ -101,8 +102,11 @@ __version__: str
 __all__ = [
     "Actuation",
     "Actuator",
+    "AppliedForce",
     "BatchError",
     "Body",
+    "BodyStates",
+    "BrainInstance",
     "BroadPhase",
     "Builder",
     "Bvh",
@@ -110,6 +114,7 @@ __all__ = [
     "Change",
     "Collisions",
     "Contact",
+    "ContactPoint",
     "Controls",
     "Coordinates",
     "Coupling",
@@ -119,6 +124,7 @@ __all__ = [
     "Energy",
     "Event",
     "EventKind",
+    "EventMonitor",
     "Fault",
     "FaultKind",
     "Feature",
@@ -145,7 +151,6 @@ __all__ = [
     "Material",
     "Mesh",
     "Mimic",
-    "Mind",
     "Model",
     "ModelWarning",
     "Moment",
@@ -156,8 +161,8 @@ __all__ = [
     "Planted",
     "Polyhedron",
     "Pose",
-    "Push",
     "Question",
+    "RayHit",
     "Recording",
     "Report",
     "Role",
@@ -166,16 +171,13 @@ __all__ = [
     "Shape",
     "ShapeKind",
     "ShapeTable",
-    "Sight",
     "Simulation",
     "SimulationError",
     "State",
     "Statistics",
     "Terrain",
     "Timer",
-    "Touch",
     "Trajectory",
-    "Watch",
     "World",
     "WorldError",
     "aba",

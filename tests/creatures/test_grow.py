@@ -247,7 +247,7 @@ def test_mirrored_parts_live_mirrored(kind: From) -> None:
     creature = develop(Genotype(nodes=(Node(size=(0.2, 0.15, 0.1)), limb), connections=(side, twin)))
     world = km.World(gravity=(0, 0, 0), dt=5e-3)
     figure = world.add(creature.model)
-    world.think(figure, creature.brain, (2.0, 0.0, 0.5))
+    world.brains.attach(figure, creature.brain, (2.0, 0.0, 0.5))
     swing = 0.0
     for _ in range(10):
         world.run(0.1)

@@ -110,7 +110,7 @@ def test_draws_differ_and_levels_matter() -> None:
     task = HitBallAnywhere()
     stages = [staged(task, number=k) for k in range(8)]
     for stage in stages:
-        stage.world.watch_minds()
+        stage.world.brains.begin_statistics()
     places = np.array([task.place(stage) for stage in stages])
     r = np.linalg.norm(places, axis=1)
     assert ((r >= task.near) & (r <= task.far)).all()
@@ -409,7 +409,7 @@ def test_a_life_is_the_same_if_somebody_looks_on(task: Task) -> None:
     for stage in (alone, seen):
         assert stage.settle() == ""
         stage.live()
-    seen.world.forget()  # a hash is of timers, too
+    seen.world.clear_callbacks()  # a hash is of timers, too
     assert alone.world.hash() == seen.world.hash()
     assert (alone.gaps, alone.half, alone.time) == (seen.gaps, seen.half, seen.time)
     assert len(alone.gaps) == 2 * task.looks
@@ -461,7 +461,7 @@ def test_who_holds_a_bar_ahead_is_worth_more() -> None:
 
 def test_a_drag_takes_speed_as_it_should() -> None:
     world = km.World(gravity=(0, 0, 0), dt=2e-3)
-    world.immerse(1000.0, drag=1.0)
+    world.forces.set_fluid(1000.0, drag=1.0)
     box = world.add(km.Shape.box((0.2, 0.1, 0.1)), twist=(0, 0, 0, 1.0, 0, 0), density=500.0)
     k, m = 0.5 * 1000.0 * 0.1 * 0.1, 500.0 * 0.2 * 0.1 * 0.1
     world.run(1.0)
@@ -479,13 +479,13 @@ def test_a_drag_takes_speed_as_it_should() -> None:
         each.run(0.1)
     assert world.hash() == other.hash()
     light = km.World(gravity=(0, 0, 0), dt=5e-3)
-    light.immerse(1e6)
+    light.forces.set_fluid(1e6)
     feather = light.add(km.Shape.box((1.0, 1.0, 0.01)), twist=(0, 0, 0, 0, 0, 50.0), density=1.0)
     light.run(1.0)
     assert 0.0 <= feather.velocity[2] < 50.0  # no step takes more than there is
     for bad in (-1.0, math.nan):
         with pytest.raises(ValueError, match="density"):
-            light.immerse(bad)
+            light.forces.set_fluid(bad)
 
 
 def test_rejected_lives_rank_below_all_honest_ones() -> None:

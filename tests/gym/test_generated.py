@@ -65,7 +65,7 @@ class Drawn(kg.Task):
 
     def act(self, world, action):
         self._aim(world, action[:-1])
-        held = any(name == "grip" and world.forest.has_joint(id) for id, name in world._joints.items())
+        held = any(name == "grip" and world.forest.has_joint(id) for id, name in world.registry.joint_names.items())
         if action[-1] > 0.0 and not held:
             last = world[f"l{len(self.kinds) - 1}"]
             world.connect(last, world["ball"], JOINTS[self.grip]("grip"), world["ball"].position)
@@ -104,7 +104,11 @@ def test_any_environment_is_as_gymnasium_wants_it(seed):
         seen, _, _, late, _ = outcomes[0]
         there = dict(zip(env.names, seen["present"].tolist(), strict=True))
         values = dict(zip(env.names, seen["numbers"].tolist(), strict=True))
-        held = "grip" in [env.world._joints[id] for id in env.world._joints if env.world.forest.has_joint(id)]
+        held = "grip" in [
+            env.world.registry.joint_names[id]
+            for id in env.world.registry.joint_names
+            if env.world.forest.has_joint(id)
+        ]
         assert there["grip.q"] == there["grip.v"] == int(held and grip in SINGLE)
         assert there["grip.q"] or values["grip.q"] == values["grip.v"] == 0.0
         assert (there["ball.x"], there["j0.q"], there["nothing.x"], there["no joint.q"]) == (1, 1, 0, 0)

@@ -121,7 +121,7 @@ def test_boosted_micro_collisions_stir_the_wall_and_contacts_that_carry_do_not(
 def test_a_demonstration_by_impulses_is_made_of_them(name: str) -> None:
     scene = DEMOS[name].make(**DEMOS[name].settings(name, "impulse"))
     scene.world.step(3)
-    assert scene.world.statistics.parts >= 3
+    assert scene.world.queries.statistics.parts >= 3
     assert scene.world.dt == DEMOS[name].stride
 
 

@@ -17,14 +17,14 @@ PARTS = 4
 
 def happened(world, start):
     """Whether something that the world waited for at the start is over."""
-    return len(world.watches) < start
+    return len(world.monitors) < start
 
 
 @pytest.mark.parametrize("name", VIEWABLE)
 def test_a_scene_takes_the_same_way_again_from_any_time(name):
     world, kept_alive = scene_of(name)
     steps = round(SECONDS.get(name, 2.6 if name in ONCE else 1.0) / PARTS / world.dt)
-    history, first, saved, found = History(world), len(world.watches), [], []
+    history, first, saved, found = History(world), len(world.monitors), [], []
     for _ in range(PARTS):
         saved.append(world.save())
         world.step(steps)

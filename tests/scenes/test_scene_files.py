@@ -106,8 +106,8 @@ at = [9.0, 0.0, 1.5]
     world = scene(tmp_path, text).world
     assert world["dumbbell"].mass == pytest.approx(3.0)
     about_z = 2 * 1.5 * (0.4 * 0.1**2 + 0.5**2)
-    assert world.link_of(world["dumbbell"].id)["I"][5] == pytest.approx(about_z)
-    assert world.link_of(world["as a box"].id)["I"][0] == pytest.approx(3.0 / 6.0)
+    assert world.queries.link_of(world["dumbbell"].id)["I"][5] == pytest.approx(about_z)
+    assert world.queries.link_of(world["as a box"].id)["I"][0] == pytest.approx(3.0 / 6.0)
     places = [world[f"ball {k}"].position.tolist() for k in range(6)]
     assert places == [[x, 5.0, z] for x in (-0.5, 0.5) for z in (-2.0, 0.0, 2.0)]
     assert sum(body.mass for body in world.figure("somebody")) == pytest.approx(60.0)

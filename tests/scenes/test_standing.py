@@ -57,7 +57,7 @@ def bottom(world: km.World) -> float:
 
 
 def floats(world: km.World) -> bool:
-    return bool(world.link_of(world.bodies[0].id)["kind"] == JointKind.FREE)
+    return bool(world.queries.link_of(world.bodies[0].id)["kind"] == JointKind.FREE)
 
 
 @pytest.mark.parametrize("seed", range(6))

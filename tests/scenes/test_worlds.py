@@ -173,9 +173,9 @@ def test_the_bridge_hangs_by_itself_and_bears_its_weight() -> None:
     scene.world.run(1.45)
     assert not scene.broken
     weight = G * (sum(p.mass for p in scene.planks) + scene.world["light"].mass)
-    end = scene.world.loop_force(scene.hinges[f"hinge {chain_bridge.COUNT}"])
+    end = scene.world.queries.loop_force(scene.hinges[f"hinge {chain_bridge.COUNT}"])
     assert end[5] == pytest.approx(0.5 * weight, rel=0.02)  # it still sways a little
-    loads = [watch.value for watch in scene.world.watches if watch.event.name in scene.hinges]
+    loads = [watch.value for watch in scene.world.monitors if watch.event.name in scene.hinges]
     assert loads[0] == pytest.approx(np.linalg.norm(end[3:]), rel=0.02)  # it is the same from both sides
     assert loads[0] > np.linalg.norm(end[3:5]) > 0.0
     assert scene.world.forest.loop_errors()[0] < 1e-9
@@ -280,5 +280,5 @@ def test_whoever_looks_on_may_cut_and_remove_what_there_is(name: str, how: str) 
             if body.name in world:  # else what carried it is gone
                 world.remove(body)
     world.run(0.25)
-    assert np.isfinite(world.energy().total)
+    assert np.isfinite(world.queries.energy().total)
     assert kept is not None

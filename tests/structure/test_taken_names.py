@@ -89,7 +89,7 @@ def test_quaternions_that_are_no_rotations_never_get_in(wxyz: tuple[float, ...],
     tiny = wxyz in ((1e-200, 0, 0, 0), (1e200, 1e200, 0, 0))  # their length is a number, and is made one
     for what, put in {
         "set_state": lambda: forest.set_state(int(planted.trees[0]), q=q, v=np.ones(model.nv)),
-        "set_joint": lambda: world.set_joint("ball", wxyz),
+        "set_joint": lambda: world.placement.set_joint("ball", wxyz),
         "pose": lambda: setattr(figure["a"], "pose", km.Pose.quaternion(wxyz)),
     }.items():
         if tiny:

@@ -43,7 +43,7 @@ def test_it_goes_back_to_any_step_bit_for_bit() -> None:
     history.go_to(-5)
     assert history.now == 0
     history.close()
-    assert not world._onlookers
+    assert not world.observers
 
 
 def test_what_is_done_in_the_past_makes_another_future() -> None:
@@ -91,7 +91,7 @@ def test_there_is_no_way_into_the_steps_of_an_input_that_nobody_kept() -> None:
     seen = {}
     for k in range(10):
         seen[history.now] = world.hash()
-        push = world.push(world["box 0"], (0, 0, 40.0 * (k + 1)))
+        push = world.apply_force(world["box 0"], (0, 0, 40.0 * (k + 1)))
         world.step(8)
         push.withdraw()
         history.keep()

@@ -99,7 +99,7 @@ def test_objects_show_themselves_in_notebooks() -> None:
     assert shown["Log"].count("<polyline") == 3  # kinetic, potential, total
     assert "1, 1, 1 before; 1, 7, 6 now" in shown["Report"]
     assert world.hash() == before
-    assert not world._onlookers
+    assert not world.observers
 
 
 def test_a_change_of_structure_is_shown_with_its_joint_and_a_log_with_its_moments(monkeypatch) -> None:

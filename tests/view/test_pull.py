@@ -34,7 +34,7 @@ def pulled(world: km.World, body: km.Body, at: tuple[float, float, float], steps
     start, turning = body.pose.apply(local), 0.0
     while world.time < 4.0:
         point, target = body.pose.apply(local), start + [0.0, 0.0, 0.4 * min(world.time, 1.0)]
-        push = world.push(body, pull_of(body, point, target, steps * world.dt), at=point)
+        push = world.apply_force(body, pull_of(body, point, target, steps * world.dt), at=point)
         world.step(steps)
         push.withdraw()
         turning = max(turning, float(np.abs(body.angular_velocity).max())) if world.time > 3.0 else 0.0
@@ -65,9 +65,9 @@ def test_a_point_is_as_heavy_as_the_equations_of_motion_say() -> None:
     assert least_mass(ball, ball.position) == pytest.approx(ball.mass)
     assert least_mass(ball, rim) == pytest.approx(ball.mass / 3.5)  # 1 + r² / (2/5 r²)
     world.gravity = (0, 0, 0)
-    world.place(ball, at=(0, 0, 5))
+    world.placement.place(ball, at=(0, 0, 5))
     rim = ball.position + [0.0, 0.2, 0.0]
-    world.push(ball, (1.0, 0.0, 0.0), at=rim, lasting=False)
+    world.apply_force(ball, (1.0, 0.0, 0.0), at=rim, lasting=False)
     world.step()
     moves = ball.velocity + np.cross(ball.angular_velocity, [0.0, 0.2, 0.0])
     assert moves[0] * least_mass(ball, rim) == pytest.approx(world.dt)

@@ -211,7 +211,7 @@ def test_level_ground_is_a_grid_and_what_stands_on_it_a_body_of_its_own() -> Non
         step = world.add_ground(km.Shape.box((1, 1, 0.2), km.Pose((3, 0, 0.1))))
         v._draw()
         assert len(v.stage._ground) == 2
-        world.remove_ground(step)
+        world.structure.remove_ground(step)
         v._draw()
         assert len(v.stage._ground) == 1
 
@@ -270,7 +270,7 @@ def test_what_the_world_refuses_is_told() -> None:
         assert v.panel.last == "'box' floats, and no loop is closed on it: there is nothing to cut"
     with pytest.raises(ValueError, match="speed -1 must be positive"):
         km.viewer(world, speed=-1)
-    assert not world._onlookers
+    assert not world.observers
 
 
 def test_it_tells_when_another_root_lets_a_tree_go() -> None:
@@ -340,7 +340,7 @@ def test_plots_get_energies_counts_and_times() -> None:
         assert len(energy[0]) == 3
         assert np.allclose(energy[3], energy[1] + energy[2])
         assert energy[1][-1] == pytest.approx(world.forest.kinetic_energy())
-        assert counts[2][-1] == world.statistics.contacts > 0
+        assert counts[2][-1] == world.queries.statistics.contacts > 0
         assert sum(float(column[-1]) for column in step[1:]) > 0.0
 
 

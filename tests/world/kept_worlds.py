@@ -68,7 +68,7 @@ def concave(folder: Path | None = None) -> km.World:
     for x in (0.0, 0.15):
         body = world.add(km.Shape.sphere(0.05), at=(x, 0, 0.3 + x), density=3000.0)
         parts = km.Parts([km.core_of(km.Shape.box((0.3, 0.1, 0.1)))[0], km.core_of(km.Shape.box((0.1, 0.3, 0.1)))[0]])
-        world._add_shapes(mounts_of([(parts, body.id & 0xFFFFFFFF, None, 1, 0xFFFFFFFF)]), [world.material])
+        world.structure._add_shapes(mounts_of([(parts, body.id & 0xFFFFFFFF, None, 1, 0xFFFFFFFF)]), [world.material])
     world.run(0.4)
     return world
 
@@ -95,13 +95,13 @@ def waiting(contact: str = "timestep") -> km.World:
     world.every(0.05, lambda world: None, name="nothing")
     world.servo(swing, 0.5, stiffness=20.0, damping=1.0, most=5.0)
     world.motor(tie, 0.2, most=1.0)
-    world.drive(ball_joint, 0.1, dof=1)
-    world.push(ball, force=(0.1, 0, 0))
-    world.tie(km.ForceElement.spring("part 1", "box 0", 20.0, 0.5), figure["part 1"], boxes[0])
-    world.ignore(figure["part 1"], boxes[2])
+    world.drives.force(ball_joint, 0.1, dof=1)
+    world.apply_force(ball, force=(0.1, 0, 0))
+    world.structure.tie(km.ForceElement.spring("part 1", "box 0", 20.0, 0.5), figure["part 1"], boxes[0])
+    world.collision_filter.ignore(figure["part 1"], boxes[2])
     world.memory["numbers"] = np.arange(3.0)
     world.random.normal(size=3)
-    world.immerse(1.2, 1.0)
+    world.forces.set_fluid(1.2, 1.0)
     world.run(0.15)
     return world
 
@@ -112,8 +112,8 @@ def thinking() -> km.World:
     from tests.world.test_minds import waves, worm
 
     world, *_ = crane()
-    world.think(world.add(worm(), at=(2, 0, 0.1)), waves(), (2.0, 0.5, 0.2))
-    world.watch_minds()
+    world.brains.attach(world.add(worm(), at=(2, 0, 0.1)), waves(), (2.0, 0.5, 0.2))
+    world.brains.begin_statistics()
     world.run(0.48)
     return world
 
@@ -147,7 +147,7 @@ def spoiled(content: bytes, rng: np.random.Generator) -> bytes:
 
 def released(world: km.World) -> None:
     """Let a world that was loaded go on without the functions that it had."""
-    for watch in world._watches:
+    for watch in world._monitors:
         watch._lacks = False
     for timer in world._timers:
         timer.action = lambda world: None
@@ -157,13 +157,14 @@ def probe(world: km.World) -> None:
     """Ask a world whatever it can be asked."""
     world.hash()
     for ask in (
-        lambda: [watch.value for watch in world.watches], lambda: [drive.applied for drive in world.drives],
-        lambda: [(mind.sensed, mind.holds, mind.life) for mind in world.minds], world.energy, world.momentum,
-        lambda: [(body.pose, body.velocity, world.why_awake(body)) for body in world.bodies], lambda: world.ignored,
+        lambda: [watch.value for watch in world.monitors], lambda: [drive.applied for drive in world.drives],
+        lambda: [(mind.sensed, mind.holds, mind.life) for mind in world.brains],
+        world.queries.energy, world.queries.momentum, lambda: world.collision_filter.ignored,
+        lambda: [(body.pose, body.velocity, world.sleep.why_awake(body)) for body in world.bodies],
         lambda: [figure.position(name) for figure in world.figures for name in ("part 0", "bend1")],
-        lambda: world.cast((0, 0, 5.0), (0, 0, -1.0)), lambda: world.overlaps(km.Shape.sphere(0.5)),
+        lambda: world.queries.cast_ray((0, 0, 5.0), (0, 0, -1.0)), lambda: world.queries.overlaps(km.Shape.sphere(0.5)),
         world.contacts, world.branch,
-        lambda: [watch.cancel() for watch in world.watches[::2]],
+        lambda: [watch.cancel() for watch in world.monitors[::2]],
     ):  # fmt: skip
         with contextlib.suppress(km.WorldError, ValueError, ArithmeticError, KeyError):
             ask()

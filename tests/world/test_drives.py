@@ -166,7 +166,7 @@ def test_servos_hold_a_figure_that_stands_on_the_ground():
 def test_effort_bounds_motors_and_given_forces():
     world, wheel = flywheel(0.5, effort=1.0)
     joint = wheel.joint("axle")
-    force = world.drive(joint, 5.0)
+    force = world.drives.force(joint, 5.0)
     world.run(0.1)
     assert wheel.velocity("axle")[0] == pytest.approx(0.1 * 1.0 / 0.5)
     assert force.applied == pytest.approx(1.0)
@@ -181,7 +181,7 @@ def test_effort_bounds_motors_and_given_forces():
 
 def test_speed_limits_hold():
     world, wheel = flywheel(0.5, speed=2.0)
-    world.drive(wheel.joint("axle"), 5.0)
+    world.drives.force(wheel.joint("axle"), 5.0)
     for _ in range(20):
         world.run(0.05)
         assert wheel.velocity("axle")[0] <= 2.0 + 1e-9
@@ -232,8 +232,8 @@ def test_a_coupling_is_a_gear():
         b.link(name, None if name == "pinion" else "pinion", km.Joint.revolute("z", name=name), inertia=inertia)
     world = km.World(gravity=(0, 0, 0), sleep=False)
     gears = world.add(b.build())
-    world.couple(gears.joint("wheel"), gears.joint("pinion"), ratio=-3.0, position=0.2)
-    world.drive(gears.joint("pinion"), 1.0)
+    world.drives.couple(gears.joint("wheel"), gears.joint("pinion"), ratio=-3.0, position=0.2)
+    world.drives.force(gears.joint("pinion"), 1.0)
     world.run(2.0)
     pinion, wheel = gears.position("pinion")[0], gears.position("wheel")[0]
     assert wheel == pytest.approx(-3.0 * pinion + 0.2, abs=1e-6)
@@ -285,7 +285,7 @@ def test_joints_of_trees_on_the_base_follow_each_other():
 def test_a_push_acts_until_it_is_withdrawn():
     world = km.World(gravity=(0, 0, 0))
     body = world.add(km.Shape.box((0.2, 0.2, 0.2)))
-    push = world.push(body, force=(2.0, 0, 0))
+    push = world.apply_force(body, force=(2.0, 0, 0))
     world.run(1.0)
     assert body.velocity == pytest.approx([2.0 / body.mass, 0, 0])
     push.force = (0, 4.0, 0)
@@ -299,7 +299,7 @@ def test_a_push_acts_until_it_is_withdrawn():
 def test_a_push_for_one_step_is_an_impulse():
     world = km.World(gravity=(0, 0, 0))
     body = world.add(km.Shape.box((0.2, 0.2, 0.2)))
-    push = world.push(body, force=(0, 0, 1000.0), at=(0.1, 0, 0), lasting=False)
+    push = world.apply_force(body, force=(0, 0, 1000.0), at=(0.1, 0, 0), lasting=False)
     world.run(0.1)
     assert not push.alive
     inertia = body.mass * 0.2**2 / 6
@@ -310,7 +310,7 @@ def test_a_push_for_one_step_is_an_impulse():
 def test_a_push_on_a_limb_is_what_the_limb_feels():
     world, arm = chain(2)
     end = world.forest.pose(arm["l1"].id).position + (0, 0, -0.15)
-    world.push(arm["l1"], force=(3.0, 0, 0), at=end, lasting=False)
+    world.apply_force(arm["l1"], force=(3.0, 0, 0), at=end, lasting=False)
     world.step()
     model, data = arm.model, km.Data(arm.model)
     forces = np.zeros((2, 6))
@@ -322,7 +322,7 @@ def test_a_push_on_a_limb_is_what_the_limb_feels():
 def test_a_rocket_turns_with_its_push():
     world = km.World(gravity=(0, 0, 0), dt=5e-4)
     body = world.add(km.Shape.box((0.2, 0.2, 0.2)), twist=(0, 0, 2 * math.pi, 0, 0, 0))
-    world.push(body, force=(1.0, 0, 0), turning=True)
+    world.apply_force(body, force=(1.0, 0, 0), turning=True)
     world.run(1.0)
     assert np.linalg.norm(body.velocity) < 1e-3
 
@@ -333,7 +333,7 @@ def test_what_is_pushed_does_not_sleep_and_what_is_driven_wakes():
     box = world.add(km.Shape.box((0.2, 0.2, 0.2)), at=(0, 0, 0.1))
     world.run(1.0)
     assert box.asleep
-    push = world.push(box, force=(1.0, 0, 0))
+    push = world.apply_force(box, force=(1.0, 0, 0))
     world.run(1.0)
     assert not box.asleep
     push.force = (100.0, 0, 0)
@@ -373,7 +373,7 @@ def test_drives_stay_with_their_joints_while_the_structure_changes():
 def test_a_branch_has_the_same_drives():
     world, arm = chain(3)
     servo = world.servo(arm.joint("j1"), 0.5, stiffness=100.0, damping=5.0, most=3.0)
-    world.push(arm["l2"], force=(1, 0, 0))
+    world.apply_force(arm["l2"], force=(1, 0, 0))
     world.run(0.3)
     other = world.branch()
     for each in (world, other):
@@ -432,18 +432,18 @@ def test_numbers_that_are_not_finite_are_refused_and_nothing_changes(bad):
     world, arm = chain(2)
     joint, body = arm.joint("j0"), arm["l1"]
     servo = world.servo(joint, 0.1, stiffness=10.0, damping=1.0)
-    push = world.push(body, force=(1, 0, 0))
+    push = world.apply_force(body, force=(1, 0, 0))
     before = [world.solver[name].tobytes() for name in ("drives", "pushes")]
     refused = [
         (lambda: world.motor(joint, bad), "motor: speed"),
         (lambda: world.servo(joint, bad, stiffness=1.0, damping=1.0), "servo: position"),
         (lambda: world.servo(joint, 0.0, stiffness=bad, damping=1.0), "servo: stiffness"),
         (lambda: world.servo(joint, 0.0, stiffness=1.0, damping=bad), "servo: damping"),
-        (lambda: world.drive(joint, bad), "drive: force"),
-        (lambda: world.couple(joint, arm.joint("j1"), bad), "couple: ratio"),
-        (lambda: world.push(body, force=(0, bad, 0)), "push: force"),
-        (lambda: world.push(body, torque=(0, bad, 0)), "push: torque"),
-        (lambda: world.push(body, at=(0, bad, 0)), "push: at"),
+        (lambda: world.drives.force(joint, bad), "drives.force: force"),
+        (lambda: world.drives.couple(joint, arm.joint("j1"), bad), "couple: ratio"),
+        (lambda: world.apply_force(body, force=(0, bad, 0)), "apply_force: force"),
+        (lambda: world.apply_force(body, torque=(0, bad, 0)), "apply_force: torque"),
+        (lambda: world.apply_force(body, at=(0, bad, 0)), "apply_force: at"),
         (lambda: setattr(servo, "position", bad), "position"),
         (lambda: setattr(servo, "stiffness", bad), "stiffness"),
         (lambda: setattr(push, "force", (bad, 0, 0)), "force"),
@@ -461,7 +461,7 @@ def test_joints_that_cannot_be_driven_are_refused_by_name():
     body = world.add(km.Shape.sphere(0.1))
     stuck = world.add(km.Shape.sphere(0.1), at=(2, 0, 0))
     fixed = world.connect(None, stuck, km.Joint.fixed())
-    with pytest.raises(ValueError, match="free; use `push`"):
+    with pytest.raises(ValueError, match="free; use `apply_force`"):
         world.motor(world.forest.joint_of(body.id), 1.0)
     with pytest.raises(ValueError, match="fixed"):
         world.motor(fixed, 1.0)

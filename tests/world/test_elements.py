@@ -111,7 +111,7 @@ def test_what_an_element_ties_sleeps_and_wakes_together():
     world.run(3.0)
     assert figure["a"].asleep
     assert figure["b"].asleep
-    world.wake(figure["a"])
+    world.sleep.wake(figure["a"])
     world.step()
     assert not figure["b"].asleep
     world.run(3.0)
@@ -187,7 +187,7 @@ def test_bodies_that_are_there_are_tied_as_those_of_a_model():
     whole.add(two(element))
     tied = km.World(sleep=False)
     figure = tied.add(two())
-    tied.tie(element, figure["a"], figure["b"])
+    tied.structure.tie(element, figure["a"], figure["b"])
     for world in (whole, tied):
         world.run(0.1)
     np.testing.assert_array_equal(all_of(tied), all_of(whole))
@@ -195,17 +195,17 @@ def test_bodies_that_are_there_are_tied_as_those_of_a_model():
     again.run(0.1)
     tied.run(0.1)
     assert again.hash() == tied.hash()
-    tied.tie(km.ForceElement.tension(None, None, 3.0), None, figure["a"])
+    tied.structure.tie(km.ForceElement.tension(None, None, 3.0), None, figure["a"])
     before = tied["a"].velocity
     tied.remove(tied["b"])
     tied.run(0.1)
     assert np.linalg.norm(tied["a"].velocity - before - (0, 0, -0.981)) > 0.2
     with pytest.raises(ValueError, match="two bodies, or a body and the world"):
-        tied.tie(element, None, None)
+        tied.structure.tie(element, None, None)
     with pytest.raises(TypeError, match=r"takes a kinemorph\.ForceElement"):
-        tied.tie("spring", None, figure["a"])
+        tied.structure.tie("spring", None, figure["a"])
     with pytest.raises(KeyError, match="no body 'b'"):
-        tied.tie(element, figure["a"], figure["b"])
+        tied.structure.tie(element, figure["a"], figure["b"])
 
 
 def test_a_joint_that_connects_is_known_by_its_name_until_it_is_cut():
@@ -234,7 +234,7 @@ def tower(figures: int, spring: bool) -> km.World:
         world.add(km.Shape.box((0.2, 0.2, 0.1)), at=(0, 0, 0.0501 + 0.1001 * (figures + i)))
     far = [world.add(km.Shape.box((0.2, 0.2, 0.2)), at=(x, 0, 5)) for x in (50, 51)]
     if spring:
-        world.tie(km.ForceElement.spring(None, None, 10.0, 1.0, damping=0.1), *far)
+        world.structure.tie(km.ForceElement.spring(None, None, 10.0, 1.0, damping=0.1), *far)
     return world
 
 

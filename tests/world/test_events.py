@@ -112,7 +112,7 @@ def test_falling_asleep_and_why_it_woke():
     world.when(km.Event.sleep(ball), lambda w, m: said.append("sleeps"))
     world.when(km.Event.sleep(ball, direction=-1), lambda w, m: said.append(m.why))
     world.run(1.0)
-    world.wake(ball)
+    world.sleep.wake(ball)
     world.run(1.0)
     world.add(km.Shape.sphere(0.1), at=(0.02, 0, 0.5), name="guest")
     world.run(0.5)
@@ -281,7 +281,7 @@ def test_a_branch_waits_for_the_same():
 def test_watching_changes_nothing():
     worlds = [dropped(material=km.Material(restitution=0.7)) for _ in range(2)]
     for event in (km.Event.contact("ball", "ground"), km.Event.height("ball", 0.3), km.Event.at(0.2)):
-        worlds[0][0].when(event, lambda w, m: w.cast((0, 0, 3), (0, 0, -1)))
+        worlds[0][0].when(event, lambda w, m: w.queries.cast_ray((0, 0, 3), (0, 0, -1)))
     worlds[0][0].every(0.004, lambda w: w.contacts())
     for world, _ in worlds:
         world.run(2.0)
@@ -309,13 +309,13 @@ def test_an_action_may_forget_all_events_and_wait_for_another():
     met = []
 
     def forget(world, moment):
-        world.forget()
+        world.clear_callbacks()
         world.when(km.Event.at(0.05), lambda world, moment: met.append(moment.time))
 
     world.when(km.Event.at(0.01, times=1), forget)
     for _ in range(50):
         world.when(km.Event.height(other, 0.2))
     world.run(0.02)
-    assert len(world.watches) == int(world._header[0]["event_count"]) == 1
+    assert len(world.monitors) == int(world._header[0]["event_count"]) == 1
     world.run(0.1)
     assert met == [pytest.approx(0.05, abs=2e-3)]

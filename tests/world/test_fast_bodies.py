@@ -115,18 +115,18 @@ def test_no_body_at_100_m_s_gets_through_a_plate_of_2_mm_however_it_turns(kind, 
     """Nor does any gain energy; a free plate takes the momentum."""
     world, pairs = shots(60, dt, held, restitution, seed=8, shape=BODIES[kind], spin=spin)
     there = [(plate.pose, body.pose.position) for plate, body in pairs]
-    through, energy, momentum = np.zeros(len(pairs), int), world.energy().kinetic, world.momentum()[3:]
+    through, energy, momentum = np.zeros(len(pairs), int), world.queries.energy().kinetic, world.queries.momentum()[3:]
     for _ in range(round(0.02 / dt)):
         world.step()
         there, before = [(plate.pose, body.pose.position) for plate, body in pairs], there
         through += [sides_changed(*both) for both in zip(before, there, strict=True)]
-        assert world.energy().kinetic <= energy * (1.0 + 1e-12)
-        energy = world.energy().kinetic
+        assert world.queries.energy().kinetic <= energy * (1.0 + 1e-12)
+        energy = world.queries.energy().kinetic
     gone = (through % 2 == 1).mean()  # what came half way through has come back;
     assert gone == 0.0 if held or dt < 0.005 else gone < 0.05  # a plate may turn by 0.1 rad in 5 ms under what slides
     assert (through > 0).mean() < 0.1
     if not held:
-        np.testing.assert_allclose(world.momentum()[3:], momentum, atol=1e-9 * np.abs(momentum).max())
+        np.testing.assert_allclose(world.queries.momentum()[3:], momentum, atol=1e-9 * np.abs(momentum).max())
 
 
 @pytest.mark.parametrize("restitution", [0.0, 0.5, 1.0])

@@ -81,16 +81,16 @@ def put(world: km.World, body: km.Body, how: str, pose: km.Pose, twist: np.ndarr
     """Set something of a body in one of the ways that there are; what the body should have then."""
     before, moved = body.pose, body.twist
     if how == "place a pose":
-        world.place(body, pose)
+        world.placement.place(body, pose)
         return pose, moved
     if how in ("place a point", "position"):
         if how == "position":
             body.position = pose.position
         else:
-            world.place(body, pose.position)
+            world.placement.place(body, pose.position)
         return km.Pose(pose.position, before.rotation), moved
     if how == "place all":
-        world.place(body, pose, twist)
+        world.placement.place(body, pose, twist)
         return pose, twist
     if how == "pose":
         body.pose = pose
@@ -190,7 +190,7 @@ def test_the_ground_of_a_model_goes_where_its_base_goes(seed, roots):
         for i, body in enumerate(figure):
             same_pose(body.pose, at @ km.Pose((i, 9, 0)))
         for x, top in ((0.2, box + 0.1), (3.0, floor)):
-            hit = world.cast(at.apply((x, 0.1, 8.0)), at.rotation @ (0, 0, -1.0))
+            hit = world.queries.cast_ray(at.apply((x, 0.1, 8.0)), at.rotation @ (0, 0, -1.0))
             assert hit.distance == pytest.approx(8.0 - top, abs=1e-9)
 
 
@@ -264,7 +264,7 @@ def test_shapes_of_a_model_that_was_edited_are_where_its_bodies_are(seed):
     for body in figure:
         way, centre = rng.normal(size=3), body.pose.apply((0.05, 0, 0))
         way /= np.linalg.norm(way)
-        hit = world.cast(centre + 0.5 * way, -way)
+        hit = world.queries.cast_ray(centre + 0.5 * way, -way)
         assert hit.body == body
         assert hit.distance == pytest.approx(0.49, abs=1e-9)
         assert [s.pose.position.tolist() for s in visible_shapes(world, body.id, {})] == [[0.05, 0, 0], [0, 0, 0]]

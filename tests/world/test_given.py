@@ -37,14 +37,14 @@ class Scene:
         self.grip = world.connect(*self.boxes[:2], km.Joint.spherical(name="grip"), at=(0.25, 0, 0.1))
         self.loop = world.connect(None, self.boxes[1], km.Joint.spherical(), how="loop")
         self.servo = world.servo(self.arm.joint("elbow"), 0.1, stiffness=1.0, damping=1.0)
-        self.push = world.push(self.boxes[0])
+        self.push = world.apply_force(self.boxes[0])
         world.run(0.02)
 
 
 BALL, MATERIAL, UP = km.Shape.sphere(0.1), km.Material(), (0, 0, 1)
 CALLS = {
     "gravity": (VECTORS, lambda s, x: setattr(s.world, "gravity", x)),
-    "momentum": (VECTORS, lambda s, x: s.world.momentum(about=x)),
+    "momentum": (VECTORS, lambda s, x: s.world.queries.momentum(about=x)),
     "add": (THINGS, lambda s, x: s.world.add(x)),
     "add at": (VECTORS, lambda s, x: s.world.add(BALL, at=x)),
     "add twist": ([*VECTORS[:-8], UP], lambda s, x: s.world.add(BALL, twist=x)),
@@ -56,16 +56,19 @@ CALLS = {
     "add colour": ([*NOTHING, "x", (1, 2, 3)], lambda s, x: s.world.add(km.Shape.sphere(0.1, colour=x))),
     "add pose": (THINGS, lambda s, x: s.world.add(km.Shape.sphere(0.1, x))),
     "add q": ([*NOTHING, "x", (1,), (math.nan, 0)], lambda s, x: s.world.add(arm(), q=x)),
-    "place": (HANDLES, lambda s, x: s.world.place(x, (0, 0, 1))),
-    "place at": ([x for x in VECTORS if x is not None], lambda s, x: s.world.place(s.boxes[2], x)),
-    "place twist": ([x for x in VECTORS if x is not None], lambda s, x: s.world.place(s.boxes[2], twist=x)),
+    "place": (HANDLES, lambda s, x: s.world.placement.place(x, (0, 0, 1))),
+    "place at": ([x for x in VECTORS if x is not None], lambda s, x: s.world.placement.place(s.boxes[2], x)),
+    "place twist": ([x for x in VECTORS if x is not None], lambda s, x: s.world.placement.place(s.boxes[2], twist=x)),
     "pose": (THINGS, lambda s, x: setattr(s.boxes[2], "pose", x)),
     "position": (VECTORS, lambda s, x: setattr(s.boxes[2], "position", x)),
     "velocity": (VECTORS, lambda s, x: setattr(s.boxes[2], "velocity", x)),
-    "set_joint": (HANDLES, lambda s, x: s.world.set_joint(x, 0.1)),
-    "set_joint position": ([*NOTHING, "x", (1, 2), [], math.nan], lambda s, x: s.world.set_joint("elbow", x)),
-    "set_joint velocity": ([*NOTHING, "x", (1, 2), [], math.nan], lambda s, x: s.world.set_joint("elbow", 0.0, x)),
-    "remove_ground": (HANDLES, lambda s, x: s.world.remove_ground(x)),
+    "set_joint": (HANDLES, lambda s, x: s.world.placement.set_joint(x, 0.1)),
+    "set_joint position": ([*NOTHING, "x", (1, 2), [], math.nan], lambda s, x: s.world.placement.set_joint("elbow", x)),
+    "set_joint velocity": (
+        [*NOTHING, "x", (1, 2), [], math.nan],
+        lambda s, x: s.world.placement.set_joint("elbow", 0.0, x),
+    ),
+    "remove_ground": (HANDLES, lambda s, x: s.world.structure.remove_ground(x)),
     "connect a": (HANDLES, lambda s, x: s.world.connect(x, s.boxes[2], km.Joint.fixed())),
     "connect joint": (THINGS, lambda s, x: s.world.connect(s.boxes[0], s.boxes[2], x)),
     "connect how": (THINGS, lambda s, x: s.world.connect(s.boxes[0], s.boxes[2], km.Joint.fixed(), None, x)),
@@ -76,24 +79,24 @@ CALLS = {
     "motor most": ([*NUMBERS, -1.0], lambda s, x: s.world.motor("elbow", 0.0, x)),
     "motor dof": ([*WHOLE, 1], lambda s, x: s.world.motor("elbow", dof=x)),
     "servo position": ([*NUMBERS, math.inf], lambda s, x: setattr(s.servo, "position", x)),
-    "couple source": ([*HANDLES, None], lambda s, x: s.world.couple("elbow", x)),
-    "loop_force": ([*HANDLES, None], lambda s, x: s.world.loop_force(x)),
-    "push force": (VECTORS, lambda s, x: s.world.push(s.boxes[2], x)),
-    "push lasting": ([*THINGS, None], lambda s, x: s.world.push(s.boxes[2], lasting=x)),
+    "couple source": ([*HANDLES, None], lambda s, x: s.world.drives.couple("elbow", x)),
+    "loop_force": ([*HANDLES, None], lambda s, x: s.world.queries.loop_force(x)),
+    "push force": (VECTORS, lambda s, x: s.world.apply_force(s.boxes[2], x)),
+    "push lasting": ([*THINGS, None], lambda s, x: s.world.apply_force(s.boxes[2], lasting=x)),
     "push.force": (VECTORS, lambda s, x: setattr(s.push, "force", x)),
-    "set_material": ([*THINGS, None], lambda s, x: s.world.set_material(s.boxes[0], x)),
-    "agree": ([*THINGS, None], lambda s, x: s.world.agree(s.ground, s.ground, x)),
-    "ignore": ([*HANDLES, None], lambda s, x: s.world.ignore(s.boxes[0], x)),
-    "regroup": ([*NOTHING, "x", -1, 2.5, True], lambda s, x: s.world.regroup(s.boxes[0], mask=x)),
-    "immerse": ([*NUMBERS, -1], lambda s, x: s.world.immerse(1.0, x)),
-    "wake": ([*HANDLES, None], lambda s, x: s.world.wake(x)),
+    "set_material": ([*THINGS, None], lambda s, x: s.world.surfaces.set_material(s.boxes[0], x)),
+    "agree": ([*THINGS, None], lambda s, x: s.world.surfaces.set_pair_material(s.ground, s.ground, x)),
+    "ignore": ([*HANDLES, None], lambda s, x: s.world.collision_filter.ignore(s.boxes[0], x)),
+    "regroup": ([*NOTHING, "x", -1, 2.5, True], lambda s, x: s.world.collision_filter.set_groups(s.boxes[0], mask=x)),
+    "immerse": ([*NUMBERS, -1], lambda s, x: s.world.forces.set_fluid(1.0, x)),
+    "wake": ([*HANDLES, None], lambda s, x: s.world.sleep.wake(x)),
     "body": ([*HANDLES, None], lambda s, x: s.world.body(x)),
     "getitem": ([*THINGS, None], lambda s, x: s.world[x]),
     "figure": ([*THINGS, None], lambda s, x: s.arm[x]),
-    "cast": ([*VECTORS, (0, 0, 0)], lambda s, x: s.world.cast(UP, x)),
-    "cast mask": (WHOLE, lambda s, x: s.world.cast(UP, UP, mask=x)),
-    "scan": ([*VECTORS, (0, 0, 0)], lambda s, x: s.world.scan(UP, x)),
-    "overlaps": (VECTORS, lambda s, x: s.world.overlaps(BALL, x)),
+    "cast": ([*VECTORS, (0, 0, 0)], lambda s, x: s.world.queries.cast_ray(UP, x)),
+    "cast mask": (WHOLE, lambda s, x: s.world.queries.cast_ray(UP, UP, mask=x)),
+    "scan": ([*VECTORS, (0, 0, 0)], lambda s, x: s.world.queries.cast_rays(UP, x)),
+    "overlaps": (VECTORS, lambda s, x: s.world.queries.overlaps(BALL, x)),
     "when": ([*THINGS, None], lambda s, x: s.world.when(x)),
     "event level": ([*NUMBERS, math.inf], lambda s, x: s.world.when(km.Event.at(x))),
     "event place": ([*NOTHING, "x", 1 << 40], lambda s, x: s.world.when(km.Event.sleep(x))),
@@ -147,21 +150,21 @@ def test_what_is_of_another_world_is_refused():
         lambda: world.cut(other.loop.joint),
         lambda: world.motor(other.arm.joint("elbow")),
         lambda: world.servo(other.arm.joint("elbow"), stiffness=1.0, damping=1.0),
-        lambda: world.drive(other.servo.joint, 1.0),
-        lambda: world.couple("elbow", other.arm.joint("shoulder")),
-        lambda: world.loop_force(other.loop),
+        lambda: world.drives.force(other.servo.joint, 1.0),
+        lambda: world.drives.couple("elbow", other.arm.joint("shoulder")),
+        lambda: world.queries.loop_force(other.loop),
         lambda: world.when(km.Event.load(other.grip, 1.0)),
         lambda: world.when(km.Event.limit(other.arm.joint("elbow"))),
         lambda: world.when(km.Event.contact(other.boxes[0])),
         lambda: world.connect(here.boxes[2], other.boxes[0], km.Joint.fixed()),
         lambda: world.remove(other.boxes[0]),
-        lambda: world.push(other.arm["upper"], (1, 0, 0)),
-        lambda: world.set_material(other.ground, km.Material()),
-        lambda: world.regroup(other.ground, mask=0),
-        lambda: world.agree(here.ground, other.ground, km.Material()),
-        lambda: world.ignore(here.boxes[0], other.ground),
-        lambda: world.energy(other.arm),
-        lambda: world.energy(other.boxes[0]),
+        lambda: world.apply_force(other.arm["upper"], (1, 0, 0)),
+        lambda: world.surfaces.set_material(other.ground, km.Material()),
+        lambda: world.collision_filter.set_groups(other.ground, mask=0),
+        lambda: world.surfaces.set_pair_material(here.ground, other.ground, km.Material()),
+        lambda: world.collision_filter.ignore(here.boxes[0], other.ground),
+        lambda: world.queries.energy(other.arm),
+        lambda: world.queries.energy(other.boxes[0]),
     ]
     for call in calls:
         with pytest.raises(ValueError, match="is of another world"):
@@ -198,8 +201,9 @@ def test_another_thread_is_refused_while_steps_are_made():
     world.add_ground()
     boxes = [world.add(km.Shape.box((0.2,) * 3), at=(0.3 * (i % 20), 0.3 * (i // 20), 0.1)) for i in range(200)]
     asked = [
-        lambda: world.step(), lambda: world.push(boxes[0], (0, 0, 1)), lambda: world.add(BALL), lambda: world.save(),
-        lambda: boxes[0].position, lambda: world.energy(), lambda: world.contacts(), lambda: world.cast(UP, UP),
+        lambda: world.step(), lambda: world.apply_force(boxes[0], (0, 0, 1)), lambda: world.add(BALL),
+        lambda: world.save(), lambda: boxes[0].position, lambda: world.queries.energy(), lambda: world.contacts(),
+        lambda: world.queries.cast_ray(UP, UP), lambda: world.states(),
         lambda: setattr(world, "gravity", UP), lambda: world.restore(b""), lambda: world.branch(),
     ]  # fmt: skip
     running = threading.Thread(target=world.run, args=(2.0,))
@@ -208,7 +212,7 @@ def test_another_thread_is_refused_while_steps_are_made():
     while running.is_alive() and len(said) < len(asked):
         for i, ask in enumerate(asked):
             try:
-                if world._moving:
+                if world._stepping_thread:
                     ask()
             except RuntimeError as error:
                 said[i] = str(error)
@@ -222,7 +226,7 @@ def test_what_happens_in_a_function_that_fails_when_it_is_first_asked_is_not_wai
     world = km.World()
     with pytest.raises(km.WorldError, match="event 'mine'"):
         world.when(km.Event("mine", lambda world: 1 / 0))
-    assert world.watches == []
+    assert world.monitors == []
     world.run(0.1)
 
 
@@ -322,10 +326,10 @@ def test_a_ball_falls_into_what_is_made_of_convex_parts(tmp_path, way):
     world.run(1.0)
     assert ball.position[2] == pytest.approx(0.09, abs=1e-3)
     assert {touch.other.name for touch in world.contacts(ball)} == {"tray"}
-    seen = world.cast((0.1, 0, 1), (0, 0, -1))
+    seen = world.queries.cast_ray((0.1, 0, 1), (0, 0, -1))
     assert seen.body == tray
     assert seen.point[2] == pytest.approx(0.05, abs=1e-4)
-    assert world.overlaps(km.Shape.sphere(0.02), (0.1, 0, 0.15)) == []
+    assert world.queries.overlaps(km.Shape.sphere(0.02), (0.1, 0, 0.15)) == []
     again = km.World.load(world.save())
     world.run(0.1)
     again.run(0.1)

@@ -27,7 +27,7 @@ def test_an_event_that_happened_once_happens_once_again():
     assert watch.done
     for _ in range(2):
         world.restore(start)
-        assert (watch.done, watch.count, world.watches) == (False, 0, [watch])
+        assert (watch.done, watch.count, world.monitors) == (False, 0, [watch])
         world.run(1.0)
         assert watch.done
     assert len(said) == 3
@@ -111,7 +111,7 @@ def test_what_is_over_and_in_no_snapshot_does_not_pile_up(monkeypatch):
         world.when(E.at(0.05), lambda w, m: said.append(m.name))
         world.every(0.02, lambda w: None)
         world.step(30)
-    assert len(world._watches._known) < 12
+    assert len(world._monitors._known) < 12
     assert len(world._timers._known) < 12
     said.clear()
     world.restore(start)
@@ -158,7 +158,7 @@ def action(rng, said, depth=0):
     def act(world, moment):
         said.append((round(world.time, 9), moment.name, way))
         world.memory["n"] = world.memory["n"] + 1.0
-        names = world._joints.values()
+        names = world.registry.joint_names.values()
         if way == 1 and "glue" not in names:
             world.connect(world["ball"], world["box"], km.Joint.revolute("y", name="glue"))
         elif way == 1:
@@ -166,7 +166,7 @@ def action(rng, said, depth=0):
         elif way == 2:
             world.add(km.Shape.sphere(0.05), at=(3, 0, 1.0 + world.memory["n"]), name=f"drop {world.memory['n']:g}")
         elif way == 3:
-            world.push(world["ball"], force=(0, 0, 20.0), lasting=False)
+            world.apply_force(world["ball"], force=(0, 0, 20.0), lasting=False)
         elif way == 4:
             world.every(delay, lambda w: said.append((round(w.time, 9), "tick")), name="tick")
         elif way == 5 and world.memory["n"] < 20:
@@ -210,6 +210,6 @@ def test_what_was_cancelled_is_waited_for_neither_before_a_snapshot_nor_after_it
     world = bouncing()
     watches = [world.when(E.height("ball", 0.05 * k), lambda w, m: None) for k in range(3)]
     watches[0].cancel()
-    assert world.watches == watches[1:]
+    assert world.monitors == watches[1:]
     world.restore(world.save())
-    assert world.watches == watches[1:]
+    assert world.monitors == watches[1:]

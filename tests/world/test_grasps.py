@@ -50,7 +50,7 @@ def crane(contact: str = "timestep", until: float = 0.6) -> Any:
     up = Neuron(Function.IF, (5, 1, 1), (1.0, 1.0, -1.0))  # up from 0.3 s on
     neurons += [Neuron(Function.ADD), Neuron(Function.GREATER, (2, 1, 0), (1.0, 0.3, 0.0)), up]
     lift = Effect(Acted.TARGET, "hand", 0, 6, 1.0, 400.0, -0.3, 0.0)
-    return world, figure, ball, world.think(figure, Brain(neurons, (), [grasp, lift], rate=50.0))
+    return world, figure, ball, world.brains.attach(figure, Brain(neurons, (), [grasp, lift], rate=50.0))
 
 
 @pytest.mark.parametrize("contact", ["timestep", "impulse"])
@@ -76,7 +76,7 @@ def test_momentum_and_pose_are_kept_by_a_grasp_in_flight() -> None:
     ball = world.add(km.Shape.sphere(0.1), at=(0, 0, 1.0), name="ball")
     figure = world.add(floating_hand(), at=(0.02, 0.01, 0.848), v=[0.1, 0.2, 0.3, 0.0, 0.0, 0.5])
     neurons, grasp = holding(0.5)
-    mind = world.think(figure, Brain(neurons, (), [grasp], rate=500.0))
+    mind = world.brains.attach(figure, Brain(neurons, (), [grasp], rate=500.0))
     while not mind.holds and world.time < 0.1:
         kinetic, before = world.forest.kinetic_energy(), world.forest.momentum()
         world.step()
@@ -112,7 +112,7 @@ def test_a_body_hangs_from_a_bar_and_two_hands_close_a_loop() -> None:
     neurons, _ = holding(10.0)
     early = Neuron(Function.LESS, (2, 1, 0), (1.0, 0.5, 0.0))
     grasps = [Effect(Acted.GRASP, "hand-1", source=3), Effect(Acted.GRASP, "hand1", source=4)]
-    mind = world.think(figure, Brain([*neurons, early], (), grasps, rate=100.0))
+    mind = world.brains.attach(figure, Brain([*neurons, early], (), grasps, rate=100.0))
     world.run(0.4)
     assert len(mind.holds) == 2
     assert [world.forest.closes_loop(joint) for joint in mind.holds] == [False, True]
@@ -185,7 +185,7 @@ def test_many_grasps_make_room_for_themselves() -> None:
         world.add(km.Shape.sphere(0.1), at=(k, 0, 0.149), name=f"ball{k}")
         figure = world.add(floating_hand(), at=(k, 0, 0), v=[0.0] * 5 + [0.2])
         neurons, grasp = holding(0.3)
-        minds.append(world.think(figure, Brain(neurons, (), [grasp], rate=100.0)))
+        minds.append(world.brains.attach(figure, Brain(neurons, (), [grasp], rate=100.0)))
     world.run(0.2)
     assert all(len(mind.holds) == 1 for mind in minds)
     assert len(world.forest.trees) == 20

@@ -10,7 +10,8 @@ import pytest
 
 import kinemorph as km
 from kinemorph.scenes.commands import viewing
-from kinemorph.world.persistence.journal import INPUTS, JOURNAL_MAGIC, JOURNAL_VERSION, MOST_APART, ChunkFile, notes_of
+from kinemorph.world.part import Part
+from kinemorph.world.persistence.journal import JOURNAL_MAGIC, JOURNAL_VERSION, MOST_APART, ChunkFile, notes_of
 from kinemorph.world.persistence.snapshot import packed
 
 EVERY = 5
@@ -35,19 +36,19 @@ def notes(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
     with world.record(path, every=EVERY):
         world.step(7)
         new = world.add(km.Shape.box((0.1, 0.1, 0.1)), at=(0, 0, 1), name="new")
-        push = world.push(box, (1.0, 0, 0))
+        push = world.apply_force(box, (1.0, 0, 0))
         world.step(3)
         motor.speed = 2.0
         push.force = (0, 1.0, 0)
-        world.set_material(box, km.Material(0.1))
-        world.ignore(box, new)
+        world.surfaces.set_material(box, km.Material(0.1))
+        world.collision_filter.ignore(box, new)
         tie = world.connect(box, new, km.Joint.fixed(), km.Pose((0, 0, 0.5)))
         world.step(4)
         world.cut(tie)
-        world.place(box, (0, 0, 0.3))
-        world.set_joint(hinge, 0.2)
+        world.placement.place(box, (0, 0, 0.3))
+        world.placement.set_joint(hinge, 0.2)
         world.gravity = (0, 0, -5.0)
-        world.regroup(box, group=2)
+        world.collision_filter.set_groups(box, group=2)
         push.withdraw()
         world.remove(new)
         world.step(6)
@@ -117,11 +118,11 @@ def test_any_field_of_any_note_may_be_anything(seed: int, notes: list[Any], tmp_
     assert said > 8
 
 
-@pytest.mark.parametrize("name", sorted(INPUTS))
+@pytest.mark.parametrize("name", sorted(Part.inputs))
 def test_any_input_may_have_any_arguments(name: str, notes: list[Any], tmp_path: Path) -> None:
     """Inputs are called with what a file says: all that they refuse, and all that goes wrong in them, is a sentence."""
     start = notes[0]
-    rng = np.random.default_rng(sorted(INPUTS).index(name))
+    rng = np.random.default_rng(sorted(Part.inputs).index(name))
     for _ in range(6):
         count = int(rng.integers(0, 5))
         args = tuple(WRONG[int(k)] for k in rng.integers(0, len(WRONG), count))

@@ -52,14 +52,14 @@ def stack(world, sizes, gap, rng=None):
 def moved(world, bodies):
     """How far any of them comes and turns after all have settled, and the collisions while they do."""
     world.run(SETTLED)
-    start, strikes = [body.pose for body in bodies], world.statistics.strikes
+    start, strikes = [body.pose for body in bodies], world.queries.statistics.strikes
     far = turned = 0.0
     for _ in range(4):
         world.run(WATCHED / 4)
         for body, pose in zip(bodies, start, strict=True):
             far = max(far, float(np.linalg.norm(body.pose.position - pose.position)))
             turned = max(turned, float(np.abs(body.pose.rotation - pose.rotation).max()))
-    return far, turned, world.statistics.strikes - strikes
+    return far, turned, world.queries.statistics.strikes - strikes
 
 
 # ------------------------------------------------------------------------------------------------------ what rests
@@ -108,7 +108,7 @@ def test_whatever_is_laid_on_each_other_stands(seed):
     assert far < STILL * size
     assert turned < STILL
     assert strikes == 0
-    assert world.statistics.parts < 2 * (SETTLED + WATCHED) / world.dt
+    assert world.queries.statistics.parts < 2 * (SETTLED + WATCHED) / world.dt
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -207,5 +207,5 @@ def test_clusters_of_any_size_that_are_struck_keep_their_momentum_and_gain_no_en
         now = world.forest.kinetic_energy()
         assert now <= energy * (1.0 + 1e-9)
         energy = now
-    assert world.statistics.strikes > 0
+    assert world.queries.statistics.strikes > 0
     assert np.abs(world.forest.momentum() - momentum).max() < 1e-4 * reach

@@ -194,7 +194,7 @@ def test_what_is_recorded_can_be_made_again(tmp_path):
     world = busy_world()
     with world.record(tmp_path / "run.journal", every=20):
         world.run(0.2)
-        world.push(world.bodies[0], (0.0, 0.0, 30.0))
+        world.apply_force(world.bodies[0], (0.0, 0.0, 30.0))
         world.run(0.2)
     assert km.World.rerun(tmp_path / "run.journal").hash() == world.hash()
 
@@ -334,10 +334,10 @@ def test_contacts_tell_the_weight_that_they_carry():
     brick = world.add(BRICK, at=(0.0, 0.0, 0.0505))
     world.add(BALL, at=(1.0, 0.0, 0.2), twist=(0.0, 0.0, 0.0, 0.0, 0.0, -1.0))
     world.run(0.5)
-    whole, parts = 0, world.statistics.parts
+    whole, parts = 0, world.queries.statistics.parts
     for _ in range(100):
         world.step()
-        made, parts = world.statistics.parts - parts, world.statistics.parts
+        made, parts = world.queries.statistics.parts - parts, world.queries.statistics.parts
         if made == 1:
             whole += 1
             weight = sum(touch.normal_force for touch in world.contacts(brick))

@@ -46,7 +46,7 @@ def test_an_angle_keeps_its_sign_when_the_other_link_is_held():
     held = world.connect(None, figure["b"], km.Joint.fixed())
     assert figure.position("h") == pytest.approx([0.5], abs=1e-15)
     before = figure["a"].pose
-    world.set_joint(figure.joint("h"), 0.7, 0.2)
+    world.placement.set_joint(figure.joint("h"), 0.7, 0.2)
     assert (figure.position("h")[0], figure.velocity("h")[0]) == (0.7, 0.2)
     turned = before.rotation.T @ figure["a"].pose.rotation  # b is held, so a goes the other way
     assert np.arctan2(turned[0, 2], turned[0, 0]) == pytest.approx(-0.2, abs=1e-12)
@@ -211,7 +211,7 @@ class Readings(RuleBasedStateMachine):
         q, v = rng.normal(size=len(q)), rng.normal(size=len(v))
         if self.known[name].joint.kind is km.JointKind.SPHERICAL:
             q /= np.linalg.norm(q)
-        self.world.set_joint(id, q, v)
+        self.world.placement.set_joint(id, q, v)
         now = self.read(name)
         np.testing.assert_allclose(now[0], q, atol=EXACT)
         np.testing.assert_allclose(now[1], v, atol=EXACT)

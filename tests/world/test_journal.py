@@ -20,7 +20,7 @@ def busy(world: km.World) -> None:
     world.add(arm(), at=(3, 0, 1))
     world.run(0.1)
     world.remove(new)
-    world.wake(world.bodies[0])
+    world.sleep.wake(world.bodies[0])
     world.run(0.05)
 
 
@@ -112,7 +112,7 @@ def test_a_run_that_fails_is_written_up_to_there(tmp_path):
 
     with pytest.raises(ValueError, match="seconds"):
         fail()
-    assert not world._onlookers
+    assert not world.observers
     assert km.World.rerun(tmp_path / "a.journal") is not None
 
 
@@ -123,12 +123,12 @@ def test_what_is_done_to_the_surfaces_of_bodies_is_written_down(tmp_path):
     high = world.add(km.Shape.box((0.2, 0.2, 0.2)), at=(0, 0, 0.3))
     with world.record(tmp_path / "a.journal", every=10):
         world.run(0.1)
-        world.set_material(low, km.Material(friction=0.01))
+        world.surfaces.set_material(low, km.Material(friction=0.01))
         world.run(0.1)
-        world.ignore(low, high)
+        world.collision_filter.ignore(low, high)
         world.run(0.02)
-        world.heed(low, high)
+        world.collision_filter.collide_with(low, high)
         world.run(0.1)
-        world.regroup(low, group=2, mask=2)
+        world.collision_filter.set_groups(low, group=2, mask=2)
         world.run(0.1)
     assert km.World.rerun(tmp_path / "a.journal").hash() == world.hash()

@@ -27,11 +27,11 @@ def build() -> km.World:
 
 def shake(world: km.World) -> None:
     world.memory["calls"] += 1.0
-    world.drives[0].position = world.random.uniform(-1.0, 1.0)
+    next(iter(world.drives)).position = world.random.uniform(-1.0, 1.0)
 
 
 def kick(world: km.World, moment: km.Moment) -> None:
-    world.push(moment.body, force=(world.random.normal(), 0.0, 5.0), lasting=False)
+    world.apply_force(moment.body, force=(world.random.normal(), 0.0, 5.0), lasting=False)
 
 
 LANDS = km.Event.contact("ball", "ground")

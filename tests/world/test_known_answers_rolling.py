@@ -95,11 +95,11 @@ def test_a_conveyor_carries_a_box_and_does_not_let_it_sleep():
     world.run(1.0)
     assert box.velocity[0] == pytest.approx(1.0, rel=1e-3)
     assert box.position[0] == pytest.approx(1.1 - 1.0 / (2 * 0.5 * G), rel=2e-3)
-    world.set_material(belt, km.Material(friction=0.5, surface=(0.01, 0.0, 0.0), priority=1))
+    world.surfaces.set_material(belt, km.Material(friction=0.5, surface=(0.01, 0.0, 0.0), priority=1))
     world.run(2.0)
     assert not box.asleep
     assert box.velocity[0] == pytest.approx(0.01, rel=1e-3)
-    world.set_material(belt, km.Material(friction=0.5))
+    world.surfaces.set_material(belt, km.Material(friction=0.5))
     world.run(2.0)
     assert box.asleep
 
@@ -139,7 +139,7 @@ def test_priority_decides_and_pairs_may_agree():
         ground = world.add_ground(material=km.Material(friction=0.1, **more))
         box = world.add(km.Shape.box((0.2, 0.2, 0.1)), at=(0, 0, 0.05), material=km.Material(friction=1.0))
         if not more:
-            world.agree(ground, world.shapes.ids[1], km.Material(friction=0.6))
+            world.surfaces.set_pair_material(ground, world.shapes.ids[1], km.Material(friction=0.6))
         world.run(0.5)
         return box.position[0] > 0.01
 
@@ -166,10 +166,10 @@ def test_bodies_that_ignore_each_other_pass_through():
     ground = world.add_ground()
     low = world.add(km.Shape.box((0.4, 0.4, 0.2)), at=(0, 0, 0.1))
     high = world.add(km.Shape.box((0.2, 0.2, 0.2)), at=(0, 0, 0.5))
-    world.ignore(low, high)
+    world.collision_filter.ignore(low, high)
     world.run(1.0)
     assert high.position[2] == pytest.approx(0.1, abs=1e-3)
-    world.ignore(ground, world.shapes.ids[2])
+    world.collision_filter.ignore(ground, world.shapes.ids[2])
     world.run(0.5)
     assert high.position[2] < -0.5
     assert low.position[2] == pytest.approx(0.1, abs=1e-3)
@@ -185,7 +185,7 @@ def test_contacts_tell_the_moments_of_rolling_and_spinning_friction(asleep):
     density = mass / (4.0 / 3.0 * np.pi * radius**3)
     held = world.add(km.Shape.sphere(radius), at=(0, 0, radius), density=density)
     spinning = world.add(km.Shape.sphere(radius), at=(1, 0, radius), density=density, twist=(0, 0, 50, 0, 0, 0))
-    world.push(held, torque=(0, 0.1, 0), lasting=True)
+    world.apply_force(held, torque=(0, 0.1, 0), lasting=True)
     world.run(0.2)
     (touch,) = world.contacts(held)
     np.testing.assert_allclose(touch.moment, (0, -0.1, 0), atol=1e-3 * mass * G)

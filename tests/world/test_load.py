@@ -14,7 +14,7 @@ G = 9.81
 
 def borne(world: km.World) -> Any:
     """What each load event has measured in the last step."""
-    rows = world._watches._rows
+    rows = world._monitors._rows
     return rows["g"] + rows["level"]
 
 
@@ -105,13 +105,13 @@ def test_a_push_and_a_loop_are_counted() -> None:
     beam = box(world, (1.0, 0.1, 0.1), (0.5, 0, 1))  # 10 kg
     left = world.connect(None, beam, km.Joint.revolute("y"), at=(0, 0, 1))
     right = world.connect(None, beam, km.Joint.revolute("y"), at=(1, 0, 1), how="loop")
-    world.push(beam, (0, 0, -40.0), at=(0.25, 0, 1))
+    world.apply_force(beam, (0, 0, -40.0), at=(0.25, 0, 1))
     watched(world, left)
     watched(world, right)
     world.run(0.05)
     assert borne(world)[0] == pytest.approx(5 * G + 30.0, rel=1e-6)
     assert borne(world)[2] == pytest.approx(5 * G + 10.0, rel=1e-6)
-    assert borne(world)[2] == pytest.approx(np.linalg.norm(world.loop_force(right)[3:]), rel=1e-12)
+    assert borne(world)[2] == pytest.approx(np.linalg.norm(world.queries.loop_force(right)[3:]), rel=1e-12)
 
 
 def test_an_impact_goes_through_the_joint() -> None:
@@ -132,7 +132,7 @@ def test_a_glue_that_tears_at_a_load_lets_go() -> None:
     weight = box(world, (0.1, 0.1, 0.1), (0, 0, 1))
     joint = world.connect(None, weight, km.Joint.fixed())
     world.when(km.Event.load(joint, 20.0, times=1), lambda world, moment: world.cut(joint))
-    pull = world.push(weight, (0, 0, -5.0))
+    pull = world.apply_force(weight, (0, 0, -5.0))
     world.run(0.1)
     assert weight.position[2] == pytest.approx(1.0, abs=1e-12)
     pull.force = (0, 0, -15.0)
@@ -167,7 +167,7 @@ def test_a_load_that_ends_can_be_waited_for() -> None:
     world = km.World(dt=1e-3, sleep=False)
     weight = box(world, (0.1, 0.1, 0.1), (0, 0, 1))
     joint = world.connect(None, weight, km.Joint.fixed())
-    pull = world.push(weight, (0, 0, -5.0))
+    pull = world.apply_force(weight, (0, 0, -5.0))
     told: list[float] = []
     world.when(km.Event.load(joint, 12.0, direction=-1), lambda world, moment: told.append(moment.time))
     world.when(km.Event.at(0.05), lambda world, moment: pull.withdraw())
@@ -218,19 +218,19 @@ def test_the_force_of_a_loop_is_told_along_the_axes_of_its_first_body() -> None:
     loop = world.connect(
         frame, beam, km.Joint.fixed(), at=km.Pose(turned.apply([0.1, 0, 0]), turned.rotation), how="loop"
     )
-    world.push(beam, 7.0 * turned.rotation[:, 1])
+    world.apply_force(beam, 7.0 * turned.rotation[:, 1])
     watches = [
         world.when(km.Event.force(loop, axis, 1e5, moment=moment)) for moment in (False, True) for axis in np.eye(3)
     ]
     world.run(0.1)
-    told, wrench = np.array([watch.value for watch in watches]), world.loop_force(loop)
+    told, wrench = np.array([watch.value for watch in watches]), world.queries.loop_force(loop)
     np.testing.assert_allclose(told[:3], turned.rotation.T @ wrench[3:], atol=1e-9)
     np.testing.assert_allclose(told[3:], turned.rotation.T @ wrench[:3], atol=1e-9)
     assert np.abs(told[1]) > 1.0  # it bears some of the push
     again = km.World.load(world.save())
     world.run(0.02)
     again.run(0.02)
-    assert [watch.value for watch in again.watches] == [watch.value for watch in world.watches]
+    assert [watch.value for watch in again.monitors] == [watch.value for watch in world.monitors]
 
 
 def test_what_bears_no_force_along_a_direction() -> None:

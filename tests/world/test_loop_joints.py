@@ -36,7 +36,7 @@ def angle(crank, bar):
 @pytest.mark.parametrize("way", [-1.0, 1.0])
 def test_limits_of_a_joint_that_closes_a_loop_hold(way, dt):
     world, cranks, bar, end = swing(km.Joint.revolute("y", lower=-0.3, upper=0.5), True, dt)
-    world.push(bar, force=(60.0 * way, 0.0, 0.0))
+    world.apply_force(bar, force=(60.0 * way, 0.0, 0.0))
     reached = []
     for _ in range(round(1.0 / dt)):
         world.step()
@@ -45,7 +45,7 @@ def test_limits_of_a_joint_that_closes_a_loop_hold(way, dt):
     limit = 0.5 if way > 0.0 else -0.3
     assert reached[-1] == pytest.approx(limit, abs=5e-4)
     assert max(way * np.array(reached)) < way * limit + 2e-3
-    moment = world.loop_force(end)  # it bears what the hinge forbids, and the limit is beside that
+    moment = world.queries.loop_force(end)  # it bears what the hinge forbids, and the limit is beside that
     assert np.isfinite(moment).all()
 
 
@@ -100,6 +100,6 @@ def test_it_goes_on_after_a_snapshot_and_is_gone_with_its_joint():
 def test_what_such_a_joint_does_not_take_is_refused():
     world, _, _, end = swing(km.Joint.revolute("y"), True)
     with pytest.raises(ValueError, match="closes a loop, and takes a motor or a servo only"):
-        world.drive(end, 1.0)
+        world.drives.force(end, 1.0)
     with pytest.raises(ValueError, match="has 1 degrees of freedom, and none 1"):
         world.motor(end, speed=1.0, dof=1)

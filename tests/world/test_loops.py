@@ -130,7 +130,7 @@ def test_a_floating_ring_is_pushed_on():
     world = km.World(gravity=(0, 0, 0), sleep=False)
     beads = ring(world, 6, (0.0, 0.0, 0.0), lone=False)
     before = world.forest.momentum()
-    push = world.push(beads[0], force=(2.0, 1.0, 0.0))
+    push = world.apply_force(beads[0], force=(2.0, 1.0, 0.0))
     world.run(0.5)
     push.withdraw()
     gained = world.forest.momentum() - before
@@ -224,7 +224,7 @@ def test_a_necklace_falls_over_a_pole_and_sleeps(lone):
         world.run(1.0)
     assert all(bead.asleep for bead in beads)
     assert world.forest.loop_errors() < (CLOSED, CLOSED)
-    world.wake(beads[3])
+    world.sleep.wake(beads[3])
     world.step()
     assert not any(bead.asleep for bead in beads)
 
@@ -294,7 +294,7 @@ def test_loops_bear_what_forward_dynamics_says(name):
     world = km.World(model.gravity, sleep=False)
     figure = world.add(model, q=scene.q)
     world.step()
-    found = [world.loop_force(figure.joint(loop)) for loop in model.loop_names]
+    found = [world.queries.loop_force(figure.joint(loop)) for loop in model.loop_names]
     assert np.array(found) == pytest.approx(data.wrenches, abs=1e-7 * np.abs(data.wrenches).max())
 
 
@@ -324,14 +324,14 @@ def test_a_loop_says_what_it_bears():
     clamp = world.connect(None, plank, km.Joint.fixed(), at=(0, 0, 1.0), how="loop")
     world.step()
     weight = 9.81 * plank.mass
-    assert world.loop_force(clamp) == pytest.approx([0, -0.5 * weight, 0, 0, 0, weight], abs=1e-8)
+    assert world.queries.loop_force(clamp) == pytest.approx([0, -0.5 * weight, 0, 0, 0, weight], abs=1e-8)
     load = world.add(km.Shape.box((0.2, 0.2, 0.2)), at=(0.8, 0, 1.125))
     world.run(1.0)
     more = 9.81 * load.mass
     expected = np.array([0, -0.5 * weight - 0.8 * more, 0, 0, 0, weight + more])
-    assert world.loop_force(clamp) == pytest.approx(expected, abs=1e-3 * expected[5])
+    assert world.queries.loop_force(clamp) == pytest.approx(expected, abs=1e-3 * expected[5])
     with pytest.raises(ValueError, match="closes no loop"):
-        world.loop_force(world.forest.joint_of(load.id))
+        world.queries.loop_force(world.forest.joint_of(load.id))
 
 
 def test_a_contact_that_loops_make_immovable_does_no_harm():

@@ -53,7 +53,7 @@ def scene(contact: str = "timestep", brain: Brain | None = None, target: Any = (
     world = km.World(dt=5e-3, contact=contact)
     world.add_ground()
     figure = world.add(worm(), at=(0, 0, 0.08))
-    return world, figure, world.think(figure, brain or waves(), target)
+    return world, figure, world.brains.attach(figure, brain or waves(), target)
 
 
 @pytest.mark.parametrize("contact", MODELS)
@@ -117,7 +117,7 @@ def test_a_servo_gets_where_it_is_told() -> None:
     brain = Brain((), (), [Effect(Acted.TARGET, "part1", 0, 1, 0.5, 20.0, -0.8, 0.8)])
     world = km.World(gravity=(0, 0, 0), dt=5e-3)
     figure = world.add(worm(2))
-    world.think(figure, brain)
+    world.brains.attach(figure, brain)
     world.run(3.0)
     assert figure.position("bend1")[0] == pytest.approx(0.4, abs=1e-3)
 
@@ -185,7 +185,7 @@ def changed(world: km.World, figure: Any) -> None:
 @pytest.mark.parametrize("contact", MODELS)
 def test_a_mind_goes_on_bit_for_bit_through_saves_copies_and_edits(contact: str) -> None:
     world, figure, mind = scene(contact)
-    world.watch_minds()
+    world.brains.begin_statistics()
     changed(world, figure)
     assert mind.alive
     assert mind.ticks == 23
@@ -209,7 +209,7 @@ def test_the_digest_knows_what_a_mind_remembers() -> None:
     for world in worlds:
         world.run(0.2)
     assert worlds[0].hash() == worlds[1].hash()
-    worlds[1]._minds["neurons"]["state"][0] += 1e-9
+    worlds[1]._brain_instances["neurons"]["state"][0] += 1e-9
     assert worlds[0].hash() != worlds[1].hash()
 
 
@@ -218,7 +218,7 @@ def test_a_journal_lives_through_a_life_again(tmp_path: Path) -> None:
     world.add_ground()
     figure = world.add(worm(), at=(0, 0, 0.08))
     with world.record(tmp_path / "life.journal", every=20):
-        mind = world.think(figure, waves(), (1.0, 0, 0))
+        mind = world.brains.attach(figure, waves(), (1.0, 0, 0))
         changed(world, figure)
         mind.target = (0.0, 1.0, 0.0)
         mind.blank = True
@@ -234,12 +234,12 @@ def test_a_mind_ends_with_its_body() -> None:
     world.remove(figure["part0"])
     world.run(0.1)
     assert not mind.alive
-    assert not world.minds
+    assert not world.brains
     assert not world.drives
     with pytest.raises(KeyError, match="has ended"):
         _ = mind.values
     again = world.add(worm(), at=(0, 2, 0.08))
-    other = world.think(again, waves())
+    other = world.brains.attach(again, waves())
     world.run(0.1)
     assert other.row == mind.row
     assert other.alive
@@ -252,13 +252,15 @@ def test_many_minds_in_one_world_are_as_each_alone() -> None:
         world = km.World(dt=5e-3)
         world.add_ground()
         figure = world.add(worm(), at=(0, 4 * k, 0.08))
-        alone.append((figure, world.think(figure, waves(rate=20.0 + 10 * k), (2.0, 4 * k, 0))))
+        alone.append((figure, world.brains.attach(figure, waves(rate=20.0 + 10 * k), (2.0, 4 * k, 0))))
         world.run(0.5)
     world = km.World(dt=5e-3)
     world.add_ground()
     minds = []
     for k in range(3):
-        minds.append(world.think(world.add(worm(), at=(0, 4 * k, 0.08)), waves(rate=20.0 + 10 * k), (2.0, 4 * k, 0)))
+        minds.append(
+            world.brains.attach(world.add(worm(), at=(0, 4 * k, 0.08)), waves(rate=20.0 + 10 * k), (2.0, 4 * k, 0))
+        )
     world.run(0.5)
     for (_, one), mind in zip(alone, minds, strict=True):
         np.testing.assert_allclose(one.values, mind.values, atol=1e-12)
@@ -276,11 +278,11 @@ def test_what_does_not_fit_is_refused_and_changes_nothing() -> None:
         (3, "a kinemorph.Brain"),
     ):
         with pytest.raises((KeyError, ValueError, TypeError), match=what):
-            world.think(figure, brain)  # type: ignore[arg-type]
+            world.brains.attach(figure, brain)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="a figure of this world"):
-        world.think(scene()[1], waves())
+        world.brains.attach(scene()[1], waves())
     with pytest.raises(ValueError, match="finite"):
-        world.think(figure, waves(), (np.nan, 0, 0))
+        world.brains.attach(figure, waves(), (np.nan, 0, 0))
     assert world.hash() == before
 
 
@@ -295,7 +297,7 @@ def test_spoiled_minds_in_snapshots_are_refused() -> None:
         for field, value in each:
             world, _, _ = scene()
             world.run(0.05)
-            rows = world._minds[table]
+            rows = world._brain_instances[table]
             where = 1 if field == "ring" else 0  # the delay
             rows[field][where] = value
             with pytest.raises(km.FileError):
@@ -304,7 +306,7 @@ def test_spoiled_minds_in_snapshots_are_refused() -> None:
 
 def test_lives_are_watched() -> None:
     world, figure, mind = scene()
-    world.watch_minds()
+    world.brains.begin_statistics()
     fastest, spin, highest, energies = 0.0, 0.0, mind.life["lowest"], []
     for _ in range(300):
         world.step()
@@ -312,7 +314,7 @@ def test_lives_are_watched() -> None:
         spin = max(spin, *(abs(float(figure.velocity(f"bend{i}")[0])) for i in (1, 2)))
         highest = max(highest, mind.life["lowest"])
         energies.append(world.forest.kinetic_energy() + world.forest.potential_energy())
-    life, toil = mind.life, world.toil
+    life, toil = mind.life, world.brains.cost
     assert life["steps"] == 300
     assert life["riding"] == 0
     assert life["fastest"] == pytest.approx(fastest, rel=1e-9)
@@ -333,12 +335,12 @@ def test_the_work_of_a_belt_is_known() -> None:
     box = km.Shape.box((0.4, 0.4, 0.1))
     builder.link("box", None, km.Joint.free(), inertia=km.Inertia.box(3.0, (0.4, 0.4, 0.1)), shapes=[box])
     figure = world.add(builder.build(), at=(0.0, 0.0, 0.05))
-    world.think(figure, Brain([Neuron(Function.CONSTANT)]))
+    world.brains.attach(figure, Brain([Neuron(Function.CONSTANT)]))
     world.run(0.3)
-    world.set_material(belt, km.Material(friction=0.5, surface=(1.0, 0.0, 0.0)))
-    world.watch_minds()
+    world.surfaces.set_material(belt, km.Material(friction=0.5, surface=(1.0, 0.0, 0.0)))
+    world.brains.begin_statistics()
     world.run(1.0)
-    toil = world.toil
+    toil = world.brains.cost
     assert figure["box"].velocity[0] == pytest.approx(1.0, abs=1e-3)
     assert toil["conveyed"] == pytest.approx(3.0, rel=0.02)  # m v²
     assert toil["energy"] - toil["start"] == pytest.approx(1.5, rel=0.02)
@@ -346,7 +348,7 @@ def test_the_work_of_a_belt_is_known() -> None:
 
 
 def centre_speed(body: Any) -> Any:
-    link = body.world.link_of(body.id)
+    link = body.world.queries.link_of(body.id)
     arm = body.pose.rotation @ (link["h"] / link["mass"])
     return body.velocity + np.cross(body.angular_velocity, arm)
 
@@ -354,19 +356,19 @@ def centre_speed(body: Any) -> Any:
 def test_a_run_stops_when_all_is_still_or_the_budget_is_spent() -> None:
     world, _, mind = scene()
     mind.asleep = True
-    world.watch_minds(until_still=0.25)
+    world.brains.begin_statistics(until_still=0.25)
     world.run(5.0)
     assert 0.25 < world.time < 2.0
     assert mind.life["still"] >= 0.25
     mind.asleep = False
     before = world.time
-    world.watch_minds(budget=5000)
+    world.brains.begin_statistics(budget=5000)
     world.run(5.0)
     spent = world.time - before
     assert 0.05 < spent < 4.0
-    assert 5000 < world.toil["work"] < 5400
+    assert 5000 < world.brains.cost["work"] < 5400
     again = km.World.load(world.save())
-    again.watch_minds(budget=10**9)
+    again.brains.begin_statistics(budget=10**9)
     again.run(1.0)
     assert again.time == pytest.approx(before + spent + 1.0)
 

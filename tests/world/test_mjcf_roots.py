@@ -95,7 +95,7 @@ def test_bodies_of_mjcf_are_where_mujoco_has_them_and_where_they_are_put(seed):
         for _ in range(12):
             one = world.bodies[rng.integers(len(world.bodies))]
             members = world.forest.members(world.forest.tree_of(one.id)).tolist()
-            if world.link_of(members[0])["kind"] != km.JointKind.FREE:
+            if world.queries.link_of(members[0])["kind"] != km.JointKind.FREE:
                 world.reroot(one)  # nothing moves, and it floats from now on
                 assert_as_said(world, said)
                 continue

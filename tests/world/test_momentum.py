@@ -92,6 +92,6 @@ def test_a_push_changes_momentum_by_what_it_gives():
     model = tumbler()
     world, figure = thrown(model, 20.0, gravity=(0, 0, 0))
     before = whole(world, model)[0]
-    world.push(figure["c"], force=(3.0, -2.0, 5.0))
+    world.apply_force(figure["c"], force=(3.0, -2.0, 5.0))
     world.run(0.5)
     np.testing.assert_allclose(whole(world, model)[0][3:], before[3:] + [1.5, -1.0, 2.5], atol=1e-11)

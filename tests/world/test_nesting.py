@@ -85,11 +85,11 @@ def test_links_that_are_in_each_other_pass_and_are_named():
     world = km.World()
     with pytest.warns(km.ModelWarning, match="'base' and 'tip' by 9 mm"):
         figure = world.add(bent_arm(0.009))
-    assert world.ignored == [(figure["base"], figure["tip"])]
+    assert world.collision_filter.ignored == [(figure["base"], figure["tip"])]
     world.run(0.1)
     assert not world.contacts()
-    world.heed(figure["base"], figure["tip"])
-    assert not world.ignored
+    world.collision_filter.collide_with(figure["base"], figure["tip"])
+    assert not world.collision_filter.ignored
     world.step()
     assert world.contacts()
 
@@ -109,14 +109,16 @@ def test_links_that_are_in_the_base_of_their_own_robot_pass():
         world.step()
         assert energy(world) < start + 1e-6
     assert abs(figure.position("shoulder")[0]) > 1.0
-    assert world.ignored == [(figure["arm"], None)] or world.ignored == [(None, figure["arm"])]
+    assert world.collision_filter.ignored == [(figure["arm"], None)] or world.collision_filter.ignored == [
+        (None, figure["arm"])
+    ]
 
 
 def test_links_that_touch_meet():
     world = km.World(gravity=(0, 0, 0))
     world.add(bent_arm(5e-4))
     world.step()
-    assert not world.ignored
+    assert not world.collision_filter.ignored
     assert len(world.contacts()) > 0
 
 
@@ -124,7 +126,7 @@ def test_links_are_not_pushed_apart_beyond_the_limits_of_their_joints():
     world = km.World(gravity=(0, 0, 0), sleep=False)
     with pytest.warns(km.ModelWarning):
         figure = world.add(bent_arm(0.009))
-    world.heed(figure["base"], figure["tip"])
+    world.collision_filter.collide_with(figure["base"], figure["tip"])
     for _ in range(500):
         world.step()
         assert max(abs(float(figure.position(name)[0])) for name in ("middle", "tip")) < 0.21

@@ -48,7 +48,7 @@ def test_what_an_impulse_wakes_is_still_carried():
     cube = world.add(CUBE, at=(0, 0, 0.5))
     world.run(2.0)
     assert cube.asleep
-    world.push(cube, force=(0.5 * cube.mass / world.dt, 0, 0), lasting=False)
+    world.apply_force(cube, force=(0.5 * cube.mass / world.dt, 0, 0), lasting=False)
     lowest = min((world.step(), cube.position[2])[1] for _ in range(150))
     assert lowest > 0.4999
     assert cube.position[0] == pytest.approx(0.5**2 / (2 * 0.8 * G), abs=0.5 * world.dt)
@@ -58,13 +58,13 @@ def test_an_island_sleeps_and_wakes_as_one():
     """Rapier whole_island_blocks_partial_sleep."""
     world = on_ground()
     cubes = stack(world, 5)
-    push = world.push(cubes[4], force=(0, 0, 1.0))
+    push = world.apply_force(cubes[4], force=(0, 0, 1.0))
     world.run(2.0)
     assert not any(cube.asleep for cube in cubes)
     push.withdraw()
     world.run(1.5)
     assert all(cube.asleep for cube in cubes)
-    world.wake(cubes[0])
+    world.sleep.wake(cubes[0])
     world.step()
     assert not any(cube.asleep for cube in cubes)
 
@@ -117,10 +117,10 @@ def test_what_changes_under_a_sleeper_wakes_it(change):
     assert sleeper.asleep
     assert beside.asleep
     {
-        "belt": lambda: world.set_material(table, km.Material(surface=(0.5, 0, 0))),
-        "mask": lambda: world.regroup(table, mask=0),
-        "ignore": lambda: world.ignore(table, sleeper),
-        "ground": lambda: world.remove_ground(ground),
+        "belt": lambda: world.surfaces.set_material(table, km.Material(surface=(0.5, 0, 0))),
+        "mask": lambda: world.collision_filter.set_groups(table, mask=0),
+        "ignore": lambda: world.collision_filter.ignore(table, sleeper),
+        "ground": lambda: world.structure.remove_ground(ground),
         "cut": lambda: world.cut(leg),
     }[change]()
     world.run(1.0)

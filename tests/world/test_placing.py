@@ -48,7 +48,7 @@ def test_what_is_joined_to_a_body_goes_along(name, top):
         return np.concatenate([(figure["a"].pose.inverse() @ figure[n].pose).position for n in "bc"] + joints)
 
     before, pose, twist = inside(), km.Pose.quaternion(rng.normal(size=4), (1, 2, 3)), rng.normal(size=6)
-    world.place(figure[name], pose, twist)
+    world.placement.place(figure[name], pose, twist)
     assert np.allclose(figure[name].position, pose.position, atol=1e-14)
     assert np.allclose(figure[name].pose.rotation, pose.rotation, atol=1e-14)
     assert np.allclose(figure[name].twist, twist, atol=1e-13)
@@ -58,8 +58,8 @@ def test_what_is_joined_to_a_body_goes_along(name, top):
 def test_joints_are_where_they_are_set():
     world = km.World()
     figure = world.add(tree())
-    world.set_joint("hinge", 0.5, velocity=1.0)
-    world.set_joint(figure.joint("ball"), (2, 0, 0, 0), (1, 2, 3))
+    world.placement.set_joint("hinge", 0.5, velocity=1.0)
+    world.placement.set_joint(figure.joint("ball"), (2, 0, 0, 0), (1, 2, 3))
     assert figure.position("hinge") == 0.5
     assert figure.velocity("hinge") == 1.0
     assert figure.position("ball").tolist() == [1, 0, 0, 0]
@@ -102,11 +102,11 @@ def test_what_cannot_be_placed_is_refused_and_stays():
     with pytest.raises(ValueError, match="a loop ties body 'cube 1'"):
         tied.position = (0, 0, 5)
     with pytest.raises(ValueError, match="closes a loop"):
-        world.set_joint("loop", (1, 0, 0, 0))
+        world.placement.set_joint("loop", (1, 0, 0, 0))
     with pytest.raises(ValueError, match="not finite"):
         held.angular_velocity = (np.nan, 0, 0)
     with pytest.raises(ValueError, match="set_joint: position: expected 1 numbers"):
-        world.set_joint("hinge", (1, 2))
+        world.placement.set_joint("hinge", (1, 2))
     assert world.hash() == before
 
 
@@ -119,7 +119,7 @@ def test_a_journal_knows_of_it(tmp_path):
         body.velocity = (1, 0, 2)
         world.run(0.2)
         body.pose = km.Pose.rpy(0, 0.3, 0, position=(0, 0, 3))
-        world.remove_ground(ground)
+        world.structure.remove_ground(ground)
         world.run(0.2)
     assert km.World.rerun(tmp_path / "journal").hash() == world.hash()
 
@@ -130,12 +130,12 @@ def test_ground_that_is_removed_is_gone_for_rays_and_what_lies_on_it():
     body = world.add(CUBE, at=(0, 0, 0.5))
     world.run(1.5)
     assert body.asleep
-    world.remove_ground(ground)
-    assert world.cast((5, 0, 1), (0, 0, -1)) is None
+    world.structure.remove_ground(ground)
+    assert world.queries.cast_ray((5, 0, 1), (0, 0, -1)) is None
     world.run(0.5)
     assert body.position[2] < -0.5
     with pytest.raises(ValueError, match="was removed"):
-        world.remove_ground(ground)
+        world.structure.remove_ground(ground)
 
 
 @pytest.mark.parametrize("asleep", [False, True])
@@ -147,7 +147,7 @@ def test_contacts_of_what_was_removed_are_not_those_of_what_has_its_row(asleep, 
     upper = world.add(CUBE, at=(0, 0, 1.5), name="upper")
     world.run(1.5)
     assert {touch.other for touch in world.contacts(lower)} == {None, upper}
-    world.remove_ground(ground)
+    world.structure.remove_ground(ground)
     other = world.add_ground(km.HalfSpace((0, 0, 1), -20.0))
     assert world.shapes.row_of(other) == 0  # that of the ground before
     world.remove(upper)
@@ -170,6 +170,6 @@ def test_what_is_set_in_motion_says_so_when_it_wakes():
     assert box.asleep
     box.velocity = (0.5, 0, 0)
     assert not box.asleep
-    assert world.why_awake(box) == "something was put elsewhere, or set in motion"
+    assert world.sleep.why_awake(box) == "something was put elsewhere, or set in motion"
     again = km.World.load(world.save())
-    assert again.why_awake(int(box)) == world.why_awake(box)
+    assert again.sleep.why_awake(int(box)) == world.sleep.why_awake(box)

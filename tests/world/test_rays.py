@@ -45,7 +45,7 @@ def each_hit(world: km.World, o, d):
 def test_rays_meet_what_single_shapes_say(world):
     rng = np.random.default_rng(1)
     origins, directions = rng.uniform((-3, -3, 0.5), (3, 3, 4), (300, 3)), rng.normal(size=(300, 3))
-    t, normals, bodies = world.scan(origins, directions)
+    t, normals, bodies = world.queries.cast_rays(origins, directions)
     for k in range(300):
         distance, body = each_hit(world, origins[k], directions[k])
         assert t[k] == pytest.approx(distance, abs=1e-9)
@@ -58,38 +58,38 @@ def test_rays_meet_what_single_shapes_say(world):
 def test_one_ray_says_all(world):
     body = world.bodies[3]
     above = body.position + (0, 0, 2.0)
-    seen = world.cast(above, (0, 0, -3.0))
+    seen = world.queries.cast_ray(above, (0, 0, -3.0))
     distance, first = each_hit(world, above, (0, 0, -1.0))
     assert seen.body == first
     assert seen.distance == pytest.approx(distance)
     assert seen.point == pytest.approx(above - (0, 0, distance))
     assert seen.shape in world.shapes.ids
-    assert world.cast(above, (0, 0, -3.0), longest=1e-3) is None
-    assert world.cast(above, (0, 0, -1.0), but=first).body != first
-    assert world.cast(above, (0, 0, 1.0), mask=0) is None
+    assert world.queries.cast_ray(above, (0, 0, -3.0), longest=1e-3) is None
+    assert world.queries.cast_ray(above, (0, 0, -1.0), but=first).body != first
+    assert world.queries.cast_ray(above, (0, 0, 1.0), mask=0) is None
 
 
 def test_groups_are_seen_or_not():
     world = km.World()
     world.add_ground()
     glass = world.add(km.Shape.box((1, 1, 0.1), group=4), at=(0, 0, 1), name="glass")
-    assert world.cast((0, 0, 2), (0, 0, -1)).body == glass
-    assert world.cast((0, 0, 2), (0, 0, -1), mask=EVERYTHING & ~4).body is None
+    assert world.queries.cast_ray((0, 0, 2), (0, 0, -1)).body == glass
+    assert world.queries.cast_ray((0, 0, 2), (0, 0, -1), mask=EVERYTHING & ~4).body is None
 
 
 def test_a_new_body_is_seen_at_once_and_one_that_is_gone_is_not():
     world = km.World()
     body = world.add(km.Shape.sphere(0.5), at=(0, 0, 1))
-    assert world.cast((0, 0, 5), (0, 0, -1)).distance == pytest.approx(3.5)
+    assert world.queries.cast_ray((0, 0, 5), (0, 0, -1)).distance == pytest.approx(3.5)
     world.remove(body)
-    assert world.cast((0, 0, 5), (0, 0, -1)) is None
+    assert world.queries.cast_ray((0, 0, 5), (0, 0, -1)) is None
 
 
 def test_overlaps_are_those_of_each_pair(world):
     probe = km.Shape.box((1.0, 0.8, 0.6))
     for place in (km.Pose((0, 0, 1.0)), km.Pose.turn((1, 1, 0), 0.7, (1, -1, 1.5)), km.Pose((10, 0, 9.0))):
         for margin in (0.0, 0.2):
-            found = {None if body is None else body.id for body in world.overlaps(probe, place, margin)}
+            found = {None if body is None else body.id for body in world.queries.overlaps(probe, place, margin)}
             expected = set()
             for shape in world.shapes.ids:
                 link = world.shapes.link(shape)
@@ -103,12 +103,12 @@ def test_overlaps_are_those_of_each_pair(world):
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda w: w.cast((0, 0, np.nan), (0, 0, 1)), "not finite"),
-        (lambda w: w.scan([(0, 0, 0)], [(0, 0, 0)]), "ray 0, .* is none"),
-        (lambda w: w.scan([(0, 0, 0)], [(0, 0, np.inf)]), "ray 0, .* is none"),
-        (lambda w: w.scan([(0, 0)], [(0, 0)]), "must be n x 3"),
-        (lambda w: w.cast((0, 0, 0), (0, 0, 1), longest=-1.0), "longest is -1.0"),
-        (lambda w: w.overlaps(km.Shape.sphere(1.0), margin=-1.0), "margin is -1.0"),
+        (lambda w: w.queries.cast_ray((0, 0, np.nan), (0, 0, 1)), "not finite"),
+        (lambda w: w.queries.cast_rays([(0, 0, 0)], [(0, 0, 0)]), "ray 0, .* is none"),
+        (lambda w: w.queries.cast_rays([(0, 0, 0)], [(0, 0, np.inf)]), "ray 0, .* is none"),
+        (lambda w: w.queries.cast_rays([(0, 0)], [(0, 0)]), "must be n x 3"),
+        (lambda w: w.queries.cast_ray((0, 0, 0), (0, 0, 1), longest=-1.0), "longest is -1.0"),
+        (lambda w: w.queries.overlaps(km.Shape.sphere(1.0), margin=-1.0), "margin is -1.0"),
     ],
 )  # fmt: skip
 def test_bad_questions_are_refused(world, call, sentence):
@@ -122,13 +122,13 @@ def test_statistics_count_and_time_what_a_step_does():
     for k in range(3):
         world.add(km.Shape.box((1, 1, 1)), at=(0, 0, 0.5 + k))
     world.add(km.Shape.sphere(0.5), at=(5, 0, 3))
-    told = world.measure(100)
+    told = world.queries.profile(100)
     assert (told.bodies, told.trees, told.asleep, told.pairs, told.touches) == (4, 4, 0, 6, 12)
     assert (told.islands, told.largest) == (2, 12)
     assert told.step_time > 0.0
     assert sum(told.stage_times.values()) == pytest.approx(told.step_time)
     assert set(told.stage_times) == {"forces", "pairs", "contacts", "rows", "solution", "motion"}
     world.run(3.0)
-    assert world.statistics.asleep == 4
-    assert world.statistics.stage_times == {}
-    assert "4 bodies in 4 trees (4 asleep)" in str(world.statistics)
+    assert world.queries.statistics.asleep == 4
+    assert world.queries.statistics.stage_times == {}
+    assert "4 bodies in 4 trees (4 asleep)" in str(world.queries.statistics)

@@ -33,42 +33,44 @@ def sleeping() -> tuple[km.World, dict]:
 
 A = km.Joint.revolute("y")
 REFUSED = {  # by what it does; each takes a world and its things, and must not work
-    "ignore itself": lambda w, t: w.ignore(t["boxes"][0], t["boxes"][0]),
-    "heed itself": lambda w, t: w.heed(t["boxes"][1], t["boxes"][1]),
-    "ignore its own shape": lambda w, t: w.ignore(t["ground"], t["ground"]),
-    "ignore a shape that is none": lambda w, t: w.ignore(t["boxes"][0], 99),
-    "ignore an id of a body": lambda w, t: w.ignore(t["boxes"][0].id, t["boxes"][1].id),
-    "regroup an id of a body": lambda w, t: w.regroup(t["boxes"][0].id, group=2),
-    "material of an id of a body": lambda w, t: w.set_material(t["boxes"][0].id, km.Material(friction=0.1)),
-    "agree on ids of bodies": lambda w, t: w.agree(t["boxes"][0].id, t["boxes"][1].id, km.Material()),
-    "remove a body as ground": lambda w, t: w.remove_ground(t["boxes"][0].id),
-    "remove a body as ground, by itself": lambda w, t: w.remove_ground(t["boxes"][0]),
-    "remove a joint as ground": lambda w, t: w.remove_ground(t["tie"].joint),
+    "ignore itself": lambda w, t: w.collision_filter.ignore(t["boxes"][0], t["boxes"][0]),
+    "heed itself": lambda w, t: w.collision_filter.collide_with(t["boxes"][1], t["boxes"][1]),
+    "ignore its own shape": lambda w, t: w.collision_filter.ignore(t["ground"], t["ground"]),
+    "ignore a shape that is none": lambda w, t: w.collision_filter.ignore(t["boxes"][0], 99),
+    "ignore an id of a body": lambda w, t: w.collision_filter.ignore(t["boxes"][0].id, t["boxes"][1].id),
+    "regroup an id of a body": lambda w, t: w.collision_filter.set_groups(t["boxes"][0].id, group=2),
+    "material of an id of a body": lambda w, t: w.surfaces.set_material(t["boxes"][0].id, km.Material(friction=0.1)),
+    "agree on ids of bodies": lambda w, t: w.surfaces.set_pair_material(
+        t["boxes"][0].id, t["boxes"][1].id, km.Material()
+    ),
+    "remove a body as ground": lambda w, t: w.structure.remove_ground(t["boxes"][0].id),
+    "remove a body as ground, by itself": lambda w, t: w.structure.remove_ground(t["boxes"][0]),
+    "remove a joint as ground": lambda w, t: w.structure.remove_ground(t["tie"].joint),
     "remove ground as a body": lambda w, t: w.remove(t["ground"]),
     "remove a joint": lambda w, t: w.remove(t["tie"].joint),
     "cut a body": lambda w, t: w.cut(t["boxes"][0].id),
     "cut the ground": lambda w, t: w.cut(t["ground"]),
     "motor on a body": lambda w, t: w.motor(t["boxes"][0].id, 1.0),
     "reroot to a joint": lambda w, t: w.reroot(t["axle"].joint),
-    "wake a joint": lambda w, t: w.wake(t["axle"].joint),
-    "place a shape": lambda w, t: w.place(t["ground"], (0, 0, 1)),
-    "place what stands": lambda w, t: w.place(t["boxes"][3], (0, 0, 1)),
-    "place what is tied": lambda w, t: w.place(t["figure"]["lower"], (0, 0, 1)),
-    "place nowhere": lambda w, t: w.place(t["boxes"][0], (NAN, 0, 1)),
-    "turn in no way": lambda w, t: w.place(t["boxes"][0], km.Pose.quaternion((0, 0, 0, 0))),
-    "twist without end": lambda w, t: w.place(t["boxes"][0], twist=(np.inf, 0, 0, 0, 0, 0)),
-    "a joint nowhere": lambda w, t: w.set_joint("elbow", NAN),
-    "a joint by a body": lambda w, t: w.set_joint(t["boxes"][0].id, 0.0),
-    "a ball that is not turned": lambda w, t: w.set_joint("shoulder", (0, 0, 0, 0)),
-    "a ball that is turned without end": lambda w, t: w.set_joint("shoulder", (1e300, 1e300, 0, NAN)),
+    "wake a joint": lambda w, t: w.sleep.wake(t["axle"].joint),
+    "place a shape": lambda w, t: w.placement.place(t["ground"], (0, 0, 1)),
+    "place what stands": lambda w, t: w.placement.place(t["boxes"][3], (0, 0, 1)),
+    "place what is tied": lambda w, t: w.placement.place(t["figure"]["lower"], (0, 0, 1)),
+    "place nowhere": lambda w, t: w.placement.place(t["boxes"][0], (NAN, 0, 1)),
+    "turn in no way": lambda w, t: w.placement.place(t["boxes"][0], km.Pose.quaternion((0, 0, 0, 0))),
+    "twist without end": lambda w, t: w.placement.place(t["boxes"][0], twist=(np.inf, 0, 0, 0, 0, 0)),
+    "a joint nowhere": lambda w, t: w.placement.set_joint("elbow", NAN),
+    "a joint by a body": lambda w, t: w.placement.set_joint(t["boxes"][0].id, 0.0),
+    "a ball that is not turned": lambda w, t: w.placement.set_joint("shoulder", (0, 0, 0, 0)),
+    "a ball that is turned without end": lambda w, t: w.placement.set_joint("shoulder", (1e300, 1e300, 0, NAN)),
     "connect itself": lambda w, t: w.connect(t["boxes"][0], t["boxes"][0], A),
     "connect by a joint": lambda w, t: w.connect(None, t["tie"].joint, A),
     "connect outside of limits": lambda w, t: w.connect(
         None, t["boxes"][0], km.Joint.revolute("y", lower=0.5, upper=1.0)
     ),
-    "tie to itself": lambda w, t: w.tie(km.ForceElement.spring("a", "b", 1.0), t["boxes"][0], t["boxes"][0]),
-    "push without end": lambda w, t: w.push(t["boxes"][0], (np.inf, 0, 0)),
-    "push a joint": lambda w, t: w.push(t["tie"].joint, (1, 0, 0)),
+    "tie to itself": lambda w, t: w.structure.tie(km.ForceElement.spring("a", "b", 1.0), t["boxes"][0], t["boxes"][0]),
+    "push without end": lambda w, t: w.apply_force(t["boxes"][0], (np.inf, 0, 0)),
+    "push a joint": lambda w, t: w.apply_force(t["tie"].joint, (1, 0, 0)),
     "add nowhere": lambda w, t: w.add(BOX, at=(NAN, 0, 0)),
     "add a figure that is not turned": lambda w, t: w.add(ball_model(), q=np.zeros(5)),
 }
@@ -82,12 +84,16 @@ def scene():
 @pytest.mark.parametrize("what", REFUSED)
 def test_what_is_refused_wakes_nothing_and_changes_nothing(what, scene):
     world, things = scene
-    before, asleep, told = world.hash(), [b.asleep for b in world.bodies], [world.why_awake(b) for b in world.bodies]
+    before, asleep, told = (
+        world.hash(),
+        [b.asleep for b in world.bodies],
+        [world.sleep.why_awake(b) for b in world.bodies],
+    )
     with pytest.raises((ValueError, TypeError, KeyError)) as caught:
         REFUSED[what](world, things)
     assert str(caught.value)
     assert [b.asleep for b in world.bodies] == asleep
-    assert [world.why_awake(b) for b in world.bodies] == told
+    assert [world.sleep.why_awake(b) for b in world.bodies] == told
     assert world.hash() == before
 
 
@@ -97,9 +103,9 @@ def test_ground_is_not_removed_by_the_id_of_a_body():
     bodies = [world.add(BOX, at=(3.0 * i, 0, 0.25)) for i in range(3)]
     for body in bodies:
         with pytest.raises(TypeError, match="is the id of a body, not of a shape"):
-            world.remove_ground(body.id)
-    world.remove_ground(ground)
-    world.remove_ground(int(other))
+            world.structure.remove_ground(body.id)
+    world.structure.remove_ground(ground)
+    world.structure.remove_ground(int(other))
     assert world.body(bodies[0].id) == bodies[0]
     assert int(bodies[0].id) == bodies[0].id
 
@@ -108,20 +114,20 @@ def test_nothing_has_woken_what_nothing_has_touched():
     world = km.World()
     world.add_ground()
     boxes = [world.add(BOX, at=(50.0 * i, 0, 0.25), name=f"box {i}") for i in range(4)]
-    assert [world.why_awake(box) for box in boxes] == [""] * 4
+    assert [world.sleep.why_awake(box) for box in boxes] == [""] * 4
     world.run(2.0)
-    assert [world.why_awake(box) for box in boxes] == [""] * 4
+    assert [world.sleep.why_awake(box) for box in boxes] == [""] * 4
     bullet = world.add(km.Shape.sphere(0.1), at=(98, 0, 0.25), twist=(0, 0, 0, 9, 0, 0), name="bullet", density=5000)
     world.run(0.4)
-    assert [world.why_awake(box) for box in boxes] == ["", "", "'bullet' touched it", ""]
+    assert [world.sleep.why_awake(box) for box in boxes] == ["", "", "'bullet' touched it", ""]
     world.remove(bullet)
-    assert world.why_awake(boxes[2]) == "something that is gone touched it"
+    assert world.sleep.why_awake(boxes[2]) == "something that is gone touched it"
     late = world.add(BOX, at=(-50, 0, 0.25), name="late")  # it has the place of the bullet's tree
-    assert world.why_awake(boxes[2]) == "something that is gone touched it"
-    assert world.why_awake(late) == ""
+    assert world.sleep.why_awake(boxes[2]) == "something that is gone touched it"
+    assert world.sleep.why_awake(late) == ""
     saved = world.save()
     world.restore(saved)
-    assert world.why_awake(boxes[2]) == "something that is gone touched it"
+    assert world.sleep.why_awake(boxes[2]) == "something that is gone touched it"
 
 
 @pytest.mark.parametrize("culprit", [0, 2, 3])

@@ -116,7 +116,7 @@ def test_ground_goes_after_a_body_that_stood_on_it():
     assert other.asleep
     world.remove(first)
     far = world.add(km.Shape.box((1, 1, 1)), at=(50, 0, 9))
-    world.remove_ground(ground)
+    world.structure.remove_ground(ground)
     assert not other.asleep
     world.run(0.1)
     assert other.velocity[2] < -0.9

@@ -159,7 +159,7 @@ def test_anymal_stands_on_slopes(degrees, dt):
     figure = world.add(model, q=q)
     names = [name for name in figure.joints if name != "root_joint"]
     for name in names:
-        world.set_joint(figure.joint(name), bend.get(name, 0.0))
+        world.placement.set_joint(figure.joint(name), bend.get(name, 0.0))
         world.servo(figure.joint(name), bend.get(name, 0.0), stiffness=400.0, damping=10.0)
     world.run(1.5)
     body = next(iter(figure))
@@ -195,7 +195,7 @@ def test_grippers_hold_up_to_their_friction(hold, dt):
             elif hold == "motor":
                 drives.append(world.motor(joint, speed=-0.1 * side, most=force))
             else:
-                drives.append(world.drive(joint, -side * (force + dry)))
+                drives.append(world.drives.force(joint, -side * (force + dry)))
         world.run(0.3)
         if hold == "dry friction":  # as much again is left to hold with, when less pulls
             for side, drive in zip((-1.0, 1.0), drives, strict=True):

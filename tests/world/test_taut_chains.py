@@ -45,7 +45,7 @@ def test_any_joint_of_a_taut_chain_can_be_cut_at_any_time(seed, straight):
         saved = world.save()
         for joint in rng.permutation(len(joints))[:4]:
             poses, twists = [body.pose for body in links], np.array([body.twist for body in links])
-            whole = world.momentum()
+            whole = world.queries.momentum()
             speed = 1.0 + np.abs(twists).max()
             change = world.cut(joints[joint])
             assert change.pose_error < 1e-8
@@ -54,7 +54,7 @@ def test_any_joint_of_a_taut_chain_can_be_cut_at_any_time(seed, straight):
                 np.testing.assert_allclose(body.pose.rotation, pose.rotation, atol=1e-8)
             np.testing.assert_allclose([body.twist for body in links], twists, atol=1e-6 * speed)
             mass = sum(body.mass for body in links)
-            np.testing.assert_allclose(world.momentum(), whole, atol=1e-5 * speed * mass)
+            np.testing.assert_allclose(world.queries.momentum(), whole, atol=1e-5 * speed * mass)
             world.run(0.006)  # and goes on
             assert world.forest.loop_errors()[0] < 1e-6
             world.restore(saved)

@@ -49,7 +49,7 @@ def way_of(world: km.World) -> list[str]:
     for _ in range(5):
         world.run(0.25)
         found.append(world.hash())
-    assert any(world.is_asleep(body) for body in world.bodies)
+    assert any(world.sleep.is_asleep(body) for body in world.bodies)
     return [*found, world.solver.touches.tobytes().hex()]  # with where the numbers of each touch are
 
 
@@ -61,7 +61,7 @@ def test_any_number_of_threads_comes_to_the_same_bits(threads, eager):
     while helped == 0 and time.monotonic() < end:  # a busy machine may have no time for a second thread at first
         together = crowd(threads)
         assert way_of(together) == way
-        helped = together._crew.helped
+        helped = together._worker_threads.helped
     assert helped > 0
 
 
@@ -115,7 +115,7 @@ def test_what_explodes_is_named_as_by_one_thread(eager):
     for threads in (1, 2):
         world = crowd(threads, 30)
         for i in (5, 20):
-            world.push(world.bodies[i], force=(1e300, 0, 0))
+            world.apply_force(world.bodies[i], force=(1e300, 0, 0))
         with pytest.raises(km.WorldError) as caught:
             world.run(0.1)
         told.append((str(caught.value), world.hash()))
@@ -131,10 +131,10 @@ def test_worlds_in_several_threads_and_in_batches(eager):
         runner.start()
     for runner in runners:
         runner.join()
-    helped = [world._crew.helped for world in worlds[2:]]
+    helped = [world._worker_threads.helped for world in worlds[2:]]
     km.batch.run(worlds[2:], 0.2, workers=2)
     assert {world.hash() for world in worlds} == {alone.hash()}
-    assert [world._crew.helped for world in worlds[2:]] == helped  # a batch has all cores as it is
+    assert [world._worker_threads.helped for world in worlds[2:]] == helped  # a batch has all cores as it is
 
 
 INTERRUPTED = """

@@ -36,7 +36,7 @@ def drive(world, figure, kind, way, dof, rng):
     if way == "servo":
         stiffness = 0.0 if kind is km.JointKind.SPHERICAL else 40.0
         return world.servo(joint, rng.normal(), stiffness=stiffness, damping=2.0, speed=rng.normal(), dof=dof)
-    return world.drive(joint, rng.normal(), dof=dof)
+    return world.drives.force(joint, rng.normal(), dof=dof)
 
 
 def lives(seed, kind, way, dof, size, change):

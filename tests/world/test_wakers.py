@@ -50,13 +50,13 @@ def test_a_tree_that_an_edit_makes_has_woken_nothing_and_nothing_has_woken_it():
         asleep(world)
         ball = world.add(km.Shape.sphere(0.2), (0, 0, 1.3), name="ball")
         world.run(0.3)
-        assert world.why_awake(near) == "'ball' touched it"
-        world.wake(two["two a"])
+        assert world.sleep.why_awake(near) == "'ball' touched it"
+        world.sleep.wake(two["two a"])
         world.connect(far, ball if near_first else near, km.Joint.fixed())
-        assert world.why_awake(near) == (LOST if near_first else EDITED)
+        assert world.sleep.why_awake(near) == (LOST if near_first else EDITED)
         world.cut("two joint")
-        assert world.why_awake(near) == (LOST if near_first else EDITED)
-        assert [world.why_awake(body) for body in two] == [CALLED] * 2
+        assert world.sleep.why_awake(near) == (LOST if near_first else EDITED)
+        assert [world.sleep.why_awake(body) for body in two] == [CALLED] * 2
 
 
 @pytest.mark.parametrize("seed", range(10, 40))
@@ -95,11 +95,11 @@ def test_nothing_far_away_is_said_to_have_woken_a_body(seed):
                 world.add(pair(name), (10 * k, -3 - count, 0.1))
                 joined.append(int(world.joint_id(f"{name} joint")))
             case "wake":
-                world.wake(a)
+                world.sleep.wake(a)
             case "rest":
                 world.run(0.6)
         for body in world.bodies:
-            why = world.why_awake(body)
+            why = world.sleep.why_awake(body)
             if "touched" in why and why != LOST:
                 assert why[1] == body.name[0], (body.name, why)
                 told += 1
@@ -115,14 +115,14 @@ def test_grasps_say_so_too(contact):
     world.run(0.05)
     spans = world.solver["spans"]
     spans["woken_by"][world.forest.tree_of(box.id) & 0xFFFFFFFF] = 1 + (world.forest.tree_of(ball.id) & 0xFFFFFFFF)
-    assert world.why_awake(box) == "'ball' touched it"
+    assert world.sleep.why_awake(box) == "'ball' touched it"
     ball.pose = km.Pose((0, 0, 0.101))
     ball.velocity = (0, 0, 0)
     world.run(0.45)
     assert len(mind.holds) == 1
-    assert world.why_awake(box) == LOST
-    held = world.why_awake(ball)
+    assert world.sleep.why_awake(box) == LOST
+    held = world.sleep.why_awake(ball)
     world.run(0.5)
     assert not mind.holds
-    assert world.why_awake(box) == LOST
-    assert world.why_awake(ball) == held
+    assert world.sleep.why_awake(box) == LOST
+    assert world.sleep.why_awake(ball) == held

@@ -205,16 +205,16 @@ def test_a_body_passes_through_what_its_mask_leaves_out_and_wakes_for_it() -> No
     ball = world.add(km.Shape.sphere(0.1), at=(0, 0, 0.1), name="ball")
     world.run(1.0)
     assert ball.asleep
-    world.regroup(ball, mask=0)
+    world.collision_filter.set_groups(ball, mask=0)
     world.run(0.2)
     assert ball.position[2] < 0.0
-    world.regroup(ball, mask=0xFFFFFFFF)
-    world.regroup(ground, group=2)
+    world.collision_filter.set_groups(ball, mask=0xFFFFFFFF)
+    world.collision_filter.set_groups(ground, group=2)
     before = ball.position[2]
     world.run(0.2)
     assert ball.position[2] > before  # pushed out again
     with pytest.raises(ValueError, match="group"):
-        world.regroup(ball, group=-1)
+        world.collision_filter.set_groups(ball, group=-1)
 
 
 @pytest.mark.parametrize(
@@ -222,9 +222,9 @@ def test_a_body_passes_through_what_its_mask_leaves_out_and_wakes_for_it() -> No
     [
         (lambda w: w.step(-1), "step: count is -1"),
         (lambda w: w.step(1.5), r"step: count is 1\.5"),
-        (lambda w: w.measure(-1), "step: count is -1"),
+        (lambda w: w.queries.profile(-1), "step: count is -1"),
         (lambda w: w.contacts("box"), r"not 'box'; by its name it is world\[name\]"),
-        (lambda w: w.push("box", force=(0, 0, 1)), "not 'box'"),
+        (lambda w: w.apply_force("box", force=(0, 0, 1)), "not 'box'"),
         (lambda w: w["box"], "there is no body 'box' alone, but 2 of them"),
         (lambda w: w["ball"], "there is no body 'ball'"),
     ],
@@ -245,7 +245,7 @@ def test_time_passes_at_once_where_all_sleep():
         world.add_ground()
         world.add(km.Shape.box((1, 1, 1)), at=(0, 0, 0.5))
         world.run(3.0)
-        assert world.statistics.asleep == 1
+        assert world.queries.statistics.asleep == 1
         worlds.append(world)
     at_once, step_by_step = worlds
     at_once.step(1234)

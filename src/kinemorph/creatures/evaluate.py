@@ -88,7 +88,7 @@ def _exploit(stage: Stage, life: dict[str, Any], toil: dict[str, float]) -> str:
 
 
 def _score(stage: Stage, marks: Marks | None = None, reason: str = "") -> Score:
-    life, toil, steps = stage.life, stage.world.toil, round(stage.world.time / stage.task.dt)
+    life, toil, steps = stage.life, stage.world.brains.cost, round(stage.world.time / stage.task.dt)
     reason = reason or _exploit(stage, life, toil)
     details: dict[str, Any] = {name: float(life[name]) for name in ("fastest", "spin", "depth", "riding", "top")}
     details |= {"length": stage.length, "parts": float(stage.parts), "effort": toil["effort"], "work": toil["work"]}

@@ -78,7 +78,9 @@ class HandOver(Task):
     @staticmethod
     def holds(world: World, side: str) -> bool:
         """Whether a hand holds the ball."""
-        return any(name == f"{side} grip" and world.forest.has_joint(id) for id, name in world._joints.items())
+        return any(
+            name == f"{side} grip" and world.forest.has_joint(id) for id, name in world.registry.joint_names.items()
+        )
 
     def grip(self, world: World, side: str) -> None:
         """Take the ball, if it is near."""

@@ -65,7 +65,7 @@ class Reading:
         A joint of such a kind that appears later is not there in the mask, for there is no one number to read.
         """
         for name in dict.fromkeys(self._joints):
-            for id, other in world._joints.items():
+            for id, other in world.registry.joint_names.items():
                 if name != other or not world.forest.has_joint(id) or world.forest.closes_loop(id):
                     continue
                 count = len(world.forest.velocity(id))
@@ -78,7 +78,7 @@ class Reading:
     def read(self, world: World) -> tuple[Array, np.ndarray[Any, np.dtype[np.int8]]]:
         """The numbers, and of each 1 if what it is of is there, else 0: then the number is 0, too."""
         values, present = np.zeros(len(self.names)), np.zeros(len(self.names), np.int8)
-        ids = {name: id for id, name in world._names.items()}
+        ids = {name: id for id, name in world.registry.body_names.items()}
         seen: dict[str, tuple[Any, Any]] = {}
         for k, thing, number in self._bodies:
             if thing in ids:
@@ -92,7 +92,7 @@ class Reading:
     def _read_joints(self, world: World, values: Array, present: np.ndarray[Any, np.dtype[np.int8]]) -> None:
         """All joints of a tree at once. What closes a loop has no coordinates of its own."""
         forest = world.forest
-        known = {name: id for id, name in world._joints.items()}
+        known = {name: id for id, name in world.registry.joint_names.items()}
         ids = np.array([known.get(name, -1) for name in self._joints], np.int64)
         slots = forest._tables[JOINTS][np.where(ids >= 0, ids & INDEX, 0)]
         alive = (ids >= 0) & (slots["next"] == IN_USE) & (slots["generation"] == ids >> 32) & (slots["tree"] >= 0)

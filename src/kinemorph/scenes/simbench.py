@@ -48,10 +48,12 @@ def rolling(seconds: float) -> float:
     ground = world.add_ground()
     rough = Material(friction=0.8)
     box = world.add(Shape.box((20.0, 20.0, 1.0)), at=(0, 0, 0.5), density=10.0 / 400.0, material=rough)
-    world.agree(ground, next(id for id in world.shapes.ids if id != ground), Material(friction=0.4))
+    world.surfaces.set_pair_material(
+        ground, next(id for id in world.shapes.ids if id != ground), Material(friction=0.4)
+    )
     balls = [ball(world, (2.0 * i - 4.0, 2.0 * j - 4.0, 1.5), 1.0, 0.5, rough) for i in range(5) for j in range(5)]
     way = np.array([0.5, math.sqrt(0.75), 0.0])
-    world.push(box, force=150.0 * way)
+    world.apply_force(box, force=150.0 * way)
     left = 150.0 - 0.4 * 35.0 * G  # N, after what the ground rubs off; a ball takes 2/7 of the box's acceleration
     each = left / (3.5 * 10.0 + 25.0)
     errors = []

@@ -13,13 +13,7 @@ from kinemorph.geometry.convex_parts import Parts
 from kinemorph.geometry.ground import Ground, HalfSpace
 from kinemorph.geometry.meshes.mesh import Mesh, load_mesh
 from kinemorph.geometry.shapes import Role, Shape, ShapeKind
-from kinemorph.jit.api import entry, rows_at
-from kinemorph.multibody.layout import link_data_of
 from kinemorph.spatial.pose import Pose
-from kinemorph.spatial.quaternion import from_matrix
-from kinemorph.structure.forest.layout import FOREST, bodies_of, tree_of, trees_of
-from kinemorph.structure.forest.memory import INDEX
-from kinemorph.structure.forest.poses import own_frame
 from kinemorph.view.recordings.recording import SAME_SHAPE_POSE, SOIL, seen
 from kinemorph.world.world import World
 
@@ -31,9 +25,10 @@ PLATE = 20.0, 0.02  # m, width and thickness of what stands for half of space
 
 def visible_shapes(world: World, id: int, meshes: Meshes) -> tuple[Shape, ...]:
     """What is to be seen of a body: what its model shows of it, if that is known, else what collides."""
-    birth = world._births[id]
-    for key, record in world._figures.items():
-        model = world._models.get(key)
+    known = world.registry
+    birth = known.births[id]
+    for key, record in known.figure_records.items():
+        model = known.models.get(key)
         if model is None or not any(born == birth for _, _, born in record.bodies):
             continue
         shapes = seen(model._own_shapes[[born for _, _, born in record.bodies].index(birth)])
@@ -47,8 +42,8 @@ def visible_shapes(world: World, id: int, meshes: Meshes) -> tuple[Shape, ...]:
 
 def base_shapes(world: World, meshes: Meshes, solid: bool = False) -> dict[tuple[int, int], Shape]:
     """What stands still, by keys that stay: what figures show of their bases, if that is known, else what collides."""
-    found = {(id, -1): solid_shape(world, id, meshes) for id in world._mounted.get(-1, [])}
-    for key, model in () if solid else world._models.items():
+    found = {(id, -1): solid_shape(world, id, meshes) for id in world.registry.ground_shapes}
+    for key, model in () if solid else world.registry.models.items():
         looks = [shape for shape in model.base_shapes if shape.role is Role.VISUAL]
         bodily = [shape for shape in model.base_shapes if shape.role is Role.COLLISION]
         hidden = [each for each in found if looks and any(_is(world.shapes[each[0]], s) for s in bodily)]
@@ -78,7 +73,7 @@ def _load(shape: Shape, meshes: Meshes) -> None:
 
 def solid_shapes(world: World, id: int, meshes: Meshes) -> tuple[Shape, ...]:
     """What collides of a body, in its own frame."""
-    return tuple(solid_shape(world, shape, meshes) for shape in world._mounted.get(id & INDEX, []))
+    return tuple(solid_shape(world, shape, meshes) for shape in world.registry.shapes_of(id))
 
 
 def solid_shape(world: World, id: int, meshes: Meshes) -> Shape:
@@ -99,41 +94,13 @@ def solid_shape(world: World, id: int, meshes: Meshes) -> Shape:
     return Shape.mesh(name, pose=at, colour=SOIL if isinstance(solid, Ground) else colour)
 
 
-def places(world: World) -> tuple[npt.NDArray[np.int64], Array]:
-    """Ids of all bodies, and where their own frames are: position and quaternion w x y z (n, 7)."""
-    forest = world.forest
-    forest.kinematics()
-    ids = forest.bodies
-    poses = np.empty((len(ids), 7))
-    _place(forest.address, np.ascontiguousarray(ids & INDEX), poses)
-    return ids, poses
-
-
-@entry(nogil=True)
-def _place(forest_address: int, indices: npt.NDArray[np.int64], poses: Array) -> None:
-    """Poses of the own frames of bodies in some rows of their table."""
-    forest = rows_at(forest_address, 1, FOREST)[0]
-    trees = trees_of(forest)
-    bodies = bodies_of(forest)
-    for k in range(indices.shape[0]):
-        slot = bodies[indices[k]]
-        tree = tree_of(trees[slot["tree"]])
-        data = link_data_of(tree)[slot["link"] + 1]
-        R, p = own_frame(slot, data)
-        turn = from_matrix(R)
-        for i in range(3):
-            poses[k, i] = p[i]
-        for i in range(4):
-            poses[k, 3 + i] = turn[i]
-
-
 def parents(world: World) -> dict[int, int | None]:
     """Of each body, by id, the one that carries it; None is the base."""
     found: dict[int, int | None] = {}
-    for tree in world.forest.trees.tolist():
-        members = world.forest.members(tree).tolist()
-        for id, link in zip(members, world.forest._links(tree & INDEX), strict=True):
-            found[id] = None if link["parent"] < 0 else members[link["parent"]]
+    for tree in world.queries.trees():
+        members = tree.bodies.tolist()
+        for id, parent in zip(members, tree.links["parent"].tolist(), strict=True):
+            found[id] = None if parent < 0 else members[parent]
     return found
 
 
@@ -164,4 +131,4 @@ def _mesh(body: Parts | Ground) -> Mesh:
 
 def name_of(world: World, id: Any) -> str:
     """The name of a body, by its id; None, or less than 0, is the base."""
-    return "the base" if id is None or id < 0 else world._names.get(id, "a body")
+    return "the base" if id is None or id < 0 else world.registry.body_names.get(id, "a body")

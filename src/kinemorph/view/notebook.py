@@ -113,7 +113,7 @@ def world_html(world: Any) -> str:
 
     with Film(world, None, 60.0, "world") as taken:
         pass
-    found = world.statistics
+    found = world.queries.statistics
     rows = {"time": f"{world.time:.3f} s", "bodies": found.bodies, "trees": found.trees, "asleep": found.asleep}
     rows["contacts"] = found.contacts
     return card("World", rows, _end_of(taken.recording))

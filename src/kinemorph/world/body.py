@@ -30,12 +30,14 @@ class Body:
 
     def __init__(self, world: World, id: int, name: str, birth: int | None = None) -> None:
         self.world, self.id, self.name = world, BodyId(id), name
-        self.birth = world._births[id] if birth is None else birth  # an id may come to another body, after `restore`
+        self.birth = (
+            world.registry.births[id] if birth is None else birth
+        )  # an id may come to another body, after `restore`
 
     @property
     def alive(self) -> bool:
         """Whether it is still in its world."""
-        return self.world._births.get(self.id) == self.birth
+        return self.world.registry.births.get(self.id) == self.birth
 
     @property
     def pose(self) -> Pose:
@@ -48,7 +50,7 @@ class Body:
             raise TypeError(
                 f"{self!r}: pose must be a kinemorph.Pose, not {shown(pose)}; position is for three numbers"
             )
-        self.world.place(self, pose)
+        self.world.placement.place(self, pose)
 
     @property
     def position(self) -> Array:
@@ -57,7 +59,7 @@ class Body:
 
     @position.setter
     def position(self, position: Iterable[float]) -> None:
-        self.world.place(self, vector(position, 3, "position"))
+        self.world.placement.place(self, vector(position, 3, "position"))
 
     @property
     def twist(self) -> Array:
@@ -66,7 +68,7 @@ class Body:
 
     @twist.setter
     def twist(self, twist: Iterable[float]) -> None:
-        self.world.place(self, twist=vector(twist, 6, "twist"))
+        self.world.placement.place(self, twist=vector(twist, 6, "twist"))
 
     @property
     def velocity(self) -> Array:
@@ -75,7 +77,7 @@ class Body:
 
     @velocity.setter
     def velocity(self, velocity: Iterable[float]) -> None:
-        self.world.place(self, twist=np.r_[self.twist[:3], vector(velocity, 3, "velocity")])
+        self.world.placement.place(self, twist=np.r_[self.twist[:3], vector(velocity, 3, "velocity")])
 
     @property
     def angular_velocity(self) -> Array:
@@ -84,17 +86,17 @@ class Body:
 
     @angular_velocity.setter
     def angular_velocity(self, velocity: Iterable[float]) -> None:
-        self.world.place(self, twist=np.r_[vector(velocity, 3, "angular_velocity"), self.twist[3:]])
+        self.world.placement.place(self, twist=np.r_[vector(velocity, 3, "angular_velocity"), self.twist[3:]])
 
     @property
     def mass(self) -> float:
         """kg"""
-        return float(self.world.link_of(self.world._id(self))["mass"])
+        return float(self.world.queries.link_of(self)["mass"])
 
     @property
     def asleep(self) -> bool:
         """Whether it does not move until something wakes it."""
-        return self.world.is_asleep(self)
+        return self.world.sleep.is_asleep(self)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Body) and (other.world, other.id, other.birth) == (self.world, self.id, self.birth)

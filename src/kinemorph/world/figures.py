@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kinemorph.world.world import World
 
 
-class Record(NamedTuple):
+class FigureRecord(NamedTuple):
     """What is kept of a figure."""
 
     name: str
@@ -44,14 +44,14 @@ def homes_of(model: Model) -> list[tuple[int, tuple[float, ...]]]:
 def record_of(
     name: str, bodies: list[tuple[str, int, int]], joints: list[tuple[str, int]], control: Controls,
     homes: list[tuple[int, tuple[float, ...]]],
-) -> Record:  # fmt: skip
+) -> FigureRecord:  # fmt: skip
     """What is kept of a figure that has just come in."""
     actuators = [tuple(vars(a).values()) for a in control._actuators.values()]
     drives = [[(drive.row, drive._generation) for drive in handles] for handles in control._handles.values()]
-    return Record(name, bodies, joints, actuators, drives, homes)
+    return FigureRecord(name, bodies, joints, actuators, drives, homes)
 
 
-def figure_of(world: World, record: Record, model: Model | None) -> Figure:
+def figure_of(world: World, record: FigureRecord, model: Model | None) -> Figure:
     """The handle of a figure."""
     actuators = [Actuator(*fields) for fields in record.actuators]
     handles = [[drive_of(world, *drive) for drive in drives] for drives in record.drives]
@@ -67,7 +67,7 @@ def drive_of(world: World, row: int, generation: int) -> Drive:
     return handle
 
 
-def is_left(record: Record, births: dict[int, int]) -> bool:
+def is_left(record: FigureRecord, births: dict[int, int]) -> bool:
     """Whether any body of a figure is still there."""
     return any(births.get(id) == birth for _, id, birth in record.bodies)
 
@@ -77,7 +77,7 @@ def check_figures(figures: Any, drives: int) -> None:
     demand(isinstance(figures, dict) and all(type(key) is int for key in figures), "figures are none")
     for one in figures.values():
         demand(isinstance(one, tuple) and len(one) == 6 and type(one[0]) is str, "a figure is none")
-        record = Record(*one)
+        record = FigureRecord(*one)
         demand(all(isinstance(part, list) for part in record[1:]), "a figure is none")
         demand(all(_fits(each, str, int, int) for each in record.bodies), "a figure has no bodies")
         demand(all(_fits(each, str, int) for each in record.joints), "a figure has no joints")

@@ -5,8 +5,8 @@ Parts of a figure that are in each other are drawn so, and do not meet.
 Files of robots have links whose shapes reach into others but one joint farther on: a thigh into the body, a finger into
 the wrist, a shoulder into the base on which the robot stands. To push these apart, a joint would have to leave its
 limits. So they pass through each other, as a link and the one that carries it do, and a warning names them;
-`world.ignored` lists them, and `world.heed` has them meet again. All else that is deep in each other, as what floats is
-in the base, is pushed apart, and named as well.
+`world.collision_filter.ignored` lists them, and its `collide_with` has them meet again. All else that is deep in each
+other, as what floats is in the base, is pushed apart, and named as well.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from kinemorph.spatial.pose import Pose
 from kinemorph.structure.forest.layout import BODIES
 
 if TYPE_CHECKING:
-    from kinemorph.world.structure_changes import Changing
     from kinemorph.world.world import World
 
 GROUND = int(Form.GROUND)
@@ -37,7 +36,7 @@ ON_BASE = -1  # in place of a tree
 SHOWN_PAIRS = 4  # pairs that a warning names
 
 
-def candidates(world: Changing, rows: Any) -> list[tuple[int, int]]:
+def candidates(world: World, rows: Any) -> list[tuple[int, int]]:
     """Rows of shapes, of some, that are of one tree, or one on the base on which the tree of the other stands; whose
     boxes overlap, and that would meet."""
     shapes, boxes = world.shapes.rows[rows], world.collisions.boxes[rows]
@@ -57,14 +56,14 @@ def candidates(world: Changing, rows: Any) -> list[tuple[int, int]]:
     return found
 
 
-def depth_of(world: Changing, a: int, b: int) -> float:
+def depth_of(world: World, a: int, b: int) -> float:
     """m, how deep two shapes, by their rows, are in each other."""
     poses = [Pose.known(place["p"], place["R"].reshape(3, 3)) for place in world.collisions.places[[a, b]]]
     solids = [world.shapes.body(world.shapes.id_at(row)) for row in (a, b)]
     return -Pair(*solids).distance(*poses).distance
 
 
-def let_nested_pass(world: Changing, model: Model, shapes: list[int]) -> None:
+def let_nested_pass(world: World, model: Model, shapes: list[int]) -> None:
     """Have the shapes of a new figure pass through each other that are in each other where it comes in."""
     rows = np.array([id & SHAPE_ROW_MASK for id in shapes], np.int64)
     rows = rows[world.shapes.rows["form"][rows] != GROUND]
@@ -83,7 +82,7 @@ def let_nested_pass(world: Changing, model: Model, shapes: list[int]) -> None:
         model.told.add("nested")
         warnings.warn(
             f"world: model {model.name!r} comes in with links in each other ({listed(deepest)}), which pass through "
-            "each other from now on; see world.ignored, and world.heed if they shall be pushed apart",
+            "each other from now on; see world.collision_filter.ignored, and collide_with there to push them apart",
             ModelWarning,
             stacklevel=outside(),
         )
@@ -108,7 +107,7 @@ def tell_overlaps(world: World, newcomers: list[int]) -> None:
     if deepest:
         warnings.warn(
             f"world: at {world.time - world.dt:.6g} s there are bodies deep in each other ({listed(deepest)}), which "
-            "are pushed apart; start them apart, or let them pass with world.ignore",
+            "are pushed apart; start them apart, or let them pass with world.collision_filter.ignore",
             ModelWarning,
             stacklevel=outside(),
         )

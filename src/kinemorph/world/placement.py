@@ -1,9 +1,9 @@
-"""Bodies put elsewhere by hand, with other velocities: what no force has done."""
+"""Placement: bodies and joints put elsewhere by hand, or given other velocities, without any force."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,15 +16,13 @@ from kinemorph.spatial.arguments.annotated import checked_on_failure
 from kinemorph.spatial.arguments.checks import shown
 from kinemorph.spatial.pose import Pose, rotation, vector
 from kinemorph.spatial.products import times
-from kinemorph.structure.forest.forest import Change, Forest
+from kinemorph.structure.forest.forest import Change
 from kinemorph.structure.forest.layout import IN_USE, LOOPS
 from kinemorph.structure.forest.memory import INDEX
 from kinemorph.world.body import Body
 from kinemorph.world.free_root import FreeRoot
+from kinemorph.world.part import Part
 from kinemorph.world.persistence.journal import an_input
-
-if TYPE_CHECKING:
-    from kinemorph.world.world import World
 
 
 def numbers(given: Any, count: int, what: str) -> Any:
@@ -36,22 +34,10 @@ def numbers(given: Any, count: int, what: str) -> Any:
 
 
 @checked_on_failure
-class Placing:
-    """The part of a `World` that puts things where they are said to be."""
+class Placement(Part):
+    """`world.placement`: bodies and joints put elsewhere by hand, or given other velocities."""
 
-    forest: Forest
-    _header: Any
-    _mounted: dict[int, list[int]]
-    _newcomers: list[int]
-
-    if TYPE_CHECKING:
-
-        @property
-        def _world(self) -> World: ...
-        def _id(self, body: Body | int) -> int: ...
-        def _wake(self, *bodies: int, why: int = ...) -> None: ...
-        def _neighbours(self, bodies: list[int]) -> list[int]: ...
-        def joint_id(self, joint: Change | int | str) -> int: ...
+    __slots__ = ()
 
     @an_input
     def place(
@@ -64,8 +50,9 @@ class Placing:
         `twist`, `velocity` and `angular_velocity` can be set likewise. What stands on the base, or is tied to something
         else by a loop, cannot be placed.
         """
-        id = self._id(body)
-        forest = self.forest
+        world = self.world
+        id = world._id(body)
+        forest = world.forest
         tree, before, moved = forest.tree_of(id), forest.pose(id), forest.twist(id)
         pose = before if at is None else at
         if not isinstance(pose, Pose):
@@ -74,12 +61,13 @@ class Placing:
         members, root = forest.members(tree).tolist(), FreeRoot.of_tree(forest, tree)
         if root is None:
             raise ValueError(
-                f"place: body {self._name(id)!r} does not float: a joint holds its tree to the base; "
-                "set_joint says where a joint is, or cut it first"
+                f"place: body {world.registry.body_names[id]!r} does not float: a joint holds its tree to the base; "
+                "`placement.set_joint` moves that joint, or cut it first"
             )
         if self._tied(members, outside=True):
             raise ValueError(
-                f"place: a loop ties body {self._name(id)!r} to something that would stay where it is; cut it first"
+                f"place: a loop ties body {world.registry.body_names[id]!r} to something that would stay where it is; "
+                "cut it first"
             )
         state = forest.state(tree)
         q, v = state.q, state.v
@@ -107,8 +95,9 @@ class Placing:
 
         What it carries goes along, seen from the base: that may be the side that it was declared on.
         """
-        id = self.joint_id(joint)
-        forest = self.forest
+        world = self.world
+        id = world.joint_id(joint)
+        forest = world.forest
         link = forest._carried(id)[1]
         tree, kind = forest.tree_of(forest.sides(id)[-1]), int(link["kind"])
         if kind == FREE:
@@ -130,19 +119,20 @@ class Placing:
         q[of_q], v[of_v] = as_declared(link, where, rate)
         self._settle(tree, members, q, v)
 
-    def _name(self, id: int) -> str:
-        return self._world._names[id]
-
     def _settle(self, tree: int, members: list[int], q: Any, v: Any) -> None:
         """Have a tree in this state from now on. What touched it wakes, and what it overlaps is told."""
-        self._wake(*members, *self._neighbours(members), why=BY_PLACE)
-        self.forest.set_state(tree, q=q, v=v)
-        self._header[0]["fresh"] = 1
-        self._newcomers += [shape & SHAPE_ROW_MASK for body in members for shape in self._mounted.get(body & INDEX, [])]
+        world = self.world
+        sleep = world.sleep
+        sleep._wake(*members, *sleep._neighbours(members), why=BY_PLACE)
+        world.forest.set_state(tree, q=q, v=v)
+        world._header[0]["fresh"] = 1
+        world._newcomers += [
+            shape & SHAPE_ROW_MASK for body in members for shape in world.registry.mounted.get(body & INDEX, [])
+        ]
 
     def _tied(self, members: list[int], outside: bool) -> bool:
         """Whether a loop ties one of these bodies, or ties one of them to another body or the base."""
-        forest, indices = self.forest, {body & INDEX for body in members}
+        forest, indices = self.world.forest, {body & INDEX for body in members}
         for loop in forest._tables[LOOPS][: int(forest._pools[LOOPS]["count"])]:
             inside = (int(loop["a"]) in indices) + (int(loop["b"]) in indices)
             if loop["next"] == IN_USE and inside and (inside == 1 or not outside):

@@ -1,12 +1,11 @@
-"""What changes a world: bodies, figures and ground come and go, joints are made and cut, trees are re-rooted."""
+"""Structure changes of a world: adding and removing bodies, figures and ground, joining, cutting, re-rooting."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager
 from functools import cache
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -33,12 +32,13 @@ from kinemorph.structure.forest.layout import BODIES, IN_USE
 from kinemorph.structure.forest.memory import INDEX
 from kinemorph.world.argument_checks import a_material, place_at, refuse
 from kinemorph.world.body import Body, Figure
-from kinemorph.world.brains.world_brains import Thinking
-from kinemorph.world.control.actuation import laid
-from kinemorph.world.figures import Record, homes_of, is_left, record_of
+from kinemorph.world.control.joint_drives import fit_actuators
+from kinemorph.world.control.surfaces import laid
+from kinemorph.world.figures import homes_of, is_left, record_of
 from kinemorph.world.free_root import FreeRoot
 from kinemorph.world.ids import JointId, ShapeId
 from kinemorph.world.initial_overlap import let_nested_pass
+from kinemorph.world.part import Part
 from kinemorph.world.persistence.journal import an_input
 from kinemorph.world.spawn import (
     base_moves,
@@ -51,9 +51,6 @@ from kinemorph.world.spawn import (
     warn_idle,
 )
 
-if TYPE_CHECKING:
-    from kinemorph.world.control.events import Watches
-
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
@@ -64,36 +61,17 @@ def _plane() -> Mounts:
 
 
 @checked_on_failure
-class Changing(Thinking):
-    """The part of a `World` that changes what there is, and how it hangs together."""
+class StructureChanges(Part):
+    """`world.structure`: bodies, figures and ground come and go, joints are made and cut, trees are re-rooted."""
 
-    material: Material
-    _names: dict[int, str]
-    _joints: dict[int, str]
-    _parted: dict[int, list[tuple[int, int]]]
-    _births: dict[int, int]
-    _born: int
-    _figures: dict[int, Record]
-    _models: dict[int, Model]
-    _watches: Watches
-    _header: Any
-    _newcomers: list[int]
-
-    if TYPE_CHECKING:
-
-        def _follow_tables(self) -> None: ...
-        def joint_id(self, joint: Change | int | str) -> int: ...
-        def _shape_owner(self, row: int) -> str: ...
-        def _waking(self, *bodies: int) -> AbstractContextManager[None]: ...
-        def _begin_trees(self, trees: list[int]) -> None: ...
-        def _forget_wakers(self) -> None: ...
-        def _inherit_waker(self, whole: int, parts: set[int]) -> None: ...
+    __slots__ = ()
 
     # ------------------------------------------------------------------------------------------------ coming and going
 
     @an_input
     def add_ground(self, ground: Ground | Shape | None = None, material: Material | None = None) -> int:
         """Ground that never moves: the plane z = 0 if nothing is given, or a shape that stands. Returns its id."""
+        world = self.world
         if material is not None:
             a_material("add_ground", material)
         if isinstance(ground, Shape):
@@ -101,17 +79,18 @@ class Changing(Thinking):
             material = ground.material or material
         else:
             mounts = _plane() if ground is None else mounts_of([(ground, -1, None, 1, EVERYTHING)])
-        return ShapeId.of(self._world, self._add_shapes(mounts, [material or self.material])[0])
+        return ShapeId.of(world, self._add_shapes(mounts, [material or world.material])[0])
 
     @an_input
     def remove_ground(self, ground: int) -> None:
         """Ground that `add_ground` has made is gone. What touched it wakes."""
-        row = self._shape_row(ground)
-        if int(self.shapes.rows["link"][row]) >= 0:
+        world = self.world
+        row = world._shape_row(ground)
+        if int(world.shapes.rows["link"][row]) >= 0:
             raise ValueError(f"remove_ground: shape {ground} is on a body; remove that")
-        self._wake(*self._touching(row))
-        self._mounted[-1].remove(int(ground))
-        self.shapes.remove(int(ground))
+        world.sleep._wake(*world.sleep._touching(row))
+        world.registry.mounted[-1].remove(int(ground))
+        world.shapes.remove(int(ground))
 
     @an_input
     def add(
@@ -162,53 +141,54 @@ class Changing(Thinking):
     def _plant(
         self, model: Model, q: Any, v: Any, material: Material | None, name: str, solid: Solid | None = None
     ) -> Figure:  # fmt: skip
-        """All of a model, as a figure of a name; without a name it is none, and nobody asks for it again.
+        """All of a model, as a figure of a name; without a name no figure is registered.
 
         A `solid` that no model has is fixed to its first link.
         """
+        world, registry = self.world, self.world.registry
         warn_idle(model)
         if model.m:
             q, v = closed_state(model, q, v)
-        planted = self.forest.add(model, q, v)
-        self._begin_trees(planted.trees.tolist())
+        planted = world.forest.add(model, q, v)
+        world.sleep._begin_trees(planted.trees.tolist())
         bodies, equipment = planted.bodies.tolist(), model.catalog.equipment
-        births = range(self._born + 1, self._born + 1 + model.n)
+        births = range(registry.last_birth + 1, registry.last_birth + 1 + model.n)
         known = list(zip(model.names, bodies, births, strict=True))
-        self._names.update(zip(bodies, model.names, strict=True))
-        self._births.update(zip(bodies, births, strict=True))
-        self._born += model.n
-        mounts, materials = self._mounts_of(model, bodies, material or self.material, solid)
+        registry.body_names.update(zip(bodies, model.names, strict=True))
+        registry.births.update(zip(bodies, births, strict=True))
+        registry.last_birth += model.n
+        mounts, materials = self._mounts_of(model, bodies, material or world.material, solid)
         prepared = mounts is model.mounts
         shapes = self._add_shapes(mounts, materials, planted.bodies if prepared else NO_BODIES)
         self._place_shapes(planted.bodies)
         for a, b in model.exclusions if equipment.exclusions else ():
-            for one, other in product(*(self._mounted.get(bodies[i] & INDEX if i >= 0 else -1, []) for i in (a, b))):
-                self.collisions.ignore(one, other)
+            for one, other in product(*(registry.mounted.get(bodies[i] & INDEX if i >= 0 else -1, []) for i in (a, b))):
+                world.collisions.ignore(one, other)
         joints, loops = planted.joints.tolist(), planted.loops.tolist()
         jointed = list(zip(model.joint_names, joints, strict=True))
         if loops:
             jointed += zip(model.loop_names, loops, strict=True)
-        self._joints.update((joint, called) for called, joint in jointed)
+        registry.joint_names.update((joint, called) for called, joint in jointed)
         for loop in loops:
-            self._part(loop)
+            self._exclude_loop_sides(loop)
         if not prepared:  # else it is known already
             self._carry(bodies, model.parents, model.links["mass"].tolist())
-        self._follow_tables()
-        self._watches.follow()
+        world._follow_tables()
+        world._monitors.follow()
         if (model.n > 2 or model.base_shapes) and not equipment.apart:
-            let_nested_pass(self, model, shapes)
+            let_nested_pass(world, model, shapes)
         if equipment.pair_materials:
             solids = mounts.solids[: len(mounts.solids) - len(equipment.floors)]
             called_so = [getattr(solid, "name", "") for solid in solids]
             called_so += [floor.name for floor in equipment.floors]
             named = dict(zip(reversed(called_so), reversed(shapes), strict=True))  # the first of a name
-            tell(model, "materials of pairs", self._agree_by_name(model, named))
+            tell(model, "materials of pairs", world.surfaces._set_pairs_by_name(model, named))
         homes = homes_of(model) if name else []
-        figure = Figure(self._world, name, model, known, dict(jointed), self._fit(model, joints), homes)
+        figure = Figure(world, name, model, known, dict(jointed), fit_actuators(world, model, joints), homes)
         if name and known:
             first = known[0][2]
-            self._figures[first] = record_of(name, known, jointed, figure.control, homes)
-            self._models[first] = model
+            registry.figure_records[first] = record_of(name, known, jointed, figure.control, homes)
+            registry.models[first] = model
         return figure
 
     def _mounts_of(
@@ -231,47 +211,54 @@ class Changing(Thinking):
 
     def _place_shapes(self, bodies: Any) -> None:
         """Have the shapes of new bodies where these are before anything looks for pairs of them."""
-        poses = np.zeros(int(self.forest.header["body_room"]) + 1, POSE)
-        self.forest.fill_poses(bodies, poses)
-        self.collisions.lend(poses)
+        world = self.world
+        poses = np.zeros(int(world.forest.header["body_room"]) + 1, POSE)
+        world.forest.fill_poses(bodies, poses)
+        world.collisions.lend(poses)
 
     def _add_shapes(self, mounts: Mounts, materials: list[Material], bodies: Any = NO_BODIES) -> list[int]:
         """Fix shapes to bodies; of these materials, or all of the one."""
+        world = self.world
         if not mounts.owners:
             return []
-        written = self.shapes.write(mounts, bodies)
-        self._follow_tables()
+        written = world.shapes.write(mounts, bodies)
+        world._follow_tables()
         ids, rows = [], []
         for id, link in written.tolist():
-            self._mounted.setdefault(link, []).append(id)
+            world.registry.mounted.setdefault(link, []).append(id)
             ids.append(id)
             rows.append(id & SHAPE_ROW_MASK)
-        if self.solver.header["agreement_count"][0]:
+        if world.solver.header["agreement_count"][0]:
             for row in rows:
-                self._disagree(row)
-        self._lay(written, laid(materials))
-        self._header[0]["fresh"] = 1
-        self._newcomers += rows
+                world.surfaces._forget_pairs(row)
+        world.surfaces._write_materials(written, laid(materials))
+        world._header[0]["fresh"] = 1
+        world._newcomers += rows
         return ids
 
     @an_input
     def remove(self, body: Body | int) -> Change:
         """A body and all that it carries is gone, with the joints on it. What rested on them wakes."""
-        before = self.forest.members(self.forest.tree_of(self._id(body))).tolist()
-        self._wake(*before, *self._neighbours(before))
-        change = self.forest.remove(self._id(body))
-        self._forget_wakers()
+        world, sleep, registry = self.world, self.world.sleep, self.world.registry
+        before = world.forest.members(world.forest.tree_of(world._id(body))).tolist()
+        sleep._wake(*before, *sleep._neighbours(before))
+        change = world.forest.remove(world._id(body))
+        sleep._forget_wakers()
         for member in before:
-            slot = self.forest._tables[BODIES][member & INDEX]
+            slot = world.forest._tables[BODIES][member & INDEX]
             if slot["next"] != IN_USE or slot["generation"] != member >> 32:
-                for shape in self._mounted.pop(member & INDEX, []):
-                    self.shapes.remove(shape)
-                del self._names[member], self._births[member]
-        if self._parted:
-            there = set(self.forest.joints.tolist())
-            self._parted = {joint: pairs for joint, pairs in self._parted.items() if joint in there}
-        self._figures = {key: one for key, one in self._figures.items() if is_left(one, self._births)}
-        self._watches.follow()
+                for shape in registry.mounted.pop(member & INDEX, []):
+                    world.shapes.remove(shape)
+                del registry.body_names[member], registry.births[member]
+        if registry.loop_exclusions:
+            there = set(world.forest.joints.tolist())
+            registry.loop_exclusions = {
+                joint: pairs for joint, pairs in registry.loop_exclusions.items() if joint in there
+            }
+        registry.figure_records = {
+            key: one for key, one in registry.figure_records.items() if is_left(one, registry.births)
+        }
+        world._monitors.follow()
         return self._of_here(change)
 
     # ------------------------------------------------------------------------------------------------------- structure
@@ -287,18 +274,19 @@ class Changing(Thinking):
         floats, unless `how` is "loop". Velocities jump so that it holds; the contacts of the next step see that jump.
         If the joint has a name, `world.joint_id` knows it by that until it is cut.
         """
-        first, second = -1 if a is None else self._id(a), self._id(b)
-        place = self.forest.pose(second) if at is None else place_at("connect: at", at)
+        world, sleep = self.world, self.world.sleep
+        first, second = -1 if a is None else world._id(a), world._id(b)
+        place = world.forest.pose(second) if at is None else place_at("connect: at", at)
         both = [body for body in (first, second) if body >= 0]
-        with self._waking(*both, *self._neighbours(both)):
-            change = self.forest.connect(first, second, joint, place, how)
+        with sleep._waking(*both, *sleep._neighbours(both)):
+            change = world.forest.connect(first, second, joint, place, how)
         if joint.name:
-            self._joints[change.joint] = joint.name
+            world.registry.joint_names[change.joint] = joint.name
         if change.closes:
-            self._part(change.joint)
-        self._follow_structure([self.forest.tree_of(body) for body in both])
-        self._wake(*both)
-        self._forget_wakers()
+            self._exclude_loop_sides(change.joint)
+        self._follow_structure([world.forest.tree_of(body) for body in both])
+        sleep._wake(*both)
+        sleep._forget_wakers()
         return self._of_here(change)
 
     @an_input
@@ -307,31 +295,33 @@ class Changing(Thinking):
 
         Its places are in the bodies' own frames; what it calls its links does not count here.
         """
+        world = self.world
         if not isinstance(element, ForceElement):
             raise TypeError(f"world: tie takes a kinemorph.ForceElement, not {shown(element)}")
-        ids = [-1 if body is None else self._id(body) for body in (a, b)]
+        ids = [-1 if body is None else world._id(body) for body in (a, b)]
         if ids[0] == ids[1]:
             raise ValueError("world: tie takes two bodies, or a body and the world")
-        with self._waking(*(id for id in ids if id >= 0)):
-            self.forest.tie(element, *ids)
-        self._follow_tables()
+        with world.sleep._waking(*(id for id in ids if id >= 0)):
+            world.forest.tie(element, *ids)
+        world._follow_tables()
 
     @an_input
     def cut(self, joint: Change | int | str) -> Change:
         """Cut a joint, of a tree or of a loop: the one that `connect` made, or one by its id or its name."""
-        id = self.joint_id(joint)
-        sides = self.forest.sides(id)
-        whole, others = self.forest.tree_of(sides[0]), self.forest.trees
-        with self._waking(*sides, *self._neighbours(sides)):
-            change = self.forest.cut(id)
-        if not self.forest.has_joint(id):
-            self._joints.pop(id, None)
-        for one, other in self._parted.pop(id, []):
-            self.collisions.heed(one, other)
-        parts = [self.forest.tree_of(body) for body in sides]
+        world, sleep = self.world, self.world.sleep
+        id = world.joint_id(joint)
+        sides = world.forest.sides(id)
+        whole, others = world.forest.tree_of(sides[0]), world.forest.trees
+        with sleep._waking(*sides, *sleep._neighbours(sides)):
+            change = world.forest.cut(id)
+        if not world.forest.has_joint(id):
+            world.registry.joint_names.pop(id, None)
+        for one, other in world.registry.loop_exclusions.pop(id, []):
+            world.collisions.heed(one, other)
+        parts = [world.forest.tree_of(body) for body in sides]
         self._follow_structure(parts)
-        self._wake(*sides)
-        self._inherit_waker(whole, set(parts).difference(others.tolist()))
+        sleep._wake(*sides)
+        sleep._inherit_waker(whole, set(parts).difference(others.tolist()))
         return self._of_here(change)
 
     @an_input
@@ -340,37 +330,41 @@ class Changing(Thinking):
 
         The joint that carried the old top is gone: a tree that the base held floats from then on, if no joint is given.
         """
+        world = self.world
         place = None if at is None else place_at("reroot: at", at)
-        change = self.forest.reroot(self._id(body), joint, place)
-        self._follow_structure([self.forest.tree_of(self._id(body))])
+        change = world.forest.reroot(world._id(body), joint, place)
+        self._follow_structure([world.forest.tree_of(world._id(body))])
         return self._of_here(change)
 
     def _of_here(self, change: Change) -> Change:
-        """What an edit did, whose joint is known to be of this world."""
-        return change._replace(joint=JointId.of(self._world, change.joint)) if change.joint >= 0 else change
+        """What an edit did, with a joint id that other worlds refuse."""
+        return change._replace(joint=JointId.of(self.world, change.joint)) if change.joint >= 0 else change
 
-    def _part(self, loop: int) -> None:
+    def _exclude_loop_sides(self, loop: int) -> None:
         """Bodies that the joint of a loop ties do not meet, as those in a tree do not, until it is cut."""
-        sides = [body & INDEX for body in self.forest.sides(loop)]
+        world = self.world
+        sides = [body & INDEX for body in world.forest.sides(loop)]
         if len(sides) == 2:
-            ignored = self.collisions.broad_phase.ignored
-            pairs = product(*(self._mounted.get(side, []) for side in sides))
-            fresh = [(a, b) for a, b in pairs if not ignored(self.shapes.row_of(a), self.shapes.row_of(b))]
+            ignored = world.collisions.broad_phase.ignored
+            pairs = product(*(world.registry.mounted.get(side, []) for side in sides))
+            fresh = [(a, b) for a, b in pairs if not ignored(world.shapes.row_of(a), world.shapes.row_of(b))]
             for a, b in fresh:
-                self.collisions.ignore(a, b)
-            self._parted[loop] = fresh
+                world.collisions.ignore(a, b)
+            world.registry.loop_exclusions[loop] = fresh
 
     def _follow_structure(self, trees: list[int]) -> None:
         """Which body carries which: neighbours in a tree do not meet, nor those with but massless links in between."""
+        world = self.world
         for tree in set(trees):
-            links = self.forest._links(tree & INDEX)
+            links = world.forest._links(tree & INDEX)
             self._carry(*(links[name].tolist() for name in ("body", "parent", "mass")))
-        self._follow_tables()
-        self._watches.follow()
+        world._follow_tables()
+        world._monitors.follow()
 
     def _carry(self, bodies: list[int], parents: Sequence[int], masses: list[float]) -> None:
         """Say of the shapes of links which body carries them. Bodies may be ids, or indices."""
-        carriers, mounted = self.shapes.rows["carrier"], self._mounted
+        world = self.world
+        carriers, mounted = world.shapes.rows["carrier"], world.registry.mounted
         for body, k in zip(bodies, parents, strict=True):
             shapes = mounted.get(body & INDEX)
             if not shapes:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import math
+import os
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from functools import cached_property
 from threading import get_ident
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -18,7 +19,6 @@ from kinemorph.collision.collisions import Collisions
 from kinemorph.collision.collisions import first_tables as first_collisions
 from kinemorph.collision.shapes.shape_table import ShapeTable
 from kinemorph.collision.shapes.shape_table import first_tables as first_shapes
-from kinemorph.contact.layout import BY_CALL, BY_EDIT, BY_FORCE, BY_LOST, BY_PLACE
 from kinemorph.contact.solver import Solver
 from kinemorph.geometry.material import Material
 from kinemorph.motion.events import Event
@@ -29,31 +29,39 @@ from kinemorph.spatial.arguments.annotated import checked_on_failure, checks_its
 from kinemorph.spatial.arguments.checks import finite, flag, shown, whole
 from kinemorph.spatial.pose import vector
 from kinemorph.structure.forest.forest import Change, Forest
-from kinemorph.structure.forest.layout import BODIES, IN_USE, LOOPS, TREES
-from kinemorph.structure.forest.memory import INDEX
+from kinemorph.structure.forest.layout import BODIES, IN_USE, TREES
 from kinemorph.structure.forest.tables import first_tables as first_forest
 from kinemorph.structure.support import without_mass
 from kinemorph.world.argument_checks import a_material
 from kinemorph.world.body import Body, Figure
-from kinemorph.world.brains.brain_instances import Minds
+from kinemorph.world.brains.brain_instances import BrainInstances
+from kinemorph.world.brains.brains import Brains
 from kinemorph.world.brains.episode_statistics import see_lives
-from kinemorph.world.control.events import Action, Watch, Watches
+from kinemorph.world.control.body_forces import Forces
+from kinemorph.world.control.collision_filter import CollisionFilter
+from kinemorph.world.control.events import Action, EventMonitor, EventMonitors
+from kinemorph.world.control.joint_drives import Drives
+from kinemorph.world.control.surfaces import Surfaces
 from kinemorph.world.control.timers import Task, Timer, Timers
-from kinemorph.world.figures import Record, figure_of
-from kinemorph.world.ids import BodyId, Id, JointId
+from kinemorph.world.figures import figure_of
+from kinemorph.world.ids import BodyId, Id, JointId, ShapeId
 from kinemorph.world.impulse.settings import NONE, impulses, settle_model
 from kinemorph.world.initial_overlap import tell_overlaps
 from kinemorph.world.layout import WORLD, WORLD_KIND, ContactModel, Phase, Status
-from kinemorph.world.persistence.journal import an_input
+from kinemorph.world.part import forward, part_of
+from kinemorph.world.persistence.journal import live_again
+from kinemorph.world.persistence.persistence import Persistence
 from kinemorph.world.persistence.random_streams import dice_of, thrown
+from kinemorph.world.persistence.snapshot import SNAPSHOT, load_world, refusing
 from kinemorph.world.persistence.validation import check_memory
-from kinemorph.world.persistence.world_persistence import Keeping
-from kinemorph.world.placement import Placing
-from kinemorph.world.queries.world_queries import Asking
+from kinemorph.world.placement import Placement
+from kinemorph.world.queries.queries import Queries
+from kinemorph.world.registry import Registry
+from kinemorph.world.sleep import Sleep
 from kinemorph.world.step.capacity import has_all_rooms
 from kinemorph.world.step.run import run_steps
-from kinemorph.world.structure_changes import Changing
-from kinemorph.world.threads.worker_threads import MOST_THREADS, Crew
+from kinemorph.world.structure_changes import StructureChanges
+from kinemorph.world.threads.worker_threads import MOST_THREADS, WorkerThreads
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 CONTACT_MARGIN = 5e-4  # m, beyond what bodies may move in a step
@@ -67,13 +75,6 @@ PLAIN = Material(friction=0.8)
 DONE, STOPPED = int(Status.DONE), int(Status.STOPPED)  # cheaper to look at
 FEW, MANY = 100, 20_000  # steps that nobody waits for; and so many, of all bodies together
 GLANCE = 0.2  # s of computing, about, between two looks at the clock and at the keyboard
-WHY = {
-    BY_EDIT: "the structure changed",
-    BY_CALL: "it was asked to wake",
-    BY_FORCE: "what acts on it was changed",
-    BY_PLACE: "something was put elsewhere, or set in motion",
-    BY_LOST: "something that is gone touched it",
-}
 
 
 @functools.lru_cache(maxsize=64, typed=True)
@@ -85,7 +86,7 @@ def _pattern(dt: float, sleep: bool | float, substeps: int | None, sweeps: bool,
         whole("world: substeps", substeps, 1, 100)
     if not isinstance(sleep, bool) and not finite("world: sleep", sleep) > 0.0:
         raise ValueError(f"world: sleep {shown(sleep)} must be True, False, or a speed in m/s")
-    own, forest, solver, minds = Tables(WORLD), first_forest(), Solver.first_tables(), Minds.first_tables()
+    own, forest, solver, minds = Tables(WORLD), first_forest(), Solver.first_tables(), BrainInstances.first_tables()
     shapes = first_shapes()
     pairs, boxes = first_collisions(CONTACT_MARGIN + width, min(KEEP_WITHIN, KEPT_ENVELOPE_SHARE * (width or 1.0)))
     world, s = own.header[0], solver.header[0]
@@ -115,7 +116,7 @@ class WorldError(ArithmeticError):
 
 
 @checked_on_failure
-class World(Changing, Placing, Asking, Keeping):
+class World:
     """Bodies that move and touch, on ground and each other, and may be joined and cut apart at any time.
 
     `dt` (s) is the length of a step; contacts are solved in substeps of at most 1.25 ms. What moves no faster than a
@@ -155,7 +156,7 @@ class World(Changing, Placing, Asking, Keeping):
         own, forest, solver, minds, pairs, boxes, shapes = pattern.tables()
         self._take(
             Forest(gravity, tables=forest), Collisions.of(pairs, boxes, ShapeTable(shapes)), Solver(solver), own.header,
-            own.address, material, {}, {}, {}, {}, {}, Watches(), Timers(), {}, None, {}, Minds(minds),
+            own.address, material, {}, {}, {}, {}, {}, EventMonitors(), Timers(), {}, None, {}, BrainInstances(minds),
         )  # fmt: skip
         if model is not NONE:
             settle_model(own.header, self.solver, model)
@@ -167,37 +168,78 @@ class World(Changing, Placing, Asking, Keeping):
         self._take(forest, collisions, solver, header, int(header.ctypes.data), *more)
         h = header[0]
         h["forest"], h["collisions"], h["solver"] = forest.address, collisions.lend(), solver.address
-        self._lend_minds()
+        self._lend_brains()
 
     def _take(
         self, forest: Forest, collisions: Collisions, solver: Solver, header: Any, address: int, material: Material,
         names: dict[int, str], joints: dict[int, str], mounted: dict[int, list[int]],
-        parted: dict[int, list[tuple[int, int]]], births: dict[int, int], watches: Watches, timers: Timers,
-        memory: dict[str, Any], dice: tuple[int, ...] | None, figures: dict[int, tuple[Any, ...]], minds: Minds,
+        loop_exclusions: dict[int, list[tuple[int, int]]], births: dict[int, int], monitors: EventMonitors,
+        timers: Timers, memory: dict[str, Any], dice: tuple[int, ...] | None, figures: dict[int, tuple[Any, ...]],
+        brains: BrainInstances,
     ) -> None:  # fmt: skip
         self.forest, self.collisions, self.shapes, self.solver = forest, collisions, collisions.shapes, solver
         self.material = material
-        self._names, self._joints = names, joints  # of bodies and joints, by id
-        self._mounted = mounted  # shapes, by the index of their body
-        self._parted = parted  # pairs of shapes that do not meet, by the joint of the loop that ties their bodies
-        self._births = births  # of each body a number that no other one has had, by id: handles know theirs
-        self._born = max(getattr(self, "_born", 0), *births.values()) if births else getattr(self, "_born", 0)
-        self._figures = {key: Record(*figures[key]) for key in figures}  # by the birth of the first body of each
-        self._models = getattr(self, "_models", {})  # of figures that came in here, likewise
-        self._header = header
-        self._address = address
-        self._onlookers = getattr(self, "_onlookers", [])
-        self._crew: Crew | None = getattr(self, "_crew", None)
+        before: dict[str, Any] = self.__dict__  # a restore takes over what is not part of a state
+        self.observers: list[Any] = before.get("observers", [])  # journals, films and viewers
+        self._worker_threads: WorkerThreads | None = before.get("_worker_threads")
+        self.registry: Registry = Registry(
+            names, joints, mounted, loop_exclusions, births, figures, before.get("registry")
+        )
+        self._header: Any = header
+        self._address: int = address
         self._newcomers: list[int] = []  # rows of shapes that no step has been made with
-        self._within = False  # an input, so that what it calls is none of its own
+        self._in_input = False  # whether a call that journals write down is under way
         self._known = -1  # revision of the table of shapes that all tables have followed
-        self._minds = minds
-        self._watches, self._timers, self._moving = watches, timers, 0  # or the thread that makes steps
-        watches.join(self)
+        self._brain_instances: BrainInstances = brains
+        self._monitors, self._timers = monitors, timers
+        self._stepping_thread = 0  # the thread that makes steps now
+        monitors.join(self)
         timers.join(self)
         self.memory = memory  # numbers of controllers, by name, which are kept with the world
         self._dice = dice  # of the stream of random numbers, likewise
         self.__dict__.pop("random", None)
+
+    # ----------------------------------------------------------------------------------------------------------- parts
+
+    structure = part_of(StructureChanges)
+    placement = part_of(Placement)
+    drives = part_of(Drives)
+    forces = part_of(Forces)
+    surfaces = part_of(Surfaces)
+    collision_filter = part_of(CollisionFilter)
+    sleep = part_of(Sleep)
+    brains = part_of(Brains)
+    queries = part_of(Queries)
+    persistence = part_of(Persistence)
+
+    # Everyday calls of parts.
+
+    add = forward(StructureChanges, StructureChanges.add)
+    add_ground = forward(StructureChanges, StructureChanges.add_ground)
+    remove = forward(StructureChanges, StructureChanges.remove)
+    connect = forward(StructureChanges, StructureChanges.connect)
+    cut = forward(StructureChanges, StructureChanges.cut)
+    reroot = forward(StructureChanges, StructureChanges.reroot)
+    motor = forward(Drives, Drives.motor)
+    servo = forward(Drives, Drives.servo)
+    apply_force = forward(Forces, Forces.apply_force)
+    apply_impulse = forward(Forces, Forces.apply_impulse)
+    contacts = forward(Queries, Queries.contacts)
+    states = forward(Queries, Queries.states)
+    save = forward(Persistence, Persistence.save)
+    restore = forward(Persistence, Persistence.restore)
+    branch = forward(Persistence, Persistence.branch)
+    record = forward(Persistence, Persistence.record)
+    hash = forward(Persistence, Persistence.hash)
+
+    @property
+    def gravity(self) -> Array:
+        """m/s², world axes. It can be set at any time, and then acts from the next step on; everything wakes."""
+        return self.forest.gravity
+
+    @gravity.setter
+    def gravity(self, value: Iterable[float]) -> None:
+        self.forces._set_gravity(vector(value, 3, "world: gravity"))
 
     @cached_property
     def random(self) -> np.random.Generator:
@@ -210,6 +252,16 @@ class World(Changing, Placing, Asking, Keeping):
     def time(self) -> float:
         """s, since it was made."""
         return float(self._header[0]["time"])
+
+    @property
+    def step_count(self) -> int:
+        """Steps since it was made."""
+        return int(self._header[0]["steps"])
+
+    @property
+    def is_stepping(self) -> bool:
+        """Whether steps are being made now: what asks is an action, a controller, or another thread."""
+        return bool(self._stepping_thread)
 
     @property
     def dt(self) -> float:
@@ -226,16 +278,18 @@ class World(Changing, Placing, Asking, Keeping):
         """Make so many steps. One that cannot be made raises `WorldError`, and the world stays where it was."""
         if type(count) is not int or not 0 <= count <= STEP_COUNT_LIMIT:
             count = whole("world: step: count", count, 0, STEP_COUNT_LIMIT)
-        if self._moving:
-            self._alone()
+        if self._stepping_thread:
+            self._check_thread()
             raise RuntimeError("world: a step cannot be made by what is called in between steps")
-        self._moving = get_ident()
+        self._stepping_thread = get_ident()
         try:
-            if not (self._watches._watches or self._timers._timers or self._onlookers):  # most calls should cost little
+            if not (
+                self._monitors._monitors or self._timers._timers or self.observers
+            ):  # most calls should cost little
                 if self._known != self.shapes.revision:
                     self._follow_shapes()
                 most = count if count <= FEW else self._few
-                if self._newcomers or self._crew is not None:
+                if self._newcomers or self._worker_threads is not None:
                     status, count = self._run_steps(count, most)
                 else:
                     status, count = run_steps(self._address, count, most)
@@ -244,11 +298,11 @@ class World(Changing, Placing, Asking, Keeping):
             with Bar(self.time, self.time + count * self.dt) as bar:
                 self._go_on(count, bar)
         finally:
-            self._moving = 0
+            self._stepping_thread = 0
 
-    def _alone(self) -> None:
+    def _check_thread(self) -> None:
         """Refuse what another thread asks for while steps are made: kernels change all tables meanwhile."""
-        if self._moving and self._moving != get_ident():
+        if self._stepping_thread and self._stepping_thread != get_ident():
             raise RuntimeError("world: another thread makes steps with it now; wait for that, or give it a branch()")
 
     @property
@@ -258,23 +312,23 @@ class World(Changing, Placing, Asking, Keeping):
 
     def _go_on(self, left: int, bar: Bar) -> None:
         glance = 16 if self._few == FEW else self._few  # steps, as many as take a moment
-        self._watches.refuse_orphans()
+        self._monitors.refuse_orphans()
         self._timers.refuse_orphans()
-        self._minds.header["heeded"] = bool(self._onlookers or self._watches)
+        self._brain_instances.header["heeded"] = bool(self.observers or self._monitors)
         while left > 0:
             self._timers.call()
             self._follow_shapes()
             now = int(self._header[0]["steps"])
-            due = 1 if self._watches.calls else self._timers.steps_until_due(min(left, glance))
-            due = min([due, *(onlooker.due(now) - now for onlooker in self._onlookers)])
+            due = 1 if self._monitors.calls else self._timers.steps_until_due(min(left, glance))
+            due = min([due, *(observer.due(now) - now for observer in self.observers)])
             start = time.perf_counter()
             status, undone = self._run_steps(due, due)
             if due == glance and time.perf_counter() - start < 0.5 * GLANCE:
                 glance *= 2
             left -= due - undone
-            for onlooker in self._onlookers:
-                if undone < due and onlooker.due(now) == now + due - undone:
-                    onlooker.look()
+            for observer in self.observers:
+                if undone < due and observer.due(now) == now + due - undone:
+                    observer.look()
             if status == Status.FULL_SOLVER:
                 self.solver.grow()
             elif status == Status.FULL_FOREST:
@@ -283,18 +337,18 @@ class World(Changing, Placing, Asking, Keeping):
                 self.collisions.grow()
                 self._follow_tables()
             elif status == Status.CHANGED:
-                self._follow_grasps()
+                self.brains._follow_grasps()
             elif status == Status.STOPPED:
                 return
             elif status not in (Status.DONE, Status.EVENT):
                 self._complain(Status(status))
-            elif (status == Status.EVENT or self._watches.calls) and self._watches.happen():
+            elif (status == Status.EVENT or self._monitors.calls) and self._monitors.happen():
                 return
             bar.show(self.time)
 
     def _run_steps(self, count: int, most: int) -> tuple[int, int]:
         if self._newcomers:
-            if self._minds.header[0]["watched"]:  # then `life["depth"]` says it
+            if self._brain_instances.header[0]["watched"]:  # then `life["depth"]` says it
                 self._newcomers = []
             elif count > 0:  # what they overlap is known after a step of theirs
                 status, count = run_steps(self._address, count, 1)
@@ -303,21 +357,21 @@ class World(Changing, Placing, Asking, Keeping):
                     tell_overlaps(self, newcomers)
                 if status != DONE or count == 0:
                     return status, count
-        if self._crew is not None and self._crew.is_worth_it(self):
-            return self._crew.run(self, count, most)
+        if self._worker_threads is not None and self._worker_threads.is_worth_it(self):
+            return self._worker_threads.run(self, count, most)
         return run_steps(self._address, count, most)
 
     @property
     def threads(self) -> int:
         """How many threads make steps, where many trees are awake. The world goes the same way by any number of them,
         and no copy but a `branch` has more than one."""
-        return 1 if self._crew is None else self._crew.threads
+        return 1 if self._worker_threads is None else self._worker_threads.threads
 
     @threads.setter
     def threads(self, count: int) -> None:
         whole("world: threads", count, 1, MOST_THREADS)
         most = int(self.collisions.header["most"][0])
-        self._crew = None if count == 1 else Crew(int(count), most)
+        self._worker_threads = None if count == 1 else WorkerThreads(int(count), most)
 
     def _follow_shapes(self) -> None:
         if self._known != self.shapes.revision:
@@ -325,7 +379,7 @@ class World(Changing, Placing, Asking, Keeping):
             self._follow_tables()
             self._known = self.shapes.revision
 
-    def failure(self, what: str, why: object) -> WorldError:
+    def _failure(self, what: str, why: object) -> WorldError:
         """The error for a function of the user's that has failed between two steps."""
         text = (
             f"world: {what} at {self.time:.6g} s: {why}; the world is as the last step and what was done since left it"
@@ -334,28 +388,28 @@ class World(Changing, Placing, Asking, Keeping):
 
     # ------------------------------------------------------------------------------------------ events and controllers
 
-    def forget(self) -> None:
+    def clear_callbacks(self) -> None:
         """Call no controller and wait for no event any more."""
-        watches, timers = self._watches, self._timers
-        self._watches, self._timers = Watches(), Timers()
-        self._watches.adopt(watches)
+        monitors, timers = self._monitors, self._timers
+        self._monitors, self._timers = EventMonitors(), Timers()
+        self._monitors.adopt(monitors)
         self._timers.adopt(timers)
-        self._watches.join(self)
+        self._monitors.join(self)
         self._timers.join(self)
         self._header["event_count"] = 0
 
-    def when(self, event: Event, action: Action | None = None) -> Watch:
+    def when(self, event: Event, action: Action | None = None) -> EventMonitor:
         """Wait for an event: at the end of the step in which it happens, call action(world, moment).
 
         The action may do anything but make steps. What events there are, `km.Event` says: two bodies touch or part, a
         joint reaches a limit, a point a height, a body falls asleep, ...
         """
-        return self._watches.add(event, action)
+        return self._monitors.add(event, action)
 
     @property
-    def watches(self) -> list[Watch]:
+    def monitors(self) -> list[EventMonitor]:
         """All events that are waited for, in the order of `when`."""
-        return [watch for watch in self._watches if not watch.cancelled]
+        return [monitor for monitor in self._monitors if not monitor.cancelled]
 
     def every(self, period: float, action: Task, name: str = "", start: float | None = None) -> Timer:
         """Call action(world) every `period` seconds, between steps, from now or from `start` on: a controller."""
@@ -378,7 +432,7 @@ class World(Changing, Placing, Asking, Keeping):
         body = why = ""
         if first >= 0:
             id = self.forest._id(BODIES, first)
-            body, why = self._names.get(id, ""), self._massless(id)
+            body, why = self.registry.body_names.get(id, ""), self._massless(id)
         what = f"the tree of body {body!r}" if body else "something"
         model = ContactModel(int(self._header[0]["model"]))
         left = "as it was before that step" if model is ContactModel.STEPS else "as the last part of a step left it"
@@ -391,17 +445,21 @@ class World(Changing, Placing, Asking, Keeping):
 
     def _massless(self, body: int) -> str:
         """What is to be said if a joint of the figure that a body came in with moves no mass, or one of its tree."""
-        for key, record in self._figures.items():
-            if key in self._models and any(body == id for _, id, _ in record.bodies):
-                for joint in massless_joints(self._models[key])[:1]:
+        for key, record in self.registry.figure_records.items():
+            if key in self.registry.models and any(body == id for _, id, _ in record.bodies):
+                for joint in massless_joints(self.registry.models[key])[:1]:
                     return f"joint {joint!r} moves no mass: give its link an inertia, or the joint an armature; "
         light = without_mass(self.forest, self.forest.tree_of(body))
-        return f"body {self._names[light]!r} and what it carries have no mass: remove it; " if light >= 0 else ""
+        return (
+            f"body {self.registry.body_names[light]!r} and what it carries have no mass: remove it; "
+            if light >= 0
+            else ""
+        )
 
     def _shape_owner(self, row: int) -> str:
         """The name of the body that has the shape in a row."""
         link = int(self.shapes.rows[row]["link"])
-        return "ground" if link < 0 else self._names[self.forest._id(BODIES, link)]
+        return "ground" if link < 0 else self.registry.body_names[self.forest._id(BODIES, link)]
 
     def _follow_tables(self) -> None:
         self.collisions.expect()
@@ -410,107 +468,14 @@ class World(Changing, Placing, Asking, Keeping):
             contacts = int(self.collisions.header["contact_room"][0])
             self.solver.follow(trees, self.shapes.count, contacts, joints, loops)
 
-    # ----------------------------------------------------------------------------------------------------------- sleep
-
-    @an_input
-    def wake(self, body: Body | int) -> None:
-        """Wake a body, and all that touches it."""
-        self._wake(self._id(body), why=BY_CALL)
-
-    def _wake(self, *bodies: int, why: int = BY_EDIT) -> None:
-        for body in bodies:
-            self._wake_tree(self.forest.tree_of(body) & INDEX, why)
-
-    def _wake_tree(self, tree: int, why: int = BY_EDIT) -> None:
-        """Wake a tree, by its index."""
-        if tree >= len(self.solver["spans"]):  # it has just come in
-            self._follow_tables()
-        span = self.solver["spans"][tree]
-        if span["asleep"]:
-            span["woken_by"] = why
-            span["asleep"] = 0
-        span["still"] = 0.0
-
-    @contextmanager
-    def _waking(self, *bodies: int) -> Iterator[None]:
-        """Wake bodies for a change of the structure; if that is refused, they sleep on."""
-        trees = [self.forest.tree_of(body) & INDEX for body in bodies]
-        before = self.solver["spans"][trees].copy()
-        self._wake(*bodies)
-        try:
-            yield
-        except BaseException:
-            self.solver["spans"][trees] = before
-            raise
-
-    def why_awake(self, body: Body | int) -> str:
-        """What woke a body when it last slept."""
-        waker = int(self.solver["spans"][self.forest.tree_of(self._id(body)) & INDEX]["woken_by"])
-        if waker <= 0:
-            return WHY.get(waker, "")
-        if self.forest._tables[TREES][waker - 1]["next"] != IN_USE:
-            return WHY[BY_LOST]
-        return f"{self._names[self.forest._id(BODIES, int(self.forest._links(waker - 1)[0]['body']))]!r} touched it"
-
-    def _begin_trees(self, trees: list[int]) -> None:
-        """Nothing has woken trees that have just come in; those whose places they have are gone."""
-        spans = self.solver["spans"]
-        for tree in trees:
-            place = tree & INDEX
-            if tree != place and place < len(spans):  # else nothing has had that place
-                woken = spans["woken_by"]
-                woken[woken == place + 1] = BY_LOST
-                woken[place] = 0
-
-    def _forget_wakers(self) -> None:
-        """Trees that an edit has ended are no longer named: others may come to have their places."""
-        woken, trees = self.solver["spans"]["woken_by"], self.forest._tables[TREES]["next"]
-        waker = np.clip(woken - 1, 0, len(trees) - 1)
-        woken[(woken > 0) & (trees[waker] != IN_USE)] = BY_LOST
-
-    def _inherit_waker(self, whole: int, parts: set[int]) -> None:
-        """Parts that a cut has made trees were woken when the whole was, whoever had their places before."""
-        woken = self.solver["spans"]["woken_by"]
-        for part in parts:
-            woken[part & INDEX] = woken[whole & INDEX]
-
-    def _neighbours(self, bodies: list[int]) -> list[int]:
-        """Bodies that touched one of these in the last step, or that loops or force elements tie to one."""
-        indices = {body & INDEX for body in bodies}
-        found = set()
-        rows = self.shapes.rows
-        for pair in self.collisions.pairs[self.collisions.lasting]:
-            a, b = int(rows["link"][pair["a"]]), int(rows["link"][pair["b"]])
-            if pair["count"] and (a in indices) != (b in indices):
-                found.add(b if a in indices else a)
-        for a, b in self._ties():
-            if (a in indices) != (b in indices):
-                found.add(b if a in indices else a)
-        return [self.forest._id(BODIES, i) for i in sorted(found) if i >= 0]
-
-    def _ties(self) -> Iterator[tuple[int, int]]:
-        """Indices of the bodies that a loop or a force element ties together, -1 for the base."""
-        forest = self.forest
-        for loop in forest._tables[LOOPS][: int(forest._pools[LOOPS]["count"])]:
-            if loop["next"] == IN_USE:
-                yield int(loop["a"]), int(loop["b"])
-        there = {-1, *forest.bodies.tolist()} if forest.header["element_count"] else set()
-        for a, b in forest._ends[: int(forest.header["element_count"])].tolist():
-            if a in there and b in there:
-                yield a & INDEX if a >= 0 else -1, b & INDEX if b >= 0 else -1
-
-    def is_asleep(self, body: Body | int) -> bool:
-        """Whether a body does not move until something wakes it."""
-        return bool(self.solver["spans"][self.forest.tree_of(self._id(body)) & INDEX]["asleep"])
-
     # ------------------------------------------------------------------------------------------------- what there is
 
     def _id(self, body: Body | int) -> int:
-        self._alone()
+        self._check_thread()
         if isinstance(body, Body):
             if body.world is not self:
                 raise ValueError(f"{body!r} is of another world; here it is world[name], or world.body(id)")
-            if self._births.get(body.id) != body.birth:
+            if self.registry.births.get(body.id) != body.birth:
                 raise KeyError(f"world: there is no body {body.name!r} (any more)")
             return int(body.id)
         if isinstance(body, Id):
@@ -520,36 +485,38 @@ class World(Changing, Placing, Asking, Keeping):
                 f"world: a body is a kinemorph.Body or its id, not {shown(body)}; by its name it is world[name], and "
                 "that of a figure figure[name]"
             )
-        if int(body) not in self._names:
+        if int(body) not in self.registry.body_names:
             raise KeyError(f"world: there is no body {body} (any more)")
         return int(body)
 
     @property
     def bodies(self) -> list[Body]:
         """All bodies."""
-        return [Body(self, id, self._names[id]) for id in self.forest.bodies.tolist()]
+        return [Body(self, id, self.registry.body_names[id]) for id in self.forest.bodies.tolist()]
 
     def body(self, id: int) -> Body:
         """The body of an id."""
         number = self._id(id)
-        return Body(self, number, self._names[number])
+        return Body(self, number, self.registry.body_names[number])
 
     @property
     def figures(self) -> list[Figure]:
         """All that came in as a model and is not wholly gone, in the order in which they came."""
-        return [figure_of(self, one, self._models.get(key)) for key, one in self._figures.items()]
+        return [
+            figure_of(self, one, self.registry.models.get(key)) for key, one in self.registry.figure_records.items()
+        ]
 
     def figure(self, name: str) -> Figure:
         """The figure of a name, also in a world that was loaded, restored or branched."""
-        key = self._only({key: one.name for key, one in self._figures.items()}, name, "figure")
-        return figure_of(self, self._figures[key], self._models.get(key))
+        key = self._only({key: one.name for key, one in self.registry.figure_records.items()}, name, "figure")
+        return figure_of(self, self.registry.figure_records[key], self.registry.models.get(key))
 
     def __contains__(self, name: str) -> bool:
-        return isinstance(name, str) and name in self._names.values()
+        return isinstance(name, str) and name in self.registry.body_names.values()
 
     def __getitem__(self, name: str) -> Body:
         """The body of a name; the figure of a model has those of its own."""
-        return self.body(self._only(self._names, name, "body"))
+        return self.body(self._only(self.registry.body_names, name, "body"))
 
     __iter__ = None  # else Python would look for bodies named 0, 1, ...: `bodies` has them all
 
@@ -565,7 +532,9 @@ class World(Changing, Placing, Asking, Keeping):
         """The id of a joint: by its name, if that is unique, or of a `Change` that made it."""
         if isinstance(joint, str):
             return self._only(
-                {id: name for id, name in self._joints.items() if self.forest.has_joint(id)}, joint, "joint"
+                {id: name for id, name in self.registry.joint_names.items() if self.forest.has_joint(id)},
+                joint,
+                "joint",
             )
         id = joint.joint if isinstance(joint, Change) else joint
         if isinstance(id, Id):
@@ -576,26 +545,63 @@ class World(Changing, Placing, Asking, Keeping):
             raise KeyError(f"world: there is no joint {id} (any more)")
         return int(id)
 
-    def link_of(self, body: int) -> Any:
-        """The LINK row of a body."""
-        slot = self.forest._tables[BODIES][self.forest._find(BODIES, body, "body")]
-        return self.forest._links(int(slot["tree"]))[slot["link"]]
+    def _shape_row(self, shape: int) -> int:
+        """The row of a shape of this world, by its id."""
+        if isinstance(shape, Id):
+            shape.check(self, ShapeId)
+        return self.shapes.row_of(shape)
 
     def _body_at(self, index: int) -> Body | None:
         return None if index < 0 else self.body(self.forest._id(BODIES, index))
 
     # ---------------------------------------------------------------------------------------------------------- copies
 
+    def __copy__(self) -> Self:
+        return copy.deepcopy(self)
+
+    def _lend_brains(self) -> None:
+        h = self._header[0]
+        h["minds"], h["mind_count"] = self._brain_instances.address, self._brain_instances.count
+
+    @classmethod
+    def load(cls, data: bytes) -> Self:
+        """The world of a snapshot. Bytes that are damaged, of another version or of anything else are a `FileError`.
+
+        A snapshot has no functions: give each controller and each action its own again, by `every` and `when` with the
+        same name, before the first step. They go on where they were.
+        """
+        world, _ = cls._of_snapshot(data)
+        return world
+
+    @classmethod
+    def _of_snapshot(cls, data: bytes) -> tuple[Self, tuple[Any, ...]]:
+        """The world of a snapshot, and the parts that it is made of: whatever can fail has not."""
+        state, world = load_world(data), cls.__new__(cls)
+        with refusing(SNAPSHOT):
+            world._hold(*state)
+            world.__getstate__()  # all tables follow each other
+        return world, state
+
+    @classmethod
+    def rerun(cls, path: str | os.PathLike[str], most_steps: int = 10_000_000) -> Self:
+        """The world of a journal, made again from its inputs.
+
+        If it does not come to the same, `DivergenceError` names the first step and body that differ. A journal with
+        more than `most_steps` steps is refused before the first of them: a few bytes can ask for very many.
+        """
+        again: Self = live_again(path, cls.load, most_steps)
+        return again
+
     def __getstate__(self) -> tuple[Any, ...]:
-        self._alone()
+        self._check_thread()
         if self._header[0]["phase"] != Phase.MOVE:
             raise RuntimeError("this world is in the middle of a step and cannot be copied now")
         check_memory(self.memory)
         self.collisions.lend()
         self._follow_tables()
-        if self._minds.header["watched"][0]:
+        if self._brain_instances.header["watched"][0]:
             see_lives(self._address)
-        header = self._header.copy()
+        header, known = self._header.copy(), self.registry
         for name in (
             "forest",
             "collisions",
@@ -610,9 +616,9 @@ class World(Changing, Placing, Asking, Keeping):
         ):
             header[name] = 0
         return (
-            self.forest, self.collisions, self.solver, header, self.material, self._names, self._joints, self._mounted,
-            self._parted, self._births, self._watches, self._timers, self.memory, dice_of(self.random),
-            {key: tuple(one) for key, one in self._figures.items()}, self._minds,
+            self.forest, self.collisions, self.solver, header, self.material, known.body_names, known.joint_names,
+            known.mounted, known.loop_exclusions, known.births, self._monitors, self._timers, self.memory,
+            dice_of(self.random), known.plain_figures(), self._brain_instances,
         )  # fmt: skip
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:

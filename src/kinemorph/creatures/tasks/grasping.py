@@ -85,7 +85,7 @@ class Brachiate(Task):
         for k in range(1, self.bars):  # the first is in its hand
             place = Pose((at[0] + k * self.apart, at[1], at[2]), across.rotation)
             world.add_ground(Shape.capsule(0.02, 2.0, pose=place), material=stage.soil)
-        world.set_hold(stage.mind.row, hand, world.connect(None, hand, Joint.fixed()))
+        world.brains.set_grasp(stage.mind.row, hand, world.connect(None, hand, Joint.fixed()))
         stage.mind.target = (at[0] + 100.0, at[1], at[2])
         stage.notes["first"] = float(at[0])
         stage.stop_when(Event.height(stage.figure["part0"].id, float(at[2]) - self.depth, direction=-1))

@@ -59,7 +59,7 @@ class Swim(Task):
     aim: ClassVar[Vector] = (TARGET_DISTANCE, 0.0, 0.0)
 
     def prepare(self, stage: Stage) -> None:
-        stage.world.immerse(self.density)
+        stage.world.forces.set_fluid(self.density)
 
     def mark(self, stage: Stage) -> Marks:
         way = stage.way

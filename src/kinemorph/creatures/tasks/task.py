@@ -25,7 +25,7 @@ from kinemorph.spatial.arguments.checks import shown
 from kinemorph.spatial.pose import Pose
 from kinemorph.spatial.products import times
 from kinemorph.world.body import Body, Figure
-from kinemorph.world.brains.brain_instances import Mind
+from kinemorph.world.brains.brain_instances import BrainInstance
 from kinemorph.world.brains.episode_script import ASLEEP, AWAKE, Stretches, live, stretches
 from kinemorph.world.world import World
 
@@ -187,7 +187,7 @@ class Stage:
         self.notes: dict[str, Any] = {}  # of the task's own
         task.prepare(self)
         self.figure: Figure = self.world.add(phenotype.model, at=Pose.known(at, turned))
-        self.mind: Mind = self.world.think(self.figure, phenotype.brain, task.aim)
+        self.mind: BrainInstance = self.world.brains.attach(self.figure, phenotype.brain, task.aim)
         self.start: Array = np.zeros(3)  # m, centre of mass when it woke
         self.height = 0.0  # m, of its lowest point then
         self.gap = 0.0  # m, to the target then
@@ -220,7 +220,7 @@ class Stage:
 
     @property
     def life(self) -> dict[str, Any]:
-        """What was watched since it woke: see `kinemorph.Mind.life`."""
+        """What was watched since it woke: see `kinemorph.BrainInstance.life`."""
         return self.mind.life
 
     @property
@@ -283,7 +283,7 @@ class Stage:
     def live(self) -> None:
         """All of its life, or as much as the task and the budget allow."""
         task, world = self.task, self.world
-        world.watch_minds()  # for whoever asks where it is
+        world.brains.begin_statistics()  # for whoever asks where it is
         task.begin(self)
         life = self.mind.seen()
         self.start, self.height, self.gap = np.array(life["centre"]), float(life["lowest"]), float(life["gap"])
@@ -321,11 +321,11 @@ class Stage:
     @property
     def spent(self) -> bool:
         """Whether the budget of work has ended the life."""
-        return overspent(self.world.toil)
+        return overspent(self.world.brains.cost)
 
 
 def overspent(toil: dict[str, float]) -> bool:
-    """Whether more work was done than the budget allows, of `kinemorph.World.toil`."""
+    """Whether more work was done than the budget allows, of `kinemorph.World.brains.cost`."""
     return toil["work"] > toil["budget"]
 
 

@@ -58,8 +58,8 @@ def world() -> None:
     world.cut(grip)
     world.run(1.5)
     assert world.contacts(bricks[0])
-    world.cast((0, 0, 5), (0, 0, -1))
-    world.overlaps(km.Shape.sphere(0.5), at=(0, 0, 0))
+    world.queries.cast_ray((0, 0, 5), (0, 0, -1))
+    world.queries.overlaps(km.Shape.sphere(0.5), at=(0, 0, 0))
 
 
 @_exercise(34, 2.1, usual=False)
@@ -171,13 +171,13 @@ def robot_in_a_world() -> None:
     world.run(0.3)
     shoulder.position = -0.2
     elbow.withdraw()
-    world.push(arm["lower"], force=(0, 5.0, 0), lasting=False)
+    world.apply_force(arm["lower"], force=(0, 5.0, 0), lasting=False)
     boxes = [world.add(km.Shape.box((0.3, 0.1, 0.1)), at=(0.4 * i, 3, 0.5)) for i in range(3)]
     for i in range(2):
         world.connect(boxes[i], boxes[i + 1], km.Joint.spherical(), at=(0.4 * i + 0.2, 3, 0.5))
     ring = world.connect(None, boxes[2], km.Joint.spherical(), at=(1.0, 3, 0.5), how="loop")
     world.run(0.5)
-    world.loop_force(ring)
+    world.queries.loop_force(ring)
 
 
 @_exercise(36, 2.9, usual=False)
@@ -260,7 +260,7 @@ def creatures() -> None:
     world = km.World()
     world.add_ground()
     figure = world.add(grown.model, at=(0, 0, grown.lift))
-    world.think(figure, grown.brain, target=(3, 0, 0))
+    world.brains.attach(figure, grown.brain, target=(3, 0, 0))
     world.run(0.2)
     for one in (km.creatures.handmade("worm"), founder(0)):
         km.creatures.evaluate(one, Locomotion(seconds=1.0), seed=0)

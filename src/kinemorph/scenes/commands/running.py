@@ -77,7 +77,7 @@ def figures(scene: Scene, before: dict[str, float]) -> dict[str, Any]:
         "energy": {"start": before, "end": energies(world)},
         "contacts": len(touches),
         "deepest": max((-touch.distance for touch in touches), default=0.0),
-        "events": {watch.event.name: watch.count for watch in world.watches if watch.count},
+        "events": {watch.event.name: watch.count for watch in world.monitors if watch.count},
         "changes": [
             {
                 "time": h.time,

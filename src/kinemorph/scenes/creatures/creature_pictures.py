@@ -59,7 +59,7 @@ def stage(creature: Phenotype) -> World:
     world = World(dt=5e-3)
     world.add_ground()
     figure = world.add(creature.model, (0.0, 0.0, creature.lift))
-    world.think(figure, creature.brain, TARGET)
+    world.brains.attach(figure, creature.brain, TARGET)
     return world
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -162,7 +162,7 @@ class Scene:
                     None, None, spring.stiffness, spring.length, at_a=spring.at_a, at_b=spring.at_b,
                     damping=spring.damping, tension=spring.tension,
                 )  # fmt: skip
-                self.world.tie(element, *map(self._body, spring.between))
+                self.world.structure.tie(element, *map(self._body, spring.between))
 
     def _body(self, name: str) -> Body | None:
         """A body by its name, as it is found at once among many; None for the world."""
@@ -172,7 +172,12 @@ class Scene:
         """Set going what acts."""
         joints, bodies, guided = joint_names(self.world), body_names(self.world), []
         self._refuse_circles(toml)
-        for kind in ("motor", "servo", "drive", "couple", "push"):
+        drives, forces = self.world.drives, self.world.forces
+        calls: dict[str, Callable[..., Handle]] = {
+            "motor": drives.motor, "servo": drives.servo, "drive": drives.force, "couple": drives.couple,
+            "push": forces.apply_force,
+        }  # fmt: skip
+        for kind, call in calls.items():
             for k, table in enumerate(getattr(self.table, kind)):
                 place = f"{kind}[{k}]"
                 given = {name: getattr(table, name) for name in table.__struct_fields__ if name not in ("name", "path")}
@@ -186,7 +191,7 @@ class Scene:
                     for key, find in (("joint", joint_of), ("source", joint_of), ("body", body_of)):
                         if key in given:
                             given[key] = find(self.world, given[key])
-                    handle: Handle = getattr(self.world, kind)(**given)
+                    handle = call(**given)
                 name = table.name or f"{kind} {k}"
                 if name in self.acting:
                     raise toml.error(f"{place}.name", f"something that acts is called {name!r} already")

@@ -18,7 +18,7 @@ from kinemorph.scenes.structure.breaking import Breaking
 from kinemorph.spatial.pose import Pose
 from kinemorph.structure.forest.forest import Change
 from kinemorph.world.body import Body
-from kinemorph.world.control.drives import Handle, Number
+from kinemorph.world.control.drives import AppliedForce, Handle, Number
 from kinemorph.world.control.events import Moment
 from kinemorph.world.world import World
 
@@ -110,12 +110,11 @@ class Changes:
             raise self.parts.toml.error(place, f"it sets nothing: give one of {', '.join(settable)}")
         for name, value in given:
             if not _can_set(kind, name):
-                raise self.parts.toml.error(f"{place}.{name}", f"a {kind.__name__.lower()} has none that can be set")
-            if isinstance(value, tuple) is not (kind.__name__ == "Push") or (
-                isinstance(value, tuple) and len(value) != 3
-            ):
-                many = "three numbers" if kind.__name__ == "Push" else "one number"
-                raise self.parts.toml.error(f"{place}.{name}", f"that of a {kind.__name__.lower()} is {many}")
+                raise self.parts.toml.error(f"{place}.{name}", f"a {_called(kind)} has none that can be set")
+            is_vector = isinstance(value, tuple)
+            if is_vector is not (kind is AppliedForce) or (is_vector and len(value) != 3):
+                many = "three numbers" if kind is AppliedForce else "one number"
+                raise self.parts.toml.error(f"{place}.{name}", f"that of a {_called(kind)} is {many}")
 
     # ---------------------------------------------------------------------------------------------------- while it runs
 
@@ -222,6 +221,11 @@ def _known(name: str, names: Counter[str], noun: str) -> None:
         raise ValueError(nearest(name, list(names), noun))
     if names[name] > 1:
         raise ValueError(f"there are {names[name]} of {noun} {quoted(name)}; say which, as FIGURE/{name}")
+
+
+def _called(kind: type[Handle]) -> str:
+    """What scene files call such a handle."""
+    return "push" if kind is AppliedForce else kind.word
 
 
 def _can_set(kind: type[Handle], name: str) -> bool:

@@ -251,7 +251,7 @@ def joint_of(world: World, name: str) -> int:
     figure, slash, joint = name.partition("/")
     if slash:
         return world.figure(figure).joint(joint)
-    found = [id for id, other in world._joints.items() if other == name and _holds(world, id)]
+    found = [id for id, other in world.registry.joint_names.items() if other == name and _holds(world, id)]
     if len(found) != 1:
         raise KeyError(f"there is no joint {quoted(name)}" + (f" alone, but {len(found)} of them" if found else ""))
     return found[0]
@@ -267,13 +267,13 @@ def _holds(world: World, joint: int) -> bool:
 
 def body_names(world: World) -> Counter[str]:
     """All names by which bodies can be asked for, and how many each stands for."""
-    names = Counter(world._names.values())
+    names = Counter(world.registry.body_names.values())
     names.update(f"{figure.name}/{body.name}" for figure in world.figures for body in figure)
     return names
 
 
 def joint_names(world: World) -> Counter[str]:
     """All names by which joints can be asked for, likewise."""
-    names = Counter(name for id, name in world._joints.items() if _holds(world, id))
+    names = Counter(name for id, name in world.registry.joint_names.items() if _holds(world, id))
     names.update(f"{figure.name}/{joint}" for figure in world.figures for joint in figure.joints)
     return names

@@ -211,7 +211,7 @@ class ServoTable(Acting, frozen=True, kw_only=True):
 
 
 class DriveTable(Acting, frozen=True, kw_only=True):
-    """A constant force or torque in a joint: see `World.drive`."""
+    """A constant force or torque in a joint: see `World.drives.force`."""
 
     joint: Reference
     force: Force
@@ -219,7 +219,7 @@ class DriveTable(Acting, frozen=True, kw_only=True):
 
 
 class CoupleTable(Acting, frozen=True, kw_only=True):
-    """Keeps a joint at a multiple of another one: see `World.couple`."""
+    """Keeps a joint at a multiple of another one: see `World.drives.couple`."""
 
     joint: Reference
     source: Reference
@@ -228,7 +228,7 @@ class CoupleTable(Acting, frozen=True, kw_only=True):
 
 
 class PushTable(Acting, frozen=True, kw_only=True):
-    """A constant force and torque on a body: see `World.push`."""
+    """A constant force and torque on a body: see `World.apply_force`."""
 
     body: Reference
     force: Forces = (0.0, 0.0, 0.0)
@@ -238,7 +238,7 @@ class PushTable(Acting, frozen=True, kw_only=True):
 
 
 class SpringTable(Table, frozen=True, kw_only=True):
-    """A spring and a damper between points of two bodies, or of "world" and a body: see `World.tie`."""
+    """A spring and a damper between points of two bodies, or of "world" and a body: see `World.structure.tie`."""
 
     between: tuple[Reference, Reference]
     stiffness: Gain = 0.0  # N/m

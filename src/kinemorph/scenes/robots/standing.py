@@ -82,7 +82,7 @@ def stand(world: World, model: Model, hold: bool = True) -> None:
 def about(world: World, hold: bool) -> str:
     """What was done with the first body of a world that has a robot, and how to have it otherwise."""
     root = world.bodies[0]
-    if world.link_of(root.id)["kind"] == JointKind.FREE:
+    if world.queries.link_of(root.id)["kind"] == JointKind.FREE:
         words = f"{root.name!r} moves freely (--floating False nails it to the world)"
     else:
         words = "its root is nailed to the world (--floating True lets it move)"

@@ -27,7 +27,7 @@ class Breaking:
         if self.first[0] != moment.time:
             loads = {
                 watch.event.name: watch.value / self.strengths[watch.event.name]
-                for watch in world.watches
+                for watch in world.monitors
                 if watch.event.name in self.strengths
             }
             self.first = moment.time, max(loads, key=lambda name: loads[name])

@@ -59,7 +59,7 @@ class Dismount:
 
     def centre(self) -> Any:
         """Where the centre of mass is."""
-        return sum(body.mass * self.world._centre(body.id) for body in self.figure) / self.mass
+        return sum(body.mass * self.world.queries.centre_of_mass(body) for body in self.figure) / self.mass
 
     @property
     def mass(self) -> float:
@@ -75,9 +75,9 @@ def dismount(**settings: Any) -> Dismount:
     world.connect(None, mat, Joint.fixed())
     figure = world.add(model, q=state.q, v=state.v)
     for body in figure:
-        world.regroup(body, group=BODY, mask=~BODY & ~BAR & 0xFFFFFFFF)
-    for shape in world._mounted[-1]:
-        world.regroup(shape, group=BAR, mask=0)
+        world.collision_filter.set_groups(body, group=BODY, mask=~BODY & ~BAR & 0xFFFFFFFF)
+    for shape in world.registry.ground_shapes:
+        world.collision_filter.set_groups(shape, group=BAR, mask=0)
     scene = Dismount(world, figure)
     data = Data(model)
     kinematics(model, data, state.q)

@@ -62,7 +62,7 @@ class GroundWalk:
 
     def shape_of(self, leg: str) -> int:
         """The shape of a leg's foot."""
-        return int(self.world._mounted[self.world[leg].id & 0xFFFFFFFF][-1])
+        return self.world.registry.shapes_of(self.world[leg].id)[-1]
 
     def foot(self, leg: str) -> Any:
         """Where the end of a leg is."""
@@ -77,7 +77,7 @@ class GroundWalk:
     def meet(self, world: World, moment: Moment) -> None:
         """It meets the ground from now on."""
         assert moment.body is not None
-        world.regroup(self.shape_of(moment.body.name), mask=EVERYTHING)
+        world.collision_filter.set_groups(self.shape_of(moment.body.name), mask=EVERYTHING)
 
     def land(self, world: World, moment: Moment) -> None:
         """A foot has landed: the other one leaves, and may pass through the slope for a while."""
@@ -85,7 +85,7 @@ class GroundWalk:
         leg = moment.body.name
         other = self.shape_of("b" if leg == "a" else "a")
         if world.shapes.rows["mask"][world.shapes.row_of(other)]:  # it has stood until now
-            world.regroup(other, mask=0)
+            world.collision_filter.set_groups(other, mask=0)
             self.times.append(moment.time)
             self.places.append(self.foot(leg))
 
@@ -112,7 +112,7 @@ def walker(disturb: Any = (0.0, 0.0), **settings: Any) -> GroundWalk:
     speed = np.array([-np.cos(q_b), -np.sin(q_b)]) * LENGTH * v_b
     walk = GroundWalk(world)
     world.add(legs(), q=[*hip, q_a, q_b - q_a], v=[*speed, v_a, v_b - v_a])
-    world.regroup(walk.shape_of("a"), mask=0)
+    world.collision_filter.set_groups(walk.shape_of("a"), mask=0)
     for leg in ("a", "b"):
         world.when(Event.contact(leg, "ground", name=f"step on {leg}"), walk.land)
         down = Event.height(leg, point=(0.0, 0.0, -LENGTH), normal=NORMAL, only=walk.ahead, name=f"{leg} comes down")

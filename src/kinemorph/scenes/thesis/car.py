@@ -124,7 +124,7 @@ def drive(
     place = at if isinstance(at, Pose) else Pose(at)
     figure = world.add(car(), at=place @ Pose((0.0, 0.0, START_DEPTH)))
     for name in CORNERS:
-        world.ignore(figure["chassis"], figure[f"{name} wheel"])
+        world.collision_filter.ignore(figure["chassis"], figure[f"{name} wheel"])
     motors = [world.motor(figure.joint(f"{name} axle"), 0.0, TORQUE) for name in CORNERS]
     fronts = [figure.joint(f"{name} knuckle") for name, (x, _) in CORNERS.items() if x > 0]
     steering = [world.servo(joint, stiffness=GRIP, damping=0.02 * GRIP) for joint in fronts]

@@ -74,7 +74,7 @@ def stand(
     """Let a wall settle, and watch it."""
     world, bricks = thesis_wall(epsilon, handling, boost, size, rows, columns)
     world.run(WALL_SETTLING_TIME)
-    before, strikes = [brick.pose for brick in bricks], world.statistics.strikes
+    before, strikes = [brick.pose for brick in bricks], world.queries.statistics.strikes
     took = rotation = offset = farthest = 0.0
     for _ in range(round(seconds / EVERY)):
         begin = time.perf_counter()
@@ -86,4 +86,6 @@ def stand(
             offset, farthest = offset + way, max(farthest, way)
             rotation += 2.0 * math.asin(min(1.0, float(np.linalg.norm(b.rotation - a.rotation)) / math.sqrt(8.0)))
         before = now
-    return Standing(epsilon, handling, boost, took, rotation, offset, world.statistics.strikes - strikes, farthest)
+    return Standing(
+        epsilon, handling, boost, took, rotation, offset, world.queries.statistics.strikes - strikes, farthest
+    )

@@ -34,16 +34,16 @@ class History:
         self._came: int | None = None  # the step of the first input since the last snapshot
         self._left = self._last = self.now  # the step that it was put back to or kept at, and the latest of its life
         self.changes = 0  # inputs that were heard of
-        world._onlookers.append(self)
+        world.observers.append(self)
 
     def close(self) -> None:
         """Watch the world no more."""
-        self.world._onlookers.remove(self)
+        self.world.observers.remove(self)
 
     @property
     def now(self) -> int:
         """How many steps the world has made."""
-        return int(self.world._header[0]["steps"])
+        return self.world.step_count
 
     @property
     def first(self) -> int:
@@ -68,7 +68,7 @@ class History:
         """Something was done to the world: what comes is no longer what would have come."""
         self._changed |= worked
         self.changes += worked
-        if worked and self._came is None and not self.world._moving:  # else the world itself will do it again
+        if worked and self._came is None and not self.world.is_stepping:  # else the world itself will do it again
             self._came = self.now
 
     def saw(self, what: str) -> None:

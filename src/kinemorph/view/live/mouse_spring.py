@@ -11,8 +11,6 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph.structure.forest.layout import BODIES
-from kinemorph.structure.forest.memory import INDEX
 from kinemorph.view.body_poses import inertia_of
 from kinemorph.world.body import Body
 from kinemorph.world.world import World
@@ -39,9 +37,8 @@ def pull_of(body: Body, point: Array, target: Array, dt: float) -> Array:
 
 def masses(body: Body) -> tuple[float, float]:
     """The mass (kg) of the tree of a body, and of the body with all that it carries."""
-    forest, tree = body.world.forest, body.world.forest.tree_of(body.id)
-    links = forest._links(tree & INDEX)
-    carried = {forest.members(tree).tolist().index(body.id)}
+    tree = body.world.queries.tree_of(body)
+    links, carried = tree.links, {tree.bodies.tolist().index(body.id)}
     for k, link in enumerate(links):  # parents come first
         if int(link["parent"]) in carried:
             carried.add(k)
@@ -51,14 +48,13 @@ def masses(body: Body) -> tuple[float, float]:
 def least_mass(body: Body, point: Array) -> float:
     """How heavy (kg) a point of a body is to a force in the direction that it gives way most, if it is not joined."""
     world: World = body.world
-    link = world.link_of(body.id)
+    link = world.queries.link_of(body)
     mass = float(link["mass"])
     if mass <= 0.0:
         return 0.0
     _, inertia = inertia_of(link)
-    slot = world.forest._tables[BODIES][body.id & INDEX]
-    turn = body.pose.rotation @ slot["R"].reshape(3, 3).T  # world_R_link
-    arm = turn.T @ (point - world._centre(body.id))
+    turn = body.pose.rotation @ world.queries.link_frame(body).rotation.T  # world_R_link
+    arm = turn.T @ (point - world.queries.centre_of_mass(body))
     moments, axes = np.linalg.eigh(inertia)
     moments = np.maximum(moments, max(ROD * mass * float(arm @ arm), 1e-300))
     across = np.cross(axes.T, arm)  # where the point goes when it turns about each axis

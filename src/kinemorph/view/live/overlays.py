@@ -10,11 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph._escaping import plain
-from kinemorph.jit.api import rows_at
-from kinemorph.multibody.layout import DOF, LINK_DATA, JointKind
+from kinemorph.multibody.layout import JointKind
 from kinemorph.spatial.pose import Pose
-from kinemorph.structure.forest import layout as layout
-from kinemorph.structure.forest.memory import INDEX
 from kinemorph.view.body_poses import inertia_of
 from kinemorph.view.colours import as_bytes
 from kinemorph.view.replays.overlays import cube_frame
@@ -112,7 +109,7 @@ def _contact_normals(world: World, marks: Marks) -> None:
 
 def _contact_forces(world: World, marks: Marks) -> None:
     """As long as marks are large, if one bears the mean weight of a body."""
-    masses = [float(link["mass"]) for _, links, _ in _trees(world) for link in links]
+    masses = [mass for tree in world.queries.trees() for mass in tree.links["mass"].tolist()]
     usual = 9.81 * sum(masses) / max(len(masses), 1)
     lines = [(t.point, t.point + 3.0 * marks.size * t.force / max(usual, 1e-12)) for t in world.contacts()]
     marks.lines("contact forces", lines, (0.9, 0.55, 0.1))
@@ -120,8 +117,8 @@ def _contact_forces(world: World, marks: Marks) -> None:
 
 def _joints(world: World, marks: Marks) -> None:
     dots, axes = [], []
-    for _, links, rows in _trees(world):
-        for link, d in zip(links, rows, strict=True):
+    for tree in world.queries.trees():
+        for link, d in zip(tree.links, tree.frames, strict=True):
             if link["kind"] != JointKind.FREE:
                 dots.append(d["p"])
             if link["kind"] in AXES:
@@ -134,10 +131,9 @@ def _joints(world: World, marks: Marks) -> None:
 def _joint_limits(world: World, marks: Marks) -> None:
     """Where a hinge or slider may go, and where it is."""
     ways, hands = [], []
-    for t, links, rows in _trees(world):
-        tree = world.forest._tree(t)
-        dofs, q = rows_at(int(tree["dofs"]), int(tree["nv"]), DOF), world.forest._vector(t, layout.Q)
-        for link, d in zip(links, rows, strict=True):
+    for tree in world.queries.trees():
+        dofs, q = tree.dofs, tree.q
+        for link, d in zip(tree.links, tree.frames, strict=True):
             if link["kind"] not in (JointKind.REVOLUTE, JointKind.PRISMATIC):
                 continue
             low, high = (float(dofs[link["iv"]][end]) for end in ("lower", "upper"))
@@ -181,11 +177,10 @@ def _bounds(world: World, marks: Marks) -> None:
 def _names(world: World, marks: Marks) -> None:
     """At centres of mass: the frames of several links may be at one place."""
     words = {}
-    for _, links, rows in _trees(world):
-        ids = world.forest._ids_at(layout.BODIES, links["body"]).tolist()
-        for id, link, d in zip(ids, links, rows, strict=True):
+    for tree in world.queries.trees():
+        for id, link, d in zip(tree.bodies.tolist(), tree.links, tree.frames, strict=True):
             com = link["h"] / link["mass"] if link["mass"] > 0.0 else np.zeros(3)
-            words[id] = world._names[id], d["p"] + d["R"].reshape(3, 3) @ com
+            words[id] = world.registry.body_names[id], d["p"] + d["R"].reshape(3, 3) @ com
     marks.words("names", words)
 
 
@@ -193,7 +188,7 @@ def _loop_residuals(world: World, marks: Marks) -> None:
     """Where loops are closed, and how far the two sides of each joint are apart."""
     points, texts = [], {}
     for joint in world.forest.loops.tolist():
-        a, b = _loop_sides(world, joint)
+        a, b = world.queries.loop_points(joint)
         points.append(a)
         texts[joint] = (f"{np.linalg.norm(a - b):.0e} m", a)
     marks.points("loop residuals", points, (0.95, 0.75, 0.1))
@@ -203,28 +198,17 @@ def _loop_residuals(world: World, marks: Marks) -> None:
 def _roots(world: World, marks: Marks) -> None:
     """The body of each tree that the base carries, where there are others on it, or where it does not float."""
     roots = []
-    for _, links, rows in _trees(world):
-        if len(links) > 1 or links[0]["kind"] != JointKind.FREE:
-            roots.append(rows[0]["p"])
+    for tree in world.queries.trees():
+        if len(tree.links) > 1 or tree.links[0]["kind"] != JointKind.FREE:
+            roots.append(tree.frames[0]["p"])
     marks.points("roots", roots, (0.95, 0.16, 0.02))
-
-
-def _trees(world: World) -> list[tuple[int, Any, Any]]:
-    """Of each tree its index, its LINK rows, and where they are."""
-    found = []
-    for tree in world.forest.trees.tolist():
-        t = tree & INDEX
-        header = world.forest._tree(t)
-        rows = rows_at(int(header["rows"]), int(header["n"]) + 1, LINK_DATA)[1:]
-        found.append((t, world.forest._links(t), rows))
-    return found
 
 
 def _masses(world: World) -> list[tuple[Pose, Array]]:
     """Of each body with mass its principal frame, and the sides of the box that has its inertia."""
     found = []
-    for _, links, rows in _trees(world):
-        for link, d in zip(links, rows, strict=True):
+    for tree in world.queries.trees():
+        for link, d in zip(tree.links, tree.frames, strict=True):
             mass = float(link["mass"])
             if mass <= 0.0:
                 continue
@@ -235,23 +219,6 @@ def _masses(world: World) -> list[tuple[Pose, Array]]:
             R = d["R"].reshape(3, 3)
             found.append((Pose(d["p"] + R @ com, R @ axes), sides))
     return found
-
-
-def _loop_sides(world: World, joint: int) -> tuple[Array, Array]:
-    """The two points that the joint of a loop holds together."""
-    forest = world.forest
-    k = int(forest._tables[layout.JOINTS][joint & INDEX]["loop"])
-    row, slot = forest._ties[k], forest._tables[layout.LOOPS][k]
-    ends = []
-    for body, at in ((int(slot["a"]), row["pa"]), (int(slot["b"]), row["pb"])):
-        if body < 0:
-            ends.append(np.array(at))
-            continue
-        of = forest._tables[layout.BODIES][body]
-        header = forest._tree(int(of["tree"]))
-        data = rows_at(int(header["rows"]), int(header["n"]) + 1, LINK_DATA)[int(of["link"]) + 1]
-        ends.append(data["p"] + data["R"].reshape(3, 3) @ at)
-    return ends[0], ends[1]
 
 
 MARKS: dict[str, Callable[[World, Marks], None]] = {

@@ -13,7 +13,6 @@ from kinemorph._escaping import in_html, plain
 from kinemorph.geometry.shapes import Shape
 from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model.joint import Joint
-from kinemorph.structure.forest.memory import INDEX
 from kinemorph.view.live.overlays import MARKS
 from kinemorph.view.live.scene_meshes import Colours
 from kinemorph.world.layout import Stage
@@ -183,7 +182,7 @@ class Panel:
 
     def _reroot(self) -> None:
         body, world = self.viewer.first(), self.viewer.world
-        held = world.forest._links(world.forest.tree_of(body.id) & INDEX)[0]["kind"] != JointKind.FREE
+        held = world.queries.tree_of(body).links[0]["kind"] != JointKind.FREE
         world.reroot(body)
         self.tell(f"{body.name} is the root of its tree{', which is not held by the base any more' if held else ''}")
 
@@ -201,7 +200,7 @@ class Panel:
         else:
             poses = v.stage.poses[:, :3]
             place = np.array([*poses[:, :2].mean(axis=0), poses[:, 2].max()]) if len(poses) else np.zeros(3)
-        names = {*v.world._names.values()}
+        names = {*v.world.registry.body_names.values()}
         kind = self.solid.value
         name = next(f"{kind} {k}" for k in range(1, len(names) + 2) if f"{kind} {k}" not in names)
         body = v.world.add(SOLIDS[kind](size), at=place + [0.0, 0.0, 3.0 * size], name=name)
@@ -218,7 +217,7 @@ class Panel:
     # --------------------------------------------------------------------------------------------------------- numbers
 
     def measured(self, found: Statistics) -> None:
-        """What `World.measure` has said of the last steps."""
+        """What `World.queries.profile` has said of the last steps."""
         self._stages = found.stage_times
 
     def refresh(self) -> None:
@@ -278,7 +277,7 @@ class Panel:
     def _plot(self) -> None:
         world = self.viewer.world
         kinetic, potential = world.forest.kinetic_energy(), world.forest.potential_energy()
-        found = world.statistics
+        found = world.queries.statistics
         row = (kinetic, potential, kinetic + potential, found.pairs, found.contacts, found.islands)
         self._curves.append((world.time, *row, *(1e6 * self._stages.get(name, 0.0) for name in STAGES)))
         table = np.array(self._curves).T

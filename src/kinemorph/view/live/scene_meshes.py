@@ -12,9 +12,8 @@ import numpy.typing as npt
 from kinemorph.geometry.meshes.mesh import mesh_of
 from kinemorph.geometry.shapes import Shape, ShapeKind
 from kinemorph.spatial.quaternion_arrays import multiply_all, rotate_all
-from kinemorph.structure.forest.layout import TREES
 from kinemorph.structure.forest.memory import INDEX
-from kinemorph.view.body_poses import Meshes, base_shapes, parents, places, solid_shapes, visible_shapes
+from kinemorph.view.body_poses import Meshes, base_shapes, parents, solid_shapes, visible_shapes
 from kinemorph.view.colours import (
     Piece,
     add_batch,
@@ -75,7 +74,8 @@ class Stage:
 
     def draw(self, changes: int = 0) -> None:
         """Show the world as it is, after so many inputs: if these are no more than before, colours stay."""
-        self.ids, self.poses = places(self.world)
+        states = self.world.states()
+        self.ids, self.poses = states.ids, states.poses
         fresh = self._follow()
         opacity = CLEAR if self.clear else None
         for batch in self._batches:
@@ -122,16 +122,16 @@ class Stage:
     def _follow(self) -> bool:
         """New meshes where bodies or ground have come or gone; whether there are any of bodies."""
         fresh = self._follow_bodies()
-        standing = [*self.world._mounted.get(-1, []), *self.world._models, self.solid]
+        standing = [*self.world.registry.ground_shapes, *self.world.registry.models, self.solid]
         if standing != self._standing:
             self._standing = standing
             self._set_ground()
         return fresh
 
     def _follow_bodies(self) -> bool:
-        if self.world._births == self._born and self.solid == self._was_solid:
+        if self.world.registry.births == self._born and self.solid == self._was_solid:
             return False
-        self._born, self._was_solid = dict(self.world._births), self.solid
+        self._born, self._was_solid = dict(self.world.registry.births), self.solid
         look = solid_shapes if self.solid else visible_shapes
         groups: dict[object, list[tuple[int, int, Shape]]] = {}
         for row, id in enumerate(self.ids.tolist()):
@@ -223,7 +223,7 @@ class Stage:
                 for id, t in trees.items()
                 if t < len(spans)
             }
-        if self.colours == "own" and len(self.ids) == int(world.forest._pools[TREES]["used"]):
+        if self.colours == "own" and len(self.ids) == len(world.forest.trees):
             return {}  # each body by itself
         names = {str(id): None if p is None else str(p) for id, p in parents(world).items()}
         deep = depths(names)

@@ -21,11 +21,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph.multibody.layout import JointKind
 from kinemorph.spatial.arguments.annotated import checked_first
 from kinemorph.spatial.pose import Pose
-from kinemorph.structure.forest.layout import BODIES, JOINTS
-from kinemorph.structure.forest.memory import INDEX
 from kinemorph.view.body_poses import solid_shape
 from kinemorph.view.colours import add_grid, light
 from kinemorph.view.live.history import History
@@ -37,7 +34,7 @@ from kinemorph.view.live.server import opened, start_server, stop_server
 from kinemorph.view.pictures.raster import Camera
 from kinemorph.view.recordings.recording import SOIL
 from kinemorph.world.body import Body
-from kinemorph.world.control.drives import Push
+from kinemorph.world.control.drives import AppliedForce
 from kinemorph.world.world import World
 
 Array = npt.NDArray[np.float64]
@@ -118,7 +115,7 @@ class Viewer:
         self._shown = ExitStack()
         self._grip: tuple[int, Array, Array] | None = None  # body that is pulled, where on it, and to which point
         self._depth = 0.0  # m, of that before the camera
-        self._push: Push | None = None
+        self._push: AppliedForce | None = None
         self._each = 0.0  # s that a step takes, about
         self._owed = 0.0  # of a step, that frames were too short so far
 
@@ -188,7 +185,7 @@ class Viewer:
 
     def _make(self, count: int) -> None:
         if self.panel.plotting:
-            self.panel.measured(self.world.measure(count))
+            self.panel.measured(self.world.queries.profile(count))
         else:
             self.world.step(count)
 
@@ -255,7 +252,7 @@ class Viewer:
         points = self.stage.around()
         size = self.stage.size
         light(scene)
-        shapes = [solid_shape(world, id, {}) for id in world._mounted.get(-1, [])]
+        shapes = [solid_shape(world, id, {}) for id in world.registry.ground_shapes]
         if not any(shape.colour == SOIL for shape in shapes):
             add_grid(scene, "/grid", min(0.0, float(points[:, 2].min())), size)
         self.marks = Marks(scene, 0.04 * size / max(1.0, len(self.stage.ids)) ** (1.0 / 3.0))
@@ -280,7 +277,7 @@ class Viewer:
 
     def _draw(self) -> None:
         self._drawn = time.monotonic()
-        self.selected = [id for id in self.selected if id in self.world._births]
+        self.selected = [id for id in self.selected if id in self.world.registry.births]
         self.stage.picked = self.selected
         self.stage.clear = not self.wanted.isdisjoint(INSIDE)
         with self.server.atomic():
@@ -317,7 +314,7 @@ class Viewer:
 
     def _choose(self, id: int | None, ray: tuple[Array, Array], second: bool) -> None:
         if id is None:
-            sight = self.world.cast(*ray)
+            sight = self.world.queries.cast_ray(*ray)
             id = sight.body.id if sight is not None and sight.body is not None else None
         if id is not None:
             self.select(id, second)
@@ -330,7 +327,7 @@ class Viewer:
         """Hold what a ray meets, or lead it: in the plane across the camera that it was taken in."""
         eye, along = ray
         if first:
-            sight = self.world.cast(eye, along)
+            sight = self.world.queries.cast_ray(eye, along)
             if sight is None or sight.body is None:
                 return
             self.select(sight.body.id)
@@ -354,12 +351,12 @@ class Viewer:
         if self._grip is None:
             return
         id, local, target = self._grip
-        if id not in self.world._births:
+        if id not in self.world.registry.births:
             self._grip = None
             return
         body = self.world.body(id)
         point = body.pose.apply(local)
-        self._push = self.world.push(id, pull_of(body, point, target, dt), at=point)
+        self._push = self.world.apply_force(id, pull_of(body, point, target, dt), at=point)
 
     # ---------------------------------------------------------------------------------------------------- structure
 
@@ -371,19 +368,7 @@ class Viewer:
 
     def joints_of(self, body: Body) -> list[int]:
         """The joint that carries a body, unless it floats, and those of loops on it."""
-        forest = self.world.forest
-        table = forest._tables[JOINTS]
-        link = forest._tables[BODIES][body.id & INDEX]
-        floats = self.world.link_of(body.id)["kind"] == JointKind.FREE
-        found: list[int] = []
-        for joint in forest.joints.tolist():
-            row = table[joint & INDEX]
-            if row["loop"] >= 0:
-                if body.id in forest.sides(joint):
-                    found.append(joint)
-            elif row["tree"] == link["tree"] and row["link"] == link["link"] and not floats:
-                found.insert(0, joint)
-        return found
+        return self.world.queries.joints_of(body)
 
 
 def _ray(camera: Any, at: tuple[float, float]) -> tuple[tuple[Array, Array], Array]:

@@ -15,7 +15,7 @@ from kinemorph._files import FileError
 from kinemorph.geometry.meshes.mesh import Mesh
 from kinemorph.geometry.shapes import Shape
 from kinemorph.spatial.arguments.annotated import checked_first
-from kinemorph.view.body_poses import base_shapes, places, visible_shapes
+from kinemorph.view.body_poses import base_shapes, visible_shapes
 from kinemorph.view.body_poses import parents as parents_of
 from kinemorph.view.recordings.recording import Body, Recording
 from kinemorph.world.persistence.journal import ChunkFile, chunks_of
@@ -74,11 +74,11 @@ class Film:
         self._notice("start")
         self.look()
         self._flush()
-        self.world._onlookers.append(self)
+        self.world.observers.append(self)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        self.world._onlookers.remove(self)
+        self.world.observers.remove(self)
         if self._recording.t[-1:].tolist() != [self.world.time]:
             self.look()
         self._flush()
@@ -113,19 +113,19 @@ class Film:
 
     def look(self) -> None:
         """A frame: the poses of all bodies."""
-        ids, poses = places(self.world)
-        rows = np.array([self._row(id) for id in ids.tolist()], dtype=np.intp)
-        self._recording.add_poses(self.world.time, rows, poses)
-        size = 56 * len(ids) * len(self._recording.t)
+        states = self.world.states()
+        rows = np.array([self._row(id) for id in states.ids.tolist()], dtype=np.intp)
+        self._recording.add_poses(self.world.time, rows, states.poses)
+        size = 56 * len(states) * len(self._recording.t)
         if size > FILM_CHUNK_BYTES or time.monotonic() - self._written > FILM_CHUNK_TIME:
             self._flush()
 
     def _row(self, id: int) -> int:
         """The row of a body in the recording; a new one gets a name that no other has."""
-        birth = self.world._births[id]
+        birth = self.world.registry.births[id]
         if self._seen.get(id, (0, ""))[0] != birth:
             taken = {body.name for body in self._recording.bodies}
-            plain = name = self.world._names[id]
+            plain = name = self.world.registry.body_names[id]
             count = 1
             while name in taken:
                 count += 1
@@ -137,7 +137,7 @@ class Film:
     def _notice(self, what: str) -> None:
         """Ground that is new, and who carries whom now."""
         world, recording = self.world, self._recording
-        standing = {*world._mounted.get(-1, []), *world._models}
+        standing = {*world.registry.ground_shapes, *world.registry.models}
         if standing - self._still:
             self._still |= standing
             for key, shape in base_shapes(world, recording.meshes).items():
@@ -150,7 +150,7 @@ class Film:
             joint: " and ".join(carried[id] for id in world.forest.sides(joint))
             for joint in world.forest.joints.tolist()
         }
-        self._sides |= {name: self._sides[id] for id, name in world._joints.items() if id in self._sides}
+        self._sides |= {name: self._sides[id] for id, name in world.registry.joint_names.items() if id in self._sides}
         joints = {pair for pair in parents.items() if pair[1] is not None}
         before = {pair for pair in recording.parents.items() if pair[1] is not None}
         if what.startswith((*CHANGES, "start")) or joints != before:

@@ -1,4 +1,4 @@
-"""Minds: brains that live in a world. Their rows are tables of the world; a handle only says which."""
+"""Brain instances: brains that live in a world. Their rows are tables of the world; a handle only says which."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ CAP_SHARE = 0.9  # share of a cap from which on it is ridden
 FIXED, LOOSE = Joint.fixed(), Joint.free()
 
 
-class Minds:
+class BrainInstances:
     """The rows of all minds of a world."""
 
     __slots__ = ("_tables", "header", "room")
-    room: MindRoom  # of the mind that came last
+    room: InstanceMemory  # of the mind that came last
 
     def __init__(self, tables: Tables) -> None:
         """`tables` are as `first_tables` are."""
@@ -104,7 +104,7 @@ class Minds:
         start = int(one[first])
         return self[name][start : start + count(one)]
 
-    def add(self, room: MindRoom, alone: bool) -> int:
+    def add(self, room: InstanceMemory, alone: bool) -> int:
         """A new mind with its parts of all tables, as `engage` has filled them; who has ended makes room for it.
 
         If it is alone the tables are its own, and the header says so already.
@@ -162,7 +162,7 @@ class Minds:
                 yield from ([rows] if rows.dtype.names is None else [rows[field] for field in rows.dtype.names])
 
 
-class MindRoom:
+class InstanceMemory:
     """Memory for a mind: its MIND row, and its parts of all tables, of zeros.
 
     `addresses` are those of the tables in `ORDER`, followed by how many rows each of them has.
@@ -190,7 +190,7 @@ PLACES = {"generation", "unused", "neurons", "senses", "effects", "signals", "ri
 
 
 @checked_on_failure
-class Mind:
+class BrainInstance:
     """A brain in the body of a figure: it senses, thinks and acts in every step of the world that it is due.
 
     `target` is the body or the point that it may sense, `blank` whether all senses read 0, `asleep` whether it neither
@@ -201,11 +201,11 @@ class Mind:
 
     def __init__(self, world: World, row: int) -> None:
         self.world, self.row = world, row
-        self._generation = int(world._minds["minds"][row]["generation"])
+        self._generation = int(world._brain_instances["minds"][row]["generation"])
 
     def on(self, world: World) -> Self:
         """The same one in a copy of its world."""
-        if type(world) is not type(self.world) or self.row >= len(world._minds["minds"]):
+        if type(world) is not type(self.world) or self.row >= len(world._brain_instances["minds"]):
             raise ValueError(f"{self!r}: world is {shown(world)}, which is no copy of its world")
         other = type(self)(world, self.row)
         other._generation = self._generation
@@ -217,7 +217,7 @@ class Mind:
         return self._found() is not None
 
     def _found(self) -> Any:
-        minds = self.world._minds["minds"]
+        minds = self.world._brain_instances["minds"]
         if self.row >= len(minds):
             return None
         one = minds[self.row]
@@ -249,7 +249,7 @@ class Mind:
     def target(self, target: Body | Iterable[float] | None) -> None:
         self._one()
         aim, point = target_fields(self.world, target)
-        self.world.set_mind(self.row, {"target": aim, "point": point} if aim == -1 else {"target": aim})
+        self.world.brains.set_instance(self.row, {"target": aim, "point": point} if aim == -1 else {"target": aim})
 
     @property
     def blank(self) -> bool:
@@ -259,7 +259,7 @@ class Mind:
     @blank.setter
     def blank(self, value: bool) -> None:
         self._one()
-        self.world.set_mind(self.row, {"blank": int(bool(value))})
+        self.world.brains.set_instance(self.row, {"blank": int(bool(value))})
 
     @property
     def asleep(self) -> bool:
@@ -269,26 +269,26 @@ class Mind:
     @asleep.setter
     def asleep(self, value: bool) -> None:
         self._one()
-        self.world.set_mind(self.row, {"asleep": int(bool(value))})
+        self.world.brains.set_instance(self.row, {"asleep": int(bool(value))})
 
     @property
     def values(self) -> Array:
         """What its neurons said in the last pass."""
         one = self._one()
-        signals = self.world._minds.part("signals", self.row)
+        signals = self.world._brain_instances.part("signals", self.row)
         return np.array(signals[FIRST : FIRST + int(one["neuron_count"])])
 
     @property
     def sensed(self) -> Array:
         """What its senses read in the last pass."""
         one = self._one()
-        return np.array(self.world._minds.part("signals", self.row)[FIRST + int(one["neuron_count"]) :])
+        return np.array(self.world._brain_instances.part("signals", self.row)[FIRST + int(one["neuron_count"]) :])
 
     @property
     def holds(self) -> list[int]:
         """The joints by which its grasps hold something now."""
         self._one()
-        held = self.world._minds.part("effects", self.row)["held"].tolist()
+        held = self.world._brain_instances.part("effects", self.row)["held"].tolist()
         return [joint for joint in held if joint >= 0 and self.world.forest.has_joint(joint)]
 
     @property
@@ -303,8 +303,8 @@ class Mind:
 
     @property
     def life(self) -> dict[str, Any]:
-        """What was watched of its body so far, by name; see `world.watch_minds`. Places are those of now."""
-        minds = self.world._minds
+        """Statistics of its body so far, by name; see `world.brains.begin_statistics`. Places are those of now."""
+        minds = self.world._brain_instances
         found = dict(zip(LIFE.names or (), self.seen().item(), strict=True))
         found["centre"] = found["centre"].tolist()
         driven = minds.part("effects", self.row)["drive"] >= 0
@@ -314,7 +314,7 @@ class Mind:
     def seen(self) -> Any:
         """The same as a LIFE row, which goes on: for who looks often."""
         world = self.world
-        one = world._minds["minds"][self.row]
+        one = world._brain_instances["minds"][self.row]
         if one["generation"] != self._generation or one["body"] < 0:
             self._one()  # which says that it has ended
         world._follow_shapes()
@@ -322,7 +322,7 @@ class Mind:
         return one["life"]
 
     def __repr__(self) -> str:
-        return f"Mind in {self.body!r}" if self.alive else "Mind that has ended"
+        return f"BrainInstance in {self.body!r}" if self.alive else "BrainInstance that has ended"
 
 
 def target_fields(world: World, target: Any) -> tuple[int, tuple[float, ...]]:
@@ -339,7 +339,7 @@ def target_fields(world: World, target: Any) -> tuple[int, tuple[float, ...]]:
 NO_POINT = (0.0, 0.0, 0.0)
 
 
-def check_minds(tables: Any) -> None:
+def check_instances(tables: Any) -> None:
     """Raise ValueError unless these are tables of minds that kernels may follow, drives aside."""
     demand(isinstance(tables, Tables) and tables.header.dtype == MINDS, "minds have other tables")
     minds = tables.header[0]

@@ -15,7 +15,7 @@ from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.structure.forest.impulses import knock
 from kinemorph.structure.forest.layout import DONE as CARRIED
 from kinemorph.structure.forest.memory import pull_all
-from kinemorph.world.brains.brain_instances import WINDOW_LENGTH, Mind
+from kinemorph.world.brains.brain_instances import WINDOW_LENGTH, BrainInstance
 from kinemorph.world.brains.episode_statistics import watch_surroundings
 from kinemorph.world.brains.instance_rows import MIND, minds_of
 from kinemorph.world.brains.statistics_reset import watch_anew
@@ -59,7 +59,7 @@ def stretches(count: int) -> Stretches:
     return found
 
 
-def live(mind: Mind, script: Stretches) -> int:
+def live(mind: BrainInstance, script: Stretches) -> int:
     """Go through stretches of a life. Returns how many it came to, one that was broken off included.
 
     A life ends with one that is broken off, by an event or its budget, unless the next one is watched anew; and with
@@ -73,12 +73,12 @@ def live(mind: Mind, script: Stretches) -> int:
         if alone:
             world._follow_shapes()
             world._newcomers = []  # `life["depth"]` says what they overlap
-            world._moving = get_ident()
+            world._stepping_thread = get_ident()
         try:
             k, left = live_on(world._address, mind.row, script, k, state, alone, window)
         finally:
             if alone:
-                world._moving = 0
+                world._stepping_thread = 0
         if left == ENDED:
             return k
         if left == NOT_BEGUN:
@@ -89,18 +89,18 @@ def live(mind: Mind, script: Stretches) -> int:
         state = MADE if int(world._header[0]["steps"]) == end else BROKEN
 
 
-def _is_alone(mind: Mind, script: Stretches) -> bool:
+def _is_alone(mind: BrainInstance, script: Stretches) -> bool:
     """Whether a kernel may go through all of it by itself."""
     world = mind.world
-    others = world._watches._watches or world._timers._timers or world._onlookers or world._crew is not None
-    if others or world._moving or int(script["steps"].sum()) > MOST_STEPS_A_CALL:
+    others = world._monitors._monitors or world._timers._timers or world.observers or world._worker_threads is not None
+    if others or world._stepping_thread or int(script["steps"].sum()) > MOST_STEPS_A_CALL:
         return False
     h = world._header[0]
-    watched = world._minds.header[0]["watched"] or script[0]["watched"]
+    watched = world._brain_instances.header[0]["watched"] or script[0]["watched"]
     return bool(watched and h["patience"] == inf and h["model"] == BY_STEPS)
 
 
-def _begin(mind: Mind, stretch: Any) -> None:
+def _begin(mind: BrainInstance, stretch: Any) -> None:
     """What happens at the start of a stretch. All but a knock are inputs that others hear of."""
     world = mind.world
     if stretch["mind"]:
@@ -110,7 +110,7 @@ def _begin(mind: Mind, stretch: Any) -> None:
     if stretch["knocked"]:
         world.forest.knock(int(mind._one()["body"]), stretch["knock"][:3], stretch["knock"][3:])
     if stretch["watched"]:
-        world.watch_minds(int(stretch["budget"]), float(stretch["until_still"]))
+        world.brains.begin_statistics(int(stretch["budget"]), float(stretch["until_still"]))
 
 
 @entry(nogil=True)

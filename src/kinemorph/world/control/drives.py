@@ -1,4 +1,4 @@
-"""Handles of what acts in a world because somebody has said so: motors, servos, joint forces, couplings and pushes.
+"""Handles of what a user has set going in a world: motors, servos, joint forces, couplings and applied forces.
 
 Their numbers are in tables of the solver, so that a copy of the world has them too; a handle only says which row.
 """
@@ -50,11 +50,11 @@ class Number:
 class Handle:
     """One row of a table: it is there until it is withdrawn, or what it acts on is gone."""
 
-    __slots__ = ("_generation", "row", "world")
-    table, owner = "drives", "joint"
+    __slots__ = ("_drives", "_generation", "row", "world")
+    table, owner, word = "drives", "joint", "drive"
 
     def __init__(self, world: World, row: int) -> None:
-        self.world, self.row = world, row
+        self.world, self.row, self._drives = world, row, world.drives
         self._generation = int(world.solver[self.table][row]["generation"])
 
     @property
@@ -66,7 +66,7 @@ class Handle:
     def withdraw(self) -> None:
         """End it. What it held wakes; one that is gone already stays so."""
         if self.alive:
-            self.world.withdraw(self.table, self.row)
+            self._drives.withdraw(self.table, self.row)
 
     def on(self, world: World) -> Self:
         """The same one in a copy of its world."""
@@ -78,9 +78,7 @@ class Handle:
 
     def _row(self) -> Any:
         if not self.alive:
-            raise KeyError(
-                f"{type(self).__name__.lower()} {self.row} is gone: withdrawn, or the {self.owner} it was on"
-            )
+            raise KeyError(f"{self.word} {self.row} is gone: withdrawn, or the {self.owner} it was on")
         return self.world.solver[self.table][self.row]
 
     def _set(self, **numbers: Any) -> None:
@@ -89,7 +87,7 @@ class Handle:
         if world.solver[self.table]["generation"][self.row] != self._generation:
             self._row()  # which says that it is gone
         try:
-            world.set_numbers(self.table, self.row, numbers)
+            self._drives.set_numbers(self.table, self.row, numbers)
         except KeyError:
             self._row()
             raise
@@ -129,6 +127,7 @@ class Motor(Drive):
     """Holds a speed, as far as its largest force goes."""
 
     __slots__ = ()
+    word = "motor"
     speed = Number()
 
     @property
@@ -146,6 +145,7 @@ class Servo(Motor):
     """A spring to a position and a damper to a speed, as far as its largest force goes; stable for all gains."""
 
     __slots__ = ()
+    word = "servo"
     position = Number()
     speed = Number()
     stiffness = Number(0.0, LARGEST_GAIN)
@@ -156,6 +156,7 @@ class JointForce(Drive):
     """A constant force or torque in a joint."""
 
     __slots__ = ()
+    word = "joint force"
     force = Number()
 
 
@@ -163,16 +164,17 @@ class Coupling(Drive):
     """Keeps one joint at a multiple of another one: x = ratio times that of the source + position."""
 
     __slots__ = ()
+    word = "coupling"
     ratio = Number()
     position = Number()
 
 
 @checked_on_failure
-class Push(Handle):
+class AppliedForce(Handle):
     """A force and a torque on a body, at a point that moves with it."""
 
     __slots__ = ()
-    table, owner = "pushes", "body"
+    table, owner, word = "pushes", "body", "applied force"
 
     @property
     def force(self) -> Array:

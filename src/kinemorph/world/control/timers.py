@@ -117,7 +117,7 @@ class Timers(OfWorld):
                     if timer.action is not None:
                         timer.action(world)
                 except Exception as error:
-                    raise world.failure(f"controller {timer.name!r}", error) from error
+                    raise world._failure(f"controller {timer.name!r}", error) from error
         if any(timer.cancelled for timer in self._timers):
             self._timers = [timer for timer in self._timers if not timer.cancelled]
 

@@ -108,7 +108,7 @@ def _acting(world: Any) -> Iterator[Any]:
 
 def _minds(world: Any) -> Iterator[Any]:
     """Brains and what they remember, and the fluid that all are in; nothing, where there is neither."""
-    yield from world._minds.plain()
+    yield from world._brain_instances.plain()
     h = world._header[0]
     if h["fluid"] > 0.0:
         yield np.array([h["fluid"], h["drag"]])
@@ -118,7 +118,7 @@ def _waiting(world: Any) -> Iterator[Any]:
     """Controllers, events, the numbers of both, and the random ones."""
     timers = world._timers.plain()
     yield np.array([(due[1], due[2], due[3]) for due in timers], float)
-    listed, rows = world._watches.plain()
+    listed, rows = world._monitors.plain()
     yield np.array([one[-2] for one in listed], np.int64)
     yield rows["side"]
     names = [timer[0] for timer in timers] + [one[0] for one in listed]

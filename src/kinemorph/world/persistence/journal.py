@@ -1,8 +1,8 @@
 """Journals: what was done to a world, and when, in a file from which it can be lived through again and compared.
 
-A journal begins with a snapshot. Then come, with the number of the step that they were before, inputs: calls of
-`World` that change it, by name, with their arguments; and checks, every so many steps: digests of the world and of each
-body.
+A journal begins with a snapshot. Then come, with the number of the step that they were before, inputs: calls of a
+world's parts that change it, by name, with their arguments; and checks, every so many steps: digests of the world and
+of each body.
 An input whose arguments cannot be written, such as a whole model, is a snapshot of the world after it.
 
 The file is a row of chunks, each sealed by itself, so that what a process leaves that is killed can be read up to its
@@ -26,6 +26,7 @@ from kinemorph.geometry.shapes import Shape
 from kinemorph.spatial.arguments.annotated import checked_on_failure
 from kinemorph.spatial.arguments.checks import shown, whole
 from kinemorph.world.ids import Id
+from kinemorph.world.part import Part
 from kinemorph.world.persistence.codec import LARGEST_ENCODED_BYTES
 from kinemorph.world.persistence.digest import bodies_of, digest_of
 from kinemorph.world.persistence.snapshot import SNAPSHOT_HEAD_BYTES, opened, packed, sealed, unpacked
@@ -34,12 +35,11 @@ if TYPE_CHECKING:
     from kinemorph.world.world import World
 
 JOURNAL_MAGIC = b"kmjourn\n"
-JOURNAL_VERSION = 1
+JOURNAL_VERSION = 2  # raise it when calls that are inputs have other names or arguments
 JOURNAL_CHUNK_BYTES = 1 << 20  # bytes of notes that make a chunk,
 MOST_APART = 1_000_000  # steps between two checks
 JOURNAL_CHUNK_TIME = 5.0  # s, and the time after which one is written in any case
 Method = TypeVar("Method", bound=Callable[..., Any])
-INPUTS: dict[str, Callable[..., Any]] = {}  # methods of World that change it, by name
 
 
 class Note(NamedTuple):
@@ -62,26 +62,27 @@ class DivergenceError(ArithmeticError):
 
 
 def an_input(method: Method) -> Method:
-    """Let a method of `World` be an input: journals write it down, whether it worked or not, and films hear of it."""
+    """Make a method of a part an input: journals write it, whether it worked or not, and observers hear of it."""
     name = method.__name__
 
     @wraps(method)
-    def call(world: Any, *args: Any, **named: Any) -> Any:
-        world._alone()
-        if not world._onlookers or world._within:
-            return method(world, *args, **named)
+    def call(part: Any, *args: Any, **named: Any) -> Any:
+        world = part.world
+        world._check_thread()
+        if not world.observers or world._in_input:
+            return method(part, *args, **named)
         written = plain(args), plain(named)  # before: what is removed has no handle afterwards
-        world._within, worked = True, False
+        world._in_input, worked = True, False
         try:
-            result = method(world, *args, **named)
+            result = method(part, *args, **named)
             worked = True
         finally:
-            world._within = False
-            for onlooker in world._onlookers:
-                onlooker.heard(name, *written, worked)
+            world._in_input = False
+            for observer in world.observers:
+                observer.heard(name, *written, worked)
         return result
 
-    INPUTS[name] = call
+    call.is_input = True  # type: ignore[attr-defined]
     return cast(Method, call)
 
 
@@ -180,11 +181,11 @@ class Journal:
         self._file = ChunkFile(self.path, JOURNAL_MAGIC, JOURNAL_VERSION)
         self._note("start", (self.world.save(), self.every))
         self._flush()
-        self.world._onlookers.append(self)
+        self.world.observers.append(self)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        self.world._onlookers.remove(self)
+        self.world.observers.remove(self)
         if kind is None or isinstance(error, ArithmeticError):
             self._note("end", self._digests())
         self._flush()
@@ -220,7 +221,7 @@ class Journal:
         if what == "start":
             snapshot, every = more
             more = (np.frombuffer(snapshot, np.uint8), every)
-        self._notes.append((int(self.world._header[0]["steps"]), what, more))
+        self._notes.append((self.world.step_count, what, more))
         self._size += 100 + sum(part.nbytes for part in more if isinstance(part, np.ndarray))
         if self._size > JOURNAL_CHUNK_BYTES or time.monotonic() - self._written > JOURNAL_CHUNK_TIME:
             self._flush()
@@ -254,7 +255,7 @@ def live_again(path: str | os.PathLike[str], load: Callable[[bytes], Any], most:
     for note in notes_of(path):
         if world is None and note.what != "start":
             raise FileError(f"{path}: it does not begin with a world")
-        if world is not None and (note.what != "start" or note.step >= world._header[0]["steps"]):
+        if world is not None and (note.what != "start" or note.step >= world.step_count):
             _catch_up(world, note.step, path)
         if note.what == "start":
             world = _begin(world, note, path, load)
@@ -294,14 +295,14 @@ def _begin(world: World | None, note: Note, path: Any, load: Callable[[bytes], W
         begun = load(note.more[0].tobytes())
     except FileError as error:
         raise FileError(f"{path}: {error}") from None
-    if (at := int(begun._header[0]["steps"])) != note.step:
+    if (at := begun.step_count) != note.step:
         raise FileError(f"{path}: its world is at step {at} where it says {note.step}")
-    begun.forget()  # what its controllers and actions did is written down
+    begun.clear_callbacks()  # what its controllers and actions did is written down
     return begun
 
 
 def _catch_up(world: World, step: int, path: Any) -> None:
-    left = step - int(world._header[0]["steps"])
+    left = step - world.step_count
     if left < 0:
         raise FileError(f"{path}: it goes back in time, to step {step}")
     world.step(left)
@@ -310,11 +311,12 @@ def _catch_up(world: World, step: int, path: Any) -> None:
 def _repeat(world: World, note: Note, path: Any) -> None:
     name, args, named, worked = note.more if len(note.more) == 4 else ("", (), {}, True)
     good = isinstance(args, tuple) and isinstance(named, dict) and all(isinstance(key, str) for key in named)
-    if not isinstance(name, str) or name not in INPUTS or not good or names_a_file((args, named)):
+    if not isinstance(name, str) or name not in Part.inputs or not good or names_a_file((args, named)):
         raise FileError(f"{path}: at step {note.step} there is an input that worlds do not have, {name!r:.40}")
     fault: Exception | None = None
+    part, method = Part.inputs[name]
     try:
-        INPUTS[name](world, *args, **named)
+        method(part(world), *args, **named)
     except Exception as error:  # whatever arguments of any kind lead to
         fault = error
     if worked is not (fault is None):
@@ -333,7 +335,7 @@ def _compare(world: World, note: Note, path: Any, good: int) -> None:
     own_ids, own = bodies_of(world)
     then, now = dict(zip(ids.tolist(), digests.tolist(), strict=True)), dict(zip(own_ids.tolist(), own, strict=True))
     other = [id for id in sorted(set(then) | set(now)) if then.get(id) != now.get(id)]
-    body = world._names.get(other[0], f"number {other[0]}") if other else ""
+    body = world.registry.body_names.get(other[0], f"number {other[0]}") if other else ""
     what = (
         f"body {body!r} moves otherwise (and {len(other) - 1} more)"
         if other

@@ -51,15 +51,15 @@ from kinemorph.structure.forest.forest import Forest
 from kinemorph.structure.forest.validation import check_forest, demand
 from kinemorph.world import layout as world_layout
 from kinemorph.world.brains import instance_rows
-from kinemorph.world.brains.brain_instances import Minds, check_minds
-from kinemorph.world.control.events import Watches
+from kinemorph.world.brains.brain_instances import BrainInstances, check_instances
+from kinemorph.world.control.events import EventMonitors
 from kinemorph.world.control.timers import Timers
 from kinemorph.world.persistence.codec import Kept
 from kinemorph.world.persistence.validation import (
+    check_monitors,
     check_solver,
     check_tables,
     check_timers,
-    check_watches,
     room_of_tables,
 )
 
@@ -232,9 +232,9 @@ def _make_joint(state: Any) -> Joint:
     return Joint(JointKind(kind), **fields)
 
 
-def _make_watches(state: Any) -> Watches:
-    check_watches(state)
-    return Watches.of(state)
+def _make_monitors(state: Any) -> EventMonitors:
+    check_monitors(state)
+    return EventMonitors.of(state)
 
 
 def _make_timers(state: Any) -> Timers:
@@ -248,7 +248,7 @@ KEPT: dict[str, Kept] = {
     "forest": with_state(Forest, check_forest),
     "tables": with_state(Tables, check_tables, room_of_tables),
     "solver": with_state(Solver, check_solver),
-    "minds": with_state(Minds, check_minds),
+    "minds": with_state(BrainInstances, check_instances),
     "shapes": with_state(ShapeTable, check_shapes),
     "hash": with_state(HashTables, check_hash, room_of_hash),
     "broad phase": with_state(BroadPhase, check_broad_phase),
@@ -262,7 +262,7 @@ KEPT: dict[str, Kept] = {
     "shape": Kept(Shape, _take_shape, _make_shape),
     "pose": Kept(Pose, _take_pose, _make_pose),
     "material": Kept(Material, _take_material, _make_material),
-    "events": Kept(Watches, Watches.plain, _make_watches),
+    "events": Kept(EventMonitors, EventMonitors.plain, _make_monitors),
     "timers": Kept(Timers, Timers.plain, _make_timers),
     "joint": Kept(Joint, _take_joint, _make_joint),
 }

@@ -20,8 +20,8 @@ from kinemorph.structure.forest.forest import Forest
 from kinemorph.structure.forest.layout import BODIES, IN_USE, JOINTS, LOOPS, TREES
 from kinemorph.structure.forest.memory import INDEX
 from kinemorph.structure.forest.validation import Rows, demand, finite, rows_of, within
-from kinemorph.world.brains.brain_instances import Minds
-from kinemorph.world.control.events import Watches
+from kinemorph.world.brains.brain_instances import BrainInstances
+from kinemorph.world.control.events import EventMonitors
 from kinemorph.world.control.timers import Timers
 from kinemorph.world.figures import check_figures
 from kinemorph.world.layout import WORLD, WORLD_KIND, ContactModel, Phase
@@ -110,10 +110,10 @@ def check_solver(tables: Any) -> None:
 def check_world(state: Any) -> None:
     """Raise ValueError unless this is what `World.__getstate__` gives, or as good as that."""
     demand(isinstance(state, tuple) and len(state) == 16, "a world has other parts")
-    forest, collisions, solver, header, material, names, joints, mounted, parted, births, watches, timers = state[:12]
+    forest, collisions, solver, header, material, names, joints, mounted, parted, births, monitors, timers = state[:12]
     memory, dice, figures, minds = state[12:]
-    kinds = (Forest, Collisions, Solver, Material, Watches, Timers, Minds)
-    parts = (forest, collisions, solver, material, watches, timers, minds)
+    kinds = (Forest, Collisions, Solver, Material, EventMonitors, Timers, BrainInstances)
+    parts = (forest, collisions, solver, material, monitors, timers, minds)
     demand(all(isinstance(p, k) for p, k in zip(parts, kinds, strict=True)), "a world has other parts")
     world, s, c = rows_of(header, WORLD, "the header of a world", 1)[0], solver.header[0], collisions.header[0]
     demand(world["kind"] == WORLD_KIND and world["phase"] == Phase.MOVE, "a world is in the middle of a step")
@@ -223,7 +223,7 @@ def check_timers(plain: Any) -> None:
         demand(0.0 < period < math.inf and math.isfinite(start), "a timer has no time")
 
 
-def check_watches(plain: Any) -> None:
+def check_monitors(plain: Any) -> None:
     """Raise ValueError unless these are events without functions."""
     demand(isinstance(plain, tuple) and len(plain) == 2 and isinstance(plain[0], list), "events are none")
     rows_of(plain[1], EVENT, "events", len(plain[0]))

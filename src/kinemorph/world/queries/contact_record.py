@@ -14,7 +14,7 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
 @dataclass(frozen=True, eq=False)
-class Touch:
+class ContactPoint:
     """A point where two shapes touch, as the last step left it. Forces are the mean of that step, on `body`."""
 
     body: Body | None  # None: the ground, and what else does not move

@@ -44,8 +44,8 @@ NO_HIT = -1
 
 
 @dataclass(frozen=True, eq=False)
-class Sight:
-    """What a ray meets first."""
+class RayHit:
+    """The first point of a shape on a ray."""
 
     distance: float  # m, along the ray
     point: tuple[float, float, float]  # m, world
@@ -154,13 +154,13 @@ def many(what: str, vectors: npt.ArrayLike) -> Array:
         raise ValueError(f"{what} must be n x 3 numbers, not {shown(vectors)}") from None
 
 
-class Eyes:
-    """Where all shapes of a world are now."""
+class RayCaster:
+    """Casts rays among the shapes of a world, where these are now."""
 
     __slots__ = ("_poses", "_world", "boxes")
 
     def __init__(self, world: World) -> None:
-        world._alone()
+        world._check_thread()
         world._follow_shapes()
         count = world.shapes.count
         self._world = world
@@ -171,16 +171,16 @@ class Eyes:
         self, origins: npt.ArrayLike, directions: npt.ArrayLike, longest: float, mask: int, but: int | None
     ) -> tuple[Array, Array, Any]:  # fmt: skip
         """Distances (inf: nothing there), normals and rows of shapes, for rays (n, 3)."""
-        o, d = (many(f"cast: {name}", x) for name, x in (("origins", origins), ("directions", directions)))
-        mask = bits("cast: mask", mask)
+        o, d = (many(f"cast_rays: {name}", x) for name, x in (("origins", origins), ("directions", directions)))
+        mask = bits("cast_rays: mask", mask)
         if o.ndim != 2 or o.shape[1:] != (3,) or d.shape != o.shape:
-            raise ValueError(f"cast: origins and directions must be n x 3, not {o.shape} and {d.shape}")
+            raise ValueError(f"cast_rays: origins and directions must be n x 3, not {o.shape} and {d.shape}")
         size = np.abs(d).max(axis=1, initial=0.0)
         bad = ~(np.isfinite(d).all(axis=1) & (np.abs(o) < LARGEST_RAY_LENGTH).all(axis=1) & (size > 0.0))
         if bad.any():
             k = int(np.flatnonzero(bad)[0])
-            raise ValueError(f"cast: ray {k}, from {o[k].tolist()} along {d[k].tolist()}, is none")
-        longest = largest("cast: longest", longest)
+            raise ValueError(f"cast_rays: ray {k}, from {o[k].tolist()} along {d[k].tolist()}, is none")
+        longest = largest("cast_rays: longest", longest)
         d /= size[:, np.newaxis]
         d /= np.linalg.norm(d, axis=1)[:, np.newaxis]
         t, normals, met = np.empty(len(o)), np.zeros_like(o), np.empty(len(o), np.int64)
@@ -192,10 +192,10 @@ class Eyes:
 
     def first(
         self, origin: Iterable[float], direction: Iterable[float], longest: float, mask: int, but: int | None
-    ) -> Sight | None:
+    ) -> RayHit | None:
         """What one ray meets."""
         world = self._world
-        o, d = vector(origin, 3, "cast: origin"), vector(direction, 3, "cast: direction")
+        o, d = vector(origin, 3, "cast_ray: origin"), vector(direction, 3, "cast_ray: direction")
         t, normals, met = self.cast(o, d, longest, mask, but)
         if t[0] == math.inf:
             return None
@@ -203,7 +203,7 @@ class Eyes:
         point = o + t[0] * way / np.linalg.norm(way)
         row = int(met[0])
         body = world._body_at(int(world.shapes.rows["link"][row]))
-        return Sight(float(t[0]), triple(point), triple(normals[0]), body, ShapeId.of(world, world.shapes.id_at(row)))
+        return RayHit(float(t[0]), triple(point), triple(normals[0]), body, ShapeId.of(world, world.shapes.id_at(row)))
 
     def near(self, solid: Solid, pose: Pose | None, margin: float, mask: int) -> list[int]:
         """Ids of the shapes that are no farther than `margin` from another one, which is not in the world."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Statistics:
-    """Numbers of the last step. Times are means over the steps that `World.measure` made, else there are none."""
+    """Numbers of the last step. Times are means over the steps that `queries.profile` made, else there are none."""
 
     bodies: int
     trees: int
@@ -79,7 +79,7 @@ def statistics(world: World, step_time: float = 0.0, stage_times: dict[str, floa
     )
 
 
-def measure(world: World, steps: int) -> Statistics:
+def profile(world: World, steps: int) -> Statistics:
     """Make steps with an eye on the clock."""
     h = world._header[0]
     h["ticks"], h["clock"] = 0, 1

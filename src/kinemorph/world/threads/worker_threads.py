@@ -1,4 +1,4 @@
-"""Crew: the threads that help one world with its steps, for as long as these take."""
+"""WorkerThreads: the threads that help one world with its steps, for as long as these take."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LEAST_SHARED_TREES = 200  # trees that are awake: with fewer a step is over befo
 LEAST_SHARED_ROWS = 64  # rows of a stage, likewise
 
 
-class Crew:
+class WorkerThreads:
     """Room for so many threads to work side by side; the first of them is the one that makes the steps.
 
     The others come when steps begin and go when nothing has come for a moment. Nothing depends on whether they do.
@@ -94,7 +94,7 @@ class Crew:
                 self._helpers.pop(part, None)
 
 
-def _help(crew: Crew, part: int) -> None:
+def _help(crew: WorkerThreads, part: int) -> None:
     """In another thread, which keeps the crew alive as long as it looks at it."""
     assist(crew.address, part)
 

@@ -1,0 +1,143 @@
+"""Sleep: which trees of a world rest until something wakes them, what wakes them, and why one is awake."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from kinemorph.contact.layout import BY_CALL, BY_EDIT, BY_FORCE, BY_LOST, BY_PLACE
+from kinemorph.spatial.arguments.annotated import checked_on_failure
+from kinemorph.structure.forest.layout import BODIES, IN_USE, LOOPS, TREES
+from kinemorph.structure.forest.memory import INDEX
+from kinemorph.world.body import Body
+from kinemorph.world.part import Part
+from kinemorph.world.persistence.journal import an_input
+
+WAKE_REASONS = {
+    BY_EDIT: "the structure changed",
+    BY_CALL: "it was asked to wake",
+    BY_FORCE: "what acts on it was changed",
+    BY_PLACE: "something was put elsewhere, or set in motion",
+    BY_LOST: "something that is gone touched it",
+}
+
+
+@checked_on_failure
+class Sleep(Part):
+    """`world.sleep`: which bodies rest until something wakes them."""
+
+    __slots__ = ()
+
+    @an_input
+    def wake(self, body: Body | int) -> None:
+        """Wake a body, and all that touches it."""
+        self._wake(self.world._id(body), why=BY_CALL)
+
+    def _wake(self, *bodies: int, why: int = BY_EDIT) -> None:
+        for body in bodies:
+            self._wake_tree(self.world.forest.tree_of(body) & INDEX, why)
+
+    def _wake_tree(self, tree: int, why: int = BY_EDIT) -> None:
+        """Wake a tree, by its index."""
+        world = self.world
+        if tree >= len(world.solver["spans"]):  # it has just come in
+            world._follow_tables()
+        span = world.solver["spans"][tree]
+        if span["asleep"]:
+            span["woken_by"] = why
+            span["asleep"] = 0
+        span["still"] = 0.0
+
+    @contextmanager
+    def _waking(self, *bodies: int) -> Iterator[None]:
+        """Wake bodies for a change of the structure; if that is refused, they sleep on."""
+        world = self.world
+        trees = [world.forest.tree_of(body) & INDEX for body in bodies]
+        before = world.solver["spans"][trees].copy()
+        self._wake(*bodies)
+        try:
+            yield
+        except BaseException:
+            world.solver["spans"][trees] = before
+            raise
+
+    def why_awake(self, body: Body | int) -> str:
+        """What woke a body when it last slept."""
+        world = self.world
+        waker = int(world.solver["spans"][world.forest.tree_of(world._id(body)) & INDEX]["woken_by"])
+        if waker <= 0:
+            return WAKE_REASONS.get(waker, "")
+        if world.forest._tables[TREES][waker - 1]["next"] != IN_USE:
+            return WAKE_REASONS[BY_LOST]
+        top = world.forest._id(BODIES, int(world.forest._links(waker - 1)[0]["body"]))
+        return f"{world.registry.body_names[top]!r} touched it"
+
+    def _begin_trees(self, trees: list[int]) -> None:
+        """Nothing has woken trees that have just come in; those whose places they have are gone."""
+        spans = self.world.solver["spans"]
+        for tree in trees:
+            place = tree & INDEX
+            if tree != place and place < len(spans):  # else nothing has had that place
+                woken = spans["woken_by"]
+                woken[woken == place + 1] = BY_LOST
+                woken[place] = 0
+
+    def _forget_wakers(self) -> None:
+        """Trees that an edit has ended are no longer named: others may come to have their places."""
+        world = self.world
+        woken, trees = world.solver["spans"]["woken_by"], world.forest._tables[TREES]["next"]
+        waker = np.clip(woken - 1, 0, len(trees) - 1)
+        woken[(woken > 0) & (trees[waker] != IN_USE)] = BY_LOST
+
+    def _inherit_waker(self, whole: int, parts: set[int]) -> None:
+        """Parts that a cut has made trees were woken when the whole was, whichever trees had their places before."""
+        woken = self.world.solver["spans"]["woken_by"]
+        for part in parts:
+            woken[part & INDEX] = woken[whole & INDEX]
+
+    def _neighbours(self, bodies: list[int]) -> list[int]:
+        """Bodies that touched one of these in the last step, or that loops or force elements tie to one."""
+        world = self.world
+        indices = {body & INDEX for body in bodies}
+        found = set()
+        rows = world.shapes.rows
+        for pair in world.collisions.pairs[world.collisions.lasting]:
+            a, b = int(rows["link"][pair["a"]]), int(rows["link"][pair["b"]])
+            if pair["count"] and (a in indices) != (b in indices):
+                found.add(b if a in indices else a)
+        for a, b in self._ties():
+            if (a in indices) != (b in indices):
+                found.add(b if a in indices else a)
+        return [world.forest._id(BODIES, i) for i in sorted(found) if i >= 0]
+
+    def _ties(self) -> Iterator[tuple[int, int]]:
+        """Indices of the bodies that a loop or a force element ties together, -1 for the base."""
+        forest = self.world.forest
+        for loop in forest._tables[LOOPS][: int(forest._pools[LOOPS]["count"])]:
+            if loop["next"] == IN_USE:
+                yield int(loop["a"]), int(loop["b"])
+        there = {-1, *forest.bodies.tolist()} if forest.header["element_count"] else set()
+        for a, b in forest._ends[: int(forest.header["element_count"])].tolist():
+            if a in there and b in there:
+                yield a & INDEX if a >= 0 else -1, b & INDEX if b >= 0 else -1
+
+    def is_asleep(self, body: Body | int) -> bool:
+        """Whether a body does not move until something wakes it."""
+        world = self.world
+        return bool(world.solver["spans"][world.forest.tree_of(world._id(body)) & INDEX]["asleep"])
+
+    def _touching(self, row: int) -> list[int]:
+        """Bodies that touched a shape in the last step."""
+        world = self.world
+        links, pairs, found = world.shapes.rows["link"], world.collisions.pairs, set()
+        for pair in pairs[world.collisions.lasting]:
+            if pair["count"] and row in (pair["a"], pair["b"]):
+                found |= {int(links[pair[side]]) for side in "ab"}
+        return [world.forest._id(BODIES, i) for i in sorted(found) if i >= 0]
+
+    def _wake_all(self) -> None:
+        """Something acts otherwise on everything."""
+        for tree in self.world.forest.trees.tolist():
+            self._wake_tree(tree & INDEX, BY_FORCE)
