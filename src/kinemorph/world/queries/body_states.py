@@ -8,14 +8,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kinemorph.jit.api import entry, rows_at
-from kinemorph.multibody.layout import LINK_DATA, TREE
+from kinemorph.multibody.layout import link_data_of
 from kinemorph.spatial.arguments.checks import shown
 from kinemorph.spatial.mat3 import mul_vec
 from kinemorph.spatial.quaternion import from_matrix
 from kinemorph.spatial.rows import load3, load9
 from kinemorph.spatial.vec3 import add, cross
 from kinemorph.structure.forest.elements import set_moving
-from kinemorph.structure.forest.layout import BODIES, BODY_SLOT, FOREST, IN_USE, TREE_SLOT, TREES
+from kinemorph.structure.forest.layout import (
+    BODIES,
+    FOREST,
+    IN_USE,
+    TREES,
+    bodies_of,
+    tree_of,
+    trees_of,
+)
 from kinemorph.structure.forest.memory import pool_of
 from kinemorph.structure.forest.poses import own_frame
 from kinemorph.world.body import Body
@@ -96,10 +104,10 @@ def copy_states(address: int, ids: Ids, poses: Any, rotations: Any, twists: Any)
     forest = rows_at(address, 1, FOREST)[0]
     if forest["busy"] != 0:
         return -1
-    trees = rows_at(forest["trees"], forest["tree_room"], TREE_SLOT)
-    bodies = rows_at(forest["bodies"], forest["body_room"], BODY_SLOT)
+    trees = trees_of(forest)
+    bodies = bodies_of(forest)
     for t in range(pool_of(forest, TREES)["count"]):
-        if trees[t]["next"] == IN_USE and rows_at(trees[t]["address"], 1, TREE)[0]["n"] > 1:
+        if trees[t]["next"] == IN_USE and tree_of(trees[t])["n"] > 1:
             set_moving(trees[t])
     k = 0
     for i in range(pool_of(forest, BODIES)["count"]):
@@ -107,10 +115,10 @@ def copy_states(address: int, ids: Ids, poses: Any, rotations: Any, twists: Any)
         if body["next"] != IN_USE:
             continue
         slot = trees[body["tree"]]
-        tree = rows_at(slot["address"], 1, TREE)[0]
+        tree = tree_of(slot)
         if tree["n"] == 1:  # while its memory is close
             set_moving(slot)
-        link = rows_at(tree["rows"], tree["n"] + 1, LINK_DATA)[body["link"] + 1]
+        link = link_data_of(tree)[body["link"] + 1]
         R, p = own_frame(body, link)
         w = load3(link["w"])
         v = add(load3(link["v"]), cross(w, mul_vec(load9(link["R"]), load3(body["p"]))))
