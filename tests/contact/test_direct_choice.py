@@ -45,7 +45,11 @@ def test_rows_that_work_together_are_swept() -> None:
 
 @pytest.mark.parametrize("kind", ["dry", "fast"])
 def test_only_limits_wedge(kind: str) -> None:
-    assert not chosen(wedge(0.99, kind=kind).solver())
+    """Though there is a limit too, which has nothing to do with the contact."""
+    random = wedge(0.99, kind=kind)
+    random.bounds.append(Bound(np.eye(8)[6], "limit"))
+    random.owners.append(0)
+    assert not chosen(random.solver())
 
 
 def test_contacts_between_links_wedge_like_limits() -> None:

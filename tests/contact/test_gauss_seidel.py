@@ -201,6 +201,9 @@ def test_a_bounce(name: str, seed: int, friction: bool) -> None:
     solver, island = random.solver(), random.dense()
     start = random.z.copy()
     solver["x"][: random.nz] = start
+    moved(solver, island, seed)  # forces have done work on the way
+    island.moved *= 100.0
+    solver["moved"][: random.nz] = island.moved
     for c, row in zip(island.contacts, solver.touches, strict=True):  # as if they had pressed so
         c.last, c.total[0] = 0.01, 0.02
         row["last"], row["sum"] = 0.01, 0.02
