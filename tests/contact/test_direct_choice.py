@@ -77,7 +77,6 @@ def test_what_is_wedged_stays_direct_a_while() -> None:
     assert chosen(solver)
 
 
-@pytest.mark.xfail(reason="LIGHT_SHARE is 1 - 1 / 0.5 since a share took the place of 4: what was wedged stays so")
 def test_what_is_hardly_wedged_any_more_is_swept_again() -> None:
     solver = wedge(STAYS - 0.1).solver()
     solver["spans"]["direct"][0] = WEDGED
