@@ -100,9 +100,9 @@ def all_pairs(collisions: Any) -> int:
 
 
 @kernel
-def _may_meet(p: Any, q: Any) -> bool:
-    there = p["form"] != NONE and q["form"] != NONE and p["fixed"] + q["fixed"] < 2
-    return there and (p["mask"] & q["group"]) != 0 and (q["mask"] & p["group"]) != 0
+def _may_meet(shape_a: Any, shape_b: Any) -> bool:
+    there = shape_a["form"] != NONE and shape_b["form"] != NONE and shape_a["fixed"] + shape_b["fixed"] < 2
+    return there and (shape_a["mask"] & shape_b["group"]) != 0 and (shape_b["mask"] & shape_a["group"]) != 0
 
 
 @kernel(inline=False)

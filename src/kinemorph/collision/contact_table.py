@@ -76,7 +76,7 @@ def _first_before(collisions: Any, memory: Any) -> Any:
 @kernel(inline=False)
 def put_contacts(
     collisions: Any,
-    k: int,
+    pair_row: int,
     memory: Any,
     points: Any,
     count: int,
@@ -99,7 +99,7 @@ def put_contacts(
     )
     for j in range(count):
         row = fresh[at + j]
-        put_world(row, points[j]["id"], part1, part2, k, points[j], place)
+        put_world(row, points[j]["id"], part1, part2, pair_row, points[j], place)
         row["before"] = _before(collisions, memory, row)
         row["passes"] = passes
         if collisions["keep_within"] > 0.0:  # `settle` brings x2 into the frame of the second shape
@@ -111,14 +111,14 @@ def put_contacts(
 
 
 @kernel
-def put_world(row: Any, id: int, part1: int, part2: int, k: int, point: Any, place: Any) -> None:
+def put_world(row: Any, id: int, part1: int, part2: int, pair_row: int, point: Any, place: Any) -> None:
     """What is reported of a point: `point` has distance, normal, x1 and x2 in the frame of the first shape."""
     R = load9(place["R"])
     p = load3(place["p"])
     row["id"] = id
     row["part1"] = part1
     row["part2"] = part2
-    row["pair"] = k
+    row["pair"] = pair_row
     row["before"] = -1
     row["passes"] = SLOW
     row["flies"] = 0
@@ -239,7 +239,7 @@ def _rolled(collisions: Any, memory: Any, made: Any, R: Mat3, reach: float) -> f
 
 
 @kernel
-def keep_contacts(collisions: Any, k: int, pair: Any, memory: Any, one: Any, other: Any) -> int:
+def keep_contacts(collisions: Any, pair_row: int, pair: Any, memory: Any, one: Any, other: Any) -> int:
     """Keep the contacts of the step before: features, points and normal stay on their shapes, distances are new."""
     count = memory["count"]
     first = memory["first"]
@@ -264,7 +264,7 @@ def keep_contacts(collisions: Any, k: int, pair: Any, memory: Any, one: Any, oth
         row["id"] = old["id"]
         row["part1"] = old["part1"]
         row["part2"] = old["part2"]
-        row["pair"] = k
+        row["pair"] = pair_row
         row["before"] = first + j
         row["passes"] = SLOW
         row["flies"] = 0

@@ -189,21 +189,29 @@ def move_words(source: int, target: int, size: int) -> None:
 
 
 @kernel
-def move_rows(base: int, to: int, count: int, shift: int, size: int) -> None:
+def move_rows(base: int, first: int, count: int, shift: int, size: int) -> None:
     """Shift so many rows of a table by so many rows, to row `to`."""
-    move_words(base + (to - shift) * size, base + to * size, count * size)
+    move_words(base + (first - shift) * size, base + first * size, count * size)
 
 
 @kernel
-def renumber(collisions: Any, k: int, n_pairs: int, by: int, at: int, n_contacts: int, by_pairs: int) -> None:
+def renumber(
+    collisions: Any,
+    first_pair: int,
+    n_pairs: int,
+    contact_shift: int,
+    first_contact: int,
+    n_contacts: int,
+    pair_shift: int,
+) -> None:
     """Let pairs know of contacts that were moved, and contacts of pairs."""
     pairs, memories = pairs_of(collisions), memories_of(collisions)
-    for i in range(k, k + n_pairs):
-        pairs[i]["first"] += by
-        memories[pairs[i]["row"]]["first"] += by
+    for i in range(first_pair, first_pair + n_pairs):
+        pairs[i]["first"] += contact_shift
+        memories[pairs[i]["row"]]["first"] += contact_shift
     contacts = rows_at(collisions["fresh"], collisions["contact_room"], CONTACT)
-    for i in range(at, at + n_contacts):
-        contacts[i]["pair"] += by_pairs
+    for i in range(first_contact, first_contact + n_contacts):
+        contacts[i]["pair"] += pair_shift
 
 
 @kernel

@@ -40,9 +40,9 @@ def collect_overlapping(grid: Any, passed: int) -> int:
 
 
 @kernel
-def overlap(p: Any, q: Any) -> int:
+def overlap(box_a: Any, box_b: Any) -> int:
     """1 if two boxes overlap or touch, else 0."""
-    pl, ph, ql, qh = p["low"], p["high"], q["low"], q["high"]
+    pl, ph, ql, qh = box_a["low"], box_a["high"], box_b["low"], box_b["high"]
     return (
         (pl[0] <= qh[0]) & (ql[0] <= ph[0]) & (pl[1] <= qh[1])
         & (ql[1] <= ph[1]) & (pl[2] <= qh[2]) & (ql[2] <= ph[2])
@@ -50,20 +50,20 @@ def overlap(p: Any, q: Any) -> int:
 
 
 @kernel
-def _sort(grid: Any, meetings: Any, spare: Any, m: int) -> None:
+def _sort(grid: Any, meetings: Any, spare: Any, count: int) -> None:
     """Sort by ids: two passes of counting sort, by b and then by a, linear in boxes and pairs; a few one by one."""
-    if m <= FEW:
-        _insert_all(meetings, m)
+    if count <= FEW:
+        _insert_all(meetings, count)
         return
     tally = rows_at(grid["tally"], grid["n"] + 1, INDEX)
-    _sort_by(meetings, spare, m, 1, tally)
-    _sort_by(spare, meetings, m, 0, tally)
+    _sort_by(meetings, spare, count, 1, tally)
+    _sort_by(spare, meetings, count, 0, tally)
 
 
 @kernel
-def _insert_all(meetings: Any, m: int) -> None:
+def _insert_all(meetings: Any, count: int) -> None:
     """Sort the first m meetings by both ids, each among those before it."""
-    for k in range(1, m):
+    for k in range(1, count):
         a, b, row = meetings[k]["ij"][0], meetings[k]["ij"][1], meetings[k]["row"]
         i = k
         while i > 0 and (
@@ -76,15 +76,15 @@ def _insert_all(meetings: Any, m: int) -> None:
 
 
 @kernel(inline=False)
-def _sort_by(source: Any, target: Any, m: int, side: int, tally: Any) -> None:
+def _sort_by(source: Any, target: Any, count: int, side: int, tally: Any) -> None:
     """A stable counting sort of the first m meetings by one of the two ids."""
     for i in range(tally.shape[0]):
         tally[i]["i"] = 0
-    for k in range(m):
+    for k in range(count):
         tally[source[k]["ij"][side] + 1]["i"] += 1
     for i in range(1, tally.shape[0]):
         tally[i]["i"] += tally[i - 1]["i"]
-    for k in range(m):
+    for k in range(count):
         at = tally[source[k]["ij"][side]]
         write(target[at["i"]], source[k]["ij"][0], source[k]["ij"][1], source[k]["row"])
         at["i"] += 1
@@ -143,8 +143,8 @@ def collect_close(grid: Any, passed: int) -> int:
 
 
 @kernel
-def _comes_first(p: Any, q: Any) -> bool:
-    return p["ij"][0] < q["ij"][0] or (p["ij"][0] == q["ij"][0] and p["ij"][1] < q["ij"][1])
+def _comes_first(first: Any, second: Any) -> bool:
+    return first["ij"][0] < second["ij"][0] or (first["ij"][0] == second["ij"][0] and first["ij"][1] < second["ij"][1])
 
 
 @kernel(inline=False)

@@ -23,9 +23,13 @@ from kinemorph.jit.api import kernel, rows_at
 
 
 @kernel
-def wanted(p: Any, q: Any) -> bool:
+def wanted(filter_a: Any, filter_b: Any) -> bool:
     """Whether two boxes may meet at all, by what they are."""
-    return (p["mask"] & q["group"]) != 0 and (q["mask"] & p["group"]) != 0 and p["fixed"] + q["fixed"] < 2
+    return (
+        (filter_a["mask"] & filter_b["group"]) != 0
+        and (filter_b["mask"] & filter_a["group"]) != 0
+        and filter_a["fixed"] + filter_b["fixed"] < 2
+    )
 
 
 @kernel
@@ -42,18 +46,18 @@ def scatter(high: int, low: int) -> int:
 
 
 @kernel
-def home(i: int, j: int) -> int:
+def home(low_id: int, high_id: int) -> int:
     """Where the search for the pair i < j begins."""
-    return scatter(int(i), int(j))
+    return scatter(int(low_id), int(high_id))
 
 
 @kernel
-def slot_of(grid: Any, i: int, j: int) -> int:
+def slot_of(grid: Any, first: int, second: int) -> int:
     """The slot that has the row of a pair, or the free one where it belongs."""
     slots = rows_at(grid["slots"], grid["slot_mask"] + 1, INDEX)
     pairs = box_pairs_of(grid)
-    a = min(i, j)
-    b = max(i, j)
+    a = min(first, second)
+    b = max(first, second)
     s = home(a, b) & grid["slot_mask"]
     while slots[s]["i"] != VACANT and (pairs[slots[s]["i"]]["a"] != a or pairs[slots[s]["i"]]["b"] != b):
         s = (s + 1) & grid["slot_mask"]
@@ -61,13 +65,13 @@ def slot_of(grid: Any, i: int, j: int) -> int:
 
 
 @kernel
-def row_of(grid: Any, i: int, j: int) -> int:
+def row_of(grid: Any, first: int, second: int) -> int:
     """The row of a pair, made if there is none; -1 if the pair is not wanted or there is no room."""
-    slot = rows_at(grid["slots"], grid["slot_mask"] + 1, INDEX)[slot_of(grid, i, j)]
+    slot = rows_at(grid["slots"], grid["slot_mask"] + 1, INDEX)[slot_of(grid, first, second)]
     if slot["i"] != VACANT:
         return slot["i"]
     filters = rows_at(grid["filters"], grid["n"], FILTER)
-    if not wanted(filters[i], filters[j]):
+    if not wanted(filters[first], filters[second]):
         return -1
     pairs = box_pairs_of(grid)
     row = grid["pair_free"]
@@ -83,8 +87,8 @@ def row_of(grid: Any, i: int, j: int) -> int:
     rows_at(grid["lives"], grid["pair_room"], INDEX)[row]["i"] += 1
     slot["i"] = row
     pair = pairs[row]
-    pair["a"] = min(i, j)
-    pair["b"] = max(i, j)
+    pair["a"] = min(first, second)
+    pair["b"] = max(first, second)
     pair["shared"] = 0
     pair["linger"] = grid["linger"]
     _list_fresh(grid, pair, row)
@@ -106,9 +110,9 @@ def _list_fresh(grid: Any, pair: Any, row: int) -> None:
 
 
 @kernel(inline=False)
-def share_tile(grid: Any, i: int, j: int) -> None:
+def share_tile(grid: Any, first: int, second: int) -> None:
     """Two boxes share one more tile."""
-    row = row_of(grid, i, j)
+    row = row_of(grid, first, second)
     if row >= 0:
         pair = box_pairs_of(grid)[row]
         if pair["shared"] == 0 and pair["linger"] != IGNORED:
@@ -117,9 +121,9 @@ def share_tile(grid: Any, i: int, j: int) -> None:
 
 
 @kernel(inline=False)
-def unshare_tile(grid: Any, i: int, j: int) -> None:
+def unshare_tile(grid: Any, first: int, second: int) -> None:
     """Two boxes share one tile less. The pair stays: `age` lets it go in time."""
-    row = rows_at(grid["slots"], grid["slot_mask"] + 1, INDEX)[slot_of(grid, i, j)]["i"]
+    row = rows_at(grid["slots"], grid["slot_mask"] + 1, INDEX)[slot_of(grid, first, second)]["i"]
     if row != VACANT:  # else nobody wants the pair, or the table was full when it was to be made
         box_pairs_of(grid)[row]["shared"] -= 1
 

@@ -111,7 +111,7 @@ def new_entry(grid: Any) -> int:
 
 
 @kernel(inline=False)
-def enter(grid: Any, i: int, x: int, y: int, z: int, level: int) -> None:
+def enter(grid: Any, box_id: int, x: int, y: int, z: int, level: int) -> None:
     """Box i reaches a tile: it meets the natives, and the guests too if it is a native itself."""
     key = tile_key(x, y, z, level)
     k = tile_at(grid, key)
@@ -120,10 +120,10 @@ def enter(grid: Any, i: int, x: int, y: int, z: int, level: int) -> None:
         return
     entries = rows_at(grid["entries"], grid["entry_room"], ENTRY)
     tile = rows_at(grid["tiles"], grid["tile_mask"] + 1, TILE)[k]
-    box = boxes_of(grid)[i]
-    meet(grid, i, tile["natives"], 1)
+    box = boxes_of(grid)[box_id]
+    meet(grid, box_id, tile["natives"], 1)
     if level == box["level"]:
-        meet(grid, i, tile["guests"], 1)
+        meet(grid, box_id, tile["guests"], 1)
         head = tile["natives"]
         tile["natives"] = e
     else:
@@ -133,7 +133,7 @@ def enter(grid: Any, i: int, x: int, y: int, z: int, level: int) -> None:
         entries[head]["before"] = e
     new = entries[e]
     new["key"] = key
-    new["box"] = i
+    new["box"] = box_id
     new["tile"] = k
     new["next"] = head
     new["before"] = -1
@@ -142,12 +142,12 @@ def enter(grid: Any, i: int, x: int, y: int, z: int, level: int) -> None:
 
 
 @kernel(inline=False)
-def leave(grid: Any, i: int, e: int) -> None:
+def leave(grid: Any, box_id: int, entry: int) -> None:
     """Box i gives entry e back; its caller takes it out of the box's chain."""
     entries = rows_at(grid["entries"], grid["entry_room"], ENTRY)
-    old = entries[e]
+    old = entries[entry]
     tile = rows_at(grid["tiles"], grid["tile_mask"] + 1, TILE)[old["tile"]]
-    native = (old["key"] & LEVEL_MASK) == boxes_of(grid)[i]["level"]
+    native = (old["key"] & LEVEL_MASK) == boxes_of(grid)[box_id]["level"]
     after = old["next"]
     if after >= 0:
         entries[after]["before"] = old["before"]
@@ -157,23 +157,23 @@ def leave(grid: Any, i: int, e: int) -> None:
         tile["natives"] = after
     else:
         tile["guests"] = after
-    meet(grid, i, tile["natives"], -1)
+    meet(grid, box_id, tile["natives"], -1)
     if native:
-        meet(grid, i, tile["guests"], -1)
+        meet(grid, box_id, tile["guests"], -1)
     old["sibling"] = grid["entry_free"]
-    grid["entry_free"] = e
+    grid["entry_free"] = entry
 
 
 @kernel
-def meet(grid: Any, i: int, e: int, change: int) -> None:
+def meet(grid: Any, box_id: int, entry: int, change: int) -> None:
     """Box i shares a tile more or less with each box of a list."""
     entries = rows_at(grid["entries"], grid["entry_room"], ENTRY)
-    while e >= 0:
+    while entry >= 0:
         if change > 0:
-            share_tile(grid, i, int(entries[e]["box"]))  # int: another type would be another compilation
+            share_tile(grid, box_id, int(entries[entry]["box"]))  # int: another type would be another compilation
         else:
-            unshare_tile(grid, i, int(entries[e]["box"]))
-        e = entries[e]["next"]
+            unshare_tile(grid, box_id, int(entries[entry]["box"]))
+        entry = entries[entry]["next"]
 
 
 # --- the tiles of one box ---
@@ -205,14 +205,14 @@ def most_covered(low: Any, high: Any, scale: float) -> float:
 
 
 @kernel
-def native_level(grid: Any, i: int) -> int:
+def native_level(grid: Any, box_id: int) -> int:
     """The level that suits a box (Fontijne 2.3.2).
 
     It becomes coarser when the box covers more tiles than the budget, but finer only when that will not happen there
     soon: this is the hysteresis.
     """
-    box = boxes_of(grid)[i]
-    t = grid["fixed_budget"] if rows_at(grid["filters"], grid["n"], FILTER)[i]["fixed"] else grid["budget"]
+    box = boxes_of(grid)[box_id]
+    t = grid["fixed_budget"] if rows_at(grid["filters"], grid["n"], FILTER)[box_id]["fixed"] else grid["budget"]
     old = int(box["level"])
     level = max(old, 0)
     scale = box["scale"] if old >= 0 else grid["finest"]
@@ -247,9 +247,9 @@ def last_tile(box: Any) -> Vec3:
 
 
 @kernel(inline=False)
-def enter_level(grid: Any, i: int, level: int, first: Vec3, last: Vec3) -> None:
+def enter_level(grid: Any, box_id: int, level: int, first: Vec3, last: Vec3) -> None:
     """Enter the tiles of a level, but those between first and last (of the native level), where the box is already."""
-    box = boxes_of(grid)[i]
+    box = boxes_of(grid)[box_id]
     s = level - int(box["level"])
     p, q = first_tile(box), last_tile(box)
     x0, y0, z0 = int(first[0]) >> s, int(first[1]) >> s, int(first[2]) >> s
@@ -259,69 +259,69 @@ def enter_level(grid: Any, i: int, level: int, first: Vec3, last: Vec3) -> None:
             known = between(x, x0, x1) and between(y, y0, y1)
             for z in range(int(p[2]) >> s, (int(q[2]) >> s) + 1):
                 if not (known and between(z, z0, z1)):
-                    enter(grid, i, x, y, z, level)
+                    enter(grid, box_id, x, y, z, level)
 
 
 @kernel(inline=False)
-def enter_levels(grid: Any, i: int, first: Vec3, last: Vec3) -> None:
+def enter_levels(grid: Any, box_id: int, first: Vec3, last: Vec3) -> None:
     """The same at the native level and, as a guest, at all coarser ones that are open."""
-    level = int(boxes_of(grid)[i]["level"])
+    level = int(boxes_of(grid)[box_id]["level"])
     while grid["open"] >> level:
         if grid["open"] >> level & 1:
-            enter_level(grid, i, level, first, last)
+            enter_level(grid, box_id, level, first, last)
         level += 1
 
 
 @kernel(inline=False)
-def attach(grid: Any, i: int) -> None:
+def attach(grid: Any, box_id: int) -> None:
     """Put a box that is placed into all its tiles; or, if it is all over, form pairs with all others."""
     boxes = boxes_of(grid)
-    box = boxes[i]
+    box = boxes[box_id]
     if box["level"] == ALL_OVER:
         for j in range(grid["n"]):
-            if j != i and boxes[j]["level"] != ABSENT:
-                share_tile(grid, i, j)
+            if j != box_id and boxes[j]["level"] != ABSENT:
+                share_tile(grid, box_id, j)
         box["entry"] = grid["all_over"]
-        grid["all_over"] = i
+        grid["all_over"] = box_id
         return
     box["entry"] = -1
-    enter_levels(grid, i, NOWHERE[0], NOWHERE[1])
+    enter_levels(grid, box_id, NOWHERE[0], NOWHERE[1])
     j = grid["all_over"]
     while j >= 0:
-        share_tile(grid, i, j)
+        share_tile(grid, box_id, j)
         j = boxes[j]["entry"]
 
 
 @kernel(inline=False)
-def detach(grid: Any, i: int) -> None:
+def detach(grid: Any, box_id: int) -> None:
     """Undo `attach`: the box is ABSENT afterwards."""
     boxes = boxes_of(grid)
-    box = boxes[i]
+    box = boxes[box_id]
     if box["level"] == ALL_OVER:
         for j in range(grid["n"]):
-            if j != i and boxes[j]["level"] != ABSENT:
-                unshare_tile(grid, i, j)
-        if grid["all_over"] == i:
+            if j != box_id and boxes[j]["level"] != ABSENT:
+                unshare_tile(grid, box_id, j)
+        if grid["all_over"] == box_id:
             grid["all_over"] = box["entry"]
         else:
             j = grid["all_over"]
-            while boxes[j]["entry"] != i:
+            while boxes[j]["entry"] != box_id:
                 j = boxes[j]["entry"]
             boxes[j]["entry"] = box["entry"]
     else:
-        give_back(grid, i, NOWHERE[0], NOWHERE[1])
+        give_back(grid, box_id, NOWHERE[0], NOWHERE[1])
         j = grid["all_over"]
         while j >= 0:
-            unshare_tile(grid, i, j)
+            unshare_tile(grid, box_id, j)
             j = boxes[j]["entry"]
     box["level"] = ABSENT
     box["entry"] = -1
 
 
 @kernel(inline=False)
-def give_back(grid: Any, i: int, first: Vec3, last: Vec3) -> None:
+def give_back(grid: Any, box_id: int, first: Vec3, last: Vec3) -> None:
     """Leave all tiles but those between first and last, of the native level or, halved as needed, of a coarser one."""
-    box = boxes_of(grid)[i]
+    box = boxes_of(grid)[box_id]
     entries = rows_at(grid["entries"], grid["entry_room"], ENTRY)
     kept = -1
     e = box["entry"]
@@ -335,7 +335,7 @@ def give_back(grid: Any, i: int, first: Vec3, last: Vec3) -> None:
         if inside:
             kept = e
         else:
-            leave(grid, i, e)
+            leave(grid, box_id, e)
             if kept >= 0:
                 entries[kept]["sibling"] = after
             else:
@@ -356,26 +356,26 @@ def open_level(grid: Any, level: int) -> None:
 
 
 @kernel(inline=False)
-def rehash(grid: Any, i: int, low: Vec3, high: Vec3) -> None:
+def rehash(grid: Any, box_id: int, low: Vec3, high: Vec3) -> None:
     """Put a box elsewhere, and bring its tiles up to date."""
-    box = boxes_of(grid)[i]
+    box = boxes_of(grid)[box_id]
     first, last = first_tile(box), last_tile(box)
     store3(box["low"], low)
     store3(box["high"], high)
-    level = native_level(grid, i)
+    level = native_level(grid, box_id)
     if level != box["level"]:
         if box["level"] != ABSENT:
-            detach(grid, i)
+            detach(grid, box_id)
         open_level(grid, level)
         box["level"] = level
         box["scale"] = grid["finest"] * 0.5**level if level >= 0 else 0.0
-        attach(grid, i)
+        attach(grid, box_id)
     elif level != ALL_OVER:
         new_first, new_last = first_tile(box), last_tile(box)
         if not within(first, last, new_first, new_last):
-            give_back(grid, i, new_first, new_last)
+            give_back(grid, box_id, new_first, new_last)
         if not within(new_first, new_last, first, last):
-            enter_levels(grid, i, first, last)
+            enter_levels(grid, box_id, first, last)
 
 
 @kernel

@@ -43,21 +43,21 @@ def update_boxes(address: int, lows: Any, highs: Any) -> int:
 
 
 @kernel
-def move_box(grid: Any, i: int, low: Vec3, high: Vec3) -> None:
+def move_box(grid: Any, box_id: int, low: Vec3, high: Vec3) -> None:
     """Put box i elsewhere; in the same tiles, that is all there is to do."""
-    b = boxes_of(grid)[i]
-    scale = b["scale"]
+    box = boxes_of(grid)[box_id]
+    scale = box["scale"]
     size = 0.0
     same = True
     for d in range(3):
-        same &= np.floor(low[d] * scale) == np.floor(b["low"][d] * scale)
-        same &= np.floor(high[d] * scale) == np.floor(b["high"][d] * scale)
+        same &= np.floor(low[d] * scale) == np.floor(box["low"][d] * scale)
+        same &= np.floor(high[d] * scale) == np.floor(box["high"][d] * scale)
         size = max(size, high[d] - low[d])
     if same and 2.0 * LEVEL_GROWTH * size * scale >= 1.0:
-        store3(b["low"], low)
-        store3(b["high"], high)
+        store3(box["low"], low)
+        store3(box["high"], high)
     else:  # other tiles, or so small that finer ones do
-        rehash(grid, i, low, high)
+        rehash(grid, box_id, low, high)
 
 
 @kernel
@@ -88,24 +88,24 @@ def meetings(address: int) -> int:
 
 
 @entry
-def forget(address: int, i: int) -> None:
+def forget(address: int, box_id: int) -> None:
     """Take a box out, with all its pairs."""
     grid = rows_at(address, 1, HASH)[0]
-    detach(grid, i)
+    detach(grid, box_id)
     pairs = box_pairs_of(grid)
     for row in range(grid["pair_count"]):
-        if pairs[row]["shared"] >= 0 and (pairs[row]["a"] == i or pairs[row]["b"] == i):
+        if pairs[row]["shared"] >= 0 and (pairs[row]["a"] == box_id or pairs[row]["b"] == box_id):
             delete_pair(grid, row)
 
 
 @entry
-def set_linger(address: int, i: int, j: int, linger: int) -> int:
+def set_linger(address: int, first: int, second: int, linger: int) -> int:
     """Say how long a pair outlives its last shared tile; or that it is IGNORED, from now on if it is yet to come."""
     grid = rows_at(address, 1, HASH)[0]
     slots = rows_at(grid["slots"], grid["slot_mask"] + 1, INDEX)
-    if linger != IGNORED and slots[slot_of(grid, i, j)]["i"] == VACANT:
+    if linger != IGNORED and slots[slot_of(grid, first, second)]["i"] == VACANT:
         return 0
-    row = row_of(grid, i, j)
+    row = row_of(grid, first, second)
     if row >= 0:
         box_pairs_of(grid)[row]["linger"] = linger
     return TABLE_FULL if grid["full"] else 0

@@ -202,23 +202,23 @@ def _covers(ground: Any, body: Any, reach: float) -> bool:
 
 
 @kernel(inline=False)
-def _consider(ground: Any, t: int, body: Any, margin: float, limit: float, search: Any, work: Any) -> None:
+def _consider(ground: Any, triangle: int, body: Any, margin: float, limit: float, search: Any, work: Any) -> None:
     """Evaluate a triangle, unless its box is farther than `limit`, and list it if it is near."""
-    a = place(ground, corner(ground, t, 0))
-    b = place(ground, corner(ground, t, 1))
-    c = place(ground, corner(ground, t, 2))
+    a = place(ground, corner(ground, triangle, 0))
+    b = place(ground, corner(ground, triangle, 1))
+    c = place(ground, corner(ground, triangle, 2))
     low = (min(a[0], b[0], c[0]), min(a[1], b[1], c[1]), min(a[2], b[2], c[2]))
     high = (max(a[0], b[0], c[0]), max(a[1], b[1], c[1]), max(a[2], b[2], c[2]))
     if ground["kind"] == FIELD:  # solid below
         low = (low[0], low[1], -np.inf)
     if not _gap(body, low, high) <= limit * limit:
         return
-    k = next_row(search, t, body["part"])
+    k = next_row(search, triangle, body["part"])
     if k < 0:
         return
     row = rows_at(search["pairs"], search["room"], CORE_PAIR)[k]
     row["core1"] = search["triangles"] + k * TRIANGLE_SIZE
-    put_triangle(ground, t, row["core1"])
+    put_triangle(ground, triangle, row["core1"])
     row["core2"] = body["core"]
     row["radius1"] = 0.0
     row["radius2"] = body["radius"]
@@ -227,10 +227,10 @@ def _consider(ground: Any, t: int, body: Any, margin: float, limit: float, searc
     store3(row["p"], load3(body["p"]))
     evaluate(row, work)
     count(search, row)
-    verdict = _judge(ground, t, row)
+    verdict = _judge(ground, triangle, row)
     keep = verdict >= SEAM and row["distance"] <= margin
     if row["distance"] < search["distance"] and (verdict == GOOD or verdict == BEHIND):
-        keep_closest(search, row, k if keep else -1, face(ground, t), body["part"], NO_FEATURES, 1)
+        keep_closest(search, row, k if keep else -1, face(ground, triangle), body["part"], NO_FEATURES, 1)
     if keep:
         put_on_list(search, verdict)
 
@@ -265,66 +265,66 @@ def _settle(ground: Any, search: Any, margin: float) -> None:
 
 
 @kernel(inline=False)
-def _judge(ground: Any, t: int, row: Any) -> int:
+def _judge(ground: Any, triangle: int, row: Any) -> int:
     """Put right what V-Clip said of triangle t alone."""
     n = load3(row["normal"])
-    m = normal_of(ground, t)
-    front = dot(n, m)
+    triangle_normal = normal_of(ground, triangle)
+    front = dot(n, triangle_normal)
     if row["relation"] == DEEP:
-        if front > FLAT_ON_TRIANGLE_COSINE and not belongs(ground, t, n, NEIGHBOUR_SINE):
-            _along(ground, t, row, m)
+        if front > FLAT_ON_TRIANGLE_COSINE and not belongs(ground, triangle, n, NEIGHBOUR_SINE):
+            _along(ground, triangle, row, triangle_normal)
             return GOOD
-        if front > -LOOSE and belongs(ground, t, n, LOOSE):
+        if front > -LOOSE and belongs(ground, triangle, n, LOOSE):
             return GOOD
-        _push_out(ground, t, row, m)
+        _push_out(ground, triangle, row, triangle_normal)
         return FORCED
-    if belongs(ground, t, n, NEIGHBOUR_SINE):
+    if belongs(ground, triangle, n, NEIGHBOUR_SINE):
         if front > -LOOSE:
             return GOOD
         if ground["kind"] != FIELD or not _within(ground, row["x2"]):
             return BEHIND
-        _push_out(ground, t, row, m)
+        _push_out(ground, triangle, row, triangle_normal)
         return BURIED
     if front < FLAT_ON_TRIANGLE_COSINE:
         return DROPPED
-    _along(ground, t, row, m)
+    _along(ground, triangle, row, triangle_normal)
     return SEAM
 
 
 @kernel(inline=False)
-def _push_out(ground: Any, t: int, row: Any, m: Vec3) -> None:
+def _push_out(ground: Any, triangle: int, row: Any, triangle_normal: Vec3) -> None:
     """The shortest way apart along the normal of the triangle, or of a neighbour beyond an outward bend."""
-    best = m
-    least = _depth(ground, t, row, m)
+    best = triangle_normal
+    least = _depth(ground, triangle, row, triangle_normal)
     for c in range(3):
-        n = normal_beyond(ground, t, c, m)
-        depth = _depth(ground, t, row, n)
+        n = normal_beyond(ground, triangle, c, triangle_normal)
+        depth = _depth(ground, triangle, row, n)
         if depth < least:
             least = depth
             best = n
-    _along(ground, t, row, best)
+    _along(ground, triangle, row, best)
 
 
 @kernel
-def _depth(ground: Any, t: int, row: Any, n: Vec3) -> float:
+def _depth(ground: Any, triangle: int, row: Any, n: Vec3) -> float:
     """How far the core must go along n to be clear of triangle t."""
     core = rows_at(row["core2"], 1, CORE)[0]
     R = load9(row["R"])
     reach, _ = farthest_piece(core, 0, neg(tmul_vec(R, n)))
     top = -np.inf
     for c in range(3):
-        top = max(top, dot(n, place(ground, corner(ground, t, c))))
+        top = max(top, dot(n, place(ground, corner(ground, triangle, c))))
     return top + reach - dot(n, load3(row["p"]))
 
 
 @kernel(inline=False)
-def _along(ground: Any, t: int, row: Any, n: Vec3) -> None:
+def _along(ground: Any, triangle: int, row: Any, n: Vec3) -> None:
     """Let n be the normal of a row, and the lowest point of the body along it what touches."""
     core = rows_at(row["core2"], 1, CORE)[0]
     R = load9(row["R"])
     v, x = support(core, 0, neg(tmul_vec(R, n)))
     x = add(mul_vec(R, x), load3(row["p"]))
-    depth = _depth(ground, t, row, n)
+    depth = _depth(ground, triangle, row, n)
     row["distance"] = -depth - row["radius2"]
     row["kind1"], row["index1"] = F, 0
     row["kind2"], row["index2"] = V, v

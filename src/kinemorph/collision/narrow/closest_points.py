@@ -15,35 +15,41 @@ SKEW = 1e-3  # edges at a larger angle have a normal of their own: it is sharp e
 
 
 @kernel(inline=False)
-def closest_points(A: Any, B: Any, R: Mat3, p: Vec3, ka: int, a: int, kb: int, b: int) -> Closest:
+def closest_points(
+    core_a: Any, core_b: Any, R: Mat3, p: Vec3, kind_a: int, index_a: int, kind_b: int, index_b: int
+) -> Closest:
     """Of a feature of A and one of B, in the frame of B, where a point x of A is R x + p."""
-    if ka <= kb:
-        return _simpler_first(A, B, R, p, ka, a, kb, b)
-    y, x, n, distance = _simpler_first(B, A, transpose(R), neg(tmul_vec(R, p)), kb, b, ka, a)
+    if kind_a <= kind_b:
+        return _simpler_first(core_a, core_b, R, p, kind_a, index_a, kind_b, index_b)
+    y, x, n, distance = _simpler_first(
+        core_b, core_a, transpose(R), neg(tmul_vec(R, p)), kind_b, index_b, kind_a, index_a
+    )
     return add(mul_vec(R, x), p), add(mul_vec(R, y), p), neg(mul_vec(R, n)), distance
 
 
 @kernel
-def _simpler_first(A: Any, B: Any, R: Mat3, p: Vec3, ka: int, a: int, kb: int, b: int) -> Closest:
-    if ka == V:
-        x = add(mul_vec(R, position(A, a)), p)
-        if kb == V:
-            return apart(x, position(B, b))
-        if kb == E:
-            row = edges_of(B)[b]
-            tail = position(B, row["tail"])
+def _simpler_first(
+    core_a: Any, core_b: Any, R: Mat3, p: Vec3, kind_a: int, index_a: int, kind_b: int, index_b: int
+) -> Closest:
+    if kind_a == V:
+        x = add(mul_vec(R, position(core_a, index_a)), p)
+        if kind_b == V:
+            return apart(x, position(core_b, index_b))
+        if kind_b == E:
+            row = edges_of(core_b)[index_b]
+            tail = position(core_b, row["tail"])
             d = load3(row["direction"])
             s = min(max(dot(sub(x, tail), d), 0.0), row["length"])
             return apart(x, axpy(tail, s, d))
-        return _over_face(B, b, x)
-    row = edges_of(A)[a]
-    t = add(mul_vec(R, position(A, row["tail"])), p)
+        return _over_face(core_b, index_b, x)
+    row = edges_of(core_a)[index_a]
+    t = add(mul_vec(R, position(core_a, row["tail"])), p)
     d = mul_vec(R, load3(row["direction"]))
-    if kb == F:
-        lo, hi, _, _ = clip_to_face(B, b, t, d, row["length"], 0.0)
-        return _over_face(B, b, axpy(t, 0.5 * (lo + hi), d))
-    other = edges_of(B)[b]
-    tail = position(B, other["tail"])
+    if kind_b == F:
+        lo, hi, _, _ = clip_to_face(core_b, index_b, t, d, row["length"], 0.0)
+        return _over_face(core_b, index_b, axpy(t, 0.5 * (lo + hi), d))
+    other = edges_of(core_b)[index_b]
+    tail = position(core_b, other["tail"])
     u = load3(other["direction"])
     s1, s2 = between_segments(t, d, row["length"], tail, u, other["length"])
     x = axpy(t, s1, d)
@@ -67,7 +73,7 @@ def apart(x: Vec3, y: Vec3) -> Closest:
 
 
 @kernel
-def _over_face(B: Any, f: int, x: Vec3) -> Closest:
-    n = load3(faces_of(B)[f]["normal"])
-    above = height(B, f, x)
+def _over_face(core_b: Any, f: int, x: Vec3) -> Closest:
+    n = load3(faces_of(core_b)[f]["normal"])
+    above = height(core_b, f, x)
     return x, axpy(x, -above, n), n, above

@@ -55,19 +55,21 @@ Depth = tuple[int, Vec3, Vec3, Vec3, float]  # what it is, point of A, point of 
 
 
 @kernel(inline=False)
-def penetration(A: Any, B: Any, R: Mat3, p: Vec3, guess: Vec3, a: int, b: int, gap: float, work: Any) -> Depth:
+def penetration(
+    core_a: Any, core_b: Any, R: Mat3, p: Vec3, guess: Vec3, vertex_a: int, vertex_b: int, gap: float, work: Any
+) -> Depth:
     """How deep A and B overlap, where a point x of A is R x + p in B.
 
     `guess` is about the direction from B to A, and vertices a and b are where the search for corners starts. Facets
     almost in one plane can make a polytope that rounding has torn; another idea of "almost" then helps.
     """
     slack = COPLANAR * gap
-    best = _expand(A, B, R, p, guess, a, b, gap, slack, work)
+    best = _expand(core_a, core_b, R, p, guess, vertex_a, vertex_b, gap, slack, work)
     for _ in range(MOST_RETRIES):
         if best[0] != TORN:
             break
         slack *= 10.0
-        other = _expand(A, B, R, p, best[3], a, b, gap, slack, work)
+        other = _expand(core_a, core_b, R, p, best[3], vertex_a, vertex_b, gap, slack, work)
         if other[0] != TORN or other[4] < best[4]:
             best = other
     return best
@@ -75,15 +77,24 @@ def penetration(A: Any, B: Any, R: Mat3, p: Vec3, guess: Vec3, a: int, b: int, g
 
 @kernel(inline=False)
 def _expand(
-    A: Any, B: Any, R: Mat3, p: Vec3, guess: Vec3, a: int, b: int, gap: float, slack: float, work: Any
+    core_a: Any,
+    core_b: Any,
+    R: Mat3,
+    p: Vec3,
+    guess: Vec3,
+    vertex_a: int,
+    vertex_b: int,
+    gap: float,
+    slack: float,
+    work: Any,
 ) -> Depth:
     corners = work["corners"]
     facets = work["facets"]
-    corners[0]["a"] = a
-    corners[0]["b"] = b
-    status, n = _first_corners(A, B, R, p, guess, gap, corners)
+    corners[0]["a"] = vertex_a
+    corners[0]["b"] = vertex_b
+    status, n = _first_corners(core_a, core_b, R, p, guess, gap, corners)
     if status != DEPTH_FOUND:
-        x, y = _ends(A, B, R, p, corners, 0)
+        x, y = _ends(core_a, core_b, R, p, corners, 0)
         return status, x, y, n, dot(n, load3(corners[0]["w"]))
     count = _tetrahedron(corners, facets)
     best = np.inf
@@ -92,18 +103,18 @@ def _expand(
     for size in range(4, CORNERS):
         f = nearest(facets, count)
         n = load3(facets[f]["n"])
-        reach = _corner(A, B, R, p, n, corners, facets[f]["corners"][0], size)
+        reach = _corner(core_a, core_b, R, p, n, corners, facets[f]["corners"][0], size)
         if reach < -gap:
-            x, y = _ends(A, B, R, p, corners, size)
+            x, y = _ends(core_a, core_b, R, p, corners, size)
             return PARTED, x, y, n, reach
         if reach < best:
             best = reach
             best_n = n
         if reach - facets[f]["d"] <= gap:
-            x, y = _middle(A, B, R, p, corners, facets, count, f)
+            x, y = _middle(core_a, core_b, R, p, corners, facets, count, f)
             if _beside(x, y, n, reach) <= gap:
                 return DEPTH_FOUND, x, y, n, reach
-            status, x, y, n, reach = _beyond(A, B, R, p, corners, facets, count, f, gap, size)
+            status, x, y, n, reach = _beyond(core_a, core_b, R, p, corners, facets, count, f, gap, size)
             if status != ROUGH:
                 return status, x, y, n, reach
         grown = grow(corners, facets, work["rim"], size, count, slack)
@@ -111,7 +122,7 @@ def _expand(
             status = TORN
             break
         count = grown
-    x, y = _middle(A, B, R, p, corners, facets, count, nearest(facets, count))
+    x, y = _middle(core_a, core_b, R, p, corners, facets, count, nearest(facets, count))
     return status, x, y, best_n, best
 
 
@@ -126,19 +137,19 @@ def nearest(facets: Any, count: int) -> int:
 
 
 @kernel
-def _corner(A: Any, B: Any, R: Mat3, p: Vec3, n: Vec3, corners: Any, near: int, k: int) -> float:
+def _corner(core_a: Any, core_b: Any, R: Mat3, p: Vec3, n: Vec3, corners: Any, start_row: int, new_row: int) -> float:
     """Put the corner of B - A that is farthest along n into row k, and say how far it is; row `near` is a start.
 
     Once facets are small, a corner of one is a start from which it is not far uphill.
     """
-    if k < CLOSE:
-        a = farthest(A, corners[near]["a"], neg(tmul_vec(R, n)))
-        b = farthest(B, corners[near]["b"], n)
+    if new_row < CLOSE:
+        a = farthest(core_a, corners[start_row]["a"], neg(tmul_vec(R, n)))
+        b = farthest(core_b, corners[start_row]["b"], n)
     else:
-        a = _uphill(A, corners[near]["a"], neg(tmul_vec(R, n)))
-        b = _uphill(B, corners[near]["b"], n)
-    w = sub(position(B, b), add(mul_vec(R, position(A, a)), p))
-    row = corners[k]
+        a = _uphill(core_a, corners[start_row]["a"], neg(tmul_vec(R, n)))
+        b = _uphill(core_b, corners[start_row]["b"], n)
+    w = sub(position(core_b, b), add(mul_vec(R, position(core_a, a)), p))
+    row = corners[new_row]
     store3(row["w"], w)
     row["a"] = a
     row["b"] = b
@@ -152,12 +163,14 @@ def _uphill(core: Any, v: int, n: Vec3) -> int:
 
 
 @kernel
-def _ends(A: Any, B: Any, R: Mat3, p: Vec3, corners: Any, k: int) -> tuple[Vec3, Vec3]:
-    return add(mul_vec(R, position(A, corners[k]["a"])), p), position(B, corners[k]["b"])
+def _ends(core_a: Any, core_b: Any, R: Mat3, p: Vec3, corners: Any, corner: int) -> tuple[Vec3, Vec3]:
+    return add(mul_vec(R, position(core_a, corners[corner]["a"])), p), position(core_b, corners[corner]["b"])
 
 
 @kernel(inline=False)
-def _first_corners(A: Any, B: Any, R: Mat3, p: Vec3, guess: Vec3, gap: float, corners: Any) -> tuple[int, Vec3]:
+def _first_corners(
+    core_a: Any, core_b: Any, R: Mat3, p: Vec3, guess: Vec3, gap: float, corners: Any
+) -> tuple[int, Vec3]:
     """Four corners that span a volume, or the normal in which the difference is flat, or one that separates.
 
     Each direction points to the origin from what is there, as in GJK; where it finds no extent, its opposite may.
@@ -176,14 +189,14 @@ def _first_corners(A: Any, B: Any, R: Mat3, p: Vec3, guess: Vec3, gap: float, co
             w = load3(corners[0]["w"])
             n = unit(cross(sub(load3(corners[1]["w"]), w), sub(load3(corners[2]["w"]), w)))
             n = n if dot(n, w) <= 0.0 else neg(n)
-        reach = _corner(A, B, R, p, n, corners, max(k - 1, 0), k)
+        reach = _corner(core_a, core_b, R, p, n, corners, max(k - 1, 0), k)
         if reach < -gap:
             return _swap_first(corners, k, PARTED), n
         if k == 0 or reach - dot(n, load3(corners[0]["w"])) > gap:
             continue
         if k == 1:  # no width along the guess
             return DIFFERENCE_FLAT, neg(n)
-        reach = _corner(A, B, R, p, neg(n), corners, k, k)
+        reach = _corner(core_a, core_b, R, p, neg(n), corners, k, k)
         if reach < -gap:
             return _swap_first(corners, k, PARTED), neg(n)
         if reach + dot(n, load3(corners[0]["w"])) <= gap:
@@ -192,11 +205,11 @@ def _first_corners(A: Any, B: Any, R: Mat3, p: Vec3, guess: Vec3, gap: float, co
 
 
 @kernel
-def _swap_first(corners: Any, k: int, status: int) -> int:
+def _swap_first(corners: Any, source: int, status: int) -> int:
     """Let row 0 be the corner that answers."""
-    corners[0]["a"] = corners[k]["a"]
-    corners[0]["b"] = corners[k]["b"]
-    store3(corners[0]["w"], load3(corners[k]["w"]))
+    corners[0]["a"] = corners[source]["a"]
+    corners[0]["b"] = corners[source]["b"]
+    store3(corners[0]["w"], load3(corners[source]["w"]))
     return status
 
 
@@ -214,13 +227,13 @@ def unit(a: Vec3) -> Vec3:
 
 
 @kernel
-def put_facet(corners: Any, facet: Any, i: int, j: int, k: int) -> None:
-    w = load3(corners[i]["w"])
-    n = cross(sub(load3(corners[j]["w"]), w), sub(load3(corners[k]["w"]), w))
+def put_facet(corners: Any, facet: Any, first: int, second: int, third: int) -> None:
+    w = load3(corners[first]["w"])
+    n = cross(sub(load3(corners[second]["w"]), w), sub(load3(corners[third]["w"]), w))
     length = math.sqrt(dot(n, n))
-    facet["corners"][0] = i
-    facet["corners"][1] = j
-    facet["corners"][2] = k
+    facet["corners"][0] = first
+    facet["corners"][1] = second
+    facet["corners"][2] = third
     if length > 0.0:
         n = scale(n, 1.0 / length)
         facet["d"] = dot(n, w)
@@ -290,13 +303,15 @@ def _copy_facet(source: Any, target: Any) -> None:
 
 
 @kernel(inline=False)
-def _middle(A: Any, B: Any, R: Mat3, p: Vec3, corners: Any, facets: Any, count: int, f: int) -> tuple[Vec3, Vec3]:
+def _middle(
+    core_a: Any, core_b: Any, R: Mat3, p: Vec3, corners: Any, facets: Any, count: int, facet: int
+) -> tuple[Vec3, Vec3]:
     """The points of A and B whose difference is the foot of the origin on facet f.
 
     A face of the difference may consist of several facets in one plane: the foot is on one of them.
     """
-    n = load3(facets[f]["n"])
-    foot = scale(n, facets[f]["d"])
+    n = load3(facets[facet]["n"])
+    foot = scale(n, facets[facet]["d"])
     most = -np.inf
     r, s, t = 1.0, 0.0, 0.0
     for k in range(count):
@@ -305,20 +320,20 @@ def _middle(A: Any, B: Any, R: Mat3, p: Vec3, corners: Any, facets: Any, count: 
             if min(rk, sk, tk) > most:
                 most = min(rk, sk, tk)
                 r, s, t = rk, sk, tk
-                f = k
+                facet = k
     r, s, t = max(r, 0.0), max(s, 0.0), max(t, 0.0)
     total = r + s + t
-    return _mixed(A, B, R, p, corners, facets[f], r / total, s / total, t / total)
+    return _mixed(core_a, core_b, R, p, corners, facets[facet], r / total, s / total, t / total)
 
 
 @kernel
 def _mixed(
-    A: Any, B: Any, R: Mat3, p: Vec3, corners: Any, facet: Any, r: float, s: float, t: float
+    core_a: Any, core_b: Any, R: Mat3, p: Vec3, corners: Any, facet: Any, r: float, s: float, t: float
 ) -> tuple[Vec3, Vec3]:
     """The points of A and B of which the corners of a facet have these shares."""
-    xi, yi = _ends(A, B, R, p, corners, facet["corners"][0])
-    xj, yj = _ends(A, B, R, p, corners, facet["corners"][1])
-    xk, yk = _ends(A, B, R, p, corners, facet["corners"][2])
+    xi, yi = _ends(core_a, core_b, R, p, corners, facet["corners"][0])
+    xj, yj = _ends(core_a, core_b, R, p, corners, facet["corners"][1])
+    xk, yk = _ends(core_a, core_b, R, p, corners, facet["corners"][2])
     return axpy(axpy(scale(xi, r), s, xj), t, xk), axpy(axpy(scale(yi, r), s, yj), t, yk)
 
 
@@ -331,7 +346,7 @@ def _beside(x: Vec3, y: Vec3, n: Vec3, depth: float) -> float:
 
 @kernel(inline=False)
 def _beyond(
-    A: Any, B: Any, R: Mat3, p: Vec3, corners: Any, facets: Any, count: int, f: int, gap: float, size: int
+    core_a: Any, core_b: Any, R: Mat3, p: Vec3, corners: Any, facets: Any, count: int, facet: int, gap: float, size: int
 ) -> Depth:
     """What to do if facet f is the plane that was looked for, and yet neither it nor its like has the foot.
 
@@ -339,7 +354,7 @@ def _beyond(
     polytope is closest to the origin says where to look: ROUGH means that there is a new corner in row `size`.
     """
     least = np.inf
-    best = f
+    best = facet
     r, s, t = 1.0, 0.0, 0.0
     for k in range(count):
         rk, sk, tk = _closest_shares(corners, facets[k])
@@ -348,15 +363,15 @@ def _beyond(
             least = dot(w, w)
             best = k
             r, s, t = rk, sk, tk
-    x, y = _mixed(A, B, R, p, corners, facets[best], r, s, t)
-    n = load3(facets[f]["n"])
-    inside = facets[f]["d"] > 0.0
+    x, y = _mixed(core_a, core_b, R, p, corners, facets[best], r, s, t)
+    n = load3(facets[facet]["n"])
+    inside = facets[facet]["d"] > 0.0
     if least <= gap * gap:
         return DEPTH_FOUND, x, y, n, math.sqrt(least) if inside else 0.0
     n = unit(sub(y, x)) if inside else unit(sub(x, y))
-    reach = _corner(A, B, R, p, n, corners, facets[best]["corners"][0], size)
+    reach = _corner(core_a, core_b, R, p, n, corners, facets[best]["corners"][0], size)
     if reach < -gap:
-        x, y = _ends(A, B, R, p, corners, size)
+        x, y = _ends(core_a, core_b, R, p, corners, size)
         return PARTED, x, y, n, reach
     if inside and reach - math.sqrt(least) <= gap:
         return DEPTH_FOUND, x, y, n, reach

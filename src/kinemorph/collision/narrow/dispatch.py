@@ -119,7 +119,7 @@ def look_at(collisions: Any, start: int, stop: int) -> int:
     shapes = shapes_of(collisions)
     memories = memories_of(collisions)
     for m in range(start, stop):
-        i, j, r = met[m]["ij"][0], met[m]["ij"][1], met[m]["row"]
+        i, j, memory_row = met[m]["ij"][0], met[m]["ij"][1], met[m]["row"]
         ahead = collisions["memory"] + met[min(m + PREFETCHED_PAIRS, collisions["n_met"] - 1)]["row"] * MEMORY_SIZE
         prefetch(ahead)
         prefetch(ahead + CACHE_LINE_BYTES)
@@ -128,37 +128,39 @@ def look_at(collisions: Any, start: int, stop: int) -> int:
         )
         if _are_joined(shapes[i], shapes[j]):
             continue
-        k = collisions["n_pairs"]
-        pair, memory = pairs[k], memories[r]
+        pair_row = collisions["n_pairs"]
+        pair, memory = pairs[pair_row], memories[memory_row]
         turned = shapes[j]["form"] == IS_GROUND
         pair["a"], pair["b"] = (j, i) if turned else (i, j)
-        pair["row"] = r
+        pair["row"] = memory_row
         pair["exact"] = 1
         first, second = shapes[pair["a"]], shapes[pair["b"]]
-        if not _is_of(memory, pair, first, second, lives[r]["i"]):
-            _stamp(memory, pair, first, second, lives[r]["i"])
+        if not _is_of(memory, pair, first, second, lives[memory_row]["i"]):
+            _stamp(memory, pair, first, second, lives[memory_row]["i"])
         kept, margin = _approach(collisions, pair, memory)
         if kept:
             places = shape_poses_of(collisions)
-            status = keep_contacts(collisions, k, pair, memory, places[pair["a"]], places[pair["b"]])
+            status = keep_contacts(collisions, pair_row, pair, memory, places[pair["a"]], places[pair["b"]])
         elif first["form"] == CONVEX and second["form"] == CONVEX:
-            status = _two_cores(collisions, k, pair, first, second, memory, margin)
+            status = _two_cores(collisions, pair_row, pair, first, second, memory, margin)
         elif turned or first["form"] == IS_GROUND:
-            status = _on_ground(collisions, k, pair, first, second, memory, margin)
+            status = _on_ground(collisions, pair_row, pair, first, second, memory, margin)
         else:
-            status = _two_trees(collisions, k, pair, first, second, memory, margin)
+            status = _two_trees(collisions, pair_row, pair, first, second, memory, margin)
         if status == FULL:
             collisions["next"] = m
             collisions["goes_on"] = 1
             return FULL
-        collisions["n_pairs"] = k + 1
+        collisions["n_pairs"] = pair_row + 1
     return DONE
 
 
 @kernel
-def _are_joined(p: Any, q: Any) -> bool:
+def _are_joined(first: Any, second: Any) -> bool:
     """Whether two shapes are on one link, or one of their links carries the other."""
-    return (p["link"] == q["link"]) | (p["carrier"] == q["link"]) | (q["carrier"] == p["link"])
+    return (
+        (first["link"] == second["link"]) | (first["carrier"] == second["link"]) | (second["carrier"] == first["link"])
+    )
 
 
 @kernel
@@ -214,7 +216,7 @@ def _stamp(memory: Any, pair: Any, first: Any, second: Any, life: int) -> None:
 
 
 @kernel
-def _two_cores(collisions: Any, k: int, pair: Any, first: Any, second: Any, memory: Any, margin: float) -> int:
+def _two_cores(collisions: Any, pair_row: int, pair: Any, first: Any, second: Any, memory: Any, margin: float) -> int:
     if (
         collisions["n_contacts"] + collisions["most"] + GUARDS > collisions["contact_room"]
     ):  # beforehand: an evaluation cannot be taken back
@@ -239,7 +241,7 @@ def _two_cores(collisions: Any, k: int, pair: Any, first: Any, second: Any, memo
         row["rough"] = 0
     place = shape_poses_of(collisions)[pair["a"]]
     if collisions["question"] != CONTACTS:
-        return _put_closest(collisions, k, pair, memory, row, features_of(row), 0, 0, place)
+        return _put_closest(collisions, pair_row, pair, memory, row, features_of(row), 0, 0, place)
     points = rows_at(collisions["found"], MANIFOLD_ROWS, POINT)
     distance = row["distance"]
     back = (
@@ -249,7 +251,7 @@ def _two_cores(collisions: Any, k: int, pair: Any, first: Any, second: Any, memo
     )
     found, passes = _where_they_meet(collisions, row, way_of(collisions, pair, first, second), margin, points)
     passes = MEETS if back else passes
-    end = put_contacts(collisions, k, memory, points, found, 0, 0, collisions["n_contacts"], place, passes)
+    end = put_contacts(collisions, pair_row, memory, points, found, 0, 0, collisions["n_contacts"], place, passes)
     return settle(collisions, pair, memory, end, distance, margin, collisions["n_known"])
 
 
@@ -274,12 +276,18 @@ def _where_they_meet(collisions: Any, row: Any, way: Vec3, margin: float, points
 
 @kernel
 def _put_closest(
-    collisions: Any, k: int, pair: Any, memory: Any, point: Any, id: int, part1: int, part2: int, place: Any
+    collisions: Any, pair_row: int, pair: Any, memory: Any, point: Any, id: int, part1: int, part2: int, place: Any
 ) -> int:
     """The closest points of a pair as its only contact; there is room for it. Nobody looks for it in the next step."""
     at = collisions["n_contacts"]
     put_world(
-        rows_at(collisions["contacts"], collisions["contact_room"], CONTACT)[at], id, part1, part2, k, point, place
+        rows_at(collisions["contacts"], collisions["contact_room"], CONTACT)[at],
+        id,
+        part1,
+        part2,
+        pair_row,
+        point,
+        place,
     )
     pair["first"] = at
     pair["count"] = 1
@@ -337,11 +345,11 @@ def _add_up(collisions: Any, search: Any) -> None:
 
 
 @kernel(inline=False)
-def _two_trees(collisions: Any, k: int, pair: Any, first: Any, second: Any, memory: Any, margin: float) -> int:
+def _two_trees(collisions: Any, pair_row: int, pair: Any, first: Any, second: Any, memory: Any, margin: float) -> int:
     if collisions["n_contacts"] >= collisions["contact_room"]:
         collisions["full"] |= FULL_CONTACTS
         return FULL
-    s = rows_at(collisions["search"], 1, SEARCH)[0]
+    part_search = rows_at(collisions["search"], 1, SEARCH)[0]
     row = rows_at(collisions["row"], 1, CORE_PAIR)[0]
     nodes1 = rows_at(first["nodes"], first["n_nodes"], NODE)
     nodes2 = rows_at(second["nodes"], second["n_nodes"], NODE)
@@ -358,27 +366,35 @@ def _two_trees(collisions: Any, k: int, pair: Any, first: Any, second: Any, memo
         if not asked:
             _keep_known(collisions, memory, end_known)
             part1, part2 = _part(nodes1, 0), _part(nodes2, 0)
-            _put_closest(collisions, k, pair, memory, row, features_of(row), part1, part2, place)
+            _put_closest(collisions, pair_row, pair, memory, row, features_of(row), part1, part2, place)
     else:
-        _recall(collisions, s, memory)
+        _recall(collisions, part_search, memory)
         work = rows_at(collisions["work"], 1, WORK)[0]
         deepest = threshold if asked else math.inf  # once open, a distance is the true one
-        search(nodes1, nodes2, load9(row["R"]), load3(row["p"]), margin, deepest, s, work)
-        end_known = _remembered(collisions, s, end_known)
+        search(nodes1, nodes2, load9(row["R"]), load3(row["p"]), margin, deepest, part_search, work)
+        end_known = _remembered(collisions, part_search, end_known)
         if asked and end_known >= 0:
             end = _of_parts(
-                collisions, k, memory, s, nodes1, nodes2, margin, place, way_of(collisions, pair, first, second)
+                collisions,
+                pair_row,
+                memory,
+                part_search,
+                nodes1,
+                nodes2,
+                margin,
+                place,
+                way_of(collisions, pair, first, second),
             )
         if end_known < 0 or end < 0:
             return FULL
         collisions["opened"] += 1
-        _add_up(collisions, s)
-        distance = s["distance"]
+        _add_up(collisions, part_search)
+        distance = part_search["distance"]
         if not asked:
-            pair["exact"] = s["exact"]
+            pair["exact"] = part_search["exact"]
             _keep_known(collisions, memory, end_known)
-            part1, part2 = _part(nodes1, int(s["i"])), _part(nodes2, int(s["j"]))
-            _put_closest(collisions, k, pair, memory, s, s["id"], part1, part2, place)
+            part1, part2 = _part(nodes1, int(part_search["i"])), _part(nodes2, int(part_search["j"]))
+            _put_closest(collisions, pair_row, pair, memory, part_search, part_search["id"], part1, part2, place)
     if threshold < math.inf:  # else nobody asked about the hulls
         keep_start(row, memory["start"])
     return settle(collisions, pair, memory, end, distance, margin, end_known) if asked else DONE
@@ -400,15 +416,23 @@ def _stay_closed(row: Any, root1: Any, root2: Any, memory: Any, threshold: float
 
 
 @kernel
-def _part(nodes: Any, i: int) -> int:
+def _part(nodes: Any, node: int) -> int:
     """Which part a node is, or -1 - node if it is a hull that was not opened."""
-    part = int(nodes[i]["part"])
-    return part if part >= 0 else -1 - i
+    part = int(nodes[node]["part"])
+    return part if part >= 0 else -1 - node
 
 
 @kernel(inline=False)
 def _of_parts(
-    collisions: Any, k: int, memory: Any, search: Any, nodes1: Any, nodes2: Any, margin: float, place: Any, way: Vec3
+    collisions: Any,
+    pair_row: int,
+    memory: Any,
+    search: Any,
+    nodes1: Any,
+    nodes2: Any,
+    margin: float,
+    place: Any,
+    way: Vec3,
 ) -> int:
     """Put the contacts of all pairs of parts that a search has listed: the row after them, or -1."""
     points = rows_at(collisions["found"], MANIFOLD_ROWS, POINT)
@@ -420,7 +444,7 @@ def _of_parts(
         key = keys[listed[m]]
         found, passes = _where_they_meet(collisions, pairs[listed[m]], way, margin, points)
         part1, part2 = int(nodes1[key["i"]]["part"]), int(nodes2[key["j"]]["part"])
-        at = put_contacts(collisions, k, memory, points, found, part1, part2, at, place, passes)
+        at = put_contacts(collisions, pair_row, memory, points, found, part1, part2, at, place, passes)
         if at < 0:
             break
     return at
@@ -430,7 +454,7 @@ def _of_parts(
 
 
 @kernel
-def _on_ground(collisions: Any, k: int, pair: Any, first: Any, second: Any, memory: Any, margin: float) -> int:
+def _on_ground(collisions: Any, pair_row: int, pair: Any, first: Any, second: Any, memory: Any, margin: float) -> int:
     search = rows_at(collisions["search"], 1, SEARCH)[0]
     body = rows_at(collisions["carried"], 1, CARRIED)[0]
     ground = rows_at(first["ground"], 1, GROUND)[0]
@@ -457,7 +481,7 @@ def _on_ground(collisions: Any, k: int, pair: Any, first: Any, second: Any, memo
         survey(ground, body, margin, reach, search, rows_at(collisions["work"], 1, WORK)[0])
         end_known = _remembered(collisions, search, end_known)
         if end_known >= 0 and asked:
-            at = _put_carried(collisions, k, memory, ground, body, search, margin, at, place, passes)
+            at = _put_carried(collisions, pair_row, memory, ground, body, search, margin, at, place, passes)
             seen = math.inf if ground["kind"] == HALF_SPACE else margin  # terrain is searched no farther than that
             nearest = min(nearest, search["distance"], seen)
         elif search["distance"] < nearest:
@@ -476,7 +500,7 @@ def _on_ground(collisions: Any, k: int, pair: Any, first: Any, second: Any, memo
         settle(collisions, pair, memory, at, nearest, margin, end_known)
     else:
         _keep_known(collisions, memory, end_known)
-        _put_closest(collisions, k, pair, memory, points[0], -1, part1, part2, place)
+        _put_closest(collisions, pair_row, pair, memory, points[0], -1, part1, part2, place)
     _add_up(collisions, search)
     return DONE
 
@@ -493,7 +517,7 @@ def _carry(collisions: Any, body: Any, vertex: int) -> None:
 @kernel
 def _put_carried(
     collisions: Any,
-    k: int,
+    pair_row: int,
     memory: Any,
     ground: Any,
     body: Any,
@@ -507,7 +531,7 @@ def _put_carried(
     points = rows_at(collisions["found"], MANIFOLD_ROWS, POINT)
     spare = rows_at(collisions["found"] + MANIFOLD_ROWS * POINT_SIZE, MANIFOLD_ROWS, POINT)
     found = ground_contacts(ground, body, search, margin, collisions["most"], points, spare)
-    return put_contacts(collisions, k, memory, points, found, 0, int(body["part"]), at, place, passes)
+    return put_contacts(collisions, pair_row, memory, points, found, 0, int(body["part"]), at, place, passes)
 
 
 @kernel

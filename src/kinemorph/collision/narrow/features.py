@@ -41,12 +41,14 @@ def position(core: Any, v: int) -> Vec3:
 
 
 @kernel
-def tolerance(A: Any, B: Any, p: Vec3) -> float:
+def tolerance(core_a: Any, core_b: Any, p: Vec3) -> float:
     """The length that counts as nothing between two cores, the origin of one of them at p in the other."""
-    cA = load3(A["centre"])
-    cB = load3(B["centre"])
+    cA = load3(core_a["centre"])
+    cB = load3(core_b["centre"])
     far = abs(cA[0]) + abs(cA[1]) + abs(cA[2]) + abs(cB[0]) + abs(cB[1]) + abs(cB[2])
-    return FEATURE_TOLERANCE * (far + A["radius_bound"] + B["radius_bound"] + abs(p[0]) + abs(p[1]) + abs(p[2]))
+    return FEATURE_TOLERANCE * (
+        far + core_a["radius_bound"] + core_b["radius_bound"] + abs(p[0]) + abs(p[1]) + abs(p[2])
+    )
 
 
 @kernel

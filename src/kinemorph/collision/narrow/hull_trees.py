@@ -67,37 +67,37 @@ def _beyond(distance: float, margin: float, search: Any) -> bool:
 
 
 @kernel
-def _balls(node: Any, y: Any, R: Mat3, p: Vec3) -> float:
+def _balls(node1: Any, node2: Any, R: Mat3, p: Vec3) -> float:
     """A lower bound of the distance of two nodes, from the balls around them."""
-    r = sub(add(mul_vec(R, load3(y["centre"])), p), load3(node["centre"]))
-    return math.sqrt(dot(r, r)) - node["radius_bound"] - y["radius_bound"]
+    r = sub(add(mul_vec(R, load3(node2["centre"])), p), load3(node1["centre"]))
+    return math.sqrt(dot(r, r)) - node1["radius_bound"] - node2["radius_bound"]
 
 
 @kernel
-def _ask(row: Any, x: Any, y: Any, R: Mat3, p: Vec3) -> None:
-    row["core1"] = x["core"]
-    row["core2"] = y["core"]
-    row["radius1"] = x["radius"]
-    row["radius2"] = y["radius"]
+def _ask(row: Any, node1: Any, node2: Any, R: Mat3, p: Vec3) -> None:
+    row["core1"] = node1["core"]
+    row["core2"] = node2["core"]
+    row["radius1"] = node1["radius"]
+    row["radius2"] = node2["radius"]
     store9(row["R"], R)
     store3(row["p"], p)
 
 
 @kernel(inline=False)
-def _open(nodes1: Any, i: int, nodes2: Any, j: int, R: Mat3, p: Vec3, stack: Any, top: int) -> int:
+def _open(nodes1: Any, index1: int, nodes2: Any, index2: int, R: Mat3, p: Vec3, stack: Any, top: int) -> int:
     """Put the children of the larger node on the stack, the nearer one on top."""
-    node = nodes1[i]
-    y = nodes2[j]
-    if y["first"] < 0 or (node["first"] >= 0 and node["radius_bound"] >= y["radius_bound"]):
-        a, b = node["first"], node["second"]
-        swap = _balls(nodes1[a], y, R, p) > _balls(nodes1[b], y, R, p)
-        stack[2 * top], stack[2 * top + 1] = (a if swap else b), j
-        stack[2 * top + 2], stack[2 * top + 3] = (b if swap else a), j
+    node1 = nodes1[index1]
+    node2 = nodes2[index2]
+    if node2["first"] < 0 or (node1["first"] >= 0 and node1["radius_bound"] >= node2["radius_bound"]):
+        a, b = node1["first"], node1["second"]
+        swap = _balls(nodes1[a], node2, R, p) > _balls(nodes1[b], node2, R, p)
+        stack[2 * top], stack[2 * top + 1] = (a if swap else b), index2
+        stack[2 * top + 2], stack[2 * top + 3] = (b if swap else a), index2
     else:
-        a, b = y["first"], y["second"]
-        swap = _balls(node, nodes2[a], R, p) > _balls(node, nodes2[b], R, p)
-        stack[2 * top], stack[2 * top + 1] = i, (a if swap else b)
-        stack[2 * top + 2], stack[2 * top + 3] = i, (b if swap else a)
+        a, b = node2["first"], node2["second"]
+        swap = _balls(node1, nodes2[a], R, p) > _balls(node1, nodes2[b], R, p)
+        stack[2 * top], stack[2 * top + 1] = index1, (a if swap else b)
+        stack[2 * top + 2], stack[2 * top + 3] = index1, (b if swap else a)
     return top + 2
 
 

@@ -161,10 +161,10 @@ def put_on_list(search: Any, verdict: int) -> None:
 
 
 @kernel
-def keep_closest(search: Any, row: Any, k: int, i: int, j: int, id: int, exact: int) -> None:
+def keep_closest(search: Any, row: Any, row_number: int, i: int, j: int, id: int, exact: int) -> None:
     """Let a row be the closest one. k is -1 if it will not be kept."""
     search["distance"] = row["distance"]
-    search["best"] = k
+    search["best"] = row_number
     search["exact"] = exact
     search["i"] = i
     search["j"] = j

@@ -22,37 +22,37 @@ Shallow = tuple[bool, Vec3, Vec3, Vec3, float]  # whether it is, point of A, poi
 
 
 @kernel(inline=False)
-def shallow(A: Any, B: Any, R: Mat3, p: Vec3, guess: Vec3) -> Shallow:
+def shallow(core_a: Any, core_b: Any, R: Mat3, p: Vec3, guess: Vec3) -> Shallow:
     """How deep A and B overlap, where a point x of A is R x + p in B, if that can be seen from faces near the guess."""
-    found, x, n, depth = behind_face(A, B, R, p, guess)
+    found, x, n, depth = behind_face(core_a, core_b, R, p, guess)
     if found:
         return True, x, axpy(x, depth, n), n, depth
     S, q = transpose(R), neg(tmul_vec(R, p))
-    found, y, m, depth = behind_face(B, A, S, q, neg(mul_vec(S, guess)))
+    found, y, m, depth = behind_face(core_b, core_a, S, q, neg(mul_vec(S, guess)))
     y, n = add(mul_vec(R, y), p), neg(mul_vec(R, m))
     return found, axpy(y, -depth, n), y, n, depth
 
 
 @kernel(inline=False)
-def behind_face(A: Any, B: Any, R: Mat3, p: Vec3, guess: Vec3) -> tuple[bool, Vec3, Vec3, float]:
+def behind_face(core_a: Any, core_b: Any, R: Mat3, p: Vec3, guess: Vec3) -> tuple[bool, Vec3, Vec3, float]:
     """The deepest corner of A behind the face of B that faces the guess most: whether that is the depth of both, where
     it is, the face's normal, and how far behind it."""
-    f, _ = facing(B, 0, guess)
+    f, _ = facing(core_b, 0, guess)
     if f == HERE:
         return False, guess, guess, 0.0
-    face = faces_of(B)[f]
+    face = faces_of(core_b)[f]
     n = load3(face["normal"])
-    x = add(mul_vec(R, position(A, farthest(A, 0, neg(tmul_vec(R, n))))), p)
+    x = add(mul_vec(R, position(core_a, farthest(core_a, 0, neg(tmul_vec(R, n))))), p)
     depth = face["offset"] - dot(n, x)
     if not depth > 0.0:
         return False, x, n, depth
-    w = sub(load3(B["centre"]), add(mul_vec(R, load3(A["centre"])), p))
+    w = sub(load3(core_b["centre"]), add(mul_vec(R, load3(core_a["centre"])), p))
     below = depth - dot(n, w)  # of the cone's tip
     aside = axpy(w, -dot(n, w), n)
     if not below > 2.0 * depth:
         return False, x, n, depth
     share = 2.0 * depth / below
-    room = inside_by(B, face, x)
+    room = inside_by(core_b, face, x)
     return room * (1.0 - share) - share * math.sqrt(dot(aside, aside)) >= depth, x, n, depth
 
 

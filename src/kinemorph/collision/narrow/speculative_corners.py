@@ -40,12 +40,12 @@ def guard(row: Any, rest: Vec3, points: Any, count: int) -> int:
 
     If both meet with a face, those are the corners of the smaller one. `rest` is how the second shape would go on.
     """
-    A, B = rows_at(row["core2"], 1, CORE)[0], rows_at(row["core1"], 1, CORE)[0]
+    core_a, core_b = rows_at(row["core2"], 1, CORE)[0], rows_at(row["core1"], 1, CORE)[0]
     n, R = load3(row["normal"]), load9(row["R"])
-    f1, f2 = _face_across(B, n), _face_across(A, neg(tmul_vec(R, n)))
-    if f1 != HERE and (f2 == HERE or A["radius_bound"] <= B["radius_bound"]):
-        return _corners_of(A, B, f1, row, rest, True, points, count)
-    return _corners_of(B, A, f2, row, rest, False, points, count) if f2 != HERE else count
+    f1, f2 = _face_across(core_b, n), _face_across(core_a, neg(tmul_vec(R, n)))
+    if f1 != HERE and (f2 == HERE or core_a["radius_bound"] <= core_b["radius_bound"]):
+        return _corners_of(core_a, core_b, f1, row, rest, True, points, count)
+    return _corners_of(core_b, core_a, f2, row, rest, False, points, count) if f2 != HERE else count
 
 
 @kernel
@@ -107,16 +107,16 @@ def go_back(row: Any, n: Vec3) -> bool:
     """Whether the shapes of a pair that met along n, and were fast, would go apart the other way: then they go back."""
     if not row["distance"] < 0.0 or dot(n, load3(row["normal"])) >= 0.0:
         return False
-    A, B = rows_at(row["core2"], 1, CORE)[0], rows_at(row["core1"], 1, CORE)[0]
+    core_a, core_b = rows_at(row["core2"], 1, CORE)[0], rows_at(row["core1"], 1, CORE)[0]
     R, p = load9(row["R"]), load3(row["p"])
-    f1, cosine1 = facing(B, 0, n)
-    f2, cosine2 = facing(A, 0, neg(tmul_vec(R, n)))
+    f1, cosine1 = facing(core_b, 0, n)
+    f2, cosine2 = facing(core_a, 0, neg(tmul_vec(R, n)))
     if cosine1 > SAME_FACE:
-        n = load3(faces_of(B)[f1]["normal"])
+        n = load3(faces_of(core_b)[f1]["normal"])
     elif cosine2 > SAME_FACE:
-        n = neg(mul_vec(R, load3(faces_of(A)[f2]["normal"])))
-    distance, _, a, _ = along(A, B, R, p, n, 0, 0)
-    x = add(mul_vec(R, point_of(A, a, neg(tmul_vec(R, n)))), p)
+        n = neg(mul_vec(R, load3(faces_of(core_a)[f2]["normal"])))
+    distance, _, a, _ = along(core_a, core_b, R, p, n, 0, 0)
+    x = add(mul_vec(R, point_of(core_a, a, neg(tmul_vec(R, n)))), p)
     row["distance"] = distance - row["radius1"] - row["radius2"]
     store3(row["normal"], n)
     store3(row["x1"], axpy(x, row["radius1"] - distance, n))

@@ -54,7 +54,16 @@ Step = tuple[int, int, int, int, int]  # what it is, then kind and row of the fe
 
 @kernel(inline=False)
 def walk(
-    A: Any, B: Any, R: Mat3, p: Vec3, ka: int, a: int, kb: int, b: int, tol: float, limit: int
+    core_a: Any,
+    core_b: Any,
+    R: Mat3,
+    p: Vec3,
+    kind_a: int,
+    index_a: int,
+    kind_b: int,
+    index_b: int,
+    tol: float,
+    limit: int,
 ) -> tuple[int, int, int, int, int, int]:
     """What the walk found, the features of A and B where it ended, and the steps it took.
 
@@ -63,116 +72,124 @@ def walk(
     q = neg(tmul_vec(R, p))
     swapped = False
     for step in range(limit):
-        if ka > kb:
-            A, B = B, A
+        if kind_a > kind_b:
+            core_a, core_b = core_b, core_a
             R, p, q = transpose(R), q, p
-            ka, a, kb, b = kb, b, ka, a
+            kind_a, index_a, kind_b, index_b = kind_b, index_b, kind_a, index_a
             swapped = not swapped
-        if kb == V:
-            found, ka, a, kb, b = _vertex_vertex(A, B, R, p, q, a, b, tol)
-        elif ka == V and kb == E:
-            found, ka, a, kb, b = _vertex_edge(A, B, R, p, q, a, b, tol)
-        elif ka == V:
-            found, ka, a, kb, b = _vertex_face(A, B, R, p, a, b, tol)
-        elif kb == E:
-            found, ka, a, kb, b = _edge_edge(A, B, R, p, q, a, b, tol)
-        elif ka == E:
-            found, ka, a, kb, b = _edge_face(A, B, R, p, a, b, tol)
+        if kind_b == V:
+            found, kind_a, index_a, kind_b, index_b = _vertex_vertex(core_a, core_b, R, p, q, index_a, index_b, tol)
+        elif kind_a == V and kind_b == E:
+            found, kind_a, index_a, kind_b, index_b = _vertex_edge(core_a, core_b, R, p, q, index_a, index_b, tol)
+        elif kind_a == V:
+            found, kind_a, index_a, kind_b, index_b = _vertex_face(core_a, core_b, R, p, index_a, index_b, tol)
+        elif kind_b == E:
+            found, kind_a, index_a, kind_b, index_b = _edge_edge(core_a, core_b, R, p, q, index_a, index_b, tol)
+        elif kind_a == E:
+            found, kind_a, index_a, kind_b, index_b = _edge_face(core_a, core_b, R, p, index_a, index_b, tol)
         else:  # FF is no state: nothing but a stale cache gives it
-            found, ka, a, kb, b = GOES_ON, V, 0, F, b
+            found, kind_a, index_a, kind_b, index_b = GOES_ON, V, 0, F, index_b
         if found != GOES_ON:
-            return (found, kb, b, ka, a, step + 1) if swapped else (found, ka, a, kb, b, step + 1)
-    return (TOO_MANY_STEPS, kb, b, ka, a, limit) if swapped else (TOO_MANY_STEPS, ka, a, kb, b, limit)
+            return (
+                (found, kind_b, index_b, kind_a, index_a, step + 1)
+                if swapped
+                else (found, kind_a, index_a, kind_b, index_b, step + 1)
+            )
+    return (
+        (TOO_MANY_STEPS, kind_b, index_b, kind_a, index_a, limit)
+        if swapped
+        else (TOO_MANY_STEPS, kind_a, index_a, kind_b, index_b, limit)
+    )
 
 
 @kernel
-def _vertex_vertex(A: Any, B: Any, R: Mat3, p: Vec3, q: Vec3, a: int, b: int, tol: float) -> Step:
-    x = position(A, a)
-    y = position(B, b)
-    e = edge_towards(B, b, add(mul_vec(R, x), p), tol)
+def _vertex_vertex(core_a: Any, core_b: Any, R: Mat3, p: Vec3, q: Vec3, index_a: int, index_b: int, tol: float) -> Step:
+    x = position(core_a, index_a)
+    y = position(core_b, index_b)
+    e = edge_towards(core_b, index_b, add(mul_vec(R, x), p), tol)
     if e != HERE:
-        return GOES_ON, V, a, E, e
-    e = edge_towards(A, a, add(tmul_vec(R, y), q), tol)
+        return GOES_ON, V, index_a, E, e
+    e = edge_towards(core_a, index_a, add(tmul_vec(R, y), q), tol)
     if e != HERE:
-        return GOES_ON, E, e, V, b
-    return CLOSEST, V, a, V, b
+        return GOES_ON, E, e, V, index_b
+    return CLOSEST, V, index_a, V, index_b
 
 
 @kernel
-def _vertex_edge(A: Any, B: Any, R: Mat3, p: Vec3, q: Vec3, a: int, b: int, tol: float) -> Step:
-    x = add(mul_vec(R, position(A, a)), p)
-    kind, i = point_outside_edge(B, b, x, tol)
+def _vertex_edge(core_a: Any, core_b: Any, R: Mat3, p: Vec3, q: Vec3, index_a: int, index_b: int, tol: float) -> Step:
+    x = add(mul_vec(R, position(core_a, index_a)), p)
+    kind, i = point_outside_edge(core_b, index_b, x, tol)
     if i != HERE:
-        return GOES_ON, V, a, kind, i
-    row = edges_of(B)[b]
-    tail = position(B, row["tail"])
+        return GOES_ON, V, index_a, kind, i
+    row = edges_of(core_b)[index_b]
+    tail = position(core_b, row["tail"])
     u = load3(row["direction"])
     foot = axpy(tail, dot(sub(x, tail), u), u)
-    e = edge_towards(A, a, add(tmul_vec(R, foot), q), tol)
+    e = edge_towards(core_a, index_a, add(tmul_vec(R, foot), q), tol)
     if e != HERE:
-        return GOES_ON, E, e, E, b
-    return CLOSEST, V, a, E, b
+        return GOES_ON, E, e, E, index_b
+    return CLOSEST, V, index_a, E, index_b
 
 
 @kernel
-def _vertex_face(A: Any, B: Any, R: Mat3, p: Vec3, a: int, b: int, tol: float) -> Step:
-    x = add(mul_vec(R, position(A, a)), p)
-    e = point_outside_face(B, b, x, tol)
+def _vertex_face(core_a: Any, core_b: Any, R: Mat3, p: Vec3, index_a: int, index_b: int, tol: float) -> Step:
+    x = add(mul_vec(R, position(core_a, index_a)), p)
+    e = point_outside_face(core_b, index_b, x, tol)
     if e != HERE:
-        return GOES_ON, V, a, E, e
-    if height(B, b, x) < -tol:  # inside, or a local minimum behind the body: no local test tells
-        f, above = highest_face(B, x)
-        return (GOES_ON, V, a, F, f) if above > tol else (OVERLAP, V, a, F, b)
-    n = load3(faces_of(B)[b]["normal"])
-    e = edge_down(A, a, tmul_vec(R, n))
+        return GOES_ON, V, index_a, E, e
+    if height(core_b, index_b, x) < -tol:  # inside, or a local minimum behind the body: no local test tells
+        f, above = highest_face(core_b, x)
+        return (GOES_ON, V, index_a, F, f) if above > tol else (OVERLAP, V, index_a, F, index_b)
+    n = load3(faces_of(core_b)[index_b]["normal"])
+    e = edge_down(core_a, index_a, tmul_vec(R, n))
     if e != HERE:
-        return GOES_ON, E, e, F, b
-    return CLOSEST, V, a, F, b
+        return GOES_ON, E, e, F, index_b
+    return CLOSEST, V, index_a, F, index_b
 
 
 @kernel
-def _edge_edge(A: Any, B: Any, R: Mat3, p: Vec3, q: Vec3, a: int, b: int, tol: float) -> Step:
-    edge_a = edges_of(A)[a]
-    edge_b = edges_of(B)[b]
-    t = add(mul_vec(R, position(A, edge_a["tail"])), p)
+def _edge_edge(core_a: Any, core_b: Any, R: Mat3, p: Vec3, q: Vec3, index_a: int, index_b: int, tol: float) -> Step:
+    edge_a = edges_of(core_a)[index_a]
+    edge_b = edges_of(core_b)[index_b]
+    t = add(mul_vec(R, position(core_a, edge_a["tail"])), p)
     d = mul_vec(R, load3(edge_a["direction"]))
-    kind, i = edge_outside_edge(B, b, t, d, edge_a["length"], tol)
+    kind, i = edge_outside_edge(core_b, index_b, t, d, edge_a["length"], tol)
     if i >= 0:
-        return GOES_ON, E, a, kind, i
+        return GOES_ON, E, index_a, kind, i
     touch = i == FEATURES_MEET
-    t = add(tmul_vec(R, position(B, edge_b["tail"])), q)
+    t = add(tmul_vec(R, position(core_b, edge_b["tail"])), q)
     d = tmul_vec(R, load3(edge_b["direction"]))
-    kind, i = edge_outside_edge(A, a, t, d, edge_b["length"], tol)
+    kind, i = edge_outside_edge(core_a, index_a, t, d, edge_b["length"], tol)
     if i >= 0:
-        return GOES_ON, kind, i, E, b
-    return OVERLAP if touch or i == FEATURES_MEET else CLOSEST, E, a, E, b
+        return GOES_ON, kind, i, E, index_b
+    return OVERLAP if touch or i == FEATURES_MEET else CLOSEST, E, index_a, E, index_b
 
 
 @kernel
-def _edge_face(A: Any, B: Any, R: Mat3, p: Vec3, a: int, b: int, tol: float) -> Step:
-    row = edges_of(A)[a]
-    t = add(mul_vec(R, position(A, row["tail"])), p)
+def _edge_face(core_a: Any, core_b: Any, R: Mat3, p: Vec3, index_a: int, index_b: int, tol: float) -> Step:
+    row = edges_of(core_a)[index_a]
+    t = add(mul_vec(R, position(core_a, row["tail"])), p)
     d = mul_vec(R, load3(row["direction"]))
-    lo, hi, edge_lo, edge_hi = clip_to_face(B, b, t, d, row["length"], 0.0)
+    lo, hi, edge_lo, edge_hi = clip_to_face(core_b, index_b, t, d, row["length"], 0.0)
     if lo > hi:  # it passes by: what is closest is on the rim
-        return GOES_ON, E, a, E, _nearest_rim(B, b, edge_lo, t, d, row["length"])
-    n = load3(faces_of(B)[b]["normal"])
-    above_lo = height(B, b, axpy(t, lo, d))
-    above_hi = height(B, b, axpy(t, hi, d))
+        return GOES_ON, E, index_a, E, _nearest_rim(core_b, index_b, edge_lo, t, d, row["length"])
+    n = load3(faces_of(core_b)[index_b]["normal"])
+    above_lo = height(core_b, index_b, axpy(t, lo, d))
+    above_hi = height(core_b, index_b, axpy(t, hi, d))
     if max(above_lo, above_hi) < -tol:  # as for a vertex: inside, or behind the body
-        f, above = highest_face(B, axpy(t, 0.5 * (lo + hi), d))
-        return (GOES_ON, E, a, F, f) if above > tol else (OVERLAP, E, a, F, b)
+        f, above = highest_face(core_b, axpy(t, 0.5 * (lo + hi), d))
+        return (GOES_ON, E, index_a, F, f) if above > tol else (OVERLAP, E, index_a, F, index_b)
     if min(above_lo, above_hi) <= tol:
-        return OVERLAP, E, a, F, b
+        return OVERLAP, E, index_a, F, index_b
     slope = dot(d, n)  # of the distance along the edge
     if abs(slope) <= SLOPE:
         up = tmul_vec(R, n)
         sinks = max(-dot(load3(row["left_normal"]), up), -dot(load3(row["right_normal"]), up))
         if sinks <= SLOPE:
-            return CLOSEST, E, a, F, b
+            return CLOSEST, E, index_a, F, index_b
     if slope >= 0.0:
-        return (GOES_ON, E, a, E, edge_lo) if edge_lo != HERE else (GOES_ON, V, row["tail"], F, b)
-    return (GOES_ON, E, a, E, edge_hi) if edge_hi != HERE else (GOES_ON, V, row["head"], F, b)
+        return (GOES_ON, E, index_a, E, edge_lo) if edge_lo != HERE else (GOES_ON, V, row["tail"], F, index_b)
+    return (GOES_ON, E, index_a, E, edge_hi) if edge_hi != HERE else (GOES_ON, V, row["head"], F, index_b)
 
 
 @kernel(inline=False)

@@ -42,7 +42,7 @@ Place = tuple[int, int, Vec3, Vec3, float]  # kind and row of a feature, its clo
 
 
 @kernel(inline=False)
-def locate(core: Any, x: Vec3, kind: int, i: int) -> Place:
+def locate(core: Any, x: Vec3, kind: int, index: int) -> Place:
     """The feature of a core that is closest to x, from a first guess; inside a solid the distance is negative."""
     if core["sides"] > 0:
         y, n, distance = closest_on_round(core, x)
@@ -52,29 +52,29 @@ def locate(core: Any, x: Vec3, kind: int, i: int) -> Place:
     tol = FEATURE_TOLERANCE * (far + core["radius_bound"])
     for _ in range(100 + 4 * core["n_faces"]):
         if kind == V:
-            e = edge_towards(core, i, x, tol)
+            e = edge_towards(core, index, x, tol)
             if e == HERE:
-                y = position(core, i)
-                return _outside(core, V, i, x, y, tol)
-            kind, i = E, e
+                y = position(core, index)
+                return _outside(core, V, index, x, y, tol)
+            kind, index = E, e
         elif kind == E:
-            k, j = point_outside_edge(core, i, x, tol)
+            k, j = point_outside_edge(core, index, x, tol)
             if j == HERE:
-                return _outside(core, E, i, x, _foot(core, i, x), tol)
-            kind, i = k, j
+                return _outside(core, E, index, x, _foot(core, index, x), tol)
+            kind, index = k, j
         else:
-            e = point_outside_face(core, i, x, tol)
-            above = height(core, i, x)
+            e = point_outside_face(core, index, x, tol)
+            above = height(core, index, x)
             if e == HERE and above < -tol:
                 f, above = highest_face(core, x)
-                if above > tol and f != i:
-                    i = f
+                if above > tol and f != index:
+                    index = f
                     continue
-                i = f
+                index = f
             if e == HERE:
-                n = load3(faces_of(core)[i]["normal"])
-                return F, i, axpy(x, -above, n), n, above
-            kind, i = E, e
+                n = load3(faces_of(core)[index]["normal"])
+                return F, index, axpy(x, -above, n), n, above
+            kind, index = E, e
     return _scan(core, x)
 
 
@@ -87,13 +87,13 @@ def _foot(core: Any, e: int, x: Vec3) -> Vec3:
 
 
 @kernel(inline=False)
-def _outside(core: Any, kind: int, i: int, x: Vec3, y: Vec3, tol: float) -> Place:
+def _outside(core: Any, kind: int, index: int, x: Vec3, y: Vec3, tol: float) -> Place:
     """A point x that is closest to y on a vertex or edge. On the core itself, the normal is one that leads out."""
     _, _, n, distance = apart(x, y)
     if distance <= tol and core["n_edges"] > 0:
-        e = i
+        e = index
         if kind == V:
-            first = vertices_of(core)[i]["first"]
+            first = vertices_of(core)[index]["first"]
             e = int(rows_at(core["edge_at"], core["n_edge_at"], INDEX)[first])
         edge = edges_of(core)[e]
         if core["n_faces"] > 0:
@@ -101,7 +101,7 @@ def _outside(core: Any, kind: int, i: int, x: Vec3, y: Vec3, tol: float) -> Plac
         else:
             d = load3(edge["direction"])
             n = unit(cross(d, (1.0, 0.0, 0.0) if abs(d[0]) < 0.6 else (0.0, 1.0, 0.0)))
-    return kind, i, y, n, distance
+    return kind, index, y, n, distance
 
 
 @kernel(inline=False)
@@ -147,11 +147,13 @@ def cast_at_core(core: Any, radius: float, origin: Vec3, direction: Vec3, longes
 
 
 @entry
-def cast_all(address: int, radius: float, origins: Any, directions: Any, longest: float, t: Any, normals: Any) -> None:
+def cast_all(
+    address: int, radius: float, origins: Any, directions: Any, longest: float, distances: Any, normals: Any
+) -> None:
     """`cast_at_core` for rows of origins and unit directions (n, 3)."""
     core = rows_at(address, 1, CORE)[0]
-    for k in range(t.shape[0]):
-        t[k], n = cast_at_core(core, radius, load3(origins[k]), load3(directions[k]), longest)
+    for k in range(distances.shape[0]):
+        distances[k], n = cast_at_core(core, radius, load3(origins[k]), load3(directions[k]), longest)
         store3_at(normals[k], 0, n)
 
 

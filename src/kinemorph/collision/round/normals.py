@@ -29,40 +29,40 @@ PARALLEL_SINE_SQUARED = 1e-24  # square of a sine
 
 
 @kernel(inline=False)
-def along(A: Any, B: Any, R: Mat3, p: Vec3, n: Vec3, a: int, b: int) -> Way:
+def along(core_a: Any, core_b: Any, R: Mat3, p: Vec3, n: Vec3, piece_a: int, piece_b: int) -> Way:
     """How far apart A, of which a point x is R x + p in B, and B are along n; a and b are guesses."""
-    reach_a, a = farthest_piece(A, a, neg(tmul_vec(R, n)))
-    reach_b, b = farthest_piece(B, b, n)
-    return dot(n, p) - reach_a - reach_b, n, a, b
+    reach_a, piece_a = farthest_piece(core_a, piece_a, neg(tmul_vec(R, n)))
+    reach_b, piece_b = farthest_piece(core_b, piece_b, n)
+    return dot(n, p) - reach_a - reach_b, n, piece_a, piece_b
 
 
 @kernel(inline=False)
-def best_around(A: Any, B: Any, R: Mat3, p: Vec3, start: Way, best: Way) -> Way:
+def best_around(core_a: Any, core_b: Any, R: Mat3, p: Vec3, start: Way, best: Way) -> Way:
     """The best of a normal that is known and of all that the pieces of `start` propose."""
     _, n, a, b = start
-    (ca, ra), (cb, rb) = middle(A, a), middle(B, b)
+    (ca, ra), (cb, rb) = middle(core_a, a), middle(core_b, b)
     w = sub(add(mul_vec(R, ca), p), cb)
     one, other = (ra, (R[2], R[5], R[8])), (rb, (0.0, 0.0, 1.0))
-    best = _better(A, B, R, p, on_sphere(w, one, other, n), best)
-    ways_a, ways_b = ways_round(A, a), ways_round(B, b)
+    best = _better(core_a, core_b, R, p, on_sphere(w, one, other, n), best)
+    ways_a, ways_b = ways_round(core_a, a), ways_round(core_b, b)
     for j in range(ways_b):
-        d, s = circle_at(B, b, j)
-        best = _better(A, B, R, p, flat_at(B, b, j), best)
-        best = _better(A, B, R, p, on_circle(d, s, w, one, other, n), best)
+        d, s = circle_at(core_b, b, j)
+        best = _better(core_a, core_b, R, p, flat_at(core_b, b, j), best)
+        best = _better(core_a, core_b, R, p, on_circle(d, s, w, one, other, n), best)
     for i in range(ways_a):
-        d, s = circle_at(A, a, i)
+        d, s = circle_at(core_a, a, i)
         d, s = mul_vec(R, d), -s
-        best = _better(A, B, R, p, neg(mul_vec(R, flat_at(A, a, i))), best)
-        best = _better(A, B, R, p, on_circle(d, s, w, one, other, n), best)
+        best = _better(core_a, core_b, R, p, neg(mul_vec(R, flat_at(core_a, a, i))), best)
+        best = _better(core_a, core_b, R, p, on_circle(d, s, w, one, other, n), best)
         for j in range(ways_b):
-            e, t = circle_at(B, b, j)
-            best = _better(A, B, R, p, on_both(d, s, e, t, n), best)
+            e, t = circle_at(core_b, b, j)
+            best = _better(core_a, core_b, R, p, on_both(d, s, e, t, n), best)
     return best
 
 
 @kernel(inline=False)
-def _better(A: Any, B: Any, R: Mat3, p: Vec3, n: Vec3, best: Way) -> Way:
-    found = along(A, B, R, p, n, best[2], best[3])
+def _better(core_a: Any, core_b: Any, R: Mat3, p: Vec3, n: Vec3, best: Way) -> Way:
+    found = along(core_a, core_b, R, p, n, best[2], best[3])
     return found if found[0] > best[0] else best
 
 

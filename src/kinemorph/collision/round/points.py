@@ -36,7 +36,9 @@ def level(x: Vec3, y: Vec3, way: Way) -> Closest:
 
 
 @kernel(inline=False)
-def points_along(A: Any, B: Any, R: Mat3, p: Vec3, x: Vec3, way: Way, near: float) -> tuple[Vec3, Vec3, float, Way]:
+def points_along(
+    core_a: Any, core_b: Any, R: Mat3, p: Vec3, x: Vec3, way: Way, near: float
+) -> tuple[Vec3, Vec3, float, Way]:
     """Points of A and B that are farthest along a normal, and how far they are beside each other as seen along it: if
     that is nothing, the normal is the best one, else the pieces there are and a normal lead to a better one.
 
@@ -44,16 +46,16 @@ def points_along(A: Any, B: Any, R: Mat3, p: Vec3, x: Vec3, way: Way, near: floa
     """
     distance, n, a, b = way
     m = neg(tmul_vec(R, n))
-    one, other = front_of(A, a, m, near), front_of(B, b, n, near)
+    one, other = front_of(core_a, a, m, near), front_of(core_b, b, n, near)
     if one[0] == FLAT and other[0] == FLAT:
-        return _on_flats(A, B, R, p, way)
+        return _on_flats(core_a, core_b, R, p, way)
     if one[0] == FLAT:
-        y, beside, a, out = _above(A, a, tmul_vec(R, sub(other[1], p)), tmul_vec(R, sub(other[2], p)), m, near)
+        y, beside, a, out = _above(core_a, a, tmul_vec(R, sub(other[1], p)), tmul_vec(R, sub(other[2], p)), m, near)
         y = add(mul_vec(R, y), p)
         return axpy(y, distance, n), y, beside, (distance, _leant(n, neg(mul_vec(R, out)), beside, distance), a, b)
     x1, x2 = add(mul_vec(R, one[1]), p), add(mul_vec(R, one[2]), p)
     if other[0] == FLAT:
-        x, beside, b, out = _above(B, b, x1, x2, n, near)
+        x, beside, b, out = _above(core_b, b, x1, x2, n, near)
         return x, axpy(x, -distance, n), beside, (distance, _leant(n, out, beside, distance), a, b)
     s, u = _crossing(x1, sub(x2, x1), other[1], sub(other[2], other[1]), n)
     x, y = axpy(x1, s, sub(x2, x1)), axpy(other[1], u, sub(other[2], other[1]))
@@ -62,20 +64,20 @@ def points_along(A: Any, B: Any, R: Mat3, p: Vec3, x: Vec3, way: Way, near: floa
 
 
 @kernel(inline=False)
-def _on_flats(A: Any, B: Any, R: Mat3, p: Vec3, way: Way) -> tuple[Vec3, Vec3, float, Way]:
+def _on_flats(core_a: Any, core_b: Any, R: Mat3, p: Vec3, way: Way) -> tuple[Vec3, Vec3, float, Way]:
     """The same for two flats, of which at least one is a disc."""
     distance, n, a, b = way
-    if A["sides"] == 0:  # a face of A on a disc of B
-        c, r = middle(B, b)
-        x, beside, a, out = _on_face(A, a, tmul_vec(R, sub(c, p)), r, neg(tmul_vec(R, n)))
+    if core_a["sides"] == 0:  # a face of A on a disc of B
+        c, r = middle(core_b, b)
+        x, beside, a, out = _on_face(core_a, a, tmul_vec(R, sub(c, p)), r, neg(tmul_vec(R, n)))
         x, out = add(mul_vec(R, x), p), neg(mul_vec(R, out))
         return x, axpy(x, -distance, n), beside, (distance, _leant(n, out, beside, distance), a, b)
-    c, r = middle(A, a)
+    c, r = middle(core_a, a)
     c = add(mul_vec(R, c), p)
-    if B["sides"] == 0:
-        y, beside, b, out = _on_face(B, b, c, r, n)
+    if core_b["sides"] == 0:
+        y, beside, b, out = _on_face(core_b, b, c, r, n)
     else:
-        y, beside, out = _on_disc(middle(B, b), c, r, n)
+        y, beside, out = _on_disc(middle(core_b, b), c, r, n)
     return axpy(y, distance, n), y, beside, (distance, _leant(n, out, beside, distance), a, b)
 
 
@@ -92,16 +94,16 @@ def _on_disc(disc: tuple[Vec3, float], c: Vec3, r: float, n: Vec3) -> tuple[Vec3
 
 
 @kernel(inline=False)
-def _on_face(core: Any, v: int, c: Vec3, r: float, n: Vec3) -> tuple[Vec3, float, int, Vec3]:
+def _on_face(core: Any, vertex: int, c: Vec3, r: float, n: Vec3) -> tuple[Vec3, float, int, Vec3]:
     """What of the face at vertex v is closest to the middle c of a disc of radius r, how far beside the disc that is,
     the vertex near it, and where the disc is from there."""
-    f, _ = facing(core, v, n)
+    f, _ = facing(core, vertex, n)
     if f == HERE:
-        return c, 0.0, v, NOTHING
+        return c, 0.0, vertex, NOTHING
     edges = edges_of(core)
     face = faces_of(core)[f]
     face_edges = rows_at(core["face_edges"], core["n_edge_at"], INDEX)
-    c = axpy(c, -dot(n, sub(c, position(core, v))), n)  # in the plane of the face
+    c = axpy(c, -dot(n, sub(c, position(core, vertex))), n)  # in the plane of the face
     inside, least, found = True, math.inf, c
     for k in range(face["first"], face["first"] + face["count"]):
         side = face_edges[k]
@@ -113,11 +115,11 @@ def _on_face(core: Any, v: int, c: Vec3, r: float, n: Vec3) -> tuple[Vec3, float
         w = sub(c, axpy(tail, s, d))
         if dot(w, w) < least:
             least, found = dot(w, w), axpy(tail, s, d)
-            v = int(edge["tail"] if s < 0.5 * edge["length"] else edge["head"])
+            vertex = int(edge["tail"] if s < 0.5 * edge["length"] else edge["head"])
     away = math.sqrt(least)
     if inside or away == 0.0:
-        return c, 0.0, v, NOTHING
-    return found, max(away - r, 0.0), v, scale(sub(c, found), 1.0 / away)
+        return c, 0.0, vertex, NOTHING
+    return found, max(away - r, 0.0), vertex, scale(sub(c, found), 1.0 / away)
 
 
 @kernel
@@ -128,22 +130,22 @@ def _leant(n: Vec3, out: Vec3, beside: float, distance: float) -> Vec3:
 
 
 @kernel(inline=False)
-def front_of(core: Any, v: int, n: Vec3, near: float) -> Front:
+def front_of(core: Any, piece: int, n: Vec3, near: float) -> Front:
     """What of a solid is farthest along n, with piece v."""
-    x = point_of(core, v, n)
+    x = point_of(core, piece, n)
     if core["sides"] > 0:
-        other = int(core["sides"]) - v
+        other = int(core["sides"]) - piece
         y = point_of(core, other, n)
-        if middle(core, v)[1] * math.sqrt(n[0] * n[0] + n[1] * n[1]) <= near and middle(core, v)[1] > 0.0:
-            return FLAT, x, x, v, HERE
-        return (LINE, x, y, other, HERE) if dot(n, sub(x, y)) <= near else (CORNER, x, x, v, HERE)
+        if middle(core, piece)[1] * math.sqrt(n[0] * n[0] + n[1] * n[1]) <= near and middle(core, piece)[1] > 0.0:
+            return FLAT, x, x, piece, HERE
+        return (LINE, x, y, other, HERE) if dot(n, sub(x, y)) <= near else (CORNER, x, x, piece, HERE)
     edges = edges_of(core)
     edge_at = rows_at(core["edge_at"], core["n_edge_at"], INDEX)
-    vertex = vertices_of(core)[v]
-    y, count, end, line = x, 0, v, HERE
+    vertex = vertices_of(core)[piece]
+    y, count, end, line = x, 0, piece, HERE
     for k in range(vertex["first"], vertex["first"] + vertex["count"]):
         edge = edges[edge_at[k]]
-        other = int(edge["head"] if edge["tail"] == v else edge["tail"])
+        other = int(edge["head"] if edge["tail"] == piece else edge["tail"])
         z = position(core, other)
         if dot(n, sub(x, z)) <= near:
             y, end, line = z, other, int(edge_at[k])
@@ -152,14 +154,14 @@ def front_of(core: Any, v: int, n: Vec3, near: float) -> Front:
 
 
 @kernel(inline=False)
-def feature_along(core: Any, v: int, n: Vec3, near: float) -> tuple[int, int]:
+def feature_along(core: Any, piece: int, n: Vec3, near: float) -> tuple[int, int]:
     """The same as a feature; of a round solid, whose features are named as they are needed, a vertex."""
     if core["sides"] > 0:
-        return V, v
-    front = front_of(core, v, n, near)
+        return V, piece
+    front = front_of(core, piece, n, near)
     if front[0] == FLAT and core["n_faces"] > 0:
-        return F, facing(core, v, n)[0]
-    return (E, front[4]) if front[0] != CORNER else (V, v)
+        return F, facing(core, piece, n)[0]
+    return (E, front[4]) if front[0] != CORNER else (V, piece)
 
 
 @kernel
@@ -185,26 +187,26 @@ def _crossing(x: Vec3, r: Vec3, y: Vec3, q: Vec3, n: Vec3) -> tuple[float, float
 
 
 @kernel(inline=False)
-def _above(core: Any, v: int, x: Vec3, y: Vec3, n: Vec3, near: float) -> tuple[Vec3, float, int, Vec3]:
+def _above(core: Any, piece: int, x: Vec3, y: Vec3, n: Vec3, near: float) -> tuple[Vec3, float, int, Vec3]:
     """The middle of the part of a line that is above the disc or face at piece v, and how far beside it all of it is;
     then also the piece where it is beside it, and towards where."""
     r = sub(y, x)
     length = math.sqrt(dot(r, r))
     d = scale(r, 1.0 / length) if length > 0.0 else n
     if core["sides"] == 0:
-        f, _ = facing(core, v, n)
+        f, _ = facing(core, piece, n)
         if f == HERE:
-            return x, 0.0, v, NOTHING
+            return x, 0.0, piece, NOTHING
         lo, hi, beyond, _ = clip_to_face(core, f, x, d, length, near)
         if lo <= hi:
-            return axpy(x, 0.5 * (lo + hi), d), 0.0, v, NOTHING
+            return axpy(x, 0.5 * (lo + hi), d), 0.0, piece, NOTHING
         return x, math.inf, int(edges_of(core)[beyond]["tail"]), NOTHING
-    c, radius = middle(core, v)
+    c, radius = middle(core, piece)
     q = _across(sub(x, c), n)
     s = min(max(-dot(q, d), 0.0), length)  # where it is closest to the middle
     w = axpy(q, s, d)
     away = math.sqrt(dot(w, w))
     if away > radius:
-        return axpy(x, s, d), away - radius, v, scale(w, 1.0 / away)
+        return axpy(x, s, d), away - radius, piece, scale(w, 1.0 / away)
     half = math.sqrt(radius * radius - away * away)
-    return axpy(x, 0.5 * (max(s - half, 0.0) + min(s + half, length)), d), 0.0, v, NOTHING
+    return axpy(x, 0.5 * (max(s - half, 0.0) + min(s + half, length)), d), 0.0, piece, NOTHING

@@ -27,11 +27,11 @@ AXIS = (0.0, 0.0, 1.0)
 
 
 @kernel(inline=False)
-def farthest_piece(core: Any, v: int, n: Vec3) -> tuple[float, int]:
+def farthest_piece(core: Any, piece: int, n: Vec3) -> tuple[float, int]:
     """How far a solid reaches along n, and with which piece; v is a guess."""
     if core["sides"] == 0:
-        v = farthest(core, v, n)
-        return dot(n, position(core, v)), v
+        piece = farthest(core, piece, n)
+        return dot(n, position(core, piece)), piece
     aside = math.sqrt(n[0] * n[0] + n[1] * n[1])
     low = core["low"] * aside - core["half"] * n[2]
     high = core["high"] * aside + core["half"] * n[2]
@@ -39,17 +39,17 @@ def farthest_piece(core: Any, v: int, n: Vec3) -> tuple[float, int]:
 
 
 @kernel
-def middle(core: Any, v: int) -> tuple[Vec3, float]:
+def middle(core: Any, piece: int) -> tuple[Vec3, float]:
     """The middle of a piece, and its radius."""
     if core["sides"] == 0:
-        return position(core, v), 0.0
-    return ((0.0, 0.0, -core["half"]), core["low"]) if v == 0 else ((0.0, 0.0, core["half"]), core["high"])
+        return position(core, piece), 0.0
+    return ((0.0, 0.0, -core["half"]), core["low"]) if piece == 0 else ((0.0, 0.0, core["half"]), core["high"])
 
 
 @kernel(inline=False)
-def point_of(core: Any, v: int, n: Vec3) -> Vec3:
+def point_of(core: Any, piece: int, n: Vec3) -> Vec3:
     """The point of a piece that is farthest along n."""
-    c, r = middle(core, v)
+    c, r = middle(core, piece)
     aside = math.sqrt(n[0] * n[0] + n[1] * n[1])
     if r == 0.0 or aside == 0.0:
         return c
@@ -57,40 +57,40 @@ def point_of(core: Any, v: int, n: Vec3) -> Vec3:
 
 
 @kernel(inline=False)
-def support(core: Any, v: int, n: Vec3) -> tuple[int, Vec3]:
+def support(core: Any, piece: int, n: Vec3) -> tuple[int, Vec3]:
     """The piece that is farthest along n, and its point; v is a guess."""
-    _, v = farthest_piece(core, v, n)
-    return v, point_of(core, v, n)
+    _, piece = farthest_piece(core, piece, n)
+    return piece, point_of(core, piece, n)
 
 
 @kernel(inline=False)
-def ways_round(core: Any, v: int) -> int:
+def ways_round(core: Any, piece: int) -> int:
     """How many flats and circles there are at a piece."""
     if core["sides"] > 0:
         return 1
-    return int(vertices_of(core)[v]["count"]) if core["n_edges"] > 0 else 0
+    return int(vertices_of(core)[piece]["count"]) if core["n_edges"] > 0 else 0
 
 
 @kernel(inline=False)
-def circle_at(core: Any, v: int, k: int) -> tuple[Vec3, float]:
+def circle_at(core: Any, piece: int, number: int) -> tuple[Vec3, float]:
     """Axis and height of a circle of normals at a piece."""
     if core["sides"] > 0:
         return AXIS, core["slope"]
-    first = vertices_of(core)[v]["first"]
-    e = rows_at(core["edge_at"], core["n_edge_at"], INDEX)[first + k]
+    first = vertices_of(core)[piece]["first"]
+    e = rows_at(core["edge_at"], core["n_edge_at"], INDEX)[first + number]
     return load3(edges_of(core)[e]["direction"]), 0.0
 
 
 @kernel(inline=False)
-def flat_at(core: Any, v: int, k: int) -> Vec3:
+def flat_at(core: Any, piece: int, number: int) -> Vec3:
     """The normal of a face at a piece, each one once; a segment has none, and says its direction."""
     if core["sides"] > 0:
-        return (0.0, 0.0, -1.0) if v == 0 else AXIS
-    first = vertices_of(core)[v]["first"]
-    edge = edges_of(core)[rows_at(core["edge_at"], core["n_edge_at"], INDEX)[first + k]]
+        return (0.0, 0.0, -1.0) if piece == 0 else AXIS
+    first = vertices_of(core)[piece]["first"]
+    edge = edges_of(core)[rows_at(core["edge_at"], core["n_edge_at"], INDEX)[first + number]]
     if edge["left"] < 0:
         return load3(edge["direction"])
-    f = edge["left"] if edge["tail"] == v else edge["right"]
+    f = edge["left"] if edge["tail"] == piece else edge["right"]
     return load3(faces_of(core)[f]["normal"])
 
 
