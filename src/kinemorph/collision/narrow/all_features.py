@@ -1,8 +1,8 @@
-"""The answer of last resort: every feature of one core against every feature of the other.
+"""Closest features of two cores by exhaustive search: the fallback of V-Clip.
 
-V-Clip comes here when it has walked too long, which takes degenerate geometry and bad luck. It is exact, cannot loop,
-and is quick when the walk had come close: any direction n bounds the distance from below, so only features that
-reach into the slab between that bound and the best distance so far can do better.
+V-Clip falls back to this search when its walk exceeds its step limit, which takes degenerate geometry. The search is
+exact and always ends. It is fast when the walk was close: projections on any direction n bound the distance from below,
+so only features that reach into the slab between that bound and the best distance so far are compared.
 """
 
 from typing import Any
@@ -16,14 +16,14 @@ from kinemorph.jit.api import kernel, rows_at
 from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec, transpose
 from kinemorph.spatial.vec3 import Vec3, add, dot, neg
 
-Best = tuple[float, int, int, int, int]  # distance, then kind and row of the feature of A and of that of B
+Best = tuple[float, int, int, int, int]  # distance, then kind and row of the feature of core_a and of core_b
 
 
 @kernel(inline=False)
 def all_features(core_a: Any, core_b: Any, R: Mat3, p: Vec3, n: Vec3, best: Best, tol: float) -> Best:
-    """The closest features of two cores that do not overlap, where a point x of A is R x + p in B.
+    """The closest features of two cores that do not overlap, where a point x of core_a is R x + p in core_b.
 
-    n is a direction from B to A, `best` the distance of any two features.
+    n is a direction from core_b to core_a, `best` the distance of any two features.
     """
     q = neg(tmul_vec(R, p))
     low, _ = _extent(core_a, R, p, n)
@@ -40,12 +40,13 @@ def all_features(core_a: Any, core_b: Any, R: Mat3, p: Vec3, n: Vec3, best: Best
 
 @kernel
 def _flip(best: Best) -> Best:
+    """Exchange the two features of a result."""
     return best[0], best[3], best[4], best[1], best[2]
 
 
 @kernel(inline=False)
 def _extent(core: Any, R: Mat3, p: Vec3, n: Vec3) -> tuple[float, float]:
-    """The least and the largest n · (R x + p) of a core."""
+    """The smallest and the largest n · (R x + p) over a core."""
     low = np.inf
     high = -np.inf
     for v in range(core["n_vertices"]):
@@ -59,6 +60,7 @@ def _extent(core: Any, R: Mat3, p: Vec3, n: Vec3) -> tuple[float, float]:
 def _edges_edges(
     core_a: Any, core_b: Any, R: Mat3, p: Vec3, n: Vec3, low: float, high: float, best: Best, tol: float
 ) -> Best:
+    """Improve `best` by pairs of edges within the slab."""
     edges_a = edges_of(core_a)
     edges_b = edges_of(core_b)
     for a in range(core_a["n_edges"]):
@@ -80,6 +82,7 @@ def _edges_edges(
 def _vertices_faces(
     core_a: Any, core_b: Any, R: Mat3, p: Vec3, n: Vec3, low: float, high: float, best: Best, tol: float
 ) -> Best:
+    """Improve `best` by vertices of core_a above faces of core_b within the slab."""
     edges = edges_of(core_b)
     faces = faces_of(core_b)
     face_edges = rows_at(core_b["face_edges"], core_b["n_edge_at"], INDEX)
@@ -102,7 +105,7 @@ def _vertices_faces(
 
 @kernel(inline=False)
 def _points(core_a: Any, core_b: Any, R: Mat3, p: Vec3, best: Best) -> Best:
-    """Vertices against vertices and edges: needed where a core has no edge to stand for its vertices."""
+    """Improve `best` by pairs with a vertex: needed if a core has no edges that contain its vertices."""
     for a in range(core_a["n_vertices"]):
         for b in range(core_b["n_vertices"]):
             _, _, _, distance = closest_points(core_a, core_b, R, p, V, a, V, b)

@@ -1,4 +1,4 @@
-"""Where two features are closest: a point on each, the direction between them and the distance."""
+"""Closest points of two features: a point on each, the unit direction between them and the distance."""
 
 import math
 from typing import Any
@@ -10,15 +10,17 @@ from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec, transpose
 from kinemorph.spatial.rows import load3
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, neg, scale, sub
 
-Closest = tuple[Vec3, Vec3, Vec3, float]  # a point of A, a point of B, unit normal from B to A, distance
-SKEW = 1e-3  # edges at a larger angle have a normal of their own: it is sharp even where they touch
+Closest = tuple[Vec3, Vec3, Vec3, float]  # points of core_a and core_b, unit normal from b to a, distance (m)
+SKEW = 1e-3  # sine: edges at a larger angle take their cross product as normal, which is exact even if they touch
 
 
 @kernel(inline=False)
 def closest_points(
     core_a: Any, core_b: Any, R: Mat3, p: Vec3, kind_a: int, index_a: int, kind_b: int, index_b: int
 ) -> Closest:
-    """Of a feature of A and one of B, in the frame of B, where a point x of A is R x + p."""
+    """Closest points of a feature of core_a and one of core_b, in the frame of core_b, where a point x of core_a is R x
+    + p.
+    """
     if kind_a <= kind_b:
         return _simpler_first(core_a, core_b, R, p, kind_a, index_a, kind_b, index_b)
     y, x, n, distance = _simpler_first(
@@ -31,6 +33,7 @@ def closest_points(
 def _simpler_first(
     core_a: Any, core_b: Any, R: Mat3, p: Vec3, kind_a: int, index_a: int, kind_b: int, index_b: int
 ) -> Closest:
+    """The same for kind_a <= kind_b: vertices before edges before faces."""
     if kind_a == V:
         x = add(mul_vec(R, position(core_a, index_a)), p)
         if kind_b == V:
@@ -65,6 +68,7 @@ def _simpler_first(
 
 @kernel
 def apart(x: Vec3, y: Vec3) -> Closest:
+    """Closest points x and y as a result: their direction and distance; along z if they coincide."""
     r = sub(x, y)
     distance = math.sqrt(dot(r, r))
     if distance == 0.0:
@@ -74,6 +78,7 @@ def apart(x: Vec3, y: Vec3) -> Closest:
 
 @kernel
 def _over_face(core_b: Any, f: int, x: Vec3) -> Closest:
+    """The result for a point x and face f: its foot, the normal of the face and its signed height."""
     n = load3(faces_of(core_b)[f]["normal"])
     above = height(core_b, f, x)
     return x, axpy(x, -above, n), n, above

@@ -1,11 +1,11 @@
-"""Signed depth of two cores that overlap: the shortest way apart, by an expanding polytope in the difference B - A.
+"""Penetration depth of two cores by the expanding polytope algorithm (EPA) on the Minkowski difference B - A.
 
-The difference of two convex bodies is convex; they overlap where it holds the origin, and the shortest translation that
-parts them is from the origin to its surface. A polytope of a few of its corners grows from inside: the facet that is
-nearest to the origin, by *signed* distance, is pushed out to the farthest corner there is along its normal. So it
-need not hold the origin at first, and an axis that separates the bodies comes out as well. The facet bounds
-the depth from below and the corner from above; when they meet, the depth is exact. If the room runs out, the best axis
-so far is returned: still a true way apart, if not quite the shortest.
+The difference of two convex bodies is convex; the bodies overlap if it contains the origin, and the shortest
+translation that separates them is from the origin to its surface. A polytope of some of its corners grows from inside:
+the facet nearest to the origin, by *signed* distance, is expanded to the support point along its normal. So the
+polytope need not contain the origin at first, and the search also returns a separating axis if there is one. The facet
+bounds the depth from below, the support point from above; when the two meet, the depth is exact. If the memory runs
+out, the best axis so far is returned: it separates the bodies, but may not be the shortest way.
 """
 
 import math
@@ -19,13 +19,13 @@ from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec
 from kinemorph.spatial.rows import load3, store3
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, neg, scale, sub
 
-CORNERS = 512  # room of the polytope: as many corners, and 2 n - 4 facets
+CORNERS = 512  # capacity of the polytope: n corners have 2 n - 4 facets
 FACETS = 2 * CORNERS
-COPLANAR = 1e-3  # of the gap: facets that see a corner by less are in a plane with it
-MOST_RETRIES = 4  # after the first
-CLOSE = 12  # corners after which facets are small
-FEW_VERTICES = 24  # vertices
-SAME_PLANE = 1e-12  # 1 - cosine
+COPLANAR = 1e-3  # of the gap: a facet that is less below a corner is coplanar with it
+MOST_RETRIES = 4  # after the first attempt
+CLOSE = 12  # corners, from which on facets are small
+FEW_VERTICES = 24  # vertices: of fewer all are scanned
+SAME_PLANE = 1e-12  # 1 - cosine of the angle between normals of coplanar facets
 
 CORNER = np.dtype(
     [
@@ -47,21 +47,22 @@ FACET = np.dtype(
 WORK = np.dtype([("corners", CORNER, (CORNERS,)), ("facets", FACET, (FACETS,)), ("rim", "i4", (FACETS, 2))])
 
 PARTED = 0  # the normal separates the cores, by minus the depth
-DEPTH_FOUND = 1  # they overlap; depth to within the gap
-DIFFERENCE_FLAT = 2  # the difference is flat: they touch without overlap
-ROUGH = 3  # the room ran out: the depth is an upper bound
-TORN = 4  # rounding tore the polytope: an upper bound as well
-Depth = tuple[int, Vec3, Vec3, Vec3, float]  # what it is, point of A, point of B, unit normal from B to A, depth
+DEPTH_FOUND = 1  # they overlap; the depth is accurate to the gap
+DIFFERENCE_FLAT = 2  # the difference is flat: the cores touch without overlap
+ROUGH = 3  # memory ran out: the depth is an upper bound
+TORN = 4  # rounding tore the polytope: also an upper bound
+Depth = tuple[int, Vec3, Vec3, Vec3, float]  # status, points of core_a and core_b, unit normal from b to a, depth
 
 
 @kernel(inline=False)
 def penetration(
     core_a: Any, core_b: Any, R: Mat3, p: Vec3, guess: Vec3, vertex_a: int, vertex_b: int, gap: float, work: Any
 ) -> Depth:
-    """How deep A and B overlap, where a point x of A is R x + p in B.
+    """Penetration depth of core_a and core_b, where a point x of core_a is R x + p in core_b.
 
-    `guess` is about the direction from B to A, and vertices a and b are where the search for corners starts. Facets
-    almost in one plane can make a polytope that rounding has torn; another idea of "almost" then helps.
+    `guess` approximates the direction from core_b to core_a; the support searches start at `vertex_a` and `vertex_b`.
+    `gap` (m) is the accuracy. Nearly coplanar facets can make rounding tear the polytope; it is then built again with a
+    larger coplanarity tolerance.
     """
     slack = COPLANAR * gap
     best = _expand(core_a, core_b, R, p, guess, vertex_a, vertex_b, gap, slack, work)
@@ -88,6 +89,7 @@ def _expand(
     slack: float,
     work: Any,
 ) -> Depth:
+    """Expand the polytope once, with a coplanarity tolerance `slack` (m)."""
     corners = work["corners"]
     facets = work["facets"]
     corners[0]["a"] = vertex_a
@@ -138,9 +140,10 @@ def nearest(facets: Any, count: int) -> int:
 
 @kernel
 def _corner(core_a: Any, core_b: Any, R: Mat3, p: Vec3, n: Vec3, corners: Any, start_row: int, new_row: int) -> float:
-    """Put the corner of B - A that is farthest along n into row k, and say how far it is; row `near` is a start.
+    """Write the support point of B - A along n into row `new_row`, and return its distance along n; row `start_row` is
+    a guess.
 
-    Once facets are small, a corner of one is a start from which it is not far uphill.
+    Once facets are small, hill climbing from a corner of one needs few steps.
     """
     if new_row < CLOSE:
         a = farthest(core_a, corners[start_row]["a"], neg(tmul_vec(R, n)))
@@ -158,12 +161,13 @@ def _corner(core_a: Any, core_b: Any, R: Mat3, p: Vec3, n: Vec3, corners: Any, s
 
 @kernel(inline=False)
 def _uphill(core: Any, v: int, n: Vec3) -> int:
-    """The farthest vertex again: to look at all of a small core is faster than to walk."""
+    """The support vertex along n: by hill climbing, or by a scan of all vertices if they are few, which is faster."""
     return uphill(core, v, n) if core["n_vertices"] > FEW_VERTICES else farthest(core, v, n)
 
 
 @kernel
 def _ends(core_a: Any, core_b: Any, R: Mat3, p: Vec3, corners: Any, corner: int) -> tuple[Vec3, Vec3]:
+    """The points of core_a and core_b whose difference is a corner."""
     return add(mul_vec(R, position(core_a, corners[corner]["a"])), p), position(core_b, corners[corner]["b"])
 
 
@@ -171,9 +175,11 @@ def _ends(core_a: Any, core_b: Any, R: Mat3, p: Vec3, corners: Any, corner: int)
 def _first_corners(
     core_a: Any, core_b: Any, R: Mat3, p: Vec3, guess: Vec3, gap: float, corners: Any
 ) -> tuple[int, Vec3]:
-    """Four corners that span a volume, or the normal in which the difference is flat, or one that separates.
+    """Find four corners that span a volume. Or return the normal along which the difference is flat, or a separating
+    one.
 
-    Each direction points to the origin from what is there, as in GJK; where it finds no extent, its opposite may.
+    As in GJK, each direction points from the corners so far to the origin; where there is no extent along it, the
+    opposite one is tried.
     """
     n = unit(guess)
     for k in range(4):
@@ -206,7 +212,7 @@ def _first_corners(
 
 @kernel
 def _swap_first(corners: Any, source: int, status: int) -> int:
-    """Let row 0 be the corner that answers."""
+    """Copy a corner to row 0, and return the status."""
     corners[0]["a"] = corners[source]["a"]
     corners[0]["b"] = corners[source]["b"]
     store3(corners[0]["w"], load3(corners[source]["w"]))
@@ -215,19 +221,20 @@ def _swap_first(corners: Any, source: int, status: int) -> int:
 
 @kernel
 def _across(e: Vec3) -> Vec3:
-    """A direction perpendicular to e."""
+    """A unit vector perpendicular to e."""
     return unit(cross(e, (1.0, 0.0, 0.0) if abs(e[0]) < 0.6 else (0.0, 1.0, 0.0)))
 
 
 @kernel
 def unit(a: Vec3) -> Vec3:
-    """a / |a|; something of length 1 for a = 0."""
+    """a / |a|; the z axis for a = 0."""
     length = math.sqrt(dot(a, a))
     return scale(a, 1.0 / length) if length > 0.0 else (0.0, 0.0, 1.0)
 
 
 @kernel
 def put_facet(corners: Any, facet: Any, first: int, second: int, third: int) -> None:
+    """Write the facet with three corners, its unit normal and its distance from the origin."""
     w = load3(corners[first]["w"])
     n = cross(sub(load3(corners[second]["w"]), w), sub(load3(corners[third]["w"]), w))
     length = math.sqrt(dot(n, n))
@@ -237,13 +244,14 @@ def put_facet(corners: Any, facet: Any, first: int, second: int, third: int) -> 
     if length > 0.0:
         n = scale(n, 1.0 / length)
         facet["d"] = dot(n, w)
-    else:  # a sliver is nobody's nearest facet
+    else:  # a sliver is never the nearest facet
         facet["d"] = np.inf
     store3(facet["n"], n)
 
 
 @kernel
 def _tetrahedron(corners: Any, facets: Any) -> int:
+    """Write the four facets of the first four corners, and return their number."""
     w = load3(corners[0]["w"])
     n = cross(sub(load3(corners[1]["w"]), w), sub(load3(corners[2]["w"]), w))
     above = dot(n, sub(load3(corners[3]["w"]), w)) > 0.0
@@ -257,10 +265,10 @@ def _tetrahedron(corners: Any, facets: Any) -> int:
 
 @kernel
 def grow(corners: Any, facets: Any, rim: Any, new: int, count: int, slack: float) -> int:
-    """The number of facets after the hull has taken in corner `new`, or -1 if nothing was visible or there is no room.
+    """Add corner `new` to the hull. Returns the number of facets, or -1 if no facet sees the corner or memory runs out.
 
-    Facets that see the corner go; the sides that only one of them has are the rim of the hole. Facets in a plane with
-    the corner stay, all of them: if rounding chose, the hole could fall apart.
+    Facets that see the corner are removed; sides of exactly one of them form the rim of the hole. Facets coplanar with
+    the corner all stay: if rounding chose among them, the hole could fall apart.
     """
     w = load3(corners[new]["w"])
     sides = 0
@@ -296,6 +304,7 @@ def grow(corners: Any, facets: Any, rim: Any, new: int, count: int, slack: float
 
 @kernel
 def _copy_facet(source: Any, target: Any) -> None:
+    """Copy a facet to another row."""
     store3(target["n"], load3(source["n"]))
     target["d"] = source["d"]
     for c in range(3):
@@ -306,9 +315,9 @@ def _copy_facet(source: Any, target: Any) -> None:
 def _middle(
     core_a: Any, core_b: Any, R: Mat3, p: Vec3, corners: Any, facets: Any, count: int, facet: int
 ) -> tuple[Vec3, Vec3]:
-    """The points of A and B whose difference is the foot of the origin on facet f.
+    """The points of core_a and core_b whose difference is the projection of the origin on a facet.
 
-    A face of the difference may consist of several facets in one plane: the foot is on one of them.
+    A face of the difference may consist of several coplanar facets: the one that contains the projection is used.
     """
     n = load3(facets[facet]["n"])
     foot = scale(n, facets[facet]["d"])
@@ -330,7 +339,7 @@ def _middle(
 def _mixed(
     core_a: Any, core_b: Any, R: Mat3, p: Vec3, corners: Any, facet: Any, r: float, s: float, t: float
 ) -> tuple[Vec3, Vec3]:
-    """The points of A and B of which the corners of a facet have these shares."""
+    """The points of core_a and core_b with barycentric coordinates r, s, t on a facet."""
     xi, yi = _ends(core_a, core_b, R, p, corners, facet["corners"][0])
     xj, yj = _ends(core_a, core_b, R, p, corners, facet["corners"][1])
     xk, yk = _ends(core_a, core_b, R, p, corners, facet["corners"][2])
@@ -339,7 +348,7 @@ def _mixed(
 
 @kernel
 def _beside(x: Vec3, y: Vec3, n: Vec3, depth: float) -> float:
-    """How far y - x is from depth n, which it should be."""
+    """Distance (m) of y - x from depth n, its required value."""
     r = axpy(sub(y, x), -depth, n)
     return math.sqrt(dot(r, r))
 
@@ -348,10 +357,10 @@ def _beside(x: Vec3, y: Vec3, n: Vec3, depth: float) -> float:
 def _beyond(
     core_a: Any, core_b: Any, R: Mat3, p: Vec3, corners: Any, facets: Any, count: int, facet: int, gap: float, size: int
 ) -> Depth:
-    """What to do if facet f is the plane that was looked for, and yet neither it nor its like has the foot.
+    """Handle a final facet when neither it nor a coplanar one contains the projection of the origin.
 
-    A polytope that is thinner than the gap may lie beside the origin, and slivers have any normal. Then what of the
-    polytope is closest to the origin says where to look: ROUGH means that there is a new corner in row `size`.
+    A polytope thinner than the gap may lie beside the origin, and slivers have arbitrary normals. The point of the
+    polytope closest to the origin then gives the next direction: ROUGH means that row `size` has a new corner.
     """
     least = np.inf
     best = facet
@@ -380,6 +389,7 @@ def _beyond(
 
 @kernel
 def _blend(corners: Any, facet: Any, r: float, s: float, t: float) -> Vec3:
+    """The point of a facet with barycentric coordinates r, s, t."""
     u = load3(corners[facet["corners"][0]]["w"])
     v = load3(corners[facet["corners"][1]]["w"])
     w = load3(corners[facet["corners"][2]]["w"])
@@ -388,7 +398,9 @@ def _blend(corners: Any, facet: Any, r: float, s: float, t: float) -> Vec3:
 
 @kernel(inline=False)
 def _closest_shares(corners: Any, facet: Any) -> tuple[float, float, float]:
-    """Barycentric coordinates of what of a facet is closest to the origin: its foot, or a point on a side."""
+    """Barycentric coordinates of the point of a facet that is closest to the origin: its projection, or a point on a
+    side.
+    """
     r, s, t = _shares(corners, facet, scale(load3(facet["n"]), facet["d"]))
     if min(r, s, t) >= 0.0:
         return r, s, t
@@ -408,7 +420,7 @@ def _closest_shares(corners: Any, facet: Any) -> tuple[float, float, float]:
 
 @kernel
 def _shares(corners: Any, facet: Any, foot: Vec3) -> tuple[float, float, float]:
-    """Barycentric coordinates: the weights of the corners of which a point of the facet is the sum."""
+    """Barycentric coordinates of a point in the plane of a facet."""
     u = load3(corners[facet["corners"][0]]["w"])
     v = load3(corners[facet["corners"][1]]["w"])
     w = load3(corners[facet["corners"][2]]["w"])
