@@ -1,4 +1,4 @@
-"""Where a ray meets the ground. Triangles are met from both sides; the normal looks back along the ray."""
+"""Intersection of rays with the ground. Triangles are hit from both sides; the normal points back along the ray."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.spatial.rows import load3, load3_at, store3_at
 from kinemorph.spatial.vec3 import Vec3, cross, dot, neg, scale, sub
 
-TREE_STACK = 64  # nodes of the tree that wait: one a level
-RIM = 1e-12  # how far outside a triangle, in its sides, a ray still meets it: none slips through a seam
-Meeting = tuple[float, int]  # how far along the ray, and the triangle
+TREE_STACK = 64  # capacity of the stack: one node a level
+RIM = 1e-12  # share of its sides by which a ray may miss a triangle: no ray slips through an edge
+Meeting = tuple[float, int]  # distance along the ray (m), and the triangle
 
 
 @kernel(inline=False)
 def _meet_triangle(ground: Any, triangle: int, origin: Vec3, direction: Vec3, best: Meeting) -> Meeting:
-    """Möller and Trumbore: o + s d = a + u (b - a) + v (c - a)."""
+    """Möller and Trumbore: origin + s direction = a + u (b - a) + v (c - a)."""
     a = place(ground, corner(ground, triangle, 0))
     ab = sub(place(ground, corner(ground, triangle, 1)), a)
     ac = sub(place(ground, corner(ground, triangle, 2)), a)
@@ -39,7 +39,7 @@ def _meet_triangle(ground: Any, triangle: int, origin: Vec3, direction: Vec3, be
 
 @kernel
 def _enters(box: Any, origin: Vec3, direction: Vec3, longest: float) -> float:
-    """How far along the ray a box begins; inf if the ray misses it."""
+    """Distance (m) along the ray where a box begins; inf if the ray misses it."""
     lo = 0.0
     hi = longest
     for k in range(3):
@@ -81,7 +81,7 @@ def _through_tree(ground: Any, origin: Vec3, direction: Vec3, longest: float, st
 
 @kernel(inline=False)
 def _along_cells(ground: Any, origin: Vec3, direction: Vec3, longest: float) -> Meeting:
-    """A height field: from cell to cell along the ray, seen from above."""
+    """The nearest triangle of a height field on the ray, by a walk from cell to cell seen from above."""
     best = (longest, -1)
     mx, my = ground["nx"] - 1, ground["ny"] - 1
     x, y = (origin[0] - ground["x0"]) / ground["dx"], (origin[1] - ground["y0"]) / ground["dy"]  # in cells
@@ -110,7 +110,7 @@ def _along_cells(ground: Any, origin: Vec3, direction: Vec3, longest: float) -> 
 
 @kernel
 def _clip(x: float, dx: float, cells: int, lo: float, hi: float) -> tuple[float, float]:
-    """The part of lo .. hi along which x + s dx is from 0 to m."""
+    """The part of lo .. hi along which x + s dx is from 0 to `cells`."""
     if dx == 0.0:
         return (lo, hi) if 0.0 <= x <= cells else (1.0, 0.0)
     s, t = -x / dx, (cells - x) / dx
@@ -119,7 +119,7 @@ def _clip(x: float, dx: float, cells: int, lo: float, hi: float) -> tuple[float,
 
 @kernel(inline=False)
 def meet(ground: Any, origin: Vec3, direction: Vec3, longest: float, stack: Any) -> tuple[float, Vec3]:
-    """How far along a unit direction the ray meets the ground, and the normal there; inf if it does not."""
+    """Distance (m) along a unit direction to the ground, and the normal there; inf if there is no hit."""
     if ground["kind"] == HALF_SPACE:
         n = load3(ground["normal"])
         above = dot(n, origin) - ground["offset"]
@@ -144,7 +144,7 @@ def meet(ground: Any, origin: Vec3, direction: Vec3, longest: float, stack: Any)
 def meet_all(
     address: int, origins: Any, directions: Any, longest: float, distances: Any, normals: Any, stack: Any
 ) -> None:
-    """`meet` for rows of origins and unit directions (n, 3); stack has STACK entries."""
+    """`meet` for rows of origins and unit directions (n, 3); `stack` has TREE_STACK entries."""
     ground = rows_at(address, 1, GROUND)[0]
     for k in range(distances.shape[0]):
         distances[k], n = meet(ground, load3_at(origins[k], 0), load3_at(directions[k], 0), longest, stack)

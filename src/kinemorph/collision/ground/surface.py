@@ -1,9 +1,9 @@
-"""What the search asks of the surface of the ground: corners, neighbours, and which normals belong to it.
+"""The surface of the ground: vertices, neighbours, and which normals belong to it.
 
-A triangle knows nothing of what goes on beyond its sides, but a normal that leads from a side towards the neighbour is
-wrong: the neighbour is nearer. On the whole surface, a point of the ground can be closest to a body only if no way
-on the surface leads towards the body. For a point on a side it is enough to look at the vertex across, for a corner at
-its neighbours. This is the Voronoi region of the feature in the ground as a whole.
+A single triangle does not know its neighbours, and a normal that points from its edge towards a neighbour is wrong: the
+neighbour is nearer. On the whole surface, a point can be closest to a body only if no direction on the surface leads
+towards the body. For a point on an edge it suffices to test the vertex across, for a vertex its neighbours. This is the
+Voronoi region of the feature in the whole ground.
 """
 
 import math
@@ -20,14 +20,14 @@ from kinemorph.spatial.vec3 import Vec3, add, cross, dot, neg, scale, sub
 HALF_SPACE, SOUP, FIELD = int(GroundKind.HALF_SPACE), int(GroundKind.SOUP), int(GroundKind.FIELD)
 INDEX = np.dtype(np.int32)
 HEIGHT = np.dtype(np.float64)
-NEIGHBOUR_SINE = 1e-6  # sine: what points less towards a neighbour does not point there
-LOOSE = 0.14  # the same for bodies that overlap the ground, 8°: there the normal is one of the body's
+NEIGHBOUR_SINE = 1e-6  # sine: directions closer to tangential do not lead towards a neighbour
+LOOSE = 0.14  # sine: the same for bodies that overlap the ground, 8°: there the normal may be one of the body
 RING = ((1, 0), (1, 1), (0, 1), (-1, 0), (-1, -1), (0, -1))  # neighbours in a height field
 
 
 @kernel
 def place(ground: Any, vertex: int) -> Vec3:
-    """Where vertex v is."""
+    """Position (m) of a vertex."""
     if ground["kind"] == SOUP:
         return load3(rows_at(ground["points"], ground["n_points"], VERTEX)[vertex]["x"])
     i = vertex // ground["ny"]
@@ -37,7 +37,7 @@ def place(ground: Any, vertex: int) -> Vec3:
 
 @kernel(inline=False)
 def corner(ground: Any, triangle: int, corner_number: int) -> int:
-    """Vertex c of triangle t. In a field, cell (i, j) has triangles (ij, i+1 j, i+1 j+1) and (ij, i+1 j+1, i j+1)."""
+    """Vertex of a triangle, by corner number. Cell (i, j) of a field: (ij, i+1 j, i+1 j+1) and (ij, i+1 j+1, i j+1)."""
     if ground["kind"] == SOUP:
         return int(rows_at(ground["triangles"], ground["n"], TRIANGLE)[triangle]["corners"][corner_number])
     v = _first_corner(ground, triangle)
@@ -57,7 +57,7 @@ def _first_corner(ground: Any, triangle: int) -> int:
 
 @kernel(inline=False)
 def across(ground: Any, triangle: int, side_number: int) -> int:
-    """The vertex beyond the side from corner c of triangle t to the next one; -1 at a border."""
+    """The vertex of the neighbour beyond a side of a triangle; -1 at a border. Side k leads from corner k to the next."""
     if ground["kind"] == SOUP:
         return int(rows_at(ground["triangles"], ground["n"], TRIANGLE)[triangle]["across"][side_number])
     v = _first_corner(ground, triangle)
@@ -80,7 +80,7 @@ def _vertex(ground: Any, row: int, column: int) -> int:
 
 @kernel(inline=False)
 def side(ground: Any, triangle: int, side_number: int) -> int:
-    """A number for the side from corner c of triangle t that its neighbour gives it as well."""
+    """The number of a side of a triangle, which its neighbour shares."""
     if ground["kind"] == SOUP:
         return int(rows_at(ground["triangles"], ground["n"], TRIANGLE)[triangle]["sides"][side_number])
     v = _first_corner(ground, triangle)
@@ -91,7 +91,7 @@ def side(ground: Any, triangle: int, side_number: int) -> int:
 
 @kernel
 def face(ground: Any, triangle: int) -> int:
-    """Which face of the mesh triangle t is."""
+    """The face of the mesh that a triangle is."""
     if ground["kind"] == SOUP:
         return int(rows_at(ground["triangles"], ground["n"], TRIANGLE)[triangle]["face"])
     return triangle
@@ -99,7 +99,7 @@ def face(ground: Any, triangle: int) -> int:
 
 @kernel(inline=False)
 def open_at_vertex(ground: Any, vertex: int, n: Vec3, slack: float) -> bool:
-    """Whether no edge of the ground leads from v towards n."""
+    """Whether no edge of the ground leads from a vertex towards n."""
     x = place(ground, vertex)
     if ground["kind"] == SOUP:
         row = rows_at(ground["points"], ground["n_points"], VERTEX)[vertex]
@@ -125,7 +125,9 @@ def _towards(r: Vec3, n: Vec3, slack: float) -> bool:
 
 @kernel(inline=False)
 def belongs(ground: Any, triangle: int, n: Vec3, slack: float) -> bool:
-    """Whether a body can be closest to triangle t in direction n: no way on the surface leads towards n."""
+    """Whether n is in the normal cone of the surface at the triangle's support feature: nothing on the surface leads
+    towards n.
+    """
     a = corner(ground, triangle, 0)
     b = corner(ground, triangle, 1)
     c = corner(ground, triangle, 2)
@@ -163,7 +165,7 @@ def normal_of(ground: Any, triangle: int) -> Vec3:
 
 @kernel(inline=False)
 def normal_beyond(ground: Any, triangle: int, side_number: int, n: Vec3) -> Vec3:
-    """The normal of the neighbour beyond side c, if the ground is bent outwards there; else n, that of t itself."""
+    """The normal of the neighbour beyond a side, if the edge is convex; else n, that of the triangle itself."""
     w = across(ground, triangle, side_number)
     if w < 0:
         return n
@@ -178,7 +180,7 @@ def normal_beyond(ground: Any, triangle: int, side_number: int, n: Vec3) -> Vec3
 
 @kernel
 def is_seam(ground: Any, triangle: int, side_number: int, n: Vec3) -> bool:
-    """Whether the ground goes on straight beyond side c: n is the normal of t."""
+    """Whether the ground continues flat beyond a side; n is the normal of the triangle."""
     w = across(ground, triangle, side_number)
     if w < 0:
         return False
@@ -189,7 +191,7 @@ def is_seam(ground: Any, triangle: int, side_number: int, n: Vec3) -> bool:
 
 @kernel(inline=False)
 def put_triangle(ground: Any, triangle: int, address: int) -> None:
-    """Make the core at `address`, a FLAT_CORE, triangle t."""
+    """Write a triangle into the FLAT_CORE at `address`."""
     core = rows_at(address, 1, CORE)[0]
     vertices = rows_at(core["vertices"], 3, VERTEX)
     edges = rows_at(core["edges"], 3, EDGE)
@@ -213,7 +215,7 @@ def put_triangle(ground: Any, triangle: int, address: int) -> None:
         d = sub(load3(vertices[edge["head"]]["x"]), load3(vertices[edge["tail"]]["x"]))
         length = math.sqrt(dot(d, d))
         d = scale(d, 1.0 / length)
-        inward = cross(n, d) if edge["left"] == 0 else cross(d, n)  # both faces are on the same side
+        inward = cross(n, d) if edge["left"] == 0 else cross(d, n)  # both faces are on the same side of the edge
         edge["length"] = length
         store3(edge["direction"], d)
         store3(edge["left_normal"], inward)

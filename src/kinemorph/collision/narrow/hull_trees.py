@@ -1,8 +1,8 @@
-"""Concave bodies: the search through two trees of convex parts (Fontijne 2.4 and 2.4.2) as a kernel.
+"""Concave bodies: simultaneous descent of two trees of convex parts (Fontijne 2.4 and 2.4.2).
 
-A pair of nodes is opened if its hulls are closer than a threshold, the larger of the two first. Hulls need a lower
-bound only, so that V-Clip does for them; pairs of leaves get the whole answer, with depth. Every pair that was looked
-at keeps its features for the next call. Everything is in the frame of the first body.
+A pair of nodes is opened if its hulls are closer than a threshold, the larger node first. A lower bound from V-Clip is
+enough for hulls; pairs of leaves get the full answer, with depth. Every visited pair keeps its features for the next
+call. All is in the frame of the first body.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from kinemorph.spatial.mat3 import Mat3, mul_vec
 from kinemorph.spatial.rows import load3, load9, store3, store9
 from kinemorph.spatial.vec3 import Vec3, add, dot, sub
 
-LEAF = 1  # the verdict on a pair of leaves below the margin
+LEAF = 1  # verdict of a pair of leaves within the margin
 
 
 @kernel(inline=False)
 def search(nodes1: Any, nodes2: Any, R: Mat3, p: Vec3, margin: float, threshold: float, search: Any, work: Any) -> None:
-    """List the pairs of parts no farther apart than `margin`, and find the distance of the two bodies.
+    """List the pairs of parts no farther apart than `margin` (m), and find the distance of the two bodies.
 
-    Nodes open only below `threshold`, or the margin if that is more: a distance below it is the true one, else it may
-    be a lower bound, and s["exact"] is 0.
+    Nodes open only below `threshold` (m), or the margin if that is larger: a distance below it is exact, otherwise it
+    may be a lower bound, and search["exact"] is 0.
     """
     begin(search)
     threshold = max(threshold, margin)
@@ -68,7 +68,7 @@ def _beyond(distance: float, margin: float, search: Any) -> bool:
 
 @kernel
 def _balls(node1: Any, node2: Any, R: Mat3, p: Vec3) -> float:
-    """A lower bound of the distance of two nodes, from the balls around them."""
+    """Lower bound (m) of the distance of two nodes, from the balls around them."""
     r = sub(add(mul_vec(R, load3(node2["centre"])), p), load3(node1["centre"]))
     return math.sqrt(dot(r, r)) - node1["radius_bound"] - node2["radius_bound"]
 
@@ -85,7 +85,7 @@ def _ask(row: Any, node1: Any, node2: Any, R: Mat3, p: Vec3) -> None:
 
 @kernel(inline=False)
 def _open(nodes1: Any, index1: int, nodes2: Any, index2: int, R: Mat3, p: Vec3, stack: Any, top: int) -> int:
-    """Put the children of the larger node on the stack, the nearer one on top."""
+    """Push the pairs of the larger node's children, the nearer one on top. Returns the stack height."""
     node1 = nodes1[index1]
     node2 = nodes2[index2]
     if node2["first"] < 0 or (node1["first"] >= 0 and node1["radius_bound"] >= node2["radius_bound"]):

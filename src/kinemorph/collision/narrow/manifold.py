@@ -1,9 +1,8 @@
-"""Contact manifolds: the points where two shapes that touch or nearly touch carry each other, and their tracking.
+"""Contact manifolds of two convex shapes: contact points, their ids, and their tracking from step to step.
 
-Seen along the normal, two faces overlap in a convex polygon. Its corners are vertices of one face above the other
-and crossings of two edges: each is named by two features, which makes an id that survives from step to step, so that
-solvers can start from the impulses they had there. A core without faces takes part with its edge. Where no face lies
-across the normal there is one point, or two on parallel edges.
+Projected along the normal, two faces overlap in a convex polygon. Its corners are vertices of one face above the other
+and crossings of two edges. Each is named by two features; this id persists from step to step, for warm starts. A core
+without faces contributes its edge. If no face is across the normal, there is one point, or two on parallel edges.
 """
 
 import math
@@ -44,19 +43,19 @@ POINT = np.dtype(
     ],
     align=True,
 )
-NO_FEATURES = -1  # an id where there is nothing to name
-MANIFOLD_ROWS = 128  # rows that `manifold` needs: no two faces of reasonable size give more points
+NO_FEATURES = -1  # id of a contact without features
+MANIFOLD_ROWS = 128  # rows that `manifold` needs: two faces of reasonable size give fewer points
 PARALLEL_SINE = 0.01  # sine: edges closer to parallel touch in two points
-FACE_WIDENING = 1e-9  # of its size, by which a face is wider: corners that lie on its rim are not lost to rounding
-MANY_SIDES = 8  # sides: of two faces with more, most are inside the other one or far from it, as circles around it tell
-LEVEL_MARGIN_SHARE = 0.1  # share of the margin: corners that are higher than this above the deepest one hardly carry
+FACE_WIDENING = 1e-9  # of its size, by which a face is widened: corners on its boundary are not lost to rounding
+MANY_SIDES = 8  # sides: on two faces with more, `circles` accept or reject most edges early
+LEVEL_MARGIN_SHARE = 0.1  # share of the margin: higher corners above the deepest one get a low weight
 TINY_LENGTH = 1e-12  # m
-SQUARED_RADIUS_SHARE = 1.0 - 1e-9  # share of the square of a radius that is no rounding
+SQUARED_RADIUS_SHARE = 1.0 - 1e-9  # share of a squared radius that is safe from rounding
 
 
 @kernel
 def contact_id(kind1: int, index1: int, kind2: int, index2: int) -> int:
-    """Kinds and rows of two features as one number."""
+    """Pack kinds and rows of two features into one integer."""
     return ((int(kind1) << 29 | int(index1)) << 32) | (int(kind2) << 29 | int(index2))
 
 
@@ -70,14 +69,16 @@ def contact_features(id: int) -> tuple[int, int, int, int]:
 
 @kernel
 def features_of(pair: Any) -> int:
-    """The closest features of a pair as an id, or NO_FEATURES where the cores overlap."""
+    """The closest features of a pair as an id, or NO_FEATURES if the cores overlap."""
     apart = pair["relation"] == APART or pair["distance"] + pair["radius1"] + pair["radius2"] > 0.0
     return closest_id(pair) if apart else NO_FEATURES
 
 
 @kernel(inline=False)
 def closest_id(pair: Any) -> int:
-    """The same wherever it is. Features of round cores are those after a turn to the normal: they stay as it rolls."""
+    """The closest features as an id. Those of round cores are taken after a turn to the normal: they persist as it
+    rolls.
+    """
     n = load3(pair["normal"])
     core_a = rows_at(pair["core2"], 1, CORE)[0]
     core_b = rows_at(pair["core1"], 1, CORE)[0]
@@ -98,9 +99,9 @@ def _named(core: Any, kind: int, index: int, n: Vec3) -> tuple[int, int]:
 
 @kernel(inline=False)
 def manifold(pair: Any, margin: float, most: int, contacts: Any) -> int:
-    """Contacts of a pair that is up to date, at most `most`, no farther apart than `margin`: their number.
+    """Write the contacts of an evaluated pair within `margin` (m), at most `most`. Returns their number.
 
-    `contacts` has ROOM rows; the answer is in the first ones.
+    `contacts` has MANIFOLD_ROWS rows; the first ones are the result.
     """
     if pair["distance"] > margin:
         return 0
@@ -117,9 +118,9 @@ def manifold(pair: Any, margin: float, most: int, contacts: Any) -> int:
 
 @kernel(inline=False)
 def between(pair: Any, margin: float, contacts: Any) -> int:
-    """Contacts of the cores where faces or parallel edges lie upon each other: their number, 0 if there are none.
+    """Contacts of the cores where faces or parallel edges overlap. Returns their number, 0 if there are none.
 
-    Round cores are turned about their axes until an edge is where they touch.
+    Round cores are turned about their axes until an edge of the prism is at the contact.
     """
     core_a = rows_at(pair["core2"], 1, CORE)[0]
     core_b = rows_at(pair["core1"], 1, CORE)[0]
@@ -166,8 +167,9 @@ def _between_cores(
 
 @kernel(inline=False)
 def _front(core: Any, kind: int, index: int, n: Vec3) -> tuple[int, int, float]:
-    """The face that faces n most, its cosine, and the edge that may carry if no face does: the closest feature, or all
-    there is. HERE where there is none."""
+    """The face most aligned with n, the edge that may carry instead (the closest feature, or the only edge), and the
+    cosine; HERE where there is none.
+    """
     if core["sides"] > 0:
         return carries(core, n)
     f, cosine = facing(core, index if kind == V else 0, n)
@@ -178,7 +180,7 @@ def _front(core: Any, kind: int, index: int, n: Vec3) -> tuple[int, int, float]:
 
 @kernel
 def with_radii(pair: Any, contacts: Any, count: int) -> None:
-    """From the cores to the shapes."""
+    """Move contacts from the cores to the surfaces of the shapes, and write distance and normal."""
     n = load3(pair["normal"])
     for k in range(count):
         x1 = load3(contacts[k]["x1"])
@@ -191,7 +193,7 @@ def with_radii(pair: Any, contacts: Any, count: int) -> None:
 
 @kernel(inline=False)
 def circles(core: Any, f: int) -> tuple[Vec3, float, float]:
-    """A point inside a face, and two squared radii around it: what is nearer is inside, what is farther is not."""
+    """Centre of a face, and squares of an inscribed and a circumscribed radius (m²): for early accept and reject."""
     edges = edges_of(core)
     face_edges = rows_at(core["face_edges"], core["n_edge_at"], INDEX)
     face = faces_of(core)[f]
@@ -212,8 +214,7 @@ def circles(core: Any, f: int) -> tuple[Vec3, float, float]:
 
 @kernel
 def reach_of(r: Vec3, d: Vec3, length: float, n: Vec3) -> tuple[float, float]:
-    """Squared distances of the nearest and the farthest point of an edge from a centre, as seen along n; r is its
-    tail."""
+    """Smallest and largest squared distance (m²) of an edge from a centre, projected along n; r is the edge's tail."""
     along = axpy(d, -dot(n, d), n)
     r = axpy(r, -dot(n, r), n)
     rr, rd, dd = dot(r, r), dot(r, along), dot(along, along)
@@ -238,9 +239,9 @@ def _over(
     contacts: Any,
     count: int,
 ) -> int:
-    """Contacts of the rim of face fa of A, or else of its edge ea, above face fb of B; with B as shape 1, in its frame.
+    """Contacts of the boundary of face_a, or else of edge_a, above face_b; core_b is shape 1, in its frame.
 
-    Crossings of edges are found from both sides: only one call should keep them, with `cross` true.
+    Crossings of edges are found from both sides, so only one of the two calls has `cross` true.
     """
     edges = edges_of(core_a)
     face_edges = rows_at(core_a["face_edges"], core_a["n_edge_at"], INDEX)
@@ -290,9 +291,10 @@ def _beside(
     first: int,
     count: int,
 ) -> int:
-    """Add contacts where edges of A lead that lie on face fb of B, from its vertices that do; those of fa are known.
+    """Add contacts of edges of core_a that leave face_a and lie on face_b, starting at its contacts there.
 
-    A hull may have small faces at both ends of a long edge. It lies on that edge, whichever of them faces the other.
+    A hull may have small faces at both ends of a long edge. It rests on that edge, whichever of the faces is most
+    aligned.
     """
     if face_a == HERE or core_a["sides"] > 0:
         return count
@@ -347,7 +349,7 @@ def _put(
     contacts: Any,
     count: int,
 ) -> int:
-    """Add the point x of A, and the point of face f of B that is below it along n, if they are near."""
+    """Add point x of core_a, and the point of face_b below it along n, if they are within reach."""
     slope = dot(n, load3(faces_of(core_b)[face_b]["normal"]))
     above = height(core_b, face_b, x) / slope if slope > 0.1 else np.inf
     if above > reach or count >= MANIFOLD_ROWS:
@@ -360,7 +362,7 @@ def _put(
 
 @kernel
 def _turn_round(contacts: Any, start: int, end: int, R: Mat3, p: Vec3) -> None:
-    """Contacts that were found with the shapes in the other order, in the frame of core 2."""
+    """Exchange the shapes of contacts that were found in reverse order, in the frame of core 2."""
     for k in range(start, end):
         k2, i2, k1, i1 = contact_features(contacts[k]["id"])
         contacts[k]["id"] = contact_id(k1, i1, k2, i2)
@@ -373,7 +375,7 @@ def _turn_round(contacts: Any, start: int, end: int, R: Mat3, p: Vec3) -> None:
 def _along_edges(
     core_a: Any, index_a: int, core_b: Any, index_b: int, R: Mat3, p: Vec3, n: Vec3, reach: float, contacts: Any
 ) -> int:
-    """The two ends of what parallel edges share; 0 if they cross instead, or one end is too far."""
+    """The two ends of the common part of parallel edges. Returns 0 if they cross, or if one end is too far apart."""
     edge_a = edges_of(core_a)[index_a]
     edge_b = edges_of(core_b)[index_b]
     t = add(mul_vec(R, position(core_a, edge_a["tail"])), p)
@@ -405,10 +407,10 @@ def _along_edges(
 
 @kernel(inline=False)
 def spread(contacts: Any, start: int, end: int, most: int, margin: float) -> int:
-    """Bring `most` well-spread contacts of rows start .. end to the start, and say how many there are.
+    """Move `most` well-spread contacts of rows start .. end to the front. Returns their number.
 
-    These are the deepest, the farthest from it, then what adds most area; but what is far above the deepest one counts
-    for little: the rim of a coin that leans is carried by the corners beside the lowest, not by those across from it.
+    Chosen are the deepest, the farthest from it, then the one that adds most area. Contacts far above the deepest one
+    get a low weight: the rim of a leaning coin is carried by the corners beside the lowest one, not by those across.
     """
     if end - start <= most:
         return end - start
@@ -426,7 +428,7 @@ def spread(contacts: Any, start: int, end: int, most: int, margin: float) -> int
 
 @kernel
 def _merit(contacts: Any, start: int, chosen: int, candidate: int, margin: float) -> float:
-    """What contact k would add to those from `start` to before `chosen`."""
+    """Gain of adding a candidate to the contacts from `start` to before `chosen`."""
     if chosen == start:
         return -contacts[candidate]["distance"]
     deepest = contacts[start]["distance"]
@@ -458,9 +460,9 @@ def swap(one: Any, other: Any) -> None:
 
 @kernel(inline=False)
 def track(pair: Any, contact: Any, slack: float) -> bool:
-    """Move a contact to where its features are closest now, and say whether it still is one (Fontijne 2.4.2).
+    """Move a contact to the closest points of its features. Returns whether it still is one (Fontijne 2.4.2).
 
-    It is, if the closest points lie in the Voronoi regions of each other's feature, to within `slack` metres.
+    It is, if the closest points lie in the Voronoi regions of each other's feature, to within `slack` (m).
     """
     core_a = rows_at(pair["core2"], 1, CORE)[0]
     core_b = rows_at(pair["core1"], 1, CORE)[0]

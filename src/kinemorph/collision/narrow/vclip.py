@@ -1,18 +1,18 @@
-"""V-Clip: from feature to feature towards the closest pair (Mirtich 1997, as in Fontijne 2.4).
+"""V-Clip: a walk from feature to feature to the closest pair of two convex cores (Mirtich 1997, as in Fontijne 2.4).
 
-Two features are the closest of two convex bodies if their closest points lie in each other's Voronoi regions (theorem
-2). If not, the plane that is violated says which neighbour is nearer, and the walk goes on there. Started at the
-features of the step before, it usually has nothing to do but to check them, whatever the number of features.
+Two features are the closest ones of two convex bodies if their closest points lie in each other's Voronoi regions
+(theorem 2). If not, the violated plane tells which neighbour is nearer, and the walk continues there. Started at the
+features of the step before, it usually only verifies them, for any number of features.
 
-A state is a pair of kinds. The two cores change places whenever that brings the simpler feature first, so five states
-are enough: VV, VE, VF, EE, EF. For a vertex the derivative tests of V-Clip ask on which side of a plane the closest
-point of the other edge lies; that point is one division away, so here it is tested itself. Edges against edges and
-faces are clipped, and judged by the sign of the derivative of the distance where they were cut: the closest point of
-two nearly parallel edges may be anywhere, that sign is always sharp. Both states compute it by the same expression,
-lest rounding send the walk back and forth (Fontijne 2.8).
+A state is a pair of kinds. The cores are exchanged so that the simpler feature comes first, which leaves five states:
+VV, VE, VF, EE, EF. For a vertex, the derivative tests of V-Clip ask on which side of a plane the closest point of the
+other edge lies; that point is one division away, so it is tested itself. Edges against edges and faces are clipped, and
+judged by the sign of the derivative of the distance at the cuts: the closest point of two nearly parallel edges is
+ill-defined, that sign is not. Both states compute it by the same expression, so that rounding cannot make the walk
+cycle (Fontijne 2.8).
 
-Beyond the textbook: an edge parallel to a face is accepted as closest pair EF, instead of a choice among its
-ends; touching features end the walk, because no derivative exists there; and the steps are counted.
+Beyond the textbook: an edge parallel to a face is accepted as closest pair EF, without a choice between its ends;
+touching features end the walk, because the derivative does not exist there; steps are limited.
 """
 
 from typing import Any
@@ -45,11 +45,11 @@ from kinemorph.spatial.rows import load3
 from kinemorph.spatial.vec3 import Vec3, add, axpy, dot, neg, sub
 
 GOES_ON = 0
-CLOSEST = 1  # the features are the closest
+CLOSEST = 1  # the features are the closest ones
 OVERLAP = 2  # the cores overlap or touch
-TOO_MANY_STEPS = 3  # too many steps
+TOO_MANY_STEPS = 3  # the step limit was reached
 
-Step = tuple[int, int, int, int, int]  # what it is, then kind and row of the feature of A and of that of B
+Step = tuple[int, int, int, int, int]  # result, then kind and row of the features of core_a and core_b
 
 
 @kernel(inline=False)
@@ -65,9 +65,9 @@ def walk(
     tol: float,
     limit: int,
 ) -> tuple[int, int, int, int, int, int]:
-    """What the walk found, the features of A and B where it ended, and the steps it took.
+    """Walk from two features to the closest ones. Returns the result, the final features and the number of steps.
 
-    A point x of A is R x + p in the frame of B.
+    A point x of core_a is R x + p in the frame of core_b.
     """
     q = neg(tmul_vec(R, p))
     swapped = False
@@ -87,7 +87,7 @@ def walk(
             found, kind_a, index_a, kind_b, index_b = _edge_edge(core_a, core_b, R, p, q, index_a, index_b, tol)
         elif kind_a == E:
             found, kind_a, index_a, kind_b, index_b = _edge_face(core_a, core_b, R, p, index_a, index_b, tol)
-        else:  # FF is no state: nothing but a stale cache gives it
+        else:  # FF is not a state: it comes from stale features only
             found, kind_a, index_a, kind_b, index_b = GOES_ON, V, 0, F, index_b
         if found != GOES_ON:
             return (
@@ -137,7 +137,7 @@ def _vertex_face(core_a: Any, core_b: Any, R: Mat3, p: Vec3, index_a: int, index
     e = point_outside_face(core_b, index_b, x, tol)
     if e != HERE:
         return GOES_ON, V, index_a, E, e
-    if height(core_b, index_b, x) < -tol:  # inside, or a local minimum behind the body: no local test tells
+    if height(core_b, index_b, x) < -tol:  # inside, or a local minimum behind the body: decided by a scan
         f, above = highest_face(core_b, x)
         return (GOES_ON, V, index_a, F, f) if above > tol else (OVERLAP, V, index_a, F, index_b)
     n = load3(faces_of(core_b)[index_b]["normal"])
@@ -171,7 +171,7 @@ def _edge_face(core_a: Any, core_b: Any, R: Mat3, p: Vec3, index_a: int, index_b
     t = add(mul_vec(R, position(core_a, row["tail"])), p)
     d = mul_vec(R, load3(row["direction"]))
     lo, hi, edge_lo, edge_hi = clip_to_face(core_b, index_b, t, d, row["length"], 0.0)
-    if lo > hi:  # it passes by: what is closest is on the rim
+    if lo > hi:  # it misses the face: the closest feature is on its boundary
         return GOES_ON, E, index_a, E, _nearest_rim(core_b, index_b, edge_lo, t, d, row["length"])
     n = load3(faces_of(core_b)[index_b]["normal"])
     above_lo = height(core_b, index_b, axpy(t, lo, d))
@@ -194,7 +194,7 @@ def _edge_face(core_a: Any, core_b: Any, R: Mat3, p: Vec3, index_a: int, index_b
 
 @kernel(inline=False)
 def _nearest_rim(core: Any, f: int, cut: int, t: Vec3, d: Vec3, length: float) -> int:
-    """The edge of face f that is closest to the edge from t along d; of equals `cut`, on whose far side that is."""
+    """The edge of face f closest to the edge from t along d; among equals `cut`, beyond which that edge lies."""
     edges = edges_of(core)
     sides = rows_at(core["face_edges"], core["n_edge_at"], INDEX)
     row = faces_of(core)[f]
