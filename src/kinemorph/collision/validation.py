@@ -78,7 +78,8 @@ def check_shapes(state: Any) -> None:
     finite(mounts[there][["R", "p"]], "mounts")
     R = mounts["R"][there].reshape(-1, 3, 3)
     demand(
-        (np.abs(R @ R.transpose(0, 2, 1) - np.eye(3)) < LARGEST_ROTATION_ERROR).all(), "the rotation of a shape is not orthogonal"
+        (np.abs(R @ R.transpose(0, 2, 1) - np.eye(3)) < LARGEST_ROTATION_ERROR).all(),
+        "the rotation of a shape is not orthogonal",
     )
 
 

@@ -6,13 +6,13 @@ the triangles; V-Clip and EPA evaluate each as a flat core. The answer for one t
 surface (see `surface`):
 
 - apart, with a normal that belongs to the surface: accepted.
-- apart, with a normal that leads to a neighbour: an internal edge. If the body lies flat on the triangle, to within 8°, the
-  normal of the triangle replaces it, and the part of the body above the triangle may have contacts; else the row is dropped.
+- apart, with a normal that leads to a neighbour: an internal edge. If the body lies flat on the triangle, to within 8°,
+  the normal of the triangle replaces it, and the part of the body above it may have contacts; else the row is dropped.
 - apart, and behind the triangle: it counts for the distance, without contacts. Below a height field counts as inside.
 - overlapping: the shortest way out, if its normal belongs to the surface, to within 8°, and along the normal of the
-  triangle if that is within 8°. Else along the normal of the triangle or of a neighbour beyond a convex edge, whichever is
-  shorter; but if that is much longer than the ways out of other triangles, it is dropped: a box that stands on a step is
-  not pushed off it.
+  triangle if that is within 8°. Else along the normal of the triangle or of a neighbour beyond a convex edge, the
+  shorter one; but if that is much longer than the ways out of other triangles, it is dropped: a box that stands on a
+  step is not pushed off it.
 """
 
 from __future__ import annotations

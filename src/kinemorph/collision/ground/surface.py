@@ -57,7 +57,7 @@ def _first_corner(ground: Any, triangle: int) -> int:
 
 @kernel(inline=False)
 def across(ground: Any, triangle: int, side_number: int) -> int:
-    """The vertex of the neighbour beyond a side of a triangle; -1 at a border. Side k leads from corner k to the next."""
+    """The vertex of the neighbour beyond a side of a triangle; -1 at a border. Side k starts at corner k."""
     if ground["kind"] == SOUP:
         return int(rows_at(ground["triangles"], ground["n"], TRIANGLE)[triangle]["across"][side_number])
     v = _first_corner(ground, triangle)

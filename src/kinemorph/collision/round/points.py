@@ -1,7 +1,7 @@
-"""Where two solids are farthest towards each other along a normal: corners and rims, lines, flats, and what they share.
+"""Support features of two solids along a normal (corners and rims, lines, flats), and where they overlap in projection.
 
-If points of both lie upon each other as seen along the normal, it is the best one near: the way from one to the other.
-Else the pieces there lead to a better one.
+If points of both coincide as seen along the normal, it is a local optimum. Otherwise the pieces there lead to a better
+normal.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec
 from kinemorph.spatial.rows import load3
 from kinemorph.spatial.vec3 import Vec3, add, axpy, dot, neg, scale, sub
 
-FARTHEST_TOLERANCES = 1e3  # tolerances: what is farthest to within so much takes part, 1e-11 of the sizes
-LEAN = 0.05  # rad, at most, away from the normal of a disc: in it, the way uphill is not known
+FARTHEST_TOLERANCES = 1e3  # tolerances within which points count as farthest: 1e-11 of the sizes
+LEAN = 0.05  # rad, largest tilt from the axis of a disc, where the gradient is undefined
 NOTHING = (0.0, 0.0, 0.0)
 CORNER, LINE, FLAT = 0, 1, 2
-Front = tuple[int, Vec3, Vec3, int, int]  # what of a solid is farthest, its ends, the piece at the second, and an edge
-Closest = tuple[Vec3, Vec3, Vec3, float]  # a point of A, a point of B, unit normal from B to A, distance
+Front = tuple[int, Vec3, Vec3, int, int]  # kind of the support feature, its ends, the piece at the second, and an edge
+Closest = tuple[Vec3, Vec3, Vec3, float]  # points of a and b, unit normal from b to a, distance
 
 
 @kernel
 def level(x: Vec3, y: Vec3, way: Way) -> Closest:
-    """Points of A and B that lie upon each other but for next to nothing: each of them takes its half of it."""
+    """Closest points from nearly coincident ones: the residual is split between the two."""
     distance, n = way[0], way[1]
     r = scale(axpy(sub(x, y), -distance, n), 0.5)
     return sub(x, r), add(y, r), n, distance
@@ -39,10 +39,10 @@ def level(x: Vec3, y: Vec3, way: Way) -> Closest:
 def points_along(
     core_a: Any, core_b: Any, R: Mat3, p: Vec3, x: Vec3, way: Way, near: float
 ) -> tuple[Vec3, Vec3, float, Way]:
-    """Points of A and B that are farthest along a normal, and how far they are beside each other as seen along it: if
-    that is nothing, the normal is the best one, else the pieces there are and a normal lead to a better one.
+    """Points of core_a and core_b farthest along a normal, and how far (m) they are apart as seen along it. Zero proves
+    the normal; otherwise the returned pieces and normal lead to a better one.
 
-    x is where A is if nothing is known.
+    x is a guess of the point of core_a.
     """
     distance, n, a, b = way
     m = neg(tmul_vec(R, n))
@@ -83,7 +83,7 @@ def _on_flats(core_a: Any, core_b: Any, R: Mat3, p: Vec3, way: Way) -> tuple[Vec
 
 @kernel(inline=False)
 def _on_disc(disc: tuple[Vec3, float], c: Vec3, r: float, n: Vec3) -> tuple[Vec3, float, Vec3]:
-    """The middle of what a disc shares with another of radius r about c, or how far beside it that is, and where to."""
+    """Centre of the overlap of a disc with one of radius r about c; or their gap (m), and the direction towards it."""
     y, s = disc
     w = _across(sub(c, y), n)
     away = math.sqrt(dot(w, w))
@@ -95,8 +95,9 @@ def _on_disc(disc: tuple[Vec3, float], c: Vec3, r: float, n: Vec3) -> tuple[Vec3
 
 @kernel(inline=False)
 def _on_face(core: Any, vertex: int, c: Vec3, r: float, n: Vec3) -> tuple[Vec3, float, int, Vec3]:
-    """What of the face at vertex v is closest to the middle c of a disc of radius r, how far beside the disc that is,
-    the vertex near it, and where the disc is from there."""
+    """Point of the face at a vertex closest to the centre c of a disc of radius r, its distance (m) from the disc, the
+    nearest vertex, and the direction to the disc.
+    """
     f, _ = facing(core, vertex, n)
     if f == HERE:
         return c, 0.0, vertex, NOTHING
@@ -124,14 +125,14 @@ def _on_face(core: Any, vertex: int, c: Vec3, r: float, n: Vec3) -> tuple[Vec3, 
 
 @kernel
 def _leant(n: Vec3, out: Vec3, beside: float, distance: float) -> Vec3:
-    """A normal of a disc leant outwards, by no more than what leads to a point so far beside and above its rim."""
+    """The normal of a disc tilted outwards, by at most the angle of a point so far beside and above its rim."""
     lean = LEAN if beside > LEAN * abs(distance) else beside / abs(distance)
     return unit(axpy(n, lean, out))
 
 
 @kernel(inline=False)
 def front_of(core: Any, piece: int, n: Vec3, near: float) -> Front:
-    """What of a solid is farthest along n, with piece v."""
+    """The support feature of a solid along n, from piece `piece`."""
     x = point_of(core, piece, n)
     if core["sides"] > 0:
         other = int(core["sides"]) - piece
@@ -155,7 +156,7 @@ def front_of(core: Any, piece: int, n: Vec3, near: float) -> Front:
 
 @kernel(inline=False)
 def feature_along(core: Any, piece: int, n: Vec3, near: float) -> tuple[int, int]:
-    """The same as a feature; of a round solid, whose features are named as they are needed, a vertex."""
+    """The support feature as kind and row; a vertex for round solids, whose features are named when needed."""
     if core["sides"] > 0:
         return V, piece
     front = front_of(core, piece, n, near)
@@ -166,13 +167,13 @@ def feature_along(core: Any, piece: int, n: Vec3, near: float) -> tuple[int, int
 
 @kernel
 def _across(r: Vec3, n: Vec3) -> Vec3:
-    """A vector as seen along n."""
+    """The part of a vector perpendicular to n."""
     return axpy(r, -dot(r, n), n)
 
 
 @kernel(inline=False)
 def _crossing(x: Vec3, r: Vec3, y: Vec3, q: Vec3, n: Vec3) -> tuple[float, float]:
-    """Where two lines, which may be points, are closest as seen along n: shares of each."""
+    """Closest points of two lines, which may be points, as seen along n: as shares of each."""
     r, q, w = _across(r, n), _across(q, n), _across(sub(y, x), n)
     first, second = math.sqrt(dot(r, r)), math.sqrt(dot(q, q))
     if first == 0.0 and second == 0.0:
@@ -188,8 +189,9 @@ def _crossing(x: Vec3, r: Vec3, y: Vec3, q: Vec3, n: Vec3) -> tuple[float, float
 
 @kernel(inline=False)
 def _above(core: Any, piece: int, x: Vec3, y: Vec3, n: Vec3, near: float) -> tuple[Vec3, float, int, Vec3]:
-    """The middle of the part of a line that is above the disc or face at piece v, and how far beside it all of it is;
-    then also the piece where it is beside it, and towards where."""
+    """Middle of the part of a line above the disc or face of a piece, and the gap (m) if no part is above; then also
+    the piece at the gap, and the direction across it.
+    """
     r = sub(y, x)
     length = math.sqrt(dot(r, r))
     d = scale(r, 1.0 / length) if length > 0.0 else n
@@ -203,7 +205,7 @@ def _above(core: Any, piece: int, x: Vec3, y: Vec3, n: Vec3, near: float) -> tup
         return x, math.inf, int(edges_of(core)[beyond]["tail"]), NOTHING
     c, radius = middle(core, piece)
     q = _across(sub(x, c), n)
-    s = min(max(-dot(q, d), 0.0), length)  # where it is closest to the middle
+    s = min(max(-dot(q, d), 0.0), length)  # closest to the centre
     w = axpy(q, s, d)
     away = math.sqrt(dot(w, w))
     if away > radius:

@@ -1,4 +1,4 @@
-"""Where shapes are: from the poses of links to a pose and a box in the world for each shape."""
+"""World poses and boxes of shapes, from the poses of links."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def place_shapes(collisions: Any, links: Any) -> None:
 
 @kernel
 def place_shape(collisions: Any, row: int, R: Mat3, p: Vec3) -> None:
-    """Write where shape i is, and its box, while its link is at R and p in the world."""
+    """Write the pose of shape `row`, and its box, for its link at R and p in the world."""
     mount = mounts_of(collisions)[row]
     place = shape_poses_of(collisions)[row]
     p = add(mul_vec(R, load3(mount["p"])), p)
@@ -31,7 +31,7 @@ def place_shape(collisions: Any, row: int, R: Mat3, p: Vec3) -> None:
     store3(place["p"], p)
     grow = (
         0.5 * (collisions["margin"] + collisions["keep_within"]) + place["sweep"]
-    )  # half of the margin is that of the other shape
+    )  # the other half of the margin is in the box of the other shape
     low, high = box_around(mount, R, p)
     box = rows_at(collisions["boxes"], collisions["n"], BOUNDS)[row]
     store3(box["low"], (low[0] - grow, low[1] - grow, low[2] - grow))
@@ -40,7 +40,7 @@ def place_shape(collisions: Any, row: int, R: Mat3, p: Vec3) -> None:
 
 @kernel
 def box_around(mount: Any, R: Mat3, p: Vec3) -> tuple[Vec3, Vec3]:
-    """The lowest and highest corner of a box around a shape at R and p: that of its own box, turned."""
+    """Lowest and highest corner of a box around a shape at R and p: the bounds of its own rotated box."""
     a = load3(mount["low"])
     b = load3(mount["high"])
     r = mount["pad"]
