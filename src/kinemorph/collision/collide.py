@@ -74,7 +74,7 @@ def _are_boxes(boxes: Any) -> bool:
 
 @kernel(inline=False)
 def all_pairs(collisions: Any) -> int:
-    """List every pair that its filters allow, without boxes; its row of MEMORY is its number among all pairs.
+    """List every pair that its filters allow, without boxes; its row of PAIR_MEMORY is its number among all pairs.
 
     An existing list is kept: it is cleared when shapes change.
     """

@@ -145,7 +145,7 @@ class Collisions:
 
     @staticmethod
     def of(own: Tables, hashed: Tables, shapes: ShapeTable) -> Collisions:
-        """From copies of the tables of `first_tables`, and of those of shapes, to which the header points."""
+        """From copies of the tables of `first_collision_tables`, and of those of shapes, to which the header points."""
         made = Collisions.__new__(Collisions)
         made._hold(own, BroadPhase.of(hashed), shapes)
         made._moves, made._n, made._room = (shapes, shapes.moves), 0, len(made._tables["places"])
@@ -243,7 +243,7 @@ class Collisions:
 
     @property
     def places(self) -> Any:
-        """The PLACE rows, one a shape: its pose in the world. A view, valid until shapes are added."""
+        """The SHAPE_POSE rows, one a shape: its pose in the world. A view, valid until shapes are added."""
         self._follow_rows()
         return self._tables["places"][: self.shapes.count]
 
@@ -512,7 +512,7 @@ def _rows_of(links: Any) -> Any:
 
 
 def of_pair(memory: Any, pairs: Any, lives: Any, shapes: Any) -> Any:
-    """Mask of the rows of MEMORY that belong to the pair which now has their row."""
+    """Mask of the rows of PAIR_MEMORY that belong to the pair which now has their row."""
     a, b = memory["a"], memory["b"]
     good = (pairs["shared"] >= 0) & (memory["life"] == lives)
     good &= (np.minimum(a, b) == pairs["a"]) & (np.maximum(a, b) == pairs["b"])
@@ -534,7 +534,7 @@ def place_changed(
 ) -> int:  # fmt: skip
     """Place shapes on the base, and on links if `moving`, that have changed since revision `seen` of their table.
 
-    Returns their number; `said` receives the fields named in SAID.
+    Returns their number; `said` receives the fields named in CHANGED_FIELDS.
     """
     collisions, t = rows_at(address, 1, COLLISIONS)[0], rows_at(table, 1, SHAPES)[0]
     base = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)

@@ -104,7 +104,7 @@ def put_contacts(
         put_world(row, points[j]["id"], part1, part2, pair_row, points[j], place)
         row["before"] = _before(collisions, memory, row)
         row["passes"] = passes
-        if collisions["keep_within"] > 0.0:  # `settle` transforms x2 to the frame of the second shape
+        if collisions["keep_within"] > 0.0:  # `finish_pair` transforms x2 to the frame of the second shape
             anchor = anchors[at + j]
             store3(anchor["normal"], load3(points[j]["normal"]))
             store3(anchor["x1"], load3(points[j]["x1"]))

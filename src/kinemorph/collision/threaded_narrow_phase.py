@@ -1,9 +1,9 @@
 """Threaded narrow phase: workers that evaluate contiguous ranges of the candidate pairs, with a result independent of
 the threads.
 
-A worker (a SCOUT row) has its own COLLISIONS row. It writes contacts directly to the rows where they belong if the
-workers before it find as many as in the previous step. At the start of the next worker's rows it stops, and stores the
-rest aside. Afterwards all workers report their counts, and rows that are not at their final place are moved. So the
+A worker (a NARROW_WORKER row) has its own COLLISIONS row. It writes contacts directly to the rows where they belong if
+the workers before it find as many as in the previous step. At the start of the next worker's rows it stops, and stores
+the rest aside. Afterwards all workers report their counts, and rows that are not at their final place are moved. So the
 tables are the same bit for bit, whichever thread did the work, and a steady scene moves no rows.
 
 This needs a small known bound of contacts a pair: all shapes must be convex or half-spaces.
@@ -65,7 +65,7 @@ HEADER, PAIR_SIZE, CONTACT_SIZE, ANCHOR_SIZE = (x.itemsize for x in (COLLISIONS,
 
 
 class Scouts:
-    """The owner of SCOUT rows, their scratch and their spare rows, for at most `most` contacts a pair."""
+    """The owner of NARROW_WORKER rows, their scratch and their spare rows, for at most `most` contacts a pair."""
 
     def __init__(self, count: int, most: int) -> None:
         self.rows, self.address = aligned_at(count, SCOUT)

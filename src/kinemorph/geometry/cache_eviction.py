@@ -13,7 +13,8 @@ _written: dict[Path, int] = {}  # bytes since the last scan, by folder
 
 
 def forget_now_and_then(folder: Path, suffix: str, most: int, written: int, spared: float = 0.0) -> None:
-    """Call `forget` with the first file that this process writes, and again after every share of `most` bytes written.
+    """Call `evict_old_files` with the first file that this process writes, and after every share of `most` bytes
+    written.
 
     A scan of thousands of files takes far longer than writing one.
     """

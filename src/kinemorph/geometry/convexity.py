@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 CONVEX_ERROR = 1e-6  # in sizes of the polyhedron: tolerance of flatness and convexity at edges
 BELOW = 1e-8  # in the same: tolerance of a vertex above a distant face, because thin faces tilt
-MOST_LOOKS, MOST_NUMBERS = 20_000, 10**6  # triangles that `hollow` tests, and numbers in memory at a time
+MOST_LOOKS, MOST_NUMBERS = 20_000, 10**6  # triangles that `hollow_depth` tests, and numbers in memory at a time
 MOST_PAIRS = 2 * 10**8  # of vertices and faces: more take seconds to check
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -276,7 +276,7 @@ def enter_levels(grid: Any, box_id: int, first: Vec3, last: Vec3) -> None:
 
 @kernel(inline=False)
 def attach(grid: Any, box_id: int) -> None:
-    """Enter a placed box into all its tiles; an ALL_OVER box forms pairs with all others instead."""
+    """Enter a placed box into all its tiles; an oversized box forms pairs with all others instead."""
     boxes = boxes_of(grid)
     box = boxes[box_id]
     if box["level"] == ALL_OVER:
@@ -296,7 +296,7 @@ def attach(grid: Any, box_id: int) -> None:
 
 @kernel(inline=False)
 def detach(grid: Any, box_id: int) -> None:
-    """Undo `attach`: the box is ABSENT afterwards."""
+    """Undo `enter_box`: its level is ABSENT_LEVEL afterwards."""
     boxes = boxes_of(grid)
     box = boxes[box_id]
     if box["level"] == ALL_OVER:

@@ -144,7 +144,7 @@ def meet(ground: Any, origin: Vec3, direction: Vec3, longest: float, stack: Any)
 def meet_all(
     address: int, origins: Any, directions: Any, longest: float, distances: Any, normals: Any, stack: Any
 ) -> None:
-    """`meet` for rows of origins and unit directions (n, 3); `stack` has TREE_STACK entries."""
+    """`cast_at_ground` for rows of origins and unit directions (n, 3); `stack` has TREE_STACK entries."""
     ground = rows_at(address, 1, GROUND)[0]
     for k in range(distances.shape[0]):
         distances[k], n = meet(ground, load3_at(origins[k], 0), load3_at(directions[k], 0), longest, stack)

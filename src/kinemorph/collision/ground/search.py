@@ -63,8 +63,8 @@ CARRIED = np.dtype(
         ("p", "f8", 3),  # m, position there
         ("radius", "f8"),  # m, around the core
         ("part", "i8"),  # which part of a concave body it is; 0 if it is convex
-        ("vertex", "i8"),  # of the core, the deepest in a half-space, where its search starts; written by `survey`
-        ("low", "f8", 3),  # m, the box around it, with its radius; written by `survey`
+        ("vertex", "i8"),  # the deepest one in a half-space, where its search starts; `find_near_triangles`
+        ("low", "f8", 3),  # m, the box around it, with its radius; `find_near_triangles`
         ("high", "f8", 3),
     ],
     align=True,

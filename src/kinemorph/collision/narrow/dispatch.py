@@ -77,7 +77,7 @@ CONVEX, IS_GROUND = int(Form.CONVEX), int(Form.GROUND)
 CONTACTS = int(Question.CONTACTS)
 POINT_SIZE = POINT.itemsize
 MEMORY_SIZE, PAIR_SIZE, CONTACT_SIZE, ANCHOR_SIZE = (x.itemsize for x in (MEMORY, PAIR, CONTACT, ANCHOR))
-PREFETCHED_PAIRS = 4  # pairs ahead whose MEMORY rows are prefetched: they are in random order
+PREFETCHED_PAIRS = 4  # pairs ahead whose PAIR_MEMORY rows are prefetched: they are in random order
 PAIRS_AHEAD = 8  # PAIR rows ahead that are prefetched: another thread may have written them last
 
 
@@ -190,7 +190,7 @@ def _approach(collisions: Any, pair: Any, memory: Any) -> tuple[bool, float]:
 
 @kernel
 def _is_of(memory: Any, pair: Any, first: Any, second: Any, life: int) -> bool:
-    """Whether a row of MEMORY belongs to a pair: rows, generations and life are equal."""
+    """Whether a row of PAIR_MEMORY belongs to a pair: rows, generations and life are equal."""
     same = (memory["a"] == pair["a"]) & (memory["b"] == pair["b"]) & (memory["life"] == life)
     same &= memory["generation_a"] == first["generation"]
     return same & (memory["generation_b"] == second["generation"])
@@ -198,7 +198,7 @@ def _is_of(memory: Any, pair: Any, first: Any, second: Any, life: int) -> bool:
 
 @kernel
 def _stamp(memory: Any, pair: Any, first: Any, second: Any, life: int) -> None:
-    """Assign a row of MEMORY to a pair, without any features or contacts."""
+    """Assign a row of PAIR_MEMORY to a pair, without any features or contacts."""
     memory["a"] = pair["a"]
     memory["b"] = pair["b"]
     memory["generation_a"] = first["generation"]
@@ -302,7 +302,7 @@ def _put_closest(
 
 @kernel
 def _keep_known(collisions: Any, memory: Any, end: int) -> None:
-    """Assign the rows of KNOWN up to `end` to a pair."""
+    """Assign the rows of KNOWN_FEATURES up to `end` to a pair."""
     memory["first_known"] = collisions["n_known"]
     memory["n_known"] = end - collisions["n_known"]
     collisions["n_known"] = end

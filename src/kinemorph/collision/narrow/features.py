@@ -54,7 +54,7 @@ def tolerance(core_a: Any, core_b: Any, p: Vec3) -> float:
 
 @kernel
 def edge_towards(core: Any, v: int, x: Vec3, tol: float) -> int:
-    """The edge of vertex v with the steepest approach to x, or HERE: then x is in the Voronoi region of v."""
+    """The edge of vertex v with the steepest approach to x, or NOT_FOUND: then x is in the Voronoi region of v."""
     edges = edges_of(core)
     edge_at = rows_at(core["edge_at"], core["n_edge_at"], INDEX)
     vertex = vertices_of(core)[v]
@@ -73,7 +73,7 @@ def edge_towards(core: Any, v: int, x: Vec3, tol: float) -> int:
 
 @kernel
 def edge_down(core: Any, v: int, n: Vec3) -> int:
-    """The edge of vertex v that descends most steeply against n, or HERE."""
+    """The edge of vertex v that descends most steeply against n, or NOT_FOUND."""
     edges = edges_of(core)
     edge_at = rows_at(core["edge_at"], core["n_edge_at"], INDEX)
     vertex = vertices_of(core)[v]
@@ -109,7 +109,7 @@ def farthest(core: Any, v: int, n: Vec3) -> int:
 
 @kernel(inline=False)
 def facing(core: Any, v: int, n: Vec3) -> tuple[int, float]:
-    """The face most aligned with n, among those at the support vertex, and the cosine; HERE and -1 if there are no
+    """The face most aligned with n, among those at the support vertex, and the cosine; NOT_FOUND and -1 if there are no
     faces.
     """
     if core["n_faces"] == 0:
@@ -154,7 +154,7 @@ def uphill(core: Any, v: int, n: Vec3) -> int:
 
 @kernel
 def point_outside_edge(core: Any, e: int, x: Vec3, tol: float) -> tuple[int, int]:
-    """The neighbour of edge e whose side of a Voronoi plane x is on, as kind and row; or HERE.
+    """The neighbour of edge e whose side of a Voronoi plane x is on, as kind and row; or NOT_FOUND.
 
     The end planes come first: only between the ends does a step into a face shorten the distance.
     """
@@ -176,7 +176,7 @@ def point_outside_edge(core: Any, e: int, x: Vec3, tol: float) -> tuple[int, int
 
 @kernel
 def point_outside_face(core: Any, f: int, x: Vec3, tol: float) -> int:
-    """The edge of face f whose Voronoi plane x violates most, or HERE."""
+    """The edge of face f whose Voronoi plane x violates most, or NOT_FOUND."""
     edges = edges_of(core)
     face_edges = rows_at(core["face_edges"], core["n_edge_at"], INDEX)
     face = faces_of(core)[f]
@@ -216,7 +216,7 @@ def highest_face(core: Any, x: Vec3) -> tuple[int, float]:
 
 @kernel
 def edge_outside_edge(core: Any, e: int, t: Vec3, d: Vec3, length: float, tol: float) -> tuple[int, int]:
-    """The neighbour of edge e that is nearer to the edge from t along d, as kind and row; HERE, or FEATURES_MEET.
+    """The neighbour of edge e that is nearer to the edge from t along d, as kind and row; NOT_FOUND, or FEATURES_MEET.
 
     The incoming edge is clipped at the planes through the ends of e. Where it enters or leaves, the sign of the
     derivative of its distance tells whether the closest point is beyond (Fontijne 2.4). The planes to the faces of e
@@ -263,7 +263,9 @@ def edge_outside_edge(core: Any, e: int, t: Vec3, d: Vec3, length: float, tol: f
 
 @kernel(inline=False)
 def _crosses_into_face(core: Any, f: int, inward: Vec3, r: Vec3, d: Vec3, lo: float, hi: float, tol: float) -> int:
-    """Face f, if edge r + λ d, lo ≤ λ ≤ hi, is nearer to it than to the edge at the origin; HERE, or FEATURES_MEET."""
+    """Face f, if edge r + λ d, lo ≤ λ ≤ hi, is nearer to it than to the edge at the origin; else NOT_FOUND or
+    FEATURES_MEET.
+    """
     a0 = dot(r, inward)
     da = dot(d, inward)
     at_lo = a0 + lo * da
@@ -284,7 +286,7 @@ def _crosses_into_face(core: Any, f: int, inward: Vec3, r: Vec3, d: Vec3, lo: fl
 
 @kernel
 def clip_to_face(core: Any, f: int, t: Vec3, d: Vec3, length: float, slack: float) -> tuple[float, float, int, int]:
-    """The part lo .. hi (m) of the edge from t along d above face f, and the edges of f that cut it off, or HERE.
+    """The part lo .. hi (m) of the edge from t along d above face f, and the edges of f that cut it off, or NOT_FOUND.
 
     lo > hi if nothing is left. The face is widened by `slack` (m) on all sides.
     """

@@ -103,7 +103,7 @@ def _open(nodes1: Any, index1: int, nodes2: Any, index2: int, R: Mat3, p: Vec3, 
 
 @entry(nogil=True)
 def search_of(first: int, second: int, poses: Any, margin: float, threshold: float, searches: Any, work: Any) -> None:
-    """`search` for Python: addresses of two `Parts`, and the pose of the second, R (9) and p (3) in one array."""
+    """`search_trees` for Python: addresses of two `Parts`, and the pose of the second, R (9) and p (3) in one array."""
     R = load9(poses)
     p = (poses[9], poses[10], poses[11])
     a = rows_at(first, 1, PARTS)[0]

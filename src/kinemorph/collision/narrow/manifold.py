@@ -168,7 +168,7 @@ def _between_cores(
 @kernel(inline=False)
 def _front(core: Any, kind: int, index: int, n: Vec3) -> tuple[int, int, float]:
     """The face most aligned with n, the edge that may carry instead (the closest feature, or the only edge), and the
-    cosine; HERE where there is none.
+    cosine; NOT_FOUND where there is none.
     """
     if core["sides"] > 0:
         return carries(core, n)
@@ -496,5 +496,5 @@ def manifold_of(pairs: Any, margin: float, most: int, contacts: Any) -> int:
 
 @entry
 def track_of(pairs: Any, contacts: Any, slack: float) -> bool:
-    """`track` of the first of the contacts with the first of the pairs, for Python."""
+    """`track_contact` of the first of the contacts with the first of the pairs, for Python."""
     return track(pairs[0], contacts[0], slack)

@@ -36,9 +36,9 @@ KNOWN_SIZE = KNOWN.itemsize
 
 KEY = np.dtype(
     [
-        ("i", "i4"),  # as in KNOWN
+        ("i", "i4"),  # as in KNOWN_FEATURES
         ("j", "i4"),
-        ("verdict", "i4"),  # of the search: LEAF, or those of `ground.search`
+        ("verdict", "i4"),  # of the search: LEAF_VERDICT, or those of `ground.search`
     ]
 )
 LISTED = np.dtype(np.int32)
@@ -49,12 +49,12 @@ SEARCH = np.dtype(
         ("n", "i8"),  # rows in use
         ("room", "i8"),  # rows there are
         ("pairs", "i8"),  # address of the CORE_PAIR rows
-        ("keys", "i8"),  # address of as many KEY rows
+        ("keys", "i8"),  # address of as many PART_KEY rows
         ("triangles", "i8"),  # address of as many FLAT_CORE rows: core 1 where that is a triangle
         ("listed", "i8"),  # address of as many int32: the rows that are no farther apart than the margin
         ("n_listed", "i8"),
         ("missed", "i8"),  # rows that were missing
-        ("known", "i8"),  # address of the KNOWN rows of the previous call; set by the caller, with the next two
+        ("known", "i8"),  # address of KNOWN_FEATURES rows of the previous call; set by the caller, as the next two
         ("n_known", "i8"),
         ("cursor", "i8"),  # after the row where the last pair was found; 0 at first
         ("best", "i8"),  # the closest row, or -1
@@ -223,7 +223,7 @@ class PartPairs:
 
     @property
     def keys(self) -> Any:
-        """The KEY rows of the same pairs."""
+        """The PART_KEY rows of the same pairs."""
         return self._tables["keys"][: int(self.header["n"][0])]
 
     @property

@@ -52,7 +52,7 @@ def guard(row: Any, rest: Vec3, points: Any, count: int) -> int:
 
 @kernel
 def _face_across(core: Any, n: Vec3) -> int:
-    """The face or disc across n, or HERE."""
+    """The face or disc across n, or NOT_FOUND."""
     if core["sides"] > 0:
         return carries(core, n)[0]
     f, cosine = facing(core, 0, n)

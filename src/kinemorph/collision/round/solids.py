@@ -156,8 +156,8 @@ def turned_vec(x: Vec3, c: float, s: float) -> Vec3:
 
 @kernel(inline=False)
 def carries(core: Any, n: Vec3) -> tuple[int, int, float]:
-    """For a round core turned to n: the disc across n with its cosine, or else the edge on its side. HERE and -1 if
-    there is none.
+    """For a round core turned to n: the disc across n and its cosine, or else the edge on its side; NOT_FOUND, -1 if
+    none.
     """
     cosine = abs(n[2])
     disc = 1 if n[2] > 0.0 else 0

@@ -98,7 +98,7 @@ PAIR = np.dtype(
     [
         ("a", "i4"),  # the two shapes: the ground first if one is ground, else the lower row first
         ("b", "i4"),
-        ("row", "i4"),  # its row of MEMORY
+        ("row", "i4"),  # its row of PAIR_MEMORY
         ("exact", "i4"),  # 0 if hulls were not opened, and the distance is a lower bound
         ("first", "i4"),  # its contacts are rows first to first + count of the table of contacts
         ("count", "i4"),
@@ -143,7 +143,7 @@ MEMORY = np.dtype(
         ("start", KNOWN),  # where the next walk on the cores or hulls starts. Ground: index2 is the deepest vertex
         ("first", "i4"),  # its contacts
         ("count", "i4"),
-        ("first_known", "i4"),  # trees, ground: its rows of KNOWN
+        ("first_known", "i4"),  # trees, ground: its rows of KNOWN_FEATURES
         ("n_known", "i4"),
         ("distance", "f8"),  # m, lower bound of the distance when its contacts were made
         ("margin", "f8"),  # m, with which they were made
@@ -171,17 +171,17 @@ COLLISIONS = np.dtype(
         ("n", "i8"),  # rows of shapes
         ("shapes", "i8"),  # addresses of the SHAPE rows, of
         ("mounts", "i8"),  # as many MOUNT rows, of
-        ("places", "i8"),  # as many PLACE rows, where the shapes are, and of
+        ("places", "i8"),  # as many SHAPE_POSE rows, where the shapes are, and of
         ("boxes", "i8"),  # as many BOUNDS rows: boxes around them in the world, with their margins; `place_shape`
         ("hash", "i8"),  # address of the HASH of the broad phase, where the id of a box is the row of its shape
-        ("room", "i8"),  # rows of pairs and of MEMORY
-        ("met", "i8"),  # address of MEETING rows: candidate pairs, in the order of the lower and the higher row
+        ("room", "i8"),  # rows of pairs and of PAIR_MEMORY
+        ("met", "i8"),  # address of LISTED_PAIR rows: candidate pairs, in the order of the lower and the higher row
         ("n_met", "i8"),
-        ("lives", "i8"),  # address of an INDEX row for each of MEMORY: number of pairs that have used it
+        ("lives", "i8"),  # address of an INDEX_ROW for each of PAIR_MEMORY: number of pairs that have used it
         ("pairs", "i8"),  # address of the PAIR rows of this step, in the same order
         ("n_pairs", "i8"),
-        ("memory", "i8"),  # address of the MEMORY rows, and of
-        ("made", "i8"),  # as many MADE rows; used if contacts are kept
+        ("memory", "i8"),  # address of the PAIR_MEMORY rows, and of
+        ("made", "i8"),  # as many CONTACT_POSE rows; used if contacts are kept
         ("contact_room", "i8"),  # rows of contacts in a step
         # With Question.DISTANCE all steps have the first half of the next table, else even ones have the first and odd
         # ones the other.
@@ -190,13 +190,13 @@ COLLISIONS = np.dtype(
         ("fresh", "i8"),  # addresses of the first CONTACT of this step, in one of the halves, and
         ("fresh_anchors", "i8"),  # of its ANCHOR; `find_contacts`
         ("n_contacts", "i8"),  # of this step
-        ("known_room", "i8"),  # rows of KNOWN in a step
-        ("known", "i8"),  # address of twice as many KNOWN rows, likewise
+        ("known_room", "i8"),  # rows of KNOWN_FEATURES in a step
+        ("known", "i8"),  # address of twice as many KNOWN_FEATURES rows, likewise
         ("n_known", "i8"),
         ("search", "i8"),  # address of the SEARCH
         ("work", "i8"),  # address of the WORK of depths
         ("row", "i8"),  # address of a CORE_PAIR; its R and p are the pose of shape b in shape a
-        ("carried", "i8"),  # address of a CARRIED
+        ("carried", "i8"),  # address of a GROUND_BODY
         ("found", "i8"),  # address of 2 MANIFOLD_ROWS rows of a manifold's contacts
         ("step", "i8"),  # how often pairs were looked at
         ("next", "i8"),  # the pair where `find_contacts` goes on, after tables have grown; else 0

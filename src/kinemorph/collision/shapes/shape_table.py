@@ -94,7 +94,7 @@ class ShapeTable:
     __slots__ = ("_free", "_owners", "_room", "_solids", "_tables", "moves", "revision")
 
     def __init__(self, tables: Tables | None = None) -> None:
-        """With new tables, or with `tables` as `first_tables` makes them."""
+        """With new tables, or with `tables` as `first_shape_tables` makes them."""
         self._tables, self._room = _pattern().tables()[0] if tables is None else tables, FIRST_ROWS
         self.moves = 0  # how often the rows have moved to other memory
         self.revision = 0  # how often the table has changed
