@@ -1,4 +1,4 @@
-"""Brains: neurons with functions, what they sense and what they do. They know no world; `world.brains` runs them."""
+"""Brains: neurons with functions, senses and effects. They are independent of worlds; `world.minds` runs them."""
 
 from kinemorph.brain.brain import Brain, Effect, Neuron, Sense
 from kinemorph.brain.layout import Acted, Function, Sensed

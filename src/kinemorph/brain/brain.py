@@ -1,4 +1,4 @@
-"""Brain: neurons, senses and effects, as they are told to a world. It never changes."""
+"""Brain: an immutable description of neurons, senses and effects, to attach to a figure in a world."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Neuron:
 
 @dataclass(frozen=True, slots=True)
 class Sense:
-    """What is read of a link, or of the joint that carries it; `mirrored` turns the sign round."""
+    """A quantity of a link, or of the joint that carries it, as an input; `mirrored` reverses its sign."""
 
     what: Sensed
     link: str
@@ -46,7 +46,7 @@ class Sense:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What is done, by weight times a source, held in ±1, in the joint that carries a link, or by the link."""
+    """An action of weight times a source, clamped to ±1, on the joint that carries a link, or by the link."""
 
     what: Acted
     link: str
@@ -60,17 +60,17 @@ class Effect:
 
 @checked_on_failure
 class Brain:
-    """Neurons that all update at once, `rate` times a second, what they sense, and what they do.
+    """Neurons that all update at once, `rate` times a second, with their senses and effects.
 
-    A source is a number: 0 is nothing, and reads 0.0; 1 is one, and reads 1.0; from 2 on come the neurons in their
-    order, and then the senses. `links` are the names of the links that senses and effects may be of.
+    A source is an index: 0 reads 0.0; 1 reads 1.0; from 2 on come the neurons in their order, and then the senses.
+    `links` are the names of the links of senses and effects.
     """
 
     __slots__ = ("_made", "_rows", "links", "rate")
     links: tuple[str, ...]
     rate: float  # Hz
     _rows: tuple[Any, Any, Any]  # NEURON, SENSE and EFFECT
-    _made: dict[str, Any]  # the same as objects, those that somebody has asked for
+    _made: dict[str, Any]  # the same as objects, created on demand
 
     def __init__(
         self, neurons: Iterable[Neuron] = (), senses: Iterable[Sense] = (), effects: Iterable[Effect] = (),
@@ -93,7 +93,7 @@ class Brain:
 
     @staticmethod
     def known(neurons: Any, senses: Any, effects: Any, links: tuple[str, ...], rate: float) -> Brain:
-        """From rows that are known to be right: their links are numbers of names. It keeps the arrays."""
+        """From rows that are valid: their links are indices of names. The arrays are kept, not copied."""
         brain = object.__new__(Brain)
         brain._set((neurons, senses, effects), links, rate, {})
         return brain
@@ -114,7 +114,7 @@ class Brain:
 
     @property
     def senses(self) -> tuple[Sense, ...]:
-        """All senses, likewise."""
+        """All senses, in the order of their sources."""
         if "senses" not in self._made:
             rows = self._rows[1].tolist()
             self._made["senses"] = tuple(Sense(Sensed(w), self.links[id], a, gain < 0.0) for w, a, id, gain in rows)
@@ -134,7 +134,7 @@ class Brain:
 
     @property
     def idle(self) -> bool:
-        """Whether it does nothing: there are no effects."""
+        """Whether it has no effects."""
         return not len(self._rows[2])
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -144,20 +144,20 @@ class Brain:
 
     @property
     def rows(self) -> tuple[Any, Any, Any]:
-        """NEURON, SENSE and EFFECT rows that know no world: to be copied."""
+        """NEURON, SENSE and EFFECT rows without references to a world: to be copied."""
         return self._rows
 
     @property
     def ring_count(self) -> int:
-        """How many neurons delay."""
+        """Number of delay neurons."""
         return 1 + max(self._rows[0]["ring"].tolist(), default=-1)
 
     def respond(self, sensed: npt.ArrayLike) -> Array:
-        """The values of all neurons after each pass, from a fresh start, to what the senses read before it."""
+        """The values of all neurons after each update, from a fresh start, for given values of the senses."""
         read = np.ascontiguousarray(sensed, np.float64)
         count = len(self._rows[1])
         if read.ndim != 2 or read.shape[1] != count or not np.isfinite(read).all():
-            raise ValueError(f"brain: respond takes a finite number for each pass and each of {count} senses")
+            raise ValueError(f"brain: respond takes a finite number for each update and each of {count} senses")
         neurons = self._rows[0].copy()
         rings = np.zeros(LONGEST_DELAY_PASSES * self.ring_count)
         values, signals = np.zeros((len(read), len(neurons))), np.zeros(FIRST + len(neurons) + read.shape[1])
@@ -196,7 +196,7 @@ def _check(neurons: tuple[Neuron, ...], senses: tuple[Sense, ...], effects: tupl
             raise ValueError(f"brain: {len(each)} {what} are more than {MOST_BRAIN_ROWS}")
         for i, one in enumerate(each):
             if not isinstance(one, kind):
-                raise TypeError(f"brain: {what} {i} is {shown(one)}, and no {kind.__name__}")
+                raise TypeError(f"brain: {what} {i} is {shown(one)}, not a {kind.__name__}")
     _number("brain: rate", rate, LARGEST_BRAIN_RATE)
     if not rate > 0.0:
         raise ValueError(f"brain: rate {rate} must be positive")
@@ -262,7 +262,7 @@ def run_passes(
     signals: np.ndarray[tuple[int], np.dtype[np.float64]], read: np.ndarray[tuple[int, int], np.dtype[np.float64]],
     values: np.ndarray[tuple[int, int], np.dtype[np.float64]], dt: float,
 ) -> int:  # fmt: skip
-    """Passes over neurons with given senses. Returns how many values would have been no number."""
+    """Update neurons repeatedly with given senses. Returns the number of values that were NaN."""
     n, lost = neurons.shape[0], 0
     for tick in range(read.shape[0]):
         for j in range(read.shape[1]):

@@ -1,4 +1,4 @@
-"""What neurons do: one function each of three weighted inputs, and one pass over all of them."""
+"""Functions of neurons, of three weighted inputs each, and an update of all neurons."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from kinemorph.spatial.scalar import sincos
     DIFFERENTIATE, LOGARITHM, EXPONENTIAL, INVERT, CONSTANT, WAVE, SAW, SQUARE, TRIANGLE, SUM_THRESHOLD, SIGN, IF,
     INTERPOLATE, ATAN, SMOOTH, MEMORY,
 ) = (int(f) for f in Function)  # fmt: skip
-SMALLEST_DIVISOR = 1e-3  # of what is divided by, or has a logarithm
-STEEPEST = 5.0  # exponent
+SMALLEST_DIVISOR = 1e-3  # of divisors, and of arguments of logarithms
+STEEPEST = 5.0  # largest exponent
 LARGEST_FREQUENCY = 5.0  # Hz
 LARGEST_INTEGRAL_TIME = 10.0  # s
 FULL_TURN = 2.0 * math.pi
@@ -28,7 +28,7 @@ def held(x: float, low: float, high: float) -> float:
 
 @kernel(inline=False)
 def plain(f: int, a: float, b: float, c: float) -> float:
-    """Functions that remember nothing."""
+    """Functions without a state."""
     if f == ADD:
         return a + b + c
     if f == SUBTRACT:
@@ -72,7 +72,7 @@ def plain(f: int, a: float, b: float, c: float) -> float:
 
 @kernel
 def oscillate(n: Any, a: float, b: float, c: float, dt: float) -> float:
-    """An oscillator of frequency a, shifted by b, of amplitude c; its state is the phase, from 0 to a turn."""
+    """An oscillator of frequency a (Hz), phase shift b (rad) and amplitude c; its state is the phase, from 0 to 2π."""
     phase = n["state"] + FULL_TURN * dt * held(a, -LARGEST_FREQUENCY, LARGEST_FREQUENCY)
     n["state"] = phase - FULL_TURN * math.floor(phase / FULL_TURN)
     if n["function"] == WAVE:
@@ -88,7 +88,7 @@ def oscillate(n: Any, a: float, b: float, c: float, dt: float) -> float:
 
 @kernel
 def remember(n: Any, a: float, b: float, rings: Any, dt: float, tick: int) -> float:
-    """Functions with a memory of their own."""
+    """Functions with a state: delays, integrals and filters."""
     f, before = n["function"], n["state"]
     if f == DELAY:
         ring = rings[LONGEST_DELAY_PASSES * n["ring"] : LONGEST_DELAY_PASSES * (n["ring"] + 1)]
@@ -110,7 +110,7 @@ def remember(n: Any, a: float, b: float, rings: Any, dt: float, tick: int) -> fl
 
 @kernel(inline=False)
 def fire(n: Any, signals: Any, rings: Any, dt: float, tick: int) -> float:
-    """What one neuron says, from the signals as they are."""
+    """The value of a neuron, from the current signals."""
     f = n["function"]
     a = n["weights"][0] * signals[n["sources"][0]]
     b = n["weights"][1] * signals[n["sources"][1]]
@@ -124,7 +124,7 @@ def fire(n: Any, signals: Any, rings: Any, dt: float, tick: int) -> float:
 
 @kernel(inline=False)
 def think(neurons: Any, signals: Any, fresh: Any, rings: Any, dt: float, tick: int) -> int:
-    """One pass: all neurons at once, from old values. Returns how many would have been no number, and are 0."""
+    """Update all neurons at once, from old values. Returns how many were NaN, which become 0."""
     lost = 0
     for i in range(neurons.shape[0]):
         x = fire(neurons[i], signals, rings, dt, tick)

@@ -1,7 +1,7 @@
-"""The rows of a brain: neurons and their functions, senses, effects.
+"""Layout of a brain: rows of neurons, senses and effects.
 
-All that a neuron or an effect may read is in one vector, the signals: nothing (0), one (1), the values of all neurons
-in their order, and those of all senses. A source is a place in that vector.
+All inputs of neurons and effects are in one vector, the signals: 0.0, 1.0, the values of all neurons in their order,
+and those of all senses. A source is an index into that vector.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 
 class Function(IntEnum):
-    """What a neuron does with its weighted inputs a, b, c, its state S and the time dt between two passes."""
+    """Output of a neuron, from its weighted inputs a, b, c, its state S and the time dt between two updates."""
 
     ADD = 0  # a + b + c
     SUBTRACT = 1  # a - b
@@ -47,7 +47,7 @@ class Function(IntEnum):
 
 
 class Sensed(IntEnum):
-    """What a sense reads."""
+    """Quantities that a sense reads."""
 
     ANGLE = 0  # rad or m, of one degree of freedom of the joint that carries the link
     SPEED = 1  # rad/s or m/s, likewise
@@ -59,19 +59,19 @@ class Sensed(IntEnum):
 
 
 class Acted(IntEnum):
-    """What an effect does with x = weight times its source, held in ±1."""
+    """Kinds of effects, driven by x = weight times source, clamped to ±1."""
 
     TORQUE = 0  # N m or N: most x
     TARGET = 1  # a spring and a damper to a position from low to high, with a force of at most `most`
     SPEED = 2  # a motor that holds a speed from low to high, likewise
-    GRASP = 3  # the body holds what it touches while x > 0, and lets go when it is not
+    GRASP = 3  # the body holds a touched body while x > 0, and releases it otherwise
 
 
 NEURON = np.dtype(
     [
         ("function", "i4"),  # Function
-        ("ring", "i4"),  # of a delay: which of the rings of LONGEST numbers it has; else -1
-        ("sources", "i4", 3),  # places in the signals of a, b and c
+        ("ring", "i4"),  # of a delay: its ring buffer of LONGEST_DELAY_PASSES numbers; else -1
+        ("sources", "i4", 3),  # indices of a, b and c in the signals
         ("unused", "i4"),
         ("weights", "f8", 3),
         ("state", "f8"),  # S
@@ -84,7 +84,7 @@ SENSE = np.dtype(
         ("what", "i4"),  # Sensed
         ("axis", "i4"),  # which component, or degree of freedom
         ("id", "i8"),  # of the joint (ANGLE, SPEED) or of the body; outside of a world, the number of a link
-        ("gain", "f8"),  # what is read is multiplied by this
+        ("gain", "f8"),  # factor of the value
     ],
     align=True,
 )
@@ -92,7 +92,7 @@ SENSE = np.dtype(
 EFFECT = np.dtype(
     [
         ("what", "i4"),  # Acted
-        ("source", "i4"),  # place in the signals
+        ("source", "i4"),  # index in the signals
         ("drive", "i4"),  # its row among the DRIVEs; -1 if it has none, as a grasp. Outside, a degree of freedom
         ("generation", "i4"),  # of that row
         ("weight", "f8"),
@@ -101,12 +101,12 @@ EFFECT = np.dtype(
         ("high", "f8"),
         ("body", "i8"),  # of a grasp: id of the body that holds (-1: no grasp; outside, the number of a link),
         ("held", "i8"),  # and of the joint by which it does, -1 if it holds nothing
-        ("wants", "i4"),  # of a grasp: whether it wants to hold,
-        ("looped", "i4"),  # and whether the joint by which it does closed a loop
+        ("wants", "i4"),  # of a grasp: 1 while x > 0,
+        ("looped", "i4"),  # and whether the joint that holds closed a loop
     ],
     align=True,
 )
 
-LONGEST_DELAY_PASSES = 25  # passes that a delay may take
-BOUND = 10.0  # of all values
-NOTHING, ONE, FIRST = 0, 1, 2  # places in the signals: 0.0, 1.0, and the first neuron
+LONGEST_DELAY_PASSES = 25  # updates of the longest delay
+BOUND = 10.0  # largest magnitude of a value
+NOTHING, ONE, FIRST = 0, 1, 2  # indices in the signals: 0.0, 1.0, and the first neuron

@@ -1,10 +1,10 @@
-"""From boxes to contact points, in kernels: which shapes may touch, and then each pair of them.
+"""From poses of links to contacts, in kernels: placement, broad phase, narrow phase.
 
     links ─ place_shapes ─> places, boxes ─ find_pairs ─> pairs ─ find_contacts ─> contacts
 
-Pairs are in the order of the rows of their shapes and contacts in the order of their pairs, whatever the tables look
-like. A kernel that runs out of room says FULL and which table it was; Python makes a larger one and calls again, and it
-goes on where it was: nothing comes out differently.
+Pairs are in the order of the rows of their shapes, contacts in the order of their pairs, whatever the state of the
+tables. A kernel whose table is full returns FULL and sets a bit for the table; Python enlarges it and calls again, and
+the kernel continues where it stopped, with the same result.
 """
 
 from typing import Any
@@ -39,7 +39,7 @@ CLOSE = int(Candidates.CLOSE)
 
 @kernel
 def find_pairs(collisions: Any) -> int:
-    """List the pairs of shapes whose boxes overlap, or are close, in the order of their rows."""
+    """Broad phase: list the pairs of shapes whose boxes overlap, or share tiles, in the order of their rows."""
     grid = rows_at(collisions["hash"], 1, HASH)[0]
     order = rows_at(grid["order"], grid["moving"], INDEX)
     boxes = rows_at(collisions["boxes"], collisions["n"], BOUNDS)
@@ -74,9 +74,9 @@ def _are_boxes(boxes: Any) -> bool:
 
 @kernel(inline=False)
 def all_pairs(collisions: Any) -> int:
-    """List every pair that may meet, without a look at boxes; its row of MEMORY is its number among all pairs.
+    """List every pair that its filters allow, without boxes; its row of PAIR_MEMORY is its number among all pairs.
 
-    Nothing is to be done if there is a list: who changes the shapes takes it away.
+    An existing list is kept: it is cleared when shapes change.
     """
     if collisions["n_met"] > 0:
         return DONE
@@ -100,14 +100,14 @@ def all_pairs(collisions: Any) -> int:
 
 
 @kernel
-def _may_meet(p: Any, q: Any) -> bool:
-    there = p["form"] != NONE and q["form"] != NONE and p["fixed"] + q["fixed"] < 2
-    return there and (p["mask"] & q["group"]) != 0 and (q["mask"] & p["group"]) != 0
+def _may_meet(shape_a: Any, shape_b: Any) -> bool:
+    there = shape_a["form"] != NONE and shape_b["form"] != NONE and shape_a["fixed"] + shape_b["fixed"] < 2
+    return there and (shape_a["mask"] & shape_b["group"]) != 0 and (shape_b["mask"] & shape_a["group"]) != 0
 
 
 @kernel(inline=False)
 def collide(collisions: Any, links: Any) -> int:
-    """The whole way: place the shapes, list the pairs, find their contacts."""
+    """Place the shapes, list the pairs and find their contacts."""
     if collisions["goes_on"] == 0:
         place_shapes(collisions, links)
         status = find_pairs(collisions)
@@ -116,7 +116,7 @@ def collide(collisions: Any, links: Any) -> int:
     return find_contacts(collisions)
 
 
-# --- what Python calls: two entries instead of one, so that the large one is compiled once ---
+# --- entries for Python: two instead of one, so that the large one is compiled once ---
 
 
 @entry(nogil=True)
@@ -141,6 +141,6 @@ def pair_up_all(address: int, links: Any) -> int:
 
 @entry(nogil=True)
 def look_at_all(address: int) -> int:
-    """Find the contacts of the pairs."""
+    """Find the contacts of the listed pairs."""
     collisions = rows_at(address, 1, COLLISIONS)[0]
     return find_contacts(collisions) if collisions["kind"] == COLLISIONS_KIND else WRONG_ROW

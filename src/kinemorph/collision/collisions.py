@@ -1,4 +1,4 @@
-"""From boxes to contact points: the pairs of a table of shapes that meet, and where they touch, step after step."""
+"""Collision detection of a table of shapes: candidate pairs, distances and contacts, kept from step to step."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ ADDRESSES = (
     "found",
 )  # fmt: skip; the fields of COLLISIONS that are
 NO_LINKS = np.zeros(1, POSE)
-FEW, MANY, EACH = 16, 1024, 4  # shapes for which there is room, or is made while they meet; contacts that one has
+FEW, MANY, EACH = 16, 1024, 4  # shapes with rows from the start; most that `expect` counts; contacts of each
 NUMBERS = ("updates", "walked", "fallbacks", "rough", "opened", "kept")
 
 
@@ -114,7 +114,7 @@ class Collisions:
             raise ValueError(f"Collisions: most is {most}; expected 1 to {MANIFOLD_ROWS}")
         if not threshold >= 0.0:
             raise ValueError(f"Collisions: threshold {threshold} must not be negative")
-        question = question if type(question) is Question else Question(question)  # others are refused
+        question = question if type(question) is Question else Question(question)  # Question() refuses other values
         candidates = candidates if type(candidates) is Candidates else Candidates(candidates)
         hashed = candidates != Candidates.ALL
         broad = BroadPhase() if hashed else None
@@ -129,23 +129,23 @@ class Collisions:
             self._make_pairs(self._rows_wanted())
 
     def _hold(self, tables: Tables, broad: BroadPhase | None, shapes: ShapeTable) -> None:
-        """Take tables over, and make what lasts no longer than a call."""
+        """Take tables over, and initialise the attributes that are not saved."""
         self.shapes, self._broad, self._tables, self.header = shapes, broad, tables, tables.header
-        self._moves: Any = None  # whose rows of shapes the header knows, and how often they had moved then
-        self._n = self._room = -1  # shapes that it knows of, and for which it has places
-        self._seen = 0  # the revision of the table of shapes that it has seen
-        self._boxed: dict[int, tuple[int, ...]] = {}  # rows with a box in the hash, as what they were put in
+        self._moves: Any = None  # the table whose addresses the header has, and its count of moves at that time
+        self._n = self._room = -1  # number of shapes, and rows of places
+        self._seen = 0  # revision of the table of shapes at the last look
+        self._boxed: dict[int, tuple[int, ...]] = {}  # filters of the rows that have a box in the hash
         self._busy = threading.Lock()
         self._links = 0
-        self._search = no_search()  # the room for one
+        self._search = no_search()  # scratch of a search, without rows so far
 
     def _point(self) -> None:
-        """Let the header know where the hash is."""
+        """Write the address of the hash into the header."""
         self.header["hash"] = self._broad.hash.address if self._broad is not None else 0
 
     @staticmethod
     def of(own: Tables, hashed: Tables, shapes: ShapeTable) -> Collisions:
-        """With copies of tables that `first_tables` gave, and of those of shapes, which the header points to."""
+        """From copies of the tables of `first_collision_tables`, and of those of shapes, to which the header points."""
         made = Collisions.__new__(Collisions)
         made._hold(own, BroadPhase.of(hashed), shapes)
         made._moves, made._n, made._room = (shapes, shapes.moves), 0, len(made._tables["places"])
@@ -164,7 +164,7 @@ class Collisions:
             raise RuntimeError("Collisions: another thread is in the middle of an update; give each thread a copy")
         pair = pair_up_all if self._broad is None else pair_up
         try:
-            self.header["goes_on"] = 0  # 1 if the last one was interrupted
+            self.header["goes_on"] = 0  # was 1 if the last update was interrupted
             if self._seen != self.shapes.revision:
                 self._check_links(links)
                 self._see_changes(links)
@@ -183,7 +183,7 @@ class Collisions:
         raise ValueError(f"shape {self.shapes.id_at(self.endless()[0])}: its pose is not finite, or its box has no end")
 
     def endless(self) -> list[int]:
-        """The rows of shapes whose boxes have no finite size, which no pairs can be found for."""
+        """Rows of shapes whose boxes have no finite size, for which no pairs can be found."""
         boxes = self._tables["boxes"][: self.shapes.count]
         with np.errstate(invalid="ignore", over="ignore"):
             size = boxes["high"] - boxes["low"]
@@ -192,22 +192,22 @@ class Collisions:
 
     def _check_links(self, links: Any) -> None:
         highest = int(self.shapes.rows["link"][: self.shapes.count].max(initial=-1))
-        self._links = highest + 2  # rows that shapes need
+        self._links = highest + 2  # rows of links that the shapes need
         if len(links) < self._links:
             raise ValueError(f"update: there are poses of {len(links) - 1} links, but a shape is on link {highest}")
 
     def lend(self, links: Any = None) -> int:
         """The address of the COLLISIONS row, for kernels that call `find_pairs` and `find_contacts` themselves.
 
-        It holds until shapes are added or removed. When a kernel returns FULL, `grow` and call it again. New shapes are
-        where `links`, poses as for `update`, say; else all of them are at the origin, close to each other, until a
-        kernel has placed them.
+        It is valid until shapes are added or removed. When a kernel returns FULL, call `grow` and the kernel again. New
+        shapes are placed at `links`, poses as for `update`; without them all are at the origin until a kernel places
+        them.
         """
         if self._seen != self.shapes.revision:
             self._see_changes(None if links is None else _rows_of(links))
         return self._tables.address
 
-    # --- what was found ---
+    # --- results ---
 
     @property
     def pairs(self) -> Any:
@@ -216,7 +216,7 @@ class Collisions:
 
     @property
     def lasting(self) -> Any:
-        """Which of `pairs` are still of the shapes that they were of: the row of one that is gone may have another."""
+        """Mask of `pairs` whose row still belongs to the same shapes: a freed row may have another pair."""
         pairs, rows = self.pairs, self.shapes.rows
         memory = self._tables["memory"][pairs["row"]]
         same = (memory["a"] == pairs["a"]) & (memory["b"] == pairs["b"])
@@ -243,7 +243,7 @@ class Collisions:
 
     @property
     def places(self) -> Any:
-        """The PLACE rows, one a shape: where it is in the world. A view, valid until shapes are added."""
+        """The SHAPE_POSE rows, one a shape: its pose in the world. A view, valid until shapes are added."""
         self._follow_rows()
         return self._tables["places"][: self.shapes.count]
 
@@ -255,7 +255,7 @@ class Collisions:
 
     @property
     def broad_phase(self) -> BroadPhase:
-        """The boxes of the shapes in the hash: to look at."""
+        """The boxes of the shapes in the hash, to read."""
         if self._broad is None:
             raise ValueError("Collisions: with Candidates.ALL there is no broad phase")
         self._broad.look_again()
@@ -263,7 +263,7 @@ class Collisions:
 
     @property
     def numbers(self) -> dict[str, int]:
-        """What was counted since the start, under the names of COLLISIONS: updates by V-Clip, its steps, and so on."""
+        """Counters since the start, under the names of COLLISIONS: updates by V-Clip, its steps, and so on."""
         return {name: int(self.header[name][0]) for name in NUMBERS}
 
     def ignore(self, a: int, b: int) -> None:
@@ -276,10 +276,12 @@ class Collisions:
         self.lend()
         self.broad_phase.heed(self.shapes.row_of(a), self.shapes.row_of(b))
 
-    # --- shapes that come and go ---
+    # --- changes of shapes ---
 
     def _see_changes(self, links: Any) -> None:
-        """Follow the table of shapes: put boxes into the hash, take them out, move those of the base."""
+        """Follow changes of the table of shapes: add, remove and refilter boxes in the hash, and place those on the
+        base.
+        """
         self._follow_rows()
         shapes, n = self.shapes, self.shapes.count
         said = np.empty((n, len(SAID)), np.int64)
@@ -294,7 +296,7 @@ class Collisions:
         self._seen = shapes.revision
 
     def _follow_rows(self, n: int | None = None) -> None:
-        """Know where the rows of shapes are, and have as many rows of places and boxes."""
+        """Update the addresses of the rows of shapes, and have as many rows of places and boxes."""
         n = self.shapes.count if n is None else n
         now = self.shapes, self.shapes.moves
         if self._moves != now:
@@ -308,7 +310,7 @@ class Collisions:
             self._tables.make("boxes", self._room, BOUNDS, keep=True)
 
     def _wants_box(self, row: int, form: int, link: int, *filtered: int) -> bool:
-        """Follow what a row of shapes says. Returns whether its box is to be put into the hash."""
+        """Update the filters of a row of shapes. Returns whether its box must be put into the hash."""
         before = self._boxed.get(row)
         now = filtered if form else None
         if before is not None and before != now:
@@ -335,7 +337,7 @@ class Collisions:
     # --- tables ---
 
     def grow(self) -> None:
-        """Double the tables that are full; what is in them stays."""
+        """Double the tables that are full, and keep their rows."""
         full = int(self.header["full"][0])
         if full & FULL_HASH:
             self.broad_phase.grow()
@@ -350,7 +352,9 @@ class Collisions:
         self.header["full"] = 0
 
     def expect(self) -> None:
-        """Have room for what so many shapes will have: what is full in a step has it made again, table by table."""
+        """Reserve rows for the usual number of contacts of the shapes: tables that fill up in a step grow one at a
+        time.
+        """
         shapes = min(self.shapes.count, MANY)
         if shapes <= FEW:
             return
@@ -361,7 +365,7 @@ class Collisions:
             self._make_pairs(self._rows_wanted())
 
     def _rows_wanted(self) -> int:
-        """One for each pair that there may be."""
+        """Number of possible pairs."""
         n = self.shapes.count
         return n * (n - 1) // 2 if self._broad is None else len(self._broad.rows)
 
@@ -389,7 +393,7 @@ class Collisions:
         self.header["known_room"] = room
 
     def _make_halves(self, name: str, room: int, dtype: Any) -> None:
-        """A table with room for two steps, whose rows stay in their halves."""
+        """Make a table for two steps, and keep the rows of each half."""
         old = self._tables[name] if name in self._tables else np.zeros(0, dtype)
         half = len(old) // 2
         new = self._tables.make(name, 2 * room, dtype)
@@ -398,20 +402,20 @@ class Collisions:
     # --- copies ---
 
     def __getstate__(self) -> tuple[Any, ...]:
-        """The header without addresses, rows that the next step looks at or that tell of the last one, and shapes."""
+        """The header without addresses, the rows that the next step reads or that report the last one, and shapes."""
         header = self.header.copy()
         for name in (*ADDRESSES, "room", "known_room", "n_met", "next", "full"):
             header[name] = 0
         return header, self._lasting(), self._broad, self.shapes, self._seen, self._boxed
 
     def _lasting(self) -> dict[str, Any]:
-        """Rows by the names of their tables. `known_pairs` are the rows of pairs of which something is known."""
+        """Rows to save, by the names of their tables. `known_pairs` are the rows of pairs with known features."""
         h = self.header[0]
         kept = bool(h["keep_within"] > 0.0)
         rows = {"places": int(h["n"]), "boxes": int(h["n"]), "pairs": int(h["n_pairs"])}
         found = {name: self._tables[name][:size].copy() for name, size in rows.items() if name in self._tables}
         known = np.arange(int(h["room"]))
-        if self._broad is not None:  # what is known of pairs that are gone is no use
+        if self._broad is not None:  # without rows of pairs that are gone
             count = min(int(self._broad.hash.header["pair_count"][0]), len(known))
             lives, memory = self._broad.hash["lives"]["i"][:count], self._tables["memory"][:count]
             known = np.flatnonzero(of_pair(memory, self._broad.rows[:count], lives, self.shapes.rows))
@@ -456,7 +460,7 @@ class Collisions:
         return copy.copy(self)
 
     def _half_of(self, name: str) -> int:
-        """In which half of a table the rows of the last step are."""
+        """The half of a table that has the rows of the last step."""
         alone = name != "known" and self.header["question"][0] == Question.DISTANCE
         return 0 if alone else int(self.header["step"][0]) & 1
 
@@ -476,7 +480,7 @@ def first_tables(margin: float, keep_within: float) -> tuple[Tables, Tables]:
 
 
 def _tables_for(contacts: int, keeps: bool, pairs: int) -> Tables:
-    """For a step of so many contacts, which may be kept or not, and for so many pairs."""
+    """Tables for so many contacts in a step, which may be kept or not, and so many pairs."""
     tables = Tables(COLLISIONS, PASSING)
     collisions = tables.header[0]
     collisions["contact_room"], collisions["known_room"], collisions["room"] = contacts, 64, pairs
@@ -493,7 +497,7 @@ def _tables_for(contacts: int, keeps: bool, pairs: int) -> Tables:
 
 
 def _rows_of(links: Any) -> Any:
-    """Rows with R and p, the base first."""
+    """Poses of links as rows with R and p, the base first."""
     if isinstance(links, np.ndarray) and links.dtype.names:
         if links.dtype is not POSE and not {"R", "p"} <= set(links.dtype.names):
             raise TypeError(f"update: rows of links need R and p, not {links.dtype.names}")
@@ -508,7 +512,7 @@ def _rows_of(links: Any) -> Any:
 
 
 def of_pair(memory: Any, pairs: Any, lives: Any, shapes: Any) -> Any:
-    """Which rows of MEMORY have the stamp of the pair that has their row."""
+    """Mask of the rows of PAIR_MEMORY that belong to the pair which now has their row."""
     a, b = memory["a"], memory["b"]
     good = (pairs["shared"] >= 0) & (memory["life"] == lives)
     good &= (np.minimum(a, b) == pairs["a"]) & (np.maximum(a, b) == pairs["b"])
@@ -520,17 +524,17 @@ def of_pair(memory: Any, pairs: Any, lives: Any, shapes: Any) -> Any:
     return good & ~ground[b]
 
 
-PASSING = {"work": None, "found": None}  # tables of which nothing lasts
-SAID = ("row", "form", "link", "generation", "group", "mask", "fixed")  # the last four: what a box in the hash goes by
+PASSING = {"work": None, "found": None}  # tables that are not saved
+SAID = ("row", "form", "link", "generation", "group", "mask", "fixed")  # the last four filter boxes
 
 
 @entry
 def place_changed(
     address: int, table: int, seen: int, links: Any, moving: bool, said: np.ndarray[tuple[int, int], np.dtype[np.int64]]
 ) -> int:  # fmt: skip
-    """Place shapes of the base and, if asked for, those on links, that have changed since a revision of their table.
+    """Place shapes on the base, and on links if `moving`, that have changed since revision `seen` of their table.
 
-    Returns how many have; `said` has what their rows say.
+    Returns their number; `said` receives the fields named in CHANGED_FIELDS.
     """
     collisions, t = rows_at(address, 1, COLLISIONS)[0], rows_at(table, 1, SHAPES)[0]
     base = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)

@@ -1,7 +1,8 @@
-"""The table of contacts of a step: contacts are put into it in the world frame, or kept from the step before.
+"""The contacts of a step, in the world frame: new ones are written, contacts of resting pairs are kept from the step
+before.
 
-Two steps have their contacts side by side, one in each half of the table, so that a contact can be found again: by its
-features, or because its pair has hardly moved and keeps all of them.
+Contacts of two steps are stored side by side, one in each half of the table. So a contact is matched with the previous
+step by its features, or all contacts of a pair are kept because it has hardly moved.
 """
 
 import math
@@ -31,19 +32,19 @@ from kinemorph.spatial.rows import load3, load9, store3, store9
 from kinemorph.spatial.vec3 import Vec3, add, axpy, dot, scale, sub
 
 CONVEX = int(Form.CONVEX)
-STANDS = 0.99  # cosine: a disc whose normal is nearer to that of a contact, 8°, lies more than it rolls
-ROLLING = 1e-3  # of what shapes may move by without new contacts, what they may roll by
+STANDS = 0.99  # cosine: a disc within 8° of a contact normal lies, and does not roll
+ROLLING = 1e-3  # share of `keep_within` by which shapes may roll without new contacts
 
 
 @kernel
 def half_of(step: int, room: int) -> int:
-    """Where the half of a table with `room` rows a step begins."""
+    """First row of a step's half of a table with `room` rows a step."""
     return room if step & 1 else 0
 
 
 @kernel
 def was_looked_at(collisions: Any, memory: Any) -> bool:
-    """Whether a pair was looked at in the step before, so that its rows of that step are there."""
+    """Whether a pair was evaluated in the step before, so that its rows of that step exist."""
     return memory["step"] == collisions["step"] - 1
 
 
@@ -59,7 +60,7 @@ def met_fast(collisions: Any, memory: Any) -> bool:
 
 @kernel
 def met_along(collisions: Any, memory: Any) -> Vec3:
-    """The normal, in the world, along which they met."""
+    """Contact normal of that impact, in the world."""
     return load3(_first_before(collisions, memory)["normal"])
 
 
@@ -76,7 +77,7 @@ def _first_before(collisions: Any, memory: Any) -> Any:
 @kernel(inline=False)
 def put_contacts(
     collisions: Any,
-    k: int,
+    pair_row: int,
     memory: Any,
     points: Any,
     count: int,
@@ -86,9 +87,10 @@ def put_contacts(
     place: Any,
     passes: float,
 ) -> int:
-    """Put contacts of pair k, which are in the frame of its first shape, at `place`, into rows `at` and on.
+    """Write contacts of pair `pair_row` from the frame of its first shape, at `place`, into rows `at` and on, in the
+    world frame.
 
-    Returns the row after them, or -1: there is no room.
+    Returns the row after them, or -1 if the table is full.
     """
     if at + count > collisions["contact_room"]:
         collisions["full"] |= FULL_CONTACTS
@@ -99,10 +101,10 @@ def put_contacts(
     )
     for j in range(count):
         row = fresh[at + j]
-        put_world(row, points[j]["id"], part1, part2, k, points[j], place)
+        put_world(row, points[j]["id"], part1, part2, pair_row, points[j], place)
         row["before"] = _before(collisions, memory, row)
         row["passes"] = passes
-        if collisions["keep_within"] > 0.0:  # `settle` brings x2 into the frame of the second shape
+        if collisions["keep_within"] > 0.0:  # `finish_pair` transforms x2 to the frame of the second shape
             anchor = anchors[at + j]
             store3(anchor["normal"], load3(points[j]["normal"]))
             store3(anchor["x1"], load3(points[j]["x1"]))
@@ -111,14 +113,14 @@ def put_contacts(
 
 
 @kernel
-def put_world(row: Any, id: int, part1: int, part2: int, k: int, point: Any, place: Any) -> None:
-    """What is reported of a point: `point` has distance, normal, x1 and x2 in the frame of the first shape."""
+def put_world(row: Any, id: int, part1: int, part2: int, pair_row: int, point: Any, place: Any) -> None:
+    """Write one contact. `point` has distance, normal, x1 and x2 in the frame of the first shape, at `place`."""
     R = load9(place["R"])
     p = load3(place["p"])
     row["id"] = id
     row["part1"] = part1
     row["part2"] = part2
-    row["pair"] = k
+    row["pair"] = pair_row
     row["before"] = -1
     row["passes"] = SLOW
     row["flies"] = 0
@@ -130,7 +132,7 @@ def put_world(row: Any, id: int, part1: int, part2: int, k: int, point: Any, pla
 
 @kernel
 def _before(collisions: Any, memory: Any, row: Any) -> int:
-    """The row of the contact with the same features and parts in the step before, or -1."""
+    """Row of the contact with the same features and parts in the step before, or -1."""
     if was_looked_at(collisions, memory):
         contacts = contacts_of(collisions)
         old = half_of(collisions["step"] - 1, collisions["contact_room"])
@@ -143,9 +145,9 @@ def _before(collisions: Any, memory: Any, row: Any) -> int:
 
 @kernel(inline=False)
 def settle(collisions: Any, pair: Any, memory: Any, end: int, distance: float, margin: float, end_known: int) -> int:
-    """Make the rows up to `end` the contacts of a pair, and remember how they were made.
+    """Assign the rows up to `end` to a pair, and store the pose and margin for which they were made.
 
-    `distance` is no more than that of the two shapes.
+    `distance` (m) is a lower bound of the distance of the two shapes.
     """
     first = collisions["n_contacts"]
     fresh = rows_at(collisions["fresh"], end, CONTACT)
@@ -187,7 +189,7 @@ def is_round(shape: Any) -> bool:
 
 @kernel
 def _commit(collisions: Any, pair: Any, memory: Any, end: int, least: float, end_known: int) -> None:
-    """The rows up to `end` and `end_known` are those of a pair."""
+    """Assign the contacts up to `end` and the known features up to `end_known` to a pair."""
     pair["first"] = collisions["n_contacts"]
     pair["count"] = end - collisions["n_contacts"]
     pair["distance"] = least
@@ -205,10 +207,10 @@ def _commit(collisions: Any, pair: Any, memory: Any, end: int, least: float, end
 
 @kernel
 def has_hardly_moved(collisions: Any, memory: Any, made: Any, R: Mat3, p: Vec3, reach: float, margin: float) -> bool:
-    """Whether what was found in the step before still holds: `reach` is that of the second shape.
+    """Whether the contacts of the step before still hold; `reach` (m) is that of the second shape.
 
     With contacts: since they were made, no point of the second shape has moved by more than `keep_within` in the frame
-    of the first. Without: it cannot have come nearer than the margin.
+    of the first. Without: the shapes cannot be within the margin.
     """
     if not was_looked_at(collisions, memory):
         return False
@@ -226,7 +228,7 @@ def has_hardly_moved(collisions: Any, memory: Any, made: Any, R: Mat3, p: Vec3, 
 
 @kernel
 def _rolled(collisions: Any, memory: Any, made: Any, R: Mat3, reach: float) -> float:
-    """How far round shapes have rolled on their rims or sides: they would take contacts along that would drive them."""
+    """Distance (m) that round shapes have rolled on rims or sides: kept contacts would move along and drive them."""
     S = load9(made["R"])
     far = 0.0
     if memory["rolls"] & 2:  # about the axis of the second: S^T R
@@ -239,8 +241,8 @@ def _rolled(collisions: Any, memory: Any, made: Any, R: Mat3, reach: float) -> f
 
 
 @kernel
-def keep_contacts(collisions: Any, k: int, pair: Any, memory: Any, one: Any, other: Any) -> int:
-    """Keep the contacts of the step before: features, points and normal stay on their shapes, distances are new."""
+def keep_contacts(collisions: Any, pair_row: int, pair: Any, memory: Any, one: Any, other: Any) -> int:
+    """Keep the contacts of the step before: ids, anchors and normals stay fixed on their shapes, distances are new."""
     count = memory["count"]
     first = memory["first"]
     at = collisions["n_contacts"]
@@ -264,7 +266,7 @@ def keep_contacts(collisions: Any, k: int, pair: Any, memory: Any, one: Any, oth
         row["id"] = old["id"]
         row["part1"] = old["part1"]
         row["part2"] = old["part2"]
-        row["pair"] = k
+        row["pair"] = pair_row
         row["before"] = first + j
         row["passes"] = SLOW
         row["flies"] = 0
@@ -278,10 +280,10 @@ def keep_contacts(collisions: Any, k: int, pair: Any, memory: Any, one: Any, oth
 
 @kernel
 def _hold(old: Any, anchor: Any, row: Any, one: Any, other: Any, round1: float, round2: float) -> None:
-    """Where a contact is whose points stay where they were on their cores: in the middle of where these are now.
+    """Write a kept contact: its anchors are fixed on the cores, and its points are centred between them.
 
-    A contact goes along with the core of what is round, under the normal of the other shape: one that stayed behind, or
-    went round with a ball, would drive it on.
+    On a round shape the contact follows the core along the normal of the other shape. If it stayed behind, or turned
+    with a ball, it would drive the ball on.
     """
     store3(anchor["normal"], load3(old["normal"]))
     store3(anchor["x1"], load3(old["x1"]))
@@ -305,7 +307,7 @@ def _hold(old: Any, anchor: Any, row: Any, one: Any, other: Any, round1: float, 
 
 @kernel
 def _keep_known(collisions: Any, first: int, count: int) -> None:
-    """What was known of parts goes along."""
+    """Copy the known features of parts to this step."""
     known = rows_at(collisions["known"], 2 * collisions["known_room"], KNOWN)
     now = half_of(collisions["step"], collisions["known_room"]) + collisions["n_known"]
     then = half_of(collisions["step"] - 1, collisions["known_room"]) + first

@@ -1,11 +1,12 @@
-"""Contacts by several threads at once: scouts, each of which looks at a part of the pairs.
+"""Threaded narrow phase: workers that evaluate contiguous ranges of the candidate pairs, with a result independent of
+the threads.
 
-A scout has a COLLISIONS row of its own, and puts contacts where they will come if those of the scouts before it are as
-many as in the step before. It stops where the next one begins, and keeps what is left aside. When all are back they
-say how many they have found; then what is not where it belongs is moved there. So the tables do not depend on who
-looked at what, bit for bit, and where little changes nothing is ever moved.
+A worker (a NARROW_WORKER row) has its own COLLISIONS row. It writes contacts directly to the rows where they belong if
+the workers before it find as many as in the previous step. At the start of the next worker's rows it stops, and stores
+the rest aside. Afterwards all workers report their counts, and rows that are not at their final place are moved. So the
+tables are the same bit for bit, whichever thread did the work, and a steady scene moves no rows.
 
-That goes for shapes of which a pair has a few contacts, known beforehand: convex ones and half-spaces.
+This needs a small known bound of contacts a pair: all shapes must be convex or half-spaces.
 """
 
 from __future__ import annotations
@@ -35,15 +36,15 @@ from kinemorph.multibody.tables import aligned_at
 SCOUT = np.dtype(
     [
         ("own", "i8"),  # address of its COLLISIONS
-        ("first", "i8"),  # the pairs that it looks at, of those that met,
-        ("stop", "i8"),  # to before this one
-        ("k", "i8"),  # where its rows of pairs begin: a guess, then the truth
-        ("at", "i8"),  # and its contacts,
-        ("k_stop", "i8"),  # and where those of the next scout do
+        ("first", "i8"),  # its range of candidate pairs,
+        ("stop", "i8"),  # up to before this one
+        ("k", "i8"),  # first row of its pairs: a guess, then exact
+        ("at", "i8"),  # first row of its contacts,
+        ("k_stop", "i8"),  # and those of the next worker
         ("stop_at", "i8"),
-        ("n_pairs", "i8"),  # how many it has put there,
+        ("n_pairs", "i8"),  # rows that it wrote there,
         ("n_contacts", "i8"),
-        ("more_pairs", "i8"),  # and how many aside
+        ("more_pairs", "i8"),  # and aside
         ("more_contacts", "i8"),
         ("room", "i8"),  # rows for pairs aside, at these addresses:
         ("pairs", "i8"),
@@ -64,7 +65,7 @@ HEADER, PAIR_SIZE, CONTACT_SIZE, ANCHOR_SIZE = (x.itemsize for x in (COLLISIONS,
 
 
 class Scouts:
-    """The owner of some SCOUT rows and of all that is theirs, for at most so many contacts of a pair."""
+    """The owner of NARROW_WORKER rows, their scratch and their spare rows, for at most `most` contacts a pair."""
 
     def __init__(self, count: int, most: int) -> None:
         self.rows, self.address = aligned_at(count, SCOUT)
@@ -75,7 +76,7 @@ class Scouts:
             scratch.lend(row)
 
     def follow(self, pairs: int) -> None:
-        """Have room for so many pairs in all."""
+        """Have spare rows for so many pairs in all."""
         room = pairs
         if room <= self.rows[0]["room"]:
             return
@@ -89,7 +90,7 @@ class Scouts:
 
 
 def may_scout(shapes: ShapeTable) -> bool:
-    """Whether all shapes of a table are such that scouts can look at their pairs."""
+    """Whether all shapes are convex or half-spaces, so that workers can evaluate their pairs."""
     rows = shapes.rows[: shapes.count]
     grounds = rows["ground"][rows["form"] == Form.GROUND].tolist()
     flat = all(rows_at(address, 1, GROUND)[0]["kind"] == HALF_SPACE for address in grounds)
@@ -98,7 +99,9 @@ def may_scout(shapes: ShapeTable) -> bool:
 
 @kernel(inline=False)
 def send_scouts(collisions: Any, scouts: int, count: int) -> bool:
-    """Begin to look. False if the table of contacts may turn out too small: then it must grow first."""
+    """Begin a step: set the row ranges of the workers. False if the table of contacts might overflow, and must grow
+    first.
+    """
     if collisions["goes_on"] == 0:
         begin_looking(collisions)
     collisions["goes_on"] = 0
@@ -120,7 +123,7 @@ def send_scouts(collisions: Any, scouts: int, count: int) -> bool:
 
 @kernel
 def prepare(address: int, row: Any) -> Any:
-    """The COLLISIONS of a scout, which knows all that the one at an address knows; it has found nothing."""
+    """Copy the COLLISIONS at an address to that of a worker, with its own scratch and ranges, and no results."""
     move_words(address, row["own"], HEADER)
     own = rows_at(row["own"], 1, COLLISIONS)[0]
     own["search"], own["work"], own["row"] = row["search"], row["work"], row["row"]
@@ -132,7 +135,7 @@ def prepare(address: int, row: Any) -> Any:
 
 @kernel(inline=False)
 def scout(address: int, row: Any) -> None:
-    """Look at the pairs of a scout, for the COLLISIONS at an address."""
+    """Evaluate the pairs of a worker, for the COLLISIONS at an address."""
     own = prepare(address, row)
     m, stop = row["first"], row["stop"]
     while m < stop:
@@ -151,7 +154,7 @@ def scout(address: int, row: Any) -> None:
 
 @kernel(inline=False)
 def await_scouts(collisions: Any, scouts: int, count: int) -> bool:
-    """Hear of what they have found: whether something must be moved."""
+    """Collect the counts of all workers, and compute by how much their rows must shift. Returns whether any must."""
     rows = rows_at(scouts, count, SCOUT)
     k = at = 0
     wrong = False
@@ -177,7 +180,7 @@ def await_scouts(collisions: Any, scouts: int, count: int) -> bool:
 
 @kernel(inline=False)
 def move_words(source: int, target: int, size: int) -> None:
-    """So many bytes, a multiple of eight, to where they may overlap where they were."""
+    """Copy `size` bytes, a multiple of 8, between ranges that may overlap."""
     n = size >> 3
     old, new = rows_at(source, n, WORDS), rows_at(target, n, WORDS)
     if target < source:
@@ -189,21 +192,29 @@ def move_words(source: int, target: int, size: int) -> None:
 
 
 @kernel
-def move_rows(base: int, to: int, count: int, shift: int, size: int) -> None:
-    """Shift so many rows of a table by so many rows, to row `to`."""
-    move_words(base + (to - shift) * size, base + to * size, count * size)
+def move_rows(base: int, first: int, count: int, shift: int, size: int) -> None:
+    """Shift `count` rows of a table by `shift` rows, to row `first`."""
+    move_words(base + (first - shift) * size, base + first * size, count * size)
 
 
 @kernel
-def renumber(collisions: Any, k: int, n_pairs: int, by: int, at: int, n_contacts: int, by_pairs: int) -> None:
-    """Let pairs know of contacts that were moved, and contacts of pairs."""
+def renumber(
+    collisions: Any,
+    first_pair: int,
+    n_pairs: int,
+    contact_shift: int,
+    first_contact: int,
+    n_contacts: int,
+    pair_shift: int,
+) -> None:
+    """Correct the first contacts of pairs, and the pairs of contacts, after rows were moved."""
     pairs, memories = pairs_of(collisions), memories_of(collisions)
-    for i in range(k, k + n_pairs):
-        pairs[i]["first"] += by
-        memories[pairs[i]["row"]]["first"] += by
+    for i in range(first_pair, first_pair + n_pairs):
+        pairs[i]["first"] += contact_shift
+        memories[pairs[i]["row"]]["first"] += contact_shift
     contacts = rows_at(collisions["fresh"], collisions["contact_room"], CONTACT)
-    for i in range(at, at + n_contacts):
-        contacts[i]["pair"] += by_pairs
+    for i in range(first_contact, first_contact + n_contacts):
+        contacts[i]["pair"] += pair_shift
 
 
 @kernel
@@ -226,7 +237,7 @@ def renumber_moved(collisions: Any, row: Any) -> None:
 
 @kernel(inline=False)
 def hand_over(collisions: Any, row: Any) -> None:
-    """Move what a scout has put into the tables to where it belongs, if no other has anything there."""
+    """Move the rows of a worker to their final place, if no other rows are there."""
     move_pairs(collisions, row)
     move_contacts(collisions, row)
     renumber_moved(collisions, row)
@@ -234,8 +245,9 @@ def hand_over(collisions: Any, row: Any) -> None:
 
 @kernel(inline=False)
 def hand_over_all(collisions: Any, scouts: int, count: int) -> None:
-    """The same for all of them: rows that go down from the first on, then those that go up from the last on, so that
-    none come where others still are."""
+    """The same for all workers: downward shifts from the first worker on, then upward shifts from the last, so that no
+    rows are overwritten.
+    """
     rows = rows_at(scouts, count, SCOUT)
     for i in range(count):
         if rows[i]["shift_pairs"] < 0:
@@ -254,7 +266,7 @@ def hand_over_all(collisions: Any, scouts: int, count: int) -> None:
 
 @kernel(inline=False)
 def hand_over_rest(collisions: Any, row: Any) -> None:
-    """Put what a scout has kept aside behind that."""
+    """Append the rows that a worker stored aside."""
     k, at = row["k"] + row["n_pairs"], row["at"] + row["n_contacts"]
     n_pairs, n_contacts = row["more_pairs"], row["more_contacts"]
     move_words(row["pairs"], collisions["pairs"] + k * PAIR_SIZE, n_pairs * PAIR_SIZE)

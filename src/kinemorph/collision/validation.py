@@ -1,6 +1,6 @@
-"""Whether the plain tables of shapes, hash and collisions, from wherever they come, can be trusted by kernels.
+"""Validation of unpickled tables of shapes, hash and collisions, before kernels use them.
 
-As `structure.forest.validation`: what a kernel follows without a look is looked at here.
+As in `structure.forest.validation`: indices that kernels follow without a check are checked here.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from kinemorph.geometry.polyhedron import Polyhedron
 from kinemorph.structure.forest.validation import Rows, demand, finite, rows_of, within
 
 TRIANGLE = 3, 3, 2  # vertices, edges and faces of the core of a triangle
-MOST_BUDGET = 256  # tiles of a box: far more would be a way to ask for memory
+MOST_BUDGET = 256  # tiles of a box: far more would allocate too much memory
 LARGEST_ROTATION_ERROR = 1e-3  # how far from a rotation a matrix may be
 MOST_ROWS = 10**7  # contacts of a step
 
@@ -49,12 +49,12 @@ MOST_ROWS = 10**7  # contacts of a step
 
 
 def check_shapes(state: Any) -> None:
-    """Raise ValueError unless this is what `ShapeTable.__getstate__` gives, or as good as that."""
+    """Raise ValueError unless this is a state that `ShapeTable.__getstate__` could return."""
     demand(isinstance(state, tuple) and len(state) == 7, "a table of shapes has other parts")
     rows, mounts, changed, revision, solids, bodies, free = state
     demand(isinstance(solids, list) and isinstance(bodies, list) and isinstance(free, list), "shapes are no lists")
     n = len(bodies)
-    demand(len(solids) == n, "there are shapes without bodies")
+    demand(len(solids) == n, "the numbers of shapes and bodies differ")
     rows_of(rows, SHAPE, "shapes", n)
     rows_of(mounts, MOUNT, "mounts", n)
     rows_of(changed, np.dtype(np.int64), "changes of shapes", n)
@@ -73,12 +73,13 @@ def check_shapes(state: Any) -> None:
         demand(isinstance(body, Parts | Ground) and _is_solid(solid), f"shape {row} is none")
         body_of(body)  # a tree that is too deep raises
         fixed = rows[row]["link"] == BASE_LINK or isinstance(body, Ground)
-        demand(rows[row]["fixed"] == fixed, f"shape {row} moves, or does not, against what it is")
+        demand(rows[row]["fixed"] == fixed, f"shape {row} has a wrong fixed flag")
     there = np.array([body is not None for body in bodies], dtype=bool)
     finite(mounts[there][["R", "p"]], "mounts")
     R = mounts["R"][there].reshape(-1, 3, 3)
     demand(
-        (np.abs(R @ R.transpose(0, 2, 1) - np.eye(3)) < LARGEST_ROTATION_ERROR).all(), "a shape is not turned, but bent"
+        (np.abs(R @ R.transpose(0, 2, 1) - np.eye(3)) < LARGEST_ROTATION_ERROR).all(),
+        "the rotation of a shape is not orthogonal",
     )
 
 
@@ -94,7 +95,7 @@ def _is_solid(solid: Any) -> bool:
 
 
 def check_hash(state: Any) -> None:
-    """Raise ValueError unless this is what `HashTables.__getstate__` gives, or as good as that."""
+    """Raise ValueError unless this is a state that `HashTables.__getstate__` could return."""
     demand(isinstance(state, tuple) and len(state) == 6, "a broad phase has other parts")
     header, boxes, filters, order, pairs, lives = state
     grid = rows_of(header, HASH, "the header of the hash", 1)[0]
@@ -118,7 +119,7 @@ def check_hash(state: Any) -> None:
 
 
 def room_of_hash(state: Any) -> int:
-    """Bytes of the tiles and entries that are filled from such a state: a box is in tiles of all coarser levels."""
+    """Bytes of tiles and entries that such a state needs: a box is in tiles of all coarser levels."""
     _, boxes, *_ = state
     placed = boxes[boxes["level"] >= 0]
     first, last = (np.floor(placed[side] * placed["scale"][:, None]) for side in ("low", "high"))
@@ -132,7 +133,7 @@ def _boxes(grid: Any, boxes: Rows, filters: Rows) -> None:
     placed = level >= 0
     scale = np.where(placed, grid["finest"] * 0.5 ** np.maximum(level, 0), 0.0)
     there = level != ABSENT
-    demand((boxes["scale"] == scale)[there].all() and (boxes["entry"] == -1).all(), "boxes are not of their levels")
+    demand((boxes["scale"] == scale)[there].all() and (boxes["entry"] == -1).all(), "boxes have wrong scales")
     low, high = boxes["low"], boxes["high"]
     size = high[there] - low[there]
     demand(((size >= 0.0) & (size < np.inf)).all(), "a box has no finite size")
@@ -148,7 +149,7 @@ def _pairs(grid: Any, pairs: Rows, there: Rows, filters: Rows) -> None:
     alive = pairs["shared"] == 0
     gone, free, seen = pairs[~alive], int(grid["pair_free"]), 0
     blank = (gone["a"] == 0) & (gone["b"] == 0) & (gone["linger"] == IGNORED) & (gone["shared"] < 0)
-    demand(blank.all(), "a pair that is gone says otherwise")
+    demand(blank.all(), "a free row of pairs is not blank")
     while free >= 0:
         demand(free < len(pairs) and not alive[free] and seen < len(gone), "the free rows of pairs are no list")
         free, seen = GONE - int(pairs["shared"][free]), seen + 1
@@ -156,22 +157,22 @@ def _pairs(grid: Any, pairs: Rows, there: Rows, filters: Rows) -> None:
     a, b, linger = pairs["a"][alive], pairs["b"][alive], pairs["linger"][alive]
     within(a, 0, len(there), "pairs of boxes")
     within(b, 0, len(there), "pairs of boxes")
-    demand((a < b).all() and there[a].all() and there[b].all(), "a pair of boxes is none")
+    demand((a < b).all() and there[a].all() and there[b].all(), "a pair of boxes is not valid")
     demand(len(np.unique(a.astype(np.int64) * len(there) + b)) == len(a), "a pair of boxes is there twice")
     within(linger, IGNORED, grid["linger"] + 1, "times of pairs")
     p, q = filters[a], filters[b]
     meet = (p["mask"] & q["group"] != 0) & (q["mask"] & p["group"] != 0) & (p["fixed"] + q["fixed"] < 2)
-    demand(meet.all(), "there is a pair of boxes that do not meet")
+    demand(meet.all(), "a pair of boxes is excluded by its filters")
 
 
 def check_broad_phase(state: Any) -> None:
-    """Raise ValueError unless this is what `BroadPhase.__getstate__` gives."""
+    """Raise ValueError unless this is a state that `BroadPhase.__getstate__` could return."""
     demand(isinstance(state, tuple) and len(state) == 3, "a broad phase has other parts")
     tables, free, ignored = state
     demand(free == [] and isinstance(ignored, dict), "a broad phase of a world has no free ids of its own")
     n = int(tables.header["n"][0])
     for i, others in ignored.items():
-        demand(isinstance(i, int) and isinstance(others, set), "ignored pairs are none")
+        demand(isinstance(i, int) and isinstance(others, set), "ignored pairs are not valid")
         both = all(isinstance(j, int) and 0 <= j < n and i in ignored.get(j, ()) for j in others)
         demand(both, "a pair is ignored by one side alone")
 
@@ -180,18 +181,18 @@ def check_broad_phase(state: Any) -> None:
 
 
 def check_collisions(state: Any) -> None:
-    """Raise ValueError unless this is what `Collisions.__getstate__` gives in a world, or as good as that."""
+    """Raise ValueError unless this is a state that `Collisions.__getstate__` could return in a world."""
     demand(isinstance(state, tuple) and len(state) == 6, "collisions have other parts")
     header, lasting, broad, shapes, seen, boxed = state
     collisions = rows_of(header, COLLISIONS, "the header of collisions", 1)[0]
     demand(isinstance(broad, BroadPhase) and isinstance(shapes, ShapeTable), "collisions have no shapes")
     demand(
         collisions["kind"] == COLLISIONS_KIND and collisions["question"] == Question.CONTACTS,
-        "collisions ask something else",
+        "collisions have another kind or question",
     )
     demand(
         collisions["candidates"] == Candidates.OVERLAPPING and collisions["from_scratch"] in (0, 1),
-        "collisions look at other pairs",
+        "collisions have other candidates",
     )
     for name in ("margin", "keep_within"):
         demand(0.0 <= collisions[name] < np.inf, f"{name} of collisions is {collisions[name]}")
@@ -229,7 +230,7 @@ def check_collisions(state: Any) -> None:
         within(where, 0, count, "pairs that are known")
         rows, lives = broad.rows[where], broad.hash["lives"]["i"][where]
         good = of_pair(lasting["memory"], rows, lives, shapes.rows)
-        demand(good.all(), "something is known of a pair that is not there")
+        demand(good.all(), "there are known features of a pair that does not exist")
         _remembered(collisions, lasting["memory"], lasting.get("known", np.zeros(0, KNOWN)), shapes)
 
 
@@ -239,7 +240,7 @@ def room_of_collisions(state: Any) -> int:
 
 
 def _boxed_shapes(broad: BroadPhase, shapes: ShapeTable, boxed: Any) -> None:
-    """Exactly the shapes that there are have boxes, with their own filters."""
+    """Check that exactly the existing shapes have boxes, with their own filters."""
     there = np.flatnonzero(broad.boxes["level"][: int(broad.hash.header["n"][0])] != ABSENT)
     used = np.flatnonzero(shapes.rows["form"][: shapes.count])
     demand(np.array_equal(there, used), "there are shapes without boxes, or boxes without shapes")
@@ -250,7 +251,7 @@ def _boxed_shapes(broad: BroadPhase, shapes: ShapeTable, boxed: Any) -> None:
     demand(isinstance(boxed, dict) and boxed == known, "boxes are not those of the shapes")
     moving = used[rows["link"] >= 0]
     order = broad.hash["order"]["i"][: int(broad.hash.header["moving"][0])]
-    demand(np.array_equal(order, moving), "other boxes move than shapes")
+    demand(np.array_equal(order, moving), "the moving boxes are not those of the moving shapes")
 
 
 def _reported(lasting: Any, shapes: ShapeTable, contacts: int, pairs: int, count: int) -> None:
@@ -266,7 +267,7 @@ def _reported(lasting: Any, shapes: ShapeTable, contacts: int, pairs: int, count
 
 
 def _remembered(collisions: Any, memory: Rows, known: Rows, shapes: ShapeTable) -> None:
-    """What is known of pairs from the step before: where their contacts are, and the features to walk from."""
+    """Check the rows of pairs from the step before: their contacts, and the features where walks start."""
     within(memory["step"], -1, collisions["step"] + 1, "steps of pairs")
     now = memory[memory["step"] == collisions["step"]]
     for first, count, most in (
@@ -292,7 +293,7 @@ def _remembered(collisions: Any, memory: Rows, known: Rows, shapes: ShapeTable) 
 
 
 def _known_parts(rows: Rows, one: Any, other: Any) -> None:
-    """What is known of parts of two bodies: triangles of ground and parts on it, or nodes of two trees."""
+    """Check known features of parts of two bodies: triangles of ground and parts on it, or nodes of two trees."""
     sizes = [_size(core) for core in other.cores]
     if isinstance(one, Ground):
         leaves = {int(node["part"]): i for i, node in enumerate(other.nodes)}
@@ -310,7 +311,7 @@ def _size(core: Polyhedron) -> tuple[int, int, int]:
 
 
 def _features(rows: Rows, first: Rows, second: Rows) -> None:
-    """Where walks start: features that the two cores have."""
+    """Check that walks start at features that the two cores have."""
     within(rows["relation"], 0, len(Relation), "relations of pairs")
     used = rows["relation"] != Relation.NEW
     for side, sizes in (("1", first), ("2", second)):

@@ -1,6 +1,6 @@
-"""Boxes as rows, many in one call: their cores, and the bodies of one part that they are.
+"""Cores and bodies of many boxes as rows, in one call.
 
-Nothing but lengths differs between two boxes: each is a copy of one with sides of a metre, made as long as it is.
+Boxes differ in lengths only: each is a scaled copy of a unit box.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SIZE, NODE_SIZE, WORDS = BOX_ROWS.itemsize, NODE.itemsize, BOX_ROWS.itemsize // 
 
 @cache
 def box_pattern() -> Integers:
-    """The words of a box of a metre, then the axis of each edge, and of the normal of each face."""
+    """The words of a unit box's rows, then the axis of each edge, and of the normal of each face."""
     _, content, along, across = unit_box()
     return np.concatenate([np.frombuffer(content.tobytes(), np.int64), along, across])
 
@@ -39,7 +39,7 @@ def make_boxes(pattern: Integers, sizes: Numbers, rows: int, nodes: int) -> None
 
 @kernel(inline=False)
 def make_box(pattern: Any, size: Any, at: int, node_at: int) -> None:
-    """The same for one; what is not written of its node must be 0."""
+    """The same for one box; its NODE row must be zero."""
     words = rows_at(at, WORDS, WORD)
     for k in range(WORDS):
         words[k] = pattern[k]

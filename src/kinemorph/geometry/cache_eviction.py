@@ -1,4 +1,4 @@
-"""Folders of files that can be made again: what was not used for longest goes when they grow too large."""
+"""Size limits for cache folders: the least recently used files are removed first."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ import time
 from pathlib import Path
 
 DAY = 86400.0  # s
-FOLDER_CHECKS = 16  # at a folder, while as much is written into it as it may hold
+FOLDER_CHECKS = 16  # scans of a folder, while its limit in bytes is written once
 
-_written: dict[Path, int] = {}  # bytes since the last look, by folder
+_written: dict[Path, int] = {}  # bytes since the last scan, by folder
 
 
 def forget_now_and_then(folder: Path, suffix: str, most: int, written: int, spared: float = 0.0) -> None:
-    """`forget`, after so many bytes were written: with the first file of this process, and now and then later.
+    """Call `evict_old_files` with the first file that this process writes, and after every share of `most` bytes
+    written.
 
-    To look at thousands of files takes far longer than to write one.
+    A scan of thousands of files takes far longer than writing one.
     """
     _written[folder] = _written.get(folder, most) + written
     if _written[folder] * FOLDER_CHECKS >= most:
@@ -24,9 +25,9 @@ def forget_now_and_then(folder: Path, suffix: str, most: int, written: int, spar
 
 
 def forget(folder: Path, suffix: str, most: int, spared: float = 0.0) -> None:
-    """Remove the oldest files beyond a number of bytes, and what was left half written a day ago.
+    """Remove the least recently used files beyond `most` bytes, and partial files older than a day.
 
-    What was used in the last `spared` seconds stays, however much that is: a process may still need it.
+    Files used in the last `spared` seconds stay, even beyond the limit: a process may still need them.
     """
     found, now = [], time.time()
     for path in folder.iterdir():

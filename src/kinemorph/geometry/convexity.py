@@ -1,4 +1,4 @@
-"""Whether faces make a convex polyhedron: closed, like a ball, flat, convex. What is wrong is named."""
+"""Validation of convex polyhedra: faces closed and of spherical topology, flat, convex. Errors name the fault."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import numpy as np
 if TYPE_CHECKING:
     from kinemorph.geometry.polyhedron import Polyhedron
 
-CONVEX_ERROR = 1e-6  # how far, in sizes of the polyhedron, a vertex may be from where a convex body has it
-BELOW = 1e-8  # how far, in the same, a vertex may be above the plane of a face far away: thin faces tilt
-MOST_LOOKS, MOST_NUMBERS = 20_000, 10**6  # triangles that `hollow` looks at, and numbers that it has at a time
+CONVEX_ERROR = 1e-6  # in sizes of the polyhedron: tolerance of flatness and convexity at edges
+BELOW = 1e-8  # in the same: tolerance of a vertex above a distant face, because thin faces tilt
+MOST_LOOKS, MOST_NUMBERS = 20_000, 10**6  # triangles that `hollow_depth` tests, and numbers in memory at a time
 MOST_PAIRS = 2 * 10**8  # of vertices and faces: more take seconds to check
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def check_closed(points: Array, loops: Sequence[Array]) -> None:
-    """That the faces close around a body like a ball: each edge has two faces, each vertex one fan of faces."""
+    """Check that the faces form a closed surface like a sphere: two faces at each edge, one fan at each vertex."""
     n = len(points)
     for f, loop in enumerate(loops):
         if loop.ndim != 1 or len(loop) < 3:
@@ -66,9 +66,10 @@ def _repeats(f: int, loop: Array) -> ValueError:
 
 
 def hollow(core: Polyhedron, points: Array, triangles: Array) -> float:
-    """How far the middle of a triangle of a surface is below that of the hull around it: m, 0 if it is convex.
+    """Depth (m) of a surface below its convex hull, at the centres of triangles; 0 if it is convex.
 
-    Not corners: those of an angle or a groove are on the hull. Of many triangles, evenly spread ones are looked at.
+    Vertices would not do: those of an angle or a groove are on the hull. If triangles are many, evenly spread ones are
+    tested.
     """
     middles = points[triangles[:: 1 + len(triangles) // MOST_LOOKS]].mean(axis=1)
     normals, offsets = core.faces["normal"], core.faces["offset"]
@@ -79,7 +80,7 @@ def hollow(core: Polyhedron, points: Array, triangles: Array) -> float:
 
 
 def check_convex(core: Polyhedron, tolerance: float = CONVEX_ERROR) -> None:
-    """Faces flat and convex, edges not bent inwards: with the topology right, that makes the whole convex."""
+    """Check that faces are flat and convex and edges convex: with the right topology, that makes the whole convex."""
     slack = tolerance * core.radius_bound
     faces, edges, signed = core.faces, core.edges, core.face_edges
     face = np.repeat(np.arange(len(faces)), faces["count"])
@@ -112,7 +113,7 @@ def check_convex(core: Polyhedron, tolerance: float = CONVEX_ERROR) -> None:
 
 
 def check_below(core: Polyhedron, tolerance: float) -> None:
-    """No vertex above any face: what holds at each edge can add up to more around a curve of thin faces."""
+    """Check that no vertex is above any face: tolerances at edges can add up around a curve of thin faces."""
     points, faces = core.points, core.faces
     if len(points) * len(faces) > MOST_PAIRS:
         return

@@ -1,8 +1,8 @@
-"""Static ground: a half-space, a soup of triangles, or a grid of heights, as flat rows that kernels search.
+"""Static ground for collision detection: a half-space, a triangle mesh, or a height field, as flat rows for kernels.
 
-Triangles are thin: they need not be closed, and what is in front of them is outside. All triangles know the vertex
-across each of their edges and all vertices know their neighbours, because only the whole surface tells whether a point
-on the rim of a triangle is a place to stand on or just a seam. Lengths in metres, in the ground's own frame.
+Triangles are one-sided and without thickness: they need not be closed, and their front is outside. Triangles store the
+vertex across each of their edges, and vertices their neighbours, because only the whole surface tells whether an edge
+of a triangle is an edge of the ground. Lengths in metres, in the ground's own frame.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from kinemorph.spatial.pose import vector
 
 
 class GroundKind(IntEnum):
-    """How the ground is stored. The value is what rows store."""
+    """Storage of the ground. The value is stored in rows."""
 
     HALF_SPACE = 0
     SOUP = 1
@@ -42,12 +42,12 @@ GROUND = np.dtype(
         ("points", "i8"),  # soup: address of VERTEX rows; their neighbours are ring[first : first + count]
         ("n_ring", "i8"),
         ("ring", "i8"),  # soup: address of int32
-        ("leaves", "i8"),  # soup: of the tree of boxes, a power of two; leaf k has triangles k n / leaves and on
+        ("leaves", "i8"),  # soup: leaves of the tree of boxes, a power of two; leaf k begins at triangle k n / leaves
         ("boxes", "i8"),  # soup: address of BOUNDS rows; node i has the children 2 i and 2 i + 1, the root is 1
         ("heights", "i8"),  # field: address of float64, nx rows of ny
         ("nx", "i8"),
         ("ny", "i8"),
-        ("x0", "f8"),  # field: m, where its first row and column are
+        ("x0", "f8"),  # field: m, position of its first row and column
         ("y0", "f8"),
         ("dx", "f8"),  # field: m, between rows, along x
         ("dy", "f8"),  # field: m, between columns, along y
@@ -74,7 +74,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @checked_first
 class Ground:
-    """What does not move and has no volume of its own. Kernels read it through `address`. Nothing changes it."""
+    """Static geometry without a volume of its own. Kernels read it through `address`. It is immutable."""
 
     __slots__ = ("_header", "_rows", "address")
 
@@ -100,7 +100,7 @@ class Ground:
 
     @property
     def bounds(self) -> Array:
-        """The lowest and the highest corner of the box around it, (2, 3): infinite where it has no end."""
+        """The lowest and the highest corner of its box, (2, 3): infinite where it is unbounded."""
         h = self._header[0]
         kind = self.kind
         if kind is GroundKind.HALF_SPACE:
@@ -123,7 +123,7 @@ ALL_OVER = (-math.inf,) * 3, (math.inf,) * 3
 
 @checked_first
 class HalfSpace(Ground):
-    """All points x with normal · x <= offset: solid ground up to a plane. The normal gets length 1."""
+    """All points x with normal · x <= offset: solid below a plane. The normal is normalised."""
 
     __slots__ = ()
 
@@ -144,7 +144,7 @@ class HalfSpace(Ground):
 class HeightField(Ground):
     """The ground over a rectangle size[0] by size[1] (m), its middle at the origin; heights[i, j] at x_i, y_j.
 
-    Each cell is two triangles, parted by the diagonal from its lowest x and y. All that is below is solid.
+    Each cell is two triangles, parted by the diagonal from its lowest x and y. All below is solid.
     """
 
     __slots__ = ()
@@ -234,7 +234,7 @@ class Terrain(Ground):
 
 
 def _with_area(corners: Array) -> Array:
-    """Which triangles are no lines."""
+    """Indices of triangles that are not degenerate."""
     sides = np.roll(corners, -1, axis=1) - corners
     twice_area = np.linalg.norm(np.cross(sides[:, 0], sides[:, 1]), axis=1)
     longest = (sides * sides).sum(axis=2).max(axis=1)
@@ -271,9 +271,9 @@ def _tree(corners: Array) -> tuple[Array, Array]:
 
 
 def _neighbours(corners: Array, n: int) -> tuple[Array, Array, Array]:
-    """Of each side of each triangle the vertex across and the number; and the two ends of each numbered side.
+    """For each side of each triangle the vertex across and the side's number; and the two ends of each numbered side.
 
-    A side of three triangles or more has no neighbour: each of them stands for itself.
+    A side of three triangles or more has no neighbour across.
     """
     tail, head = corners.ravel().astype(np.int64), np.roll(corners, -1, axis=1).ravel()
     opposite = np.roll(corners, -2, axis=1).ravel()

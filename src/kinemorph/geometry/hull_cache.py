@@ -1,11 +1,11 @@
-"""Hulls of mesh files, kept on disk: to read a file, find its hull and check it takes up to a second.
+"""Convex hulls of mesh files, cached on disk: reading a file, computing and checking its hull takes up to a second.
 
-An entry is named by a hash of all that it depends on: the bytes of the mesh file, the scale, the options, the sources
-that read meshes and make hulls, and the version of Qhull. It lies beside the kernels (`KINEMORPH_CACHE_DIR`), in the
-folder `hulls`, and is a SHA-256 followed by an .npz file with four arrays: `points` (n, 3), `counts` of the corners of
-the faces, their `corners`, and how far below the hull the mesh is, `hollow`. Files are written whole and then renamed,
-so that processes can share the folder; what is damaged is made again, and where nothing can be written everything works
-all the same.
+The name of an entry is a hash of all that it depends on: the bytes of the mesh file, the scale, the options, the
+sources that read meshes and make hulls, and the version of Qhull. The folder `hulls` is beside the kernels
+(`KINEMORPH_CACHE_DIR`). An entry is a SHA-256 followed by an .npz file with four arrays: `points` (n, 3), `counts` of
+the corners of the faces, their `corners`, and the depth of the mesh below the hull, `hollow`. Files are written whole
+and then renamed, so processes can share the folder; damaged entries are made again, and without a writable folder
+nothing is cached.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Loops = tuple[Array, ...]  # the vertices of each face
 
 
 def entry_of(mesh: str, *options: object) -> Path | None:
-    """The file for the hull of a mesh file; None if the mesh cannot be read, or there is nowhere to keep it."""
+    """The file for the hull of a mesh file; None if the mesh cannot be read, or no folder is writable."""
     from scipy import __version__ as qhull  # SciPy brings Qhull along
 
     content = file_digest(mesh)
@@ -47,7 +47,7 @@ def entry_of(mesh: str, *options: object) -> Path | None:
 
 
 def recall(entry: Path | None) -> tuple[Array, list[Array], float] | None:
-    """The points and faces of an entry, and how hollow the mesh is; None if it is not there, or damaged."""
+    """Points and faces of an entry, and the depth of the mesh below the hull; None if it is missing or damaged."""
     if entry is None:
         return None
     try:
@@ -62,14 +62,14 @@ def recall(entry: Path | None) -> tuple[Array, list[Array], float] | None:
             hollow = float(arrays["hollow"])
         if time.time() - status.st_mtime > DAY:
             with contextlib.suppress(OSError):  # the folder may be shared and read-only
-                os.utime(entry)  # what is in use is not forgotten
+                os.utime(entry)  # marks it as used, for the eviction
         return points, np.split(corners, np.cumsum(counts)[:-1]), hollow
-    except Exception:  # whatever is wrong with it, the hull is made again
+    except Exception:  # any damage: the hull is made again
         return None
 
 
 def keep(entry: Path | None, points: Array, loops: Loops, hollow: float) -> None:
-    """Write an entry, if that is possible."""
+    """Write an entry, if possible."""
     if entry is None:
         return
     body = io.BytesIO()

@@ -1,4 +1,4 @@
-"""Mass properties of solids: exact integrals over what a closed surface holds, or known formulas for simple shapes.
+"""Mass properties of solids: exact integrals over the volume of a closed surface, or known formulas for simple shapes.
 
 The surface's triangles and a common point span tetrahedra; those of faces that look away from the point count positive,
 the others negative, and what is outside cancels. Over a tetrahedron with corners 0, a, b, c, of signed volume
@@ -35,7 +35,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 @checked_first
 @dataclass(frozen=True, eq=False)
 class MassProperties:
-    """Of a homogeneous solid. `km.Inertia(m.mass, m.com, m.matrix)` puts them on a link."""
+    """Mass properties of a homogeneous solid. `km.Inertia(m.mass, m.com, m.matrix)` puts them on a link."""
 
     volume: float  # m³
     mass: float  # kg
@@ -60,7 +60,7 @@ class MassProperties:
         return Pose(self.com, axes)
 
     def with_mass(self, mass: float) -> MassProperties:
-        """The same solid with another density, so that it weighs this much."""
+        """The same solid with the density that gives it this mass (kg)."""
         if not 0.0 < mass < np.inf:
             raise ValueError(f"MassProperties.with_mass: {mass} must be positive and finite")
         if not self.mass > 0.0:
@@ -73,7 +73,7 @@ class MassProperties:
         return MassProperties(self.volume, self.mass, pose.apply(self.com), times(R, self.matrix, R.T))
 
     def __add__(self, other: MassProperties) -> MassProperties:
-        """Both solids as one body; what they have in common counts twice."""
+        """Both solids as one body; their intersection counts twice."""
         mass = self.mass + other.mass
         d = other.com - self.com
         # Steiner: about the common centre, the two masses count like the reduced one at their distance.
@@ -84,10 +84,10 @@ class MassProperties:
 
 @checked_first
 def mass_properties(body: Mesh | Polyhedron, density: float = WATER, *, turn: bool = False) -> MassProperties:
-    """Mass properties of what a closed mesh or a polyhedron holds; density in kg/m³.
+    """Mass properties of the volume of a closed mesh or a polyhedron; density in kg/m³.
 
-    A mesh with holes, with faces that disagree about the outside, or inside out raises ValueError, which says where;
-    `turn=True` turns what is inside out. `geometry.meshes.faults.mesh_faults` lists all that is wrong.
+    A mesh with holes, inconsistent faces, or faces that look inwards raises ValueError, which says where; `turn=True`
+    turns inside-out shells. `geometry.meshes.faults.mesh_faults` lists all faults.
     """
     _check_density(density)
     if isinstance(body, Polyhedron):
@@ -154,7 +154,7 @@ def _integrals(points: Array, triangles: Array, density: float) -> MassPropertie
 
 
 def _simple(kind: ShapeKind, size: tuple[float, ...], density: float) -> MassProperties:
-    """The textbook's solids, their middle at the origin; cylinders, capsules and cones along z."""
+    """Mass properties of simple solids about their middle at the origin; cylinders, capsules and cones along z."""
     com = np.zeros(3)
     if kind is ShapeKind.BOX:
         x, y, z = size

@@ -1,4 +1,4 @@
-"""What a shape is made of, as far as it touches others."""
+"""Surface material of a shape: friction and restitution."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EVERYTHING = 0xFFFFFFFF  # the mask of a shape that meets all groups
 @checked_first
 @dataclass(frozen=True)
 class Material:
-    """How a surface rubs and bounces. What the materials of two shapes make together is for the world to say."""
+    """Friction and restitution of a surface. The world combines the materials of two shapes."""
 
     friction: float = 1.0  # Coulomb's coefficient, against sliding
     torsional: float = 0.005  # m, against spinning about the normal

@@ -206,7 +206,7 @@ class Polyhedron:
         return self.reshaped(self.points * factor)
 
     def reshaped(self, points: Array) -> Polyhedron:
-        """With the same neighbours, and the vertices elsewhere, such as after a stretch. Nothing is checked."""
+        """With the same topology and other positions of the vertices, such as after a stretch. Nothing is checked."""
         return _measured(self._rows, points)
 
     def __repr__(self) -> str:
@@ -294,7 +294,7 @@ class Polyhedron:
 
 @checked_first
 def core_of(shape: Shape, most: int | None = None) -> tuple[Polyhedron, float]:
-    """The core of a shape and the radius around it, in the shape's own frame. A mesh stands for its hull.
+    """The core of a shape and the radius around it, in the shape's own frame. For a mesh, the core of its convex hull.
 
     `most` limits the vertices of a mesh's hull. The last cores are kept in memory, and hulls of meshes on disk, until
     their file changes.
@@ -305,7 +305,7 @@ def core_of(shape: Shape, most: int | None = None) -> tuple[Polyhedron, float]:
 
 
 def hollow_of(shape: Shape) -> float:
-    """How far a mesh is below its hull, at most, in the size of that: 0 if it is convex, as all other shapes are."""
+    """Largest depth of a mesh below its hull, as a share of its size: 0 if it is convex, as all other shapes are."""
     if shape.kind is not ShapeKind.MESH:
         return 0.0
     core, depth = _hull_of(shape, None)
@@ -313,7 +313,7 @@ def hollow_of(shape: Shape) -> float:
 
 
 def _hull_of(shape: Shape, most: int | None) -> tuple[Polyhedron, float]:
-    """The hull of a mesh, and how far that is below it, m."""
+    """The hull of a mesh, and the depth (m) of the mesh below it."""
     if shape.path is None:
         raise ValueError(f"shape {shape.name!r}: a mesh needs a path")
     path = os.path.abspath(shape.path)
@@ -343,7 +343,7 @@ def _hull_of_mesh(
 
 
 def _sound(points: Any, loops: Sequence[Any], depth: float) -> Polyhedron | None:
-    """The polyhedron of an entry of the cache, whose checksum says that it is whole, not that it can be: or None."""
+    """The polyhedron of a cache entry with a valid checksum; None if its geometry is not valid."""
     try:
         if points.dtype != np.float64 or points.shape[1:] != (3,) or any(loop.dtype != np.int32 for loop in loops):
             return None
@@ -387,9 +387,9 @@ def unit_box() -> tuple[Polyhedron, Array, Array, Array]:
 
 
 def box_row(size: Array) -> Array:
-    """A box of a size as BOX_ROWS, an array of one, in one piece: `boxes.make_boxes` makes the same of many.
+    """BOX_ROWS of one box, an array of one, in one piece: `boxes.make_boxes` makes the same for many.
 
-    Its directions are those of any other box: nothing but lengths is computed.
+    Its directions are those of all boxes: only lengths are computed.
     """
     _, content, along, across = unit_box()
     rows = np.frombuffer(bytearray(content), BOX_ROWS)
@@ -446,12 +446,12 @@ Rows = tuple[Array, Array, Array, Array, Array]  # of a Polyhedron
 
 
 def assembled(points: Array, loops: Sequence[Any]) -> Polyhedron:
-    """The polyhedron whose faces are known to fit together."""
+    """The polyhedron of faces that are known to be valid."""
     return _measured(_linked(len(points), loops) if loops else _segment(len(points)), points)
 
 
 def _linked(n: int, loops: Sequence[Any]) -> Rows:
-    """Rows that know their neighbours, but not yet where they are."""
+    """Rows with topology, without positions."""
     vertices, faces = np.zeros(n, VERTEX), np.zeros(len(loops), FACE)
     faces["count"] = counts = np.array([len(loop) for loop in loops])
     faces["first"] = np.cumsum(counts) - counts
@@ -485,7 +485,7 @@ def _segment(n: int) -> Rows:
 
 @np.errstate(divide="ignore", invalid="ignore")  # a face without area gets NaN for a normal, and `check_convex` sees it
 def _measured(rows: Rows, points: Array) -> Polyhedron:
-    """The polyhedron with these neighbours and its vertices there."""
+    """The polyhedron with this topology and these positions."""
     vertices, edges, faces = (array.copy() for array in rows[:3])
     edge_at, face_edges = rows[3:]
     vertices["x"] = points

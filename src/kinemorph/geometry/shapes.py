@@ -1,4 +1,4 @@
-"""What a link looks like and what it collides with."""
+"""Shapes of links: for collisions and for pictures."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Colour = tuple[float, float, float, float]  # red, green, blue, opacity: 0 to 1
 
 
 class Role(StrEnum):
-    """What a shape is for."""
+    """The purpose of a shape."""
 
     VISUAL = "visual"
     COLLISION = "collision"
@@ -75,7 +75,7 @@ class Shape:
 
     @staticmethod
     def known(kind: ShapeKind, size: tuple[float, ...], pose: Pose, colour: Colour) -> Shape:
-        """A plain shape of what is known to be fine."""
+        """A plain shape of values that are known to be valid."""
         shape = object.__new__(Shape)
         shape.__dict__.update(_PLAIN, kind=kind, size=size, pose=pose, colour=colour)
         return shape

@@ -1,7 +1,7 @@
-"""Multiply and add in one rounding, asked for and never left to LLVM.
+"""Fused multiply-add (FMA) requested explicitly, never left to LLVM.
 
-LLVM may fuse a product and a sum by itself (`contract`), but it picks other pairs in lanes than in scalar code, and
-then the two differ in their last bits. Here the source says which pairs are fused, so both round alike.
+LLVM may fuse a product and a sum by itself (`contract`), but it picks different pairs in SIMD lanes than in scalar
+code, and the results differ in their last bits. Here the source selects the fused pairs, so both round alike.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Memory that is used again, for what is made anew all the time: worlds, models and brains of creatures.
+"""A pool of memory blocks for short-lived objects: worlds, models and brains of creatures.
 
-The system takes long to find some kilobytes among what all others have given back, and longer to hand out fresh pages.
-So the last few pieces of each size are kept here, and whoever asks gets one that no array looks at any more.
+The allocator is slow with fragmented memory, and fresh pages cost even more. So the last few blocks of each size are
+kept here, and a block is lent again when no array refers to it any more.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ KEPT_PIECES = 4  # of each size
 Bytes = npt.NDArray[np.uint8]
 Piece = tuple[Bytes, int, int]  # memory, the address of its first cache line, and the bytes before that
 
-_spare: dict[int, list[Piece]] = {}  # by size, the one that was lent last at the end; most of them are in use
+_spare: dict[int, list[Piece]] = {}  # by size, the last lent at the end; most are in use
 
 
 def lent(size: int) -> Piece:
-    """At least so many bytes, as somebody has left them. They are the caller's while anything has the first of what
-    comes back, as arrays in that memory do."""
+    """A block of at least `size` bytes, not cleared. It is in use as long as any object refers to the first item
+    returned, as arrays in that memory do.
+    """
     step = 1 << max(8, size.bit_length() - 3)  # eight sizes to a doubling, at most
     size = (size + step - 1) & -step
     if size > LARGEST_KEPT_BYTES:
@@ -34,22 +35,22 @@ def lent(size: int) -> Piece:
     spare = _spare.setdefault(size, [])
     for _ in range(len(spare)):
         try:
-            piece = spare.pop()  # so that no other thread gets it
+            piece = spare.pop()  # so that no other thread takes it
         except IndexError:
             break
         memory = piece[0]
         if getrefcount(memory) == UNUSED:
-            spare.append(piece)  # which is in use by now
+            spare.append(piece)  # still listed, and in use by now
             return memory, piece[1], piece[2]
         spare.insert(0, piece)
     memory, start, skip = _new(size)
     spare.append((memory, start, skip))
-    del spare[:-KEPT_PIECES]  # which go with those that use them
+    del spare[:-KEPT_PIECES]  # dropped blocks are freed with their users
     return memory, start, skip
 
 
 def cleared(size: int) -> Piece:
-    """The same, of zeros."""
+    """The same, filled with zeros."""
     piece = lent(size)
     clear(piece[1], (size + 7) >> 3)
     return piece
@@ -62,7 +63,7 @@ def _new(size: int) -> Piece:
 
 
 def _count_unused() -> int:
-    """What `getrefcount` says in `lent` of memory that nothing else has."""
+    """The value of `getrefcount` in `lent` for memory without other references."""
     piece = (np.empty(0, BYTE), 0, 0)
     memory = piece[0]
     return getrefcount(memory)
@@ -73,14 +74,14 @@ UNUSED = _count_unused()
 
 @entry
 def start_of(memory: Bytes) -> int:
-    """The address of some memory; NumPy takes four times as long to say it."""
+    """The address of memory; `ctypes.data` of NumPy takes four times as long."""
     start: Any = np.int64(memory.ctypes.data)
     return int(start)
 
 
 @entry
 def clear(address: int, count: int) -> None:
-    """Zeros, so many words of them."""
+    """Write `count` zero words."""
     words = rows_at(address, count, WORD)
     for k in range(count):
         words[k] = 0

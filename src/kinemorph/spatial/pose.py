@@ -1,4 +1,4 @@
-"""Where a frame is, for the Python side: a rotation and a position, with the few operations that users need."""
+"""Poses of frames for Python: a rotation and a position, with the operations that users need."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kinemorph.spatial.products import inner, length, times
 Vector = npt.NDArray[np.float64]
 Matrix = npt.NDArray[np.float64]
 
-ORTHOGONAL = 1e-6  # how far from a rotation a matrix may be; what is closer is made exact
+ORTHOGONAL = 1e-6  # largest error of a rotation matrix; smaller errors are corrected
 
 
 def vector(values: Iterable[float], size: int, what: str) -> Vector:
@@ -114,7 +114,7 @@ class Pose:
 
     @staticmethod
     def known(position: Vector, rotation: Matrix) -> Pose:
-        """From a vector and a rotation matrix that are known to be fine, and are not changed any more."""
+        """From a vector and a rotation matrix that are known to be valid, and not modified afterwards."""
         pose = object.__new__(Pose)
         pose.__dict__.update(rotation=rotation, position=position)
         return pose
@@ -167,7 +167,7 @@ class Pose:
 
     @checked_on_failure
     def apply(self, points: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """Points (…, 3) of the inner frame, as the outer frame sees them."""
+        """Transform points (…, 3) from the inner to the outer frame."""
         given = np.asarray(points, dtype=np.float64)
         if given.ndim == 0 or given.shape[-1] != 3:
             raise ValueError(f"Pose.apply: points have shape {given.shape}, expected (..., 3)")
@@ -185,7 +185,7 @@ class Pose:
 
 
 def _mirrors(R: Matrix) -> bool:
-    """Whether a matrix turns right hands into left ones: the sign of its determinant."""
+    """Whether a matrix is a reflection: its determinant is negative."""
     a, b, c, d, e, f, g, h, i = R.ravel().tolist()
     return a * (e * i - f * h) - b * (d * i - f * g) + c * (d * h - e * g) < 0.0
 

@@ -1,7 +1,7 @@
-"""Products of small matrices and vectors whose bits do not depend on the processor.
+"""Products of small matrices and vectors with the same bits on every processor.
 
-NumPy hands `@` and `dot` to BLAS, which has other kernels, and other last bits, on each family of processors. What a
-model is made of, and so where a world starts, goes through these functions instead.
+NumPy passes `@` and `dot` to BLAS, whose kernels and last bits differ between processor families. Models, and so the
+initial states of worlds, are computed by these functions instead.
 """
 
 from __future__ import annotations

@@ -109,7 +109,7 @@ def log(q: Quat) -> Vec3:
 
 @kernel
 def exp_shift(phi: Vec3, v: Vec3) -> Vec3:
-    """Where a motion with rotation vector phi and linear part v takes the origin: the translation of exp [phi; v]."""
+    """Translation of exp [phi; v], a motion with rotation vector phi and linear part v."""
     t2 = dot(phi, phi)
     t = sqrt(t2)
     s, c = sincos(0.5 * t)
@@ -127,7 +127,7 @@ def exp_shift(phi: Vec3, v: Vec3) -> Vec3:
 
 @kernel
 def log_shift(phi: Vec3, p: Vec3) -> Vec3:
-    """The linear part v that exp_shift(phi, v) = p has come from; |phi| below 2π."""
+    """The inverse of `exp_shift`: v for a translation p; |phi| below 2π."""
     t2 = dot(phi, phi)
     small = t2 < SERIES_ANGLE_SQUARED
     series = 1.0 / 47900160.0 + t2 * (691.0 / 1307674368000.0)

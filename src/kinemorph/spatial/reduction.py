@@ -1,8 +1,9 @@
-"""Angles of any size, modulo a quarter turn: the arguments for which sine and cosine need more of π than fits a float.
+"""Argument reduction of sine and cosine for huge angles, modulo a quarter turn, with enough bits of π (Payne and
+Hanek).
 
 For |x| = m 2^k, with m of 53 bits, only a window of 2/π matters: bits further left give multiples of four quarter
-turns, bits further right give less than 2^-126 (Payne and Hanek). 192 bits of it times m leave 128 bits: two for the
-quadrant and 126 for the rest, enough for the float that comes closest to a multiple of π/2.
+turns, bits further right give less than 2^-126. 192 bits of it times m leave 128 bits: two for the quadrant and 126 for
+the rest, enough for the float closest to a multiple of π/2.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Functions of one number, written so that kernels need not know whether it is a float or a SIMD register."""
+"""Functions of one number in kernels, generic over floats and SIMD lanes."""
 
 import math
 from typing import Any

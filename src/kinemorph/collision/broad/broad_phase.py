@@ -1,4 +1,4 @@
-"""The broad phase: which of many boxes overlap, kept up to date as they move."""
+"""Broad phase: pairs of overlapping boxes in a hierarchical hash (Fontijne 2.3), updated as the boxes move."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kinemorph.spatial.arguments.checks import bits, shown
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Ids = np.ndarray[Any, np.dtype[np.int32]]
 
-EVERYTHING = 0xFFFFFFFF  # the mask of a box that meets all groups
+EVERYTHING = 0xFFFFFFFF  # mask that accepts all groups
 
 
 @checked_on_failure
@@ -56,17 +56,17 @@ class BroadPhase:
 
     @staticmethod
     def of(tables: Tables) -> BroadPhase:
-        """With the tables of another one that has no boxes yet, or with a copy of them."""
+        """With tables of another broad phase without boxes, or with a copy of them."""
         made = BroadPhase.__new__(BroadPhase)
         made._hold(HashTables.of(tables), [], {})
         return made
 
     def _hold(self, tables: HashTables, free: list[int], ignored: dict[int, set[int]]) -> None:
         self.hash, self._address = tables, tables.address
-        self._free = free  # ids that were given back, a heap
-        self._ignored = ignored  # both ways; pairs that masks rule out have no row to say so
-        self._shape: tuple[int, int] | None = None  # of what `update` expects; None if `order` is out of date
-        self._dirty = True  # whether _pairs is out of date, or not there yet
+        self._free = free  # free ids, a heap
+        self._ignored = ignored  # both ways; filtered pairs have no row that could store it
+        self._shape: tuple[int, int] | None = None  # shape that `update` expects; None if `order` is out of date
+        self._dirty = True  # whether _pairs is out of date or missing
         self._pairs: Ids
 
     @property
@@ -109,17 +109,17 @@ class BroadPhase:
         return i
 
     def make_room(self, count: int) -> None:
-        """Have room for boxes with ids below this; some are to be put in, maybe by a kernel of whoever chooses ids."""
+        """Have rows for boxes with ids below `count`, which a caller or its kernels may choose and fill."""
         if count > len(self.boxes):
             self.hash.make_boxes(max(2 * len(self.boxes), count))
         self._shape = None
 
     def follow_order(self, count: int) -> None:
-        """A kernel has said which boxes, so many of them, the next update is for."""
+        """A kernel has filled `order` with the ids of `count` boxes that the next update moves."""
         self._shape = (count, 3)
 
     def take_out(self, id: int) -> None:
-        """Take a box out, with its pairs, whoever chose its id."""
+        """Remove a box and its pairs; its id is not given back to `add`."""
         forget(self._address, id)
         for other in self._ignored.pop(id, ()):
             self._ignored[other].discard(id)
@@ -127,17 +127,17 @@ class BroadPhase:
         self._dirty = True
 
     def move(self, id: int, low: npt.ArrayLike, high: npt.ArrayLike) -> None:
-        """Put one box elsewhere; a fixed one too. For many at once there is `update`."""
+        """Move one box, which may be fixed. Use `update` for many."""
         self._put(np.array([self._known(id)]), _bounds(_box(low, high, f"box {id}")))
 
     def remove(self, id: int) -> None:
-        """Take a box out, with its pairs. One that is added later may get its id."""
+        """Remove a box and its pairs. A box that is added later may get its id."""
         i = self._known(id)
         self.take_out(i)
         heapq.heappush(self._free, i)
 
     def regroup(self, id: int, *, group: int, mask: int) -> None:
-        """Change what a box is and what it meets. Pairs that are ignored stay so."""
+        """Change the group and mask of a box. Ignored pairs stay ignored."""
         i = self._known(id)
         bits("group", group)
         bits("mask", mask)
@@ -151,8 +151,8 @@ class BroadPhase:
     def update(self, lows: npt.ArrayLike, highs: npt.ArrayLike, ids: npt.ArrayLike | None = None) -> None:
         """Move many boxes: row k of `lows` and of `highs` (n, 3) is for ids[k].
 
-        Without `ids` they are for all moving boxes in ascending order, see `moving`. One update passes for the
-        pairs that linger. A bad box raises, and leaves everything as it was.
+        Without `ids` they are for all moving boxes in ascending order, see `moving`. Lingering pairs age by one update.
+        A bad box raises, and leaves everything as it was.
         """
         if ids is not None:
             order = [self._known(i) for i in np.asarray(ids).ravel().tolist()]
@@ -194,7 +194,7 @@ class BroadPhase:
 
     @property
     def moving(self) -> Ids:
-        """The ids of boxes that are not fixed, ascending: those that `update` takes boxes for."""
+        """The ids of boxes that are not fixed, ascending: the order in which `update` takes boxes."""
         return np.flatnonzero((self.boxes["level"] != ABSENT) & (self.hash["filters"]["fixed"] == 0)).astype(np.int32)
 
     def box(self, id: int) -> tuple[Array, Array]:
@@ -203,8 +203,8 @@ class BroadPhase:
         return box["low"].copy(), box["high"].copy()
 
     def set_budgets(self, tile_budget: int, fixed_budget: int) -> None:
-        """Other budgets of tiles from now on, also for the boxes that are there: the thesis leaves t to the user."""
-        if not 8 <= tile_budget <= fixed_budget <= 4096:  # a box on the corner of a tile covers 8, however small it is
+        """Set the budgets of tiles, also for existing boxes (the thesis leaves t to the user)."""
+        if not 8 <= tile_budget <= fixed_budget <= 4096:  # a box on the corner of a tile covers 8, even a small one
             raise ValueError(f"expected 8 <= tile_budget <= fixed_budget <= 4096, got {tile_budget} and {fixed_budget}")
         self.hash.header["budget"], self.hash.header["fixed_budget"] = tile_budget, fixed_budget
         if self.hash.header["n"][0]:
@@ -222,22 +222,24 @@ class BroadPhase:
         return self._pairs
 
     def look_again(self) -> None:
-        """Boxes have changed without a call of this object: a kernel has its tables."""
+        """Mark `pairs` as out of date after a kernel has changed the tables."""
         self._dirty = True
 
     @property
     def pairs_made(self) -> int:
-        """How many pairs have come to share a tile so far; one that comes back after it was gone counts again."""
+        """Number of pairs created so far; a pair that was removed and came back counts again."""
         return int(self.hash.header["pairs_made"][0])
 
     @property
     def rows(self) -> Any:
-        """The BOX_PAIR rows: a pair keeps its row while it lives; `shared` is negative in rows of no pair. A view."""
+        """The BOX_PAIR rows: a pair keeps its row; `shared` is negative in free rows. A view."""
         return self.hash["pairs"]
 
     @property
     def close(self) -> Ids:
-        """The pairs of boxes that share a tile, or did so shortly ago: (m, 2), sorted. `pairs` are among them."""
+        """The pairs of boxes that share a tile, or did so within `linger` updates: (m, 2), sorted. They include
+        `pairs`.
+        """
         rows = self.hash["pairs"][: self.hash.header["pair_count"][0]]
         rows = rows[(rows["shared"] >= 0) & (rows["linger"] != IGNORED)]
         order = np.lexsort((rows["b"], rows["a"]))
@@ -280,7 +282,7 @@ class BroadPhase:
         return self.hash.tile_count
 
     def rebuild(self) -> None:
-        """Build all tables again from scratch. They grow by themselves when they must; this shows what that costs."""
+        """Build all tables again from the boxes. They grow automatically; this measures what that costs."""
         self.hash.rebuild()
 
     def grow(self) -> None:
@@ -288,12 +290,12 @@ class BroadPhase:
         self.hash.grow()
 
     def check(self) -> None:
-        """Compare every count with one from scratch, in plain Python; AssertionError if one differs."""
+        """Compare every count with one from scratch in plain Python; AssertionError if one differs."""
         count_again(self)
 
     @property
     def boxes(self) -> Any:
-        """The BOX rows, one an id: corners, levels, tiles. A view to look at, valid until the next `add`."""
+        """The BOX rows, one an id: corners, levels, tiles. A view to read, valid until the next `add`."""
         return self.hash["boxes"]
 
     # --- arguments ---
@@ -307,14 +309,14 @@ class BroadPhase:
                 self.grow()
 
     def _rows_of(self, ids: Any) -> Any:
-        """Where boxes are, as `_put` takes it."""
+        """Current boxes of some ids, in the form that `_put` takes."""
         rows = np.empty(len(ids), BOUNDS)
         for name in ("low", "high"):
             rows[name] = self.boxes[name][ids]
         return rows
 
     def set_order(self, ids: Ids) -> None:
-        """Say which boxes the next update is for."""
+        """Set the ids of the boxes that the next update moves."""
         self.hash["order"]["i"][: len(ids)] = ids
         self.hash.header["moving"] = len(ids)
         self._shape = (len(ids), 3)
@@ -325,7 +327,7 @@ class BroadPhase:
         raise ValueError(f"there is no box {shown(id)}")
 
     def _convert(self, values: npt.ArrayLike, name: str) -> Array:
-        shape, self._shape = self._shape, None  # None: if this raises, the next update begins afresh
+        shape, self._shape = self._shape, None  # None: after an error the next update sets the order again
         array = np.require(values, np.float64, ["C", "A", "W"])
         if array.shape != shape:
             raise ValueError(f"{name} has shape {array.shape}, expected {shape}: a row for each box that moves")
@@ -340,7 +342,7 @@ class BroadPhase:
 
 @checked_on_failure
 def swept(lows: npt.ArrayLike, highs: npt.ArrayLike, moves: npt.ArrayLike) -> tuple[Array, Array]:
-    """The boxes that hold boxes on their way along `moves` (m): what to `update` with to miss nothing in between."""
+    """Bounds of boxes that move along `moves` (m): pass them to `update` to find all pairs on the way."""
     low, high, move = (_rows(name, x) for name, x in (("lows", lows), ("highs", highs), ("moves", moves)))
     if not low.shape == high.shape == move.shape:
         raise ValueError(f"swept: lows, highs and moves have shapes {low.shape}, {high.shape}, {move.shape}: not one")
@@ -357,7 +359,7 @@ def _rows(name: str, given: npt.ArrayLike) -> Array:
 
 
 def _bounds(box: tuple[Array, Array]) -> Any:
-    """One box as a row."""
+    """One box as a row of BOUNDS."""
     rows = np.empty(1, BOUNDS)
     rows["low"], rows["high"] = box
     return rows

@@ -1,4 +1,4 @@
-"""The hierarchical hash counted again from nothing, in plain Python: what `BroadPhase.check` compares it with."""
+"""Reference for the hierarchical hash: its counts computed from the boxes, in plain Python, for `BroadPhase.check`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def count_again(broad: BroadPhase) -> None:
 
 
 def _tiles(broad: BroadPhase) -> dict[Any, list[int]]:
-    """Of each tile, which is a place and a level, the boxes in it."""
+    """The boxes in each tile, by coordinates and level."""
     boxes, grid = broad.boxes, broad.hash.header[0]
     tiles: dict[Any, list[int]] = {}
     for i in broad.ids.tolist():
@@ -53,5 +53,6 @@ def _tiles(broad: BroadPhase) -> dict[Any, list[int]]:
 
 
 def _wanted(broad: BroadPhase, i: int, j: int) -> bool:
+    """Whether the filters of two boxes allow a pair."""
     p, q = broad.hash["filters"][i], broad.hash["filters"][j]
     return bool(p["mask"] & q["group"] and q["mask"] & p["group"] and not (p["fixed"] and q["fixed"]))

@@ -1,7 +1,7 @@
-"""The pairs of the hash in the order of their ids, which does not follow from the table: its rows are used again.
+"""Pairs of the hash sorted by ids; rows are reused, so their own order is arbitrary.
 
-Those that overlap are few: they are found and then sorted, at each update. Those that share a tile are many, and nearly
-the same from update to update: their order is kept, what is gone drops out, and the few that are new are merged in.
+Overlapping pairs are few: they are found and sorted at each update. Pairs that share a tile are many, and nearly the
+same from update to update: their sorted order is kept, removed pairs are dropped, and the few new ones are merged in.
 """
 
 from typing import Any
@@ -10,22 +10,24 @@ from kinemorph.collision.broad.hash_pairs import grow_old
 from kinemorph.collision.broad.hash_rows import BOX_PAIR, FRESH, IGNORED, INDEX, MEETING, box_pairs_of, boxes_of
 from kinemorph.jit.api import kernel, rows_at
 
-FEW = 16  # meetings, which are sorted one by one
+FEW = 16  # rows; fewer are sorted by insertion
 
 
 @kernel
 def collect_overlapping(grid: Any, passed: int) -> int:
-    """Write the pairs whose boxes overlap, sorted by ids. Returns how many. `passed` updates (0, 1) go by."""
+    """Write the pairs whose boxes overlap, sorted by ids. Returns their number. `passed` updates (0 or 1) age the
+    pairs.
+    """
     boxes = boxes_of(grid)
     pairs = box_pairs_of(grid)
     found = rows_at(grid["found"], grid["pair_room"], MEETING)
     spare = rows_at(grid["sorted"], grid["pair_room"], MEETING)
     m = 0
-    order = -1  # of the last one found: rows are used again, but most often in order
+    order = -1  # sort key of the last one found: rows are reused, but most often in order
     sorted_so_far = True
     for row in range(grid["pair_count"]):
         pair = pairs[row]
-        write(found[m], pair["a"], pair["b"], row)  # in any case: to add 0 or 1 is faster than to guess a branch
+        write(found[m], pair["a"], pair["b"], row)  # always: adding 0 or 1 is faster than a mispredicted branch
         meets = overlap(boxes[pair["a"]], boxes[pair["b"]]) & (pair["linger"] != IGNORED)
         m += meets
         here = (int(pair["a"]) << 32) + int(pair["b"]) if meets else order
@@ -33,16 +35,16 @@ def collect_overlapping(grid: Any, passed: int) -> int:
         order = here
         if pair["shared"] == 0 and passed:
             grow_old(grid, row)
-    grid["n_fresh"] = -1  # the other order is lost
+    grid["n_fresh"] = -1  # the kept order of close pairs is lost
     if not sorted_so_far:
         _sort(grid, found, spare, m)
     return m
 
 
 @kernel
-def overlap(p: Any, q: Any) -> int:
+def overlap(box_a: Any, box_b: Any) -> int:
     """1 if two boxes overlap or touch, else 0."""
-    pl, ph, ql, qh = p["low"], p["high"], q["low"], q["high"]
+    pl, ph, ql, qh = box_a["low"], box_a["high"], box_b["low"], box_b["high"]
     return (
         (pl[0] <= qh[0]) & (ql[0] <= ph[0]) & (pl[1] <= qh[1])
         & (ql[1] <= ph[1]) & (pl[2] <= qh[2]) & (ql[2] <= ph[2])
@@ -50,20 +52,22 @@ def overlap(p: Any, q: Any) -> int:
 
 
 @kernel
-def _sort(grid: Any, meetings: Any, spare: Any, m: int) -> None:
-    """Sort by ids: two passes of counting sort, by b and then by a, linear in boxes and pairs; a few one by one."""
-    if m <= FEW:
-        _insert_all(meetings, m)
+def _sort(grid: Any, meetings: Any, spare: Any, count: int) -> None:
+    """Sort by ids: two passes of counting sort, by b and then by a, linear in boxes and pairs; insertion sort for a
+    few.
+    """
+    if count <= FEW:
+        _insert_all(meetings, count)
         return
     tally = rows_at(grid["tally"], grid["n"] + 1, INDEX)
-    _sort_by(meetings, spare, m, 1, tally)
-    _sort_by(spare, meetings, m, 0, tally)
+    _sort_by(meetings, spare, count, 1, tally)
+    _sort_by(spare, meetings, count, 0, tally)
 
 
 @kernel
-def _insert_all(meetings: Any, m: int) -> None:
-    """Sort the first m meetings by both ids, each among those before it."""
-    for k in range(1, m):
+def _insert_all(meetings: Any, count: int) -> None:
+    """Insertion sort of the first `count` rows by both ids."""
+    for k in range(1, count):
         a, b, row = meetings[k]["ij"][0], meetings[k]["ij"][1], meetings[k]["row"]
         i = k
         while i > 0 and (
@@ -76,15 +80,15 @@ def _insert_all(meetings: Any, m: int) -> None:
 
 
 @kernel(inline=False)
-def _sort_by(source: Any, target: Any, m: int, side: int, tally: Any) -> None:
-    """A stable counting sort of the first m meetings by one of the two ids."""
+def _sort_by(source: Any, target: Any, count: int, side: int, tally: Any) -> None:
+    """A stable counting sort of the first `count` rows by one of the two ids."""
     for i in range(tally.shape[0]):
         tally[i]["i"] = 0
-    for k in range(m):
+    for k in range(count):
         tally[source[k]["ij"][side] + 1]["i"] += 1
     for i in range(1, tally.shape[0]):
         tally[i]["i"] += tally[i - 1]["i"]
-    for k in range(m):
+    for k in range(count):
         at = tally[source[k]["ij"][side]]
         write(target[at["i"]], source[k]["ij"][0], source[k]["ij"][1], source[k]["row"])
         at["i"] += 1
@@ -97,14 +101,14 @@ def write(meeting: Any, a: int, b: int, row: int) -> None:
     meeting["row"] = row
 
 
-# --- the order that is kept ---
+# --- close pairs, in a kept order ---
 
 
 @kernel(inline=False)
 def collect_close(grid: Any, passed: int) -> int:
-    """Write the pairs that share a tile, or did so a few updates ago, sorted by ids. Returns how many.
+    """Write the pairs that share a tile, or did so a few updates ago, sorted by ids. Returns their number.
 
-    The order of before and what is new are merged into the other half of its table.
+    The previous order and the new pairs are merged into the other half of the table.
     """
     if grid["n_fresh"] < 0:
         _start_order(grid)
@@ -122,7 +126,7 @@ def collect_close(grid: Any, passed: int) -> int:
     while old < end or f < grid["n_fresh"]:
         if f < grid["n_fresh"] and (old == end or not _comes_first(both[old], fresh[f])):
             next = fresh[f]
-            old += old < end and not _comes_first(next, both[old])  # a pair that was gone and has come back
+            old += old < end and not _comes_first(next, both[old])  # a pair that was removed and came back
             f += 1
         else:
             next = both[old]
@@ -132,7 +136,7 @@ def collect_close(grid: Any, passed: int) -> int:
         if pair["shared"] == 0 and passed:
             grow_old(grid, row)
         alive = (pair["a"] == a) & (pair["b"] == b) & (pair["shared"] >= 0)
-        write(both[new], a, b, row)  # in any case, as above
+        write(both[new], a, b, row)  # always, as above
         write(found[m], a, b, row)
         new += alive
         m += alive & (pair["linger"] != IGNORED)
@@ -143,13 +147,13 @@ def collect_close(grid: Any, passed: int) -> int:
 
 
 @kernel
-def _comes_first(p: Any, q: Any) -> bool:
-    return p["ij"][0] < q["ij"][0] or (p["ij"][0] == q["ij"][0] and p["ij"][1] < q["ij"][1])
+def _comes_first(first: Any, second: Any) -> bool:
+    return first["ij"][0] < second["ij"][0] or (first["ij"][0] == second["ij"][0] and first["ij"][1] < second["ij"][1])
 
 
 @kernel(inline=False)
 def _start_order(grid: Any) -> None:
-    """Bring all pairs into order, from scratch."""
+    """Sort all pairs from scratch."""
     room = grid["pair_room"]
     pairs = rows_at(grid["pairs"], room, BOX_PAIR)
     order = rows_at(grid["sorted"], room, MEETING)
@@ -167,7 +171,7 @@ def _start_order(grid: Any) -> None:
 
 @kernel(inline=False)
 def _sort_fresh(grid: Any) -> None:
-    """Bring the few new pairs into their order, each once: one that has gone and come back has its last row."""
+    """Sort the few new pairs, each once: a pair that was removed and came back keeps its last row."""
     fresh = rows_at(grid["fresh"], FRESH, MEETING)
     n = 0
     for k in range(grid["n_fresh"]):

@@ -1,9 +1,9 @@
-"""Collision pairs and their counts of shared tiles: an open-addressing table in front of dense rows.
+"""Pairs of boxes and their counts of shared tiles: an open-addressing table of slots in front of dense rows.
 
-Fontijne 2.3.3: a pair is born when two boxes come to share a tile, counts the tiles they share at the coarser of their
-native levels, and lingers for a few updates after the count has dropped to zero. A pair keeps its row as long as it
-lives, so that others can keep what they know of the pair in a row of the same number; rows of pairs that are gone are
-used again. The table of slots finds a row by two ids in constant time.
+Fontijne 2.3.3: a pair is created when two boxes come to share a tile, counts the tiles that they share at the coarser
+of their native levels, and lingers for a few updates after the count has dropped to zero. A pair keeps its row, so
+other tables can store data of the pair in a row of the same number; rows of removed pairs are reused. The table of
+slots finds a row by two ids in constant time.
 """
 
 from typing import Any
@@ -23,17 +23,21 @@ from kinemorph.jit.api import kernel, rows_at
 
 
 @kernel
-def wanted(p: Any, q: Any) -> bool:
-    """Whether two boxes may meet at all, by what they are."""
-    return (p["mask"] & q["group"]) != 0 and (q["mask"] & p["group"]) != 0 and p["fixed"] + q["fixed"] < 2
+def wanted(filter_a: Any, filter_b: Any) -> bool:
+    """Whether groups, masks and fixed flags of two boxes allow a pair."""
+    return (
+        (filter_a["mask"] & filter_b["group"]) != 0
+        and (filter_b["mask"] & filter_a["group"]) != 0
+        and filter_a["fixed"] + filter_b["fixed"] < 2
+    )
 
 
 @kernel
 def scatter(high: int, low: int) -> int:
-    """A number from 0 to 2^62 for two of 32 bits: close ones are sent far apart.
+    """Hash two numbers of 32 bits to one from 0 to 2^62; close numbers are scattered.
 
-    Nothing overflows on the way. Overflow of signed numbers is undefined for LLVM, and two places that compile the
-    same formula could come to different results.
+    Nothing overflows: overflow of signed numbers is undefined in LLVM, and two inlined copies of the formula could give
+    different results.
     """
     x = low * 0x3C6EF373 ^ high * 0x2545F491
     x = (x ^ x >> 31) & 0xFFFFFFFF
@@ -42,18 +46,18 @@ def scatter(high: int, low: int) -> int:
 
 
 @kernel
-def home(i: int, j: int) -> int:
-    """Where the search for the pair i < j begins."""
-    return scatter(int(i), int(j))
+def home(low_id: int, high_id: int) -> int:
+    """Hash of the pair low_id < high_id, where its search begins."""
+    return scatter(int(low_id), int(high_id))
 
 
 @kernel
-def slot_of(grid: Any, i: int, j: int) -> int:
-    """The slot that has the row of a pair, or the free one where it belongs."""
+def slot_of(grid: Any, first: int, second: int) -> int:
+    """The slot that has the row of a pair, or the free slot for it."""
     slots = rows_at(grid["slots"], grid["slot_mask"] + 1, INDEX)
     pairs = box_pairs_of(grid)
-    a = min(i, j)
-    b = max(i, j)
+    a = min(first, second)
+    b = max(first, second)
     s = home(a, b) & grid["slot_mask"]
     while slots[s]["i"] != VACANT and (pairs[slots[s]["i"]]["a"] != a or pairs[slots[s]["i"]]["b"] != b):
         s = (s + 1) & grid["slot_mask"]
@@ -61,13 +65,13 @@ def slot_of(grid: Any, i: int, j: int) -> int:
 
 
 @kernel
-def row_of(grid: Any, i: int, j: int) -> int:
-    """The row of a pair, made if there is none; -1 if the pair is not wanted or there is no room."""
-    slot = rows_at(grid["slots"], grid["slot_mask"] + 1, INDEX)[slot_of(grid, i, j)]
+def row_of(grid: Any, first: int, second: int) -> int:
+    """The row of a pair, created if missing; -1 if the filters exclude the pair, or a table is full."""
+    slot = rows_at(grid["slots"], grid["slot_mask"] + 1, INDEX)[slot_of(grid, first, second)]
     if slot["i"] != VACANT:
         return slot["i"]
     filters = rows_at(grid["filters"], grid["n"], FILTER)
-    if not wanted(filters[i], filters[j]):
+    if not wanted(filters[first], filters[second]):
         return -1
     pairs = box_pairs_of(grid)
     row = grid["pair_free"]
@@ -83,8 +87,8 @@ def row_of(grid: Any, i: int, j: int) -> int:
     rows_at(grid["lives"], grid["pair_room"], INDEX)[row]["i"] += 1
     slot["i"] = row
     pair = pairs[row]
-    pair["a"] = min(i, j)
-    pair["b"] = max(i, j)
+    pair["a"] = min(first, second)
+    pair["b"] = max(first, second)
     pair["shared"] = 0
     pair["linger"] = grid["linger"]
     _list_fresh(grid, pair, row)
@@ -93,7 +97,7 @@ def row_of(grid: Any, i: int, j: int) -> int:
 
 @kernel
 def _list_fresh(grid: Any, pair: Any, row: int) -> None:
-    """Say that a pair is new, for the order of pairs; with too many it is made from scratch."""
+    """Add a new pair to the list for the sorted order; if they are too many, the order is made from scratch."""
     n = grid["n_fresh"]
     if n >= 0 and n < FRESH:
         fresh = rows_at(grid["fresh"], FRESH, MEETING)[n]
@@ -106,9 +110,9 @@ def _list_fresh(grid: Any, pair: Any, row: int) -> None:
 
 
 @kernel(inline=False)
-def share_tile(grid: Any, i: int, j: int) -> None:
-    """Two boxes share one more tile."""
-    row = row_of(grid, i, j)
+def share_tile(grid: Any, first: int, second: int) -> None:
+    """Count one more tile that two boxes share."""
+    row = row_of(grid, first, second)
     if row >= 0:
         pair = box_pairs_of(grid)[row]
         if pair["shared"] == 0 and pair["linger"] != IGNORED:
@@ -117,16 +121,16 @@ def share_tile(grid: Any, i: int, j: int) -> None:
 
 
 @kernel(inline=False)
-def unshare_tile(grid: Any, i: int, j: int) -> None:
-    """Two boxes share one tile less. The pair stays: `age` lets it go in time."""
-    row = rows_at(grid["slots"], grid["slot_mask"] + 1, INDEX)[slot_of(grid, i, j)]["i"]
-    if row != VACANT:  # else nobody wants the pair, or the table was full when it was to be made
+def unshare_tile(grid: Any, first: int, second: int) -> None:
+    """Count one shared tile less. The pair stays until `grow_old` removes it."""
+    row = rows_at(grid["slots"], grid["slot_mask"] + 1, INDEX)[slot_of(grid, first, second)]["i"]
+    if row != VACANT:  # else the filters exclude the pair, or the table was full at its creation
         box_pairs_of(grid)[row]["shared"] -= 1
 
 
 @kernel(inline=False)
 def delete_pair(grid: Any, row: int) -> None:
-    """Give a row and its slot back."""
+    """Free the row of a pair and its slot."""
     pairs = box_pairs_of(grid)
     slots = rows_at(grid["slots"], grid["slot_mask"] + 1, INDEX)
     hole = slot_of(grid, pairs[row]["a"], pairs[row]["b"])
@@ -144,14 +148,14 @@ def delete_pair(grid: Any, row: int) -> None:
     pair = pairs[row]
     pair["a"] = 0
     pair["b"] = 0
-    pair["linger"] = IGNORED  # `collect` has nothing to do with it
+    pair["linger"] = IGNORED  # so that it is not collected
     pair["shared"] = GONE - grid["pair_free"]
     grid["pair_free"] = row
 
 
 @kernel(inline=False)
 def grow_old(grid: Any, row: int) -> None:
-    """An update passes for a pair that shares no tile: in time it goes (the hysteresis of Fontijne 2.3.3)."""
+    """Age a pair without shared tiles by one update, and remove it in time (the hysteresis of Fontijne 2.3.3)."""
     pair = box_pairs_of(grid)[row]
     if pair["linger"] == 0:
         delete_pair(grid, row)

@@ -12,18 +12,18 @@ BOX = np.dtype(
     [
         ("low", "f8", 3),  # m, the box; the tiles that it covers are those of its corners at its level
         ("high", "f8", 3),
-        ("scale", "f8"),  # 1/m, tiles a metre at the native level; 0 when all over
-        ("level", "i4"),  # native level, 0 the finest; ALL_OVER or ABSENT
-        ("entry", "i4"),  # the first of its entries in tiles; the next all-over box when it is one itself
+        ("scale", "f8"),  # 1/m, tiles per metre at the native level; 0 for OVERSIZED_LEVEL
+        ("level", "i4"),  # native level, 0 the finest; OVERSIZED_LEVEL or ABSENT_LEVEL
+        ("entry", "i4"),  # the first of its entries in tiles; for OVERSIZED_LEVEL the next such box
     ]
-)  # a cache line: all that an update looks at while a box stays in its tiles
+)  # a cache line: all that an update reads while a box stays in its tiles
 ALL_OVER = -1
 ABSENT = -2
 
 FILTER = np.dtype(
     [
-        ("group", "u4"),  # bits: what it is
-        ("mask", "u4"),  # bits: what it meets
+        ("group", "u4"),  # bits: the groups of the box
+        ("mask", "u4"),  # bits: the groups with which it forms pairs
         ("fixed", "i4"),  # 1 if it does not move
     ]
 )
@@ -39,7 +39,7 @@ HASH = np.dtype(
         ("linger", "i8"),  # updates for which a pair outlives its last shared tile
         ("open", "i8"),  # bits: levels that are native to some box
         ("all_over", "i8"),  # the first box that is all over, -1 for none
-        ("full", "i8"),  # which tables were too small: bits of FULL_*
+        ("full", "i8"),  # tables that are too small: bits of FULL_*
         ("tile_mask", "i8"),  # size of the table of tiles - 1
         ("tile_count", "i8"),
         ("entry_room", "i8"),
@@ -48,23 +48,23 @@ HASH = np.dtype(
         ("pair_room", "i8"),
         ("pair_count", "i8"),  # rows of pairs ever taken
         ("pair_free", "i8"),  # the first of those given back, -1 for none
-        ("pairs_made", "i8"),  # in all its life
+        ("pairs_made", "i8"),  # since the start
         ("slot_mask", "i8"),  # size of the table of pairs - 1
         ("boxes", "i8"),  # addresses of the BOX rows, of
         ("filters", "i8"),  # as many FILTER rows, of
-        ("order", "i8"),  # the INDEX rows that the next update moves, of
+        ("order", "i8"),  # INDEX_ROW: the boxes that the next update moves, of
         ("tiles", "i8"),
         ("entries", "i8"),
         ("pairs", "i8"),  # the BOX_PAIR rows, of
-        ("lives", "i8"),  # an INDEX row for each of them: how many pairs have had it so far, of
-        ("slots", "i8"),  # the INDEX rows that have the row of a pair or VACANT, of
-        ("found", "i8"),  # the MEETING rows that are reported, of
+        ("lives", "i8"),  # an INDEX_ROW for each of them: number of pairs that have used it, of
+        ("slots", "i8"),  # INDEX_ROW: the row of a pair or VACANT_SLOT, of
+        ("found", "i8"),  # the LISTED_PAIR rows that are reported, of
         ("sorted", "i8"),  # twice as many to keep them in order, of
         ("half", "i8"),  # in which half of them the order is,
         ("n_sorted", "i8"),  # how many it has, with some that are gone; of
-        ("fresh", "i8"),  # FRESH rows for pairs that are not in it yet, and
+        ("fresh", "i8"),  # MOST_NEW_PAIRS rows for pairs that are not in it yet, and
         ("n_fresh", "i8"),  # how many there are; -1 to sort from scratch. And of
-        ("tally", "i8"),  # an INDEX row for each box and one more, to count in
+        ("tally", "i8"),  # an INDEX_ROW for each box and one more, to count in
     ]
 )
 FULL_TILES, FULL_ENTRIES, FULL_PAIRS = 1, 2, 4
@@ -74,11 +74,11 @@ BOX_PAIR = np.dtype(
         ("a", "i4"),  # the two ids, a < b
         ("b", "i4"),
         ("shared", "i4"),  # tiles they share at the coarser of their native levels; 1 when one of them is all over; or
-        # GONE - the next free row, which is negative, in a row that no pair has
+        # FREE_PAIR_BASE - the next free row, which is negative, in a row that no pair has
         ("linger", "i4"),  # updates left once the count is 0; or IGNORED
     ]
 )
-IGNORED = -1  # the pair of a joint's two boxes, for instance: counted as any other, never reported
+IGNORED = -1  # counted as any other pair, never reported; for example the boxes at a joint
 
 FRESH = 64  # new pairs in an update: if there are more, all are sorted
 GONE = -2
@@ -88,7 +88,7 @@ INDEX = np.dtype([("i", "i4")])
 
 TILE = np.dtype(
     [
-        ("key", "i8"),  # where it is and its level, see `tiles.tile_key`: four rows a cache line; EMPTY if unused
+        ("key", "i8"),  # coordinates and level, see `tile_key`; EMPTY_TILE_KEY if unused. Four rows a cache line
         ("natives", "i4"),  # first entry of a box whose native level this is, -1 for none
         ("guests", "i4"),  # first entry of a box with a finer native level
     ]

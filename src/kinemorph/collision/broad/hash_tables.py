@@ -1,4 +1,4 @@
-"""The tables of the hierarchical hash, and how they grow when a kernel says that one is full."""
+"""The tables of the hierarchical hash, and their growth when a kernel reports that one is full."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ KEPT = (
     "pair_count",
     "pair_free",
     "pairs_made",
-)  # fmt: skip; fields of the header that last: the others follow
+)  # fmt: skip; fields of the header that are saved: the others follow
 
 
 class HashTables:
-    """Everything that kernels of the hash read and write; `address` is that of the HASH row."""
+    """All tables of the hash; `address` is that of the HASH row, for kernels."""
 
     __slots__ = ("_tables", "address", "header")
 
@@ -52,7 +52,7 @@ class HashTables:
 
     @staticmethod
     def of(tables: Tables) -> HashTables:
-        """With tables that are as those of another one."""
+        """With the given tables."""
         made = HashTables.__new__(HashTables)
         made._hold(tables)
         return made
@@ -70,7 +70,7 @@ class HashTables:
         self._tables, self.header, self.address = tables, tables.header, tables.address
 
     def __getstate__(self) -> tuple[Any, ...]:
-        """Boxes, and pairs in their rows; tiles and all else that finds them is filled again."""
+        """Boxes, and pairs in their rows; tiles and slots are filled again."""
         header = self.header.copy()
         for name in HASH.names or ():
             if name not in KEPT:
@@ -78,7 +78,7 @@ class HashTables:
         n, moving, count = (int(header[name][0]) for name in ("n", "moving", "pair_count"))
         boxes, pairs = self["boxes"][:n].copy(), self["pairs"][:count].copy()
         boxes["entry"] = -1
-        pairs["shared"] = np.minimum(pairs["shared"], 0)  # counted again; those that are gone are a list
+        pairs["shared"] = np.minimum(pairs["shared"], 0)  # counted again; free rows form a list
         lives = self["lives"][:count].copy()
         return header, boxes, self["filters"][:n].copy(), self["order"][:moving].copy(), pairs, lives
 
@@ -115,7 +115,7 @@ class HashTables:
         return int(((tiles["key"] != EMPTY) & ((tiles["natives"] >= 0) | (tiles["guests"] >= 0))).sum())
 
     def make_boxes(self, room: int) -> None:
-        """Room for so many boxes; those that are there stay."""
+        """Make rows for `room` boxes; existing ones are kept."""
         there = len(self["boxes"]) if "boxes" in self._tables else 0
         self._tables.make("boxes", room, BOX, keep=True)["level"][there:] = ABSENT
         self._tables.make("filters", room, FILTER, keep=True)
@@ -141,7 +141,7 @@ class HashTables:
         self.header["pair_room"], self.header["slot_mask"] = room, 2 * room - 1
 
     def rebuild(self) -> None:
-        """Fill all tables again from the rows of the boxes, larger ones if they must be."""
+        """Fill all tables again from the rows of the boxes, and enlarge them if necessary."""
         while fill(self.address) == TABLE_FULL:
             self._double()
 

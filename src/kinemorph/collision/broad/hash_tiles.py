@@ -1,17 +1,17 @@
 """The hierarchical hash: which boxes share a tile (Fontijne 2.3, after Mirtich).
 
-Space is cut into cubes of every power of two. Level 0 is the finest, each next one twice as coarse (the thesis counts
-the other way). A box is *native* to the finest level where it covers at most t tiles, and a *guest* of every
-coarser level that is native to some other box. Two boxes that overlap share a tile at the coarser of their
-native levels, where one of them is native: so natives look for all others in their tiles, and guests only for natives.
+Space is divided into cubes of every power of two. Level 0 is the finest, each next one twice as coarse (the thesis
+counts the other way). A box is *native* to the finest level where it covers at most t tiles, and a *guest* of every
+coarser level that is native to some other box. Two boxes that overlap share a tile at the coarser of their native
+levels, where one of them is native: so natives form pairs with all boxes in their tiles, guests with natives only.
 
 A tile is a row of an open-addressing table with two lists of entries, natives and guests. A box has a chain of its
-entries. When it moves, the entries whose tiles it has left are given back, and the tiles it has reached are entered; as
-long as it covers the same tiles, nothing is touched. Tiles that become empty stay until the table is full: then the
-table is built again, which also closes levels that no box is native to any more.
+entries. When it moves, entries of tiles that it left are freed, and new tiles are entered; as long as it covers the
+same tiles, nothing changes. Empty tiles stay until the table is full; then it is built again, which also closes levels
+without natives.
 
-Kernels cannot allocate. When a table is full they set a bit in `full` and do no more than keep memory safe: the tiles
-of every box follow from its BOX row, so `fill` restores all tables from these rows once they are larger.
+Kernels cannot allocate. When a table is full they set a bit in `full` and only keep memory safe: the tiles of every box
+follow from its BOX row, so `fill` restores all tables once they are larger.
 """
 
 from math import inf
@@ -42,12 +42,12 @@ from kinemorph.spatial.vec3 import Vec3
 Z_BIT = LEVEL_BITS
 Y_BIT = LEVEL_BITS + PLACE_BITS
 X_BIT = LEVEL_BITS + 2 * PLACE_BITS
-BLOCK_MASK = ~(1 << X_BIT | 1 << Y_BIT | 1 << Z_BIT)  # of a key, what the tiles of a block have in common
-ROW_MASK = (1 << 48) - 1  # tables have fewer rows
-LARGEST_TILE_COORDINATE = 2.0**50  # tile coordinates beyond are not told apart safely
-LEVEL_GROWTH = 1.25  # by which a box may grow without leaving a level that it has just come down to
+BLOCK_MASK = ~(1 << X_BIT | 1 << Y_BIT | 1 << Z_BIT)  # bits of a key that the tiles of a block share
+ROW_MASK = (1 << 48) - 1  # largest number of rows of a table, less one
+LARGEST_TILE_COORDINATE = 2.0**50  # larger tile coordinates are not exact enough
+LEVEL_GROWTH = 1.25  # factor by which a box may grow without leaving a level that it has just reached
 ALL_OVER_FROM = 4  # times the budget, at the coarsest level (Fontijne 2.3.3)
-NOWHERE = (0.0, 0.0, 0.0), (-1.0, -1.0, -1.0)  # first and last of no tiles at all
+NOWHERE = (0.0, 0.0, 0.0), (-1.0, -1.0, -1.0)  # first and last of an empty range of tiles
 
 
 # --- one tile ---
@@ -55,22 +55,24 @@ NOWHERE = (0.0, 0.0, 0.0), (-1.0, -1.0, -1.0)  # first and last of no tiles at a
 
 @kernel
 def tile_key(x: int, y: int, z: int, level: int) -> int:
-    """One number for a tile. Space repeats itself after 2^19 tiles: no box is as large, and the last test knows
-    boxes apart that are as far apart."""
+    """Pack coordinates and level of a tile into one number. Coordinates repeat after 2^19 tiles: no box is as large,
+    and the overlap test of boxes rejects false pairs.
+    """
     place = ((x & PLACE_MASK) << PLACE_BITS | (y & PLACE_MASK)) << PLACE_BITS | (z & PLACE_MASK)
     return place << LEVEL_BITS | level
 
 
 @kernel
 def between(x: int, first: int, last: int) -> bool:
-    """Whether a tile coordinate, of which the last 19 bits count, is that of one of some tiles."""
+    """Whether a coordinate, modulo 2^19, is from `first` to `last`."""
     return ((x - first) & PLACE_MASK) <= last - first
 
 
 @kernel
 def tile_home(key: int) -> int:
-    """Where the search for a tile begins. Two by two by two tiles are next to each other in memory, as boxes visit
-    neighbours together; these blocks are anywhere."""
+    """Hash of a tile, where its search begins. Blocks of 2 x 2 x 2 tiles are adjacent in memory, because boxes visit
+    neighbours together; the blocks themselves are scattered.
+    """
     block = key & BLOCK_MASK
     corner = key >> X_BIT & 1 | (key >> Y_BIT & 1) << 1 | (key >> Z_BIT & 1) << 2
     return (scatter(block >> 32, block & 0xFFFFFFFF) & ROW_MASK) << 3 | corner
@@ -78,7 +80,7 @@ def tile_home(key: int) -> int:
 
 @kernel
 def tile_at(grid: Any, key: int) -> int:
-    """The row of a tile, made if there is none; -1 when the table is half full."""
+    """The row of a tile, created if missing; -1 when the table is half full."""
     mask = grid["tile_mask"]
     tiles = rows_at(grid["tiles"], mask + 1, TILE)
     k = tile_home(key) & mask
@@ -111,8 +113,8 @@ def new_entry(grid: Any) -> int:
 
 
 @kernel(inline=False)
-def enter(grid: Any, i: int, x: int, y: int, z: int, level: int) -> None:
-    """Box i reaches a tile: it meets the natives, and the guests too if it is a native itself."""
+def enter(grid: Any, box_id: int, x: int, y: int, z: int, level: int) -> None:
+    """Enter a box into a tile: form pairs with its natives, and at the native level with its guests too."""
     key = tile_key(x, y, z, level)
     k = tile_at(grid, key)
     e = new_entry(grid) if k >= 0 else -1
@@ -120,10 +122,10 @@ def enter(grid: Any, i: int, x: int, y: int, z: int, level: int) -> None:
         return
     entries = rows_at(grid["entries"], grid["entry_room"], ENTRY)
     tile = rows_at(grid["tiles"], grid["tile_mask"] + 1, TILE)[k]
-    box = boxes_of(grid)[i]
-    meet(grid, i, tile["natives"], 1)
+    box = boxes_of(grid)[box_id]
+    meet(grid, box_id, tile["natives"], 1)
     if level == box["level"]:
-        meet(grid, i, tile["guests"], 1)
+        meet(grid, box_id, tile["guests"], 1)
         head = tile["natives"]
         tile["natives"] = e
     else:
@@ -133,7 +135,7 @@ def enter(grid: Any, i: int, x: int, y: int, z: int, level: int) -> None:
         entries[head]["before"] = e
     new = entries[e]
     new["key"] = key
-    new["box"] = i
+    new["box"] = box_id
     new["tile"] = k
     new["next"] = head
     new["before"] = -1
@@ -142,12 +144,12 @@ def enter(grid: Any, i: int, x: int, y: int, z: int, level: int) -> None:
 
 
 @kernel(inline=False)
-def leave(grid: Any, i: int, e: int) -> None:
-    """Box i gives entry e back; its caller takes it out of the box's chain."""
+def leave(grid: Any, box_id: int, entry: int) -> None:
+    """Free an entry of a box; the caller removes it from the chain of the box."""
     entries = rows_at(grid["entries"], grid["entry_room"], ENTRY)
-    old = entries[e]
+    old = entries[entry]
     tile = rows_at(grid["tiles"], grid["tile_mask"] + 1, TILE)[old["tile"]]
-    native = (old["key"] & LEVEL_MASK) == boxes_of(grid)[i]["level"]
+    native = (old["key"] & LEVEL_MASK) == boxes_of(grid)[box_id]["level"]
     after = old["next"]
     if after >= 0:
         entries[after]["before"] = old["before"]
@@ -157,23 +159,23 @@ def leave(grid: Any, i: int, e: int) -> None:
         tile["natives"] = after
     else:
         tile["guests"] = after
-    meet(grid, i, tile["natives"], -1)
+    meet(grid, box_id, tile["natives"], -1)
     if native:
-        meet(grid, i, tile["guests"], -1)
+        meet(grid, box_id, tile["guests"], -1)
     old["sibling"] = grid["entry_free"]
-    grid["entry_free"] = e
+    grid["entry_free"] = entry
 
 
 @kernel
-def meet(grid: Any, i: int, e: int, change: int) -> None:
-    """Box i shares a tile more or less with each box of a list."""
+def meet(grid: Any, box_id: int, entry: int, change: int) -> None:
+    """Count a shared tile more or less with each box of a list of entries."""
     entries = rows_at(grid["entries"], grid["entry_room"], ENTRY)
-    while e >= 0:
+    while entry >= 0:
         if change > 0:
-            share_tile(grid, i, int(entries[e]["box"]))  # int: another type would be another compilation
+            share_tile(grid, box_id, int(entries[entry]["box"]))  # int: another type would be another compilation
         else:
-            unshare_tile(grid, i, int(entries[e]["box"]))
-        e = entries[e]["next"]
+            unshare_tile(grid, box_id, int(entries[entry]["box"]))
+        entry = entries[entry]["next"]
 
 
 # --- the tiles of one box ---
@@ -181,9 +183,9 @@ def meet(grid: Any, i: int, e: int, change: int) -> None:
 
 @kernel
 def covered(low: Any, high: Any, scale: float) -> float:
-    """How many tiles a box covers (Fontijne eq. 2.3), inf where tile coordinates get too large.
+    """Number of tiles that a box covers (Fontijne eq. 2.3); inf where tile coordinates are too large.
 
-    A face that just touches the next tile counts as in it, unlike in the thesis: boxes that touch then share a tile.
+    Unlike in the thesis, a face that just touches the next tile counts as in it: boxes that touch then share a tile.
     """
     n = 1.0
     for d in range(3):
@@ -197,7 +199,7 @@ def covered(low: Any, high: Any, scale: float) -> float:
 
 @kernel
 def most_covered(low: Any, high: Any, scale: float) -> float:
-    """How many tiles a box that is a bit larger would cover in the worst place."""
+    """Number of tiles that a box LEVEL_GROWTH times as large could cover in the worst position."""
     n = 1.0
     for d in range(3):
         n *= np.floor(LEVEL_GROWTH * (high[d] - low[d]) * scale) + 2.0
@@ -205,14 +207,14 @@ def most_covered(low: Any, high: Any, scale: float) -> float:
 
 
 @kernel
-def native_level(grid: Any, i: int) -> int:
-    """The level that suits a box (Fontijne 2.3.2).
+def native_level(grid: Any, box_id: int) -> int:
+    """The native level of a box (Fontijne 2.3.2), with hysteresis.
 
-    It becomes coarser when the box covers more tiles than the budget, but finer only when that will not happen there
-    soon: this is the hysteresis.
+    It becomes coarser when the box covers more tiles than the budget, but finer only if the finer level would not be
+    left again soon.
     """
-    box = boxes_of(grid)[i]
-    t = grid["fixed_budget"] if rows_at(grid["filters"], grid["n"], FILTER)[i]["fixed"] else grid["budget"]
+    box = boxes_of(grid)[box_id]
+    t = grid["fixed_budget"] if rows_at(grid["filters"], grid["n"], FILTER)[box_id]["fixed"] else grid["budget"]
     old = int(box["level"])
     level = max(old, 0)
     scale = box["scale"] if old >= 0 else grid["finest"]
@@ -227,7 +229,7 @@ def native_level(grid: Any, i: int) -> int:
         while level > 0 and most_covered(box["low"], box["high"], 2.0 * scale) <= t:
             level -= 1
             scale *= 2.0
-        while level < old and covered(box["low"], box["high"], scale) > t:  # far away, where only coarse tiles do
+        while level < old and covered(box["low"], box["high"], scale) > t:  # far out only coarse tiles do
             level += 1
             scale *= 0.5
     return level
@@ -235,7 +237,7 @@ def native_level(grid: Any, i: int) -> int:
 
 @kernel
 def first_tile(box: Any) -> Vec3:
-    """The lowest tile that a box covers at its level: whole numbers, compared without conversion."""
+    """The lowest tile that a box covers at its level, as whole floats: compared without conversion."""
     low, scale = box["low"], box["scale"]
     return (np.floor(low[0] * scale), np.floor(low[1] * scale), np.floor(low[2] * scale))
 
@@ -247,9 +249,9 @@ def last_tile(box: Any) -> Vec3:
 
 
 @kernel(inline=False)
-def enter_level(grid: Any, i: int, level: int, first: Vec3, last: Vec3) -> None:
-    """Enter the tiles of a level, but those between first and last (of the native level), where the box is already."""
-    box = boxes_of(grid)[i]
+def enter_level(grid: Any, box_id: int, level: int, first: Vec3, last: Vec3) -> None:
+    """Enter the tiles of a level, except those between first and last (of the native level), already entered."""
+    box = boxes_of(grid)[box_id]
     s = level - int(box["level"])
     p, q = first_tile(box), last_tile(box)
     x0, y0, z0 = int(first[0]) >> s, int(first[1]) >> s, int(first[2]) >> s
@@ -259,69 +261,69 @@ def enter_level(grid: Any, i: int, level: int, first: Vec3, last: Vec3) -> None:
             known = between(x, x0, x1) and between(y, y0, y1)
             for z in range(int(p[2]) >> s, (int(q[2]) >> s) + 1):
                 if not (known and between(z, z0, z1)):
-                    enter(grid, i, x, y, z, level)
+                    enter(grid, box_id, x, y, z, level)
 
 
 @kernel(inline=False)
-def enter_levels(grid: Any, i: int, first: Vec3, last: Vec3) -> None:
-    """The same at the native level and, as a guest, at all coarser ones that are open."""
-    level = int(boxes_of(grid)[i]["level"])
+def enter_levels(grid: Any, box_id: int, first: Vec3, last: Vec3) -> None:
+    """The same at the native level and, as a guest, at all coarser open levels."""
+    level = int(boxes_of(grid)[box_id]["level"])
     while grid["open"] >> level:
         if grid["open"] >> level & 1:
-            enter_level(grid, i, level, first, last)
+            enter_level(grid, box_id, level, first, last)
         level += 1
 
 
 @kernel(inline=False)
-def attach(grid: Any, i: int) -> None:
-    """Put a box that is placed into all its tiles; or, if it is all over, form pairs with all others."""
+def attach(grid: Any, box_id: int) -> None:
+    """Enter a placed box into all its tiles; an oversized box forms pairs with all others instead."""
     boxes = boxes_of(grid)
-    box = boxes[i]
+    box = boxes[box_id]
     if box["level"] == ALL_OVER:
         for j in range(grid["n"]):
-            if j != i and boxes[j]["level"] != ABSENT:
-                share_tile(grid, i, j)
+            if j != box_id and boxes[j]["level"] != ABSENT:
+                share_tile(grid, box_id, j)
         box["entry"] = grid["all_over"]
-        grid["all_over"] = i
+        grid["all_over"] = box_id
         return
     box["entry"] = -1
-    enter_levels(grid, i, NOWHERE[0], NOWHERE[1])
+    enter_levels(grid, box_id, NOWHERE[0], NOWHERE[1])
     j = grid["all_over"]
     while j >= 0:
-        share_tile(grid, i, j)
+        share_tile(grid, box_id, j)
         j = boxes[j]["entry"]
 
 
 @kernel(inline=False)
-def detach(grid: Any, i: int) -> None:
-    """Undo `attach`: the box is ABSENT afterwards."""
+def detach(grid: Any, box_id: int) -> None:
+    """Undo `enter_box`: its level is ABSENT_LEVEL afterwards."""
     boxes = boxes_of(grid)
-    box = boxes[i]
+    box = boxes[box_id]
     if box["level"] == ALL_OVER:
         for j in range(grid["n"]):
-            if j != i and boxes[j]["level"] != ABSENT:
-                unshare_tile(grid, i, j)
-        if grid["all_over"] == i:
+            if j != box_id and boxes[j]["level"] != ABSENT:
+                unshare_tile(grid, box_id, j)
+        if grid["all_over"] == box_id:
             grid["all_over"] = box["entry"]
         else:
             j = grid["all_over"]
-            while boxes[j]["entry"] != i:
+            while boxes[j]["entry"] != box_id:
                 j = boxes[j]["entry"]
             boxes[j]["entry"] = box["entry"]
     else:
-        give_back(grid, i, NOWHERE[0], NOWHERE[1])
+        give_back(grid, box_id, NOWHERE[0], NOWHERE[1])
         j = grid["all_over"]
         while j >= 0:
-            unshare_tile(grid, i, j)
+            unshare_tile(grid, box_id, j)
             j = boxes[j]["entry"]
     box["level"] = ABSENT
     box["entry"] = -1
 
 
 @kernel(inline=False)
-def give_back(grid: Any, i: int, first: Vec3, last: Vec3) -> None:
-    """Leave all tiles but those between first and last, of the native level or, halved as needed, of a coarser one."""
-    box = boxes_of(grid)[i]
+def give_back(grid: Any, box_id: int, first: Vec3, last: Vec3) -> None:
+    """Leave all tiles except those between first and last (of the native level), scaled to coarser levels."""
+    box = boxes_of(grid)[box_id]
     entries = rows_at(grid["entries"], grid["entry_room"], ENTRY)
     kept = -1
     e = box["entry"]
@@ -335,7 +337,7 @@ def give_back(grid: Any, i: int, first: Vec3, last: Vec3) -> None:
         if inside:
             kept = e
         else:
-            leave(grid, i, e)
+            leave(grid, box_id, e)
             if kept >= 0:
                 entries[kept]["sibling"] = after
             else:
@@ -345,7 +347,7 @@ def give_back(grid: Any, i: int, first: Vec3, last: Vec3) -> None:
 
 @kernel
 def open_level(grid: Any, level: int) -> None:
-    """A level gets its first native: all boxes of finer levels become its guests."""
+    """Open a level for its first native: all boxes of finer levels become its guests."""
     if level < 0 or grid["open"] >> level & 1:
         return
     grid["open"] |= 1 << level
@@ -356,31 +358,31 @@ def open_level(grid: Any, level: int) -> None:
 
 
 @kernel(inline=False)
-def rehash(grid: Any, i: int, low: Vec3, high: Vec3) -> None:
-    """Put a box elsewhere, and bring its tiles up to date."""
-    box = boxes_of(grid)[i]
+def rehash(grid: Any, box_id: int, low: Vec3, high: Vec3) -> None:
+    """Move a box, and update its level and tiles."""
+    box = boxes_of(grid)[box_id]
     first, last = first_tile(box), last_tile(box)
     store3(box["low"], low)
     store3(box["high"], high)
-    level = native_level(grid, i)
+    level = native_level(grid, box_id)
     if level != box["level"]:
         if box["level"] != ABSENT:
-            detach(grid, i)
+            detach(grid, box_id)
         open_level(grid, level)
         box["level"] = level
         box["scale"] = grid["finest"] * 0.5**level if level >= 0 else 0.0
-        attach(grid, i)
+        attach(grid, box_id)
     elif level != ALL_OVER:
         new_first, new_last = first_tile(box), last_tile(box)
         if not within(first, last, new_first, new_last):
-            give_back(grid, i, new_first, new_last)
+            give_back(grid, box_id, new_first, new_last)
         if not within(new_first, new_last, first, last):
-            enter_levels(grid, i, first, last)
+            enter_levels(grid, box_id, first, last)
 
 
 @kernel
 def within(first: Vec3, last: Vec3, outer_first: Vec3, outer_last: Vec3) -> bool:
-    """Whether some tiles are among others."""
+    """Whether a range of tiles is within another."""
     return (
         (outer_first[0] <= first[0]) & (last[0] <= outer_last[0]) & (outer_first[1] <= first[1])
         & (last[1] <= outer_last[1]) & (outer_first[2] <= first[2]) & (last[2] <= outer_last[2])

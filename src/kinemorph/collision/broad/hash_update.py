@@ -1,4 +1,4 @@
-"""The hierarchical hash as Python calls it: update, add, remove, build again. See `hash_tiles` and `hash_pairs`."""
+"""Entries of the hierarchical hash for Python: update, add, remove, rebuild. See `hash_tiles` and `hash_pairs`."""
 
 from math import inf
 from typing import Any
@@ -24,13 +24,15 @@ from kinemorph.spatial.rows import load3, store3
 from kinemorph.spatial.vec3 import Vec3
 
 Ids = np.ndarray[tuple[int], np.dtype[np.int64]]
-TABLE_FULL = -1  # a table is too small; other statuses are BAD_BOX or a number of pairs
+TABLE_FULL = -1  # a table is too small; other results are BAD_BOX or a number of pairs
 BAD_BOX = -2
 
 
 @entry
 def update_boxes(address: int, lows: Any, highs: Any) -> int:
-    """Move the boxes of `order`, let pairs age, and collect those that overlap."""
+    """Move the boxes of `order`, age pairs, and collect the overlapping ones. Returns their number, TABLE_FULL or
+    BAD_BOX.
+    """
     grid = rows_at(address, 1, HASH)[0]
     order = rows_at(grid["order"], grid["moving"], INDEX)
     if not are_boxes(lows, highs):
@@ -43,21 +45,21 @@ def update_boxes(address: int, lows: Any, highs: Any) -> int:
 
 
 @kernel
-def move_box(grid: Any, i: int, low: Vec3, high: Vec3) -> None:
-    """Put box i elsewhere; in the same tiles, that is all there is to do."""
-    b = boxes_of(grid)[i]
-    scale = b["scale"]
+def move_box(grid: Any, box_id: int, low: Vec3, high: Vec3) -> None:
+    """Move a box; while it stays in its tiles, only its corners change."""
+    box = boxes_of(grid)[box_id]
+    scale = box["scale"]
     size = 0.0
     same = True
     for d in range(3):
-        same &= np.floor(low[d] * scale) == np.floor(b["low"][d] * scale)
-        same &= np.floor(high[d] * scale) == np.floor(b["high"][d] * scale)
+        same &= np.floor(low[d] * scale) == np.floor(box["low"][d] * scale)
+        same &= np.floor(high[d] * scale) == np.floor(box["high"][d] * scale)
         size = max(size, high[d] - low[d])
     if same and 2.0 * LEVEL_GROWTH * size * scale >= 1.0:
-        store3(b["low"], low)
-        store3(b["high"], high)
-    else:  # other tiles, or so small that finer ones do
-        rehash(grid, i, low, high)
+        store3(box["low"], low)
+        store3(box["high"], high)
+    else:  # other tiles, or small enough for a finer level
+        rehash(grid, box_id, low, high)
 
 
 @kernel
@@ -72,7 +74,7 @@ def are_boxes(lows: Any, highs: Any) -> bool:
 
 @entry
 def put_boxes(address: int, ids: Ids, boxes: Any) -> int:
-    """Put boxes, BOUNDS rows in the order of ids, elsewhere; they may be new. Returns how many, until it is full."""
+    """Move or add boxes: BOUNDS rows in the order of ids. Returns how many were done, fewer if a table is full."""
     grid = rows_at(address, 1, HASH)[0]
     for k in range(ids.shape[0]):
         rehash(grid, ids[k], load3(boxes[k]["low"]), load3(boxes[k]["high"]))
@@ -83,29 +85,29 @@ def put_boxes(address: int, ids: Ids, boxes: Any) -> int:
 
 @entry
 def meetings(address: int) -> int:
-    """Collect the pairs that overlap, without an update."""
+    """Collect the overlapping pairs, without an update."""
     return collect_overlapping(rows_at(address, 1, HASH)[0], 0)
 
 
 @entry
-def forget(address: int, i: int) -> None:
-    """Take a box out, with all its pairs."""
+def forget(address: int, box_id: int) -> None:
+    """Remove a box and all its pairs."""
     grid = rows_at(address, 1, HASH)[0]
-    detach(grid, i)
+    detach(grid, box_id)
     pairs = box_pairs_of(grid)
     for row in range(grid["pair_count"]):
-        if pairs[row]["shared"] >= 0 and (pairs[row]["a"] == i or pairs[row]["b"] == i):
+        if pairs[row]["shared"] >= 0 and (pairs[row]["a"] == box_id or pairs[row]["b"] == box_id):
             delete_pair(grid, row)
 
 
 @entry
-def set_linger(address: int, i: int, j: int, linger: int) -> int:
-    """Say how long a pair outlives its last shared tile; or that it is IGNORED, from now on if it is yet to come."""
+def set_linger(address: int, first: int, second: int, linger: int) -> int:
+    """Set the updates for which a pair outlives its last shared tile; IGNORED creates the pair if it is missing."""
     grid = rows_at(address, 1, HASH)[0]
     slots = rows_at(grid["slots"], grid["slot_mask"] + 1, INDEX)
-    if linger != IGNORED and slots[slot_of(grid, i, j)]["i"] == VACANT:
+    if linger != IGNORED and slots[slot_of(grid, first, second)]["i"] == VACANT:
         return 0
-    row = row_of(grid, i, j)
+    row = row_of(grid, first, second)
     if row >= 0:
         box_pairs_of(grid)[row]["linger"] = linger
     return TABLE_FULL if grid["full"] else 0
@@ -113,7 +115,7 @@ def set_linger(address: int, i: int, j: int, linger: int) -> int:
 
 @entry
 def fill(address: int) -> int:
-    """Build all tables again from the rows of boxes and pairs."""
+    """Build all tables again from the rows of boxes and pairs. Returns 0 or TABLE_FULL."""
     grid = rows_at(address, 1, HASH)[0]
     n = grid["n"]
     boxes = boxes_of(grid)
@@ -134,7 +136,7 @@ def fill(address: int) -> int:
         if boxes[i]["level"] >= 0:
             grid["open"] |= 1 << int(boxes[i]["level"])
     for i in range(n):
-        grid["n"] = i + 1  # those after it are not there yet
+        grid["n"] = i + 1  # later boxes are not entered yet
         if boxes[i]["level"] != ABSENT:
             attach(grid, i)
         if grid["full"]:

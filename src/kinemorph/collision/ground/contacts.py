@@ -1,9 +1,9 @@
-"""Where the ground carries a body: the contacts of all triangles that are s, without what seams add.
+"""Contacts of a convex body on the ground: manifolds of its triangles, without false contacts at internal edges.
 
-Each triangle gives the manifold of a flat core. A contact is named by features of the whole ground, so that two
-triangles agree on a side or a corner that they share, and its points count once. Where the ground goes on straight, the
-sides and corners of triangles are no places of their own: nothing is added there. What is left is grouped by normals,
-and each group keeps a few well-spread points: a box in a corner has some on the floor and some on the wall.
+Each listed triangle gives the manifold of a flat core. A contact is named by features of the whole ground, so that
+triangles agree on shared edges and vertices, and their points count once. Where the ground continues flat, edges and
+vertices of triangles are no features of the surface: they give no contacts. The rest is grouped by normals, and each
+group keeps a few well-spread points: a box in a corner has some on the floor and some on the wall.
 """
 
 from __future__ import annotations
@@ -49,9 +49,10 @@ SAME_WAY = 0.99  # cosine: normals closer than 8° are one group
 
 @kernel(inline=False)
 def ground_contacts(ground: Any, body: Any, search: Any, margin: float, most: int, contacts: Any, spare: Any) -> int:
-    """Contacts of a body that was surveyed with at least this margin: their number, at most `most` a group.
+    """Write the contacts of a body that was surveyed with at least this margin (m). Returns their number, at most
+    `most` a group.
 
-    `contacts` and `spare` have ROOM rows each.
+    `contacts` and `spare` have MANIFOLD_ROWS rows each.
     """
     if not search["distance"] <= margin or (search["best"] < 0 and ground["kind"] != HALF_SPACE):
         return 0
@@ -69,7 +70,7 @@ def ground_contacts(ground: Any, body: Any, search: Any, margin: float, most: in
             if count < MANIFOLD_ROWS and not known(contacts, 0, count, spare[c]["id"]):
                 swap(contacts[count], spare[c])
                 count += 1
-    if count == 0:  # the closest points: seams and corners all around
+    if count == 0:  # only the closest points: all features are internal edges or vertices
         contacts[0]["id"] = contact_id(F, search["i"], V, 0)
         contacts[0]["distance"] = search["distance"]
         store3(contacts[0]["normal"], load3(search["normal"]))
@@ -80,25 +81,25 @@ def ground_contacts(ground: Any, body: Any, search: Any, margin: float, most: in
 
 
 @kernel(inline=False)
-def _on_triangle(ground: Any, t: int, row: Any, margin: float, contacts: Any) -> int:
-    """The contacts of triangle t, under names that the whole ground knows."""
+def _on_triangle(ground: Any, triangle: int, row: Any, margin: float, contacts: Any) -> int:
+    """The contacts of a triangle, with ids of features of the whole ground."""
     count = between(row, margin, contacts)
     n = load3(row["normal"])
     if count == 0:
         core = rows_at(row["core1"], 1, CORE)[0]
         x1 = load3(row["x1"])
         if row["distance"] > margin or point_outside_face(core, 0, x1, 1e-9 * core["radius_bound"]) != HERE:
-            return 0  # it is the neighbour that carries
+            return 0  # the neighbour has the contact
         contacts[0]["id"] = closest_id(row)
         store3(contacts[0]["x1"], x1)
         store3(contacts[0]["x2"], axpy(load3(row["x2"]), row["radius2"], n))
         count = 1
     with_radii(row, contacts, count)
-    m = normal_of(ground, t)
+    triangle_normal = normal_of(ground, triangle)
     kept = 0
     for k in range(count):
         k1, i1, k2, i2 = contact_features(contacts[k]["id"])
-        name = _name(ground, t, k1, i1, m, count > 1)
+        name = _name(ground, triangle, k1, i1, triangle_normal, count > 1)
         if name >= 0:
             contacts[k]["id"] = contact_id(k1, name, k2, i2)
             if kept != k:
@@ -108,27 +109,27 @@ def _on_triangle(ground: Any, t: int, row: Any, margin: float, contacts: Any) ->
 
 
 @kernel(inline=False)
-def _name(ground: Any, t: int, kind: int, i: int, m: Vec3, others: bool) -> int:
-    """What feature i of triangle t is in the ground as a whole; -1 if it is no place of its own."""
+def _name(ground: Any, triangle: int, kind: int, index: int, triangle_normal: Vec3, others: bool) -> int:
+    """The row of a triangle's feature in the whole ground; -1 if it is no feature of the surface."""
     if kind == F:
-        return face(ground, t)
+        return face(ground, triangle)
     if kind == V:
-        v = corner(ground, t, i)
-        inside = across(ground, t, i) >= 0 and across(ground, t, i - 1 if i > 0 else 2) >= 0
+        v = corner(ground, triangle, index)
+        inside = across(ground, triangle, index) >= 0 and across(ground, triangle, index - 1 if index > 0 else 2) >= 0
         flat = (
             others
             and inside
-            and open_at_vertex(ground, v, m, NEIGHBOUR_SINE)
-            and open_at_vertex(ground, v, neg(m), NEIGHBOUR_SINE)
+            and open_at_vertex(ground, v, triangle_normal, NEIGHBOUR_SINE)
+            and open_at_vertex(ground, v, neg(triangle_normal), NEIGHBOUR_SINE)
         )
         return -1 if flat else v
-    c = 0 if i == 0 else 3 - i  # the edges of a flat core are 0 1, 0 2 and 1 2
-    return -1 if others and is_seam(ground, t, c, m) else side(ground, t, c)
+    c = 0 if index == 0 else 3 - index  # the edges of a flat core are 0 1, 0 2 and 1 2
+    return -1 if others and is_seam(ground, triangle, c, triangle_normal) else side(ground, triangle, c)
 
 
 @kernel(inline=False)
 def _thin_out(contacts: Any, count: int, most: int, margin: float) -> int:
-    """Of each group of normals at most `most` contacts; the deepest group first."""
+    """Reduce each group of normals to at most `most` contacts; the deepest group comes first."""
     done = 0
     while done < count:
         leader = done
@@ -152,13 +153,15 @@ def _thin_out(contacts: Any, count: int, most: int, margin: float) -> int:
 
 @kernel
 def _on_plane(ground: Any, body: Any, margin: float, contacts: Any) -> int:
-    """A half-space: the corners of the face that lies on it, or the deepest vertex, and the edges that lie on it."""
+    """Contacts on a half-space: vertices of the face that lies on it, or the deepest vertex, and along edges that lie
+    on it.
+    """
     core = rows_at(body["core"], 1, CORE)[0]
-    m = neg(tmul_vec(load9(body["R"]), load3(ground["normal"])))
+    down = neg(tmul_vec(load9(body["R"]), load3(ground["normal"])))
     round_core = core["sides"] > 0
-    f, side, cosine = carries(core, m) if round_core else (HERE, HERE, -1.0)
+    f, side, cosine = carries(core, down) if round_core else (HERE, HERE, -1.0)
     if not round_core:
-        f, cosine = facing(core, body["vertex"], m)
+        f, cosine = facing(core, body["vertex"], down)
     edges = edges_of(core)
     if cosine > FLAT_ON_TRIANGLE_COSINE:
         row = faces_of(core)[f]
@@ -168,11 +171,11 @@ def _on_plane(ground: Any, body: Any, margin: float, contacts: Any) -> int:
             edge = edges[face_edges[k] >> 1]
             v = edge["head"] if face_edges[k] & 1 else edge["tail"]
             count = _put_vertex(ground, body, core, v, margin, contacts, count)
-        return count if round_core else _along_edges(ground, body, core, m, f, margin, contacts, count)
+        return count if round_core else _along_edges(ground, body, core, down, f, margin, contacts, count)
     count = _put_vertex(ground, body, core, body["vertex"], margin, contacts, 0)
     if not round_core:
-        return _along_edges(ground, body, core, m, HERE, margin, contacts, count)
-    if side == HERE or abs(dot(load3(edges[side]["direction"]), m)) >= PARALLEL_SINE:
+        return _along_edges(ground, body, core, down, HERE, margin, contacts, count)
+    if side == HERE or abs(dot(load3(edges[side]["direction"]), down)) >= PARALLEL_SINE:
         return count
     if edges[side]["tail"] != body["vertex"] and edges[side]["head"] != body["vertex"]:
         return count
@@ -180,11 +183,14 @@ def _on_plane(ground: Any, body: Any, margin: float, contacts: Any) -> int:
 
 
 @kernel(inline=False)
-def _along_edges(ground: Any, body: Any, core: Any, m: Vec3, f: int, margin: float, contacts: Any, count: int) -> int:
-    """Add the vertices where edges lead that lie on the plane, from those there are, and on from there; the edges of
-    face f are known.
+def _along_edges(
+    ground: Any, body: Any, core: Any, down: Vec3, f: int, margin: float, contacts: Any, count: int
+) -> int:
+    """Add vertices reached from the contacts along edges that lie on the plane, and from those on; edges of face f are
+    done.
 
-    A hull may have small faces at both ends of a long edge. It lies on that edge, whichever of them faces the plane.
+    A hull may have small faces at both ends of a long edge. It rests on that edge, whichever of the faces is most
+    aligned.
     """
     vertices, edges = (
         vertices_of(core),
@@ -199,29 +205,31 @@ def _along_edges(ground: Any, body: Any, core: Any, m: Vec3, f: int, margin: flo
             edge = edges[edge_at[k]]
             if f != HERE and (edge["left"] == f or edge["right"] == f):
                 continue
-            if abs(dot(load3(edge["direction"]), m)) < PARALLEL_SINE:
+            if abs(dot(load3(edge["direction"]), down)) < PARALLEL_SINE:
                 count = _put_end(ground, body, core, edge, v, margin, contacts, count)
         seen += 1
     return count
 
 
 @kernel
-def _put_end(ground: Any, body: Any, core: Any, edge: Any, v: int, margin: float, contacts: Any, count: int) -> int:
-    """Add the other end of an edge of vertex v, if it is not there yet."""
-    end = edge["head"] if edge["tail"] == v else edge["tail"]
+def _put_end(
+    ground: Any, body: Any, core: Any, edge: Any, vertex: int, margin: float, contacts: Any, count: int
+) -> int:
+    """Add the other end of an edge of a vertex, if it is not listed."""
+    end = edge["head"] if edge["tail"] == vertex else edge["tail"]
     if known(contacts, 0, count, contact_id(F, 0, V, end)):
         return count
     return _put_vertex(ground, body, core, end, margin, contacts, count)
 
 
 @kernel
-def _put_vertex(ground: Any, body: Any, core: Any, v: int, margin: float, contacts: Any, count: int) -> int:
+def _put_vertex(ground: Any, body: Any, core: Any, vertex: int, margin: float, contacts: Any, count: int) -> int:
     n = load3(ground["normal"])
-    x = add(mul_vec(load9(body["R"]), position(core, v)), load3(body["p"]))
+    x = add(mul_vec(load9(body["R"]), position(core, vertex)), load3(body["p"]))
     above = dot(n, x) - ground["offset"]
     if above - body["radius"] > margin or count >= MANIFOLD_ROWS:
         return count
-    contacts[count]["id"] = contact_id(F, 0, V, v)
+    contacts[count]["id"] = contact_id(F, 0, V, vertex)
     contacts[count]["distance"] = above - body["radius"]
     store3(contacts[count]["normal"], n)
     store3(contacts[count]["x1"], axpy(x, -above, n))

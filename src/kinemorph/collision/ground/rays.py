@@ -1,4 +1,4 @@
-"""Where a ray meets the ground. Triangles are met from both sides; the normal looks back along the ray."""
+"""Intersection of rays with the ground. Triangles are hit from both sides; the normal points back along the ray."""
 
 from __future__ import annotations
 
@@ -12,50 +12,50 @@ from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.spatial.rows import load3, load3_at, store3_at
 from kinemorph.spatial.vec3 import Vec3, cross, dot, neg, scale, sub
 
-TREE_STACK = 64  # nodes of the tree that wait: one a level
-RIM = 1e-12  # how far outside a triangle, in its sides, a ray still meets it: none slips through a seam
-Meeting = tuple[float, int]  # how far along the ray, and the triangle
+TREE_STACK = 64  # capacity of the stack: one node a level
+RIM = 1e-12  # share of its sides by which a ray may miss a triangle: no ray slips through an edge
+Meeting = tuple[float, int]  # distance along the ray (m), and the triangle
 
 
 @kernel(inline=False)
-def _meet_triangle(ground: Any, t: int, o: Vec3, d: Vec3, best: Meeting) -> Meeting:
-    """Möller and Trumbore: o + s d = a + u (b - a) + v (c - a)."""
-    a = place(ground, corner(ground, t, 0))
-    ab = sub(place(ground, corner(ground, t, 1)), a)
-    ac = sub(place(ground, corner(ground, t, 2)), a)
-    h = cross(d, ac)
+def _meet_triangle(ground: Any, triangle: int, origin: Vec3, direction: Vec3, best: Meeting) -> Meeting:
+    """Möller and Trumbore: origin + s direction = a + u (b - a) + v (c - a)."""
+    a = place(ground, corner(ground, triangle, 0))
+    ab = sub(place(ground, corner(ground, triangle, 1)), a)
+    ac = sub(place(ground, corner(ground, triangle, 2)), a)
+    h = cross(direction, ac)
     det = dot(ab, h)
     if det == 0.0:
         return best
-    r = sub(o, a)
+    r = sub(origin, a)
     u = dot(r, h) / det
     q = cross(r, ab)
-    v = dot(d, q) / det
+    v = dot(direction, q) / det
     s = dot(ac, q) / det
     if u < -RIM or v < -RIM or u + v > 1.0 + RIM or not 0.0 <= s < best[0]:
         return best
-    return s, t
+    return s, triangle
 
 
 @kernel
-def _enters(box: Any, o: Vec3, d: Vec3, longest: float) -> float:
-    """How far along the ray a box begins; inf if the ray misses it."""
+def _enters(box: Any, origin: Vec3, direction: Vec3, longest: float) -> float:
+    """Distance (m) along the ray where a box begins; inf if the ray misses it."""
     lo = 0.0
     hi = longest
     for k in range(3):
-        if d[k] == 0.0:
-            if o[k] < box["low"][k] or o[k] > box["high"][k]:
+        if direction[k] == 0.0:
+            if origin[k] < box["low"][k] or origin[k] > box["high"][k]:
                 return np.inf
             continue
-        s = (box["low"][k] - o[k]) / d[k]
-        t = (box["high"][k] - o[k]) / d[k]
+        s = (box["low"][k] - origin[k]) / direction[k]
+        t = (box["high"][k] - origin[k]) / direction[k]
         lo = max(lo, min(s, t))
         hi = min(hi, max(s, t))
     return lo if lo <= hi * (1.0 + RIM) else np.inf
 
 
 @kernel(inline=False)
-def _through_tree(ground: Any, o: Vec3, d: Vec3, longest: float, stack: Any) -> Meeting:
+def _through_tree(ground: Any, origin: Vec3, direction: Vec3, longest: float, stack: Any) -> Meeting:
     boxes = rows_at(ground["boxes"], 2 * ground["leaves"], BOUNDS)
     n, leaves = ground["n"], ground["leaves"]
     best = (longest, -1)
@@ -64,15 +64,15 @@ def _through_tree(ground: Any, o: Vec3, d: Vec3, longest: float, stack: Any) -> 
     while top > 0:
         top -= 1
         node = int(stack[top])
-        if _enters(boxes[node], o, d, best[0]) == np.inf:
+        if _enters(boxes[node], origin, direction, best[0]) == np.inf:
             continue
         if node >= leaves:
             k = node - leaves
             for t in range(k * n // leaves, (k + 1) * n // leaves):
-                best = _meet_triangle(ground, t, o, d, best)
+                best = _meet_triangle(ground, t, origin, direction, best)
         else:  # the nearer child first
             a = 2 * node
-            swap = _enters(boxes[a], o, d, best[0]) < _enters(boxes[a + 1], o, d, best[0])
+            swap = _enters(boxes[a], origin, direction, best[0]) < _enters(boxes[a + 1], origin, direction, best[0])
             stack[top] = a + 1 if swap else a
             stack[top + 1] = a if swap else a + 1
             top += 2
@@ -80,12 +80,12 @@ def _through_tree(ground: Any, o: Vec3, d: Vec3, longest: float, stack: Any) -> 
 
 
 @kernel(inline=False)
-def _along_cells(ground: Any, o: Vec3, d: Vec3, longest: float) -> Meeting:
-    """A height field: from cell to cell along the ray, seen from above."""
+def _along_cells(ground: Any, origin: Vec3, direction: Vec3, longest: float) -> Meeting:
+    """The nearest triangle of a height field on the ray, by a walk from cell to cell seen from above."""
     best = (longest, -1)
     mx, my = ground["nx"] - 1, ground["ny"] - 1
-    x, y = (o[0] - ground["x0"]) / ground["dx"], (o[1] - ground["y0"]) / ground["dy"]  # in cells
-    dx, dy = d[0] / ground["dx"], d[1] / ground["dy"]
+    x, y = (origin[0] - ground["x0"]) / ground["dx"], (origin[1] - ground["y0"]) / ground["dy"]  # in cells
+    dx, dy = direction[0] / ground["dx"], direction[1] / ground["dy"]
     lo, hi = _clip(x, dx, mx, 0.0, longest)
     lo, hi = _clip(y, dy, my, lo, hi)
     if not lo <= hi:
@@ -94,7 +94,7 @@ def _along_cells(ground: Any, o: Vec3, d: Vec3, longest: float) -> Meeting:
     j = min(max(int(np.floor(y + lo * dy)), 0), my - 1)
     for _ in range(mx + my + 2):
         for half in range(2):
-            best = _meet_triangle(ground, 2 * (i * my + j) + half, o, d, best)
+            best = _meet_triangle(ground, 2 * (i * my + j) + half, origin, direction, best)
         si = ((i + 1 if dx > 0.0 else i) - x) / dx if dx != 0.0 else np.inf  # where the ray leaves the cell
         sj = ((j + 1 if dy > 0.0 else j) - y) / dy if dy != 0.0 else np.inf
         if min(si, sj) > min(hi, best[0]):
@@ -109,41 +109,43 @@ def _along_cells(ground: Any, o: Vec3, d: Vec3, longest: float) -> Meeting:
 
 
 @kernel
-def _clip(x: float, dx: float, m: int, lo: float, hi: float) -> tuple[float, float]:
-    """The part of lo .. hi along which x + s dx is from 0 to m."""
+def _clip(x: float, dx: float, cells: int, lo: float, hi: float) -> tuple[float, float]:
+    """The part of lo .. hi along which x + s dx is from 0 to `cells`."""
     if dx == 0.0:
-        return (lo, hi) if 0.0 <= x <= m else (1.0, 0.0)
-    s, t = -x / dx, (m - x) / dx
+        return (lo, hi) if 0.0 <= x <= cells else (1.0, 0.0)
+    s, t = -x / dx, (cells - x) / dx
     return max(lo, min(s, t)), min(hi, max(s, t))
 
 
 @kernel(inline=False)
-def meet(ground: Any, o: Vec3, d: Vec3, longest: float, stack: Any) -> tuple[float, Vec3]:
-    """How far along a unit direction the ray meets the ground, and the normal there; inf if it does not."""
+def meet(ground: Any, origin: Vec3, direction: Vec3, longest: float, stack: Any) -> tuple[float, Vec3]:
+    """Distance (m) along a unit direction to the ground, and the normal there; inf if there is no hit."""
     if ground["kind"] == HALF_SPACE:
         n = load3(ground["normal"])
-        above = dot(n, o) - ground["offset"]
+        above = dot(n, origin) - ground["offset"]
         if above <= 0.0:
             return 0.0, n
-        speed = -dot(n, d)
+        speed = -dot(n, direction)
         s = above / speed if speed > 0.0 else np.inf
         return (s if s <= longest else np.inf), n
     if ground["kind"] == SOUP:
-        s, t = _through_tree(ground, o, d, longest, stack)
+        s, triangle = _through_tree(ground, origin, direction, longest, stack)
     else:
-        s, t = _along_cells(ground, o, d, longest)
-    if t < 0:
-        return np.inf, d
-    a = place(ground, corner(ground, t, 0))
-    n = cross(sub(place(ground, corner(ground, t, 1)), a), sub(place(ground, corner(ground, t, 2)), a))
+        s, triangle = _along_cells(ground, origin, direction, longest)
+    if triangle < 0:
+        return np.inf, direction
+    a = place(ground, corner(ground, triangle, 0))
+    n = cross(sub(place(ground, corner(ground, triangle, 1)), a), sub(place(ground, corner(ground, triangle, 2)), a))
     n = scale(n, 1.0 / np.sqrt(dot(n, n)))
-    return s, (n if dot(n, d) <= 0.0 else neg(n))
+    return s, (n if dot(n, direction) <= 0.0 else neg(n))
 
 
 @entry
-def meet_all(address: int, origins: Any, directions: Any, longest: float, t: Any, normals: Any, stack: Any) -> None:
-    """`meet` for rows of origins and unit directions (n, 3); stack has STACK entries."""
+def meet_all(
+    address: int, origins: Any, directions: Any, longest: float, distances: Any, normals: Any, stack: Any
+) -> None:
+    """`cast_at_ground` for rows of origins and unit directions (n, 3); `stack` has TREE_STACK entries."""
     ground = rows_at(address, 1, GROUND)[0]
-    for k in range(t.shape[0]):
-        t[k], n = meet(ground, load3_at(origins[k], 0), load3_at(directions[k], 0), longest, stack)
+    for k in range(distances.shape[0]):
+        distances[k], n = meet(ground, load3_at(origins[k], 0), load3_at(directions[k], 0), longest, stack)
         store3_at(normals[k], 0, n)

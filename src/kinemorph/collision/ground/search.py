@@ -1,17 +1,18 @@
-"""A convex body near the ground: the triangles that are near, with distance, normal and depth of each.
+"""The triangles near a convex body, with distance, normal and depth of each: internal-edge filtering on the whole
+surface.
 
-The ground is the first of the two, and its frame that of all answers. A tree of boxes, or the grid of a height field,
-finds the triangles; V-Clip does the rest, with each triangle as a flat core. What it says of one triangle is then
-judged by the whole surface (see `surface`):
+The ground is the first shape, and its frame is used throughout. A tree of boxes, or the grid of a height field, finds
+the triangles; V-Clip and EPA evaluate each as a flat core. The answer for one triangle is then judged by the whole
+surface (see `surface`):
 
-- apart, with a normal that belongs to the surface: as it is.
-- apart, with a normal that leads to a neighbour: it is a seam. If the body lies flat on the triangle, to within 8°, the
-  normal of the triangle replaces it, and what of the body is above the triangle may carry; else the row is dropped.
-- apart, and behind the triangle: this counts for the distance but carries nothing. Below a height field is inside it.
+- apart, with a normal that belongs to the surface: accepted.
+- apart, with a normal that leads to a neighbour: an internal edge. If the body lies flat on the triangle, to within 8°,
+  the normal of the triangle replaces it, and the part of the body above it may have contacts; else the row is dropped.
+- apart, and behind the triangle: it counts for the distance, without contacts. Below a height field counts as inside.
 - overlapping: the shortest way out, if its normal belongs to the surface, to within 8°, and along the normal of the
-  triangle if that is within 8°. Else along the normal of the
-  triangle or of a neighbour beyond a side that is bent outwards, whichever is shorter; but if that is much longer than
-  the ways out of other triangles, those are the ones that count: a box that stands on a step is not pushed off it.
+  triangle if that is within 8°. Else along the normal of the triangle or of a neighbour beyond a convex edge, the
+  shorter one; but if that is much longer than the ways out of other triangles, it is dropped: a box that stands on a
+  step is not pushed off it.
 """
 
 from __future__ import annotations
@@ -62,23 +63,23 @@ CARRIED = np.dtype(
         ("p", "f8", 3),  # m, position there
         ("radius", "f8"),  # m, around the core
         ("part", "i8"),  # which part of a concave body it is; 0 if it is convex
-        ("vertex", "i8"),  # of the core, the deepest in a half-space; where the search starts. Written by `survey`
-        ("low", "f8", 3),  # m, the box around it, with its radius; written by `survey`
+        ("vertex", "i8"),  # the deepest one in a half-space, where its search starts; `find_near_triangles`
+        ("low", "f8", 3),  # m, the box around it, with its radius; `find_near_triangles`
         ("high", "f8", 3),
     ],
     align=True,
 )
 HEIGHTS = np.dtype(np.float64)
 FLAT_ON_TRIANGLE_COSINE = 0.99  # cosine: a body within 8° of a triangle lies flat on it
-DROPPED, BEHIND, SEAM, FORCED, BURIED, GOOD = 0, 1, 2, 3, 4, 5  # what is to be thought of a row
-LONGER = 2.0  # a forced way out may be so much longer than the deepest good one
+DROPPED, BEHIND, SEAM, FORCED, BURIED, GOOD = 0, 1, 2, 3, 4, 5  # verdicts on a row, see above
+LONGER = 2.0  # factor by which a forced way out may be longer than the deepest accepted one
 
 
 @kernel
 def survey(ground: Any, body: Any, margin: float, reach: float, search: Any, work: Any) -> None:
-    """List the triangles no farther than `margin` from a body, and find the distance if it is below `reach`.
+    """List the triangles no farther than `margin` (m) from a body, and find the distance if it is below `reach` (m).
 
-    s["distance"] is inf if nothing was found.
+    search["distance"] is inf if there is none.
     """
     begin(search)
     if ground["kind"] == HALF_SPACE:
@@ -101,7 +102,7 @@ def survey(ground: Any, body: Any, margin: float, reach: float, search: Any, wor
 
 @kernel(inline=False)
 def _measure(body: Any) -> None:
-    """The box around a body, from what is farthest along the axes."""
+    """Write the bounds of a body, from its support points along the axes."""
     core = rows_at(body["core"], 1, CORE)[0]
     R = load9(body["R"])
     v = 0
@@ -115,7 +116,7 @@ def _measure(body: Any) -> None:
 
 @kernel
 def _gap(body: Any, low: Any, high: Any) -> float:
-    """The squared distance of the body's box from another one."""
+    """Squared distance (m²) between the bounds of the body and a box."""
     s = 0.0
     for k in range(3):
         d = max(low[k] - body["high"][k], body["low"][k] - high[k], 0.0)
@@ -125,7 +126,7 @@ def _gap(body: Any, low: Any, high: Any) -> float:
 
 @kernel
 def _limit(search: Any, margin: float, reach: float) -> float:
-    """What is farther cannot matter any more."""
+    """Distance (m) beyond which a triangle cannot change the result."""
     return max(margin, min(reach, search["distance"]), 0.0)
 
 
@@ -146,7 +147,7 @@ def _through_tree(ground: Any, body: Any, margin: float, reach: float, search: A
             k = node - leaves
             for t in range(k * n // leaves, (k + 1) * n // leaves):
                 _consider(ground, t, body, margin, _limit(search, margin, reach), search, work)
-        else:  # the nearer child first: it may make the other one needless
+        else:  # the nearer child first: its distance may exclude the other one
             a = 2 * node
             swap = _gap(body, boxes[a]["low"], boxes[a]["high"]) < _gap(body, boxes[a + 1]["low"], boxes[a + 1]["high"])
             stack[top] = a + 1 if swap else a
@@ -156,7 +157,7 @@ def _through_tree(ground: Any, body: Any, margin: float, reach: float, search: A
 
 @kernel(inline=False)
 def _over_cells(ground: Any, body: Any, margin: float, reach: float, search: Any, work: Any) -> None:
-    """The triangles of a height field under the box of the body, which grows by `reach` to all sides."""
+    """Evaluate the triangles of a height field under the bounds of the body, extended by `reach` (m)."""
     z = rows_at(ground["heights"], ground["n_points"], HEIGHTS)
     nx, ny = ground["nx"], ground["ny"]
     i0 = _cell(body["low"][0] - reach, ground["x0"], ground["dx"], nx, 0)
@@ -175,7 +176,7 @@ def _over_cells(ground: Any, body: Any, margin: float, reach: float, search: Any
 
 @kernel
 def _cell(x: float, x0: float, dx: float, n: int, up: int) -> int:
-    """The cell at a coordinate, with `up` the one after it; 0 to n - 1."""
+    """The cell at a coordinate, with `up` the next one; clamped to 0 to n - 1."""
     s = (x - x0) / dx
     if not s >= 0.0:  # NaN too
         return 0
@@ -192,7 +193,7 @@ def _within(ground: Any, x: Any) -> bool:
 
 @kernel
 def _covers(ground: Any, body: Any, reach: float) -> bool:
-    """Whether no cell is farther than `reach` from the body's box, seen from above."""
+    """Whether no cell is farther than `reach` (m) from the bounds of the body, seen from above."""
     x1 = ground["x0"] + (ground["nx"] - 1) * ground["dx"]
     y1 = ground["y0"] + (ground["ny"] - 1) * ground["dy"]
     wide = body["low"][0] - reach <= ground["x0"] and body["high"][0] + reach >= x1
@@ -202,23 +203,23 @@ def _covers(ground: Any, body: Any, reach: float) -> bool:
 
 
 @kernel(inline=False)
-def _consider(ground: Any, t: int, body: Any, margin: float, limit: float, search: Any, work: Any) -> None:
-    """Evaluate a triangle, unless its box is farther than `limit`, and list it if it is near."""
-    a = place(ground, corner(ground, t, 0))
-    b = place(ground, corner(ground, t, 1))
-    c = place(ground, corner(ground, t, 2))
+def _consider(ground: Any, triangle: int, body: Any, margin: float, limit: float, search: Any, work: Any) -> None:
+    """Evaluate a triangle, unless its box is farther than `limit` (m), and list it if it is near."""
+    a = place(ground, corner(ground, triangle, 0))
+    b = place(ground, corner(ground, triangle, 1))
+    c = place(ground, corner(ground, triangle, 2))
     low = (min(a[0], b[0], c[0]), min(a[1], b[1], c[1]), min(a[2], b[2], c[2]))
     high = (max(a[0], b[0], c[0]), max(a[1], b[1], c[1]), max(a[2], b[2], c[2]))
-    if ground["kind"] == FIELD:  # solid below
+    if ground["kind"] == FIELD:  # solid below the surface
         low = (low[0], low[1], -np.inf)
     if not _gap(body, low, high) <= limit * limit:
         return
-    k = next_row(search, t, body["part"])
+    k = next_row(search, triangle, body["part"])
     if k < 0:
         return
     row = rows_at(search["pairs"], search["room"], CORE_PAIR)[k]
     row["core1"] = search["triangles"] + k * TRIANGLE_SIZE
-    put_triangle(ground, t, row["core1"])
+    put_triangle(ground, triangle, row["core1"])
     row["core2"] = body["core"]
     row["radius1"] = 0.0
     row["radius2"] = body["radius"]
@@ -227,19 +228,19 @@ def _consider(ground: Any, t: int, body: Any, margin: float, limit: float, searc
     store3(row["p"], load3(body["p"]))
     evaluate(row, work)
     count(search, row)
-    verdict = _judge(ground, t, row)
+    verdict = _judge(ground, triangle, row)
     keep = verdict >= SEAM and row["distance"] <= margin
     if row["distance"] < search["distance"] and (verdict == GOOD or verdict == BEHIND):
-        keep_closest(search, row, k if keep else -1, face(ground, t), body["part"], NO_FEATURES, 1)
+        keep_closest(search, row, k if keep else -1, face(ground, triangle), body["part"], NO_FEATURES, 1)
     if keep:
         put_on_list(search, verdict)
 
 
 @kernel(inline=False)
 def _settle(ground: Any, search: Any, margin: float) -> None:
-    """Strike the forced ways out that are much longer than the others, if there are others.
+    """Drop forced ways out that are much longer than accepted ones, if there are any.
 
-    Of a body that is below the surface altogether, the shortest way up is its depth.
+    The depth of a body that is entirely below a height field is the shortest way up.
     """
     pairs = rows_at(search["pairs"], search["room"], CORE_PAIR)
     keys = rows_at(search["keys"], search["room"], KEY)
@@ -265,66 +266,66 @@ def _settle(ground: Any, search: Any, margin: float) -> None:
 
 
 @kernel(inline=False)
-def _judge(ground: Any, t: int, row: Any) -> int:
-    """Put right what V-Clip said of triangle t alone."""
+def _judge(ground: Any, triangle: int, row: Any) -> int:
+    """Correct the answer of V-Clip for one triangle by its neighbours. Returns the verdict."""
     n = load3(row["normal"])
-    m = normal_of(ground, t)
-    front = dot(n, m)
+    triangle_normal = normal_of(ground, triangle)
+    front = dot(n, triangle_normal)
     if row["relation"] == DEEP:
-        if front > FLAT_ON_TRIANGLE_COSINE and not belongs(ground, t, n, NEIGHBOUR_SINE):
-            _along(ground, t, row, m)
+        if front > FLAT_ON_TRIANGLE_COSINE and not belongs(ground, triangle, n, NEIGHBOUR_SINE):
+            _along(ground, triangle, row, triangle_normal)
             return GOOD
-        if front > -LOOSE and belongs(ground, t, n, LOOSE):
+        if front > -LOOSE and belongs(ground, triangle, n, LOOSE):
             return GOOD
-        _push_out(ground, t, row, m)
+        _push_out(ground, triangle, row, triangle_normal)
         return FORCED
-    if belongs(ground, t, n, NEIGHBOUR_SINE):
+    if belongs(ground, triangle, n, NEIGHBOUR_SINE):
         if front > -LOOSE:
             return GOOD
         if ground["kind"] != FIELD or not _within(ground, row["x2"]):
             return BEHIND
-        _push_out(ground, t, row, m)
+        _push_out(ground, triangle, row, triangle_normal)
         return BURIED
     if front < FLAT_ON_TRIANGLE_COSINE:
         return DROPPED
-    _along(ground, t, row, m)
+    _along(ground, triangle, row, triangle_normal)
     return SEAM
 
 
 @kernel(inline=False)
-def _push_out(ground: Any, t: int, row: Any, m: Vec3) -> None:
-    """The shortest way apart along the normal of the triangle, or of a neighbour beyond an outward bend."""
-    best = m
-    least = _depth(ground, t, row, m)
+def _push_out(ground: Any, triangle: int, row: Any, triangle_normal: Vec3) -> None:
+    """Set the shortest way out along the normal of the triangle, or of a neighbour beyond a convex edge."""
+    best = triangle_normal
+    least = _depth(ground, triangle, row, triangle_normal)
     for c in range(3):
-        n = normal_beyond(ground, t, c, m)
-        depth = _depth(ground, t, row, n)
+        n = normal_beyond(ground, triangle, c, triangle_normal)
+        depth = _depth(ground, triangle, row, n)
         if depth < least:
             least = depth
             best = n
-    _along(ground, t, row, best)
+    _along(ground, triangle, row, best)
 
 
 @kernel
-def _depth(ground: Any, t: int, row: Any, n: Vec3) -> float:
-    """How far the core must go along n to be clear of triangle t."""
+def _depth(ground: Any, triangle: int, row: Any, n: Vec3) -> float:
+    """Distance (m) that the core must move along n to clear the triangle."""
     core = rows_at(row["core2"], 1, CORE)[0]
     R = load9(row["R"])
     reach, _ = farthest_piece(core, 0, neg(tmul_vec(R, n)))
     top = -np.inf
     for c in range(3):
-        top = max(top, dot(n, place(ground, corner(ground, t, c))))
+        top = max(top, dot(n, place(ground, corner(ground, triangle, c))))
     return top + reach - dot(n, load3(row["p"]))
 
 
 @kernel(inline=False)
-def _along(ground: Any, t: int, row: Any, n: Vec3) -> None:
-    """Let n be the normal of a row, and the lowest point of the body along it what touches."""
+def _along(ground: Any, triangle: int, row: Any, n: Vec3) -> None:
+    """Set n as the normal of a row, and the lowest point of the body along it as the contact."""
     core = rows_at(row["core2"], 1, CORE)[0]
     R = load9(row["R"])
     v, x = support(core, 0, neg(tmul_vec(R, n)))
     x = add(mul_vec(R, x), load3(row["p"]))
-    depth = _depth(ground, t, row, n)
+    depth = _depth(ground, triangle, row, n)
     row["distance"] = -depth - row["radius2"]
     row["kind1"], row["index1"] = F, 0
     row["kind2"], row["index2"] = V, v
@@ -335,7 +336,7 @@ def _along(ground: Any, t: int, row: Any, n: Vec3) -> None:
 
 @kernel
 def _turn_down(ground: Any, body: Any) -> None:
-    """Turn a round body about its axis until it touches a half-space with an edge."""
+    """Turn a round body about its axis until an edge of its prism touches the half-space."""
     core = rows_at(body["core"], 1, CORE)[0]
     R = load9(body["R"])
     c, s = turn_to(core, neg(tmul_vec(R, load3(ground["normal"]))))
@@ -344,7 +345,7 @@ def _turn_down(ground: Any, body: Any) -> None:
 
 @kernel
 def _over_plane(ground: Any, body: Any, search: Any) -> None:
-    """A half-space: the vertex that is deepest along its normal answers."""
+    """Distance from a half-space: that of the support vertex against its normal."""
     core = rows_at(body["core"], 1, CORE)[0]
     R = load9(body["R"])
     n = load3(ground["normal"])

@@ -1,9 +1,9 @@
-"""What the search asks of the surface of the ground: corners, neighbours, and which normals belong to it.
+"""The surface of the ground: vertices, neighbours, and which normals belong to it.
 
-A triangle knows nothing of what goes on beyond its sides, but a normal that leads from a side towards the neighbour is
-wrong: the neighbour is nearer. On the whole surface, a point of the ground can be closest to a body only if no way
-on the surface leads towards the body. For a point on a side it is enough to look at the vertex across, for a corner at
-its neighbours. This is the Voronoi region of the feature in the ground as a whole.
+A single triangle does not know its neighbours, and a normal that points from its edge towards a neighbour is wrong: the
+neighbour is nearer. On the whole surface, a point can be closest to a body only if no direction on the surface leads
+towards the body. For a point on an edge it suffices to test the vertex across, for a vertex its neighbours. This is the
+Voronoi region of the feature in the whole ground.
 """
 
 import math
@@ -20,96 +20,96 @@ from kinemorph.spatial.vec3 import Vec3, add, cross, dot, neg, scale, sub
 HALF_SPACE, SOUP, FIELD = int(GroundKind.HALF_SPACE), int(GroundKind.SOUP), int(GroundKind.FIELD)
 INDEX = np.dtype(np.int32)
 HEIGHT = np.dtype(np.float64)
-NEIGHBOUR_SINE = 1e-6  # sine: what points less towards a neighbour does not point there
-LOOSE = 0.14  # the same for bodies that overlap the ground, 8°: there the normal is one of the body's
+NEIGHBOUR_SINE = 1e-6  # sine: directions closer to tangential do not lead towards a neighbour
+LOOSE = 0.14  # sine: the same for bodies that overlap the ground, 8°: there the normal may be one of the body
 RING = ((1, 0), (1, 1), (0, 1), (-1, 0), (-1, -1), (0, -1))  # neighbours in a height field
 
 
 @kernel
-def place(ground: Any, v: int) -> Vec3:
-    """Where vertex v is."""
+def place(ground: Any, vertex: int) -> Vec3:
+    """Position (m) of a vertex."""
     if ground["kind"] == SOUP:
-        return load3(rows_at(ground["points"], ground["n_points"], VERTEX)[v]["x"])
-    i = v // ground["ny"]
-    z = rows_at(ground["heights"], ground["n_points"], HEIGHT)[v]
-    return ground["x0"] + i * ground["dx"], ground["y0"] + (v - i * ground["ny"]) * ground["dy"], z
+        return load3(rows_at(ground["points"], ground["n_points"], VERTEX)[vertex]["x"])
+    i = vertex // ground["ny"]
+    z = rows_at(ground["heights"], ground["n_points"], HEIGHT)[vertex]
+    return ground["x0"] + i * ground["dx"], ground["y0"] + (vertex - i * ground["ny"]) * ground["dy"], z
 
 
 @kernel(inline=False)
-def corner(ground: Any, t: int, c: int) -> int:
-    """Vertex c of triangle t. In a field, cell (i, j) has triangles (ij, i+1 j, i+1 j+1) and (ij, i+1 j+1, i j+1)."""
+def corner(ground: Any, triangle: int, corner_number: int) -> int:
+    """Vertex of a triangle, by corner number. Cell (i, j) of a field: (ij, i+1 j, i+1 j+1) and (ij, i+1 j+1, i j+1)."""
     if ground["kind"] == SOUP:
-        return int(rows_at(ground["triangles"], ground["n"], TRIANGLE)[t]["corners"][c])
-    v = _first_corner(ground, t)
-    if c == 0:
+        return int(rows_at(ground["triangles"], ground["n"], TRIANGLE)[triangle]["corners"][corner_number])
+    v = _first_corner(ground, triangle)
+    if corner_number == 0:
         return v
-    if t & 1:
-        return v + ground["ny"] + 1 if c == 1 else v + 1
-    return v + ground["ny"] if c == 1 else v + ground["ny"] + 1
+    if triangle & 1:
+        return v + ground["ny"] + 1 if corner_number == 1 else v + 1
+    return v + ground["ny"] if corner_number == 1 else v + ground["ny"] + 1
 
 
 @kernel
-def _first_corner(ground: Any, t: int) -> int:
-    cell = t >> 1
+def _first_corner(ground: Any, triangle: int) -> int:
+    cell = triangle >> 1
     i = cell // (ground["ny"] - 1)
     return int(cell + i)  # a row has one vertex more than cells
 
 
 @kernel(inline=False)
-def across(ground: Any, t: int, c: int) -> int:
-    """The vertex beyond the side from corner c of triangle t to the next one; -1 at a border."""
+def across(ground: Any, triangle: int, side_number: int) -> int:
+    """The vertex of the neighbour beyond a side of a triangle; -1 at a border. Side k starts at corner k."""
     if ground["kind"] == SOUP:
-        return int(rows_at(ground["triangles"], ground["n"], TRIANGLE)[t]["across"][c])
-    v = _first_corner(ground, t)
+        return int(rows_at(ground["triangles"], ground["n"], TRIANGLE)[triangle]["across"][side_number])
+    v = _first_corner(ground, triangle)
     i = v // ground["ny"]
     j = v - i * ground["ny"]
-    if t & 1:
-        if c == 0:
+    if triangle & 1:
+        if side_number == 0:
             return _vertex(ground, i + 1, j)
-        return _vertex(ground, i + 1, j + 2) if c == 1 else _vertex(ground, i - 1, j)
-    if c == 2:
+        return _vertex(ground, i + 1, j + 2) if side_number == 1 else _vertex(ground, i - 1, j)
+    if side_number == 2:
         return _vertex(ground, i, j + 1)
-    return _vertex(ground, i, j - 1) if c == 0 else _vertex(ground, i + 2, j + 1)
+    return _vertex(ground, i, j - 1) if side_number == 0 else _vertex(ground, i + 2, j + 1)
 
 
 @kernel
-def _vertex(ground: Any, i: int, j: int) -> int:
-    inside = 0 <= i < ground["nx"] and 0 <= j < ground["ny"]
-    return int(i * ground["ny"] + j) if inside else -1
+def _vertex(ground: Any, row: int, column: int) -> int:
+    inside = 0 <= row < ground["nx"] and 0 <= column < ground["ny"]
+    return int(row * ground["ny"] + column) if inside else -1
 
 
 @kernel(inline=False)
-def side(ground: Any, t: int, c: int) -> int:
-    """A number for the side from corner c of triangle t that its neighbour gives it as well."""
+def side(ground: Any, triangle: int, side_number: int) -> int:
+    """The number of a side of a triangle, which its neighbour shares."""
     if ground["kind"] == SOUP:
-        return int(rows_at(ground["triangles"], ground["n"], TRIANGLE)[t]["sides"][c])
-    v = _first_corner(ground, t)
-    if t & 1:
-        return 3 * v + 2 if c == 0 else (3 * (v + 1) if c == 1 else 3 * v + 1)
-    return 3 * v if c == 0 else (3 * (v + ground["ny"]) + 1 if c == 1 else 3 * v + 2)
+        return int(rows_at(ground["triangles"], ground["n"], TRIANGLE)[triangle]["sides"][side_number])
+    v = _first_corner(ground, triangle)
+    if triangle & 1:
+        return 3 * v + 2 if side_number == 0 else (3 * (v + 1) if side_number == 1 else 3 * v + 1)
+    return 3 * v if side_number == 0 else (3 * (v + ground["ny"]) + 1 if side_number == 1 else 3 * v + 2)
 
 
 @kernel
-def face(ground: Any, t: int) -> int:
-    """Which face of the mesh triangle t is."""
+def face(ground: Any, triangle: int) -> int:
+    """The face of the mesh that a triangle is."""
     if ground["kind"] == SOUP:
-        return int(rows_at(ground["triangles"], ground["n"], TRIANGLE)[t]["face"])
-    return t
+        return int(rows_at(ground["triangles"], ground["n"], TRIANGLE)[triangle]["face"])
+    return triangle
 
 
 @kernel(inline=False)
-def open_at_vertex(ground: Any, v: int, n: Vec3, slack: float) -> bool:
-    """Whether no edge of the ground leads from v towards n."""
-    x = place(ground, v)
+def open_at_vertex(ground: Any, vertex: int, n: Vec3, slack: float) -> bool:
+    """Whether no edge of the ground leads from a vertex towards n."""
+    x = place(ground, vertex)
     if ground["kind"] == SOUP:
-        row = rows_at(ground["points"], ground["n_points"], VERTEX)[v]
+        row = rows_at(ground["points"], ground["n_points"], VERTEX)[vertex]
         ring = rows_at(ground["ring"], ground["n_ring"], INDEX)
         for k in range(row["first"], row["first"] + row["count"]):
             if _towards(sub(place(ground, int(ring[k])), x), n, slack):
                 return False
         return True
-    i = v // ground["ny"]
-    j = v - i * ground["ny"]
+    i = vertex // ground["ny"]
+    j = vertex - i * ground["ny"]
     for k in range(6):
         w = _vertex(ground, i + RING[k][0], j + RING[k][1])
         if w >= 0 and _towards(sub(place(ground, w), x), n, slack):
@@ -124,11 +124,13 @@ def _towards(r: Vec3, n: Vec3, slack: float) -> bool:
 
 
 @kernel(inline=False)
-def belongs(ground: Any, t: int, n: Vec3, slack: float) -> bool:
-    """Whether a body can be closest to triangle t in direction n: no way on the surface leads towards n."""
-    a = corner(ground, t, 0)
-    b = corner(ground, t, 1)
-    c = corner(ground, t, 2)
+def belongs(ground: Any, triangle: int, n: Vec3, slack: float) -> bool:
+    """Whether n is in the normal cone of the surface at the triangle's support feature: nothing on the surface leads
+    towards n.
+    """
+    a = corner(ground, triangle, 0)
+    b = corner(ground, triangle, 1)
+    c = corner(ground, triangle, 2)
     sa = dot(n, place(ground, a))
     sb = dot(n, place(ground, b))
     sc = dot(n, place(ground, c))
@@ -140,66 +142,66 @@ def belongs(ground: Any, t: int, n: Vec3, slack: float) -> bool:
     if on_a and on_b and on_c:
         return True
     if on_a and on_b:
-        return _open_at_side(ground, t, 0, n, slack)
+        return _open_at_side(ground, triangle, 0, n, slack)
     if on_b and on_c:
-        return _open_at_side(ground, t, 1, n, slack)
+        return _open_at_side(ground, triangle, 1, n, slack)
     if on_c and on_a:
-        return _open_at_side(ground, t, 2, n, slack)
+        return _open_at_side(ground, triangle, 2, n, slack)
     return open_at_vertex(ground, a if on_a else (b if on_b else c), n, slack)
 
 
 @kernel
-def _open_at_side(ground: Any, t: int, c: int, n: Vec3, slack: float) -> bool:
-    w = across(ground, t, c)
-    return w < 0 or not _towards(sub(place(ground, w), place(ground, corner(ground, t, c))), n, slack)
+def _open_at_side(ground: Any, triangle: int, side_number: int, n: Vec3, slack: float) -> bool:
+    w = across(ground, triangle, side_number)
+    return w < 0 or not _towards(sub(place(ground, w), place(ground, corner(ground, triangle, side_number))), n, slack)
 
 
 @kernel(inline=False)
-def normal_of(ground: Any, t: int) -> Vec3:
-    x = place(ground, corner(ground, t, 0))
-    n = cross(sub(place(ground, corner(ground, t, 1)), x), sub(place(ground, corner(ground, t, 2)), x))
+def normal_of(ground: Any, triangle: int) -> Vec3:
+    x = place(ground, corner(ground, triangle, 0))
+    n = cross(sub(place(ground, corner(ground, triangle, 1)), x), sub(place(ground, corner(ground, triangle, 2)), x))
     return scale(n, 1.0 / math.sqrt(dot(n, n)))
 
 
 @kernel(inline=False)
-def normal_beyond(ground: Any, t: int, c: int, n: Vec3) -> Vec3:
-    """The normal of the neighbour beyond side c, if the ground is bent outwards there; else n, that of t itself."""
-    w = across(ground, t, c)
+def normal_beyond(ground: Any, triangle: int, side_number: int, n: Vec3) -> Vec3:
+    """The normal of the neighbour beyond a side, if the edge is convex; else n, that of the triangle itself."""
+    w = across(ground, triangle, side_number)
     if w < 0:
         return n
-    tail = place(ground, corner(ground, t, c))
+    tail = place(ground, corner(ground, triangle, side_number))
     out = sub(place(ground, w), tail)
     if dot(out, n) >= 0.0:
         return n
-    m = cross(out, sub(place(ground, corner(ground, t, c + 1 if c < 2 else 0)), tail))
+    m = cross(out, sub(place(ground, corner(ground, triangle, side_number + 1 if side_number < 2 else 0)), tail))
     length = math.sqrt(dot(m, m))
     return scale(m, 1.0 / length) if length > 0.0 else n
 
 
 @kernel
-def is_seam(ground: Any, t: int, c: int, n: Vec3) -> bool:
-    """Whether the ground goes on straight beyond side c: n is the normal of t."""
-    w = across(ground, t, c)
+def is_seam(ground: Any, triangle: int, side_number: int, n: Vec3) -> bool:
+    """Whether the ground continues flat beyond a side; n is the normal of the triangle."""
+    w = across(ground, triangle, side_number)
     if w < 0:
         return False
-    r = sub(place(ground, w), place(ground, corner(ground, t, c)))
+    r = sub(place(ground, w), place(ground, corner(ground, triangle, side_number)))
     s = dot(r, n)
     return s * s <= NEIGHBOUR_SINE * NEIGHBOUR_SINE * dot(r, r)
 
 
 @kernel(inline=False)
-def put_triangle(ground: Any, t: int, address: int) -> None:
-    """Make the core at `address`, a FLAT_CORE, triangle t."""
+def put_triangle(ground: Any, triangle: int, address: int) -> None:
+    """Write a triangle into the FLAT_CORE at `address`."""
     core = rows_at(address, 1, CORE)[0]
     vertices = rows_at(core["vertices"], 3, VERTEX)
     edges = rows_at(core["edges"], 3, EDGE)
     faces = rows_at(core["faces"], 2, FACE)
     centre = (0.0, 0.0, 0.0)
     for c in range(3):
-        x = place(ground, corner(ground, t, c))
+        x = place(ground, corner(ground, triangle, c))
         store3(vertices[c]["x"], x)
         centre = add(centre, scale(x, 1.0 / 3.0))
-    n = normal_of(ground, t)
+    n = normal_of(ground, triangle)
     offset = dot(n, load3(vertices[0]["x"]))
     store3(faces[0]["normal"], n)
     store3(faces[1]["normal"], neg(n))
@@ -213,7 +215,7 @@ def put_triangle(ground: Any, t: int, address: int) -> None:
         d = sub(load3(vertices[edge["head"]]["x"]), load3(vertices[edge["tail"]]["x"]))
         length = math.sqrt(dot(d, d))
         d = scale(d, 1.0 / length)
-        inward = cross(n, d) if edge["left"] == 0 else cross(d, n)  # both faces are on the same side
+        inward = cross(n, d) if edge["left"] == 0 else cross(d, n)  # both faces are on the same side of the edge
         edge["length"] = length
         store3(edge["direction"], d)
         store3(edge["left_normal"], inward)

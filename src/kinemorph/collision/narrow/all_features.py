@@ -1,8 +1,8 @@
-"""The answer of last resort: every feature of one core against every feature of the other.
+"""Closest features of two cores by exhaustive search: the fallback of V-Clip.
 
-V-Clip comes here when it has walked too long, which takes degenerate geometry and bad luck. It is exact, cannot loop,
-and is quick when the walk had come close: any direction n bounds the distance from below, so only features that
-reach into the slab between that bound and the best distance so far can do better.
+V-Clip falls back to this search when its walk exceeds its step limit, which takes degenerate geometry. The search is
+exact and always ends. It is fast when the walk was close: projections on any direction n bound the distance from below,
+so only features that reach into the slab between that bound and the best distance so far are compared.
 """
 
 from typing import Any
@@ -16,36 +16,37 @@ from kinemorph.jit.api import kernel, rows_at
 from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec, transpose
 from kinemorph.spatial.vec3 import Vec3, add, dot, neg
 
-Best = tuple[float, int, int, int, int]  # distance, then kind and row of the feature of A and of that of B
+Best = tuple[float, int, int, int, int]  # distance, then kind and row of the feature of core_a and of core_b
 
 
 @kernel(inline=False)
-def all_features(A: Any, B: Any, R: Mat3, p: Vec3, n: Vec3, best: Best, tol: float) -> Best:
-    """The closest features of two cores that do not overlap, where a point x of A is R x + p in B.
+def all_features(core_a: Any, core_b: Any, R: Mat3, p: Vec3, n: Vec3, best: Best, tol: float) -> Best:
+    """The closest features of two cores that do not overlap, where a point x of core_a is R x + p in core_b.
 
-    n is a direction from B to A, `best` the distance of any two features.
+    n is a direction from core_b to core_a, `best` the distance of any two features.
     """
     q = neg(tmul_vec(R, p))
-    low, _ = _extent(A, R, p, n)
-    _, high = _extent(B, (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0), (0.0, 0.0, 0.0), n)
-    best = _edges_edges(A, B, R, p, n, low, high, best, tol)
-    best = _vertices_faces(A, B, R, p, n, low, high, best, tol)
+    low, _ = _extent(core_a, R, p, n)
+    _, high = _extent(core_b, (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0), (0.0, 0.0, 0.0), n)
+    best = _edges_edges(core_a, core_b, R, p, n, low, high, best, tol)
+    best = _vertices_faces(core_a, core_b, R, p, n, low, high, best, tol)
     m = neg(tmul_vec(R, n))  # now from A to B, and in the frame of A
     shift = dot(n, p)
-    best = _flip(_vertices_faces(B, A, transpose(R), q, m, -high + shift, -low + shift, _flip(best), tol))
-    if A["n_edges"] == 0 or B["n_edges"] == 0:
-        best = _points(A, B, R, p, best)
+    best = _flip(_vertices_faces(core_b, core_a, transpose(R), q, m, -high + shift, -low + shift, _flip(best), tol))
+    if core_a["n_edges"] == 0 or core_b["n_edges"] == 0:
+        best = _points(core_a, core_b, R, p, best)
     return best
 
 
 @kernel
 def _flip(best: Best) -> Best:
+    """Exchange the two features of a result."""
     return best[0], best[3], best[4], best[1], best[2]
 
 
 @kernel(inline=False)
 def _extent(core: Any, R: Mat3, p: Vec3, n: Vec3) -> tuple[float, float]:
-    """The least and the largest n · (R x + p) of a core."""
+    """The smallest and the largest n · (R x + p) over a core."""
     low = np.inf
     high = -np.inf
     for v in range(core["n_vertices"]):
@@ -56,61 +57,67 @@ def _extent(core: Any, R: Mat3, p: Vec3, n: Vec3) -> tuple[float, float]:
 
 
 @kernel(inline=False)
-def _edges_edges(A: Any, B: Any, R: Mat3, p: Vec3, n: Vec3, low: float, high: float, best: Best, tol: float) -> Best:
-    edges_a = edges_of(A)
-    edges_b = edges_of(B)
-    for a in range(A["n_edges"]):
-        s = dot(n, add(mul_vec(R, position(A, edges_a[a]["tail"])), p))
-        t = dot(n, add(mul_vec(R, position(A, edges_a[a]["head"])), p))
+def _edges_edges(
+    core_a: Any, core_b: Any, R: Mat3, p: Vec3, n: Vec3, low: float, high: float, best: Best, tol: float
+) -> Best:
+    """Improve `best` by pairs of edges within the slab."""
+    edges_a = edges_of(core_a)
+    edges_b = edges_of(core_b)
+    for a in range(core_a["n_edges"]):
+        s = dot(n, add(mul_vec(R, position(core_a, edges_a[a]["tail"])), p))
+        t = dot(n, add(mul_vec(R, position(core_a, edges_a[a]["head"])), p))
         if min(s, t) > high + best[0] + tol:
             continue
-        for b in range(B["n_edges"]):
-            u = max(dot(n, position(B, edges_b[b]["tail"])), dot(n, position(B, edges_b[b]["head"])))
+        for b in range(core_b["n_edges"]):
+            u = max(dot(n, position(core_b, edges_b[b]["tail"])), dot(n, position(core_b, edges_b[b]["head"])))
             if u < low - best[0] - tol:
                 continue
-            _, _, _, distance = closest_points(A, B, R, p, E, a, E, b)
+            _, _, _, distance = closest_points(core_a, core_b, R, p, E, a, E, b)
             if distance < best[0]:
                 best = (distance, E, a, E, b)
     return best
 
 
 @kernel(inline=False)
-def _vertices_faces(A: Any, B: Any, R: Mat3, p: Vec3, n: Vec3, low: float, high: float, best: Best, tol: float) -> Best:
-    edges = edges_of(B)
-    faces = faces_of(B)
-    face_edges = rows_at(B["face_edges"], B["n_edge_at"], INDEX)
-    for f in range(B["n_faces"]):
+def _vertices_faces(
+    core_a: Any, core_b: Any, R: Mat3, p: Vec3, n: Vec3, low: float, high: float, best: Best, tol: float
+) -> Best:
+    """Improve `best` by vertices of core_a above faces of core_b within the slab."""
+    edges = edges_of(core_b)
+    faces = faces_of(core_b)
+    face_edges = rows_at(core_b["face_edges"], core_b["n_edge_at"], INDEX)
+    for f in range(core_b["n_faces"]):
         reach = -np.inf
         for k in range(faces[f]["first"], faces[f]["first"] + faces[f]["count"]):
-            reach = max(reach, dot(n, position(B, edges[face_edges[k] >> 1]["tail"])))
-            reach = max(reach, dot(n, position(B, edges[face_edges[k] >> 1]["head"])))
+            reach = max(reach, dot(n, position(core_b, edges[face_edges[k] >> 1]["tail"])))
+            reach = max(reach, dot(n, position(core_b, edges[face_edges[k] >> 1]["head"])))
         if reach < low - best[0] - tol:
             continue
-        for v in range(A["n_vertices"]):
-            x = add(mul_vec(R, position(A, v)), p)
-            if dot(n, x) > high + best[0] + tol or point_outside_face(B, f, x, 0.0) != HERE:
+        for v in range(core_a["n_vertices"]):
+            x = add(mul_vec(R, position(core_a, v)), p)
+            if dot(n, x) > high + best[0] + tol or point_outside_face(core_b, f, x, 0.0) != HERE:
                 continue
-            _, _, _, distance = closest_points(A, B, R, p, V, v, F, f)
+            _, _, _, distance = closest_points(core_a, core_b, R, p, V, v, F, f)
             if 0.0 <= distance < best[0]:
                 best = (distance, V, v, F, f)
     return best
 
 
 @kernel(inline=False)
-def _points(A: Any, B: Any, R: Mat3, p: Vec3, best: Best) -> Best:
-    """Vertices against vertices and edges: needed where a core has no edge to stand for its vertices."""
-    for a in range(A["n_vertices"]):
-        for b in range(B["n_vertices"]):
-            _, _, _, distance = closest_points(A, B, R, p, V, a, V, b)
+def _points(core_a: Any, core_b: Any, R: Mat3, p: Vec3, best: Best) -> Best:
+    """Improve `best` by pairs with a vertex: needed if a core has no edges that contain its vertices."""
+    for a in range(core_a["n_vertices"]):
+        for b in range(core_b["n_vertices"]):
+            _, _, _, distance = closest_points(core_a, core_b, R, p, V, a, V, b)
             if distance < best[0]:
                 best = (distance, V, a, V, b)
-        for b in range(B["n_edges"]):
-            _, _, _, distance = closest_points(A, B, R, p, V, a, E, b)
+        for b in range(core_b["n_edges"]):
+            _, _, _, distance = closest_points(core_a, core_b, R, p, V, a, E, b)
             if distance < best[0]:
                 best = (distance, V, a, E, b)
-    for b in range(B["n_vertices"]):
-        for a in range(A["n_edges"]):
-            _, _, _, distance = closest_points(A, B, R, p, E, a, V, b)
+    for b in range(core_b["n_vertices"]):
+        for a in range(core_a["n_edges"]):
+            _, _, _, distance = closest_points(core_a, core_b, R, p, E, a, V, b)
             if distance < best[0]:
                 best = (distance, E, a, V, b)
     return best

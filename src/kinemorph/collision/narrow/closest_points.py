@@ -1,4 +1,4 @@
-"""Where two features are closest: a point on each, the direction between them and the distance."""
+"""Closest points of two features: a point on each, the unit direction between them and the distance."""
 
 import math
 from typing import Any
@@ -10,40 +10,49 @@ from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec, transpose
 from kinemorph.spatial.rows import load3
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, neg, scale, sub
 
-Closest = tuple[Vec3, Vec3, Vec3, float]  # a point of A, a point of B, unit normal from B to A, distance
-SKEW = 1e-3  # edges at a larger angle have a normal of their own: it is sharp even where they touch
+Closest = tuple[Vec3, Vec3, Vec3, float]  # points of core_a and core_b, unit normal from b to a, distance (m)
+SKEW = 1e-3  # sine: edges at a larger angle take their cross product as normal, which is exact even if they touch
 
 
 @kernel(inline=False)
-def closest_points(A: Any, B: Any, R: Mat3, p: Vec3, ka: int, a: int, kb: int, b: int) -> Closest:
-    """Of a feature of A and one of B, in the frame of B, where a point x of A is R x + p."""
-    if ka <= kb:
-        return _simpler_first(A, B, R, p, ka, a, kb, b)
-    y, x, n, distance = _simpler_first(B, A, transpose(R), neg(tmul_vec(R, p)), kb, b, ka, a)
+def closest_points(
+    core_a: Any, core_b: Any, R: Mat3, p: Vec3, kind_a: int, index_a: int, kind_b: int, index_b: int
+) -> Closest:
+    """Closest points of a feature of core_a and one of core_b, in the frame of core_b, where a point x of core_a is R x
+    + p.
+    """
+    if kind_a <= kind_b:
+        return _simpler_first(core_a, core_b, R, p, kind_a, index_a, kind_b, index_b)
+    y, x, n, distance = _simpler_first(
+        core_b, core_a, transpose(R), neg(tmul_vec(R, p)), kind_b, index_b, kind_a, index_a
+    )
     return add(mul_vec(R, x), p), add(mul_vec(R, y), p), neg(mul_vec(R, n)), distance
 
 
 @kernel
-def _simpler_first(A: Any, B: Any, R: Mat3, p: Vec3, ka: int, a: int, kb: int, b: int) -> Closest:
-    if ka == V:
-        x = add(mul_vec(R, position(A, a)), p)
-        if kb == V:
-            return apart(x, position(B, b))
-        if kb == E:
-            row = edges_of(B)[b]
-            tail = position(B, row["tail"])
+def _simpler_first(
+    core_a: Any, core_b: Any, R: Mat3, p: Vec3, kind_a: int, index_a: int, kind_b: int, index_b: int
+) -> Closest:
+    """The same for kind_a <= kind_b: vertices before edges before faces."""
+    if kind_a == V:
+        x = add(mul_vec(R, position(core_a, index_a)), p)
+        if kind_b == V:
+            return apart(x, position(core_b, index_b))
+        if kind_b == E:
+            row = edges_of(core_b)[index_b]
+            tail = position(core_b, row["tail"])
             d = load3(row["direction"])
             s = min(max(dot(sub(x, tail), d), 0.0), row["length"])
             return apart(x, axpy(tail, s, d))
-        return _over_face(B, b, x)
-    row = edges_of(A)[a]
-    t = add(mul_vec(R, position(A, row["tail"])), p)
+        return _over_face(core_b, index_b, x)
+    row = edges_of(core_a)[index_a]
+    t = add(mul_vec(R, position(core_a, row["tail"])), p)
     d = mul_vec(R, load3(row["direction"]))
-    if kb == F:
-        lo, hi, _, _ = clip_to_face(B, b, t, d, row["length"], 0.0)
-        return _over_face(B, b, axpy(t, 0.5 * (lo + hi), d))
-    other = edges_of(B)[b]
-    tail = position(B, other["tail"])
+    if kind_b == F:
+        lo, hi, _, _ = clip_to_face(core_b, index_b, t, d, row["length"], 0.0)
+        return _over_face(core_b, index_b, axpy(t, 0.5 * (lo + hi), d))
+    other = edges_of(core_b)[index_b]
+    tail = position(core_b, other["tail"])
     u = load3(other["direction"])
     s1, s2 = between_segments(t, d, row["length"], tail, u, other["length"])
     x = axpy(t, s1, d)
@@ -59,6 +68,7 @@ def _simpler_first(A: Any, B: Any, R: Mat3, p: Vec3, ka: int, a: int, kb: int, b
 
 @kernel
 def apart(x: Vec3, y: Vec3) -> Closest:
+    """Closest points x and y as a result: their direction and distance; along z if they coincide."""
     r = sub(x, y)
     distance = math.sqrt(dot(r, r))
     if distance == 0.0:
@@ -67,7 +77,8 @@ def apart(x: Vec3, y: Vec3) -> Closest:
 
 
 @kernel
-def _over_face(B: Any, f: int, x: Vec3) -> Closest:
-    n = load3(faces_of(B)[f]["normal"])
-    above = height(B, f, x)
+def _over_face(core_b: Any, f: int, x: Vec3) -> Closest:
+    """The result for a point x and face f: its foot, the normal of the face and its signed height."""
+    n = load3(faces_of(core_b)[f]["normal"])
+    above = height(core_b, f, x)
     return x, axpy(x, -above, n), n, above

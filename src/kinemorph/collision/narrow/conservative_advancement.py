@@ -1,17 +1,17 @@
-"""Pairs that move by more than a part of their size in a step: where they touch on their way, not where they are.
+"""Continuous collision detection for fast pairs: contacts at the time of impact, by conservative advancement.
 
-Contacts of what is still apart let it close its gap, and no more. That is right if the normal is that with which the
-two will meet; the nearest features at the start of a step tell it only of what is slow. So a fast pair goes ahead: one
-shape moves along a straight line against the other, to the moment when they touch (conservative advancement: along a
-normal that separates them they may close the gap at once). The contacts are those of that moment, and their distances
-and points those of the start of the step, along the normal of then.
+A pair is fast if it moves by more than a share of its size in a step. A contact of shapes that are apart limits the
+approach to its gap, which is right only if its normal is that of the later impact; for fast pairs the nearest features
+at the start of the step give another one. So one shape is moved along a straight line relative to the other until they
+touch: along a separating normal they may close the gap at once. The contacts are those of that moment; their distances
+and points are of the start of the step, along the normal of the impact.
 
-A pair that passes says by how much it does, and has the contacts of the start: whoever solves them leaves them out as
-long as nothing else throws the two off their way.
+A pair that misses reports by how much, and has the contacts of the start. The solver leaves them out unless another
+impulse deflects one of the two.
 
-Turning is left out: a shape meets as it is turned at the start of the step, and what of it meets next is guarded
-(`guards`). What another link carries swings about its joint, and does not go straight on: it has the contacts of the
-start.
+Rotation is left out: shapes keep their orientation of the start of the step, and corners that hit next get speculative
+contacts (`speculative_corners`). A link that is carried by another link swings about its joint instead of moving
+straight; its pairs have the contacts of the start.
 """
 
 from __future__ import annotations
@@ -26,14 +26,16 @@ from kinemorph.spatial.mat3 import tmul_vec
 from kinemorph.spatial.rows import load3, load9, store3
 from kinemorph.spatial.vec3 import Vec3, add, axpy, dot, scale, sub
 
-FAST_WAY_SHARE = 0.25  # of the size of the smaller shape: a pair that moves by more in a step is fast
-MOST_ADVANCES = 40  # at two shapes on their way, at most
-TOUCHING_WAY_SHARE = 1e-6  # of the way in a step: shapes that are no farther apart touch
+FAST_WAY_SHARE = 0.25  # of the smaller shape's size (reach): a pair that moves by more in a step is fast
+MOST_ADVANCES = 40  # iterations of conservative advancement
+TOUCHING_WAY_SHARE = 1e-6  # of the way in a step: shapes within this distance touch
 
 
 @kernel
 def way_of(collisions: Any, pair: Any, first: Any, second: Any) -> Vec3:
-    """How the second shape of a fast pair moves in a step, in the frame of the first; zero if the pair is not fast."""
+    """Relative displacement (m) of the second shape of a fast pair in a step, in the frame of the first; zero if it is
+    not fast.
+    """
     if first["carrier"] != STATIC_CARRIER or second["carrier"] != STATIC_CARRIER:
         return 0.0, 0.0, 0.0
     places, mounts = shape_poses_of(collisions), mounts_of(collisions)
@@ -48,11 +50,11 @@ def way_of(collisions: Any, pair: Any, first: Any, second: Any) -> Vec3:
 
 @kernel(inline=False)
 def go_ahead(row: Any, way: Vec3, work: Any) -> tuple[float, float]:
-    """Move core 2 of a pair, of which everything is known at the start, to where it touches core 1.
+    """Move core 2 of an evaluated pair along `way` (m) until it touches core 1.
 
-    Returns which share of the way that is, and MEETS; or 0 and by how much the two pass each other, and everything is
-    as it was. The distance of convex shapes on a straight way is a convex function: once it grows, they were closest
-    before. If the looks do not suffice, they meet as they do at the start.
+    Returns the share of the way at the impact, and MEETS; or 0 and the clearance (m) by which the two pass each other,
+    with the pair restored. The distance of convex shapes along a line is a convex function: once it grows, its minimum
+    is behind. If the iterations run out, the pair is restored and reported as MEETS, with the contacts of the start.
     """
     p = load3(row["p"])
     near = TOUCHING_WAY_SHARE * math.sqrt(dot(way, way))
@@ -62,7 +64,7 @@ def go_ahead(row: Any, way: Vec3, work: Any) -> tuple[float, float]:
         if distance <= near:
             return t, MEETS
         passes = min(distance + t * closing, distance - (1.0 - t) * closing)
-        if passes > 0.0:  # the normal separates all of the way
+        if passes > 0.0:  # the normal separates the shapes all the way
             break
         passes = MEETS
         if closing > 0.0:
@@ -82,7 +84,7 @@ def go_ahead(row: Any, way: Vec3, work: Any) -> tuple[float, float]:
 
 @kernel
 def bring_back(points: Any, count: int, share: float, way: Vec3) -> None:
-    """From the contacts of a moment on the way to those of the start: shape 2 is not there yet."""
+    """Shift contacts found at `share` of the way back to the start of the step, where shape 2 is not there yet."""
     for k in range(count):
         x1, x2, n = load3(points[k]["x1"]), axpy(load3(points[k]["x2"]), -share, way), load3(points[k]["normal"])
         points[k]["distance"] = dot(n, sub(x2, x1))
@@ -91,10 +93,11 @@ def bring_back(points: Any, count: int, share: float, way: Vec3) -> None:
 
 @kernel
 def points_of(contact: Any) -> tuple[Vec3, Vec3]:
-    """Where a contact acts on each of its shapes: in the middle between them, or on each of them if they are fast.
+    """Where a contact acts on each shape: midway between its points, or at its own point on each if the shapes are
+    fast.
 
-    In one point, angular momentum stays to rounding. What meets at the end of a long way has a point on each: friction
-    half way to the other shape would have many times its lever.
+    One common point conserves angular momentum to rounding. For shapes that meet at the end of a long way, a common
+    point would give friction many times its true lever arm.
     """
     x1, x2 = load3(contact["x1"]), load3(contact["x2"])
     if contact["passes"] != SLOW and contact["distance"] > 0.0:

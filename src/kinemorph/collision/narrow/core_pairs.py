@@ -1,4 +1,4 @@
-"""Many pairs of convex shapes as rows, evaluated in one call: for tests, measurements and whoever has pairs at hand."""
+"""Many pairs of convex shapes as rows, evaluated in one call: for tests, measurements and tracked contacts."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from kinemorph.jit.api import entry
 class CorePairs:
     """Pairs of cores, the second of each at `rows["R"]`, `rows["p"]` in the frame of the first.
 
-    `rows` are what is asked and, after `update`, the answers. They have the addresses of the cores, which live as long
-    as this object or any view of its rows; copies of this object have rows of their own.
+    `rows` hold the input and, after `update`, the answers. The cores live as long as this object or any view of its
+    rows, which hold their addresses; copies of this object have their own rows.
     """
 
     __slots__ = ("_work", "cores", "rows")
@@ -33,7 +33,7 @@ class CorePairs:
         self._work = make_work()
 
     def update(self) -> Any:
-        """Evaluate all pairs, each from where it was the last time. Returns the rows."""
+        """Evaluate all pairs, each starting from its previous features. Returns the rows."""
         update(self.rows, self._work)
         return self.rows
 
@@ -45,6 +45,7 @@ class CorePairs:
 
 
 def _copied(cores: Sequence[tuple[Polyhedron, Polyhedron]], rows: Any) -> CorePairs:
+    """A copy of unpickled pairs, with rows that point to its own cores."""
     pairs = CorePairs(cores)
     addresses = pairs.rows["core1"].copy(), pairs.rows["core2"].copy()
     pairs.rows[:] = rows
@@ -53,7 +54,7 @@ def _copied(cores: Sequence[tuple[Polyhedron, Polyhedron]], rows: Any) -> CorePa
 
 
 class _Memory(np.ndarray[Any, np.dtype[Any]]):
-    """The memory of rows, which keeps what they have addresses of alive as long as there is a view of it."""
+    """Memory of rows that keeps the cores alive to which the rows point."""
 
     cores: Any
 
@@ -68,7 +69,7 @@ def _rows_of(cores: Any) -> Any:
 
 
 def make_work() -> Any:
-    """Room for the depths of one thread."""
+    """Scratch memory for penetration depths, for one thread."""
     return np.zeros(1, WORK)
 
 

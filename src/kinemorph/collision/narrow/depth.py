@@ -1,11 +1,11 @@
-"""Signed depth of two cores that overlap: the shortest way apart, by an expanding polytope in the difference B - A.
+"""Penetration depth of two cores by the expanding polytope algorithm (EPA) on the Minkowski difference B - A.
 
-The difference of two convex bodies is convex; they overlap where it holds the origin, and the shortest translation that
-parts them is from the origin to its surface. A polytope of a few of its corners grows from inside: the facet that is
-nearest to the origin, by *signed* distance, is pushed out to the farthest corner there is along its normal. So it
-need not hold the origin at first, and an axis that separates the bodies comes out as well. The facet bounds
-the depth from below and the corner from above; when they meet, the depth is exact. If the room runs out, the best axis
-so far is returned: still a true way apart, if not quite the shortest.
+The difference of two convex bodies is convex; the bodies overlap if it contains the origin, and the shortest
+translation that separates them is from the origin to its surface. A polytope of some of its corners grows from inside:
+the facet nearest to the origin, by *signed* distance, is expanded to the support point along its normal. So the
+polytope need not contain the origin at first, and the search also returns a separating axis if there is one. The facet
+bounds the depth from below, the support point from above; when the two meet, the depth is exact. If the memory runs
+out, the best axis so far is returned: it separates the bodies, but may not be the shortest way.
 """
 
 import math
@@ -19,13 +19,13 @@ from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec
 from kinemorph.spatial.rows import load3, store3
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, neg, scale, sub
 
-CORNERS = 512  # room of the polytope: as many corners, and 2 n - 4 facets
+CORNERS = 512  # capacity of the polytope: n corners have 2 n - 4 facets
 FACETS = 2 * CORNERS
-COPLANAR = 1e-3  # of the gap: facets that see a corner by less are in a plane with it
-MOST_RETRIES = 4  # after the first
-CLOSE = 12  # corners after which facets are small
-FEW_VERTICES = 24  # vertices
-SAME_PLANE = 1e-12  # 1 - cosine
+COPLANAR = 1e-3  # of the gap: a facet that is less below a corner is coplanar with it
+MOST_RETRIES = 4  # after the first attempt
+CLOSE = 12  # corners, from which on facets are small
+FEW_VERTICES = 24  # vertices: of fewer all are scanned
+SAME_PLANE = 1e-12  # 1 - cosine of the angle between normals of coplanar facets
 
 CORNER = np.dtype(
     [
@@ -47,27 +47,30 @@ FACET = np.dtype(
 WORK = np.dtype([("corners", CORNER, (CORNERS,)), ("facets", FACET, (FACETS,)), ("rim", "i4", (FACETS, 2))])
 
 PARTED = 0  # the normal separates the cores, by minus the depth
-DEPTH_FOUND = 1  # they overlap; depth to within the gap
-DIFFERENCE_FLAT = 2  # the difference is flat: they touch without overlap
-ROUGH = 3  # the room ran out: the depth is an upper bound
-TORN = 4  # rounding tore the polytope: an upper bound as well
-Depth = tuple[int, Vec3, Vec3, Vec3, float]  # what it is, point of A, point of B, unit normal from B to A, depth
+DEPTH_FOUND = 1  # they overlap; the depth is accurate to the gap
+DIFFERENCE_FLAT = 2  # the difference is flat: the cores touch without overlap
+ROUGH = 3  # memory ran out: the depth is an upper bound
+TORN = 4  # rounding tore the polytope: also an upper bound
+Depth = tuple[int, Vec3, Vec3, Vec3, float]  # status, points of core_a and core_b, unit normal from b to a, depth
 
 
 @kernel(inline=False)
-def penetration(A: Any, B: Any, R: Mat3, p: Vec3, guess: Vec3, a: int, b: int, gap: float, work: Any) -> Depth:
-    """How deep A and B overlap, where a point x of A is R x + p in B.
+def penetration(
+    core_a: Any, core_b: Any, R: Mat3, p: Vec3, guess: Vec3, vertex_a: int, vertex_b: int, gap: float, work: Any
+) -> Depth:
+    """Penetration depth of core_a and core_b, where a point x of core_a is R x + p in core_b.
 
-    `guess` is about the direction from B to A, and vertices a and b are where the search for corners starts. Facets
-    almost in one plane can make a polytope that rounding has torn; another idea of "almost" then helps.
+    `guess` approximates the direction from core_b to core_a; the support searches start at `vertex_a` and `vertex_b`.
+    `gap` (m) is the accuracy. Nearly coplanar facets can make rounding tear the polytope; it is then built again with a
+    larger coplanarity tolerance.
     """
     slack = COPLANAR * gap
-    best = _expand(A, B, R, p, guess, a, b, gap, slack, work)
+    best = _expand(core_a, core_b, R, p, guess, vertex_a, vertex_b, gap, slack, work)
     for _ in range(MOST_RETRIES):
         if best[0] != TORN:
             break
         slack *= 10.0
-        other = _expand(A, B, R, p, best[3], a, b, gap, slack, work)
+        other = _expand(core_a, core_b, R, p, best[3], vertex_a, vertex_b, gap, slack, work)
         if other[0] != TORN or other[4] < best[4]:
             best = other
     return best
@@ -75,15 +78,25 @@ def penetration(A: Any, B: Any, R: Mat3, p: Vec3, guess: Vec3, a: int, b: int, g
 
 @kernel(inline=False)
 def _expand(
-    A: Any, B: Any, R: Mat3, p: Vec3, guess: Vec3, a: int, b: int, gap: float, slack: float, work: Any
+    core_a: Any,
+    core_b: Any,
+    R: Mat3,
+    p: Vec3,
+    guess: Vec3,
+    vertex_a: int,
+    vertex_b: int,
+    gap: float,
+    slack: float,
+    work: Any,
 ) -> Depth:
+    """Expand the polytope once, with a coplanarity tolerance `slack` (m)."""
     corners = work["corners"]
     facets = work["facets"]
-    corners[0]["a"] = a
-    corners[0]["b"] = b
-    status, n = _first_corners(A, B, R, p, guess, gap, corners)
+    corners[0]["a"] = vertex_a
+    corners[0]["b"] = vertex_b
+    status, n = _first_corners(core_a, core_b, R, p, guess, gap, corners)
     if status != DEPTH_FOUND:
-        x, y = _ends(A, B, R, p, corners, 0)
+        x, y = _ends(core_a, core_b, R, p, corners, 0)
         return status, x, y, n, dot(n, load3(corners[0]["w"]))
     count = _tetrahedron(corners, facets)
     best = np.inf
@@ -92,18 +105,18 @@ def _expand(
     for size in range(4, CORNERS):
         f = nearest(facets, count)
         n = load3(facets[f]["n"])
-        reach = _corner(A, B, R, p, n, corners, facets[f]["corners"][0], size)
+        reach = _corner(core_a, core_b, R, p, n, corners, facets[f]["corners"][0], size)
         if reach < -gap:
-            x, y = _ends(A, B, R, p, corners, size)
+            x, y = _ends(core_a, core_b, R, p, corners, size)
             return PARTED, x, y, n, reach
         if reach < best:
             best = reach
             best_n = n
         if reach - facets[f]["d"] <= gap:
-            x, y = _middle(A, B, R, p, corners, facets, count, f)
+            x, y = _middle(core_a, core_b, R, p, corners, facets, count, f)
             if _beside(x, y, n, reach) <= gap:
                 return DEPTH_FOUND, x, y, n, reach
-            status, x, y, n, reach = _beyond(A, B, R, p, corners, facets, count, f, gap, size)
+            status, x, y, n, reach = _beyond(core_a, core_b, R, p, corners, facets, count, f, gap, size)
             if status != ROUGH:
                 return status, x, y, n, reach
         grown = grow(corners, facets, work["rim"], size, count, slack)
@@ -111,7 +124,7 @@ def _expand(
             status = TORN
             break
         count = grown
-    x, y = _middle(A, B, R, p, corners, facets, count, nearest(facets, count))
+    x, y = _middle(core_a, core_b, R, p, corners, facets, count, nearest(facets, count))
     return status, x, y, best_n, best
 
 
@@ -126,19 +139,20 @@ def nearest(facets: Any, count: int) -> int:
 
 
 @kernel
-def _corner(A: Any, B: Any, R: Mat3, p: Vec3, n: Vec3, corners: Any, near: int, k: int) -> float:
-    """Put the corner of B - A that is farthest along n into row k, and say how far it is; row `near` is a start.
+def _corner(core_a: Any, core_b: Any, R: Mat3, p: Vec3, n: Vec3, corners: Any, start_row: int, new_row: int) -> float:
+    """Write the support point of B - A along n into row `new_row`, and return its distance along n; row `start_row` is
+    a guess.
 
-    Once facets are small, a corner of one is a start from which it is not far uphill.
+    Once facets are small, hill climbing from a corner of one needs few steps.
     """
-    if k < CLOSE:
-        a = farthest(A, corners[near]["a"], neg(tmul_vec(R, n)))
-        b = farthest(B, corners[near]["b"], n)
+    if new_row < CLOSE:
+        a = farthest(core_a, corners[start_row]["a"], neg(tmul_vec(R, n)))
+        b = farthest(core_b, corners[start_row]["b"], n)
     else:
-        a = _uphill(A, corners[near]["a"], neg(tmul_vec(R, n)))
-        b = _uphill(B, corners[near]["b"], n)
-    w = sub(position(B, b), add(mul_vec(R, position(A, a)), p))
-    row = corners[k]
+        a = _uphill(core_a, corners[start_row]["a"], neg(tmul_vec(R, n)))
+        b = _uphill(core_b, corners[start_row]["b"], n)
+    w = sub(position(core_b, b), add(mul_vec(R, position(core_a, a)), p))
+    row = corners[new_row]
     store3(row["w"], w)
     row["a"] = a
     row["b"] = b
@@ -147,20 +161,25 @@ def _corner(A: Any, B: Any, R: Mat3, p: Vec3, n: Vec3, corners: Any, near: int, 
 
 @kernel(inline=False)
 def _uphill(core: Any, v: int, n: Vec3) -> int:
-    """The farthest vertex again: to look at all of a small core is faster than to walk."""
+    """The support vertex along n: by hill climbing, or by a scan of all vertices if they are few, which is faster."""
     return uphill(core, v, n) if core["n_vertices"] > FEW_VERTICES else farthest(core, v, n)
 
 
 @kernel
-def _ends(A: Any, B: Any, R: Mat3, p: Vec3, corners: Any, k: int) -> tuple[Vec3, Vec3]:
-    return add(mul_vec(R, position(A, corners[k]["a"])), p), position(B, corners[k]["b"])
+def _ends(core_a: Any, core_b: Any, R: Mat3, p: Vec3, corners: Any, corner: int) -> tuple[Vec3, Vec3]:
+    """The points of core_a and core_b whose difference is a corner."""
+    return add(mul_vec(R, position(core_a, corners[corner]["a"])), p), position(core_b, corners[corner]["b"])
 
 
 @kernel(inline=False)
-def _first_corners(A: Any, B: Any, R: Mat3, p: Vec3, guess: Vec3, gap: float, corners: Any) -> tuple[int, Vec3]:
-    """Four corners that span a volume, or the normal in which the difference is flat, or one that separates.
+def _first_corners(
+    core_a: Any, core_b: Any, R: Mat3, p: Vec3, guess: Vec3, gap: float, corners: Any
+) -> tuple[int, Vec3]:
+    """Find four corners that span a volume. Or return the normal along which the difference is flat, or a separating
+    one.
 
-    Each direction points to the origin from what is there, as in GJK; where it finds no extent, its opposite may.
+    As in GJK, each direction points from the corners so far to the origin; where there is no extent along it, the
+    opposite one is tried.
     """
     n = unit(guess)
     for k in range(4):
@@ -176,14 +195,14 @@ def _first_corners(A: Any, B: Any, R: Mat3, p: Vec3, guess: Vec3, gap: float, co
             w = load3(corners[0]["w"])
             n = unit(cross(sub(load3(corners[1]["w"]), w), sub(load3(corners[2]["w"]), w)))
             n = n if dot(n, w) <= 0.0 else neg(n)
-        reach = _corner(A, B, R, p, n, corners, max(k - 1, 0), k)
+        reach = _corner(core_a, core_b, R, p, n, corners, max(k - 1, 0), k)
         if reach < -gap:
             return _swap_first(corners, k, PARTED), n
         if k == 0 or reach - dot(n, load3(corners[0]["w"])) > gap:
             continue
         if k == 1:  # no width along the guess
             return DIFFERENCE_FLAT, neg(n)
-        reach = _corner(A, B, R, p, neg(n), corners, k, k)
+        reach = _corner(core_a, core_b, R, p, neg(n), corners, k, k)
         if reach < -gap:
             return _swap_first(corners, k, PARTED), neg(n)
         if reach + dot(n, load3(corners[0]["w"])) <= gap:
@@ -192,45 +211,47 @@ def _first_corners(A: Any, B: Any, R: Mat3, p: Vec3, guess: Vec3, gap: float, co
 
 
 @kernel
-def _swap_first(corners: Any, k: int, status: int) -> int:
-    """Let row 0 be the corner that answers."""
-    corners[0]["a"] = corners[k]["a"]
-    corners[0]["b"] = corners[k]["b"]
-    store3(corners[0]["w"], load3(corners[k]["w"]))
+def _swap_first(corners: Any, source: int, status: int) -> int:
+    """Copy a corner to row 0, and return the status."""
+    corners[0]["a"] = corners[source]["a"]
+    corners[0]["b"] = corners[source]["b"]
+    store3(corners[0]["w"], load3(corners[source]["w"]))
     return status
 
 
 @kernel
 def _across(e: Vec3) -> Vec3:
-    """A direction perpendicular to e."""
+    """A unit vector perpendicular to e."""
     return unit(cross(e, (1.0, 0.0, 0.0) if abs(e[0]) < 0.6 else (0.0, 1.0, 0.0)))
 
 
 @kernel
 def unit(a: Vec3) -> Vec3:
-    """a / |a|; something of length 1 for a = 0."""
+    """a / |a|; the z axis for a = 0."""
     length = math.sqrt(dot(a, a))
     return scale(a, 1.0 / length) if length > 0.0 else (0.0, 0.0, 1.0)
 
 
 @kernel
-def put_facet(corners: Any, facet: Any, i: int, j: int, k: int) -> None:
-    w = load3(corners[i]["w"])
-    n = cross(sub(load3(corners[j]["w"]), w), sub(load3(corners[k]["w"]), w))
+def put_facet(corners: Any, facet: Any, first: int, second: int, third: int) -> None:
+    """Write the facet with three corners, its unit normal and its distance from the origin."""
+    w = load3(corners[first]["w"])
+    n = cross(sub(load3(corners[second]["w"]), w), sub(load3(corners[third]["w"]), w))
     length = math.sqrt(dot(n, n))
-    facet["corners"][0] = i
-    facet["corners"][1] = j
-    facet["corners"][2] = k
+    facet["corners"][0] = first
+    facet["corners"][1] = second
+    facet["corners"][2] = third
     if length > 0.0:
         n = scale(n, 1.0 / length)
         facet["d"] = dot(n, w)
-    else:  # a sliver is nobody's nearest facet
+    else:  # a sliver is never the nearest facet
         facet["d"] = np.inf
     store3(facet["n"], n)
 
 
 @kernel
 def _tetrahedron(corners: Any, facets: Any) -> int:
+    """Write the four facets of the first four corners, and return their number."""
     w = load3(corners[0]["w"])
     n = cross(sub(load3(corners[1]["w"]), w), sub(load3(corners[2]["w"]), w))
     above = dot(n, sub(load3(corners[3]["w"]), w)) > 0.0
@@ -244,10 +265,10 @@ def _tetrahedron(corners: Any, facets: Any) -> int:
 
 @kernel
 def grow(corners: Any, facets: Any, rim: Any, new: int, count: int, slack: float) -> int:
-    """The number of facets after the hull has taken in corner `new`, or -1 if nothing was visible or there is no room.
+    """Add corner `new` to the hull. Returns the number of facets, or -1 if no facet sees the corner or memory runs out.
 
-    Facets that see the corner go; the sides that only one of them has are the rim of the hole. Facets in a plane with
-    the corner stay, all of them: if rounding chose, the hole could fall apart.
+    Facets that see the corner are removed; sides of exactly one of them form the rim of the hole. Facets coplanar with
+    the corner all stay: if rounding chose among them, the hole could fall apart.
     """
     w = load3(corners[new]["w"])
     sides = 0
@@ -283,6 +304,7 @@ def grow(corners: Any, facets: Any, rim: Any, new: int, count: int, slack: float
 
 @kernel
 def _copy_facet(source: Any, target: Any) -> None:
+    """Copy a facet to another row."""
     store3(target["n"], load3(source["n"]))
     target["d"] = source["d"]
     for c in range(3):
@@ -290,13 +312,15 @@ def _copy_facet(source: Any, target: Any) -> None:
 
 
 @kernel(inline=False)
-def _middle(A: Any, B: Any, R: Mat3, p: Vec3, corners: Any, facets: Any, count: int, f: int) -> tuple[Vec3, Vec3]:
-    """The points of A and B whose difference is the foot of the origin on facet f.
+def _middle(
+    core_a: Any, core_b: Any, R: Mat3, p: Vec3, corners: Any, facets: Any, count: int, facet: int
+) -> tuple[Vec3, Vec3]:
+    """The points of core_a and core_b whose difference is the projection of the origin on a facet.
 
-    A face of the difference may consist of several facets in one plane: the foot is on one of them.
+    A face of the difference may consist of several coplanar facets: the one that contains the projection is used.
     """
-    n = load3(facets[f]["n"])
-    foot = scale(n, facets[f]["d"])
+    n = load3(facets[facet]["n"])
+    foot = scale(n, facets[facet]["d"])
     most = -np.inf
     r, s, t = 1.0, 0.0, 0.0
     for k in range(count):
@@ -305,41 +329,41 @@ def _middle(A: Any, B: Any, R: Mat3, p: Vec3, corners: Any, facets: Any, count: 
             if min(rk, sk, tk) > most:
                 most = min(rk, sk, tk)
                 r, s, t = rk, sk, tk
-                f = k
+                facet = k
     r, s, t = max(r, 0.0), max(s, 0.0), max(t, 0.0)
     total = r + s + t
-    return _mixed(A, B, R, p, corners, facets[f], r / total, s / total, t / total)
+    return _mixed(core_a, core_b, R, p, corners, facets[facet], r / total, s / total, t / total)
 
 
 @kernel
 def _mixed(
-    A: Any, B: Any, R: Mat3, p: Vec3, corners: Any, facet: Any, r: float, s: float, t: float
+    core_a: Any, core_b: Any, R: Mat3, p: Vec3, corners: Any, facet: Any, r: float, s: float, t: float
 ) -> tuple[Vec3, Vec3]:
-    """The points of A and B of which the corners of a facet have these shares."""
-    xi, yi = _ends(A, B, R, p, corners, facet["corners"][0])
-    xj, yj = _ends(A, B, R, p, corners, facet["corners"][1])
-    xk, yk = _ends(A, B, R, p, corners, facet["corners"][2])
+    """The points of core_a and core_b with barycentric coordinates r, s, t on a facet."""
+    xi, yi = _ends(core_a, core_b, R, p, corners, facet["corners"][0])
+    xj, yj = _ends(core_a, core_b, R, p, corners, facet["corners"][1])
+    xk, yk = _ends(core_a, core_b, R, p, corners, facet["corners"][2])
     return axpy(axpy(scale(xi, r), s, xj), t, xk), axpy(axpy(scale(yi, r), s, yj), t, yk)
 
 
 @kernel
 def _beside(x: Vec3, y: Vec3, n: Vec3, depth: float) -> float:
-    """How far y - x is from depth n, which it should be."""
+    """Distance (m) of y - x from depth n, its required value."""
     r = axpy(sub(y, x), -depth, n)
     return math.sqrt(dot(r, r))
 
 
 @kernel(inline=False)
 def _beyond(
-    A: Any, B: Any, R: Mat3, p: Vec3, corners: Any, facets: Any, count: int, f: int, gap: float, size: int
+    core_a: Any, core_b: Any, R: Mat3, p: Vec3, corners: Any, facets: Any, count: int, facet: int, gap: float, size: int
 ) -> Depth:
-    """What to do if facet f is the plane that was looked for, and yet neither it nor its like has the foot.
+    """Handle a final facet when neither it nor a coplanar one contains the projection of the origin.
 
-    A polytope that is thinner than the gap may lie beside the origin, and slivers have any normal. Then what of the
-    polytope is closest to the origin says where to look: ROUGH means that there is a new corner in row `size`.
+    A polytope thinner than the gap may lie beside the origin, and slivers have arbitrary normals. The point of the
+    polytope closest to the origin then gives the next direction: ROUGH means that row `size` has a new corner.
     """
     least = np.inf
-    best = f
+    best = facet
     r, s, t = 1.0, 0.0, 0.0
     for k in range(count):
         rk, sk, tk = _closest_shares(corners, facets[k])
@@ -348,15 +372,15 @@ def _beyond(
             least = dot(w, w)
             best = k
             r, s, t = rk, sk, tk
-    x, y = _mixed(A, B, R, p, corners, facets[best], r, s, t)
-    n = load3(facets[f]["n"])
-    inside = facets[f]["d"] > 0.0
+    x, y = _mixed(core_a, core_b, R, p, corners, facets[best], r, s, t)
+    n = load3(facets[facet]["n"])
+    inside = facets[facet]["d"] > 0.0
     if least <= gap * gap:
         return DEPTH_FOUND, x, y, n, math.sqrt(least) if inside else 0.0
     n = unit(sub(y, x)) if inside else unit(sub(x, y))
-    reach = _corner(A, B, R, p, n, corners, facets[best]["corners"][0], size)
+    reach = _corner(core_a, core_b, R, p, n, corners, facets[best]["corners"][0], size)
     if reach < -gap:
-        x, y = _ends(A, B, R, p, corners, size)
+        x, y = _ends(core_a, core_b, R, p, corners, size)
         return PARTED, x, y, n, reach
     if inside and reach - math.sqrt(least) <= gap:
         return DEPTH_FOUND, x, y, n, reach
@@ -365,6 +389,7 @@ def _beyond(
 
 @kernel
 def _blend(corners: Any, facet: Any, r: float, s: float, t: float) -> Vec3:
+    """The point of a facet with barycentric coordinates r, s, t."""
     u = load3(corners[facet["corners"][0]]["w"])
     v = load3(corners[facet["corners"][1]]["w"])
     w = load3(corners[facet["corners"][2]]["w"])
@@ -373,7 +398,9 @@ def _blend(corners: Any, facet: Any, r: float, s: float, t: float) -> Vec3:
 
 @kernel(inline=False)
 def _closest_shares(corners: Any, facet: Any) -> tuple[float, float, float]:
-    """Barycentric coordinates of what of a facet is closest to the origin: its foot, or a point on a side."""
+    """Barycentric coordinates of the point of a facet that is closest to the origin: its projection, or a point on a
+    side.
+    """
     r, s, t = _shares(corners, facet, scale(load3(facet["n"]), facet["d"]))
     if min(r, s, t) >= 0.0:
         return r, s, t
@@ -393,7 +420,7 @@ def _closest_shares(corners: Any, facet: Any) -> tuple[float, float, float]:
 
 @kernel
 def _shares(corners: Any, facet: Any, foot: Vec3) -> tuple[float, float, float]:
-    """Barycentric coordinates: the weights of the corners of which a point of the facet is the sum."""
+    """Barycentric coordinates of a point in the plane of a facet."""
     u = load3(corners[facet["corners"][0]]["w"])
     v = load3(corners[facet["corners"][1]]["w"])
     w = load3(corners[facet["corners"][2]]["w"])

@@ -1,14 +1,13 @@
-"""Pairs of shapes that may touch: what they are decides who computes their distance or contacts.
+"""Narrow phase: distance or contacts of each candidate pair, by the forms of its two shapes.
 
-| shapes | by |
+| shapes | computed by |
 | --- | --- |
-| convex, convex | V-Clip and depth (`core_pair`), `manifold` |
+| convex, convex | V-Clip and EPA (`core_pair`), `manifold` |
 | tree, tree or convex | `hull_trees`, then the same for each pair of parts |
-| ground, convex or tree | `ground_search` and `ground_contacts`, part by part |
-| ground, ground | nobody: they never meet |
+| ground, convex or tree | `ground.search` and `ground.contacts`, part by part |
+| ground, ground | not computed: the broad phase never reports them |
 
-A pair that cannot be finished for lack of room leaves everything as it was: after the tables have grown it is looked at
-again, and comes out the same.
+If a table is full, a pair is left as it was: it is evaluated again after the tables have grown, with the same result.
 """
 
 import math
@@ -78,13 +77,13 @@ CONVEX, IS_GROUND = int(Form.CONVEX), int(Form.GROUND)
 CONTACTS = int(Question.CONTACTS)
 POINT_SIZE = POINT.itemsize
 MEMORY_SIZE, PAIR_SIZE, CONTACT_SIZE, ANCHOR_SIZE = (x.itemsize for x in (MEMORY, PAIR, CONTACT, ANCHOR))
-PREFETCHED_PAIRS = 4  # pairs whose memory is on its way: their rows are anywhere
-PAIRS_AHEAD = 8  # rows of pairs that another thread may have looked at last
+PREFETCHED_PAIRS = 4  # pairs ahead whose PAIR_MEMORY rows are prefetched: they are in random order
+PAIRS_AHEAD = 8  # PAIR rows ahead that are prefetched: another thread may have written them last
 
 
 @kernel(inline=False)
 def find_contacts(collisions: Any) -> int:
-    """Find the contacts, or the closest points, of all pairs; after FULL and larger tables, of those that are left."""
+    """Find the contacts, or the closest points, of all pairs. After FULL and larger tables it continues."""
     if collisions["goes_on"] == 0:
         begin_looking(collisions)
     collisions["goes_on"] = 0
@@ -94,7 +93,7 @@ def find_contacts(collisions: Any) -> int:
 
 @kernel
 def begin_looking(collisions: Any) -> None:
-    """Nothing has been found in this step so far."""
+    """Begin a step: no pairs, contacts or known features so far."""
     collisions["step"] += 1
     collisions["next"] = 0
     collisions["n_pairs"] = 0
@@ -104,7 +103,7 @@ def begin_looking(collisions: Any) -> None:
 
 @kernel
 def open_rows(collisions: Any) -> None:
-    """Where the contacts of this step come."""
+    """Set the addresses where the contacts of this step are written."""
     now = half_of(collisions["step"], collisions["contact_room"])
     collisions["fresh"] = collisions["contacts"] + now * CONTACT_SIZE
     collisions["fresh_anchors"] = collisions["anchors"] + now * ANCHOR_SIZE
@@ -112,14 +111,14 @@ def open_rows(collisions: Any) -> None:
 
 @kernel(inline=False)
 def look_at(collisions: Any, start: int, stop: int) -> int:
-    """Find the contacts, or the closest points, of the pairs that met from `start` to before `stop`."""
+    """Find the contacts, or the closest points, of the candidate pairs from `start` to before `stop`."""
     met = rows_at(collisions["met"], collisions["n_met"], MEETING)
     lives = rows_at(collisions["lives"], collisions["room"], INDEX)
     pairs = pairs_of(collisions)
     shapes = shapes_of(collisions)
     memories = memories_of(collisions)
     for m in range(start, stop):
-        i, j, r = met[m]["ij"][0], met[m]["ij"][1], met[m]["row"]
+        i, j, memory_row = met[m]["ij"][0], met[m]["ij"][1], met[m]["row"]
         ahead = collisions["memory"] + met[min(m + PREFETCHED_PAIRS, collisions["n_met"] - 1)]["row"] * MEMORY_SIZE
         prefetch(ahead)
         prefetch(ahead + CACHE_LINE_BYTES)
@@ -128,42 +127,46 @@ def look_at(collisions: Any, start: int, stop: int) -> int:
         )
         if _are_joined(shapes[i], shapes[j]):
             continue
-        k = collisions["n_pairs"]
-        pair, memory = pairs[k], memories[r]
+        pair_row = collisions["n_pairs"]
+        pair, memory = pairs[pair_row], memories[memory_row]
         turned = shapes[j]["form"] == IS_GROUND
         pair["a"], pair["b"] = (j, i) if turned else (i, j)
-        pair["row"] = r
+        pair["row"] = memory_row
         pair["exact"] = 1
         first, second = shapes[pair["a"]], shapes[pair["b"]]
-        if not _is_of(memory, pair, first, second, lives[r]["i"]):
-            _stamp(memory, pair, first, second, lives[r]["i"])
+        if not _is_of(memory, pair, first, second, lives[memory_row]["i"]):
+            _stamp(memory, pair, first, second, lives[memory_row]["i"])
         kept, margin = _approach(collisions, pair, memory)
         if kept:
             places = shape_poses_of(collisions)
-            status = keep_contacts(collisions, k, pair, memory, places[pair["a"]], places[pair["b"]])
+            status = keep_contacts(collisions, pair_row, pair, memory, places[pair["a"]], places[pair["b"]])
         elif first["form"] == CONVEX and second["form"] == CONVEX:
-            status = _two_cores(collisions, k, pair, first, second, memory, margin)
+            status = _two_cores(collisions, pair_row, pair, first, second, memory, margin)
         elif turned or first["form"] == IS_GROUND:
-            status = _on_ground(collisions, k, pair, first, second, memory, margin)
+            status = _on_ground(collisions, pair_row, pair, first, second, memory, margin)
         else:
-            status = _two_trees(collisions, k, pair, first, second, memory, margin)
+            status = _two_trees(collisions, pair_row, pair, first, second, memory, margin)
         if status == FULL:
             collisions["next"] = m
             collisions["goes_on"] = 1
             return FULL
-        collisions["n_pairs"] = k + 1
+        collisions["n_pairs"] = pair_row + 1
     return DONE
 
 
 @kernel
-def _are_joined(p: Any, q: Any) -> bool:
+def _are_joined(first: Any, second: Any) -> bool:
     """Whether two shapes are on one link, or one of their links carries the other."""
-    return (p["link"] == q["link"]) | (p["carrier"] == q["link"]) | (q["carrier"] == p["link"])
+    return (
+        (first["link"] == second["link"]) | (first["carrier"] == second["link"]) | (second["carrier"] == first["link"])
+    )
 
 
 @kernel
 def _approach(collisions: Any, pair: Any, memory: Any) -> tuple[bool, float]:
-    """Write where the second shape is in the frame of the first; whether contacts are kept, and else the margin."""
+    """Write the pose of the second shape in the first. Returns whether contacts are kept; if not, the margin (m) for
+    new ones.
+    """
     places = shape_poses_of(collisions)
     one, other = places[pair["a"]], places[pair["b"]]
     row = rows_at(collisions["row"], 1, CORE_PAIR)[0]
@@ -187,7 +190,7 @@ def _approach(collisions: Any, pair: Any, memory: Any) -> tuple[bool, float]:
 
 @kernel
 def _is_of(memory: Any, pair: Any, first: Any, second: Any, life: int) -> bool:
-    """Whether a row of MEMORY has the stamp of a pair."""
+    """Whether a row of PAIR_MEMORY belongs to a pair: rows, generations and life are equal."""
     same = (memory["a"] == pair["a"]) & (memory["b"] == pair["b"]) & (memory["life"] == life)
     same &= memory["generation_a"] == first["generation"]
     return same & (memory["generation_b"] == second["generation"])
@@ -195,7 +198,7 @@ def _is_of(memory: Any, pair: Any, first: Any, second: Any, life: int) -> bool:
 
 @kernel
 def _stamp(memory: Any, pair: Any, first: Any, second: Any, life: int) -> None:
-    """Let a row of MEMORY belong to a pair; nothing is known of it."""
+    """Assign a row of PAIR_MEMORY to a pair, without any features or contacts."""
     memory["a"] = pair["a"]
     memory["b"] = pair["b"]
     memory["generation_a"] = first["generation"]
@@ -214,10 +217,10 @@ def _stamp(memory: Any, pair: Any, first: Any, second: Any, life: int) -> None:
 
 
 @kernel
-def _two_cores(collisions: Any, k: int, pair: Any, first: Any, second: Any, memory: Any, margin: float) -> int:
+def _two_cores(collisions: Any, pair_row: int, pair: Any, first: Any, second: Any, memory: Any, margin: float) -> int:
     if (
         collisions["n_contacts"] + collisions["most"] + GUARDS > collisions["contact_room"]
-    ):  # beforehand: an evaluation cannot be taken back
+    ):  # checked first: an evaluation cannot be undone
         collisions["full"] |= FULL_CONTACTS
         return FULL
     row = rows_at(collisions["row"], 1, CORE_PAIR)[0]
@@ -226,7 +229,7 @@ def _two_cores(collisions: Any, k: int, pair: Any, first: Any, second: Any, memo
     row["radius1"] = first["radius"]
     row["radius2"] = second["radius"]
     row["coarse"] = margin if collisions["question"] == CONTACTS else 0.0
-    row["steps"] = row["missed"] = 0  # of bodies that rest on each other: most overlaps are shallow
+    row["steps"] = row["missed"] = 0  # most overlaps of resting bodies are shallow
     start_from(memory["start"], row)
     evaluate(row, rows_at(collisions["work"], 1, WORK)[0])
     keep_start(row, memory["start"])
@@ -239,7 +242,7 @@ def _two_cores(collisions: Any, k: int, pair: Any, first: Any, second: Any, memo
         row["rough"] = 0
     place = shape_poses_of(collisions)[pair["a"]]
     if collisions["question"] != CONTACTS:
-        return _put_closest(collisions, k, pair, memory, row, features_of(row), 0, 0, place)
+        return _put_closest(collisions, pair_row, pair, memory, row, features_of(row), 0, 0, place)
     points = rows_at(collisions["found"], MANIFOLD_ROWS, POINT)
     distance = row["distance"]
     back = (
@@ -249,15 +252,16 @@ def _two_cores(collisions: Any, k: int, pair: Any, first: Any, second: Any, memo
     )
     found, passes = _where_they_meet(collisions, row, way_of(collisions, pair, first, second), margin, points)
     passes = MEETS if back else passes
-    end = put_contacts(collisions, k, memory, points, found, 0, 0, collisions["n_contacts"], place, passes)
+    end = put_contacts(collisions, pair_row, memory, points, found, 0, 0, collisions["n_contacts"], place, passes)
     return settle(collisions, pair, memory, end, distance, margin, collisions["n_known"])
 
 
 @kernel
 def _where_they_meet(collisions: Any, row: Any, way: Vec3, margin: float, points: Any) -> tuple[int, float]:
-    """How many contacts two cores have that are up to date, and by how much they pass each other.
+    """Write the contacts of two evaluated cores. Returns their number, and SLOW, MEETS or the clearance (m) of a fast
+    pair.
 
-    If they are fast, the contacts are those of the moment on their way when they touch.
+    Contacts of a fast pair are those at its time of impact.
     """
     if row["distance"] > margin or dot(way, way) == 0.0:
         return manifold(row, margin, collisions["most"], points), SLOW
@@ -274,12 +278,18 @@ def _where_they_meet(collisions: Any, row: Any, way: Vec3, margin: float, points
 
 @kernel
 def _put_closest(
-    collisions: Any, k: int, pair: Any, memory: Any, point: Any, id: int, part1: int, part2: int, place: Any
+    collisions: Any, pair_row: int, pair: Any, memory: Any, point: Any, id: int, part1: int, part2: int, place: Any
 ) -> int:
-    """The closest points of a pair as its only contact; there is room for it. Nobody looks for it in the next step."""
+    """Write the closest points of a pair as its only contact, without a match in the next step."""
     at = collisions["n_contacts"]
     put_world(
-        rows_at(collisions["contacts"], collisions["contact_room"], CONTACT)[at], id, part1, part2, k, point, place
+        rows_at(collisions["contacts"], collisions["contact_room"], CONTACT)[at],
+        id,
+        part1,
+        part2,
+        pair_row,
+        point,
+        place,
     )
     pair["first"] = at
     pair["count"] = 1
@@ -292,7 +302,7 @@ def _put_closest(
 
 @kernel
 def _keep_known(collisions: Any, memory: Any, end: int) -> None:
-    """The rows of KNOWN up to `end` are those of a pair."""
+    """Assign the rows of KNOWN_FEATURES up to `end` to a pair."""
     memory["first_known"] = collisions["n_known"]
     memory["n_known"] = end - collisions["n_known"]
     collisions["n_known"] = end
@@ -303,7 +313,7 @@ def _keep_known(collisions: Any, memory: Any, end: int) -> None:
 
 @kernel
 def _recall(collisions: Any, search: Any, memory: Any) -> None:
-    """Let a search know what the one of the step before knew."""
+    """Give a search the features that the pair had in the step before."""
     search["cursor"] = 0
     search["n_known"] = memory["n_known"] if was_looked_at(collisions, memory) else 0
     then = half_of(collisions["step"] - 1, collisions["known_room"]) + memory["first_known"]
@@ -316,7 +326,7 @@ def _recall(collisions: Any, search: Any, memory: Any) -> None:
 
 @kernel
 def _remembered(collisions: Any, search: Any, first: int) -> int:
-    """Keep what a search has found out, in rows `first` and on: the row after them, or -1 if something was full."""
+    """Store the features of a search from row `first` on. Returns the row after them, or -1 if a table was full."""
     if search["missed"] > 0:
         collisions["full"] |= FULL_SEARCH
         return -1
@@ -329,7 +339,7 @@ def _remembered(collisions: Any, search: Any, first: int) -> int:
 
 @kernel
 def _add_up(collisions: Any, search: Any) -> None:
-    """A search is done: count what it took."""
+    """Add the counters of a finished search to those of the collisions."""
     collisions["updates"] += search["updates"]
     collisions["walked"] += search["walked"]
     collisions["fallbacks"] += search["fallbacks"]
@@ -337,11 +347,11 @@ def _add_up(collisions: Any, search: Any) -> None:
 
 
 @kernel(inline=False)
-def _two_trees(collisions: Any, k: int, pair: Any, first: Any, second: Any, memory: Any, margin: float) -> int:
+def _two_trees(collisions: Any, pair_row: int, pair: Any, first: Any, second: Any, memory: Any, margin: float) -> int:
     if collisions["n_contacts"] >= collisions["contact_room"]:
         collisions["full"] |= FULL_CONTACTS
         return FULL
-    s = rows_at(collisions["search"], 1, SEARCH)[0]
+    part_search = rows_at(collisions["search"], 1, SEARCH)[0]
     row = rows_at(collisions["row"], 1, CORE_PAIR)[0]
     nodes1 = rows_at(first["nodes"], first["n_nodes"], NODE)
     nodes2 = rows_at(second["nodes"], second["n_nodes"], NODE)
@@ -358,35 +368,43 @@ def _two_trees(collisions: Any, k: int, pair: Any, first: Any, second: Any, memo
         if not asked:
             _keep_known(collisions, memory, end_known)
             part1, part2 = _part(nodes1, 0), _part(nodes2, 0)
-            _put_closest(collisions, k, pair, memory, row, features_of(row), part1, part2, place)
+            _put_closest(collisions, pair_row, pair, memory, row, features_of(row), part1, part2, place)
     else:
-        _recall(collisions, s, memory)
+        _recall(collisions, part_search, memory)
         work = rows_at(collisions["work"], 1, WORK)[0]
-        deepest = threshold if asked else math.inf  # once open, a distance is the true one
-        search(nodes1, nodes2, load9(row["R"]), load3(row["p"]), margin, deepest, s, work)
-        end_known = _remembered(collisions, s, end_known)
+        deepest = threshold if asked else math.inf  # the distance of opened trees is exact
+        search(nodes1, nodes2, load9(row["R"]), load3(row["p"]), margin, deepest, part_search, work)
+        end_known = _remembered(collisions, part_search, end_known)
         if asked and end_known >= 0:
             end = _of_parts(
-                collisions, k, memory, s, nodes1, nodes2, margin, place, way_of(collisions, pair, first, second)
+                collisions,
+                pair_row,
+                memory,
+                part_search,
+                nodes1,
+                nodes2,
+                margin,
+                place,
+                way_of(collisions, pair, first, second),
             )
         if end_known < 0 or end < 0:
             return FULL
         collisions["opened"] += 1
-        _add_up(collisions, s)
-        distance = s["distance"]
+        _add_up(collisions, part_search)
+        distance = part_search["distance"]
         if not asked:
-            pair["exact"] = s["exact"]
+            pair["exact"] = part_search["exact"]
             _keep_known(collisions, memory, end_known)
-            part1, part2 = _part(nodes1, int(s["i"])), _part(nodes2, int(s["j"]))
-            _put_closest(collisions, k, pair, memory, s, s["id"], part1, part2, place)
-    if threshold < math.inf:  # else nobody asked about the hulls
+            part1, part2 = _part(nodes1, int(part_search["i"])), _part(nodes2, int(part_search["j"]))
+            _put_closest(collisions, pair_row, pair, memory, part_search, part_search["id"], part1, part2, place)
+    if threshold < math.inf:  # else the hulls were not evaluated
         keep_start(row, memory["start"])
     return settle(collisions, pair, memory, end, distance, margin, end_known) if asked else DONE
 
 
 @kernel
 def _stay_closed(row: Any, root1: Any, root2: Any, memory: Any, threshold: float) -> bool:
-    """Whether the hulls around two shapes are farther apart than a threshold: then there is no need to open them."""
+    """Whether the hulls around two shapes are farther apart than a threshold, so that the trees stay closed."""
     if threshold == math.inf:
         return False
     row["core1"] = root1["core"]
@@ -400,17 +418,25 @@ def _stay_closed(row: Any, root1: Any, root2: Any, memory: Any, threshold: float
 
 
 @kernel
-def _part(nodes: Any, i: int) -> int:
-    """Which part a node is, or -1 - node if it is a hull that was not opened."""
-    part = int(nodes[i]["part"])
-    return part if part >= 0 else -1 - i
+def _part(nodes: Any, node: int) -> int:
+    """The part of a leaf; -1 - node for a hull that was not opened."""
+    part = int(nodes[node]["part"])
+    return part if part >= 0 else -1 - node
 
 
 @kernel(inline=False)
 def _of_parts(
-    collisions: Any, k: int, memory: Any, search: Any, nodes1: Any, nodes2: Any, margin: float, place: Any, way: Vec3
+    collisions: Any,
+    pair_row: int,
+    memory: Any,
+    search: Any,
+    nodes1: Any,
+    nodes2: Any,
+    margin: float,
+    place: Any,
+    way: Vec3,
 ) -> int:
-    """Put the contacts of all pairs of parts that a search has listed: the row after them, or -1."""
+    """Write the contacts of all pairs of parts that a search has listed. Returns the row after them, or -1 if full."""
     points = rows_at(collisions["found"], MANIFOLD_ROWS, POINT)
     pairs = rows_at(search["pairs"], search["room"], CORE_PAIR)
     keys = rows_at(search["keys"], search["room"], KEY)
@@ -420,7 +446,7 @@ def _of_parts(
         key = keys[listed[m]]
         found, passes = _where_they_meet(collisions, pairs[listed[m]], way, margin, points)
         part1, part2 = int(nodes1[key["i"]]["part"]), int(nodes2[key["j"]]["part"])
-        at = put_contacts(collisions, k, memory, points, found, part1, part2, at, place, passes)
+        at = put_contacts(collisions, pair_row, memory, points, found, part1, part2, at, place, passes)
         if at < 0:
             break
     return at
@@ -430,7 +456,7 @@ def _of_parts(
 
 
 @kernel
-def _on_ground(collisions: Any, k: int, pair: Any, first: Any, second: Any, memory: Any, margin: float) -> int:
+def _on_ground(collisions: Any, pair_row: int, pair: Any, first: Any, second: Any, memory: Any, margin: float) -> int:
     search = rows_at(collisions["search"], 1, SEARCH)[0]
     body = rows_at(collisions["carried"], 1, CARRIED)[0]
     ground = rows_at(first["ground"], 1, GROUND)[0]
@@ -439,7 +465,7 @@ def _on_ground(collisions: Any, k: int, pair: Any, first: Any, second: Any, memo
     points = rows_at(collisions["found"], MANIFOLD_ROWS, POINT)
     asked = collisions["question"] == CONTACTS
     way = way_of(collisions, pair, first, second)
-    passes = MEETS if dot(way, way) > 0.0 else SLOW  # where it meets the ground is not looked for
+    passes = MEETS if dot(way, way) > 0.0 else SLOW  # no time of impact with the ground is computed
     _recall(collisions, search, memory)
     _carry(collisions, body, memory["start"]["index2"] if second["n_nodes"] == 1 else 0)
     reach = margin if asked else math.inf
@@ -457,8 +483,8 @@ def _on_ground(collisions: Any, k: int, pair: Any, first: Any, second: Any, memo
         survey(ground, body, margin, reach, search, rows_at(collisions["work"], 1, WORK)[0])
         end_known = _remembered(collisions, search, end_known)
         if end_known >= 0 and asked:
-            at = _put_carried(collisions, k, memory, ground, body, search, margin, at, place, passes)
-            seen = math.inf if ground["kind"] == HALF_SPACE else margin  # terrain is searched no farther than that
+            at = _put_carried(collisions, pair_row, memory, ground, body, search, margin, at, place, passes)
+            seen = math.inf if ground["kind"] == HALF_SPACE else margin  # terrain is searched to the margin only
             nearest = min(nearest, search["distance"], seen)
         elif search["distance"] < nearest:
             nearest = search["distance"]
@@ -476,14 +502,14 @@ def _on_ground(collisions: Any, k: int, pair: Any, first: Any, second: Any, memo
         settle(collisions, pair, memory, at, nearest, margin, end_known)
     else:
         _keep_known(collisions, memory, end_known)
-        _put_closest(collisions, k, pair, memory, points[0], -1, part1, part2, place)
+        _put_closest(collisions, pair_row, pair, memory, points[0], -1, part1, part2, place)
     _add_up(collisions, search)
     return DONE
 
 
 @kernel
 def _carry(collisions: Any, body: Any, vertex: int) -> None:
-    """Place a body on the ground where the second shape is."""
+    """Set the pose of a body on the ground to that of the second shape."""
     row = rows_at(collisions["row"], 1, CORE_PAIR)[0]
     store9(body["R"], load9(row["R"]))
     store3(body["p"], load3(row["p"]))
@@ -493,7 +519,7 @@ def _carry(collisions: Any, body: Any, vertex: int) -> None:
 @kernel
 def _put_carried(
     collisions: Any,
-    k: int,
+    pair_row: int,
     memory: Any,
     ground: Any,
     body: Any,
@@ -503,11 +529,11 @@ def _put_carried(
     place: Any,
     passes: float,
 ) -> int:
-    """Put the contacts of one part on the ground: the row after them, or -1."""
+    """Write the contacts of one part on the ground. Returns the row after them, or -1 if the table is full."""
     points = rows_at(collisions["found"], MANIFOLD_ROWS, POINT)
     spare = rows_at(collisions["found"] + MANIFOLD_ROWS * POINT_SIZE, MANIFOLD_ROWS, POINT)
     found = ground_contacts(ground, body, search, margin, collisions["most"], points, spare)
-    return put_contacts(collisions, k, memory, points, found, 0, int(body["part"]), at, place, passes)
+    return put_contacts(collisions, pair_row, memory, points, found, 0, int(body["part"]), at, place, passes)
 
 
 @kernel

@@ -1,8 +1,9 @@
-"""What V-Clip asks of one core: in which Voronoi region a point or an edge is, and where to go if it is outside.
+"""Voronoi region tests of V-Clip on one core: is a point or an edge in the region of a feature, and if not, which
+neighbour is nearer?
 
-A **feature** is a vertex, an edge or a face, given by its kind and its row. Points and directions come in the frame of
-the core that is asked. `tol` is the length below which a plane counts as not crossed; with strict tests on both sides
-of every plane, two neighbours can never both send a point to the other.
+A **feature** is a vertex v, an edge e or a face f, given by kind and row. Points and directions are in the frame of the
+core. `tol` (m) is the distance by which a plane must be crossed; with strict tests on both sides of every plane, two
+neighbours never both refer a point to each other.
 """
 
 from enum import IntEnum
@@ -16,23 +17,23 @@ from kinemorph.spatial.rows import load3
 from kinemorph.spatial.vec3 import Vec3, axpy, cross, dot, sub
 
 INDEX = np.dtype(np.int32)
-FEATURE_TOLERANCE = 1e-14  # of the sizes and distances at hand: some ten roundings
-CROSS_PRODUCT_ROUNDING = 1e-15  # of the sizes: what cross products of unit vectors lose
+FEATURE_TOLERANCE = 1e-14  # of the sizes and distances involved: some ten roundings
+CROSS_PRODUCT_ROUNDING = 1e-15  # of the sizes: rounding error of cross products of unit vectors
 SLOPE = 1e-12  # an edge that rises less than this over its length is parallel to a face
-SAMPLE = 64  # vertices of a large core that are looked at before a walk uphill
-HERE = -1  # no neighbour is nearer: stay
-FEATURES_MEET = -2  # the features meet: what is nearer cannot be told
+SAMPLE = 64  # vertices of a large core that are scanned before hill climbing
+HERE = -1  # no neighbour is nearer
+FEATURES_MEET = -2  # the features touch or cross: no neighbour can be preferred
 
 
 class Feature(IntEnum):
-    """What a core is made of. The value is what rows store."""
+    """Kinds of features of a core. The value is stored in rows."""
 
     VERTEX = 0
     EDGE = 1
     FACE = 2
 
 
-V, E, F = int(Feature.VERTEX), int(Feature.EDGE), int(Feature.FACE)  # what kernels compare with
+V, E, F = int(Feature.VERTEX), int(Feature.EDGE), int(Feature.FACE)  # as plain integers for kernels
 
 
 @kernel
@@ -41,17 +42,19 @@ def position(core: Any, v: int) -> Vec3:
 
 
 @kernel
-def tolerance(A: Any, B: Any, p: Vec3) -> float:
-    """The length that counts as nothing between two cores, the origin of one of them at p in the other."""
-    cA = load3(A["centre"])
-    cB = load3(B["centre"])
+def tolerance(core_a: Any, core_b: Any, p: Vec3) -> float:
+    """Length (m) that counts as zero between two cores; the origin of one of them is at p in the other."""
+    cA = load3(core_a["centre"])
+    cB = load3(core_b["centre"])
     far = abs(cA[0]) + abs(cA[1]) + abs(cA[2]) + abs(cB[0]) + abs(cB[1]) + abs(cB[2])
-    return FEATURE_TOLERANCE * (far + A["radius_bound"] + B["radius_bound"] + abs(p[0]) + abs(p[1]) + abs(p[2]))
+    return FEATURE_TOLERANCE * (
+        far + core_a["radius_bound"] + core_b["radius_bound"] + abs(p[0]) + abs(p[1]) + abs(p[2])
+    )
 
 
 @kernel
 def edge_towards(core: Any, v: int, x: Vec3, tol: float) -> int:
-    """The edge of vertex v that leads towards x most, or HERE: then x is in the region of v."""
+    """The edge of vertex v with the steepest approach to x, or NOT_FOUND: then x is in the Voronoi region of v."""
     edges = edges_of(core)
     edge_at = rows_at(core["edge_at"], core["n_edge_at"], INDEX)
     vertex = vertices_of(core)[v]
@@ -70,7 +73,7 @@ def edge_towards(core: Any, v: int, x: Vec3, tol: float) -> int:
 
 @kernel
 def edge_down(core: Any, v: int, n: Vec3) -> int:
-    """The edge of vertex v that descends most steeply against n, or HERE."""
+    """The edge of vertex v that descends most steeply against n, or NOT_FOUND."""
     edges = edges_of(core)
     edge_at = rows_at(core["edge_at"], core["n_edge_at"], INDEX)
     vertex = vertices_of(core)[v]
@@ -88,10 +91,10 @@ def edge_down(core: Any, v: int, n: Vec3) -> int:
 
 @kernel(inline=False)
 def farthest(core: Any, v: int, n: Vec3) -> int:
-    """The vertex that is farthest along n. v is a guess.
+    """The support vertex: the one farthest along n; v is a guess.
 
-    A few dozen vertices are looked at first. If there are more, the way goes uphill from the best of them along edges,
-    which leads to the top of a convex body.
+    A scan of a few dozen vertices comes first. On larger cores, hill climbing along edges from the best of them leads
+    to the top of a convex body.
     """
     vertices = vertices_of(core)
     most = dot(n, load3(vertices[v]["x"]))
@@ -106,7 +109,9 @@ def farthest(core: Any, v: int, n: Vec3) -> int:
 
 @kernel(inline=False)
 def facing(core: Any, v: int, n: Vec3) -> tuple[int, float]:
-    """The face, among those at the vertex farthest along n, that faces n most, and the cosine; or HERE."""
+    """The face most aligned with n, among those at the support vertex, and the cosine; NOT_FOUND and -1 if there are no
+    faces.
+    """
     if core["n_faces"] == 0:
         return HERE, -1.0
     edges = edges_of(core)
@@ -126,7 +131,7 @@ def facing(core: Any, v: int, n: Vec3) -> tuple[int, float]:
 
 @kernel
 def uphill(core: Any, v: int, n: Vec3) -> int:
-    """The vertex that is farthest along n, reached from v along edges."""
+    """The support vertex along n, reached from v along edges."""
     edges = edges_of(core)
     edge_at = rows_at(core["edge_at"], core["n_edge_at"], INDEX)
     vertices = vertices_of(core)
@@ -149,9 +154,9 @@ def uphill(core: Any, v: int, n: Vec3) -> int:
 
 @kernel
 def point_outside_edge(core: Any, e: int, x: Vec3, tol: float) -> tuple[int, int]:
-    """The neighbour of edge e whose side of a Voronoi plane x is on, as kind and row; or HERE.
+    """The neighbour of edge e whose side of a Voronoi plane x is on, as kind and row; or NOT_FOUND.
 
-    The ends come first: only between them does a step into a face shorten the distance.
+    The end planes come first: only between the ends does a step into a face shorten the distance.
     """
     edge = edges_of(core)[e]
     r = sub(x, position(core, edge["tail"]))
@@ -171,7 +176,7 @@ def point_outside_edge(core: Any, e: int, x: Vec3, tol: float) -> tuple[int, int
 
 @kernel
 def point_outside_face(core: Any, f: int, x: Vec3, tol: float) -> int:
-    """The edge of face f whose Voronoi plane x violates most, or HERE."""
+    """The edge of face f whose Voronoi plane x violates most, or NOT_FOUND."""
     edges = edges_of(core)
     face_edges = rows_at(core["face_edges"], core["n_edge_at"], INDEX)
     face = faces_of(core)[f]
@@ -190,14 +195,14 @@ def point_outside_face(core: Any, f: int, x: Vec3, tol: float) -> int:
 
 @kernel
 def height(core: Any, f: int, x: Vec3) -> float:
-    """Of a point above a face."""
+    """Signed height (m) of a point above the plane of a face."""
     face = faces_of(core)[f]
     return dot(load3(face["normal"]), x) - face["offset"]
 
 
 @kernel
 def highest_face(core: Any, x: Vec3) -> tuple[int, float]:
-    """The face that x is above most, and how high: below zero means inside. An O(n) search."""
+    """The face with the largest signed height of x, and that height (m): negative means inside. A scan of all faces."""
     faces = faces_of(core)
     found = 0
     most = -np.inf
@@ -211,11 +216,11 @@ def highest_face(core: Any, x: Vec3) -> tuple[int, float]:
 
 @kernel
 def edge_outside_edge(core: Any, e: int, t: Vec3, d: Vec3, length: float, tol: float) -> tuple[int, int]:
-    """The neighbour of edge e that the edge from t along d comes nearer to, as kind and row; or HERE, or TOUCH.
+    """The neighbour of edge e that is nearer to the edge from t along d, as kind and row; NOT_FOUND, or FEATURES_MEET.
 
     The incoming edge is clipped at the planes through the ends of e. Where it enters or leaves, the sign of the
-    derivative of its distance says whether the closest point is out there (Fontijne 2.4). The planes to the faces of e
-    follow, for the part that is left.
+    derivative of its distance tells whether the closest point is beyond (Fontijne 2.4). The planes to the faces of e
+    follow, for the clipped part.
     """
     edge = edges_of(core)[e]
     tail = position(core, edge["tail"])
@@ -258,7 +263,9 @@ def edge_outside_edge(core: Any, e: int, t: Vec3, d: Vec3, length: float, tol: f
 
 @kernel(inline=False)
 def _crosses_into_face(core: Any, f: int, inward: Vec3, r: Vec3, d: Vec3, lo: float, hi: float, tol: float) -> int:
-    """Face f, if the edge r + λ d, lo ≤ λ ≤ hi, is nearer to f than to the edge at the origin; or HERE, or TOUCH."""
+    """Face f, if edge r + λ d, lo ≤ λ ≤ hi, is nearer to it than to the edge at the origin; else NOT_FOUND or
+    FEATURES_MEET.
+    """
     a0 = dot(r, inward)
     da = dot(d, inward)
     at_lo = a0 + lo * da
@@ -279,9 +286,9 @@ def _crosses_into_face(core: Any, f: int, inward: Vec3, r: Vec3, d: Vec3, lo: fl
 
 @kernel
 def clip_to_face(core: Any, f: int, t: Vec3, d: Vec3, length: float, slack: float) -> tuple[float, float, int, int]:
-    """The part lo .. hi of the edge from t along d above face f, and the edges of f where it is cut off, or HERE.
+    """The part lo .. hi (m) of the edge from t along d above face f, and the edges of f that cut it off, or NOT_FOUND.
 
-    lo > hi if nothing is left. The face is wider by `slack` metres on all sides.
+    lo > hi if nothing is left. The face is widened by `slack` (m) on all sides.
     """
     edges = edges_of(core)
     face_edges = rows_at(core["face_edges"], core["n_edge_at"], INDEX)
@@ -310,10 +317,10 @@ def clip_to_face(core: Any, f: int, t: Vec3, d: Vec3, length: float, slack: floa
 
 @kernel
 def between_segments(t1: Vec3, d1: Vec3, l1: float, t2: Vec3, d2: Vec3, l2: float) -> tuple[float, float]:
-    """Where two segments are closest: lengths along each, from its tail.
+    """Closest points of two segments, as lengths (m) from their tails.
 
-    The sine of their angle comes from the cross product: 1 - cos² would have lost half of its digits. Where rounding
-    could move the place by more than the length, the segments are parallel.
+    The sine of the angle comes from the cross product: 1 - cos² would lose half of its digits. The segments count as
+    parallel where rounding could move the closest point by more than their length.
     """
     r = sub(t2, t1)
     n = cross(d1, d2)

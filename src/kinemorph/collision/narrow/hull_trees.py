@@ -1,8 +1,8 @@
-"""Concave bodies: the search through two trees of convex parts (Fontijne 2.4 and 2.4.2) as a kernel.
+"""Concave bodies: simultaneous descent of two trees of convex parts (Fontijne 2.4 and 2.4.2).
 
-A pair of nodes is opened if its hulls are closer than a threshold, the larger of the two first. Hulls need a lower
-bound only, so that V-Clip does for them; pairs of leaves get the whole answer, with depth. Every pair that was looked
-at keeps its features for the next call. Everything is in the frame of the first body.
+A pair of nodes is opened if its hulls are closer than a threshold, the larger node first. A lower bound from V-Clip is
+enough for hulls; pairs of leaves get the full answer, with depth. Every visited pair keeps its features for the next
+call. All is in the frame of the first body.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from kinemorph.spatial.mat3 import Mat3, mul_vec
 from kinemorph.spatial.rows import load3, load9, store3, store9
 from kinemorph.spatial.vec3 import Vec3, add, dot, sub
 
-LEAF = 1  # the verdict on a pair of leaves below the margin
+LEAF = 1  # verdict of a pair of leaves within the margin
 
 
 @kernel(inline=False)
 def search(nodes1: Any, nodes2: Any, R: Mat3, p: Vec3, margin: float, threshold: float, search: Any, work: Any) -> None:
-    """List the pairs of parts no farther apart than `margin`, and find the distance of the two bodies.
+    """List the pairs of parts no farther apart than `margin` (m), and find the distance of the two bodies.
 
-    Nodes open only below `threshold`, or the margin if that is more: a distance below it is the true one, else it may
-    be a lower bound, and s["exact"] is 0.
+    Nodes open only below `threshold` (m), or the margin if that is larger: a distance below it is exact, otherwise it
+    may be a lower bound, and search["exact"] is 0.
     """
     begin(search)
     threshold = max(threshold, margin)
@@ -67,43 +67,43 @@ def _beyond(distance: float, margin: float, search: Any) -> bool:
 
 
 @kernel
-def _balls(node: Any, y: Any, R: Mat3, p: Vec3) -> float:
-    """A lower bound of the distance of two nodes, from the balls around them."""
-    r = sub(add(mul_vec(R, load3(y["centre"])), p), load3(node["centre"]))
-    return math.sqrt(dot(r, r)) - node["radius_bound"] - y["radius_bound"]
+def _balls(node1: Any, node2: Any, R: Mat3, p: Vec3) -> float:
+    """Lower bound (m) of the distance of two nodes, from the balls around them."""
+    r = sub(add(mul_vec(R, load3(node2["centre"])), p), load3(node1["centre"]))
+    return math.sqrt(dot(r, r)) - node1["radius_bound"] - node2["radius_bound"]
 
 
 @kernel
-def _ask(row: Any, x: Any, y: Any, R: Mat3, p: Vec3) -> None:
-    row["core1"] = x["core"]
-    row["core2"] = y["core"]
-    row["radius1"] = x["radius"]
-    row["radius2"] = y["radius"]
+def _ask(row: Any, node1: Any, node2: Any, R: Mat3, p: Vec3) -> None:
+    row["core1"] = node1["core"]
+    row["core2"] = node2["core"]
+    row["radius1"] = node1["radius"]
+    row["radius2"] = node2["radius"]
     store9(row["R"], R)
     store3(row["p"], p)
 
 
 @kernel(inline=False)
-def _open(nodes1: Any, i: int, nodes2: Any, j: int, R: Mat3, p: Vec3, stack: Any, top: int) -> int:
-    """Put the children of the larger node on the stack, the nearer one on top."""
-    node = nodes1[i]
-    y = nodes2[j]
-    if y["first"] < 0 or (node["first"] >= 0 and node["radius_bound"] >= y["radius_bound"]):
-        a, b = node["first"], node["second"]
-        swap = _balls(nodes1[a], y, R, p) > _balls(nodes1[b], y, R, p)
-        stack[2 * top], stack[2 * top + 1] = (a if swap else b), j
-        stack[2 * top + 2], stack[2 * top + 3] = (b if swap else a), j
+def _open(nodes1: Any, index1: int, nodes2: Any, index2: int, R: Mat3, p: Vec3, stack: Any, top: int) -> int:
+    """Push the pairs of the larger node's children, the nearer one on top. Returns the stack height."""
+    node1 = nodes1[index1]
+    node2 = nodes2[index2]
+    if node2["first"] < 0 or (node1["first"] >= 0 and node1["radius_bound"] >= node2["radius_bound"]):
+        a, b = node1["first"], node1["second"]
+        swap = _balls(nodes1[a], node2, R, p) > _balls(nodes1[b], node2, R, p)
+        stack[2 * top], stack[2 * top + 1] = (a if swap else b), index2
+        stack[2 * top + 2], stack[2 * top + 3] = (b if swap else a), index2
     else:
-        a, b = y["first"], y["second"]
-        swap = _balls(node, nodes2[a], R, p) > _balls(node, nodes2[b], R, p)
-        stack[2 * top], stack[2 * top + 1] = i, (a if swap else b)
-        stack[2 * top + 2], stack[2 * top + 3] = i, (b if swap else a)
+        a, b = node2["first"], node2["second"]
+        swap = _balls(node1, nodes2[a], R, p) > _balls(node1, nodes2[b], R, p)
+        stack[2 * top], stack[2 * top + 1] = index1, (a if swap else b)
+        stack[2 * top + 2], stack[2 * top + 3] = index1, (b if swap else a)
     return top + 2
 
 
 @entry(nogil=True)
 def search_of(first: int, second: int, poses: Any, margin: float, threshold: float, searches: Any, work: Any) -> None:
-    """`search` for Python: addresses of two `Parts`, and the pose of the second, R (9) and p (3) in one array."""
+    """`search_trees` for Python: addresses of two `Parts`, and the pose of the second, R (9) and p (3) in one array."""
     R = load9(poses)
     p = (poses[9], poses[10], poses[11])
     a = rows_at(first, 1, PARTS)[0]

@@ -1,9 +1,8 @@
-"""Contact manifolds: the points where two shapes that touch or nearly touch carry each other, and their tracking.
+"""Contact manifolds of two convex shapes: contact points, their ids, and their tracking from step to step.
 
-Seen along the normal, two faces overlap in a convex polygon. Its corners are vertices of one face above the other
-and crossings of two edges: each is named by two features, which makes an id that survives from step to step, so that
-solvers can start from the impulses they had there. A core without faces takes part with its edge. Where no face lies
-across the normal there is one point, or two on parallel edges.
+Projected along the normal, two faces overlap in a convex polygon. Its corners are vertices of one face above the other
+and crossings of two edges. Each is named by two features; this id persists from step to step, for warm starts. A core
+without faces contributes its edge. If no face is across the normal, there is one point, or two on parallel edges.
 """
 
 import math
@@ -44,20 +43,20 @@ POINT = np.dtype(
     ],
     align=True,
 )
-NO_FEATURES = -1  # an id where there is nothing to name
-MANIFOLD_ROWS = 128  # rows that `manifold` needs: no two faces of reasonable size give more points
+NO_FEATURES = -1  # id of a contact without features
+MANIFOLD_ROWS = 128  # rows that `manifold` needs: two faces of reasonable size give fewer points
 PARALLEL_SINE = 0.01  # sine: edges closer to parallel touch in two points
-FACE_WIDENING = 1e-9  # of its size, by which a face is wider: corners that lie on its rim are not lost to rounding
-MANY_SIDES = 8  # sides: of two faces with more, most are inside the other one or far from it, as circles around it tell
-LEVEL_MARGIN_SHARE = 0.1  # share of the margin: corners that are higher than this above the deepest one hardly carry
+FACE_WIDENING = 1e-9  # of its size, by which a face is widened: corners on its boundary are not lost to rounding
+MANY_SIDES = 8  # sides: on two faces with more, `circles` accept or reject most edges early
+LEVEL_MARGIN_SHARE = 0.1  # share of the margin: higher corners above the deepest one get a low weight
 TINY_LENGTH = 1e-12  # m
-SQUARED_RADIUS_SHARE = 1.0 - 1e-9  # share of the square of a radius that is no rounding
+SQUARED_RADIUS_SHARE = 1.0 - 1e-9  # share of a squared radius that is safe from rounding
 
 
 @kernel
-def contact_id(k1: int, i1: int, k2: int, i2: int) -> int:
-    """Kinds and rows of two features as one number."""
-    return ((int(k1) << 29 | int(i1)) << 32) | (int(k2) << 29 | int(i2))
+def contact_id(kind1: int, index1: int, kind2: int, index2: int) -> int:
+    """Pack kinds and rows of two features into one integer."""
+    return ((int(kind1) << 29 | int(index1)) << 32) | (int(kind2) << 29 | int(index2))
 
 
 @kernel
@@ -70,26 +69,28 @@ def contact_features(id: int) -> tuple[int, int, int, int]:
 
 @kernel
 def features_of(pair: Any) -> int:
-    """The closest features of a pair as an id, or NO_FEATURES where the cores overlap."""
+    """The closest features of a pair as an id, or NO_FEATURES if the cores overlap."""
     apart = pair["relation"] == APART or pair["distance"] + pair["radius1"] + pair["radius2"] > 0.0
     return closest_id(pair) if apart else NO_FEATURES
 
 
 @kernel(inline=False)
 def closest_id(pair: Any) -> int:
-    """The same wherever it is. Features of round cores are those after a turn to the normal: they stay as it rolls."""
+    """The closest features as an id. Those of round cores are taken after a turn to the normal: they persist as it
+    rolls.
+    """
     n = load3(pair["normal"])
-    A = rows_at(pair["core2"], 1, CORE)[0]
-    B = rows_at(pair["core1"], 1, CORE)[0]
-    k1, i1 = _named(B, pair["kind1"], pair["index1"], n)
-    k2, i2 = _named(A, pair["kind2"], pair["index2"], neg(tmul_vec(load9(pair["R"]), n)))
+    core_a = rows_at(pair["core2"], 1, CORE)[0]
+    core_b = rows_at(pair["core1"], 1, CORE)[0]
+    k1, i1 = _named(core_b, pair["kind1"], pair["index1"], n)
+    k2, i2 = _named(core_a, pair["kind2"], pair["index2"], neg(tmul_vec(load9(pair["R"]), n)))
     return contact_id(k1, i1, k2, i2)
 
 
 @kernel
-def _named(core: Any, kind: int, i: int, n: Vec3) -> tuple[int, int]:
+def _named(core: Any, kind: int, index: int, n: Vec3) -> tuple[int, int]:
     if core["sides"] == 0:
-        return int(kind), int(i)
+        return int(kind), int(index)
     f, e, _ = carries(core, n)
     if f != HERE:
         return F, f
@@ -98,9 +99,9 @@ def _named(core: Any, kind: int, i: int, n: Vec3) -> tuple[int, int]:
 
 @kernel(inline=False)
 def manifold(pair: Any, margin: float, most: int, contacts: Any) -> int:
-    """Contacts of a pair that is up to date, at most `most`, no farther apart than `margin`: their number.
+    """Write the contacts of an evaluated pair within `margin` (m), at most `most`. Returns their number.
 
-    `contacts` has ROOM rows; the answer is in the first ones.
+    `contacts` has MANIFOLD_ROWS rows; the first ones are the result.
     """
     if pair["distance"] > margin:
         return 0
@@ -117,24 +118,24 @@ def manifold(pair: Any, margin: float, most: int, contacts: Any) -> int:
 
 @kernel(inline=False)
 def between(pair: Any, margin: float, contacts: Any) -> int:
-    """Contacts of the cores where faces or parallel edges lie upon each other: their number, 0 if there are none.
+    """Contacts of the cores where faces or parallel edges overlap. Returns their number, 0 if there are none.
 
-    Round cores are turned about their axes until an edge is where they touch.
+    Round cores are turned about their axes until an edge of the prism is at the contact.
     """
-    A = rows_at(pair["core2"], 1, CORE)[0]
-    B = rows_at(pair["core1"], 1, CORE)[0]
+    core_a = rows_at(pair["core2"], 1, CORE)[0]
+    core_b = rows_at(pair["core1"], 1, CORE)[0]
     R = load9(pair["R"])
     p = load3(pair["p"])
     n = load3(pair["normal"])
     reach = margin + pair["radius1"] + pair["radius2"]  # of the cores
     start = pair["kind1"], pair["index1"], pair["kind2"], pair["index2"]
-    if A["sides"] + B["sides"] == 0:
-        return _between_cores(A, B, R, p, n, start, reach, contacts)
-    c, s = turn_to(A, neg(tmul_vec(R, n)))
+    if core_a["sides"] + core_b["sides"] == 0:
+        return _between_cores(core_a, core_b, R, p, n, start, reach, contacts)
+    c, s = turn_to(core_a, neg(tmul_vec(R, n)))
     R = turned(R, c, s)
-    c, s = turn_to(B, n)
+    c, s = turn_to(core_b, n)
     R = transpose(turned(transpose(R), c, s))
-    count = _between_cores(A, B, R, turned_vec(p, c, -s), turned_vec(n, c, -s), start, reach, contacts)
+    count = _between_cores(core_a, core_b, R, turned_vec(p, c, -s), turned_vec(n, c, -s), start, reach, contacts)
     for k in range(count):
         store3(contacts[k]["x1"], turned_vec(load3(contacts[k]["x1"]), c, s))
         store3(contacts[k]["x2"], turned_vec(load3(contacts[k]["x2"]), c, s))
@@ -143,42 +144,43 @@ def between(pair: Any, margin: float, contacts: Any) -> int:
 
 @kernel(inline=False)
 def _between_cores(
-    A: Any, B: Any, R: Mat3, p: Vec3, n: Vec3, start: tuple[int, int, int, int], reach: float, contacts: Any
+    core_a: Any, core_b: Any, R: Mat3, p: Vec3, n: Vec3, start: tuple[int, int, int, int], reach: float, contacts: Any
 ) -> int:
-    kb, b, ka, a = start
+    kind_b, index_b, kind_a, index_a = start
     q = neg(tmul_vec(R, p))
     m = neg(tmul_vec(R, n))  # from shape 2 to shape 1, in the frame of core 2
-    f1, b, c1 = _front(B, kb, b, n)
-    f2, a, c2 = _front(A, ka, a, m)
+    f1, index_b, c1 = _front(core_b, kind_b, index_b, n)
+    f2, index_a, c2 = _front(core_a, kind_a, index_a, m)
     count = 0
     if c1 > FACE_COSINE:
-        count = _over(A, f2, a, B, f1, R, p, n, True, reach, contacts, 0)
-        count = _beside(A, f2, B, f1, R, p, n, reach, contacts, 0, count)
+        count = _over(core_a, f2, index_a, core_b, f1, R, p, n, True, reach, contacts, 0)
+        count = _beside(core_a, f2, core_b, f1, R, p, n, reach, contacts, 0, count)
     if c2 > FACE_COSINE:
         first = count
-        count = _over(B, f1, b, A, f2, transpose(R), q, m, c1 <= FACE_COSINE, reach, contacts, first)
-        count = _beside(B, f1, A, f2, transpose(R), q, m, reach, contacts, first, count)
+        count = _over(core_b, f1, index_b, core_a, f2, transpose(R), q, m, c1 <= FACE_COSINE, reach, contacts, first)
+        count = _beside(core_b, f1, core_a, f2, transpose(R), q, m, reach, contacts, first, count)
         _turn_round(contacts, first, count, R, p)
-    if c1 <= FACE_COSINE and c2 <= FACE_COSINE and a != HERE and b != HERE:
-        count = _along_edges(A, a, B, b, R, p, n, reach, contacts)
+    if c1 <= FACE_COSINE and c2 <= FACE_COSINE and index_a != HERE and index_b != HERE:
+        count = _along_edges(core_a, index_a, core_b, index_b, R, p, n, reach, contacts)
     return count
 
 
 @kernel(inline=False)
-def _front(core: Any, kind: int, i: int, n: Vec3) -> tuple[int, int, float]:
-    """The face that faces n most, its cosine, and the edge that may carry if no face does: the closest feature, or all
-    there is. HERE where there is none."""
+def _front(core: Any, kind: int, index: int, n: Vec3) -> tuple[int, int, float]:
+    """The face most aligned with n, the edge that may carry instead (the closest feature, or the only edge), and the
+    cosine; NOT_FOUND where there is none.
+    """
     if core["sides"] > 0:
         return carries(core, n)
-    f, cosine = facing(core, i if kind == V else 0, n)
+    f, cosine = facing(core, index if kind == V else 0, n)
     if kind == E:
-        return f, i, cosine
+        return f, index, cosine
     return f, 0 if core["n_edges"] == 1 else HERE, cosine
 
 
 @kernel
 def with_radii(pair: Any, contacts: Any, count: int) -> None:
-    """From the cores to the shapes."""
+    """Move contacts from the cores to the surfaces of the shapes, and write distance and normal."""
     n = load3(pair["normal"])
     for k in range(count):
         x1 = load3(contacts[k]["x1"])
@@ -191,7 +193,7 @@ def with_radii(pair: Any, contacts: Any, count: int) -> None:
 
 @kernel(inline=False)
 def circles(core: Any, f: int) -> tuple[Vec3, float, float]:
-    """A point inside a face, and two squared radii around it: what is nearer is inside, what is farther is not."""
+    """Centre of a face, and squares of an inscribed and a circumscribed radius (m²): for early accept and reject."""
     edges = edges_of(core)
     face_edges = rows_at(core["face_edges"], core["n_edge_at"], INDEX)
     face = faces_of(core)[f]
@@ -212,8 +214,7 @@ def circles(core: Any, f: int) -> tuple[Vec3, float, float]:
 
 @kernel
 def reach_of(r: Vec3, d: Vec3, length: float, n: Vec3) -> tuple[float, float]:
-    """Squared distances of the nearest and the farthest point of an edge from a centre, as seen along n; r is its
-    tail."""
+    """Smallest and largest squared distance (m²) of an edge from a centre, projected along n; r is the edge's tail."""
     along = axpy(d, -dot(n, d), n)
     r = axpy(r, -dot(n, r), n)
     rr, rd, dd = dot(r, r), dot(r, along), dot(along, along)
@@ -225,11 +226,11 @@ def reach_of(r: Vec3, d: Vec3, length: float, n: Vec3) -> tuple[float, float]:
 
 @kernel(inline=False)
 def _over(
-    A: Any,
-    fa: int,
-    ea: int,
-    B: Any,
-    fb: int,
+    core_a: Any,
+    face_a: int,
+    edge_a: int,
+    core_b: Any,
+    face_b: int,
     R: Mat3,
     p: Vec3,
     n: Vec3,
@@ -238,56 +239,67 @@ def _over(
     contacts: Any,
     count: int,
 ) -> int:
-    """Contacts of the rim of face fa of A, or else of its edge ea, above face fb of B; with B as shape 1, in its frame.
+    """Contacts of the boundary of face_a, or else of edge_a, above face_b; core_b is shape 1, in its frame.
 
-    Crossings of edges are found from both sides: only one call should keep them, with `cross` true.
+    Crossings of edges are found from both sides, so only one of the two calls has `cross` true.
     """
-    edges = edges_of(A)
-    face_edges = rows_at(A["face_edges"], A["n_edge_at"], INDEX)
-    first, sides = 0, 1 if ea != HERE else 0
-    if fa != HERE:
-        face = faces_of(A)[fa]
+    edges = edges_of(core_a)
+    face_edges = rows_at(core_a["face_edges"], core_a["n_edge_at"], INDEX)
+    first, sides = 0, 1 if edge_a != HERE else 0
+    if face_a != HERE:
+        face = faces_of(core_a)[face_a]
         first, sides = int(face["first"]), int(face["count"])
-    slack = FACE_WIDENING * B["radius_bound"]
-    many = sides > MANY_SIDES and faces_of(B)[fb]["count"] > MANY_SIDES
-    centre, inner, outer = circles(B, fb) if many else ((0.0, 0.0, 0.0), 0.0, 0.0)
+    slack = FACE_WIDENING * core_b["radius_bound"]
+    many = sides > MANY_SIDES and faces_of(core_b)[face_b]["count"] > MANY_SIDES
+    centre, inner, outer = circles(core_b, face_b) if many else ((0.0, 0.0, 0.0), 0.0, 0.0)
     for k in range(first, first + sides):
-        side = int(face_edges[k]) if fa != HERE else 2 * ea
+        side = int(face_edges[k]) if face_a != HERE else 2 * edge_a
         e = side >> 1
-        t = add(mul_vec(R, position(A, edges[e]["tail"])), p)
+        t = add(mul_vec(R, position(core_a, edges[e]["tail"])), p)
         d = mul_vec(R, load3(edges[e]["direction"]))
         length = edges[e]["length"]
         lo, hi, edge_lo, edge_hi = 0.0, length, HERE, HERE
-        near, far = reach_of(sub(t, centre), d, length, load3(faces_of(B)[fb]["normal"]))
+        near, far = reach_of(sub(t, centre), d, length, load3(faces_of(core_b)[face_b]["normal"]))
         if many and near > outer:
             continue
         if not (many and far < inner):
-            lo, hi, edge_lo, edge_hi = clip_to_face(B, fb, t, d, length, slack)
+            lo, hi, edge_lo, edge_hi = clip_to_face(core_b, face_b, t, d, length, slack)
         if lo > hi:
             continue
-        if edge_lo == HERE and (fa == HERE or side & 1 == 0):  # each vertex starts one side of its face
-            count = _put(B, fb, F, fb, V, edges[e]["tail"], t, n, reach, contacts, count)
-        if edge_hi == HERE and (fa == HERE or side & 1 == 1):
-            count = _put(B, fb, F, fb, V, edges[e]["head"], axpy(t, length, d), n, reach, contacts, count)
+        if edge_lo == HERE and (face_a == HERE or side & 1 == 0):  # each vertex starts one side of its face
+            count = _put(core_b, face_b, F, face_b, V, edges[e]["tail"], t, n, reach, contacts, count)
+        if edge_hi == HERE and (face_a == HERE or side & 1 == 1):
+            count = _put(core_b, face_b, F, face_b, V, edges[e]["head"], axpy(t, length, d), n, reach, contacts, count)
         if edge_lo != HERE and cross:
-            count = _put(B, fb, E, edge_lo, E, e, axpy(t, lo, d), n, reach, contacts, count)
+            count = _put(core_b, face_b, E, edge_lo, E, e, axpy(t, lo, d), n, reach, contacts, count)
         if edge_hi != HERE and cross:
-            count = _put(B, fb, E, edge_hi, E, e, axpy(t, hi, d), n, reach, contacts, count)
+            count = _put(core_b, face_b, E, edge_hi, E, e, axpy(t, hi, d), n, reach, contacts, count)
     return count
 
 
 @kernel(inline=False)
 def _beside(
-    A: Any, fa: int, B: Any, fb: int, R: Mat3, p: Vec3, n: Vec3, reach: float, contacts: Any, first: int, count: int
+    core_a: Any,
+    face_a: int,
+    core_b: Any,
+    face_b: int,
+    R: Mat3,
+    p: Vec3,
+    n: Vec3,
+    reach: float,
+    contacts: Any,
+    first: int,
+    count: int,
 ) -> int:
-    """Add contacts where edges of A lead that lie on face fb of B, from its vertices that do; those of fa are known.
+    """Add contacts of edges of core_a that leave face_a and lie on face_b, starting at its contacts there.
 
-    A hull may have small faces at both ends of a long edge. It lies on that edge, whichever of them faces the other.
+    A hull may have small faces at both ends of a long edge. It rests on that edge, whichever of the faces is most
+    aligned.
     """
-    if fa == HERE or A["sides"] > 0:
+    if face_a == HERE or core_a["sides"] > 0:
         return count
-    vertices, edges = vertices_of(A), edges_of(A)
-    edge_at = rows_at(A["edge_at"], A["n_edge_at"], INDEX)
+    vertices, edges = vertices_of(core_a), edges_of(core_a)
+    edge_at = rows_at(core_a["edge_at"], core_a["n_edge_at"], INDEX)
     m = tmul_vec(R, n)
     seen = first
     while seen < count:
@@ -297,16 +309,20 @@ def _beside(
             continue
         for k in range(vertices[v]["first"], vertices[v]["first"] + vertices[v]["count"]):
             edge = edges[edge_at[k]]
-            if edge["left"] == fa or edge["right"] == fa or abs(dot(load3(edge["direction"]), m)) >= PARALLEL_SINE:
+            if (
+                edge["left"] == face_a
+                or edge["right"] == face_a
+                or abs(dot(load3(edge["direction"]), m)) >= PARALLEL_SINE
+            ):
                 continue
             end = edge["head"] if edge["tail"] == v else edge["tail"]
-            t = add(mul_vec(R, position(A, v)), p)
+            t = add(mul_vec(R, position(core_a, v)), p)
             d = scale(mul_vec(R, load3(edge["direction"])), 1.0 if edge["tail"] == v else -1.0)
-            _, hi, _, cut = clip_to_face(B, fb, t, d, edge["length"], FACE_WIDENING * B["radius_bound"])
-            id = contact_id(F, fb, V, end) if cut == HERE else contact_id(E, cut, E, edge_at[k])
+            _, hi, _, cut = clip_to_face(core_b, face_b, t, d, edge["length"], FACE_WIDENING * core_b["radius_bound"])
+            id = contact_id(F, face_b, V, end) if cut == HERE else contact_id(E, cut, E, edge_at[k])
             if hi > 0.0 and not known(contacts, first, count, id):
                 k1, i1, k2, i2 = contact_features(id)
-                count = _put(B, fb, k1, i1, k2, i2, axpy(t, hi, d), n, reach, contacts, count)
+                count = _put(core_b, face_b, k1, i1, k2, i2, axpy(t, hi, d), n, reach, contacts, count)
     return count
 
 
@@ -321,14 +337,24 @@ def known(contacts: Any, first: int, count: int, id: int) -> bool:
 
 @kernel(inline=False)
 def _put(
-    B: Any, f: int, kb: int, b: int, ka: int, a: int, x: Vec3, n: Vec3, reach: float, contacts: Any, count: int
+    core_b: Any,
+    face_b: int,
+    kind_b: int,
+    index_b: int,
+    kind_a: int,
+    index_a: int,
+    x: Vec3,
+    n: Vec3,
+    reach: float,
+    contacts: Any,
+    count: int,
 ) -> int:
-    """Add the point x of A, and the point of face f of B that is below it along n, if they are near."""
-    slope = dot(n, load3(faces_of(B)[f]["normal"]))
-    above = height(B, f, x) / slope if slope > 0.1 else np.inf
+    """Add point x of core_a, and the point of face_b below it along n, if they are within reach."""
+    slope = dot(n, load3(faces_of(core_b)[face_b]["normal"]))
+    above = height(core_b, face_b, x) / slope if slope > 0.1 else np.inf
     if above > reach or count >= MANIFOLD_ROWS:
         return count
-    contacts[count]["id"] = contact_id(kb, b, ka, a)
+    contacts[count]["id"] = contact_id(kind_b, index_b, kind_a, index_a)
     store3(contacts[count]["x1"], axpy(x, -above, n))
     store3(contacts[count]["x2"], x)
     return count + 1
@@ -336,7 +362,7 @@ def _put(
 
 @kernel
 def _turn_round(contacts: Any, start: int, end: int, R: Mat3, p: Vec3) -> None:
-    """Contacts that were found with the shapes in the other order, in the frame of core 2."""
+    """Exchange the shapes of contacts that were found in reverse order, in the frame of core 2."""
     for k in range(start, end):
         k2, i2, k1, i1 = contact_features(contacts[k]["id"])
         contacts[k]["id"] = contact_id(k1, i1, k2, i2)
@@ -346,13 +372,15 @@ def _turn_round(contacts: Any, start: int, end: int, R: Mat3, p: Vec3) -> None:
 
 
 @kernel(inline=False)
-def _along_edges(A: Any, a: int, B: Any, b: int, R: Mat3, p: Vec3, n: Vec3, reach: float, contacts: Any) -> int:
-    """The two ends of what parallel edges share; 0 if they cross instead, or one end is too far."""
-    edge_a = edges_of(A)[a]
-    edge_b = edges_of(B)[b]
-    t = add(mul_vec(R, position(A, edge_a["tail"])), p)
+def _along_edges(
+    core_a: Any, index_a: int, core_b: Any, index_b: int, R: Mat3, p: Vec3, n: Vec3, reach: float, contacts: Any
+) -> int:
+    """The two ends of the common part of parallel edges. Returns 0 if they cross, or if one end is too far apart."""
+    edge_a = edges_of(core_a)[index_a]
+    edge_b = edges_of(core_b)[index_b]
+    t = add(mul_vec(R, position(core_a, edge_a["tail"])), p)
     d = mul_vec(R, load3(edge_a["direction"]))
-    tail = position(B, edge_b["tail"])
+    tail = position(core_b, edge_b["tail"])
     u = load3(edge_b["direction"])
     sine = cross(d, u)
     s0 = dot(sub(t, tail), u)
@@ -365,8 +393,8 @@ def _along_edges(A: Any, a: int, B: Any, b: int, R: Mat3, p: Vec3, n: Vec3, reac
         s = hi if k else lo
         y = axpy(tail, s, u)
         end_b = s == 0.0 or s == edge_b["length"]
-        i = (edge_b["tail"] if s == 0.0 else edge_b["head"]) if end_b else b
-        j = a if end_b else (edge_a["tail"] if s == s0 else edge_a["head"])
+        i = (edge_b["tail"] if s == 0.0 else edge_b["head"]) if end_b else index_b
+        j = index_a if end_b else (edge_a["tail"] if s == s0 else edge_a["head"])
         contacts[k]["id"] = contact_id(V if end_b else E, i, E if end_b else V, j)
         x = axpy(t, (s - s0) * dot(d, u), d)
         above = dot(n, sub(x, y))
@@ -379,10 +407,10 @@ def _along_edges(A: Any, a: int, B: Any, b: int, R: Mat3, p: Vec3, n: Vec3, reac
 
 @kernel(inline=False)
 def spread(contacts: Any, start: int, end: int, most: int, margin: float) -> int:
-    """Bring `most` well-spread contacts of rows start .. end to the start, and say how many there are.
+    """Move `most` well-spread contacts of rows start .. end to the front. Returns their number.
 
-    These are the deepest, the farthest from it, then what adds most area; but what is far above the deepest one counts
-    for little: the rim of a coin that leans is carried by the corners beside the lowest, not by those across from it.
+    Chosen are the deepest, the farthest from it, then the one that adds most area. Contacts far above the deepest one
+    get a low weight: the rim of a leaning coin is carried by the corners beside the lowest one, not by those across.
     """
     if end - start <= most:
         return end - start
@@ -399,14 +427,14 @@ def spread(contacts: Any, start: int, end: int, most: int, margin: float) -> int
 
 
 @kernel
-def _merit(contacts: Any, start: int, chosen: int, k: int, margin: float) -> float:
-    """What contact k would add to those from `start` to before `chosen`."""
+def _merit(contacts: Any, start: int, chosen: int, candidate: int, margin: float) -> float:
+    """Gain of adding a candidate to the contacts from `start` to before `chosen`."""
     if chosen == start:
-        return -contacts[k]["distance"]
+        return -contacts[candidate]["distance"]
     deepest = contacts[start]["distance"]
-    above = (contacts[k]["distance"] - deepest) / (LEVEL_MARGIN_SHARE * (margin - deepest) + TINY_LENGTH)
+    above = (contacts[candidate]["distance"] - deepest) / (LEVEL_MARGIN_SHARE * (margin - deepest) + TINY_LENGTH)
     share = 1.0 / (1.0 + above * above)
-    x = load3(contacts[k]["x1"])
+    x = load3(contacts[candidate]["x1"])
     first = load3(contacts[start]["x1"])
     if chosen == start + 1:
         return share * dot(sub(x, first), sub(x, first))
@@ -421,41 +449,43 @@ def _merit(contacts: Any, start: int, chosen: int, k: int, margin: float) -> flo
 
 
 @kernel
-def swap(a: Any, b: Any) -> None:
-    a["id"], b["id"] = b["id"], a["id"]
-    a["distance"], b["distance"] = b["distance"], a["distance"]
+def swap(one: Any, other: Any) -> None:
+    one["id"], other["id"] = other["id"], one["id"]
+    one["distance"], other["distance"] = other["distance"], one["distance"]
     for c in range(3):
-        a["normal"][c], b["normal"][c] = b["normal"][c], a["normal"][c]
-        a["x1"][c], b["x1"][c] = b["x1"][c], a["x1"][c]
-        a["x2"][c], b["x2"][c] = b["x2"][c], a["x2"][c]
+        one["normal"][c], other["normal"][c] = other["normal"][c], one["normal"][c]
+        one["x1"][c], other["x1"][c] = other["x1"][c], one["x1"][c]
+        one["x2"][c], other["x2"][c] = other["x2"][c], one["x2"][c]
 
 
 @kernel(inline=False)
 def track(pair: Any, contact: Any, slack: float) -> bool:
-    """Move a contact to where its features are closest now, and say whether it still is one (Fontijne 2.4.2).
+    """Move a contact to the closest points of its features. Returns whether it still is one (Fontijne 2.4.2).
 
-    It is, if the closest points lie in the Voronoi regions of each other's feature, to within `slack` metres.
+    It is, if the closest points lie in the Voronoi regions of each other's feature, to within `slack` (m).
     """
-    A = rows_at(pair["core2"], 1, CORE)[0]
-    B = rows_at(pair["core1"], 1, CORE)[0]
+    core_a = rows_at(pair["core2"], 1, CORE)[0]
+    core_b = rows_at(pair["core1"], 1, CORE)[0]
     R = load9(pair["R"])
     p = load3(pair["p"])
-    kb, b, ka, a = contact_features(contact["id"])
-    x, y, n, distance = closest_points(A, B, R, p, ka, a, kb, b)
+    kind_b, index_b, kind_a, index_a = contact_features(contact["id"])
+    x, y, n, distance = closest_points(core_a, core_b, R, p, kind_a, index_a, kind_b, index_b)
     contact["distance"] = distance - pair["radius1"] - pair["radius2"]
     store3(contact["normal"], n)
     store3(contact["x1"], axpy(y, pair["radius1"], n))
     store3(contact["x2"], axpy(x, -pair["radius2"], n))
-    return _in_region(B, kb, b, x, slack) and _in_region(A, ka, a, tmul_vec(R, sub(y, p)), slack)
+    return _in_region(core_b, kind_b, index_b, x, slack) and _in_region(
+        core_a, kind_a, index_a, tmul_vec(R, sub(y, p)), slack
+    )
 
 
 @kernel
-def _in_region(core: Any, kind: int, i: int, x: Vec3, slack: float) -> bool:
+def _in_region(core: Any, kind: int, index: int, x: Vec3, slack: float) -> bool:
     if kind == V:
-        return edge_towards(core, i, x, slack) == HERE
+        return edge_towards(core, index, x, slack) == HERE
     if kind == E:
-        return point_outside_edge(core, i, x, slack)[1] == HERE
-    return point_outside_face(core, i, x, slack) == HERE and height(core, i, x) >= -slack
+        return point_outside_edge(core, index, x, slack)[1] == HERE
+    return point_outside_face(core, index, x, slack) == HERE and height(core, index, x) >= -slack
 
 
 @entry
@@ -466,5 +496,5 @@ def manifold_of(pairs: Any, margin: float, most: int, contacts: Any) -> int:
 
 @entry
 def track_of(pairs: Any, contacts: Any, slack: float) -> bool:
-    """`track` of the first of the contacts with the first of the pairs, for Python."""
+    """`track_contact` of the first of the contacts with the first of the pairs, for Python."""
     return track(pairs[0], contacts[0], slack)

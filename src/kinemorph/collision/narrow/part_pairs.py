@@ -1,9 +1,9 @@
-"""Which parts of two shapes are near: the list that a search through many parts fills, and what it knew before.
+"""Pairs of parts of two shapes: the list that a search fills, and the features known from the step before.
 
-A search looks at pairs of parts: nodes of two trees, or a triangle of the ground and a part of a body. It fills the
-list anew each time and looks up what the call before knew of a pair (coherence, Fontijne 2.4.1): both are in the order
-of the search, so that a cursor that moves along finds it at once. Python owns the memory; a search that runs out of
-room says so, and is repeated with more.
+A search visits pairs of parts: nodes of two trees, or a triangle of the ground and a part of a body. It fills the list
+anew in each call and looks up the features that the previous call found (coherence, Fontijne 2.4.1). Both lists are in
+the order of the search, so a moving cursor finds them at once. Python owns the memory; a search that runs out of rows
+reports it, and is repeated with more.
 """
 
 from __future__ import annotations
@@ -31,46 +31,46 @@ KNOWN = np.dtype(
         ("unused", "i4"),
         ("normal", "f8", 3),  # if the cores overlap, or one is round
     ]
-)  # what is known of a pair of parts from the last call
+)  # features of a pair of parts from the last call
 KNOWN_SIZE = KNOWN.itemsize
 
 KEY = np.dtype(
     [
-        ("i", "i4"),  # as in KNOWN
+        ("i", "i4"),  # as in KNOWN_FEATURES
         ("j", "i4"),
-        ("verdict", "i4"),  # what the search thinks of it
+        ("verdict", "i4"),  # of the search: LEAF_VERDICT, or those of `ground.search`
     ]
 )
 LISTED = np.dtype(np.int32)
-PAIR_STACK = 128  # nodes or pairs of nodes that wait: one or two a level of the trees
+PAIR_STACK = 128  # capacity of the stack: one or two nodes or pairs a level of the trees
 
 SEARCH = np.dtype(
     [
         ("n", "i8"),  # rows in use
         ("room", "i8"),  # rows there are
         ("pairs", "i8"),  # address of the CORE_PAIR rows
-        ("keys", "i8"),  # address of as many KEY rows
+        ("keys", "i8"),  # address of as many PART_KEY rows
         ("triangles", "i8"),  # address of as many FLAT_CORE rows: core 1 where that is a triangle
         ("listed", "i8"),  # address of as many int32: the rows that are no farther apart than the margin
         ("n_listed", "i8"),
-        ("missed", "i8"),  # how many rows there was no room for
-        ("known", "i8"),  # address of the KNOWN rows of the call before; set by who asks, with the next two
+        ("missed", "i8"),  # rows that were missing
+        ("known", "i8"),  # address of KNOWN_FEATURES rows of the previous call; set by the caller, as the next two
         ("n_known", "i8"),
         ("cursor", "i8"),  # after the row where the last pair was found; 0 at first
         ("best", "i8"),  # the closest row, or -1
         ("exact", "i8"),  # 1, or 0 if the distance is a lower bound only
-        ("distance", "f8"),  # m, of the shapes; negative: depth. What follows is of the closest pair
+        ("distance", "f8"),  # m, of the shapes; negative: depth. The next fields are of the closest pair
         ("normal", "f8", 3),  # unit, from the first shape to the second
         ("x1", "f8", 3),  # m, in the frame of the first
         ("x2", "f8", 3),
         ("i", "i4"),  # its key
         ("j", "i4"),
         ("id", "i8"),  # its features, see `manifold.contact_id`; -1 where the cores overlap
-        ("updates", "i8"),  # by V-Clip, since somebody has set it to 0, as what follows
+        ("updates", "i8"),  # evaluations, since the caller set it to 0, as the next three
         ("walked", "i8"),  # steps of V-Clip
         ("fallbacks", "i8"),
         ("rough", "i8"),
-        ("stack", "i4", 2 * PAIR_STACK),  # what a search still has to look at
+        ("stack", "i4", 2 * PAIR_STACK),  # nodes or pairs of nodes still to be visited
     ],
     align=True,
 )
@@ -84,7 +84,7 @@ TEMPLATE = Polyhedron.polygon([(0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)
 
 @kernel
 def begin(search: Any) -> None:
-    """Make the list empty."""
+    """Empty the list."""
     search["n"] = 0
     search["n_listed"] = 0
     search["missed"] = 0
@@ -95,7 +95,7 @@ def begin(search: Any) -> None:
 
 @kernel(inline=False)
 def next_row(search: Any, i: int, j: int) -> int:
-    """Prepare the next row for the pair (i, j) with what is known of it; the row is not yet in use. -1: no room."""
+    """Prepare the next row for pair (i, j) with its known features; it is not yet in use. -1: there is no room."""
     k = search["n"]
     if k >= search["room"]:
         search["missed"] += 1
@@ -121,7 +121,7 @@ def next_row(search: Any, i: int, j: int) -> int:
 
 @kernel
 def start_from(known: Any, row: Any) -> None:
-    """Let the next walk of a pair of cores start where the last one ended."""
+    """Copy the features where the last walk ended, from which the next one starts."""
     row["kind1"], row["index1"] = known["kind1"], known["index1"]
     row["kind2"], row["index2"] = known["kind2"], known["index2"]
     row["relation"] = known["relation"]
@@ -141,7 +141,7 @@ def keep_start(row: Any, known: Any) -> None:
 
 @kernel
 def count(search: Any, row: Any) -> None:
-    """A row was evaluated: add up what that took."""
+    """Add the counters of an evaluated row to those of the search."""
     search["updates"] += 1
     search["walked"] += row["steps"]
     if row["fallbacks"] + row["rough"] > 0:
@@ -153,7 +153,7 @@ def count(search: Any, row: Any) -> None:
 
 @kernel
 def put_on_list(search: Any, verdict: int) -> None:
-    """Keep the row that `next_row` prepared, and list it."""
+    """Keep the row that `next_row` prepared, and list it with its verdict."""
     rows_at(search["keys"], search["room"], KEY)[search["n"]]["verdict"] = verdict
     rows_at(search["listed"], search["room"], LISTED)[search["n_listed"]] = search["n"]
     search["n_listed"] += 1
@@ -161,10 +161,10 @@ def put_on_list(search: Any, verdict: int) -> None:
 
 
 @kernel
-def keep_closest(search: Any, row: Any, k: int, i: int, j: int, id: int, exact: int) -> None:
-    """Let a row be the closest one. k is -1 if it will not be kept."""
+def keep_closest(search: Any, row: Any, row_number: int, i: int, j: int, id: int, exact: int) -> None:
+    """Make a row the closest one; `row_number` is -1 if the row itself is not kept."""
     search["distance"] = row["distance"]
-    search["best"] = k
+    search["best"] = row_number
     search["exact"] = exact
     search["i"] = i
     search["j"] = j
@@ -176,7 +176,9 @@ def keep_closest(search: Any, row: Any, k: int, i: int, j: int, id: int, exact: 
 
 @kernel(inline=False)
 def remember(search: Any, known: Any, first: int) -> int:
-    """Write what the rows of a search know into rows `first` and on; returns the row after them, or -1: no room."""
+    """Write the features of all rows from row `first` of `known` on. Returns the row after them, or -1 if there is no
+    room.
+    """
     if first + search["n"] > known.shape[0]:
         return -1
     pairs = rows_at(search["pairs"], search["room"], CORE_PAIR)
@@ -190,7 +192,7 @@ def remember(search: Any, known: Any, first: int) -> int:
 
 
 class PartPairs:
-    """The memory of a search. `header` is what kernels get: one row of SEARCH."""
+    """The memory of a search. `header` is passed to kernels: one row of SEARCH."""
 
     __slots__ = ("_known", "_tables", "header")
 
@@ -198,7 +200,7 @@ class PartPairs:
         self.make(room)
 
     def make(self, room: int) -> None:
-        """Another size; what was known is forgotten."""
+        """Allocate room for other numbers of rows; known features are lost."""
         self._tables = tables = _pattern(room).tables()[0]
         self.header = tables.header
         if room:  # flat cores have their rows in themselves; kernels move the corners
@@ -221,16 +223,16 @@ class PartPairs:
 
     @property
     def keys(self) -> Any:
-        """What they are of: the KEY rows."""
+        """The PART_KEY rows of the same pairs."""
         return self._tables["keys"][: int(self.header["n"][0])]
 
     @property
     def listed(self) -> Any:
-        """Which of them are no farther apart than the margin."""
+        """The rows that are no farther apart than the margin."""
         return self._tables["listed"][: int(self.header["n_listed"][0])]
 
     def remember(self) -> None:
-        """Let the next search start from what this one has found."""
+        """Keep the features of this search for the next one."""
         self._known = np.zeros(int(self.header["n"][0]), KNOWN)
         _remember_all(self.header, self._known)
         self.header["known"], self.header["n_known"] = self._known.ctypes.data, len(self._known)
@@ -239,14 +241,14 @@ class PartPairs:
 
 @functools.lru_cache(4)
 def _pattern(room: int) -> Pattern:
-    """The tables of a search; flat cores know where in their table their rows are."""
+    """The tables of a search; each flat core has the addresses of its own rows."""
     tables = Tables(SEARCH)
     tables.header["room"], tables.header["distance"] = room, np.inf
     tables.make("pairs", room, CORE_PAIR)
     tables.make("keys", room, KEY)
     tables.make("listed", room, LISTED)
     cores = tables.make("triangles", room, FLAT_CORE)
-    cores["core"] = rows_at(TEMPLATE.address, 1, CORE)[0]  # the index lists of the template serve them all
+    cores["core"] = rows_at(TEMPLATE.address, 1, CORE)[0]  # all share the index lists of the template
     offsets: Any = FLAT_CORE.fields
     for name in ROWS_OF_CORES:
         cores[name] = getattr(TEMPLATE, name)

@@ -1,6 +1,6 @@
-"""What looking at one pair of shapes needs, and nobody remembers: one for each thread that looks.
+"""Scratch memory of the narrow phase for one pair of shapes, one for each thread; nothing in it outlives a pair.
 
-It is written all the time, so no cache line of it may be one of another thread's as well.
+It is written all the time, so threads must not share its cache lines.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kinemorph.collision.shapes.shape_rows import COLLISIONS
 from kinemorph.multibody.tables import CACHE_LINE_BYTES, Tables, aligned_at
 
 KINDS: dict[str, tuple[int, Any]] = {
-    "own": (1, COLLISIONS),  # for a thread that has no other
+    "own": (1, COLLISIONS),  # COLLISIONS of a worker thread
     "search": (1, SEARCH),
     "work": (1, WORK),
     "row": (1, CORE_PAIR),
@@ -30,7 +30,7 @@ BYTE = np.dtype(np.uint8)
 
 
 def _places() -> tuple[dict[str, int], int]:
-    """Where in its memory each kind begins, and where it ends."""
+    """Offset of each kind in the memory, and its total size in bytes."""
     places, end = {}, 2 * CACHE_LINE_BYTES
     for name, (count, dtype) in KINDS.items():
         places[name] = end
@@ -43,12 +43,12 @@ PLACES, SIZE = _places()
 
 @functools.cache
 def no_search() -> PartPairs:
-    """Room for none: few need more."""
+    """A search without rows: few pairs need any."""
     return PartPairs(0)
 
 
 def make_scratch(tables: Tables) -> None:
-    """The same as tables of a COLLISIONS row, for the thread that has it."""
+    """Make the same as tables of a COLLISIONS row, for the thread that owns it."""
     for name, (count, dtype) in KINDS.items():
         if name != "own":
             tables.make(name, count, dtype)
@@ -56,7 +56,7 @@ def make_scratch(tables: Tables) -> None:
 
 
 class Scratch:
-    """The owner of rows that a COLLISIONS row, or another row with fields of the same names, has the addresses of."""
+    """The owner of scratch rows; a COLLISIONS row, or a row with fields of the same names, has the addresses."""
 
     __slots__ = ("_memory", "addresses")
 
@@ -67,7 +67,7 @@ class Scratch:
         self._memory[at : at + SEARCH.itemsize] = no_search().header.view(np.uint8)
 
     def lend(self, header: Any) -> None:
-        """Write all addresses that a row has fields for."""
+        """Write the addresses into all fields of a row that have these names."""
         for name, address in self.addresses.items():
             if name in header.dtype.names:
                 header[name] = address

@@ -1,9 +1,10 @@
-"""Depth of two cores that overlap a little, with a corner of one behind a face of the other: no search is needed.
+"""Depth of two cores that overlap a little, with a corner of one behind a face of the other: a proof instead of a
+search.
 
-The difference B - A has a facet there: all of B's face, as seen from A's deepest corner. The origin is below it, by the
-depth that is looked for if nothing else of the surface is nearer. That is sure if the ball around the origin that
-touches the facet is inside a cone that the difference, which is convex, is known to hold: from a disc on the facet,
-around the origin's foot, to the difference of the two centres.
+The difference B - A then has a facet made of the whole face of core_b, as seen from the deepest corner of core_a. The
+origin is below it by the depth, if no other part of the surface is nearer. That is certain if the ball around the
+origin that touches the facet is inside a cone which the convex difference contains: from a disc on the facet, around
+the origin's projection, to the difference of the two centres.
 """
 
 from __future__ import annotations
@@ -18,47 +19,48 @@ from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec, transpose
 from kinemorph.spatial.rows import load3
 from kinemorph.spatial.vec3 import Vec3, add, axpy, dot, neg, sub
 
-Shallow = tuple[bool, Vec3, Vec3, Vec3, float]  # whether it is, point of A, point of B, unit normal from B to A, depth
+Shallow = tuple[bool, Vec3, Vec3, Vec3, float]  # whether proved, points of a and b, unit normal from b to a, depth
 
 
 @kernel(inline=False)
-def shallow(A: Any, B: Any, R: Mat3, p: Vec3, guess: Vec3) -> Shallow:
-    """How deep A and B overlap, where a point x of A is R x + p in B, if that can be seen from faces near the guess."""
-    found, x, n, depth = behind_face(A, B, R, p, guess)
+def shallow(core_a: Any, core_b: Any, R: Mat3, p: Vec3, guess: Vec3) -> Shallow:
+    """Depth of core_a and core_b, where a point x of core_a is R x + p in core_b, if faces near `guess` prove it."""
+    found, x, n, depth = behind_face(core_a, core_b, R, p, guess)
     if found:
         return True, x, axpy(x, depth, n), n, depth
     S, q = transpose(R), neg(tmul_vec(R, p))
-    found, y, m, depth = behind_face(B, A, S, q, neg(mul_vec(S, guess)))
+    found, y, m, depth = behind_face(core_b, core_a, S, q, neg(mul_vec(S, guess)))
     y, n = add(mul_vec(R, y), p), neg(mul_vec(R, m))
     return found, axpy(y, -depth, n), y, n, depth
 
 
 @kernel(inline=False)
-def behind_face(A: Any, B: Any, R: Mat3, p: Vec3, guess: Vec3) -> tuple[bool, Vec3, Vec3, float]:
-    """The deepest corner of A behind the face of B that faces the guess most: whether that is the depth of both, where
-    it is, the face's normal, and how far behind it."""
-    f, _ = facing(B, 0, guess)
+def behind_face(core_a: Any, core_b: Any, R: Mat3, p: Vec3, guess: Vec3) -> tuple[bool, Vec3, Vec3, float]:
+    """The deepest corner of core_a behind the face of core_b most aligned with `guess`: whether this is the depth of
+    both, its position, the face's normal, and its depth behind the face (m).
+    """
+    f, _ = facing(core_b, 0, guess)
     if f == HERE:
         return False, guess, guess, 0.0
-    face = faces_of(B)[f]
+    face = faces_of(core_b)[f]
     n = load3(face["normal"])
-    x = add(mul_vec(R, position(A, farthest(A, 0, neg(tmul_vec(R, n))))), p)
+    x = add(mul_vec(R, position(core_a, farthest(core_a, 0, neg(tmul_vec(R, n))))), p)
     depth = face["offset"] - dot(n, x)
     if not depth > 0.0:
         return False, x, n, depth
-    w = sub(load3(B["centre"]), add(mul_vec(R, load3(A["centre"])), p))
+    w = sub(load3(core_b["centre"]), add(mul_vec(R, load3(core_a["centre"])), p))
     below = depth - dot(n, w)  # of the cone's tip
     aside = axpy(w, -dot(n, w), n)
     if not below > 2.0 * depth:
         return False, x, n, depth
     share = 2.0 * depth / below
-    room = inside_by(B, face, x)
+    room = inside_by(core_b, face, x)
     return room * (1.0 - share) - share * math.sqrt(dot(aside, aside)) >= depth, x, n, depth
 
 
 @kernel
 def inside_by(core: Any, face: Any, x: Vec3) -> float:
-    """How far a point is from the nearest side of a face, seen along its normal; negative if it is outside."""
+    """Distance (m) of a point from the nearest side of a face, projected along its normal; negative outside."""
     edges = edges_of(core)
     face_edges = rows_at(core["face_edges"], core["n_edge_at"], INDEX)
     least = math.inf

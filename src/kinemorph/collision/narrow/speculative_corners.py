@@ -1,14 +1,14 @@
-"""What of a fast body meets a face next, after the point that meets it first: all of its corners stay on their side.
+"""Speculative contacts of a fast body after its first hit: all of its corners stay on their side of the face it hits.
 
-A corner hits, and the body turns about it within the step, faster than contacts of the moment of the hit can know: its
-middle would go on through a thin plate. So each corner above the face has a contact of its own, which lets it come as
-far as the face. Then the middle of all corners stays on their side as well, however far the body turns, and the next
-step finds it there; it has a contact, too, the last one, for sweeps leave something of all but that. What none of them
-reaches in the step takes no impulse.
+After a corner hits, the body rotates about it within the step, faster than the contacts of the impact predict: its
+middle could pass through a thin plate. So each corner above the face gets a contact of its own that stops it at the
+face. Then the middle of all corners stays on their side too, however far the body turns, and the next step finds it
+there. The middle has the last contact, because Gauss-Seidel satisfies only the last row exactly. Corners that do not
+reach the face in the step take no impulse.
 
-That is so but for what a solver leaves, and what a plate turns by while a body slides along it. If the middle gets past
-that of a thin plate by as little, the shortest way apart would lead out on the wrong side: who met fast, and overlaps
-since, goes back to where it came from.
+Exceptions are solver residuals, and the rotation of a plate while a body slides along it. Once the middle is beyond
+that of a thin plate, the shortest way out leads to the wrong side. So a pair that met fast and now overlaps is
+separated along its previous normal.
 """
 
 from __future__ import annotations
@@ -28,29 +28,31 @@ from kinemorph.spatial.vec3 import Vec3, add, axpy, dot, neg, sub
 
 GUARDS = 9  # at most: a corner in each octant, and the middle
 MIDDLE = 8
-GUARD = 3  # in an id, in place of a kind of features: no other contact has such a name
-SHORT, SHORTER = 0.05, 0.8  # shares of a way along a face
-SAME_CORNER_SHARE = 1e-6  # of the size: corners that are one
-SAME_FACE = 0.9  # cosine: the normal of a step ago, which has turned with a face since
+GUARD = 3  # in a contact id, in place of a kind of feature, so that the ids differ from all others
+SHORT, SHORTER = 0.05, 0.8  # smallest share of a slide along a face, and the factor by which it is reduced
+SAME_CORNER_SHARE = 1e-6  # of the size: corners closer than this are one
+SAME_FACE = 0.9  # cosine: the face has turned since the previous step
 
 
 @kernel(inline=False)
 def guard(row: Any, rest: Vec3, points: Any, count: int) -> int:
-    """Add contacts of all corners of one shape of a pair above the face of the other that it meets: their number.
+    """Add contacts of the corners of one shape above the face of the other that it hits. Returns the number of
+    contacts.
 
-    If both meet with a face, those are the corners of the smaller one. `rest` is how the second shape would go on.
+    If both meet with a face, the corners are those of the smaller shape. `rest` (m) is the remaining displacement of
+    the second shape.
     """
-    A, B = rows_at(row["core2"], 1, CORE)[0], rows_at(row["core1"], 1, CORE)[0]
+    core_a, core_b = rows_at(row["core2"], 1, CORE)[0], rows_at(row["core1"], 1, CORE)[0]
     n, R = load3(row["normal"]), load9(row["R"])
-    f1, f2 = _face_across(B, n), _face_across(A, neg(tmul_vec(R, n)))
-    if f1 != HERE and (f2 == HERE or A["radius_bound"] <= B["radius_bound"]):
-        return _corners_of(A, B, f1, row, rest, True, points, count)
-    return _corners_of(B, A, f2, row, rest, False, points, count) if f2 != HERE else count
+    f1, f2 = _face_across(core_b, n), _face_across(core_a, neg(tmul_vec(R, n)))
+    if f1 != HERE and (f2 == HERE or core_a["radius_bound"] <= core_b["radius_bound"]):
+        return _corners_of(core_a, core_b, f1, row, rest, True, points, count)
+    return _corners_of(core_b, core_a, f2, row, rest, False, points, count) if f2 != HERE else count
 
 
 @kernel
 def _face_across(core: Any, n: Vec3) -> int:
-    """The face or disc across n, or HERE."""
+    """The face or disc across n, or NOT_FOUND."""
     if core["sides"] > 0:
         return carries(core, n)[0]
     f, cosine = facing(core, 0, n)
@@ -59,7 +61,7 @@ def _face_across(core: Any, n: Vec3) -> int:
 
 @kernel(inline=False)
 def _corners_of(body: Any, plate: Any, f: int, row: Any, rest: Vec3, second: bool, points: Any, count: int) -> int:
-    """The corners of one core, the second or the first of a pair, above face f of the other."""
+    """Add the corners of one core, the second or first of a pair, above face f of the other."""
     n, R, p = load3(row["normal"]), load9(row["R"]), load3(row["p"])
     face = faces_of(plate)[f]
     slide = axpy(rest, -dot(n, rest), n)
@@ -94,7 +96,7 @@ def _corners_of(body: Any, plate: Any, f: int, row: Any, rest: Vec3, second: boo
 
 @kernel
 def _is_there(points: Any, count: int, x: Vec3, second: bool, near: float) -> bool:
-    """Whether a corner has a contact: that which hits first, or one that is in several octants."""
+    """Whether a corner already has a contact: the first one to hit, or a corner in several octants."""
     for k in range(count):
         y = sub(x, load3(points[k]["x2"]) if second else load3(points[k]["x1"]))
         if dot(y, y) <= near * near:
@@ -104,19 +106,19 @@ def _is_there(points: Any, count: int, x: Vec3, second: bool, near: float) -> bo
 
 @kernel(inline=False)
 def go_back(row: Any, n: Vec3) -> bool:
-    """Whether the shapes of a pair that met along n, and were fast, would go apart the other way: then they go back."""
+    """Whether a pair that met fast along n would now separate the opposite way; if so, its answer is changed to n."""
     if not row["distance"] < 0.0 or dot(n, load3(row["normal"])) >= 0.0:
         return False
-    A, B = rows_at(row["core2"], 1, CORE)[0], rows_at(row["core1"], 1, CORE)[0]
+    core_a, core_b = rows_at(row["core2"], 1, CORE)[0], rows_at(row["core1"], 1, CORE)[0]
     R, p = load9(row["R"]), load3(row["p"])
-    f1, cosine1 = facing(B, 0, n)
-    f2, cosine2 = facing(A, 0, neg(tmul_vec(R, n)))
+    f1, cosine1 = facing(core_b, 0, n)
+    f2, cosine2 = facing(core_a, 0, neg(tmul_vec(R, n)))
     if cosine1 > SAME_FACE:
-        n = load3(faces_of(B)[f1]["normal"])
+        n = load3(faces_of(core_b)[f1]["normal"])
     elif cosine2 > SAME_FACE:
-        n = neg(mul_vec(R, load3(faces_of(A)[f2]["normal"])))
-    distance, _, a, _ = along(A, B, R, p, n, 0, 0)
-    x = add(mul_vec(R, point_of(A, a, neg(tmul_vec(R, n)))), p)
+        n = neg(mul_vec(R, load3(faces_of(core_a)[f2]["normal"])))
+    distance, _, a, _ = along(core_a, core_b, R, p, n, 0, 0)
+    x = add(mul_vec(R, point_of(core_a, a, neg(tmul_vec(R, n)))), p)
     row["distance"] = distance - row["radius1"] - row["radius2"]
     store3(row["normal"], n)
     store3(row["x1"], axpy(x, row["radius1"] - distance, n))

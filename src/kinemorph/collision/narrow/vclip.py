@@ -1,18 +1,18 @@
-"""V-Clip: from feature to feature towards the closest pair (Mirtich 1997, as in Fontijne 2.4).
+"""V-Clip: a walk from feature to feature to the closest pair of two convex cores (Mirtich 1997, as in Fontijne 2.4).
 
-Two features are the closest of two convex bodies if their closest points lie in each other's Voronoi regions (theorem
-2). If not, the plane that is violated says which neighbour is nearer, and the walk goes on there. Started at the
-features of the step before, it usually has nothing to do but to check them, whatever the number of features.
+Two features are the closest ones of two convex bodies if their closest points lie in each other's Voronoi regions
+(theorem 2). If not, the violated plane tells which neighbour is nearer, and the walk continues there. Started at the
+features of the step before, it usually only verifies them, for any number of features.
 
-A state is a pair of kinds. The two cores change places whenever that brings the simpler feature first, so five states
-are enough: VV, VE, VF, EE, EF. For a vertex the derivative tests of V-Clip ask on which side of a plane the closest
-point of the other edge lies; that point is one division away, so here it is tested itself. Edges against edges and
-faces are clipped, and judged by the sign of the derivative of the distance where they were cut: the closest point of
-two nearly parallel edges may be anywhere, that sign is always sharp. Both states compute it by the same expression,
-lest rounding send the walk back and forth (Fontijne 2.8).
+A state is a pair of kinds. The cores are exchanged so that the simpler feature comes first, which leaves five states:
+VV, VE, VF, EE, EF. For a vertex, the derivative tests of V-Clip ask on which side of a plane the closest point of the
+other edge lies; that point is one division away, so it is tested itself. Edges against edges and faces are clipped, and
+judged by the sign of the derivative of the distance at the cuts: the closest point of two nearly parallel edges is
+ill-defined, that sign is not. Both states compute it by the same expression, so that rounding cannot make the walk
+cycle (Fontijne 2.8).
 
-Beyond the textbook: an edge parallel to a face is accepted as closest pair EF, instead of a choice among its
-ends; touching features end the walk, because no derivative exists there; and the steps are counted.
+Beyond the textbook: an edge parallel to a face is accepted as closest pair EF, without a choice between its ends;
+touching features end the walk, because the derivative does not exist there; steps are limited.
 """
 
 from typing import Any
@@ -45,139 +45,156 @@ from kinemorph.spatial.rows import load3
 from kinemorph.spatial.vec3 import Vec3, add, axpy, dot, neg, sub
 
 GOES_ON = 0
-CLOSEST = 1  # the features are the closest
+CLOSEST = 1  # the features are the closest ones
 OVERLAP = 2  # the cores overlap or touch
-TOO_MANY_STEPS = 3  # too many steps
+TOO_MANY_STEPS = 3  # the step limit was reached
 
-Step = tuple[int, int, int, int, int]  # what it is, then kind and row of the feature of A and of that of B
+Step = tuple[int, int, int, int, int]  # result, then kind and row of the features of core_a and core_b
 
 
 @kernel(inline=False)
 def walk(
-    A: Any, B: Any, R: Mat3, p: Vec3, ka: int, a: int, kb: int, b: int, tol: float, limit: int
+    core_a: Any,
+    core_b: Any,
+    R: Mat3,
+    p: Vec3,
+    kind_a: int,
+    index_a: int,
+    kind_b: int,
+    index_b: int,
+    tol: float,
+    limit: int,
 ) -> tuple[int, int, int, int, int, int]:
-    """What the walk found, the features of A and B where it ended, and the steps it took.
+    """Walk from two features to the closest ones. Returns the result, the final features and the number of steps.
 
-    A point x of A is R x + p in the frame of B.
+    A point x of core_a is R x + p in the frame of core_b.
     """
     q = neg(tmul_vec(R, p))
     swapped = False
     for step in range(limit):
-        if ka > kb:
-            A, B = B, A
+        if kind_a > kind_b:
+            core_a, core_b = core_b, core_a
             R, p, q = transpose(R), q, p
-            ka, a, kb, b = kb, b, ka, a
+            kind_a, index_a, kind_b, index_b = kind_b, index_b, kind_a, index_a
             swapped = not swapped
-        if kb == V:
-            found, ka, a, kb, b = _vertex_vertex(A, B, R, p, q, a, b, tol)
-        elif ka == V and kb == E:
-            found, ka, a, kb, b = _vertex_edge(A, B, R, p, q, a, b, tol)
-        elif ka == V:
-            found, ka, a, kb, b = _vertex_face(A, B, R, p, a, b, tol)
-        elif kb == E:
-            found, ka, a, kb, b = _edge_edge(A, B, R, p, q, a, b, tol)
-        elif ka == E:
-            found, ka, a, kb, b = _edge_face(A, B, R, p, a, b, tol)
-        else:  # FF is no state: nothing but a stale cache gives it
-            found, ka, a, kb, b = GOES_ON, V, 0, F, b
+        if kind_b == V:
+            found, kind_a, index_a, kind_b, index_b = _vertex_vertex(core_a, core_b, R, p, q, index_a, index_b, tol)
+        elif kind_a == V and kind_b == E:
+            found, kind_a, index_a, kind_b, index_b = _vertex_edge(core_a, core_b, R, p, q, index_a, index_b, tol)
+        elif kind_a == V:
+            found, kind_a, index_a, kind_b, index_b = _vertex_face(core_a, core_b, R, p, index_a, index_b, tol)
+        elif kind_b == E:
+            found, kind_a, index_a, kind_b, index_b = _edge_edge(core_a, core_b, R, p, q, index_a, index_b, tol)
+        elif kind_a == E:
+            found, kind_a, index_a, kind_b, index_b = _edge_face(core_a, core_b, R, p, index_a, index_b, tol)
+        else:  # FF is not a state: it comes from stale features only
+            found, kind_a, index_a, kind_b, index_b = GOES_ON, V, 0, F, index_b
         if found != GOES_ON:
-            return (found, kb, b, ka, a, step + 1) if swapped else (found, ka, a, kb, b, step + 1)
-    return (TOO_MANY_STEPS, kb, b, ka, a, limit) if swapped else (TOO_MANY_STEPS, ka, a, kb, b, limit)
+            return (
+                (found, kind_b, index_b, kind_a, index_a, step + 1)
+                if swapped
+                else (found, kind_a, index_a, kind_b, index_b, step + 1)
+            )
+    return (
+        (TOO_MANY_STEPS, kind_b, index_b, kind_a, index_a, limit)
+        if swapped
+        else (TOO_MANY_STEPS, kind_a, index_a, kind_b, index_b, limit)
+    )
 
 
 @kernel
-def _vertex_vertex(A: Any, B: Any, R: Mat3, p: Vec3, q: Vec3, a: int, b: int, tol: float) -> Step:
-    x = position(A, a)
-    y = position(B, b)
-    e = edge_towards(B, b, add(mul_vec(R, x), p), tol)
+def _vertex_vertex(core_a: Any, core_b: Any, R: Mat3, p: Vec3, q: Vec3, index_a: int, index_b: int, tol: float) -> Step:
+    x = position(core_a, index_a)
+    y = position(core_b, index_b)
+    e = edge_towards(core_b, index_b, add(mul_vec(R, x), p), tol)
     if e != HERE:
-        return GOES_ON, V, a, E, e
-    e = edge_towards(A, a, add(tmul_vec(R, y), q), tol)
+        return GOES_ON, V, index_a, E, e
+    e = edge_towards(core_a, index_a, add(tmul_vec(R, y), q), tol)
     if e != HERE:
-        return GOES_ON, E, e, V, b
-    return CLOSEST, V, a, V, b
+        return GOES_ON, E, e, V, index_b
+    return CLOSEST, V, index_a, V, index_b
 
 
 @kernel
-def _vertex_edge(A: Any, B: Any, R: Mat3, p: Vec3, q: Vec3, a: int, b: int, tol: float) -> Step:
-    x = add(mul_vec(R, position(A, a)), p)
-    kind, i = point_outside_edge(B, b, x, tol)
+def _vertex_edge(core_a: Any, core_b: Any, R: Mat3, p: Vec3, q: Vec3, index_a: int, index_b: int, tol: float) -> Step:
+    x = add(mul_vec(R, position(core_a, index_a)), p)
+    kind, i = point_outside_edge(core_b, index_b, x, tol)
     if i != HERE:
-        return GOES_ON, V, a, kind, i
-    row = edges_of(B)[b]
-    tail = position(B, row["tail"])
+        return GOES_ON, V, index_a, kind, i
+    row = edges_of(core_b)[index_b]
+    tail = position(core_b, row["tail"])
     u = load3(row["direction"])
     foot = axpy(tail, dot(sub(x, tail), u), u)
-    e = edge_towards(A, a, add(tmul_vec(R, foot), q), tol)
+    e = edge_towards(core_a, index_a, add(tmul_vec(R, foot), q), tol)
     if e != HERE:
-        return GOES_ON, E, e, E, b
-    return CLOSEST, V, a, E, b
+        return GOES_ON, E, e, E, index_b
+    return CLOSEST, V, index_a, E, index_b
 
 
 @kernel
-def _vertex_face(A: Any, B: Any, R: Mat3, p: Vec3, a: int, b: int, tol: float) -> Step:
-    x = add(mul_vec(R, position(A, a)), p)
-    e = point_outside_face(B, b, x, tol)
+def _vertex_face(core_a: Any, core_b: Any, R: Mat3, p: Vec3, index_a: int, index_b: int, tol: float) -> Step:
+    x = add(mul_vec(R, position(core_a, index_a)), p)
+    e = point_outside_face(core_b, index_b, x, tol)
     if e != HERE:
-        return GOES_ON, V, a, E, e
-    if height(B, b, x) < -tol:  # inside, or a local minimum behind the body: no local test tells
-        f, above = highest_face(B, x)
-        return (GOES_ON, V, a, F, f) if above > tol else (OVERLAP, V, a, F, b)
-    n = load3(faces_of(B)[b]["normal"])
-    e = edge_down(A, a, tmul_vec(R, n))
+        return GOES_ON, V, index_a, E, e
+    if height(core_b, index_b, x) < -tol:  # inside, or a local minimum behind the body: decided by a scan
+        f, above = highest_face(core_b, x)
+        return (GOES_ON, V, index_a, F, f) if above > tol else (OVERLAP, V, index_a, F, index_b)
+    n = load3(faces_of(core_b)[index_b]["normal"])
+    e = edge_down(core_a, index_a, tmul_vec(R, n))
     if e != HERE:
-        return GOES_ON, E, e, F, b
-    return CLOSEST, V, a, F, b
+        return GOES_ON, E, e, F, index_b
+    return CLOSEST, V, index_a, F, index_b
 
 
 @kernel
-def _edge_edge(A: Any, B: Any, R: Mat3, p: Vec3, q: Vec3, a: int, b: int, tol: float) -> Step:
-    edge_a = edges_of(A)[a]
-    edge_b = edges_of(B)[b]
-    t = add(mul_vec(R, position(A, edge_a["tail"])), p)
+def _edge_edge(core_a: Any, core_b: Any, R: Mat3, p: Vec3, q: Vec3, index_a: int, index_b: int, tol: float) -> Step:
+    edge_a = edges_of(core_a)[index_a]
+    edge_b = edges_of(core_b)[index_b]
+    t = add(mul_vec(R, position(core_a, edge_a["tail"])), p)
     d = mul_vec(R, load3(edge_a["direction"]))
-    kind, i = edge_outside_edge(B, b, t, d, edge_a["length"], tol)
+    kind, i = edge_outside_edge(core_b, index_b, t, d, edge_a["length"], tol)
     if i >= 0:
-        return GOES_ON, E, a, kind, i
+        return GOES_ON, E, index_a, kind, i
     touch = i == FEATURES_MEET
-    t = add(tmul_vec(R, position(B, edge_b["tail"])), q)
+    t = add(tmul_vec(R, position(core_b, edge_b["tail"])), q)
     d = tmul_vec(R, load3(edge_b["direction"]))
-    kind, i = edge_outside_edge(A, a, t, d, edge_b["length"], tol)
+    kind, i = edge_outside_edge(core_a, index_a, t, d, edge_b["length"], tol)
     if i >= 0:
-        return GOES_ON, kind, i, E, b
-    return OVERLAP if touch or i == FEATURES_MEET else CLOSEST, E, a, E, b
+        return GOES_ON, kind, i, E, index_b
+    return OVERLAP if touch or i == FEATURES_MEET else CLOSEST, E, index_a, E, index_b
 
 
 @kernel
-def _edge_face(A: Any, B: Any, R: Mat3, p: Vec3, a: int, b: int, tol: float) -> Step:
-    row = edges_of(A)[a]
-    t = add(mul_vec(R, position(A, row["tail"])), p)
+def _edge_face(core_a: Any, core_b: Any, R: Mat3, p: Vec3, index_a: int, index_b: int, tol: float) -> Step:
+    row = edges_of(core_a)[index_a]
+    t = add(mul_vec(R, position(core_a, row["tail"])), p)
     d = mul_vec(R, load3(row["direction"]))
-    lo, hi, edge_lo, edge_hi = clip_to_face(B, b, t, d, row["length"], 0.0)
-    if lo > hi:  # it passes by: what is closest is on the rim
-        return GOES_ON, E, a, E, _nearest_rim(B, b, edge_lo, t, d, row["length"])
-    n = load3(faces_of(B)[b]["normal"])
-    above_lo = height(B, b, axpy(t, lo, d))
-    above_hi = height(B, b, axpy(t, hi, d))
+    lo, hi, edge_lo, edge_hi = clip_to_face(core_b, index_b, t, d, row["length"], 0.0)
+    if lo > hi:  # it misses the face: the closest feature is on its boundary
+        return GOES_ON, E, index_a, E, _nearest_rim(core_b, index_b, edge_lo, t, d, row["length"])
+    n = load3(faces_of(core_b)[index_b]["normal"])
+    above_lo = height(core_b, index_b, axpy(t, lo, d))
+    above_hi = height(core_b, index_b, axpy(t, hi, d))
     if max(above_lo, above_hi) < -tol:  # as for a vertex: inside, or behind the body
-        f, above = highest_face(B, axpy(t, 0.5 * (lo + hi), d))
-        return (GOES_ON, E, a, F, f) if above > tol else (OVERLAP, E, a, F, b)
+        f, above = highest_face(core_b, axpy(t, 0.5 * (lo + hi), d))
+        return (GOES_ON, E, index_a, F, f) if above > tol else (OVERLAP, E, index_a, F, index_b)
     if min(above_lo, above_hi) <= tol:
-        return OVERLAP, E, a, F, b
+        return OVERLAP, E, index_a, F, index_b
     slope = dot(d, n)  # of the distance along the edge
     if abs(slope) <= SLOPE:
         up = tmul_vec(R, n)
         sinks = max(-dot(load3(row["left_normal"]), up), -dot(load3(row["right_normal"]), up))
         if sinks <= SLOPE:
-            return CLOSEST, E, a, F, b
+            return CLOSEST, E, index_a, F, index_b
     if slope >= 0.0:
-        return (GOES_ON, E, a, E, edge_lo) if edge_lo != HERE else (GOES_ON, V, row["tail"], F, b)
-    return (GOES_ON, E, a, E, edge_hi) if edge_hi != HERE else (GOES_ON, V, row["head"], F, b)
+        return (GOES_ON, E, index_a, E, edge_lo) if edge_lo != HERE else (GOES_ON, V, row["tail"], F, index_b)
+    return (GOES_ON, E, index_a, E, edge_hi) if edge_hi != HERE else (GOES_ON, V, row["head"], F, index_b)
 
 
 @kernel(inline=False)
 def _nearest_rim(core: Any, f: int, cut: int, t: Vec3, d: Vec3, length: float) -> int:
-    """The edge of face f that is closest to the edge from t along d; of equals `cut`, on whose far side that is."""
+    """The edge of face f closest to the edge from t along d; among equals `cut`, beyond which that edge lies."""
     edges = edges_of(core)
     sides = rows_at(core["face_edges"], core["n_edge_at"], INDEX)
     row = faces_of(core)[f]

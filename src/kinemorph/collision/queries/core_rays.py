@@ -1,8 +1,8 @@
-"""Where a ray meets a shape, and what of a shape is closest to a point.
+"""Ray casts and closest points on a single convex shape.
 
-A point walks over the features of a core as in V-Clip, with a single vertex on the other side. A ray is a sequence of
-such points: the distance of a convex body along a line is a convex function, so that Newton's method from outside comes
-nearer and nearer to where it reaches the radius, and never steps over it.
+The closest feature to a point is found by a V-Clip walk with a single vertex on the other side. A ray cast is a
+sequence of such points: the distance to a convex body along a line is a convex function, so Newton's method from
+outside converges monotonically to where the distance equals the radius, and never oversteps it.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from kinemorph.spatial.pose import Vector, vector
 from kinemorph.spatial.rows import load3, load3_at, store3_at
 from kinemorph.spatial.vec3 import Vec3, axpy, cross, dot, sub
 
-LARGEST_RAY_LENGTH = 1e150  # m: the square of what is farther is no number
-MOST_RAY_ITERATIONS = 60  # steps along a ray; a handful is usual
+LARGEST_RAY_LENGTH = 1e150  # m: squares of larger distances overflow
+MOST_RAY_ITERATIONS = 60  # Newton steps along a ray; a handful is usual
 Place = tuple[int, int, Vec3, Vec3, float]  # kind and row of a feature, its closest point, unit normal, distance
 
 
 @kernel(inline=False)
-def locate(core: Any, x: Vec3, kind: int, i: int) -> Place:
-    """The feature of a core that is closest to x, from a first guess; inside a solid the distance is negative."""
+def locate(core: Any, x: Vec3, kind: int, index: int) -> Place:
+    """The feature of a core closest to x, from a first guess; the distance is negative inside a solid."""
     if core["sides"] > 0:
         y, n, distance = closest_on_round(core, x)
         return V, 0, y, n, distance
@@ -52,29 +52,29 @@ def locate(core: Any, x: Vec3, kind: int, i: int) -> Place:
     tol = FEATURE_TOLERANCE * (far + core["radius_bound"])
     for _ in range(100 + 4 * core["n_faces"]):
         if kind == V:
-            e = edge_towards(core, i, x, tol)
+            e = edge_towards(core, index, x, tol)
             if e == HERE:
-                y = position(core, i)
-                return _outside(core, V, i, x, y, tol)
-            kind, i = E, e
+                y = position(core, index)
+                return _outside(core, V, index, x, y, tol)
+            kind, index = E, e
         elif kind == E:
-            k, j = point_outside_edge(core, i, x, tol)
+            k, j = point_outside_edge(core, index, x, tol)
             if j == HERE:
-                return _outside(core, E, i, x, _foot(core, i, x), tol)
-            kind, i = k, j
+                return _outside(core, E, index, x, _foot(core, index, x), tol)
+            kind, index = k, j
         else:
-            e = point_outside_face(core, i, x, tol)
-            above = height(core, i, x)
+            e = point_outside_face(core, index, x, tol)
+            above = height(core, index, x)
             if e == HERE and above < -tol:
                 f, above = highest_face(core, x)
-                if above > tol and f != i:
-                    i = f
+                if above > tol and f != index:
+                    index = f
                     continue
-                i = f
+                index = f
             if e == HERE:
-                n = load3(faces_of(core)[i]["normal"])
-                return F, i, axpy(x, -above, n), n, above
-            kind, i = E, e
+                n = load3(faces_of(core)[index]["normal"])
+                return F, index, axpy(x, -above, n), n, above
+            kind, index = E, e
     return _scan(core, x)
 
 
@@ -87,13 +87,15 @@ def _foot(core: Any, e: int, x: Vec3) -> Vec3:
 
 
 @kernel(inline=False)
-def _outside(core: Any, kind: int, i: int, x: Vec3, y: Vec3, tol: float) -> Place:
-    """A point x that is closest to y on a vertex or edge. On the core itself, the normal is one that leads out."""
+def _outside(core: Any, kind: int, index: int, x: Vec3, y: Vec3, tol: float) -> Place:
+    """The result for x closest to point y of a vertex or edge. On the core itself, the normal is one that points
+    outwards.
+    """
     _, _, n, distance = apart(x, y)
     if distance <= tol and core["n_edges"] > 0:
-        e = i
+        e = index
         if kind == V:
-            first = vertices_of(core)[i]["first"]
+            first = vertices_of(core)[index]["first"]
             e = int(rows_at(core["edge_at"], core["n_edge_at"], INDEX)[first])
         edge = edges_of(core)[e]
         if core["n_faces"] > 0:
@@ -101,12 +103,12 @@ def _outside(core: Any, kind: int, i: int, x: Vec3, y: Vec3, tol: float) -> Plac
         else:
             d = load3(edge["direction"])
             n = unit(cross(d, (1.0, 0.0, 0.0) if abs(d[0]) < 0.6 else (0.0, 1.0, 0.0)))
-    return kind, i, y, n, distance
+    return kind, index, y, n, distance
 
 
 @kernel(inline=False)
 def _scan(core: Any, x: Vec3) -> Place:
-    """The same by trying all features: what is left if rounding sends the walk round in circles."""
+    """The same by trying all features: used if rounding makes the walk cycle."""
     if core["n_faces"] > 0:
         f, above = highest_face(core, x)
         if above <= 0.0 or point_outside_face(core, f, x, 0.0) == HERE:
@@ -127,9 +129,9 @@ def _scan(core: Any, x: Vec3) -> Place:
 
 @kernel(inline=False)
 def cast_at_core(core: Any, radius: float, origin: Vec3, direction: Vec3, longest: float) -> tuple[float, Vec3]:
-    """How far along a unit direction the ray meets the shape, and the normal there; inf if it does not.
+    """Distance (m) along a unit direction to the shape, and the normal there; inf if there is no hit.
 
-    A ray that starts inside meets it at once, with the normal of the surface that is closest.
+    A ray that starts inside hits at once, with the normal of the closest point of the surface.
     """
     kind, i, _, n, distance = locate(core, origin, V, 0)
     near = 10.0 * FEATURE_TOLERANCE * (abs(distance) + core["radius_bound"] + radius)
@@ -139,7 +141,7 @@ def cast_at_core(core: Any, radius: float, origin: Vec3, direction: Vec3, longes
         if gap <= near:
             return t, n
         speed = -dot(n, direction)
-        if speed <= 0.0 or speed * (longest - t) < gap:  # it turns away, or would meet too late
+        if speed <= 0.0 or speed * (longest - t) < gap:  # it moves away, or would hit too late
             return np.inf, n
         t += gap / speed
         kind, i, _, n, distance = locate(core, axpy(origin, t, direction), kind, i)
@@ -147,11 +149,13 @@ def cast_at_core(core: Any, radius: float, origin: Vec3, direction: Vec3, longes
 
 
 @entry
-def cast_all(address: int, radius: float, origins: Any, directions: Any, longest: float, t: Any, normals: Any) -> None:
+def cast_all(
+    address: int, radius: float, origins: Any, directions: Any, longest: float, distances: Any, normals: Any
+) -> None:
     """`cast_at_core` for rows of origins and unit directions (n, 3)."""
     core = rows_at(address, 1, CORE)[0]
-    for k in range(t.shape[0]):
-        t[k], n = cast_at_core(core, radius, load3(origins[k]), load3(directions[k]), longest)
+    for k in range(distances.shape[0]):
+        distances[k], n = cast_at_core(core, radius, load3(origins[k]), load3(directions[k]), longest)
         store3_at(normals[k], 0, n)
 
 
@@ -167,7 +171,7 @@ def locate_all(address: int, radius: float, points: Any, distances: Any, normals
 
 
 class Hit(NamedTuple):
-    """Where a ray meets a shape, or what of it is closest to a point."""
+    """A point on the surface of a shape: where a ray hits it, or closest to a point."""
 
     distance: float  # m, along the ray; of a point from the surface, negative inside
     point: tuple[float, float, float]  # m, on the surface
@@ -191,11 +195,11 @@ def core_cast(
 
 
 def core_closest_point(core: Polyhedron, radius: float, point: Iterable[float]) -> Hit:
-    """What of the surface of a shape is closest to a point, in the frame of its core."""
+    """The point of the surface of a shape closest to a point, in the frame of its core."""
     x = vector(point, 3, "core_closest_point: point")
     distances, normals = np.zeros(1), np.zeros((1, 3))
     locate_all(core.address, float(radius), x.reshape(1, 3), distances, normals)
-    if not math.isfinite(distances[0]):  # beyond FAR
+    if not math.isfinite(distances[0]):  # too far away
         raise ValueError(f"core_closest_point: {x.tolist()} is too far away for its distance to be a number")
     return Hit(float(distances[0]), triple(x - distances[0] * normals[0]), triple(normals[0]))
 
@@ -204,7 +208,7 @@ def unit_way(direction: Vector, what: str) -> Vector:
     largest = np.abs(direction).max()
     if largest == 0.0:
         raise ValueError(f"{what}: direction is zero")
-    way = direction / largest  # first, so that no square is too large or too small
+    way = direction / largest  # first, so that no square overflows or vanishes
     return way / np.linalg.norm(way)
 
 

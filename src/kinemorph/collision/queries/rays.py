@@ -1,4 +1,4 @@
-"""Rays and points for Python, against a shape of any kind at its pose: what viewers and sensors ask."""
+"""Ray casts and closest points on a shape of any kind at its pose, for Python: viewers and sensors."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def cast(
 ) -> Hit | None:
     """The first point of a shape on a ray, or None; `direction` may have any length, `longest` is in metres.
 
-    A ray that starts inside meets the shape at once. The triangles of the ground are met from both sides.
+    A ray that starts inside hits the shape at once. Triangles of the ground are hit from both sides.
     """
     start, way = vector(origin, 3, "cast: origin"), unit_way(vector(direction, 3, "cast: direction"), "cast")
     if not longest >= 0.0:
@@ -49,10 +49,10 @@ def cast(
 
 @checked_on_failure
 def closest_point(shape: Solid, pose: Pose | None, point: Iterable[float]) -> Hit:
-    """What of the surface of a shape is closest to a point; the distance is negative inside.
+    """The point of the surface of a shape closest to a point; the distance is negative inside.
 
-    Inside of a concave body it is that of the part in which the point is deepest; below a height field the way out is
-    along the normal of a triangle.
+    Inside a concave body it is that of the part in which the point is deepest; below a height field it is along the
+    normal of a triangle.
     """
     x = vector(point, 3, "closest_point: point")
     at = _placed(shape, pose)

@@ -1,8 +1,8 @@
-"""How far two shapes are apart, and where they touch: distance and contacts for Python, each shape at its pose.
+"""Distance and contacts of two shapes for Python, each shape at its pose.
 
 A shape is a `Shape`, a `Polyhedron` (with a radius around it as a pair: `(core, radius)`), `Parts` for concave bodies,
-or a `Ground`. Answers are in the frame that the poses are given in, and normals point from the first shape to the
-second. A `Pair` remembers features from call to call; the functions are for a single question.
+or a `Ground`. Answers are in the frame of the given poses, and normals point from the first shape to the second. A
+`Pair` keeps features from call to call; the functions are for single queries.
 """
 
 from __future__ import annotations
@@ -36,29 +36,29 @@ from kinemorph.spatial.arguments.checks import shown
 from kinemorph.spatial.pose import Matrix, Pose, Vector
 
 Core: TypeAlias = tuple[Polyhedron, float]  # with the radius around it
-Named: TypeAlias = tuple[Feature, int]  # a feature of a core, or of the ground: what it is, and its row
+Named: TypeAlias = tuple[Feature, int]  # a feature of a core, or of the ground: kind and row
 
 ORIGIN = Pose()
-TOUCHING_DISTANCE = 1e-9  # m: the direction between features that are so close is noise
+TOUCHING_DISTANCE = 1e-9  # m: the direction between closer features is noise
 
 
 class Distance(NamedTuple):
-    """How far two shapes are apart."""
+    """Distance, normal and closest points of two shapes."""
 
-    distance: float  # m; negative: how deep they overlap
+    distance: float  # m; negative: penetration depth
     normal: Vector  # unit, from the first to the second
     point_a: Vector  # m, on the first
     point_b: Vector  # m, on the second: point_b - point_a = distance normal
     feature_a: Named | None = None  # the closest ones; None where cores overlap
     feature_b: Named | None = None
-    part_a: int = 0  # which part of a concave body, or triangle of the ground
+    part_a: int = 0  # part of a concave body, or triangle of the ground
     part_b: int = 0
 
 
 class Contact(NamedTuple):
-    """A point where two shapes carry each other.
+    """A contact point of two shapes.
 
-    Where cores overlap in one point without faces that meet, the features are those from before they did.
+    Where cores overlap in one point without faces that meet, the features are those from before they overlapped.
     """
 
     distance: float  # m, along the normal; negative: depth
@@ -72,7 +72,7 @@ class Contact(NamedTuple):
 
     @property
     def id(self) -> tuple[int, ...]:
-        """The same from call to call, while the contact stays: its parts and features."""
+        """Parts and features of the contact: equal from call to call while it persists."""
         return self.part_a, *map(int, self.feature_a), self.part_b, *map(int, self.feature_b)
 
 
@@ -86,16 +86,16 @@ def distance(a: Solid, pose_a: Pose | None, b: Solid, pose_b: Pose | None) -> Di
 def contacts(
     a: Solid, pose_a: Pose | None, b: Solid, pose_b: Pose | None, margin: float = 0.0, most: int = 4
 ) -> list[Contact]:
-    """Where two shapes carry each other: the points no farther apart than `margin`, at most `most` well-spread ones.
+    """Contacts of two shapes: the points no farther apart than `margin` (m), at most `most` well-spread ones.
 
-    Of a concave body or the ground, so many of each pair of parts or each direction of the ground.
+    For a concave body or the ground, `most` is for each pair of parts or each direction of the ground.
     """
     return Pair(a, b).contacts(pose_a, pose_b, margin, most)
 
 
 @checked_on_failure
 class Pair:
-    """Two shapes that are asked about again and again: each answer starts from the one before."""
+    """Two shapes for repeated queries: each starts from the features of the one before."""
 
     __slots__ = ("_collisions", "_flip", "_links", "_shapes")
 
@@ -110,7 +110,7 @@ class Pair:
         self._collisions = Collisions(table, candidates=Candidates.ALL)
         self._links = np.zeros(3, POSE)
 
-    def __reduce__(self) -> Any:  # a copy begins afresh
+    def __reduce__(self) -> Any:  # a copy has no known features
         return Pair, self._shapes
 
     def distance(self, pose_a: Pose | None, pose_b: Pose | None) -> Distance:
@@ -133,12 +133,12 @@ class Pair:
     def track(
         self, contact: Contact | Distance, pose_a: Pose | None, pose_b: Pose | None, slack: float = 1e-3
     ) -> Contact | None:
-        """Where a contact is now, without a new search; None if it is none any more (Fontijne 2.4.2).
+        """Follow a contact without a new search. Returns None if it is no longer one (Fontijne 2.4.2).
 
-        It moves to where its two features are closest. It stays a contact while these points are no farther apart than
+        It moves to the closest points of its two features. It stays a contact while these are no farther apart than
         `slack` (m) and lie in the Voronoi regions of each other's feature, to within `slack`; so features may also
-        sink so far into each other. On the ground, which decides as a whole what carries, and on what is round it is
-        looked up by its id.
+        overlap by that much. Contacts on the ground, which are chosen on the whole surface, and on round shapes are
+        looked up by their ids.
         """
         if not 0.0 <= slack < math.inf:
             raise ValueError(f"track: slack {slack} must be finite and not negative")
@@ -168,14 +168,14 @@ class Pair:
         return zip((pose_a, pose_b), self._shapes, ("pose_a", "pose_b"), strict=True)
 
     def _place(self, pose_a: Pose | None, pose_b: Pose | None) -> Vector:
-        """Write the poses of the two; how far they are apart comes back."""
+        """Write the poses of the two. Returns the vector (m) from the first to the second."""
         for link, name in zip(self._links[1:], ("pose_a", "pose_b"), strict=True):
             pose = _checked(pose_a if name == "pose_a" else pose_b, name)
             link["R"], link["p"] = pose.rotation.reshape(9), pose.position
         return self._links["p"][2] - self._links["p"][1]
 
     def _ask(self, question: Question, margin: float, most: int) -> Any:
-        """The contact rows of the answer."""
+        """Contact rows of the answer."""
         found = self._collisions
         header = found.header
         header["question"], header["margin"], header["most"] = question, margin, most
@@ -226,7 +226,9 @@ def _check_features(features: tuple[Named, Named], cores: Sequence[Core]) -> Non
 
 
 def _signed(row: Any, before: Vector, cores: Sequence[Core], slack: float) -> Distance:
-    """A tracked contact as it is. Vertices and edges have no inside: the normal of before says which side is which."""
+    """A tracked contact with its signed distance. Vertices and edges have no inside: the previous normal tells the
+    side.
+    """
     r1, r2 = cores[0][1], cores[1][1]
     n, apart = row["normal"].copy(), float(row["distance"]) + r1 + r2  # of the cores
     y, x = row["x1"] - r1 * n, row["x2"] + r2 * n

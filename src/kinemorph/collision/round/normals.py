@@ -1,13 +1,14 @@
-"""Along which normal two solids are farthest apart, at least one of which is round: exact, from a normal that is near.
+"""Separating normals of two solids, at least one of which is round: exact local maxima of the separation, from a nearby
+normal.
 
-How far two solids are apart along a unit vector n is what n says of their pieces (see `round_solids`),
+The separation of two solids along a unit vector n follows from their pieces (see `round.solids`),
 
     f(n) = min over pieces of A (n · c - r |n⊥|)  -  max over pieces of B (n · c + r |n⊥|),
 
-n⊥ what of n is across the axis of a disc. The largest f is the distance, or less the depth if the solids overlap: the
-shortest way apart. It is where n is the normal of a flat, where it is on two circles, where it is best on a circle, or
-best on the whole sphere, for the pieces that are farthest there. All of these are tried with the pieces that face each
-other now, and each is judged by the true f: whatever comes out is a true way apart, and no shorter one is near.
+with n⊥ the part of n perpendicular to the axis of a disc. The maximum of f is the distance or, if the solids overlap,
+minus the depth. It is at the normal of a flat, on two circles, at the best normal of a circle, or at the best on the
+whole sphere, for the pieces that are farthest there. All of these are tried with the pieces that face each other now,
+and each is judged by the true f: the result is always a valid separation, and no nearby normal is better.
 """
 
 from __future__ import annotations
@@ -20,62 +21,64 @@ from kinemorph.jit.api import kernel
 from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, neg, scale, sub
 
-Way = tuple[float, Vec3, int, int]  # how far apart, along which normal from B to A, and the pieces of A and B there
+Way = tuple[float, Vec3, int, int]  # separation (m), its normal from b to a, and the pieces of a and b there
 Disc = tuple[float, Vec3]  # radius and axis
-MOST_NORMAL_ITERATIONS = 15  # steps
-STRIDE = 0.2  # rad, at most in a step
-LAST = 1e-8  # rad: what a step of this size leaves is its square
+MOST_NORMAL_ITERATIONS = 15  # Newton steps
+STRIDE = 0.2  # rad, longest Newton step
+LAST = 1e-8  # rad: after a step of this size the error is its square
 PARALLEL_SINE_SQUARED = 1e-24  # square of a sine
 
 
 @kernel(inline=False)
-def along(A: Any, B: Any, R: Mat3, p: Vec3, n: Vec3, a: int, b: int) -> Way:
-    """How far apart A, of which a point x is R x + p in B, and B are along n; a and b are guesses."""
-    reach_a, a = farthest_piece(A, a, neg(tmul_vec(R, n)))
-    reach_b, b = farthest_piece(B, b, n)
-    return dot(n, p) - reach_a - reach_b, n, a, b
+def along(core_a: Any, core_b: Any, R: Mat3, p: Vec3, n: Vec3, piece_a: int, piece_b: int) -> Way:
+    """Separation (m) of core_a, of which a point x is R x + p in core_b, and core_b along n; the pieces are guesses."""
+    reach_a, piece_a = farthest_piece(core_a, piece_a, neg(tmul_vec(R, n)))
+    reach_b, piece_b = farthest_piece(core_b, piece_b, n)
+    return dot(n, p) - reach_a - reach_b, n, piece_a, piece_b
 
 
 @kernel(inline=False)
-def best_around(A: Any, B: Any, R: Mat3, p: Vec3, start: Way, best: Way) -> Way:
-    """The best of a normal that is known and of all that the pieces of `start` propose."""
+def best_around(core_a: Any, core_b: Any, R: Mat3, p: Vec3, start: Way, best: Way) -> Way:
+    """The better of a known normal and all candidates that the pieces of `start` give."""
     _, n, a, b = start
-    (ca, ra), (cb, rb) = middle(A, a), middle(B, b)
+    (ca, ra), (cb, rb) = middle(core_a, a), middle(core_b, b)
     w = sub(add(mul_vec(R, ca), p), cb)
     one, other = (ra, (R[2], R[5], R[8])), (rb, (0.0, 0.0, 1.0))
-    best = _better(A, B, R, p, on_sphere(w, one, other, n), best)
-    ways_a, ways_b = ways_round(A, a), ways_round(B, b)
+    best = _better(core_a, core_b, R, p, on_sphere(w, one, other, n), best)
+    ways_a, ways_b = ways_round(core_a, a), ways_round(core_b, b)
     for j in range(ways_b):
-        d, s = circle_at(B, b, j)
-        best = _better(A, B, R, p, flat_at(B, b, j), best)
-        best = _better(A, B, R, p, on_circle(d, s, w, one, other, n), best)
+        d, s = circle_at(core_b, b, j)
+        best = _better(core_a, core_b, R, p, flat_at(core_b, b, j), best)
+        best = _better(core_a, core_b, R, p, on_circle(d, s, w, one, other, n), best)
     for i in range(ways_a):
-        d, s = circle_at(A, a, i)
+        d, s = circle_at(core_a, a, i)
         d, s = mul_vec(R, d), -s
-        best = _better(A, B, R, p, neg(mul_vec(R, flat_at(A, a, i))), best)
-        best = _better(A, B, R, p, on_circle(d, s, w, one, other, n), best)
+        best = _better(core_a, core_b, R, p, neg(mul_vec(R, flat_at(core_a, a, i))), best)
+        best = _better(core_a, core_b, R, p, on_circle(d, s, w, one, other, n), best)
         for j in range(ways_b):
-            e, t = circle_at(B, b, j)
-            best = _better(A, B, R, p, on_both(d, s, e, t, n), best)
+            e, t = circle_at(core_b, b, j)
+            best = _better(core_a, core_b, R, p, on_both(d, s, e, t, n), best)
     return best
 
 
 @kernel(inline=False)
-def _better(A: Any, B: Any, R: Mat3, p: Vec3, n: Vec3, best: Way) -> Way:
-    found = along(A, B, R, p, n, best[2], best[3])
+def _better(core_a: Any, core_b: Any, R: Mat3, p: Vec3, n: Vec3, best: Way) -> Way:
+    found = along(core_a, core_b, R, p, n, best[2], best[3])
     return found if found[0] > best[0] else best
 
 
 @kernel
 def _scaled(w: Vec3, near: Vec3) -> Vec3:
-    """w / |w|, or something else of length 1."""
+    """w / |w|; `near` if w is zero."""
     size = math.sqrt(dot(w, w))
     return scale(w, 1.0 / size) if size > 0.0 else near
 
 
 @kernel(inline=False)
 def on_both(d: Vec3, s: float, e: Vec3, t: float, near: Vec3) -> Vec3:
-    """The normal on two circles, of both the one that is nearer; `near` if they do not meet."""
+    """The normal on two circles (axis d, height s; axis e, height t), the one nearer to `near`; `near` if they do not
+    meet.
+    """
     c, q = dot(d, e), cross(d, e)
     qq = dot(q, q)
     if qq <= PARALLEL_SINE_SQUARED:
@@ -90,7 +93,7 @@ def on_both(d: Vec3, s: float, e: Vec3, t: float, near: Vec3) -> Vec3:
 
 @kernel
 def _bends(disc: Disc, n: Vec3, n1: Vec3, n2: Vec3) -> tuple[float, float]:
-    """First and second derivative of r |n⊥| on a curve of unit vectors."""
+    """First and second derivative of r |n⊥| along a curve of unit vectors, with derivatives n1 and n2 of n."""
     r, a = disc
     z, z1, z2 = dot(n, a), dot(n1, a), dot(n2, a)
     q = math.sqrt(max(1.0 - z * z, 1e-30))
@@ -99,14 +102,16 @@ def _bends(disc: Disc, n: Vec3, n1: Vec3, n2: Vec3) -> tuple[float, float]:
 
 @kernel
 def _turns_with(disc: Disc, d: Vec3) -> bool:
-    """Whether a disc looks the same for all normals of a circle about d."""
+    """Whether a disc has the same support for all normals of a circle about d."""
     q = cross(disc[1], d)
     return disc[0] == 0.0 or dot(q, q) <= PARALLEL_SINE_SQUARED
 
 
 @kernel(inline=False)
 def on_circle(d: Vec3, s: float, w: Vec3, one: Disc, other: Disc, near: Vec3) -> Vec3:
-    """The best normal on a circle for two pieces, w from one to the other."""
+    """The best normal on a circle (axis d, height s) for two pieces, by Newton's method; w (m) is from one to the
+    other.
+    """
     if s * s >= 1.0:
         return near
     c = math.sqrt(1.0 - s * s)
@@ -130,7 +135,7 @@ def on_circle(d: Vec3, s: float, w: Vec3, one: Disc, other: Disc, near: Vec3) ->
 
 @kernel
 def _rim(disc: Disc, n: Vec3) -> tuple[Vec3, Vec3, float]:
-    """From the middle of a disc to the point of its rim along n, the tangent there, and the curvature of r |n⊥|."""
+    """Support point of a disc along n from its centre, its tangent there, and the curvature of r |n⊥|."""
     r, a = disc
     out = axpy(n, -dot(n, a), a)
     q = math.sqrt(dot(out, out))
@@ -141,15 +146,15 @@ def _rim(disc: Disc, n: Vec3) -> tuple[Vec3, Vec3, float]:
 
 @kernel
 def _lean(disc: Disc, n: Vec3) -> float:
-    """The sine of the angle between n and the normal of a disc."""
+    """Sine of the angle between n and the axis of a disc; 1 for a point."""
     q = cross(disc[1], n)
     return math.sqrt(dot(q, q)) if disc[0] > 0.0 else 1.0
 
 
 @kernel(inline=False)
 def on_sphere(w: Vec3, one: Disc, other: Disc, near: Vec3) -> Vec3:
-    """The best of all normals for two pieces, w from one to the other: the direction between their points."""
-    if one[0] == 0.0 or other[0] == 0.0:  # from a point to a rim: the nearest point of the rim is on its side
+    """The best of all normals for two pieces, by Newton's method; w (m) is from one to the other."""
+    if one[0] == 0.0 or other[0] == 0.0:  # from a point to a rim: closed form
         r, a = one if other[0] == 0.0 else other
         out = _scaled(axpy(w, -dot(w, a), a), near)
         return _scaled(axpy(w, -r, out), near)
@@ -161,16 +166,16 @@ def on_sphere(w: Vec3, one: Disc, other: Disc, near: Vec3) -> Vec3:
         f = dot(n, apart)
         e = _scaled(cross(n, (1.0, 0.0, 0.0) if abs(n[0]) < 0.6 else (0.0, 1.0, 0.0)), near)
         g = cross(n, e)
-        u, v = dot(apart, e), dot(apart, g)  # the slope of f, and what it is bent by
+        u, v = dot(apart, e), dot(apart, g)  # gradient of f, and its curvature
         ae, ag, be, bg = dot(ta, e), dot(ta, g), dot(tb, e), dot(tb, g)
         uu, vv, uv = f + ka * ae * ae + kb * be * be, f + ka * ag * ag + kb * bg * bg, ka * ae * ag + kb * be * bg
         det = uu * vv - uv * uv
         if uu > 0.0 and det > 0.0:
             x, y = (vv * u - uv * v) / det, (uu * v - uv * u) / det
-        else:  # no summit: uphill
+        else:  # not concave: gradient step
             x, y = u, v
         size = math.sqrt(x * x + y * y)
-        stride = min(STRIDE, 0.5 * min(_lean(one, n), _lean(other, n)))  # not across the normal of a disc
+        stride = min(STRIDE, 0.5 * min(_lean(one, n), _lean(other, n)))  # not across the axis of a disc
         share = 1.0 if size <= min(stride, LAST) or (size < stride and det > 0.0 and uu > 0.0) else stride / size
         n = _scaled(axpy(axpy(n, share * x, e), share * y, g), near)
         if not size > LAST:

@@ -1,16 +1,15 @@
-"""From two prisms to the round solids that they stand for: distance, normal and closest points of a pair.
+"""Distance, normal and closest points of pairs with a round solid, refined from those of the prisms inside them.
 
-The true normal is found near one that was known a moment ago, or near that of the prisms, which V-Clip or the depth
-says: their sides are within 0.5 % of the radius. The prisms are inside of the solids, so that solids which are as far
-apart as the prisms along the normal of these need nothing else.
+The true normal is searched near a known one, that of the previous step, or that of the prisms, from V-Clip or EPA: the
+sides of a prism are within 0.5 % of the radius. The prisms are inside the solids, so solids with the same separation
+along the normal of the prisms need no refinement.
 
-Of solids that are apart, a normal along which two of their points lie upon each other is the best of all. Of solids
-that overlap it is one of several, and the shortest way apart is to be proved: the difference B - A of the two holds the
-origin, and its surface must be nowhere nearer than the foot of the way that is known. A polytope of points of the
-difference proves it if all of its facets are as far away, for all of it is inside. The foot is one of its corners;
-around it are those that are farthest along normals a little aside, and one is on the far side. If that is not enough,
-it grows where a facet is too near: the farthest point along the normal of that facet is a new corner, or it shows a
-way apart that is shorter.
+For solids that are apart, a normal along which two support points coincide is the global optimum. For solids that
+overlap it is one of several local optima, and a proof that it is the shortest is needed: the difference B - A contains
+the origin, and its surface must nowhere be nearer than the known depth. A polytope of support points proves it if all
+of its facets are as far away, because it is inside. Its corners are the known foot, support points along normals a
+little aside, and one on the far side. If that is not enough, it grows where a facet is too near: the support point of
+that facet is a new corner, or shows a shorter way out.
 """
 
 from __future__ import annotations
@@ -29,120 +28,128 @@ from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec
 from kinemorph.spatial.rows import load3, store3
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, neg, scale, sub
 
-Found = tuple[bool, Vec3, Vec3, Way]  # whether it is proved, points of A and B, and the best normal
-LIKELY = 4  # normals that are tried first
-MOST_NORMAL_ROUNDS = 12  # of all normals; most often none is needed
-BETTER = 8  # ways apart, each shorter than the one before
-SHORTER_WAY_SHARE = 1e-3  # of the radii: ways apart that are shorter by less are not looked for,
-SMALLEST_SHARE = 1e-3  # nor those that are shorter by this share,
+Found = tuple[bool, Vec3, Vec3, Way]  # whether it is proved, points of a and b, and the best normal
+LIKELY = 4  # candidates that are tried first
+MOST_NORMAL_ROUNDS = 12  # rounds over all candidates; most often none is needed
+BETTER = 8  # restarts, each from a shorter way out
+SHORTER_WAY_SHARE = 1e-3  # of the radii: ways out that are shorter by less are ignored,
+SMALLEST_SHARE = 1e-3  # and those that are shorter by this share,
 EXACT_TOLERANCES = 1e5  # or by so many tolerances
-MOST_POLYTOPE_CORNERS = 128  # corners of a polytope: what is not proved by then is the best that is known
+MOST_POLYTOPE_CORNERS = 128  # corners of a polytope: without a proof by then the best known way is used
 LARGEST_FOOT_ANGLE = 0.4  # rad, at most, between the normals of the foot and the corners around it
-FLAT_TO_ROUND = 1e3  # what is flat, as a share of what is bent
+FLAT_TO_ROUND = 1e3  # length of a tangent on a flat line, in those of a curved one
 LOST, PROVED, SHORTER = 0, 1, 2
 
 
 @kernel(inline=False)
-def true_closest(A: Any, B: Any, R: Mat3, p: Vec3, x: Vec3, n: Vec3, distance: float, tol: float, work: Any) -> Closest:
-    """What is true of two solids whose cores are so far apart along n, A at x."""
-    if distance - along(A, B, R, p, n, 0, 0)[0] <= FARTHEST_TOLERANCES * tol:
+def true_closest(
+    core_a: Any, core_b: Any, R: Mat3, p: Vec3, x: Vec3, n: Vec3, distance: float, tol: float, work: Any
+) -> Closest:
+    """Closest points of two solids whose cores have `distance` along n, with core_a touching at x."""
+    if distance - along(core_a, core_b, R, p, n, 0, 0)[0] <= FARTHEST_TOLERANCES * tol:
         return x, axpy(x, -distance, n), n, distance
-    _, x, y, best = follow(A, B, R, p, x, n, tol, work)
+    _, x, y, best = follow(core_a, core_b, R, p, x, n, tol, work)
     return level(x, y, best)
 
 
 @kernel(inline=False)
-def follow(A: Any, B: Any, R: Mat3, p: Vec3, x: Vec3, n: Vec3, tol: float, work: Any) -> Found:
-    """The closest points of A and B, of which a point x of A is R x + p in B, and the shortest way apart, near n.
+def follow(core_a: Any, core_b: Any, R: Mat3, p: Vec3, x: Vec3, n: Vec3, tol: float, work: Any) -> Found:
+    """Closest points of core_a and core_b, of which a point x of core_a is R x + p in core_b, and the best normal near
+    n.
 
-    x is where A is if nothing is known.
+    x is a guess of the point of core_a.
     """
-    best = start = along(A, B, R, p, n, 0, 0)
-    most = SHORTER_WAY_SHARE * (A["low"] + B["low"])
+    best = start = along(core_a, core_b, R, p, n, 0, 0)
+    most = SHORTER_WAY_SHARE * (core_a["low"] + core_b["low"])
     y = x
     for _ in range(BETTER):
-        found, x, y, best = _climb(A, B, R, p, x, start, FARTHEST_TOLERANCES * tol)
+        found, x, y, best = _climb(core_a, core_b, R, p, x, start, FARTHEST_TOLERANCES * tol)
         if not found or best[0] >= 0.0:
             return found, x, y, best
         slack = max(min(most, -SMALLEST_SHARE * best[0]), EXACT_TOLERANCES * tol)
-        proof, n = _prove(A, B, R, p, best, slack, FARTHEST_TOLERANCES * tol, work)
+        proof, n = _prove(core_a, core_b, R, p, best, slack, FARTHEST_TOLERANCES * tol, work)
         if proof != SHORTER:
             return proof == PROVED, x, y, best
-        start = along(A, B, R, p, n, best[2], best[3])
+        start = along(core_a, core_b, R, p, n, best[2], best[3])
     return False, x, y, best
 
 
 @kernel(inline=False)
-def _climb(A: Any, B: Any, R: Mat3, p: Vec3, x: Vec3, best: Way, near: float) -> Found:
-    """Whether there is a normal near the one that is known along which two points lie upon each other.
+def _climb(core_a: Any, core_b: Any, R: Mat3, p: Vec3, x: Vec3, best: Way, near: float) -> Found:
+    """Improve a normal until two support points coincide along it. Returns whether they do.
 
-    The likely ones come first; if none of them is it, all that the pieces propose are tried.
+    Likely candidates come first; if none is the optimum, all candidates of the pieces are tried.
     """
-    flat = along(A, B, R, p, _flat(B, best[3], best[1]), best[2], best[3])
+    flat = along(core_a, core_b, R, p, _flat(core_b, best[3], best[1]), best[2], best[3])
     best = flat if flat[0] > best[0] else best
-    flat = along(A, B, R, p, neg(mul_vec(R, _flat(A, best[2], neg(tmul_vec(R, best[1]))))), best[2], best[3])
+    flat = along(
+        core_a, core_b, R, p, neg(mul_vec(R, _flat(core_a, best[2], neg(tmul_vec(R, best[1]))))), best[2], best[3]
+    )
     best = flat if flat[0] > best[0] else best
-    x, y, beside, start = points_along(A, B, R, p, x, best, near)
+    x, y, beside, start = points_along(core_a, core_b, R, p, x, best, near)
     for which in range(LIKELY + MOST_NORMAL_ROUNDS):
         if beside <= near:
             return True, x, y, best
         before = best[0]
         if which < LIKELY:
-            likely, n = _likely(A, B, R, p, start, which)
-            way = along(A, B, R, p, n, best[2], best[3]) if likely else best
+            likely, n = _likely(core_a, core_b, R, p, start, which)
+            way = along(core_a, core_b, R, p, n, best[2], best[3]) if likely else best
             best = way if way[0] > before else best
         else:
-            best = best_around(A, B, R, p, start, best)
+            best = best_around(core_a, core_b, R, p, start, best)
         if best[0] > before:
-            x, y, beside, start = points_along(A, B, R, p, x, best, near)
+            x, y, beside, start = points_along(core_a, core_b, R, p, x, best, near)
         elif which >= LIKELY:
             break
     return beside <= near, x, y, best
 
 
 @kernel(inline=False)
-def _flat(core: Any, v: int, n: Vec3) -> Vec3:
-    """The normal of the disc, or of the face, that faces n most."""
+def _flat(core: Any, piece: int, n: Vec3) -> Vec3:
+    """The normal of the disc of a piece, or of the face most aligned with n."""
     if core["sides"] > 0:
-        return flat_at(core, v, 0)
-    f, _ = facing(core, v, n)
+        return flat_at(core, piece, 0)
+    f, _ = facing(core, piece, n)
     return load3(faces_of(core)[f]["normal"]) if f != HERE else n
 
 
 @kernel(inline=False)
-def _likely(A: Any, B: Any, R: Mat3, p: Vec3, way: Way, which: int) -> tuple[bool, Vec3]:
-    """A normal for the pieces that face each other: across both sides, across one of them, or of their rims; and
-    whether it is likely to be near."""
+def _likely(core_a: Any, core_b: Any, R: Mat3, p: Vec3, way: Way, which: int) -> tuple[bool, Vec3]:
+    """A candidate normal for the facing pieces: across both sides, across one of them, or between their rims; and
+    whether it is likely to be near.
+    """
     _, n, a, b = way
     axis = (R[2], R[5], R[8])
-    side_a = A["sides"] > 0 and abs(-dot(axis, n) - A["slope"]) < ROUND_SIDE_SINE
-    side_b = B["sides"] > 0 and abs(n[2] - B["slope"]) < ROUND_SIDE_SINE
+    side_a = core_a["sides"] > 0 and abs(-dot(axis, n) - core_a["slope"]) < ROUND_SIDE_SINE
+    side_b = core_b["sides"] > 0 and abs(n[2] - core_b["slope"]) < ROUND_SIDE_SINE
     if which == 0:
-        return (True, on_both(axis, -A["slope"], AXIS, B["slope"], n)) if side_a and side_b else (False, n)
+        return (True, on_both(axis, -core_a["slope"], AXIS, core_b["slope"], n)) if side_a and side_b else (False, n)
     if (which == 1 and not side_b) or (which == 2 and not side_a):
         return False, n
-    (ca, ra), (cb, rb) = middle(A, a), middle(B, b)
+    (ca, ra), (cb, rb) = middle(core_a, a), middle(core_b, b)
     w = sub(add(mul_vec(R, ca), p), cb)
     if which == 1:
-        return True, on_circle(AXIS, B["slope"], w, (ra, axis), (rb, AXIS), n)
+        return True, on_circle(AXIS, core_b["slope"], w, (ra, axis), (rb, AXIS), n)
     if which == 2:
-        return True, on_circle(axis, -A["slope"], w, (ra, axis), (rb, AXIS), n)
+        return True, on_circle(axis, -core_a["slope"], w, (ra, axis), (rb, AXIS), n)
     return True, on_sphere(w, (ra, axis), (rb, AXIS), n)
 
 
 @kernel(inline=False)
-def _prove(A: Any, B: Any, R: Mat3, p: Vec3, way: Way, slack: float, near: float, work: Any) -> tuple[int, Vec3]:
-    """Whether no way apart is shorter than this one by more than the slack; and else the normal of one that is."""
+def _prove(
+    core_a: Any, core_b: Any, R: Mat3, p: Vec3, way: Way, slack: float, near: float, work: Any
+) -> tuple[int, Vec3]:
+    """Whether no way out is shorter than this one by more than `slack` (m); if one is, its normal."""
     depth, n, a, b = -way[0], way[1], way[2], way[3]
     corners, facets = work["corners"], work["facets"]
-    d, e = _bent(A, B, R, way, near)
+    d, e = _bent(core_a, core_b, R, way, near)
     lean = min(LARGEST_FOOT_ANGLE, math.sqrt(2.0 * slack / depth)) if depth > 0.0 else LARGEST_FOOT_ANGLE
     store3(corners[0]["w"], scale(n, depth))
     for k in range(4):
         aside = d if k & 1 == 0 else e
-        _, w = _corner(A, B, R, p, unit(axpy(n, lean if k < 2 else -lean, aside)), a, b)
+        _, w = _corner(core_a, core_b, R, p, unit(axpy(n, lean if k < 2 else -lean, aside)), a, b)
         store3(corners[k + 1]["w"], w)
-    _, w = _corner(A, B, R, p, neg(n), a, b)
+    _, w = _corner(core_a, core_b, R, p, neg(n), a, b)
     store3(corners[5]["w"], w)
     for k in range(4):
         one, other = k + 1, (k + 1) % 4 + 1
@@ -151,12 +158,12 @@ def _prove(A: Any, B: Any, R: Mat3, p: Vec3, way: Way, slack: float, near: float
     count = 8
     for size in range(6, MOST_POLYTOPE_CORNERS):
         f = nearest(facets, count)
-        if facets[f]["d"] == math.inf:  # two corners: any way beside is shorter
+        if facets[f]["d"] == math.inf:  # two corners coincide: a way beside is shorter
             return SHORTER, unit(axpy(n, lean, d))
         if facets[f]["d"] >= depth - slack:
             return PROVED, n
         m = load3(facets[f]["n"])
-        reach, w = _corner(A, B, R, p, m, a, b)
+        reach, w = _corner(core_a, core_b, R, p, m, a, b)
         if reach < depth - slack:
             return SHORTER, m
         store3(corners[size]["w"], w)
@@ -167,26 +174,26 @@ def _prove(A: Any, B: Any, R: Mat3, p: Vec3, way: Way, slack: float, near: float
 
 
 @kernel(inline=False)
-def _corner(A: Any, B: Any, R: Mat3, p: Vec3, n: Vec3, a: int, b: int) -> tuple[float, Vec3]:
-    """The point of the difference that is farthest along n, and how far it is."""
-    way = along(A, B, R, p, n, a, b)
-    y = point_of(B, way[3], n)
-    x = point_of(A, way[2], neg(tmul_vec(R, n)))
+def _corner(core_a: Any, core_b: Any, R: Mat3, p: Vec3, n: Vec3, piece_a: int, piece_b: int) -> tuple[float, Vec3]:
+    """Support point of the difference along n, and its distance along n."""
+    way = along(core_a, core_b, R, p, n, piece_a, piece_b)
+    y = point_of(core_b, way[3], n)
+    x = point_of(core_a, way[2], neg(tmul_vec(R, n)))
     return -way[0], sub(y, add(mul_vec(R, x), p))
 
 
 @kernel(inline=False)
-def _bent(A: Any, B: Any, R: Mat3, way: Way, near: float) -> tuple[Vec3, Vec3]:
-    """Two directions across a normal, and each other, in which the surface of the difference is bent most and least.
+def _bent(core_a: Any, core_b: Any, R: Mat3, way: Way, near: float) -> tuple[Vec3, Vec3]:
+    """Two perpendicular directions across a normal, in which the surface of the difference is curved most and least.
 
-    The corners around the foot are then on two lines that cross in it, and not beside each other.
+    The corners around the foot are then on two crossing lines, which are well spread.
     """
     _, n, a, b = way
     m = neg(tmul_vec(R, n))
     u = unit(cross(n, (1.0, 0.0, 0.0) if abs(n[0]) < 0.6 else (0.0, 1.0, 0.0)))
     v = cross(n, u)
-    one, along_one = _lines(A, a, m, near)
-    other, along_other = _lines(B, b, n, near)
+    one, along_one = _lines(core_a, a, m, near)
+    other, along_other = _lines(core_b, b, n, near)
     x, y = 0.0, 0.0  # of 2 t tᵀ for all tangents t: what of it is not the same all around
     for t in (mul_vec(R, one), mul_vec(R, along_one), other, along_other):
         c, s = dot(t, u), dot(t, v)
@@ -203,14 +210,14 @@ def _bent(A: Any, B: Any, R: Mat3, way: Way, near: float) -> tuple[Vec3, Vec3]:
 
 
 @kernel(inline=False)
-def _lines(core: Any, v: int, n: Vec3, near: float) -> tuple[Vec3, Vec3]:
-    """Tangents of a solid at its point along n, as long as the radius by which it is bent: of its rim, of its line."""
-    front = front_of(core, v, n, near)
+def _lines(core: Any, piece: int, n: Vec3, near: float) -> tuple[Vec3, Vec3]:
+    """Tangents of a solid at its support point along n, scaled by the radius of curvature: of its rim, of its side."""
+    front = front_of(core, piece, n, near)
     nothing = (0.0, 0.0, 0.0)
     if front[0] == FLAT:
         return nothing, nothing
     line = sub(front[2], front[1]) if front[0] == LINE else nothing
-    radius = middle(core, v)[1]
+    radius = middle(core, piece)[1]
     out = (n[0], n[1], 0.0)
     size = math.sqrt(dot(out, out))
     if core["sides"] == 0 or size == 0.0:

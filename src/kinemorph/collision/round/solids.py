@@ -1,8 +1,8 @@
-"""What of a core is farthest in a direction, where cores may stand for round solids: cylinders and cones.
+"""Support functions of cores that may stand for round solids: cylinders and cones.
 
-A round solid is the hull of two discs across z, and its core is the prism in it. A vertex is a disc without radius: so
-all solids are hulls of **pieces**, which a number names: the vertex of a polyhedron; of a round solid 0 is the disc at
-the bottom and `sides` the one on top, as the vertices on their rims. Around a piece there are
+A round solid is the hull of two discs across z, and its core is the prism inside. A vertex is a disc of radius zero, so
+all solids are hulls of **pieces**, given by a number: the vertex of a polyhedron; for a round solid, 0 is the bottom
+disc and `sides` the top one, as the vertices on their rims. Around a piece there are
 
 - **flats**, normals of faces: those of a vertex, or that of a disc;
 - **circles** of normals n · d = s: across an edge d of a vertex (s = 0), or of the round side about its axis.
@@ -20,18 +20,18 @@ from kinemorph.spatial.mat3 import Mat3
 from kinemorph.spatial.rows import load3
 from kinemorph.spatial.vec3 import Vec3, axpy, dot
 
-FACE_COSINE = 0.99  # cosine: a face whose normal is within 8° of a direction carries along it
+FACE_COSINE = 0.99  # cosine: a face within 8° of a normal has contacts along it
 ROUND_SIDE_SINE = 0.14  # sine: the same for the round side
-LEVEL_DISC_SINE = 1e-5  # sine: a disc that leans less has no lowest point
+LEVEL_DISC_SINE = 1e-5  # sine: a disc with less tilt has no lowest point
 AXIS = (0.0, 0.0, 1.0)
 
 
 @kernel(inline=False)
-def farthest_piece(core: Any, v: int, n: Vec3) -> tuple[float, int]:
-    """How far a solid reaches along n, and with which piece; v is a guess."""
+def farthest_piece(core: Any, piece: int, n: Vec3) -> tuple[float, int]:
+    """Support of a solid along n: how far it reaches (m), and the piece; `piece` is a guess."""
     if core["sides"] == 0:
-        v = farthest(core, v, n)
-        return dot(n, position(core, v)), v
+        piece = farthest(core, piece, n)
+        return dot(n, position(core, piece)), piece
     aside = math.sqrt(n[0] * n[0] + n[1] * n[1])
     low = core["low"] * aside - core["half"] * n[2]
     high = core["high"] * aside + core["half"] * n[2]
@@ -39,17 +39,17 @@ def farthest_piece(core: Any, v: int, n: Vec3) -> tuple[float, int]:
 
 
 @kernel
-def middle(core: Any, v: int) -> tuple[Vec3, float]:
-    """The middle of a piece, and its radius."""
+def middle(core: Any, piece: int) -> tuple[Vec3, float]:
+    """Centre and radius (m) of a piece."""
     if core["sides"] == 0:
-        return position(core, v), 0.0
-    return ((0.0, 0.0, -core["half"]), core["low"]) if v == 0 else ((0.0, 0.0, core["half"]), core["high"])
+        return position(core, piece), 0.0
+    return ((0.0, 0.0, -core["half"]), core["low"]) if piece == 0 else ((0.0, 0.0, core["half"]), core["high"])
 
 
 @kernel(inline=False)
-def point_of(core: Any, v: int, n: Vec3) -> Vec3:
-    """The point of a piece that is farthest along n."""
-    c, r = middle(core, v)
+def point_of(core: Any, piece: int, n: Vec3) -> Vec3:
+    """Support point of a piece along n."""
+    c, r = middle(core, piece)
     aside = math.sqrt(n[0] * n[0] + n[1] * n[1])
     if r == 0.0 or aside == 0.0:
         return c
@@ -57,48 +57,48 @@ def point_of(core: Any, v: int, n: Vec3) -> Vec3:
 
 
 @kernel(inline=False)
-def support(core: Any, v: int, n: Vec3) -> tuple[int, Vec3]:
-    """The piece that is farthest along n, and its point; v is a guess."""
-    _, v = farthest_piece(core, v, n)
-    return v, point_of(core, v, n)
+def support(core: Any, piece: int, n: Vec3) -> tuple[int, Vec3]:
+    """The piece farthest along n, and its support point; `piece` is a guess."""
+    _, piece = farthest_piece(core, piece, n)
+    return piece, point_of(core, piece, n)
 
 
 @kernel(inline=False)
-def ways_round(core: Any, v: int) -> int:
-    """How many flats and circles there are at a piece."""
+def ways_round(core: Any, piece: int) -> int:
+    """Number of flats, and of circles, at a piece."""
     if core["sides"] > 0:
         return 1
-    return int(vertices_of(core)[v]["count"]) if core["n_edges"] > 0 else 0
+    return int(vertices_of(core)[piece]["count"]) if core["n_edges"] > 0 else 0
 
 
 @kernel(inline=False)
-def circle_at(core: Any, v: int, k: int) -> tuple[Vec3, float]:
+def circle_at(core: Any, piece: int, number: int) -> tuple[Vec3, float]:
     """Axis and height of a circle of normals at a piece."""
     if core["sides"] > 0:
         return AXIS, core["slope"]
-    first = vertices_of(core)[v]["first"]
-    e = rows_at(core["edge_at"], core["n_edge_at"], INDEX)[first + k]
+    first = vertices_of(core)[piece]["first"]
+    e = rows_at(core["edge_at"], core["n_edge_at"], INDEX)[first + number]
     return load3(edges_of(core)[e]["direction"]), 0.0
 
 
 @kernel(inline=False)
-def flat_at(core: Any, v: int, k: int) -> Vec3:
-    """The normal of a face at a piece, each one once; a segment has none, and says its direction."""
+def flat_at(core: Any, piece: int, number: int) -> Vec3:
+    """Normal of a face at a piece, each one once; a segment has none, and returns its direction."""
     if core["sides"] > 0:
-        return (0.0, 0.0, -1.0) if v == 0 else AXIS
-    first = vertices_of(core)[v]["first"]
-    edge = edges_of(core)[rows_at(core["edge_at"], core["n_edge_at"], INDEX)[first + k]]
+        return (0.0, 0.0, -1.0) if piece == 0 else AXIS
+    first = vertices_of(core)[piece]["first"]
+    edge = edges_of(core)[rows_at(core["edge_at"], core["n_edge_at"], INDEX)[first + number]]
     if edge["left"] < 0:
         return load3(edge["direction"])
-    f = edge["left"] if edge["tail"] == v else edge["right"]
+    f = edge["left"] if edge["tail"] == piece else edge["right"]
     return load3(faces_of(core)[f]["normal"])
 
 
 @kernel(inline=False)
 def closest_on_round(core: Any, x: Vec3) -> tuple[Vec3, Vec3, float]:
-    """What of the surface of a round solid is closest to a point, the normal there, and the distance, negative inside.
+    """Point of the surface of a round solid closest to x, the normal there, and the distance, negative inside.
 
-    In the half-plane of the axis and the point, r is away from the axis and z along it.
+    In the half-plane of the axis and x, r is the distance from the axis and z that along it.
     """
     low, high, half = core["low"], core["high"], core["half"]
     r, z = math.sqrt(x[0] * x[0] + x[1] * x[1]), x[2]
@@ -122,14 +122,15 @@ def closest_on_round(core: Any, x: Vec3) -> tuple[Vec3, Vec3, float]:
     return axpy(x, -distance, n), n, distance
 
 
-# --- where a round solid is a prism after all ---
+# --- round solids as prisms ---
 
 
 @kernel
 def turn_to(core: Any, n: Vec3) -> tuple[float, float]:
-    """Cosine and sine of the angle by which a round core must turn about its axis to have an edge where n points.
+    """Cosine and sine of the angle by which a round core must turn about its axis to have an edge towards n.
 
-    Nobody sees it turn, and what touches along n is then a corner or an edge of the prism, of which the rest is true.
+    The solid is symmetric, so the turn changes nothing but the prism: it then touches along n with a true corner or
+    edge.
     """
     aside = math.sqrt(n[0] * n[0] + n[1] * n[1])
     if core["sides"] == 0 or aside < LEVEL_DISC_SINE:
@@ -139,7 +140,7 @@ def turn_to(core: Any, n: Vec3) -> tuple[float, float]:
 
 @kernel
 def turned(R: Mat3, c: float, s: float) -> Mat3:
-    """R times a turn about z."""
+    """R times a rotation about z."""
     return (
         R[0] * c + R[1] * s, R[1] * c - R[0] * s, R[2],
         R[3] * c + R[4] * s, R[4] * c - R[3] * s, R[5],
@@ -149,14 +150,15 @@ def turned(R: Mat3, c: float, s: float) -> Mat3:
 
 @kernel
 def turned_vec(x: Vec3, c: float, s: float) -> Vec3:
-    """A vector after a turn about z."""
+    """A vector rotated about z."""
     return c * x[0] - s * x[1], s * x[0] + c * x[1], x[2]
 
 
 @kernel(inline=False)
 def carries(core: Any, n: Vec3) -> tuple[int, int, float]:
-    """Of a round core that is turned to n: the disc, or else the edge on its side, that lies across n, and the cosine
-    of a disc. HERE and -1 if there is none."""
+    """For a round core turned to n: the disc across n and its cosine, or else the edge on its side; NOT_FOUND, -1 if
+    none.
+    """
     cosine = abs(n[2])
     disc = 1 if n[2] > 0.0 else 0
     if cosine > FACE_COSINE and not (disc == 1 and core["high"] == 0.0):

@@ -1,4 +1,4 @@
-"""Where shapes are: from the poses of links to a pose and a box in the world for each shape."""
+"""World poses and boxes of shapes, from the poses of links."""
 
 from typing import Any
 
@@ -21,26 +21,26 @@ def place_shapes(collisions: Any, links: Any) -> None:
 
 
 @kernel
-def place_shape(collisions: Any, i: int, R: Mat3, p: Vec3) -> None:
-    """Write where shape i is, and its box, while its link is at R and p in the world."""
-    mount = mounts_of(collisions)[i]
-    place = shape_poses_of(collisions)[i]
+def place_shape(collisions: Any, row: int, R: Mat3, p: Vec3) -> None:
+    """Write the pose of shape `row`, and its box, for its link at R and p in the world."""
+    mount = mounts_of(collisions)[row]
+    place = shape_poses_of(collisions)[row]
     p = add(mul_vec(R, load3(mount["p"])), p)
     R = mul(R, load9(mount["R"]))
     store9(place["R"], R)
     store3(place["p"], p)
     grow = (
         0.5 * (collisions["margin"] + collisions["keep_within"]) + place["sweep"]
-    )  # half of the margin is that of the other shape
+    )  # the other half of the margin is in the box of the other shape
     low, high = box_around(mount, R, p)
-    box = rows_at(collisions["boxes"], collisions["n"], BOUNDS)[i]
+    box = rows_at(collisions["boxes"], collisions["n"], BOUNDS)[row]
     store3(box["low"], (low[0] - grow, low[1] - grow, low[2] - grow))
     store3(box["high"], (high[0] + grow, high[1] + grow, high[2] + grow))
 
 
 @kernel
 def box_around(mount: Any, R: Mat3, p: Vec3) -> tuple[Vec3, Vec3]:
-    """The lowest and highest corner of a box around a shape at R and p: that of its own box, turned."""
+    """Lowest and highest corner of a box around a shape at R and p: the bounds of its own rotated box."""
     a = load3(mount["low"])
     b = load3(mount["high"])
     r = mount["pad"]
@@ -52,7 +52,13 @@ def box_around(mount: Any, R: Mat3, p: Vec3) -> tuple[Vec3, Vec3]:
 
 
 @kernel
-def _span(x: float, y: float, z: float, a: Vec3, b: Vec3) -> tuple[float, float]:
+def _span(x: float, y: float, z: float, low_corner: Vec3, high_corner: Vec3) -> tuple[float, float]:
     """The least and the largest product of a direction with a point of a box."""
-    low = min(x * a[0], x * b[0]) + min(y * a[1], y * b[1]) + min(z * a[2], z * b[2])
-    return low, max(x * a[0], x * b[0]) + max(y * a[1], y * b[1]) + max(z * a[2], z * b[2])
+    low = (
+        min(x * low_corner[0], x * high_corner[0])
+        + min(y * low_corner[1], y * high_corner[1])
+        + min(z * low_corner[2], z * high_corner[2])
+    )
+    return low, max(x * low_corner[0], x * high_corner[0]) + max(y * low_corner[1], y * high_corner[1]) + max(
+        z * low_corner[2], z * high_corner[2]
+    )

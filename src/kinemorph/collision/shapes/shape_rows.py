@@ -1,8 +1,8 @@
-"""The rows from shapes to contact points, field by field: shapes and where they are, pairs, contacts, what is kept.
+"""Layout of collision detection: rows of shapes, their poses, pairs, contacts and what is kept between steps.
 
 Kernels get the address of one COLLISIONS row, which has the settings, the sizes and the addresses of all tables;
-`Collisions` owns them. A shape is the number of its row; what a user holds is an id, which carries the row's generation
-as well. Everything that is reported is in the world frame.
+`Collisions` owns them. In tables, a shape is the number of its row; users hold an id, which contains the row's
+generation as well. Results are in the world frame.
 """
 
 from enum import IntEnum
@@ -14,7 +14,7 @@ from kinemorph.jit.rows import table
 
 
 class Form(IntEnum):
-    """What a shape is made of. The value is what rows store."""
+    """Kinds of shapes. The value is stored in rows."""
 
     NONE = 0  # the row is free
     CONVEX = 1  # a core and a radius
@@ -23,40 +23,40 @@ class Form(IntEnum):
 
 
 class Question(IntEnum):
-    """What is asked of each pair."""
+    """The result for each pair."""
 
-    CONTACTS = 0  # where the two carry each other, if they are no farther apart than the margin
+    CONTACTS = 0  # contacts, if the shapes are no farther apart than the margin
     DISTANCE = 1  # the closest points, however far apart
 
 
 class Candidates(IntEnum):
-    """Which pairs of shapes are looked at."""
+    """Which pairs of shapes are evaluated."""
 
     OVERLAPPING = 0  # those whose boxes overlap
-    CLOSE = 1  # those whose boxes share a tile of the hash, or did so a few updates ago
+    CLOSE = 1  # those whose boxes share a tile of the hash, or did a few updates ago
     ALL = 2  # all: there is no broad phase
 
 
-SLOW, MEETS = -1.0, 0.0  # in place of how far two shapes pass each other by: what is not fast; what will meet
-STATIC_CARRIER = -2  # carries a link that nothing but the base carries
+SLOW, MEETS = -1.0, 0.0  # values of `passes`: the pair is not fast; the fast pair will meet
+STATIC_CARRIER = -2  # carrier of a link that the base carries
 
 
 SHAPE = np.dtype(
     [
         ("form", "i4"),  # Form
-        ("generation", "i4"),  # how many shapes have had this row before
-        ("link", "i4"),  # what it is fixed to; -1 the base. Shapes of one link do not meet
-        ("group", "u4"),  # bits: what it is
-        ("mask", "u4"),  # bits: what it meets; each one's group must be in the other's mask
-        ("fixed", "i4"),  # 1 if it does not move: it is on the base, or ground. Two fixed shapes do not meet
+        ("generation", "i4"),  # number of earlier shapes in this row
+        ("link", "i4"),  # the link that carries it; -1 the base. Shapes of one link form no pairs
+        ("group", "u4"),  # bits: its groups
+        ("mask", "u4"),  # bits: groups with which it forms pairs; the group of each must be in the mask of the other
+        ("fixed", "i4"),  # 1 if it is on the base, or ground. Two fixed shapes form no pairs
         ("core", "i8"),  # convex: address of its CORE
         ("nodes", "i8"),  # convex or tree: address of its NODE rows, the root first
         ("n_nodes", "i4"),
-        ("carrier", "i4"),  # the link that carries its link; the two do not meet. NOBODY if there is none
+        ("carrier", "i4"),  # the link that carries its link; the two form no pairs. STATIC_CARRIER for the base
         ("ground", "i8"),  # ground: address of its GROUND
         ("radius", "f8"),  # m, around the core; convex only
     ]
-)  # a cache line: what dispatch looks at
+)  # a cache line: read by the narrow phase
 
 MOUNT = np.dtype(
     [
@@ -89,8 +89,8 @@ PLACE = np.dtype(
     [
         ("R", "f8", 9),  # rotation of a shape in the world; `place_shape`
         ("p", "f8", 3),  # m, position; `place_shape`
-        ("sweep", "f8"),  # m, how far any of its points may move until the next step: so much more is its margin
-        ("travel", "f8", 3),  # m, how far its origin moves until then, at the speed that it has; two cache lines
+        ("sweep", "f8"),  # m, largest displacement of its points in the next step, added to its margin
+        ("travel", "f8", 3),  # m, displacement of its origin in that step, at its velocity; two cache lines
     ]
 )
 
@@ -98,7 +98,7 @@ PAIR = np.dtype(
     [
         ("a", "i4"),  # the two shapes: the ground first if one is ground, else the lower row first
         ("b", "i4"),
-        ("row", "i4"),  # its row of MEMORY
+        ("row", "i4"),  # its row of PAIR_MEMORY
         ("exact", "i4"),  # 0 if hulls were not opened, and the distance is a lower bound
         ("first", "i4"),  # its contacts are rows first to first + count of the table of contacts
         ("count", "i4"),
@@ -118,8 +118,8 @@ CONTACT = np.dtype(
         ("normal", "f8", 3),  # unit, world, from shape a to shape b
         ("x1", "f8", 3),  # m, world, on the surface of shape a
         ("x2", "f8", 3),  # m, world, on that of shape b: x2 - x1 = distance normal, if the two are not fast
-        ("passes", "f8"),  # m, by how much fast shapes miss each other in this step; MEETS; SLOW if they are not fast
-        ("flies", "i8"),  # whether it is left to a later collision; `world.impulse.time_to_impact`
+        ("passes", "f8"),  # m, clearance of fast shapes that miss each other in this step; or MEETS, SLOW
+        ("flies", "i8"),  # 1 if it is left to a later impact; `world.impulse.time_to_impact`
     ]
 )
 
@@ -134,7 +134,7 @@ ANCHOR = np.dtype(
 MEMORY = np.dtype(
     [
         ("a", "i4"),  # the stamp: rows and generations of the two shapes, and the life of the row in the hash.
-        ("b", "i4"),  # What follows belongs to a pair with the same stamp, and to no other
+        ("b", "i4"),  # The other fields belong to the pair with this stamp
         ("generation_a", "i4"),
         ("generation_b", "i4"),
         ("life", "i4"),
@@ -143,11 +143,11 @@ MEMORY = np.dtype(
         ("start", KNOWN),  # where the next walk on the cores or hulls starts. Ground: index2 is the deepest vertex
         ("first", "i4"),  # its contacts
         ("count", "i4"),
-        ("first_known", "i4"),  # trees, ground: its rows of KNOWN
+        ("first_known", "i4"),  # trees, ground: its rows of KNOWN_FEATURES
         ("n_known", "i4"),
-        ("distance", "f8"),  # m, no more than the true one was when its contacts were made
+        ("distance", "f8"),  # m, lower bound of the distance when its contacts were made
         ("margin", "f8"),  # m, with which they were made
-        ("struck", "f8"),  # N s, of its collisions in a step of the impulse model; fills two cache lines
+        ("struck", "f8"),  # N s, of its collisions in a step of the impulse model; two cache lines
     ]
 )
 
@@ -160,10 +160,10 @@ MADE = np.dtype(
 
 COLLISIONS = np.dtype(
     [
-        ("kind", "i8"),  # COLLISIONS_KIND: what this row is
+        ("kind", "i8"),  # COLLISIONS_KIND, checked by entries
         ("question", "i8"),  # Question
         ("candidates", "i8"),  # Candidates
-        ("from_scratch", "i8"),  # 1 to build the hash anew at each step, which shows what coherence saves
+        ("from_scratch", "i8"),  # 1 to build the hash anew at each step, to measure the benefit of coherence
         ("margin", "f8"),  # m, contacts are made of shapes that are no farther apart
         ("keep_within", "f8"),  # m, a pair that has moved by less since its contacts were made keeps them; 0: never
         ("threshold", "f8"),  # m, hulls of trees are opened for a distance below it
@@ -171,17 +171,17 @@ COLLISIONS = np.dtype(
         ("n", "i8"),  # rows of shapes
         ("shapes", "i8"),  # addresses of the SHAPE rows, of
         ("mounts", "i8"),  # as many MOUNT rows, of
-        ("places", "i8"),  # as many PLACE rows, where the shapes are, and of
+        ("places", "i8"),  # as many SHAPE_POSE rows, where the shapes are, and of
         ("boxes", "i8"),  # as many BOUNDS rows: boxes around them in the world, with their margins; `place_shape`
         ("hash", "i8"),  # address of the HASH of the broad phase, where the id of a box is the row of its shape
-        ("room", "i8"),  # rows of pairs and of MEMORY
-        ("met", "i8"),  # address of MEETING rows: shapes that may touch, in the order of the lower and the higher row
+        ("room", "i8"),  # rows of pairs and of PAIR_MEMORY
+        ("met", "i8"),  # address of LISTED_PAIR rows: candidate pairs, in the order of the lower and the higher row
         ("n_met", "i8"),
-        ("lives", "i8"),  # address of an INDEX row for each of MEMORY: how many pairs have had it so far
+        ("lives", "i8"),  # address of an INDEX_ROW for each of PAIR_MEMORY: number of pairs that have used it
         ("pairs", "i8"),  # address of the PAIR rows of this step, in the same order
         ("n_pairs", "i8"),
-        ("memory", "i8"),  # address of the MEMORY rows, and of
-        ("made", "i8"),  # as many MADE rows; used if contacts are kept
+        ("memory", "i8"),  # address of the PAIR_MEMORY rows, and of
+        ("made", "i8"),  # as many CONTACT_POSE rows; used if contacts are kept
         ("contact_room", "i8"),  # rows of contacts in a step
         # With Question.DISTANCE all steps have the first half of the next table, else even ones have the first and odd
         # ones the other.
@@ -190,19 +190,19 @@ COLLISIONS = np.dtype(
         ("fresh", "i8"),  # addresses of the first CONTACT of this step, in one of the halves, and
         ("fresh_anchors", "i8"),  # of its ANCHOR; `find_contacts`
         ("n_contacts", "i8"),  # of this step
-        ("known_room", "i8"),  # rows of KNOWN in a step
-        ("known", "i8"),  # address of twice as many KNOWN rows, likewise
+        ("known_room", "i8"),  # rows of KNOWN_FEATURES in a step
+        ("known", "i8"),  # address of twice as many KNOWN_FEATURES rows, likewise
         ("n_known", "i8"),
         ("search", "i8"),  # address of the SEARCH
         ("work", "i8"),  # address of the WORK of depths
-        ("row", "i8"),  # address of a CORE_PAIR; R and p of it are where the second shape is, whatever the two are
-        ("carried", "i8"),  # address of a CARRIED
-        ("found", "i8"),  # address of 2 ROOM rows of a manifold's contacts
+        ("row", "i8"),  # address of a CORE_PAIR; its R and p are the pose of shape b in shape a
+        ("carried", "i8"),  # address of a GROUND_BODY
+        ("found", "i8"),  # address of 2 MANIFOLD_ROWS rows of a manifold's contacts
         ("step", "i8"),  # how often pairs were looked at
         ("next", "i8"),  # the pair where `find_contacts` goes on, after tables have grown; else 0
         ("goes_on", "i8"),  # 1 if it does
-        ("full", "i8"),  # which tables were too small: bits of FULL_*
-        ("updates", "i8"),  # of pairs of cores by V-Clip, in all steps, as what follows; convex parts count each
+        ("full", "i8"),  # tables that are too small: bits of FULL_*
+        ("updates", "i8"),  # evaluations of pairs of cores since the start, as the next fields; each convex part counts
         ("walked", "i8"),  # steps of V-Clip
         ("fallbacks", "i8"),  # how often a walk was too long or ended too early
         ("rough", "i8"),  # how often a depth was an upper bound only
@@ -215,7 +215,7 @@ FULL_HASH, FULL_PAIRS, FULL_CONTACTS, FULL_KNOWN, FULL_SEARCH = 1, 2, 4, 8, 16
 
 
 class Status(IntEnum):
-    """What a kernel has to say."""
+    """Result of a kernel."""
 
     DONE = 0
     FULL = 1  # tables must grow, then call again: it goes on where it was

@@ -1,4 +1,4 @@
-"""The shapes of a world under stable ids: what they are made of, which link carries each, and where on it."""
+"""The shapes of a world under stable ids: their geometry, the links that carry them, and their poses on these."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ Mount: TypeAlias = tuple[Solid, int, Pose | None, int, int]  # a solid, its link
 Array = np.ndarray[Any, np.dtype[Any]]
 NO_BODIES = np.zeros(0, np.int64)
 
-BASE_LINK = -1  # the link of what does not move
-HALF_SPACE_EXTENT = 1e18  # m: half of space has a box that reaches so far
+BASE_LINK = -1  # link number of static shapes
+HALF_SPACE_EXTENT = 1e18  # m: extent of the box of a half-space
 ALL_OVER = [-HALF_SPACE_EXTENT] * 3, [HALF_SPACE_EXTENT] * 3
 CONVEX, GROUND = int(Form.CONVEX), int(Form.GROUND)
-FOLLOWS = ("form", "core", "nodes", "n_nodes", "ground", "radius")  # fields of SHAPE that bodies say
+FOLLOWS = ("form", "core", "nodes", "n_nodes", "ground", "radius")  # fields of SHAPE that follow from the body
 SHAPE_ROW_MASK = (1 << ROW_BITS) - 1
-FIRST_ROWS = 16  # rows at first
+FIRST_ROWS = 16  # rows of a new table
 REVISION = np.dtype(np.int64)
 
 HERE = Pose()
 
 
 class Description(NamedTuple):
-    """What rows say of a body; see `shape_rows` for the fields."""
+    """Fields of rows that follow from the geometry of a body; see `shape_rows`."""
 
     form: int
     core: int
@@ -58,16 +58,16 @@ class Description(NamedTuple):
 
 
 class Mounts(NamedTuple):
-    """Shapes and the links that carry them, as `write_shapes` wants them."""
+    """Shapes and the links that carry them, as arguments of `write_shapes`."""
 
     solids: Sequence[Solid | Later]  # as they were given
-    owners: Sequence[Parts | Ground | Box]  # of what the numbers have the addresses of
+    owners: Sequence[Parts | Ground | Box]  # objects whose addresses are in `whole`
     whole: Array
     numbers: Array
 
 
 class Later:
-    """One of a model's shapes, which is made when somebody asks for it."""
+    """One of a model's shapes, created on demand."""
 
     __slots__ = ("_catalog", "_k")
 
@@ -94,44 +94,44 @@ class ShapeTable:
     __slots__ = ("_free", "_owners", "_room", "_solids", "_tables", "moves", "revision")
 
     def __init__(self, tables: Tables | None = None) -> None:
-        """With `tables`, which are as `first_tables` are, these are its own."""
+        """With new tables, or with `tables` as `first_shape_tables` makes them."""
         self._tables, self._room = _pattern().tables()[0] if tables is None else tables, FIRST_ROWS
         self.moves = 0  # how often the rows have moved to other memory
         self.revision = 0  # how often the table has changed
         self._solids: list[Solid | Later | None] = []  # as they were given
-        self._owners: list[Parts | Ground | Box | None] = []  # of what rows have the addresses of
-        self._free: list[int] = []  # rows that were given back, a heap
+        self._owners: list[Parts | Ground | Box | None] = []  # objects whose addresses are in the rows
+        self._free: list[int] = []  # free rows, a heap
 
     @property
     def addresses(self) -> tuple[int, int]:
-        """Of rows and mounts."""
+        """Addresses of SHAPE and MOUNT rows."""
         h = self._tables.header[0]
         return int(h["rows"]), int(h["mounts"])
 
     @property
     def address(self) -> int:
-        """Of the SHAPES row."""
+        """Address of the SHAPES row."""
         return self._tables.address
 
     @property
     def rows(self) -> Array:
-        """One a shape; `form` is 0 in rows that are free."""
+        """SHAPE rows; `form` is 0 in free ones."""
         found: Array = self._tables["rows"]
         return found
 
     @property
     def mounts(self) -> Array:
-        """As many."""
+        """MOUNT rows, one for each of `rows`."""
         found: Array = self._tables["mounts"]
         return found
 
     @property
     def changed(self) -> Array:
-        """Of each row, the revision in which it last did."""
+        """For each row, the revision of its last change."""
         found: Array = self._tables["changed"]
         return found
 
-    # --- coming and going ---
+    # --- adding and removing ---
 
     def add(
         self, solid: Solid, link: int = BASE_LINK, pose: Pose | None = None, *, group: int = 1, mask: int = EVERYTHING
@@ -148,7 +148,7 @@ class ShapeTable:
         return self.write(mounts_of(mounts))[:, 0].tolist()
 
     def write(self, mounts: Mounts, bodies: Array = NO_BODIES) -> Array:
-        """Take shapes in as rows. Returns the id and the link of each; for `bodies` see `write_shapes`."""
+        """Add shapes as rows. Returns the id and the link of each; for `bodies` see `write_shapes`."""
         first, n = len(self._owners), len(mounts.owners)
         written = np.empty((n, 2), np.int64)
         if self._free or first + n > self._room:
@@ -175,7 +175,7 @@ class ShapeTable:
         return row
 
     def remove(self, id: int) -> None:
-        """Take a shape out. Its id is refused from now on; its row may go to another shape."""
+        """Remove a shape. Its id is refused from now on; its row may be reused."""
         row = self.row_of(id)
         generation = int(self.rows["generation"][row])
         self.rows[row] = np.zeros((), SHAPE)
@@ -185,7 +185,7 @@ class ShapeTable:
         self._note(row)
 
     def move(self, id: int, link: int | None = None, pose: Pose | None = None) -> None:
-        """Fix a shape elsewhere: to another link, at another pose, or both. What is known of its pairs stays."""
+        """Fix a shape to another link, at another pose, or both. Known features of its pairs are kept."""
         row = self.row_of(id)
         shape = self.rows[row]
         if link is not None:
@@ -193,7 +193,7 @@ class ShapeTable:
         self._put(row, int(shape["link"]) if link is None else link, pose and _pose_on_link(self[id], pose))
 
     def regroup(self, id: int, *, group: int, mask: int) -> None:
-        """Change what a shape is and what it meets."""
+        """Change the group and mask of a shape."""
         row = self.row_of(id)
         bits("group", group)
         bits("mask", mask)
@@ -257,20 +257,20 @@ class ShapeTable:
         return True
 
     def __getitem__(self, id: int) -> Solid:
-        """What was added under this id."""
+        """The solid that was added under this id."""
         solid = _made(self._solids[self.row_of(id)])
         assert solid is not None
         return solid
 
     def body(self, id: int) -> Parts | Ground:
-        """What a shape is made of: convex parts, or ground."""
+        """The geometry of a shape: convex parts, or ground."""
         body = _body(self._owners[self.row_of(id)])
         assert body is not None
         return body
 
     @property
     def bodies(self) -> list[Parts | Ground | None]:
-        """What the shape of each row is made of; None in rows that are free."""
+        """The geometry of the shape in each row; None in free rows."""
         return [_body(owner) for owner in self._owners]
 
     def link(self, id: int) -> int:
@@ -283,7 +283,7 @@ class ShapeTable:
     # --- copies ---
 
     def __getstate__(self) -> tuple[Any, ...]:
-        """Rows without addresses and what follows from bodies; these never change, and are their own copies."""
+        """Rows without addresses and fields that follow from bodies; bodies are immutable, and shared by copies."""
         n = self.count
         rows = self.rows[:n].copy()
         for name in FOLLOWS:
@@ -299,7 +299,7 @@ class ShapeTable:
         self._tables = tables_for(self._room, Tables(SHAPES))
         self.rows[: len(rows)], self.mounts[: len(rows)], self.changed[: len(rows)] = rows, mounts, changed
         self._solids, self._owners, self._free = list(solids), list(bodies), list(free)
-        for row, body in enumerate(bodies):  # copies of cores are elsewhere
+        for row, body in enumerate(bodies):  # copies of cores have other addresses
             if body is not None:
                 said, shape, mount = _description(body), self.rows[row], self.mounts[row]
                 for name in FOLLOWS:
@@ -311,7 +311,7 @@ class ShapeTable:
 
 
 def tables_for(room: int, tables: Tables) -> Tables:
-    """Tables for so many shapes, which begin with the rows that were there."""
+    """Tables with room for `room` shapes, which keep existing rows."""
     for name, dtype in (("rows", SHAPE), ("mounts", MOUNT), ("changed", REVISION)):
         tables.make(name, room, dtype, keep=True)
     tables.header["room"] = room
@@ -319,7 +319,7 @@ def tables_for(room: int, tables: Tables) -> Tables:
 
 
 def first_tables() -> Tables:
-    """The tables of shapes, as they are at first."""
+    """Tables of shapes without any shapes."""
     return tables_for(FIRST_ROWS, Tables(SHAPES))
 
 
@@ -329,12 +329,12 @@ def _pattern() -> Pattern:
 
 
 class Box:
-    """What keeps the rows of a box alive; it is a body of one part when somebody asks for it."""
+    """The owner of a box's rows; it makes a body of one part on demand."""
 
     __slots__ = ("_body", "_k", "_rows")
 
     def __init__(self, rows: Array, k: int) -> None:
-        self._rows, self._k = rows, k  # BOX_ROWS, which one it is, and in the same memory the roots
+        self._rows, self._k = rows, k  # BOX_ROWS, its index in them; the roots are in the same memory
         self._body: Parts | None = None
 
     @property
@@ -350,7 +350,7 @@ def _body(owner: Parts | Ground | Box | None) -> Parts | Ground | None:
 
 
 def body_of(solid: Any) -> Parts | Ground:
-    """What rows can point to: ground as it is, convex shapes as trees of one part."""
+    """The geometry to which rows point: ground as it is, convex shapes as trees of one part."""
     if isinstance(solid, Shape) and solid.parts is not None:
         solid = solid.parts
     if isinstance(solid, Parts):
@@ -386,7 +386,7 @@ def mounts_of(mounts: Sequence[Mount]) -> Mounts:
 
 
 def _described(solids: list[Any]) -> list[tuple[Parts | Ground | Box, Description]]:
-    """What solids are made of, and what rows say of them. Boxes that are not known yet are made together."""
+    """Bodies of solids, and their descriptions. Boxes of new sizes are made together."""
     found: list[Any] = []
     new: dict[tuple[float, ...], Any] = {}
     for solid in solids:
@@ -410,14 +410,14 @@ def _described(solids: list[Any]) -> list[tuple[Parts | Ground | Box, Descriptio
     return found
 
 
-_BOXES: dict[tuple[float, ...], tuple[Box, Description]] = {}  # the last ones, by size: many are alike
+_BOXES: dict[tuple[float, ...], tuple[Box, Description]] = {}  # the last ones, by size: many are equal
 
 
 def _new_boxes(sizes: list[tuple[float, ...]]) -> Iterator[tuple[Box, Description]]:
     numbers = np.array(sizes, np.float64)
     if not ((numbers > 0.0) & (numbers < np.inf)).all():
         for size in sizes:
-            Polyhedron.box(size)  # which says what is wrong
+            Polyhedron.box(size)  # raises for the wrong size
     (rows, nodes), starts = in_one_piece((len(sizes), BOX_ROWS), (len(sizes), NODE))
     make_boxes(box_pattern(), numbers, *starts)
     rows.flags.writeable = False
@@ -428,7 +428,7 @@ def _new_boxes(sizes: list[tuple[float, ...]]) -> Iterator[tuple[Box, Descriptio
 
 @lru_cache(maxsize=CACHED_CORES)
 def _simple(kind: ShapeKind, size: tuple[float, ...]) -> tuple[Parts, Description]:
-    """The same for a simple shape: what it is made of never changes, and shapes of the same size share it."""
+    """The same for a simple shape; shapes of the same size share the immutable body."""
     core, radius = core_of(Shape(kind, size, HERE))
     low, high = core.bounds.tolist()
     reach = math.sqrt(max(x * x + y * y + z * z for x, y, z in core.points.tolist())) + radius
@@ -438,7 +438,7 @@ def _simple(kind: ShapeKind, size: tuple[float, ...]) -> tuple[Parts, Descriptio
 
 
 def core_and_radius(solid: Any) -> tuple[Polyhedron, float]:
-    """What a convex shape is made of."""
+    """Core and radius (m) of a convex shape."""
     if isinstance(solid, Shape):
         return core_of(solid)
     if isinstance(solid, Polyhedron):
@@ -454,7 +454,7 @@ def core_and_radius(solid: Any) -> tuple[Polyhedron, float]:
 
 
 def _description(body: Parts | Ground) -> Description:
-    """What rows say of a body."""
+    """The fields of rows that follow from a body."""
     if isinstance(body, Ground):
         low, high = ALL_OVER
         if not isinstance(body, HalfSpace):

@@ -1,4 +1,4 @@
-"""Rows of new shapes, written in one call: of what they are made and where they sit; and their boxes in the hash."""
+"""Rows of new shapes, written in one call: geometry and pose on the link; and their boxes in the hash."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ Integers = np.ndarray[tuple[int, int], np.dtype[np.int64]]
 Numbers = np.ndarray[tuple[int, int], np.dtype[np.float64]]
 LARGEST_FLOAT = 1.7976931348623157e308
 NO_NEXT_SHAPE = -1
-ROW_BITS = 32  # of the id of a shape; the generation of its row is above them
-SHAPE_ROW_MASK = (1 << ROW_BITS) - 1  # these bits
+ROW_BITS = 32  # of the id of a shape; the higher bits are the generation of its row
+SHAPE_ROW_MASK = (1 << ROW_BITS) - 1  # mask of these bits
 I8 = np.dtype(np.int64)
 
 
@@ -28,8 +28,9 @@ def write_shapes(
     address: int, revision: int, written: Integers, whole: Integers, numbers: Numbers, bodies: Ids
 ) -> None:  # fmt: skip
     """Fill SHAPE and MOUNT rows. `whole`: form, link, group, mask, fixed, core, nodes, n_nodes, ground and carrier of
-    each; `numbers`: R, p, low, high, radius and reach. Links are numbers of `bodies`, ids of which the row counts; if
-    there are none of these, they are what they are. `written` are rows, and become ids and links."""
+    each; `numbers`: R, p, low, high, radius and reach. If `bodies` (ids) is given, links index it, and become the rows
+    of these ids. `written` holds rows, and receives ids and links.
+    """
     t = rows_at(address, 1, SHAPES)[0]
     rows, mounts = rows_at(t["rows"], t["room"], SHAPE), rows_at(t["mounts"], t["room"], MOUNT)
     changed = rows_at(t["changed"], t["room"], I8)
@@ -64,9 +65,9 @@ def has_end(box: Any) -> bool:
 
 @entry
 def put_shapes(address: int, rows: Ids, start: int) -> int:
-    """Put the boxes of shapes into the hash, from the `start`-th of these rows on; there is room for them.
+    """Put the boxes of shapes into the hash, from `rows[start]` on; it has rows for them.
 
-    Returns how many are there then, fewer than all if a table is full; or NO_END less the number of a box without end.
+    Returns how many are done, fewer than all if a table is full; or NO_NEXT_SHAPE - k if box k is not finite.
     """
     collisions = rows_at(address, 1, COLLISIONS)[0]
     grid = rows_at(collisions["hash"], 1, HASH)[0]

@@ -72,7 +72,7 @@ class _Scene:
         return 1.0 if unit is None else unit.number("meter", 1.0)
 
     def target(self, element: Element, attribute: str) -> Element:
-        """What a link like url="#name" means."""
+        """The element that a link like url="#name" refers to."""
         link = element.attribute(attribute)
         found = self.ids.get(link.removeprefix("#"))
         if found is None:
@@ -80,7 +80,7 @@ class _Scene:
         return found
 
     def instances(self) -> Iterator[tuple[Array, Element, dict[str, str]]]:
-        """Every showing of a geometry: where it is, what it is, and its materials by symbol."""
+        """Every instance of a geometry: its transform, the geometry, and its materials by symbol."""
         scenes = [self.target(e, "url") for s in self.root.all("scene") for e in s.all("instance_visual_scene")]
         if not scenes:
             for library in self.root.all("library_geometries"):
@@ -160,7 +160,7 @@ class _Scene:
 
 
 def _symbols(use: Element) -> dict[str, str]:
-    """What an instance calls its materials."""
+    """Materials of an instance, by symbol."""
     bound = (i for b in use.all("bind_material") for t in b.all("technique_common") for i in t.all("instance_material"))
     return {i.attributes.get("symbol", ""): i.attributes.get("target", "") for i in bound}
 

@@ -1,4 +1,4 @@
-"""What keeps triangles from being the surface of a solid: holes, faces that look inwards, and so on, each named."""
+"""Faults of triangle meshes as surfaces of solids: holes, faces that look inwards, and so on, each named."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ class Fault:
 
 
 def check_mesh(mesh: Mesh, what: str) -> None:
-    """Raise ValueError if these are no triangles at all: none, a place that is not finite, a vertex that is not there.
+    """Raise ValueError if a mesh is not valid: no triangles, a position that is not finite, a vertex index out of
+    range.
 
     `what` names the mesh in the error.
     """
@@ -61,9 +62,9 @@ def check_mesh(mesh: Mesh, what: str) -> None:
 
 @checked_first
 def mesh_faults(mesh: Mesh) -> list[Fault]:
-    """All that is wrong with a mesh as the surface of a solid; what spoils its volume comes first.
+    """All faults of a mesh as the surface of a solid; those that spoil its volume come first.
 
-    Vertices in the same place count as one. A shell in the box of another may be a hollow in it and look inwards.
+    Vertices in the same place count as one. A shell in the box of another may be a cavity in it and look inwards.
     """
     check_mesh(mesh, "mesh_faults")
     faces, first = _joined(mesh)

@@ -1,7 +1,7 @@
-"""What MuJoCo takes of an OBJ file: the first object that has a surface, its polygons cut as MuJoCo cuts them.
+"""OBJ files as MuJoCo reads them: the first object with a surface, its polygons triangulated as in MuJoCo.
 
-It matters where polygons are not flat, or not convex. All is decided in single precision, as there; equal faces mean
-equal masses. Other files that name an OBJ get all of its objects (`obj.read`).
+The triangulation matters for polygons that are not flat or not convex. It is decided in single precision, as there;
+equal faces give equal masses. Other files that name an OBJ use all of its objects (`obj.read`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LEAST = float(np.finfo(np.float32).eps)  # twice the area of a corner that says 
 def read_first(path: Path) -> tuple[Array, Array, Array | None]:
     """All vertices of the file, and the triangles of its first object."""
     found = parse(path)
-    with np.errstate(over="ignore"):  # what is not finite is refused later
+    with np.errstate(over="ignore"):  # values that are not finite are refused later
         single = found.vertices.astype(np.float32)
     faces = np.zeros((0, 3), dtype=np.int64)
     for start, end in pairwise([*found.starts, len(found.counts)]):

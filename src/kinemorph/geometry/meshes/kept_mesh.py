@@ -1,8 +1,8 @@
-"""Meshes that come from no file: kept as one, so that a shape can name it.
+"""Meshes without a file: written to a cache folder, so that a shape can name a file.
 
 The file is a binary STL, named by a hash of its content, in the folder `meshes` beside the kernels
-(`KINEMORPH_CACHE_DIR`). It is written whole and then renamed, so that processes can share the folder. When the folder
-grows beyond a limit, files that no model was made with for a week are removed, the oldest first.
+(`KINEMORPH_CACHE_DIR`). It is written whole and then renamed, so processes can share the folder. When the folder
+exceeds a limit, files that no model was made with for a week are removed, the oldest first.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def keep_mesh(vertices: Array, faces: Array) -> Path:
             forget_now_and_then(path.parent, ".stl", KEPT_MESHES_BYTES, len(content), spared=7.0 * DAY)
         elif time.time() - path.stat().st_mtime > DAY:
             with contextlib.suppress(OSError):  # the folder may be shared and read-only
-                os.utime(path)  # what is in use is not forgotten
+                os.utime(path)  # marks it as used, for the eviction
     except (OSError, RuntimeError) as error:
         raise FileError(f"a mesh cannot be kept: {error}; set KINEMORPH_CACHE_DIR to a folder of yours") from None
     return path
@@ -62,7 +62,7 @@ def _cone_file() -> Path:
 
 
 def for_files(shape: Shape) -> Shape:
-    """A shape as files have it: they know no cones, and get the pyramid of 32 sides in it as a mesh."""
+    """A shape for file formats without cones: the inscribed pyramid of 32 sides as a mesh."""
     if shape.kind is not ShapeKind.CONE:
         return shape
     radius, length = shape.size

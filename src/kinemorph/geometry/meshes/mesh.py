@@ -45,7 +45,7 @@ ELEMENTS = {"vertices": "fiu", "faces": "iu"}  # kinds of numbers
 @checked_first
 @dataclass(frozen=True, eq=False)
 class Mesh:
-    """Triangles. Seen from outside, the corners of a face are counterclockwise. Nothing changes a mesh."""
+    """Triangles. Seen from outside, the corners of a face are counterclockwise. A mesh is immutable."""
 
     vertices: Array  # (n, 3) float64, m
     faces: Array  # (m, 3) int32, rows of vertices
@@ -71,7 +71,7 @@ class Mesh:
 
     @property
     def volume(self) -> float:
-        """Of a closed mesh, in m³."""
+        """Volume of a closed mesh, in m³."""
         a, b, c = (self.vertices[self.faces[:, k]] for k in range(3))
         return float(np.einsum("ij,ij->", a, np.cross(b, c)) / 6.0)
 
@@ -98,7 +98,7 @@ def load_mesh(path: str | os.PathLike[str], scale: Iterable[float] = (1.0, 1.0, 
 
 
 def load_weighed_mesh(path: str | os.PathLike[str]) -> Mesh:
-    """As MuJoCo weighs it: the first object of an .obj file, and with points that no face has."""
+    """The mesh as MuJoCo weighs it: the first object of an .obj file, including points without faces."""
     return _found(path, weighed=True)
 
 
@@ -130,7 +130,7 @@ def _load(path: str, mtime: int, size: int, weighed: bool) -> Mesh:
 
 
 def _checked(path: str, weighed: bool, vertices: Array, faces: Array, colours: Array | None) -> Mesh:
-    """A mesh whose numbers can be trusted."""
+    """A mesh with validated arrays."""
     if not len(faces):
         raise FileError(f"{path}: there are no triangles in it")
     bad = ~(np.abs(vertices) <= LARGEST_COORDINATE)  # true for NaN as well

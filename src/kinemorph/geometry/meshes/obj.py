@@ -19,7 +19,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @dataclass(frozen=True)
 class Polygons:
-    """What a file says: points, and polygons among them, one after the other."""
+    """Contents of a file: points, and polygons of them, one after the other."""
 
     vertices: Array  # (n, 3)
     corners: Array  # of all polygons, rows of vertices
@@ -97,9 +97,9 @@ def _few(numbers: list[int]) -> str:
 
 
 def _cut_shorter(faces: Array, quads: Array, vertices: Array) -> None:
-    """Cut polygons of four corners along the shorter diagonal, in place: if they are not flat, it matters which.
+    """Triangulate polygons of four corners along the shorter diagonal, in place: for non-flat ones the choice matters.
 
-    Those who wrote the file meant one of both; MuJoCo takes the shorter one as well, so masses are equal.
+    MuJoCo takes the shorter diagonal as well, so masses are equal.
     """
     (a, b, c), d = faces[quads].T, faces[quads + 1, 2]
     far = ((vertices[a] - vertices[c]) ** 2).sum(axis=1) > ((vertices[b] - vertices[d]) ** 2).sum(axis=1)

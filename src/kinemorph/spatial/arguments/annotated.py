@@ -1,12 +1,12 @@
-"""Arguments beside their annotations: when a call fails from inside, which argument was to blame, in a sentence.
+"""Argument errors from annotations: when a call fails inside the package, a sentence names the wrong argument.
 
-Public functions do not look at the types of their arguments before they work: that would cost each good call. What is
-wrong makes them fail sooner or later, with an AttributeError or an IndexError that says nothing to who called. The
-decorator `checked_on_failure` catches what no `raise` of this package has raised, compares each argument with its
-annotation, and raises a TypeError that names the one that does not fit, its value and what it must be. A good call
-costs 0.2 µs more. Where the work cannot be left half done, `checked_first` compares before.
+Public functions do not check the types of their arguments first: that would slow down each good call. A wrong argument
+makes them fail later, with an AttributeError or an IndexError that does not help the caller. The decorator
+`checked_on_failure` catches errors that no `raise` of this package raised, compares each argument with its annotation,
+and raises a TypeError that names the argument, its value and what is expected. A good call costs 0.2 µs more. For work
+that must not be left half done, `checked_first` compares first.
 
-How they are compared is in `annotations`. It is imported when it is needed, so that no kernel depends on it.
+The comparison is in `annotations`, imported on demand, so that no kernel depends on it.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ SPECIAL = ("__init__", "__call__", "__getitem__", "__setitem__", "__delitem__", 
 
 
 def checked_on_failure(target: Callee) -> Callee:
-    """Decorate a function, or a class and with it its public methods: a failure from inside names the argument."""
+    """Decorate a function, or the public methods of a class: an error from inside names the wrong argument."""
     return _decorate(target, _explaining)
 
 
 def checked_first(target: Callee) -> Callee:
-    """The same, and arguments are compared before anything is done: for what must not be left half done."""
+    """The same, but arguments are compared before the call: for work that must not be left half done."""
     return _decorate(target, _comparing)
 
 
 def not_needed(method: Callee) -> Callee:
-    """Decorate a method of a protocol that only some callers need: objects without it fit the protocol, too."""
+    """Decorate a method of a protocol that only some callers need: objects without it also satisfy the protocol."""
     cast(Any, method).not_needed = True
     return method
 
@@ -55,7 +55,7 @@ def _decorate(target: Any, wrapped: Callable[[Any], Any]) -> Any:
 
 
 def checks_itself(function: Callee) -> Callee:
-    """Mark a method that says by itself what is wrong with its arguments, and is called too often to pay for more."""
+    """Mark a method that checks its own arguments, and is called too often for the decorator."""
     function._checks_itself = True  # type: ignore[attr-defined]
     return function
 

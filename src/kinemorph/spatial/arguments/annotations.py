@@ -1,4 +1,4 @@
-"""What annotations stand for: which values fit them, and what they are called in a sentence."""
+"""Annotations as predicates: the values that each accepts, and its description in error texts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LISTS = (list, tuple, set, frozenset, abc.Sequence, abc.Iterable, abc.Collection
 
 
 def is_told(error: BaseException) -> bool:
-    """Whether a `raise` of this package has raised an error: then it is a sentence already."""
+    """Whether an error comes from a `raise` of this package, and so has a complete message."""
     trace = error.__traceback__
     assert trace is not None
     while trace.tb_next is not None:
@@ -46,7 +46,7 @@ def _raises(trace: TracebackType) -> bool:
 
 
 class Kind(NamedTuple):
-    """What an annotation stands for: which values it accepts, and what it is called, one and many of them."""
+    """The values that an annotation accepts, and its description, singular and plural."""
 
     accepts: Callable[[Any], bool]
     one: str
@@ -54,12 +54,12 @@ class Kind(NamedTuple):
 
 
 def anything(value: Any) -> bool:
-    """What is not known is not refused."""
+    """The predicate of unknown annotations: every value passes."""
     return True
 
 
 def tests_of(function: Any, by_name: dict[str, Test]) -> tuple[Test, ...]:
-    """What tells whether each positional argument fits, and by name all of them."""
+    """Predicates of the positional arguments, and of all arguments by name."""
     kinds, variadic = kinds_of(inspect.unwrap(function))
     by_name |= {"**": anything} | {name: kind.accepts for name, kind in kinds.items() if name not in variadic}
     in_order: list[Test] = []
@@ -75,13 +75,13 @@ def tests_of(function: Any, by_name: dict[str, Test]) -> tuple[Test, ...]:
 def refuse_misfits(function: Any, args: Iterable[Any], named: dict[str, Any], failed: bool = False) -> None:
     """Raise a TypeError for the first argument that does not fit its annotation.
 
-    If the call has `failed`, an iterator is to blame where nothing else is: it is used up, and was not looked into.
+    If the call has `failed` and all others fit, an iterator is reported: it is used up, and was not checked.
     """
     plain = inspect.unwrap(function)
     try:
         bound = inspect.signature(plain).bind(*args, **named)
     except TypeError:
-        return  # Python says itself what is missing or too many
+        return  # Python itself reports missing and surplus arguments
     kinds, variadic = kinds_of(plain)
     for name, value in bound.arguments.items():
         if name not in kinds:
@@ -100,7 +100,7 @@ def refuse_misfits(function: Any, args: Iterable[Any], named: dict[str, Any], fa
 
 @cache
 def kinds_of(function: Any) -> tuple[dict[str, Kind], frozenset[str]]:
-    """The kinds of a function's arguments that have one, and the names of those that stand for many."""
+    """The kinds of a function's annotated arguments, and the names of variadic ones."""
     scope = {**vars(builtins), **function.__globals__, **_beside(function)}
     annotations = function.__annotations__
     parameters = inspect.signature(function).parameters
@@ -121,7 +121,7 @@ def _beside(function: Any) -> dict[str, Any]:
 
 
 class _Later(NamedTuple):
-    """A public class, by its name: what asks for it may be what it is made of."""
+    """A public class by its name, resolved on demand."""
 
     name: str
 
@@ -130,7 +130,7 @@ class _Later(NamedTuple):
 
 
 def _kind(said: Any, scope: dict[str, Any]) -> Kind | None:
-    """The kind of an annotation, a text or an object. None for what anything fits, and for what is not known here."""
+    """The kind of an annotation, a string or an object. None if every value fits, and for unknown annotations."""
     if isinstance(said, str):
         said = _value(ast.parse(said.strip(), mode="eval").body, scope)
     return _kind_of(said, scope)
@@ -153,7 +153,7 @@ UNKNOWN = object()
 
 
 def _value(node: ast.expr, scope: dict[str, Any]) -> Any:
-    """What an expression of an annotation stands for."""
+    """The object that an expression of an annotation evaluates to."""
     if isinstance(node, ast.Constant):
         return _value(ast.parse(node.value, mode="eval").body, scope) if isinstance(node.value, str) else node.value
     if isinstance(node, ast.Name):
@@ -205,7 +205,7 @@ def _class(kind: type) -> Kind | None:
 
 
 def _protocol(kind: type) -> Kind:
-    """What has the methods that a protocol asks for."""
+    """Objects with all methods of a protocol."""
     members = [(name, found) for name, found in vars(kind).items() if name[0] != "_" and inspect.isfunction(found)]
     methods = [name for name, found in members if not hasattr(found, "not_needed")]
     words = f"an object with {', '.join(methods)}" if methods else "an object"
@@ -225,7 +225,7 @@ def refuse_fields(record: Any) -> None:
 def _field_kinds(record: Any) -> dict[str, Kind]:
     try:
         hints = typing.get_type_hints(record)
-    except NameError:  # of a class of a user, who imports it for type checkers alone
+    except NameError:  # a class that a user imports for type checkers only
         return {}
     said = {name: _kind(hint, {}) for name, hint in hints.items()}
     return {name: kind for name, kind in said.items() if kind is not None}
@@ -271,7 +271,7 @@ def _or_none(kind: Kind) -> Kind:
 
 
 def _list_of(kinds: list[Kind | None], bounded: bool, kept: bool) -> Kind:
-    """An iterable whose entries are of a kind. What can be iterated but once is not looked into, nor `kept`."""
+    """An iterable with entries of one kind. The entries of one-shot iterators are not checked, nor `kept`."""
     known = [kind for kind in kinds if kind is not None]
     whole = len(known) == len(kinds) and len(known) > 0
     many = " or ".join(dict.fromkeys(kind.many for kind in known)) if whole else "values"
@@ -309,7 +309,7 @@ def _a(name: str) -> str:
 
 
 def _is_real(value: Any) -> bool:
-    if type(value) is float:  # NaN, too: what is out of range is the function's own matter
+    if type(value) is float:  # NaN, too: the function itself checks ranges
         return True
     if isinstance(value, np.ndarray) and value.shape == ():
         value = value[()]
@@ -329,7 +329,7 @@ def _is_whole(value: Any) -> bool:
 
 
 def _is_array(value: Any) -> bool:
-    if isinstance(value, str | bytes | dict | set | type | np.ma.MaskedArray):  # what is masked is no number
+    if isinstance(value, str | bytes | dict | set | type | np.ma.MaskedArray):  # masked entries are not numbers
         return False
     if isinstance(value, np.ndarray) and value.dtype.kind in "fiub":
         return True

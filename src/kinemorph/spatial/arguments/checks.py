@@ -1,4 +1,4 @@
-"""Arguments as users give them: what is wrong with one is a sentence that names it and its value."""
+"""Checks of arguments; each error is a sentence that names the argument and its value."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ LOW_BITS = 0xFFFFFFFF
 
 
 def shown(value: Any) -> str:
-    """A value as it is named in a sentence: one line, and not a long one."""
+    """A value as text for an error: one line of limited length."""
     try:
         text = " ".join(repr(value).split())
-    except Exception:  # lists in lists without end, and objects that cannot say what they are
+    except Exception:  # endlessly nested lists, and objects whose repr raises
         text = f"<{type(value).__name__}>"
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def real(value: Any) -> float:
-    """A number, or NaN if it is none: no text, no truth and nothing that only stands for a number."""
+    """A number as float; NaN for any other object, including strings and bools."""
     if isinstance(value, float):
         return value
     if getattr(value, "shape", None) == ():  # NumPy's
@@ -53,7 +53,7 @@ def positive(what: str, value: Any) -> float:
 
 
 def largest(what: str, value: Any) -> float:
-    """A largest value: a number from 0 on, or infinity."""
+    """An upper limit: a number from 0 on, or infinity."""
     number = real(value)
     if not number >= 0.0:
         raise ValueError(f"{what} is {shown(value)}, and must be 0 or more")
@@ -61,7 +61,7 @@ def largest(what: str, value: Any) -> float:
 
 
 def whole(what: str, value: Any, least: int = 0, most: int = (1 << 63) - 1) -> int:
-    """A whole number in a range."""
+    """An integer in a range."""
     good = type(value) is int or (isinstance(value, Integral) and not isinstance(value, bool))
     if not good or not least <= int(value) <= most:
         span = f"{least} or more" if most == (1 << 63) - 1 else f"from {least} to {most}"

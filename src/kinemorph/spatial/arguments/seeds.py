@@ -1,4 +1,4 @@
-"""Seeds as users give them, and the random streams that they begin."""
+"""Seeds given by users, and the random streams that start from them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kinemorph.spatial.arguments.checks import shown
 
 
 def random_stream(what: str, seed: np.random.Generator | int | None) -> np.random.Generator:
-    """The stream of a seed, or a stream itself; without one, another each time."""
+    """The stream of a seed, or the given stream; without one, a new random stream each time."""
     if isinstance(seed, np.random.Generator):
         return seed
     if seed is not None and (not isinstance(seed, Integral) or isinstance(seed, bool) or seed < 0):

@@ -1,7 +1,7 @@
-"""Functions of four floats at once, as kernels call them: `spatial.lanes.lane_type` tells Numba what they are.
+"""Functions of four floats at once, for kernels: `spatial.lanes.lane_type` registers their types with Numba.
 
-It does so when a kernel is first called. Whoever uses them without kernels of ours imports `spatial.lanes.lane_type`
-itself. With the JIT off, four lanes are a NumPy array of four (`Four`).
+The registration happens when a kernel is first called. Users without kernels of this package import
+`spatial.lanes.lane_type` themselves. With the JIT off, four lanes are a NumPy array of four (`Four`).
 """
 
 from __future__ import annotations
