@@ -343,8 +343,8 @@ def group_bounds(solver: Any, island: Any) -> None:
 
 @kernel
 def bound_four(a: Any, constraint: Any, c: Any, d: Any, Y: Any, z: Any) -> None:
-    """Solve four dof rows in order. Their velocities are computed at once, then corrected by the impulses of the earlier
-    rows through the products of the rows: the result is that of four separate steps."""
+    """Solve four dof rows in order. Their velocities are computed at once, then corrected for the impulses of earlier
+    rows through the products of the rows, which gives the result of four separate steps."""
     o, l = a["o"], a["l"]
     x, A, B = take_small(z, o, l), take_small(Y, a["y"], l), take_small(Y, constraint["y"], l)
     C, D = take_small(Y, c["y"], l), take_small(Y, d["y"], l)
