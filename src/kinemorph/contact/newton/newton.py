@@ -36,7 +36,7 @@ MOST_STEPS, MOST_TRIALS = 40, 12
 WHOLE_ROUNDS = 2  # rounds with full updates of friction limits; later ones have half
 GOOD = 1e-8  # residual, as a share of velocities, that one more solution with the same matrix removes
 ENERGY_ROUNDING = 1e-6  # of the energy of an island
-LESS_LOAD_WEIGHT = 1e-3  # weight of a decreasing load of a stiff drive in the convergence test; its speed error is small
+LESS_LOAD_WEIGHT = 1e-3  # weight of the decreasing load of a stiff drive in the convergence test: little speed error
 PARTS = 1e-6  # m/s: touching contacts that move no faster need no second solve
 
 
