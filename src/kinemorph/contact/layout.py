@@ -315,7 +315,6 @@ GRIP = np.dtype(
         ("d1", "f8"),
         ("d2", "f8"),
         ("qn", "f8"),  # N s, impulse of the law at zero velocity: the current estimate
-
         ("q1", "f8"),
         ("q2", "f8"),
         ("pn", "f8"),  # N s, impulse

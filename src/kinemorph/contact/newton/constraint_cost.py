@@ -34,9 +34,7 @@ FADE = 1.0  # τ, steps
 FIRM = 20.0  # K, as a multiple of the island's mass
 SINK = 1e-4  # m or rad: largest overlap under a load
 FIRMEST = 100.0  # largest factor on K under a load, because the K of jammed bodies would otherwise grow without limit
-LARGEST_STIFFNESS_RATIO = (
-    1e5  # largest K of a drive over its effective mass, because larger ones lose digits
-)
+LARGEST_STIFFNESS_RATIO = 1e5  # largest K of a drive over its effective mass, because larger ones lose digits
 
 
 @kernel
