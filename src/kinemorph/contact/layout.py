@@ -448,8 +448,10 @@ SOLVER = np.dtype(
 # Causes of waking besides contact: structural change, call, force or drive or surface, placement, loss of a neighbour.
 BY_EDIT, BY_CALL, BY_FORCE, BY_PLACE, BY_LOST = -2, -3, -4, -5, -6
 SOLVER_KIND = kind_of(
-    "solver", SOLVER, SPAN, ROOT, ISLAND, REST_ON, MATERIAL, AGREEMENT,
-    TOUCH, BOUND, TWIST, DRIVE, WARM_JOINT, PUSH, GRIP, HOLD, PULL,
+    "solver", SOLVER, SPAN, ROOT, ISLAND, REST_ON, MATERIAL,
+    AGREEMENT, TOUCH, BOUND, TWIST, DRIVE,
+    WARM_JOINT, PUSH, GRIP, HOLD, PULL,
+
 )  # fmt: skip
 FULL_Z, FULL_TOUCHES, FULL_BOUNDS, FULL_Y, FULL_ENVELOPE = 1, 2, 4, 8, 16
 

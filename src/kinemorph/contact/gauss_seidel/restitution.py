@@ -2,8 +2,8 @@
 
 The solve of a step is without restitution: it finds which contacts close, and the positions at the end. If one pair of
 trees collides, its contacts then get their parting speeds. If an impact propagates through other contacts, as in
-Newton's cradle, the velocities are computed anew (`pass_on`): pairs of trees bounce one after the other, each with its
-current approach speed, until none approaches; then all contacts are solved without restitution.
+Newton's cradle, the velocities are computed anew: pairs of trees bounce one after the other, each with its current
+approach speed, until none approaches; then all contacts are solved without restitution.
 """
 
 from __future__ import annotations

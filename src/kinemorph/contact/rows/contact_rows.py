@@ -229,7 +229,8 @@ def go_easy(solver: Any, contact: Any, held: float) -> None:
 def go_straight(solver: Any, contact: Any) -> None:
     """Limit the overlap of a contact whose correction moves it mostly along the surface, as light links on sliders do.
 
-    The overlap is limited to what one step corrects with a sliding speed of at most `ASLANT` times the parting speed.
+    The overlap is limited to what one step corrects if it slides at most at `ASLANT` times the parting speed.
+
     """
     aside = (
         contact["inverse"] * contact["inverse"] * (contact["an1"] * contact["an1"] + contact["an2"] * contact["an2"])
