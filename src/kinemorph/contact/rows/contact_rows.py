@@ -229,7 +229,7 @@ def go_easy(solver: Any, contact: Any, held: float) -> None:
 def go_straight(solver: Any, contact: Any) -> None:
     """Limit the overlap of a contact whose correction moves it mostly along the surface, as light links on sliders do.
 
-    The overlap is limited to what one step corrects if it slides at most at `ASLANT` times the parting speed.
+    The overlap is limited to what one step corrects if it slides at most at ten times the parting speed.
 
     """
     aside = (

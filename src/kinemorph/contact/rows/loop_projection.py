@@ -192,7 +192,7 @@ def widen(solver: Any, element: Any, count: int) -> bool:
 
 @kernel
 def react(solver: Any, element: Any, count: int, row: int, p: float) -> None:
-    """Add the loop reactions to an impulse p at one row of a constraint, after `widen`."""
+    """Add the loop reactions to an impulse p at one row of a projected constraint."""
     h1, h2 = hold_of(solver, element["tree1"]), hold_of(solver, element["tree2"])
     if p == 0.0 or (h1 < 0 and h2 < 0):
         return
