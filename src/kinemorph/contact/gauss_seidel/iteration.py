@@ -304,7 +304,7 @@ def take_over(constraint: Any, p: float) -> None:
 
 @kernel
 def bound(solver: Any, island: Any, limits: bool) -> None:
-    """One iteration over drives, dry friction, speed limits and limits, or `limits` alone, with prepared coefficients."""
+    """One iteration over drives, dry friction, speed limits and limits, or `limits` alone, as prepared."""
     bounds = dof_constraints(solver)[island["first_bound"] :]
     Y, z = whitened_rows(solver), z_of(solver)
     i = 0

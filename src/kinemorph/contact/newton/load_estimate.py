@@ -31,8 +31,8 @@ from kinemorph.structure.forest.layout import bodies_of, tree_of, trees_of
 HEAVY = 8.0  # load over own mass, above which an island becomes direct
 BURDENED = 0.1  # the same for islands at rest in impulse worlds, where iteration makes light bodies rock without end
 LIGHT_LOAD_SHARE = 0.5  # share of these ratios above which an island stays direct
-CRUSHING = 50.0  # load over own mass, above which an island with faster trees than the next becomes direct
-CALM = 0.5  # m/s
+CRUSHING = 50.0  # load over own mass, above which an island with trees faster than 0.5 m/s becomes direct
+CALM = 0.5  # m/s, that speed
 CARRYING_COSINE = 0.3  # cosine of the angle to the vertical, above which a normal supports
 ESTIMATE_PERIOD_BITS = 6  # the choice is repeated every 2⁶ steps
 MOST_LOAD_PASSES = 100
