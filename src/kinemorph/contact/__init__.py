@@ -1,1 +1,1 @@
-"""Contact in time: what touches, limits and motors do to velocities, by one Gauss-Seidel solve of whitened rows."""
+"""The constraint solver: contacts, limits, friction and motors, by Gauss-Seidel or Newton on whitened rows."""

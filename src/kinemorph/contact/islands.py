@@ -1,4 +1,4 @@
-"""Islands: trees that touch, or that loops tie together, and so must be solved together; the others need not wait."""
+"""Islands: trees connected by contacts, loops or force elements, found by union-find; each is solved independently."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from kinemorph.structure.forest.layout import (
 )
 from kinemorph.structure.forest.memory import pool_of
 
-EQUAL_ROW_ENTRIES = 16  # entries of z that a tree may have for its rows to be all of one length
+EQUAL_ROW_ENTRIES = 16  # entries of z: all rows of a tree with no more have the same length
 I4, I8 = np.dtype("i4"), np.dtype("i8")
 MIX, MASK = 2654435, (1 << 40) - 1  # products stay below 2⁶³
 
 
 @kernel
 def root_of(spans: Any, t: int) -> int:
-    """The lowest tree of those that a tree is tied to; the way there is halved for the next time."""
+    """Root of a tree in the union-find, the connected tree of lowest index; with path halving."""
     while spans[t]["root"] != t:
         spans[t]["root"] = spans[spans[t]["root"]]["root"]
         t = spans[t]["root"]
@@ -52,7 +52,7 @@ def tree_index(bodies: Any, body: int) -> int:
 
 @kernel
 def tie_trees(solver: Any, forest: Any, collisions: Any) -> None:
-    """Find which trees contacts and loops tie together, by a root for each."""
+    """Union-find over trees connected by contacts and loops."""
     spans = slices_of(solver)
     bodies = bodies_of(forest)
     loops = loop_slots_of(forest)
@@ -72,7 +72,7 @@ def tie_trees(solver: Any, forest: Any, collisions: Any) -> None:
 
 @kernel(inline=False)
 def wake_islands(solver: Any, forest: Any) -> int:
-    """Wake all trees that are tied to one that is awake. Returns how many; the others sleep on."""
+    """Wake all trees that are connected to an awake tree. Returns the number of woken trees."""
     spans = slices_of(solver)
     trees = trees_of(forest)
     count = pool_of(forest, TREES)["count"]
@@ -86,38 +86,38 @@ def wake_islands(solver: Any, forest: Any) -> int:
     for t in range(count):
         waker = spans[root_of(spans, t)]["island"]
         if trees[t]["next"] == IN_USE and spans[t]["asleep"] != 0 and waker >= 0:
-            spans[t]["asleep"], spans[t]["still"], spans[t]["woken_by"] = 2, 0.0, waker + 1  # to be set in motion
+            spans[t]["asleep"], spans[t]["still"], spans[t]["woken_by"] = 2, 0.0, waker + 1  # 2: z is not set yet
             woken += 1
     return woken
 
 
 @kernel
 def width_of(slot: Any) -> int:
-    """Entries of z of a tree with joints. Those that loops tie together lie side by side, with nothing in between."""
+    """Entries of z of a tree with joints. Trees with loops are contiguous, and so have no padding."""
     nv = tree_of(slot)["nv"]
     return (nv + 3) & ~3 if slot["sides"] == 0 else nv
 
 
 @kernel
 def stretch_to(span: Any, count: int) -> int:
-    """How many entries of a tree's span a row has that needs so many: no number is left over where that can be, and
-    rows of a small tree have all of them, so that they can be taken side by side."""
+    """Length of a row that needs the first `count` entries of a slice: a multiple of four if possible, and the whole
+    slice for a small tree, so that its rows can be solved four at a time."""
     width = span["width"]
     return width if width <= EQUAL_ROW_ENTRIES else min((count + 3) & ~3, width)
 
 
 @kernel
 def end_with_zeros(span: Any, nv: int, z: Any) -> None:
-    """What a tree has in z beyond its degrees of freedom."""
+    """Set the padding of a tree's slice of z to zero."""
     for k in range(span["offset"] + nv, span["offset"] + span["width"]):
         z[k] = 0.0
 
 
 @kernel
 def number_islands(solver: Any, forest: Any, forget: bool) -> bool:
-    """List the islands that are awake, and give each a stretch of z, tree by tree. False if that is too short.
+    """List the awake islands, and assign slices of z to their trees. False if z is too short.
 
-    Sleepers, and with `forget` all trees, have not been touched any more.
+    Resets `touched` of sleeping trees, and with `forget` of all trees.
     """
     spans, islands = slices_of(solver), islands_of(solver)
     trees = trees_of(forest)
@@ -164,7 +164,7 @@ def number_islands(solver: Any, forest: Any, forget: bool) -> bool:
 
 @kernel
 def sort_contacts(solver: Any, forest: Any, collisions: Any) -> bool:
-    """The contacts of islands that are awake, island by island, into `order`. False if there is no room."""
+    """Write the contacts of awake islands, island by island, into `order`. False if there is no room."""
     spans, islands = slices_of(solver), islands_of(solver)
     bodies = bodies_of(forest)
     shapes, pairs = shapes_of(collisions), pairs_of(collisions)
@@ -172,7 +172,7 @@ def sort_contacts(solver: Any, forest: Any, collisions: Any) -> bool:
         solver["full"] |= FULL_TOUCHES
         return False
     order = rows_at(solver["order"], solver["touch_room"], I4)
-    found, count = supports_of(solver), 0  # pairs that touch, and their islands: not yet used
+    found, count = supports_of(solver), 0  # touching pairs and their islands; the table is not yet used otherwise
     for k in range(collisions["n_pairs"]):
         pair = pairs[k]
         i = island_of(spans, bodies, shapes, pair) if pair["count"] > 0 else -1
@@ -198,9 +198,9 @@ def sort_contacts(solver: Any, forest: Any, collisions: Any) -> bool:
 
 @kernel(inline=False)
 def leave_far(solver: Any, collisions: Any, within: float) -> None:
-    """Leave contacts out of `order` that are farther than that from the closest of their pair, for they do not collide.
+    """Remove contacts from `order` that are more than `within` (m) farther than the closest contact of their pair.
 
-    Within 0 a pair has one contact.
+    With 0 each pair keeps one contact.
     """
     islands, order = islands_of(solver), rows_at(solver["order"], solver["touch_room"], I4)
     contacts = contacts_of(collisions)
@@ -224,7 +224,7 @@ def leave_far(solver: Any, collisions: Any, within: float) -> None:
 
 @kernel(inline=False)
 def leave_flying(solver: Any, collisions: Any) -> None:
-    """Leave contacts out of `order` that collisions see to: nobody carries those."""
+    """Remove contacts from `order` that the collision law of the impulse model handles: they bear no load."""
     islands, order = islands_of(solver), rows_at(solver["order"], solver["touch_room"], I4)
     contacts = contacts_of(collisions)
     now = half_of(collisions["step"], collisions["contact_room"])
@@ -242,7 +242,7 @@ def leave_flying(solver: Any, collisions: Any) -> None:
 
 @kernel
 def island_of(spans: Any, bodies: Any, shapes: Any, pair: Any) -> int:
-    """The island of a pair that touches, -1 if it sleeps."""
+    """Island of a touching pair, -1 if it sleeps."""
     b = tree_index(bodies, shapes[pair["b"]]["link"])
     if b < 0:
         b = tree_index(bodies, shapes[pair["a"]]["link"])

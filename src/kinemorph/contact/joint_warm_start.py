@@ -1,9 +1,9 @@
-"""The impulses of joint limits and dry friction, kept from one step to the next.
+"""Warm-start cache of joint limits and dry friction: their impulses, stored from one step to the next.
 
-A solve by a few sweeps starts from the impulses of the step before, and is right at rest because nothing has to change
-any more. That holds for all rows or for none: a leg that stands by the friction of its knee needs the impulse of the
-knee as much as that of the foot. Rows are known by their joint and degree of freedom, and turn with the joint; drives
-keep their own impulses (`DRIVE`), and contacts theirs (`contact.warm_start`).
+A few iterations converge at rest, because they start from the impulses of the previous step. This needs the impulses of
+all rows: a leg that stands by the friction of its knee needs the impulse of the knee as well as that of the foot. Rows
+are identified by joint and degree of freedom, and follow a reversal of the joint. Drives store their own impulses
+(`DRIVE`), and so do contacts (`contact.warm_start`).
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from kinemorph.multibody.layout import dofs_of, links_of
 from kinemorph.structure.forest.layout import joints_of, tree_of, trees_of
 
 LOWER, UPPER, DRY = int(Bounded.LOWER), int(Bounded.UPPER), int(Bounded.DRY)
-KINDS = 3  # of rows that are kept: LOWER, UPPER and DRY, six degrees of freedom each
+KINDS = 3  # kinds of stored rows: LOWER, UPPER and DRY, six degrees of freedom each
 
 
 @kernel
 def follow_joint(solver: Any, forest: Any, link: Any) -> Any:
-    """What is kept of the joint of a link, brought up to date with the joint.
+    """The stored forces of the joint of a link, updated for a change of the joint.
 
-    One of one degree of freedom that is now used the other way round has its forces with the other sign. One of several
-    has them along other axes, and starts anew, as a new joint does.
+    If a joint of one degree of freedom was reversed, its limits are swapped and its friction changes sign. Reversed
+    joints of several degrees of freedom, whose axes change, and new joints start from zero.
     """
     kept = stored_joint_impulses(solver)[link["joint"]]
     generation = joints_of(forest)[link["joint"]]["generation"]
@@ -41,7 +41,7 @@ def follow_joint(solver: Any, forest: Any, link: Any) -> Any:
 
 @kernel(inline=False)
 def keep_bounds(solver: Any, forest: Any) -> None:
-    """Keep the impulses of all limits and dry friction in joints of trees, as forces: steps may differ in length."""
+    """Store the impulses of limits and dry friction in joints of trees, as forces, since steps may differ in length."""
     bounds = dof_constraints(solver)
     trees = trees_of(forest)
     kept = stored_joint_impulses(solver)

@@ -1,4 +1,4 @@
-"""What two materials make of a contact."""
+"""Combination of the materials of two shapes."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from kinemorph.spatial.scalar import sqrt
 def blend(materials: Any, agreed: Any, a: int, b: int) -> tuple[float, float, float, float]:
     """Friction, restitution, rolling and torsion of two shapes.
 
-    What is agreed on for them, if anything is; else what the one of higher priority has; else the geometric mean of
-    their frictions, and the larger one of all others.
+    Those of their pair material, if there is one; else those of the material of higher priority; else the geometric
+    mean of their frictions, and the maximum of all others.
     """
     one, other = materials[a], materials[b]
     if one["pairs"] > 0 and other["pairs"] > 0:
@@ -36,7 +36,7 @@ def blend(materials: Any, agreed: Any, a: int, b: int) -> tuple[float, float, fl
 
 @kernel
 def blend_tangential(materials: Any, agreed: Any, a: int, b: int) -> float:
-    """Tangential restitution of two shapes, likewise."""
+    """Tangential restitution of two shapes, by the same rules."""
     one, other = materials[a], materials[b]
     if one["pairs"] > 0 and other["pairs"] > 0:
         first, second = min(a, b), max(a, b)

@@ -1,4 +1,4 @@
-"""Materials of shapes, written in one call."""
+"""Writing the materials of many shapes in one call."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ INDEX = (1 << 32) - 1  # the bits of the id of a shape that are its row
 def lay_materials(address: int, ids: Table, numbers: Numbers) -> bool:
     """Fill MATERIAL rows of the shapes whose ids are in the first column of `ids`.
 
-    The last numbers of each are friction, restitution, rolling, torsion, tangential, priority and surface. What is
-    agreed on for pairs stays. One row of numbers is for all. Returns whether something conveys, now or before.
+    The last numbers of each are friction, restitution, rolling, torsion, tangential, priority and surface. Pair
+    materials are unchanged. A single row of numbers applies to all. Returns whether any surface moves, now or before.
     """
     solver = rows_at(address, 1, SOLVER)[0]
     materials = materials_of(solver)

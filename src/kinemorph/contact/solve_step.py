@@ -1,4 +1,4 @@
-"""One step of all rows: substeps with fixed rows, each with a biased and a relax pass, and bounces at the end."""
+"""The velocity solve of a step by island: a direct solve, or substeps (biased and relax pass), then restitution."""
 
 from __future__ import annotations
 
@@ -45,16 +45,16 @@ from kinemorph.jit.api import kernel
 
 DRIVEN, ROW = int(Bounded.DRIVEN), int(Driven.ROW)
 TINY_IMPULSE_SHARE = 1e-6  # share of what forces do in a substep
-IMPACT_SPEED = 0.5  # m/s: what meets faster is struck
-FEW = 16  # touches of an island whose impacts are swept until they are even
-EXTRA_ITERATIONS = 8  # sweeps for that
-BLOCKED = 0.5  # share of its speed that a motor lacks when something else keeps it from that
-LITTLE = 1e-3  # share of an impulse: a lack that is worth no more is one of sweeps
+IMPACT_SPEED = 0.5  # m/s: faster approach is an impact
+FEW = 16  # contacts: largest island that gets extra iterations for an impact
+EXTRA_ITERATIONS = 8  # for such an impact
+BLOCKED = 0.5  # share of its target speed that a blocked motor lacks
+LITTLE = 1e-3  # share of an impulse: a speed error of less is one of incomplete iteration
 
 
 @kernel
 def warm_start(solver: Any, island: Any) -> None:
-    """What the impulses of the step before would do, but for those of drives, into g."""
+    """g ← Σ y p of the impulses stored from the previous step, except those of drives."""
     touches = contact_constraints(solver)[island["first_touch"] :]
     bounds = dof_constraints(solver)[island["first_bound"] :]
     Y, g = whitened_rows(solver), g_of(solver)
@@ -76,10 +76,10 @@ def warm_start(solver: Any, island: Any) -> None:
 
 @kernel
 def start_substep(solver: Any, island: Any) -> None:
-    """What forces do in a substep, into z0, and with that what is kept of impulses, into z.
+    """z0 ← z + h za, the velocity after forces, and z ← z0 + α g, the velocity after warm starting.
 
-    Impulses of drives count among the forces. Those of contacts, limits and friction, g, are scaled so that it starts
-    no higher than without them: repeated impacts would pump energy. ½ |x + α g|² is least at α = - xᵀ g / |g|².
+    Drive impulses count as forces. The stored impulses of contacts, limits and friction, g, are scaled by α ≤ 1 so that
+    they add no energy, as repeated impacts otherwise would. ½ |x + α g|² is least at α = - xᵀ g / |g|².
     """
     z, za = z_of(solver), za_of(solver)
     z0, g = z0_of(solver), g_of(solver)
@@ -100,7 +100,7 @@ def start_substep(solver: Any, island: Any) -> None:
 
 @kernel(inline=False)
 def count_driven(solver: Any, island: Any) -> int:
-    """How many rows of an island are drives."""
+    """Number of dof rows of an island that are drives."""
     bounds, count = dof_constraints(solver)[island["first_bound"] :], 0
     for i in range(island["bound_count"]):
         count += 1 if bounds[i]["what"] == DRIVEN else 0
@@ -109,9 +109,9 @@ def count_driven(solver: Any, island: Any) -> int:
 
 @kernel(inline=False)
 def start_blocked_anew(solver: Any, island: Any) -> None:
-    """Motors without a largest force that something keeps from their speed start from no impulse.
+    """Set the stored impulse of blocked motors without a force limit to zero.
 
-    What blocks them never yields, so an impulse that is kept would grow in each step until it has broken through.
+    The obstacle never yields, so a stored impulse would grow in each step until the motor broke through.
     """
     bounds = dof_constraints(solver)[island["first_bound"] :]
     drives = drives_of(solver)
@@ -136,7 +136,7 @@ def start_blocked_anew(solver: Any, island: Any) -> None:
 
 @kernel(inline=False)
 def kick_driven(solver: Any, island: Any, x: Any, sign: float) -> None:
-    """Add to a vector what the impulses of drives do."""
+    """x ← x + sign Σ y p over the drives of an island."""
     bounds = dof_constraints(solver)[island["first_bound"] :]
     Y = whitened_rows(solver)
     for i in range(island["bound_count"]):
@@ -147,7 +147,7 @@ def kick_driven(solver: Any, island: Any, x: Any, sign: float) -> None:
 
 @kernel(inline=False)
 def share_out(solver: Any, island: Any, share: float) -> None:
-    """Let the impulses of a substep, but for those of drives, be a share of what they are, and g with them."""
+    """Scale the impulses of a substep, except those of drives, and g."""
     touches = contact_constraints(solver)[island["first_touch"] :]
     bounds = dof_constraints(solver)[island["first_bound"] :]
     g = g_of(solver)
@@ -166,7 +166,7 @@ def share_out(solver: Any, island: Any, share: float) -> None:
 
 @kernel(inline=False)
 def add_up(solver: Any, island: Any, sign: float) -> None:
-    """Add the impulses of touches in this substep to their sums, or take them out."""
+    """Add `sign` times the contact impulses of this substep to the totals of the step."""
     touches = contact_constraints(solver)[island["first_touch"] :]
     for i in range(island["touch_count"]):
         t = touches[i]
@@ -177,10 +177,10 @@ def add_up(solver: Any, island: Any, sign: float) -> None:
 
 @kernel
 def add_nothing(solver: Any, island: Any) -> None:
-    """What the impulses of a substep have done, into g; and no more of it than adds no energy.
+    """g ← z - z0, the effect of the impulses of a substep, scaled down if it would add energy.
 
-    Contacts and limits only take some. Where sweeps have not come to an end, as in a jam of bodies of very different
-    masses, what was pushed apart could be left as speed: |z0 + α g|² is |z0|² again at α = - 2 z0ᵀ g / |g|².
+    Contacts and limits only dissipate. If iterations have not converged, as in a jam of very different masses, overlap
+    correction could remain as speed: |z0 + α g|² equals |z0|² again at α = - 2 z0ᵀ g / |g|².
     """
     z, z0, g = z_of(solver), z0_of(solver), g_of(solver)
     o, nz = island["offset"], island["nz"]
@@ -195,8 +195,8 @@ def add_nothing(solver: Any, island: Any) -> None:
 
 @kernel
 def rests(solver: Any, island: Any) -> bool:
-    """Whether a substep has neither moved nor sped up anything, but for a tiny share of what forces would: in the
-    others the same happens again."""
+    """Whether a substep changed positions and velocities by less than a tiny share of the effect of forces alone. The
+    remaining substeps would then repeat it."""
     if island["bound_count"] + island["twist_count"] > 0:
         return False
     g, za, moved = g_of(solver), za_of(solver), displacement_of(solver)
@@ -213,7 +213,7 @@ def rests(solver: Any, island: Any) -> bool:
 
 @kernel(inline=False)
 def go_on_so(solver: Any, island: Any) -> None:
-    """The rest of the substeps, each as the first one."""
+    """Count the first substep for all: multiply its displacement and its impulses by their number."""
     moved, count = displacement_of(solver), float(solver["substeps"])
     for k in range(island["offset"], island["offset"] + island["nz"]):
         moved[k] *= count
@@ -222,7 +222,7 @@ def go_on_so(solver: Any, island: Any) -> None:
 
 @kernel
 def is_strained(solver: Any, island: Any) -> bool:
-    """Whether links of one tree are in each other."""
+    """Whether links of one tree overlap."""
     touches = contact_constraints(solver)[island["first_touch"] :]
     for i in range(island["touch_count"]):
         if touches[i]["tree1"] == SAME_TREE and touches[i]["s0"] < 0.0:
@@ -232,10 +232,10 @@ def is_strained(solver: Any, island: Any) -> bool:
 
 @kernel(inline=False)
 def is_struck(solver: Any, island: Any) -> bool:
-    """Whether a few bodies without joints meet at speed, at more than one point.
+    """Whether a few free bodies collide at speed, at more than one point: they need more iterations.
 
-    One sweep gives most of such an impact to the point that comes first: a box that falls flat would tip, and a wheel
-    that meets a wall head on would spin. What presses on is made even in the steps to come, but what is struck parts.
+    One iteration gives most of such an impact to the first point: a box that falls flat would tip. Persistent contacts
+    converge in later steps through warm starting, but bodies separate after an impact.
     """
     if island["bound_count"] + island["twist_count"] > 0 or not 1 < island["touch_count"] <= FEW:
         return False
@@ -258,7 +258,7 @@ def is_struck(solver: Any, island: Any) -> bool:
 
 @kernel
 def mark_touched(solver: Any, island: Any) -> None:
-    """Say on which trees an impulse has acted: the others flew."""
+    """Set `touched` of the trees on which an impulse acted; the other trees are in free flight."""
     touches = contact_constraints(solver)[island["first_touch"] :]
     bounds = dof_constraints(solver)[island["first_bound"] :]
     spans = slices_of(solver)
@@ -278,7 +278,7 @@ def mark_touched(solver: Any, island: Any) -> None:
 
 @kernel
 def solve_island(solver: Any, island: Any, soft: tuple[float, float, float]) -> None:
-    """Velocities of an island after the step into z, and what was moved in it into `moved`, both whitened."""
+    """Solve one island: z ← velocities after the step, `moved` ← displacement in the step, both whitened."""
     start, nz, h = island["offset"], island["nz"], solver["h"]
     z, za, moved = z_of(solver), za_of(solver), displacement_of(solver)
     g, z0, x = g_of(solver), z0_of(solver), x_of(solver)
@@ -312,7 +312,7 @@ def solve_island(solver: Any, island: Any, soft: tuple[float, float, float]) -> 
         press(solver, island, n == 0, soft)
         for _ in range(more):
             press(solver, island, n == 0, soft)
-        if strained:  # nothing is pushed apart beyond the limit of a joint
+        if strained:  # overlap correction must not violate joint limits
             bound(solver, island, True)
         add_share(moved, h, z, moved, start, nz)
         if island["bound_count"] > 0:
@@ -342,7 +342,7 @@ def solve_island(solver: Any, island: Any, soft: tuple[float, float, float]) -> 
 
 @kernel(inline=False)
 def solve(solver: Any, first: int, last: int) -> None:
-    """All islands from `first` to before `last`."""
+    """Solve the islands from `first` to before `last`."""
     islands, soft = islands_of(solver), softness(solver)
     for i in range(first, last):
         solve_island(solver, islands[i], soft)

@@ -1,4 +1,4 @@
-"""Solver: the owner of a contact solve's tables, and of its settings."""
+"""Solver: the owner of the tables and the settings of the constraint solver."""
 
 from __future__ import annotations
 
@@ -47,18 +47,18 @@ F8, I4, I8 = np.dtype(np.float64), np.dtype(np.int32), np.dtype(np.int64)
 
 
 class Solver:
-    """Rows of touches, limits and motors, the vectors that they act on, and the impulses that a step leaves behind."""
+    """Constraint rows, the vectors that they act on, and the impulses stored for the next step."""
 
     __slots__ = ("_tables", "header")
 
     def __init__(self, tables: Tables | None = None) -> None:
-        """With `tables`, which are as `first_tables` are, these are its own."""
+        """Use `tables`, as made by `first_tables`, or else a copy of the initial ones."""
         self._tables = _pattern().tables()[0] if tables is None else tables
         self.header = self._tables.header
 
     @classmethod
     def first_tables(cls) -> Tables:
-        """All tables, as they are at first."""
+        """All tables in their initial state."""
         return cls(Tables(SOLVER, USED))._fill()
 
     def _fill(self) -> Tables:
@@ -125,17 +125,17 @@ class Solver:
         self.header["z_room"] = room
 
     def __getitem__(self, name: str) -> Any:
-        """A table: spans, touches, bounds, materials, impulses, or a vector."""
+        """A table by its field of the header: "spans", "touches", "bounds", "materials", "impulses", or a vector."""
         return self._tables[name]
 
     @property
     def touches(self) -> Any:
-        """The rows of contacts of the last step. A view, valid until the next."""
+        """The contact constraints of the last step. A view, valid until the next step."""
         return self._tables["touches"][: int(self.header["touch_count"][0])]
 
     @property
     def twists(self) -> Any:
-        """The rows of friction against spinning and rolling, likewise."""
+        """The torsional constraints of the last step, likewise."""
         return self._tables["twists"][: int(self.header["twist_count"][0])]
 
     @property
@@ -144,7 +144,7 @@ class Solver:
         return self._tables["bounds"][: int(self.header["bound_count"][0])]
 
     def grow(self) -> None:
-        """Double the tables that are full: a step fills them anew."""
+        """Double the tables that are full. The step then fills them again."""
         h = self.header[0]
         full = int(h["full"])
         if full & FULL_Z and h["nz"] > h["z_room"]:
@@ -160,8 +160,8 @@ class Solver:
         h["full"] = 0
 
     def follow(self, trees: int, shapes: int, contacts: int, joints: int, loops: int) -> None:
-        """Have a span for each tree, a material for each shape, room for so many contacts, which may all touch, for
-        what is kept of so many joints, and for the wrenches of so many loops."""
+        """Make room for the slices of `trees`, the materials of `shapes`, the constraints of `contacts`, the stored
+        impulses of `joints` and the wrenches of `loops`."""
         h = self.header[0]
         if joints > h["joint_room"]:
             self._make("warm_joints", "joint_room", 2 * joints, WARM_JOINT, keep=True)
@@ -184,13 +184,13 @@ class Solver:
             self._make_touches(contacts)
 
     def make_room(self, name: str, room_name: str, need: int) -> None:
-        """Have room for so many rows in a table whose rows are kept."""
+        """Make room for `need` rows in a table, and keep its rows."""
         room = int(self.header[room_name][0])
         if need > room:
             self._make(name, room_name, max(need, 2 * room), self._tables[name].dtype, keep=True)
 
     def claim(self, name: str, owner: str) -> int:
-        """A row of `drives`, `pushes` or `agreements` that is free: the first one whose `owner` is -1."""
+        """The first unused row (`owner` is -1) of `drives`, `pushes` or `agreements`; the table grows if it is full."""
         what = {"drives": "drive", "pushes": "push", "agreements": "agreement"}[name]
         h = self.header[0]
         count = int(h[f"{what}_count"])
@@ -203,7 +203,7 @@ class Solver:
         return count
 
     def __getstate__(self) -> Tables:
-        for name in ("holds", "hold_count", "pulls", "pull_count"):  # in the scratch of a step that is over
+        for name in ("holds", "hold_count", "pulls", "pull_count"):  # addresses in the scratch of the last step
             self.header[name] = 0
         return self._tables
 

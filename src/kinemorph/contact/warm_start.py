@@ -1,6 +1,6 @@
-"""What a step leaves behind: the impulses of contacts as world vectors, from which the next one starts.
+"""Warm-start cache of contacts: their impulses as world vectors, from which the next step starts.
 
-Shapes stay what they are whatever becomes of the structure, and so the impulses on them do.
+They refer to shapes, and so remain valid when the structure of trees changes.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from kinemorph.spatial.vec3 import axpy, scale
 
 @kernel(inline=False)
 def keep_old(solver: Any, collisions: Any, good: bool, first: int, stop: int) -> None:
-    """The contacts from `first` to before `stop` have the impulses that they had; none after a step that came to
-    nothing."""
+    """Copy the previous impulses of the contacts from `first` to before `stop`; zero after a failed step."""
     contacts = contacts_of(collisions)
     impulses = stored_impulses(solver)
     now = half_of(collisions["step"], collisions["contact_room"])
@@ -32,7 +31,7 @@ def keep_old(solver: Any, collisions: Any, good: bool, first: int, stop: int) ->
 
 @kernel(inline=False)
 def keep_impulses(solver: Any, collisions: Any, first: int, stop: int) -> None:
-    """The impulses of the touches from `first` to before `stop`."""
+    """Store the impulses (N s, world) of the contact constraints from `first` to before `stop`."""
     touches = contact_constraints(solver)
     impulses = stored_impulses(solver)
     now = half_of(collisions["step"], collisions["contact_room"])

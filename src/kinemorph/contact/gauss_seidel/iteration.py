@@ -1,8 +1,8 @@
-"""Gauss-Seidel over the rows of a step: each impulse in turn takes from the velocities what its row forbids.
+"""Projected Gauss-Seidel over the constraint rows of an island, with soft contacts and a relax pass (as Box2D 3).
 
-A biased pass lets touching contacts push out softly (ω, ζ), as fast as `push` at most; then velocities move bodies, and
-a relax pass takes the bias out again, with friction, so that pushing out adds no energy. A contact that does not touch
-yet may close its gap, and no more.
+The biased pass corrects overlap softly (ω, ζ), at most at the parting speed of the header. After the positions have
+moved, the relax pass solves without bias and with friction, so that overlap correction adds no energy. A speculative
+contact (separation > 0) may close its gap within the substep, and no more.
 """
 
 from __future__ import annotations
@@ -48,39 +48,39 @@ UPPER, DRIVEN, FAST = int(Bounded.UPPER), int(Bounded.DRIVEN), int(Bounded.FAST)
 
 @kernel
 def half_of_touches(island: Any) -> int:
-    """How many touches are in the first of the two halves that a sweep takes in turn; 0 if it goes straight through.
+    """Number of contacts in the first half of an island, if an iteration alternates between two halves; else 0.
 
-    Touches of one pair lie side by side, and each has to wait for what the one before has done to their bodies. One of
-    other bodies in between lets the processor do both at once; a single tree has no others.
+    Contacts of one pair are adjacent and depend on each other's result. Alternating with contacts of other bodies lets
+    the processor overlap their computations; an island of one tree has no other bodies.
     """
     return (island["touch_count"] + 1) >> 1 if island["first_tree"] != island["last_tree"] else 0
 
 
 @kernel
 def in_turn(k: int, half: int) -> int:
-    """The k-th touch of a sweep."""
+    """Index of the k-th contact of an iteration."""
     return (k >> 1) + half * (k & 1) if half > 0 else k
 
 
 @kernel
 def rub_within(contact: Any, v1: float, v2: float, most: float) -> tuple[float, float]:
-    """New impulses for two velocities: sticking if a disc of radius `most` allows it, else against the slip."""
+    """Tangential impulses for a slip velocity: sticking inside a disc of radius `most`, else opposite to the slip."""
     p1, p2 = sticking(contact, v1, v2)
     return slipping(contact, v1, v2, most) if p1 * p1 + p2 * p2 > most * most else (p1, p2)
 
 
 @kernel
 def sticking(contact: Any, v1: float, v2: float) -> tuple[float, float]:
-    """Impulses that let nothing slip."""
+    """Tangential impulses that stop the slip."""
     p1 = fma(-contact["b12"], v2, fma(-contact["b11"], v1, contact["p1"]))
     return p1, fma(-contact["b22"], v2, fma(-contact["b12"], v1, contact["p2"]))
 
 
 @kernel
 def slipping(contact: Any, v1: float, v2: float, most: float) -> tuple[float, float]:
-    """Impulses against the slip, as large as they may be.
+    """Tangential impulses opposite to the slip, clamped to a disc of radius `most`.
 
-    Scaling by the inverse matrix and then clipping would settle at a force that is not opposite to the slip.
+    Scaling by the inverse 2 x 2 matrix and clamping would converge to a force that is not opposite to the slip.
     """
     p1, p2 = fma(-contact["least"], v1, contact["p1"]), fma(-contact["least"], v2, contact["p2"])
     size = p1 * p1 + p2 * p2
@@ -90,7 +90,7 @@ def slipping(contact: Any, v1: float, v2: float, most: float) -> tuple[float, fl
 
 @kernel
 def softness(solver: Any) -> tuple[float, float, float]:
-    """β, and the shares of mass and impulse, of the soft contacts of a substep (CONTACT: ζ and ω)."""
+    """Bias rate β (1/s), mass scale and impulse scale of soft contacts, from ζ and ω h of the header."""
     x = solver["stiffness"]  # ω h
     a1 = 2.0 * solver["damping"] + x
     a2 = x * a1
@@ -99,7 +99,7 @@ def softness(solver: Any) -> tuple[float, float, float]:
 
 @kernel
 def pressed(contact: Any, v: float, gap: float, h: float, push: float, soft: tuple[float, float, float]) -> float:
-    """The change of the normal impulse of a biased pass, for a gap and a velocity, which is what all wait for."""
+    """Change of the normal impulse in the biased pass, from the separation (m) and the normal velocity (m/s)."""
     beta, mass, less = soft
     contact["s"] = gap
     keep, give, start = 1.0, contact["inverse"], gap / h
@@ -115,7 +115,7 @@ def pressed(contact: Any, v: float, gap: float, h: float, push: float, soft: tup
 
 @kernel
 def press(solver: Any, island: Any, first: bool, soft: tuple[float, float, float]) -> None:
-    """The biased pass over touches: normal impulses only."""
+    """The biased pass over the contacts of an island: normal impulses only."""
     touches = contact_constraints(solver)[island["first_touch"] :]
     Y, z = whitened_rows(solver), z_of(solver)
     moved = displacement_of(solver)
@@ -139,9 +139,9 @@ def press(solver: Any, island: Any, first: bool, soft: tuple[float, float, float
 
 @kernel
 def relaxed(contact: Any, v: float, v1: float, v2: float) -> tuple[float, float, float]:
-    """The changes of all three impulses of a touch in a relax pass, for velocities that lack them.
+    """Changes of the three impulses of a contact in the relax pass, from its three velocities.
 
-    As `rub_within`, but what the normal impulse adds to the slip comes last: all else is known before it.
+    Friction is as in `rub_within`, but the slip by the normal impulse is added last, which shortens the dependency.
     """
     v1, v2 = v1 + contact["w1"], v2 + contact["w2"]
     p = max(0.0, fma(-contact["inverse"], v, contact["pn"]))
@@ -162,7 +162,7 @@ def relaxed(contact: Any, v: float, v1: float, v2: float) -> tuple[float, float,
 
 @kernel
 def relax(solver: Any, island: Any) -> None:
-    """The pass without bias over touches, with friction; the impulses of the substep are added up."""
+    """The relax pass over the contacts of an island: no bias, with friction; adds impulses to the step's totals."""
     touches = contact_constraints(solver)[island["first_touch"] :]
     Y, z = whitened_rows(solver), z_of(solver)
     moved = displacement_of(solver)
@@ -172,7 +172,7 @@ def relax(solver: Any, island: Any) -> None:
         contact = touches[in_turn(k, half)]
         if (
             (contact["restitution"] > 0.0 or contact["fast"] != 0) and contact["s"] > 0.0 and contact["pn"] == 0.0
-        ):  # it has met nothing yet
+        ):  # it has no impact yet
             if contact["p1"] != 0.0 or contact["p2"] != 0.0:
                 strike_three(contact, Y, z, 0.0, -contact["p1"], -contact["p2"])
                 contact["p1"] = contact["p2"] = 0.0
@@ -206,7 +206,7 @@ def relax(solver: Any, island: Any) -> None:
 
 @kernel
 def aim_drive(constraint: Any, h: float) -> None:
-    """The impulse of a drive in a substep, at the end of which it has its force: what it does to v is in v already."""
+    """Set start, keep and give of a drive: an implicit spring and damper, with x and v at the end of the substep."""
     if constraint["damping"] == np.inf:
         constraint["start"], constraint["keep"], constraint["give"] = (
             constraint["target"] * constraint["inverse"],
@@ -233,7 +233,7 @@ def aim_drive(constraint: Any, h: float) -> None:
 def aim_limit(
     constraint: Any, gap: float, h: float, push: float, soft: tuple[float, float, float], biased: bool
 ) -> None:
-    """That of a limit, whose gap is known: as that of a contact."""
+    """Set start, keep and give of a limit with a known gap (rad or m), as for a contact."""
     beta, mass, less = soft
     if biased:
         constraint["s"] = gap
@@ -250,10 +250,9 @@ def aim_limit(
 
 @kernel
 def aim(solver: Any, island: Any, biased: bool, first: bool, soft: tuple[float, float, float]) -> None:
-    """What impulses of bounds are to be in a pass: start + keep p - give v, from low to high.
+    """Coefficients of all dof rows for the next pass, p ← start + keep p - give v, clamped to [low, high].
 
-    Only limits have a bias. All that takes time is done here, where nothing waits for it: in the pass each row waits
-    for the one before.
+    Only limits have a bias. The expensive terms are computed here, because in the pass each row waits for the previous.
     """
     bounds = dof_constraints(solver)[island["first_bound"] :]
     Y, moved = whitened_rows(solver), displacement_of(solver)
@@ -285,7 +284,7 @@ def aim(solver: Any, island: Any, biased: bool, first: bool, soft: tuple[float, 
 
 @kernel
 def wanted(constraint: Any, v: float) -> float:
-    """The impulse that a bound is to have, for a velocity with what it has."""
+    """New impulse of a dof row, from its velocity (which includes its present impulse)."""
     return min(
         max(
             fma(-constraint["give"], v, fma(constraint["keep"], constraint["p"], constraint["start"])),
@@ -297,7 +296,7 @@ def wanted(constraint: Any, v: float) -> float:
 
 @kernel
 def take_over(constraint: Any, p: float) -> None:
-    """Let an impulse be that of a bound."""
+    """Store the impulse of a dof row, and mark the row as acting if the impulse exceeds rounding."""
     constraint["p"] = p
     if abs(p) > constraint["trifle"]:
         constraint["acted"] = 1
@@ -305,7 +304,7 @@ def take_over(constraint: Any, p: float) -> None:
 
 @kernel
 def bound(solver: Any, island: Any, limits: bool) -> None:
-    """A pass over drives, dry friction, largest speeds and limits, or `limits` alone, as they `aim`."""
+    """One iteration over drives, dry friction, speed limits and limits, or `limits` alone, as prepared."""
     bounds = dof_constraints(solver)[island["first_bound"] :]
     Y, z = whitened_rows(solver), z_of(solver)
     i = 0
@@ -322,12 +321,12 @@ def bound(solver: Any, island: Any, limits: bool) -> None:
         i += 1
 
 
-# ------------------------------------------------------------- four bounds of a small tree: all have the same length
+# -------------------------------------------------------------- four dof rows of a small tree, all of the same length
 
 
 @kernel
 def group_bounds(solver: Any, island: Any) -> None:
-    """Find the bounds that can be taken four at a time, and the products of their rows."""
+    """Find the dof rows that can be solved four at a time, and the products of their rows."""
     bounds = dof_constraints(solver)[island["first_bound"] :]
     Y, i = whitened_rows(solver), 0
     while i < island["bound_count"]:
@@ -344,8 +343,8 @@ def group_bounds(solver: Any, island: Any) -> None:
 
 @kernel
 def bound_four(a: Any, constraint: Any, c: Any, d: Any, Y: Any, z: Any) -> None:
-    """Four bounds one after the other, as ever; but their velocities are found at once, and each then hears of what the
-    ones before it have done by the products of their rows."""
+    """Solve four dof rows in order. Their velocities are computed at once, then corrected for the impulses of earlier
+    rows through the products of the rows, which gives the result of four separate steps."""
     o, l = a["o"], a["l"]
     x, A, B = take_small(z, o, l), take_small(Y, a["y"], l), take_small(Y, constraint["y"], l)
     C, D = take_small(Y, c["y"], l), take_small(Y, d["y"], l)

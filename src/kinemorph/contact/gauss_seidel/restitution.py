@@ -1,10 +1,9 @@
-"""Impacts that bounce: what restitution and friction make of the speed with which contacts meet.
+"""Restitution: the velocities after impacts, from approach speeds and coefficients of restitution.
 
-The solve of a step lets nothing bounce: it finds which contacts close, and where bodies are by then. Where one of them
-alone has met something, it then parts with its share of the speed that it met with. Where an impact goes on through
-others that touch, as through the balls of Newton's cradle, the velocities are found anew: pairs of bodies bounce one
-after the other, each with the speed that it has when its turn comes, until none approaches; then all contacts carry
-what they have to, without a bounce.
+The solve of a step is without restitution: it finds which contacts close, and the positions at the end. If one pair of
+trees collides, its contacts then get their parting speeds. If an impact propagates through other contacts, as in
+Newton's cradle, the velocities are computed anew: pairs of trees bounce one after the other, each with its current
+approach speed, until none approaches; then all contacts are solved without restitution.
 """
 
 from __future__ import annotations
@@ -28,20 +27,20 @@ from kinemorph.contact.layout import (
 from kinemorph.jit.api import kernel
 from kinemorph.spatial.scalar import sqrt
 
-LEAST_BOUNCE_PASSES = 2  # over contacts that bounce at once, at least
-MOST_PAIR_TURNS = 30  # of pairs that bounce one after the other
-AT_ONCE = 4  # passes over the contacts of one pair, at least
+LEAST_BOUNCE_PASSES = 2  # over all contacts that bounce simultaneously
+MOST_PAIR_TURNS = 30  # over pairs that bounce one after the other
+AT_ONCE = 4  # smallest number of passes over the contacts of one pair
 MOST_BOUNCE_PASSES = 60
-EVEN = 1e-7  # of the speed that they meet with: a pass that changes less is the last, and what hits flat does not spin
-CARRY = 4  # passes after them
+EVEN = 1e-7  # share of the approach speed: a pass that changes less is the last, so that flat impacts cause no spin
+CARRY = 4  # passes without restitution after the pairs
 DRIVEN = int(Bounded.DRIVEN)
 
 
 @kernel
 def meet(solver: Any, island: Any) -> int:
-    """How fast contacts approach, before anything acts: a bounce gives some of it back. How many do so.
+    """Set `approach` (m/s) of contacts with restitution, before impulses act. Returns how many exceed the threshold.
 
-    A contact that closes its gap within the step meets with the speed that it has there: v² - 2 a s.
+    A contact that closes its gap within the step has the speed of that moment: v² - 2 a s.
     """
     touches = contact_constraints(solver)[island["first_touch"] :]
     Y, z, za = whitened_rows(solver), z_of(solver), za_of(solver)
@@ -58,7 +57,7 @@ def meet(solver: Any, island: Any) -> int:
 
 @kernel
 def slide(contact: Any, Y: Any, z: Any, most: float) -> None:
-    """Friction within what all of a normal impulse allows, with the sums of the tangents so far."""
+    """Solve the total tangential impulses of a contact within a disc of radius `most` (N s)."""
     v1, v2 = velocity(contact, 1, Y, z) + contact["w1"], velocity(contact, 2, Y, z) + contact["w2"]
     contact["p1"], contact["p2"] = contact["sum1"], contact["sum2"]
     p1, p2 = rub_within(contact, v1, v2, most)
@@ -68,7 +67,7 @@ def slide(contact: Any, Y: Any, z: Any, most: float) -> None:
 
 @kernel
 def only_takes(solver: Any, island: Any) -> bool:
-    """Whether nothing in an island adds energy: no drive, and no surface that moves."""
+    """Whether no row of an island can add energy: it has no drive and no moving surface."""
     touches = contact_constraints(solver)[island["first_touch"] :]
     bounds = dof_constraints(solver)[island["first_bound"] :]
     for i in range(island["touch_count"]):
@@ -82,10 +81,10 @@ def only_takes(solver: Any, island: Any) -> bool:
 
 @kernel(inline=False)
 def keep_energy(solver: Any, island: Any) -> None:
-    """Have no more energy than before the step, with what forces have done on the way: bounce by so much less.
+    """Scale the restitution so that the energy does not exceed that before the step plus the work of forces.
 
-    Bodies were moved as if nothing bounced, and so may be where those that bounce would not be, or be so fast. z0 is
-    what they have without a bounce, x what they had before the step.
+    Bodies have moved as if nothing bounced, so their positions may not fit the velocities after the bounce. z0 is the
+    velocity without restitution, x the velocity before the step.
     """
     z, z0, x = z_of(solver), z0_of(solver), x_of(solver)
     za, moved = za_of(solver), displacement_of(solver)
@@ -104,7 +103,7 @@ def keep_energy(solver: Any, island: Any) -> None:
 
 @kernel(inline=False)
 def bounce(solver: Any, island: Any) -> None:
-    """Contacts that met faster than the threshold, and pressed, part with a share of that speed."""
+    """Restitution of contacts that approached faster than the threshold and had a normal impulse, by Gauss-Seidel."""
     touches = contact_constraints(solver)[island["first_touch"] :]
     Y, z, z0 = whitened_rows(solver), z_of(solver), z0_of(solver)
     for k in range(island["offset"], island["offset"] + island["nz"]):
@@ -126,19 +125,19 @@ def bounce(solver: Any, island: Any) -> None:
                 if contact["friction"] > 0.0:
                     pushed1, pushed2 = contact["p1"], contact["p2"]
                     slide(contact, Y, z, contact["friction"] * contact["sum"])
-                    contact["p1"], contact["p2"] = pushed1, pushed2  # what a later step may start from
+                    contact["p1"], contact["p2"] = pushed1, pushed2  # for the warm start of the next step
         if even:
             break
     if only_takes(solver, island):
         keep_energy(solver, island)
 
 
-# ------------------------------------------------------------------------------------------- impacts that are passed on
+# ------------------------------------------------------------------------------------------------- propagating impacts
 
 
 @kernel
 def start_impacts(solver: Any, island: Any) -> None:
-    """Remember the velocities before the step."""
+    """x ← z, the velocities before the step."""
     z, x = z_of(solver), x_of(solver)
     for k in range(island["offset"], island["offset"] + island["nz"]):
         x[k] = z[k]
@@ -151,7 +150,7 @@ def same_trees(a: Any, b: Any) -> bool:
 
 @kernel
 def goes_on(solver: Any, island: Any) -> bool:
-    """Whether contacts of more than one pair of trees that bounce have pressed: links of one bounce at once."""
+    """Whether contacts with restitution had impulses between more than one pair of trees."""
     touches = contact_constraints(solver)[island["first_touch"] :]
     found = -1
     for i in range(island["touch_count"]):
@@ -166,7 +165,7 @@ def goes_on(solver: Any, island: Any) -> bool:
 
 @kernel(inline=False)
 def carry(solver: Any, island: Any, resting: bool) -> None:
-    """Contacts that act carry what they have to, without a bounce; with `resting`, those that met with no speed."""
+    """Solve active contacts without restitution; with `resting`, only those without an impact."""
     touches = contact_constraints(solver)[island["first_touch"] :]
     Y, z = whitened_rows(solver), z_of(solver)
     for _ in range(CARRY):
@@ -186,9 +185,9 @@ def carry(solver: Any, island: Any, resting: bool) -> None:
 
 @kernel(inline=False)
 def go_back(solver: Any, island: Any) -> None:
-    """The velocities that the step would end with if contacts carried what they did before it, and no more.
+    """Set z to the velocities at the end of the step under the forces and the stored contact impulses alone.
 
-    As at the start of a substep, what is kept is scaled so that it adds no energy.
+    As at the start of a substep, the stored impulses are scaled so that they add no energy.
     """
     touches = contact_constraints(solver)[island["first_touch"] :]
     bounds = dof_constraints(solver)[island["first_bound"] :]
@@ -215,25 +214,25 @@ def go_back(solver: Any, island: Any) -> None:
         t["acted"] = 1 if t["sum"] > 0.0 else 0
         t["pn"], t["p1"], t["p2"] = pressed * t["kept"][0], pressed * t["kept"][1], pressed * t["kept"][2]
         t["sum"] = t["sum1"] = t["sum2"] = 0.0
-    for i in range(island["bound_count"]):  # joints keep what they had
+    for i in range(island["bound_count"]):  # dof rows keep their impulses
         constraint = bounds[i]
         kick(Y, constraint["y"], z, constraint["o"], constraint["l"], constraint["sum"])
-    carry(solver, island, True)  # else the weight of what rests would bounce
-    for i in range(island["touch_count"]):  # by how much they met faster than they would be at the end of the step
+    carry(solver, island, True)  # else the weight of resting bodies would cause restitution
+    for i in range(island["touch_count"]):  # approach speed at impact less the speed at the end of the step
         t = touches[i]
         t["approach"] = t["approach"] - velocity(t, 0, Y, z) if t["approach"] < -solver["bounce"] else 0.0
 
 
 @kernel
 def bounce_pair(solver: Any, touches: Any, first: int, stop: int, start: bool) -> bool:
-    """The contacts of one pair of trees bounce at once, if one of them approaches. Whether one does."""
+    """Simultaneous restitution of the contacts of one pair of trees. False if none of them approaches."""
     Y, z = whitened_rows(solver), z_of(solver)
     least = 0.0
     for i in range(first, stop):
         t = touches[i]
         if t["acted"] != 0:
             v = velocity(t, 0, Y, z)
-            t["s"] = v + t["approach"] if start else v  # the separation is of no use any more
+            t["s"] = v + t["approach"] if start else v  # the separation is no longer needed
             t["last"] = t["sum1"] = t["sum2"] = 0.0
             least = min(least, t["s"])
     if least > -solver["bounce"]:
@@ -260,7 +259,7 @@ def bounce_pair(solver: Any, touches: Any, first: int, stop: int, start: bool) -
 
 @kernel(inline=False)
 def pass_on(solver: Any, island: Any) -> bool:
-    """Impacts that go on through others. False if there are none, and nothing has changed then."""
+    """Solve impacts that propagate through several pairs. False, and no change, if there is only one pair."""
     if not goes_on(solver, island):
         return False
     touches = contact_constraints(solver)[island["first_touch"] :]

@@ -1,9 +1,8 @@
-"""What rows say of whitened velocities, yᵀ z, and what their impulses do to them, z ← z + y p: four numbers at a time.
+"""Products of rows with whitened velocities, yᵀ z, and impulses along rows, z ← z + y p, by SIMD lanes of four.
 
-A stretch of a tree may have any length. Most touches are of two bodies without joints, or of one with the ground: they
-have twelve or six numbers a row, which fit into three registers, and so do the velocities that they act on; `take` and
-`row_of` load them, `measure` and `struck` use them, and nothing is loaded twice. So do most touches of a creature with
-itself or the ground, and the rows of its joints: they have up to sixteen numbers of one stretch.
+A slice of a tree may have any length. Two cases stay in registers, so that nothing is loaded twice. Contacts of two
+free bodies, or of one with the ground, have twelve or six numbers in a row (`Twelve`). Most contacts of small jointed
+trees with the ground or themselves, and the rows of their joints, have up to sixteen of one slice (`Sixteen`).
 """
 
 from __future__ import annotations
@@ -26,8 +25,8 @@ from kinemorph.spatial.lanes.four import (
 )
 from kinemorph.spatial.vec3 import Scalar
 
-Twelve: TypeAlias = tuple[Scalar, Scalar, Scalar]  # four of the second stretch, two of each, four of the first
-Sixteen: TypeAlias = tuple[Scalar, Scalar, Scalar, Scalar]  # up to four times four of one stretch, then zeros
+Twelve: TypeAlias = tuple[Scalar, Scalar, Scalar]  # four of the second slice, two of each, four of the first
+Sixteen: TypeAlias = tuple[Scalar, Scalar, Scalar, Scalar]  # up to four times four of one slice, then zeros
 
 
 # ----------------------------------------------------------------------------------------- one small tree, and no other
@@ -35,13 +34,13 @@ Sixteen: TypeAlias = tuple[Scalar, Scalar, Scalar, Scalar]  # up to four times f
 
 @kernel
 def is_small(l: int) -> bool:
-    """Whether a stretch fits into four registers, with nothing left over."""
+    """Whether a slice of l numbers fills one to four registers completely."""
     return 0 < l <= EQUAL_ROW_ENTRIES and l & 3 == 0
 
 
 @kernel
 def take_small(z: Any, o: int, l: int) -> Sixteen:
-    """A small stretch of z, or a row. There is no loop, for LLVM would unroll eight turns of it."""
+    """Load a small slice of z, or a row. No loop is used, because LLVM would unroll eight turns of it."""
     none = splat(0.0)
     second = load_from(z, o + 4) if l > 4 else none
     third = load_from(z, o + 8) if l > 8 else none
@@ -50,7 +49,7 @@ def take_small(z: Any, o: int, l: int) -> Sixteen:
 
 @kernel
 def put_small(z: Any, o: int, l: int, x: Sixteen) -> None:
-    """Write it back."""
+    """Store a small slice."""
     store_from(z, o, x[0])
     if l > 4:
         store_from(z, o + 4, x[1])
@@ -79,7 +78,7 @@ def struck_small(x: Sixteen, y: Sixteen, p: float) -> Sixteen:
     return fma(y[0], P, x[0]), fma(y[1], P, x[1]), fma(y[2], P, x[2]), fma(y[3], P, x[3])
 
 
-# ------------------------------------------------------------------------------------------ stretches of any length
+# --------------------------------------------------------------------------------------------- slices of any length
 
 
 @kernel
@@ -90,7 +89,7 @@ def along(Y: Any, y: int, z: Any, o: int, l: int) -> float:
 
 @kernel
 def velocity(contact: Any, row: int, Y: Any, z: Any) -> float:
-    """How fast the two sides of a touch part, along its normal (row 0) or slide along a tangent (1, 2)."""
+    """Relative velocity (m/s) of a contact along its normal (row 0, positive if parting) or a tangent (1, 2)."""
     y = contact["y"] + row * (contact["l1"] + contact["l2"])
     x = product(Y, y + contact["l1"], z, contact["o2"], contact["l2"])
     return x + product(Y, y, z, contact["o1"], contact["l1"]) if contact["l1"] > 0 else x
@@ -98,7 +97,8 @@ def velocity(contact: Any, row: int, Y: Any, z: Any) -> float:
 
 @kernel
 def velocities(contact: Any, Y: Any, z: Any) -> tuple[float, float, float]:
-    """`velocity` of all three rows."""
+    """The same for all three rows."""
+
     stride = contact["l1"] + contact["l2"]
     a, b, c = contact["y"], contact["y"] + stride, contact["y"] + 2 * stride
     v, v1, v2 = products(Y, a + contact["l1"], b + contact["l1"], c + contact["l1"], z, contact["o2"], contact["l2"])
@@ -123,7 +123,7 @@ def kick(Y: Any, y: int, z: Any, o: int, l: int, p: float) -> None:
 
 @kernel
 def kick_three(Y: Any, y: int, stride: int, z: Any, o: int, l: int, p: float, p1: float, p2: float) -> None:
-    """The same of three rows."""
+    """The same for three rows."""
     if is_small(l):
         x = struck_small(take_small(z, o, l), take_small(Y, y, l), p)
         x = struck_small(struck_small(x, take_small(Y, y + stride, l), p1), take_small(Y, y + 2 * stride, l), p2)
@@ -140,7 +140,7 @@ def kick_three(Y: Any, y: int, stride: int, z: Any, o: int, l: int, p: float, p1
 
 @kernel
 def strike(contact: Any, Y: Any, z: Any, p: float) -> None:
-    """A normal impulse acts."""
+    """Apply a normal impulse (N s) to z."""
     if contact["l1"] > 0:
         kick(Y, contact["y"], z, contact["o1"], contact["l1"], p)
     kick(Y, contact["y"] + contact["l1"], z, contact["o2"], contact["l2"], p)
@@ -148,7 +148,7 @@ def strike(contact: Any, Y: Any, z: Any, p: float) -> None:
 
 @kernel
 def strike_three(contact: Any, Y: Any, z: Any, p: float, p1: float, p2: float) -> None:
-    """A normal and two tangential impulses act."""
+    """Apply a normal and two tangential impulses (N s) to z."""
     stride = contact["l1"] + contact["l2"]
     if contact["l1"] > 0:
         kick_three(Y, contact["y"], stride, z, contact["o1"], contact["l1"], p, p1, p2)
@@ -160,13 +160,13 @@ def strike_three(contact: Any, Y: Any, z: Any, p: float, p1: float, p2: float) -
 
 @kernel
 def in_registers(contact: Any) -> bool:
-    """Whether a touch has two stretches of six numbers, or one."""
+    """Whether a contact has one or two slices of six numbers."""
     return contact["l2"] == 6 and (contact["l1"] == 6 or contact["l1"] == 0)
 
 
 @kernel
 def take(contact: Any, z: Any) -> Twelve:
-    """The numbers of z that a touch acts on."""
+    """Load the entries of z of a contact with one or two slices of six."""
     o1, o2 = contact["o1"], contact["o2"]
     if contact["l1"] == 0:
         return load_from(z, o2), load_pair(z, o2 + 4), splat(0.0)
@@ -175,7 +175,7 @@ def take(contact: Any, z: Any) -> Twelve:
 
 @kernel
 def put(contact: Any, z: Any, x: Twelve) -> None:
-    """Write them back."""
+    """Store them."""
     o1, o2 = contact["o1"], contact["o2"]
     if contact["l1"] == 0:
         store_from(z, o2, x[0])
@@ -188,7 +188,7 @@ def put(contact: Any, z: Any, x: Twelve) -> None:
 
 @kernel
 def row_of(contact: Any, row: int, Y: Any) -> Twelve:
-    """One of the rows of a touch."""
+    """Load one of the three rows of such a contact."""
     if contact["l1"] == 0:
         y = contact["y"] + 6 * row
         return load_from(Y, y), load_pair(Y, y + 4), splat(0.0)

@@ -1,6 +1,6 @@
-"""Whole vectors of an island, four numbers at a time: what a substep does to them between its passes over rows.
+"""Operations of a substep on whole vectors of an island, by SIMD lanes of four.
 
-LLVM would ask in each such loop whether two of the vectors overlap, and call a function to clear a few numbers.
+Plain loops would make LLVM test for overlapping vectors, and call a function to clear a few numbers.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from kinemorph.spatial.lanes.four import fma, load_from, splat, store_from, sum_
 
 @kernel
 def clear(x: Any, at: int, n: int) -> None:
-    """n numbers of x from entry `at` on become zero."""
+    """Set n numbers of x from entry `at` on to zero."""
     whole = n & ~3
     for k in range(at, at + whole, 4):
         store_from(x, k, splat(0.0))
@@ -55,7 +55,7 @@ def difference(z: Any, z0: Any, g: Any, o: int, n: int) -> tuple[float, float]:
 
 @kernel
 def _both(along: Any, size: Any, z0: Any, g: Any, rest: int, n: int) -> tuple[float, float]:
-    """Two products, with what the last numbers add."""
+    """The two products, with the last n & 3 entries added."""
     return sum_of(along) + last_product(z0, rest, g, rest, n), sum_of(size) + last_product(g, rest, g, rest, n)
 
 

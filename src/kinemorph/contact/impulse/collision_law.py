@@ -40,7 +40,7 @@ def pseudo_inverse(a: float, b: float, c: float) -> tuple[float, float, float]:
 def collision_impulse(u: Vec3, K: Any, e: float, tangential: float, friction: float) -> Vec3:
     """The impulse on b along the normal and two tangents, for u and K = (nn, n1, n2, 11, 12, 22) along the same.
 
-    `tangential` is e_t. Nothing for what parts, or cannot move along the normal.
+    `tangential` is e_t. Zero if the sides part, or cannot move along the normal.
     """
     nn, n1, n2, t11, t12, t22 = K
     if not (u[0] < 0.0 and nn > 0.0):

@@ -1,8 +1,8 @@
 """Collisions of the impulse model: the law of `contact.impulse.collision_law` at the points of one pair after another.
 
-All points of a pair that approach act as one: at their mean, weighted by how fast each approaches, whose rows are the
-same mean of theirs. A box that lands flat is then hit below its centre, in no order of its corners, and does not spin.
-With boosted micro-collisions (Fontijne 3.4.4) each point has its own collision, one after the other, as in the thesis.
+All approaching points of a pair collide as one point, at their mean weighted by approach speed, with rows averaged by
+the same weights. A box that lands flat is then hit below its centre, whatever the order of its corners, and does not
+spin. With boosted micro-collisions (Fontijne 3.4.4) the points collide one after the other, as in the thesis.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import Vec3, dot
 
 MOST_COLLISION_ROUNDS = 30  # over all pairs
-SAME_NORMAL_COSINE = 1.0 - 1e-6  # cosine of normals that are one
-AT_LIMIT_DISTANCE = 1e-3  # rad or m: a joint that is no farther from its limit is stopped there
+SAME_NORMAL_COSINE = 1.0 - 1e-6  # cosine above which normals count as equal
+AT_LIMIT_DISTANCE = 1e-3  # rad or m: a joint closer to its limit is stopped there
 LOWER, UPPER = int(Bounded.LOWER), int(Bounded.UPPER)
 
 IMPACTS = np.dtype(
     [
         ("epsilon", "f8"),  # m, width of the collision envelope
-        ("slow", "f8"),  # m/s: what meets no faster makes micro-collisions
-        ("boost", "f8"),  # their largest restitution e_max; 0 if contacts without a bounce take their place
-        ("turn", "i8"),  # which way round the pairs are looked at
+        ("slow", "f8"),  # m/s: slower collisions are micro-collisions
+        ("boost", "f8"),  # their largest restitution e_max; 0 if contacts without restitution replace them
+        ("turn", "i8"),  # number of solves; its parity alternates the order of the pairs
         ("strikes", "i8"),  # collisions so far
         ("struck", "i8"),  # whether there were any in the step
     ]
@@ -54,7 +54,7 @@ IMPACTS = np.dtype(
 
 @kernel
 def approaches(r: Any, contact: Any, gap: float, v: float) -> bool:
-    """Whether a touch collides that has this normal velocity."""
+    """Whether a contact with normal velocity v (m/s) collides."""
     return (
         contact["s0"] + gap <= r["epsilon"]
         and v < (0.0 if r["boost"] > 0.0 else -r["slow"])
@@ -64,7 +64,7 @@ def approaches(r: Any, contact: Any, gap: float, v: float) -> bool:
 
 @kernel
 def add_rows(contact: Any, weight: float, Y: Any, a: Any, b: Any, c: Any) -> None:
-    """Add a share of the three rows of a touch to others."""
+    """Add `weight` times the three rows of a contact to a, b and c."""
     stride = contact["l1"] + contact["l2"]
     for k in range(stride):
         a[k] += weight * Y[contact["y"] + k]
@@ -74,7 +74,7 @@ def add_rows(contact: Any, weight: float, Y: Any, a: Any, b: Any, c: Any) -> Non
 
 @kernel
 def add_impulse(contact: Any, share: float, p: Vec3) -> None:
-    """Note what a touch had of an impulse."""
+    """Add a share of an impulse to the totals of a contact."""
     contact["sum"] += share * p[0]
     contact["sum1"] += share * p[1]
     contact["sum2"] += share * p[2]
@@ -82,7 +82,7 @@ def add_impulse(contact: Any, share: float, p: Vec3) -> None:
 
 @kernel(inline=False)
 def hit(contact: Any, a: Any, b: Any, c: Any, z: Any, e: float, tangential: float) -> tuple[float, float, float]:
-    """A collision along three rows, with the stretches, the friction and the surface of a touch. Its impulse."""
+    """Apply a collision along rows a, b, c, with the slices and friction of a contact. Returns the impulse (N s)."""
     o1, l1, o2, l2 = contact["o1"], contact["l1"], contact["o2"], contact["l2"]
     n = l1 + l2
     u = (
@@ -104,7 +104,7 @@ def hit(contact: Any, a: Any, b: Any, c: Any, z: Any, e: float, tangential: floa
 
 @kernel
 def boosted(r: Any, contact: Any, gap: float, speed: float) -> float:
-    """Restitution of a touch; of a micro-collision, the more the deeper it is in the envelope (Fontijne eq. 3.38)."""
+    """Restitution of a contact; that of a micro-collision grows with depth in the envelope (Fontijne eq. 3.38)."""
     if r["boost"] == 0.0 or speed >= r["slow"]:
         return contact["restitution"]
     depth = min(max((r["epsilon"] - contact["s0"] - gap) / r["epsilon"], 0.0), 1.0)
@@ -113,7 +113,7 @@ def boosted(r: Any, contact: Any, gap: float, speed: float) -> float:
 
 @kernel(inline=False)
 def collide_pair(solver: Any, r: Any, touches: Any, first: int, stop: int, tangential: float) -> float:
-    """The touches of one pair, from `first` on. Their normal impulse, 0 if they do not collide."""
+    """Collide the contacts of one pair, from `first` to before `stop`. Returns the normal impulse, 0 for none."""
     Y, z = whitened_rows(solver), z_of(solver)
     a, b, c = g_of(solver), z0_of(solver), x_of(solver)
     lead, least = -1, 0.0
@@ -155,7 +155,7 @@ def collide_pair(solver: Any, r: Any, touches: Any, first: int, stop: int, tange
 
 @kernel(inline=False)
 def stop_joints(solver: Any, island: Any) -> bool:
-    """Joint impulses (Fontijne 3.6.8): what moves on at a limit stops there. Whether anything did."""
+    """Joint impulses (Fontijne 3.6.8) that stop motion beyond limits. Returns whether there was any."""
     bounds = dof_constraints(solver)[island["first_bound"] :]
     Y, z = whitened_rows(solver), z_of(solver)
     some = False
@@ -171,7 +171,7 @@ def stop_joints(solver: Any, island: Any) -> bool:
 
 @kernel(inline=False)
 def collide_island(solver: Any, collisions: Any, r: Any, island: Any) -> None:
-    """All collisions of an island, with the velocities that it has."""
+    """Solve the collisions of an island, from its present velocities, until no pair approaches."""
     touches = contact_constraints(solver)[island["first_touch"] :]
     room = collisions["contact_room"]
     contacts, pairs = rows_at(collisions["contacts"], 2 * room, CONTACT), pairs_of(collisions)
@@ -208,7 +208,7 @@ def collide_island(solver: Any, collisions: Any, r: Any, island: Any) -> None:
 
 @kernel(inline=False)
 def collide_all(solver: Any, collisions: Any, r: Any) -> None:
-    """All collisions of all islands; z has the velocities before, and those after."""
+    """Solve the collisions of all islands, from the velocities z to new ones in z."""
     islands = islands_of(solver)
     for i in range(solver["island_count"]):
         if islands[i]["touch_count"] > 0:

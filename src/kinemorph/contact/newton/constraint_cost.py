@@ -1,14 +1,14 @@
-"""Grips: the laws by which the rows of a direct solve answer velocities with impulses, each the slope of a convex cost.
+"""Cost rows: impulse laws of the rows of a direct solve, each minus the gradient of a convex cost (as in MuJoCo).
 
     normal    pn = max(0, qn - K (vn + bias))
-    tangents  p  = the point of the disc of radius `most` that is next to q - K (v + w)
-    drives    p  = the number between `low` and `high` that is next to q - K v
+    tangents  p  = the projection of q - K (v + w) onto the disc of radius `most`
+    drives    p  = q - K v clamped to [low, high]
 
-A touching contact is a stiff spring with a damper, implicit: a step takes a share 1 / (1 + τ) of its overlap away, and
-under a load f it rests with an overlap of f dt² (1 + τ) / K. K is so large that this is nothing: a multiple of the mass
-of the whole island, which is all that a contact may have to carry, and larger still under larger forces. Friction holds
-without creeping, since q is what held in the step before, and is brought up to date. So is what a motor held,
-which is no firmer than a contact or a limit may become: these stop it.
+A touching contact is an implicit stiff spring and damper: a step removes a share 1 / (1 + τ) of its overlap, and under
+a load f (N) it rests with an overlap of f dt² (1 + τ) / K. K is a multiple of the mass of the whole island, the largest
+load of a contact, and larger still under larger forces, so that this overlap is negligible. Friction does not creep,
+because q is the impulse of the previous step, updated in each round. The same holds for stiff motors; their K is
+limited, so that contacts and limits can stop them.
 """
 
 from __future__ import annotations
@@ -32,22 +32,20 @@ from kinemorph.spatial.scalar import sqrt
 DRY, DRIVEN, FAST = int(Bounded.DRY), int(Bounded.DRIVEN), int(Bounded.FAST)
 FADE = 1.0  # τ, steps
 FIRM = 20.0  # K, as a multiple of the island's mass
-SINK = 1e-4  # m, or rad: the most that a load presses in
-FIRMEST = 100.0  # times as firm, at most, under a load: what is jammed would else become firmer without end
-LARGEST_STIFFNESS_RATIO = (
-    1e5  # K of a drive, as a multiple of the mass that it feels: beyond, digits would be lost for nothing
-)
+SINK = 1e-4  # m or rad: largest overlap under a load
+FIRMEST = 100.0  # largest factor on K under a load, because the K of jammed bodies would otherwise grow without limit
+LARGEST_STIFFNESS_RATIO = 1e5  # largest K of a drive over its effective mass, because larger ones lose digits
 
 
 @kernel
 def bias_of(gap: float, dt: float, push: float) -> float:
-    """What a gap allows of approach, or overlap asks for of parting."""
+    """Velocity bias (m/s): allowed approach for a gap (m), minus the required parting speed for an overlap."""
     return gap / dt if gap > 0.0 else max(gap / (dt * (1.0 + FADE)), -push)
 
 
 @kernel
 def stay_in(cost: Any, q1: float, q2: float) -> None:
-    """Set q to the point of the disc that is next to one."""
+    """Set q of the tangents to the projection of (q1, q2) onto the disc of radius `most`."""
     size, most = q1 * q1 + q2 * q2, cost["most"]
     ratio = most / sqrt(size) if size > most * most else 1.0
     cost["q1"], cost["q2"] = q1 * ratio, q2 * ratio
@@ -55,7 +53,7 @@ def stay_in(cost: Any, q1: float, q2: float) -> None:
 
 @kernel(inline=False)
 def grip_touches(solver: Any, island: Any) -> None:
-    """The grips of contacts, with what they held in the step before: impulses there are those of a substep."""
+    """Fill the cost rows of contacts. Initial estimates are the stored impulses of a substep times the substeps."""
     touches = contact_constraints(solver)[island["first_touch"] :]
     grips = cost_rows(island)
     parts = float(solver["substeps"])
@@ -87,7 +85,7 @@ def grip_touches(solver: Any, island: Any) -> None:
 
 @kernel(inline=False)
 def grip_bounds(solver: Any, island: Any) -> None:
-    """The grips of limits, largest speeds, dry friction and drives."""
+    """Fill the cost rows of limits, speed limits, dry friction and drives."""
     bounds = dof_constraints(solver)[island["first_bound"] :]
     spans = slices_of(solver)
     grips = cost_rows(island)[island["touch_count"] :]
@@ -115,7 +113,7 @@ def grip_bounds(solver: Any, island: Any) -> None:
         elif constraint["what"] == DRIVEN:
             most = (
                 FIRM * FIRMEST * sqrt(constraint["inverse"] * island["mass"]) / carries
-            )  # all that contacts may have to hold
+            )  # the largest load of contacts
             grip_drive(constraint, cost, dt, min(max(constraint["p"], -most), most) * parts)
         elif constraint["what"] == FAST:
             cost["normal"], cost["tangents"], cost["bias"] = 1, 0, constraint["target"]
@@ -127,10 +125,10 @@ def grip_bounds(solver: Any, island: Any) -> None:
 
 @kernel
 def grip_drive(constraint: Any, cost: Any, dt: float, before: float) -> None:
-    """The law of a drive over a whole step: q is its impulse where nothing moves at the end.
+    """The law of a drive over a whole step: q is its impulse at zero velocity at the end.
 
-    One that is stiffer than K can be is made to yield by what its impulse differs from that `before`, so that where
-    nothing changes it holds all that it should: a heavy figure would else sink on motors in light legs.
+    If the drive is stiffer than K may be, a spring in series yields by the difference to the impulse `before`. At rest
+    the drive then bears its full load: otherwise a heavy figure would sink on motors in light legs.
     """
     k, own = (
         constraint["inverse"] * LARGEST_STIFFNESS_RATIO,
@@ -163,7 +161,7 @@ def grip_drive(constraint: Any, cost: Any, dt: float, before: float) -> None:
 
 @kernel
 def along(cost: Any, Y: Any, y: int, z: Any) -> float:
-    """The velocity of one of the rows of a grip."""
+    """Velocity along one row y of a cost row."""
     x = product(Y, y + cost["l1"], z, cost["o2"], cost["l2"])
     return x + product(Y, y, z, cost["o1"], cost["l1"]) if cost["l1"] > 0 else x
 
@@ -178,7 +176,7 @@ def velocities(cost: Any, Y: Any, z: Any) -> tuple[float, float, float]:
 
 @kernel
 def impulses(cost: Any, x: float) -> tuple[float, float, float]:
-    """The law, at velocities that a share x of a step farther on."""
+    """Impulses by the law, at the velocities plus x times their Newton step."""
     K = cost["K"]
     pn = max(0.0, cost["qn"] - K * (cost["vn"] + x * cost["dn"])) if cost["normal"] != 0 else 0.0
     if cost["tangents"] == 0:
@@ -195,7 +193,7 @@ def impulses(cost: Any, x: float) -> tuple[float, float, float]:
 
 @kernel
 def slopes(cost: Any, x: float) -> tuple[float, float, float, float]:
-    """Minus the derivative of the law: that of the normal, and 11, 12, 22 of the tangents."""
+    """Minus the derivative of the law at the same point: of the normal, and entries 11, 12, 22 of the tangents."""
     K = cost["K"]
     gn = K if cost["normal"] != 0 and cost["qn"] > K * (cost["vn"] + x * cost["dn"]) else 0.0
     if cost["tangents"] == 0:
@@ -205,7 +203,7 @@ def slopes(cost: Any, x: float) -> tuple[float, float, float, float]:
         return 0.0, K if cost["low"] < p1 < cost["high"] else 0.0, 0.0, 0.0
     size, most = p1 * p1 + p2 * p2, cost["most"]
     if size > most * most:
-        across = K * most / (size * sqrt(size))  # sliding: only the direction can change
+        across = K * most / (size * sqrt(size))  # sliding: only the direction changes
         return gn, across * p2 * p2, -across * p1 * p2, across * p1 * p1
     return gn, K, 0.0, K
 
@@ -228,7 +226,7 @@ def act(cost: Any, Y: Any, z: Any, sign: float) -> None:
 
 @kernel(inline=False)
 def release(solver: Any, island: Any) -> None:
-    """The impulses of a direct solve as those of its touches and bounds, a substep each."""
+    """Write the impulses of a direct solve to its contact and dof rows, divided among the substeps."""
     touches = contact_constraints(solver)[island["first_touch"] :]
     bounds = dof_constraints(solver)[island["first_bound"] :]
     grips = cost_rows(island)
@@ -238,7 +236,7 @@ def release(solver: Any, island: Any) -> None:
         contact["pn"], contact["p1"], contact["p2"] = part * g["pn"], part * g["p1"], part * g["p2"]
         contact["sum"] = contact["last"] = g["pn"]
         contact["sum1"], contact["sum2"] = g["p1"], g["p2"]
-        contact["acted"] = g["touching"]  # overlap may have been pushed apart, though nothing presses now
+        contact["acted"] = g["touching"]  # overlap may have been corrected, although the final impulse is zero
     for i in range(island["bound_count"]):
         constraint, g = bounds[i], grips[island["touch_count"] + i]
         constraint["sum"] = g["pn"] + g["p1"]  # one of which is zero

@@ -1,9 +1,9 @@
-"""Which islands are solved directly: those in which something carries many times its own mass, and calm new ones once.
+"""Choice of directly solved islands by load: a tree supports many times its own mass, or an island is new and slow.
 
-Gauss-Seidel hands a load down by one body a pass, and what is soft enough for that sinks: a tall stack topples, and
-a heavy body goes through a light one. Who rests on whom is read from the normals of contacts, whether they press or
-not, so that an impact changes nothing; and what tumbles is not taken for a stack. It is decided anew when other shapes
-touch, and every now and then.
+Gauss-Seidel propagates a load by one body per iteration, so that a tall stack topples and a heavy body sinks through a
+light one. Supports are read from the directions of contact normals, not from impulses, so that impacts do not matter;
+fast islands need a larger load, so that tumbling bodies do not count as a stack. The choice is repeated when the
+touching pairs change, and every 2⁶ steps.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import dot
 from kinemorph.structure.forest.layout import bodies_of, tree_of, trees_of
 
-HEAVY = 8.0  # times its own mass: an island becomes direct above that,
-BURDENED = 0.1  # or above this, if it rests as worlds of impulses mean it: light bodies that are swept rock for ever;
-LIGHT_LOAD_SHARE = 0.5  # and stays so above a share of it
-CRUSHING = 50.0  # times its own mass: above it an island becomes direct though something in it is faster than this:
-CALM = 0.5  # m/s
-CARRYING_COSINE = 0.3  # cosine of the angle to the vertical, above which a normal carries
-ESTIMATE_PERIOD_BITS = 6  # it is looked at anew every 2⁶ steps, whatever happens
+HEAVY = 8.0  # load over own mass, above which an island becomes direct
+BURDENED = 0.1  # the same for islands at rest in impulse worlds, where iteration makes light bodies rock without end
+LIGHT_LOAD_SHARE = 0.5  # share of these ratios above which an island stays direct
+CRUSHING = 50.0  # load over own mass, above which an island with trees faster than 0.5 m/s becomes direct
+CALM = 0.5  # m/s, that speed
+CARRYING_COSINE = 0.3  # cosine of the angle to the vertical, above which a normal supports
+ESTIMATE_PERIOD_BITS = 6  # the choice is repeated every 2⁶ steps
 MOST_LOAD_PASSES = 100
 
 
@@ -49,14 +49,14 @@ def mass_of(tree: Any) -> float:
 
 @kernel
 def stands_by_itself(trees: Any, t: int) -> bool:
-    """Whether a tree is held by the base: it carries as the ground does."""
+    """Whether a tree is fixed to the base: it supports as the ground does."""
     tree = tree_of(trees[t])
     return links_of(tree)[0]["kind"] != FREE
 
 
 @kernel(inline=False)
 def mark_due(solver: Any, trees: Any, step: int) -> bool:
-    """Decide for islands in which nothing is new; whether any others are left, whose `direct` is then -1."""
+    """Keep the choice of islands whose pairs are unchanged; set `direct` of the others to -1. True if there are any."""
     spans, islands = slices_of(solver), islands_of(solver)
     some = False
     for i in range(solver["island_count"]):
@@ -83,7 +83,7 @@ def mark_due(solver: Any, trees: Any, step: int) -> bool:
 
 @kernel(inline=False)
 def list_rests(solver: Any, forest: Any, collisions: Any) -> int:
-    """Who rests on whom in the islands that are due. Returns the number of rows."""
+    """List the supports between trees in the islands that are due. Returns their number."""
     spans, islands = slices_of(solver), islands_of(solver)
     bodies = bodies_of(forest)
     trees = trees_of(forest)
@@ -115,7 +115,7 @@ def list_rests(solver: Any, forest: Any, collisions: Any) -> int:
 
 @kernel(inline=False)
 def find_levels(solver: Any, count: int) -> None:
-    """The longest way up from the ground to each tree, and on how many it rests."""
+    """Longest path from the ground up to each tree, and the number of its supports."""
     spans, rests = slices_of(solver), supports_of(solver)
     for _ in range(MOST_LOAD_PASSES):
         changed = False
@@ -135,12 +135,12 @@ def find_levels(solver: Any, count: int) -> None:
 
 @kernel(inline=False)
 def hand_down(solver: Any, count: int) -> None:
-    """What each tree carries: those above it share their masses and loads among all that they rest on."""
+    """Load (kg) of each tree: every tree divides its mass and load equally among its supports."""
     spans, rests = slices_of(solver), supports_of(solver)
     for _ in range(MOST_LOAD_PASSES):
         changed = False
         for i in range(count):
-            rest = rests[count - 1 - i]  # trees that were added later are higher up, most often
+            rest = rests[count - 1 - i]  # later trees are usually higher
             if rest["below"] < 0 or spans[rest["below"]]["level"] < 0:
                 continue
             above = spans[rest["above"]]
@@ -155,7 +155,7 @@ def hand_down(solver: Any, count: int) -> None:
 
 @kernel
 def is_new(solver: Any, island: Any) -> bool:
-    """Whether nothing is known of what the contacts of an island carry: sweeps would take many steps to find it."""
+    """Whether an island has contacts without stored impulses: iteration would need many steps to find them."""
     touches = contact_constraints(solver)[island["first_touch"] :]
     for i in range(island["touch_count"]):
         if touches[i]["kept"][0] > 0.0:
@@ -165,7 +165,7 @@ def is_new(solver: Any, island: Any) -> bool:
 
 @kernel(inline=False)
 def decide(solver: Any, island: Any, slow: float) -> None:
-    """Set `direct` of an island and of its trees. One that may calm down is looked at again in the next step."""
+    """Set `direct` of an island and of its trees. An island that may slow down is examined again in the next step."""
     spans = slices_of(solver)
     was, heaviest, fastest = 0, 0.0, 0.0
     t = island["first_tree"]
@@ -191,7 +191,7 @@ def decide(solver: Any, island: Any, slow: float) -> None:
 
 @kernel
 def choose(solver: Any, forest: Any, collisions: Any, slow: float) -> None:
-    """Set `direct` of each island. In worlds of impulses what is slower than `slow` rests, and is not to sway."""
+    """Set `direct` of each island. In impulse worlds, islands slower than `slow` (m/s) count as resting."""
     trees = trees_of(forest)
     islands = islands_of(solver)
     if not mark_due(solver, trees, collisions["step"]):

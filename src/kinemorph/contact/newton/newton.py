@@ -1,13 +1,13 @@
-"""The direct solve of an island: the velocities of least cost, by Newton's method on all rows at once.
+"""The direct solve of an island: velocities of least cost, by Newton's method with exact line search (as MuJoCo).
 
-    ½ |z - z*|² + Σ the costs of the grips,    z* = z + dt za
+    ½ |z - z*|² + Σ costs of the rows,    z* = z + dt za
 
-It is convex, and quadratic but for grips that let go, take hold, stick or slip. So a step of Newton's with an exact
-search along it needs few matrices, and none where nothing changes: at rest the velocities of the step before are the
-solution. The friction that a normal impulse allows is that of the round before, so that slip lifts nothing.
+The cost is convex, and quadratic except where rows open, close, stick or slip, so Newton's method factors few matrices,
+and none at rest, where the previous velocities are the solution. The friction limits come from the normal impulses
+of the previous round, so that slip causes no lift.
 
-Positions move with these velocities, which push overlap apart. Then springs of touching contacts are slackened to what
-they hold, and velocities solved for again, so that pushing out adds no energy.
+Positions move with these velocities, which include overlap correction. Then the biases of touching contacts are
+removed, with their impulses as estimates, and velocities are solved again, so that the correction adds no energy.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.system import F8
 
 MOST_STEPS, MOST_TRIALS = 40, 12
-WHOLE_ROUNDS = 2  # then bounds are changed by half of what they should be
-GOOD = 1e-8  # a residual, as a share of velocities, that one more solution with the same matrix takes away
+WHOLE_ROUNDS = 2  # rounds with full updates of friction limits; later ones have half
+GOOD = 1e-8  # residual, as a share of velocities, that one more solution with the same matrix removes
 ENERGY_ROUNDING = 1e-6  # of the energy of an island
-LESS_LOAD_WEIGHT = 1e-3  # weight of what a stiff drive bears less than before: its speed is off by little for it
-PARTS = 1e-6  # m/s, touching contacts that part or sink no faster need no second solve
+LESS_LOAD_WEIGHT = 1e-3  # weight of the decreasing load of a stiff drive in the convergence test: little speed error
+PARTS = 1e-6  # m/s: touching contacts that move no faster need no second solve
 
 
 @kernel(inline=False)
 def start(solver: Any, island: Any) -> None:
-    """Grips with their velocities, biases and surfaces included; and z*.
+    """Fill the cost rows and their velocities, with biases and surface velocities, and z*.
 
-    Velocities that are nothing beside what forces do in a step are dropped. They could not fade, as they ask for no
-    step of Newton's, and would sway about the rest for ever.
+    Velocities that are negligible beside the change by forces in a step are set to zero: they cause no Newton step, and
+    would otherwise oscillate about the rest state without end.
     """
     first, stop = island["offset"], island["offset"] + island["nz"]
     Y, z = whitened_rows(solver), z_of(solver)
@@ -77,7 +77,7 @@ def start(solver: Any, island: Any) -> None:
 
 @kernel(inline=False)
 def residual(solver: Any, island: Any) -> float:
-    """Impulses of all grips at their velocities, and the slope of the cost into g: z - z* - Σ Y p. Its square."""
+    """Impulses p of all cost rows, and the gradient of the cost, g ← z - z* - Σ Y p. Returns |g|²."""
     first, stop = island["offset"], island["offset"] + island["nz"]
     Y, z, z0, r = (
         whitened_rows(solver),
@@ -101,7 +101,7 @@ def residual(solver: Any, island: Any) -> float:
 
 @kernel(inline=False)
 def fill_matrix(solver: Any, island: Any) -> None:
-    """H at the velocities of the grips, and its factor."""
+    """The Hessian H at the velocities of the cost rows, and its Cholesky factor."""
     first, n = island["offset"], island["nz"]
     Y = whitened_rows(solver)
     E = rows_at(solver["envelope"], solver["envelope_room"], F8)[island["envelope"] :]
@@ -130,7 +130,7 @@ def fill_matrix(solver: Any, island: Any) -> None:
 
 @kernel(inline=False)
 def newton_direction(solver: Any, island: Any) -> None:
-    """g ← -H⁻¹ g, and what that changes of the velocities of grips."""
+    """g ← -H⁻¹ g, and the changes of the rows' velocities by that step."""
     first, n = island["offset"], island["nz"]
     Y, r, x = whitened_rows(solver), g_of(solver), x_of(solver)[first:]
     E = rows_at(solver["envelope"], solver["envelope_room"], F8)[island["envelope"] :]
@@ -149,7 +149,7 @@ def newton_direction(solver: Any, island: Any) -> None:
 
 @kernel(inline=False)
 def search(solver: Any, island: Any) -> float:
-    """How far to go along g: to the least cost there, where the slope, which only rises, is zero."""
+    """Line search: the share x of the step g with least cost, where the monotone slope is zero."""
     first, stop = island["offset"], island["offset"] + island["nz"]
     z, z0, d = z_of(solver), z0_of(solver), g_of(solver)
     grips = cost_rows(island)
@@ -185,7 +185,7 @@ def search(solver: Any, island: Any) -> float:
 
 @kernel
 def advance(solver: Any, island: Any, x: float) -> None:
-    """Go so far along g."""
+    """z ← z + x g, and the same for the velocities of the cost rows."""
     z, d = z_of(solver), g_of(solver)
     grips = cost_rows(island)
     for k in range(island["offset"], island["offset"] + island["nz"]):
@@ -201,7 +201,8 @@ def advance(solver: Any, island: Any, x: float) -> None:
 
 @kernel(inline=False)
 def held(solver: Any, island: Any) -> float:
-    """What stiff drives held before, as the square of a velocity: all that there is to compare with without weight."""
+    """Square of the velocity change by the previous impulses of stiff drives, a scale of residuals without gravity."""
+
     Y, total = whitened_rows(solver), 0.0
     grips = cost_rows(island)
     for i in range(island["touch_count"], island["grip_count"]):
@@ -213,9 +214,9 @@ def held(solver: Any, island: Any) -> float:
 
 @kernel(inline=False)
 def descend(solver: Any, island: Any) -> int:
-    """Newton's method, from the velocities that there are. Returns the number of steps.
+    """Newton's method from the present velocities. Returns the number of steps.
 
-    A residual that is small beside what forces do in a step asks for none.
+    It is 0 if the residual is small beside the change by forces in a step.
     """
     first, stop = island["offset"], island["offset"] + island["nz"]
     z0, za = z0_of(solver), za_of(solver)
@@ -241,12 +242,11 @@ def descend(solver: Any, island: Any) -> int:
 
 @kernel(inline=False)
 def update(solver: Any, island: Any, slack: bool, weight: float) -> bool:
-    """Take impulses as the new estimates, and friction's bounds from them; whether they were so already.
+    """Update the estimates q from the impulses, and the friction limits. True if the change is within tolerance.
 
-    With `slack` that goes for the normals of touching grips as well, which then yield to nothing. The new bounds have a
-    weight: where friction and normals answer each other too strongly they would swing between two states. What
-    stiff drives bore and bear no more goes in the same step; what comes to bear on them they take from step to step, so
-    that a motor that is stopped does not grow stronger meanwhile.
+    With `slack` the normals of touching contacts are updated too, which makes them rigid. The limits have a weight,
+    because strongly coupled friction and normals would alternate between two states. A stiff drive's load decreases
+    within the step and increases only from step to step, so that a blocked motor does not gain force meanwhile.
     """
     grips = cost_rows(island)
     largest = change = 0.0
@@ -276,7 +276,7 @@ def update(solver: Any, island: Any, slack: bool, weight: float) -> bool:
 
 @kernel(inline=False)
 def settle(solver: Any, island: Any, slack: bool) -> bool:
-    """Rounds of velocities and friction's bounds, until these are what they should be. False if there is no end."""
+    """Alternate Newton solves and updates of the friction limits until they agree. False if Newton did not converge."""
     steps = 0
     for n in range(solver["rounds"]):
         steps = descend(solver, island)
@@ -288,7 +288,7 @@ def settle(solver: Any, island: Any, slack: bool) -> bool:
 
 @kernel(inline=False)
 def slacken(island: Any) -> bool:
-    """Have touching grips hold what they hold now, without a bias; whether that may change velocities."""
+    """Remove the bias of touching contacts and take their impulses as estimates. True if velocities may change."""
     grips = cost_rows(island)
     changes = False
     for i in range(island["grip_count"]):
@@ -303,7 +303,7 @@ def slacken(island: Any) -> bool:
 
 @kernel
 def has_lost(solver: Any, island: Any) -> bool:
-    """Whether an island has no more energy than without rows, as it should; drives and moving surfaces may add some."""
+    """Whether an island has no more energy than without constraint rows, or has drives or moving surfaces."""
     z, z0 = z_of(solver), z0_of(solver)
     now = before = 0.0
     for k in range(island["offset"], island["offset"] + island["nz"]):
@@ -314,10 +314,10 @@ def has_lost(solver: Any, island: Any) -> bool:
 
 @kernel(inline=False)
 def solve_directly(solver: Any, island: Any) -> bool:
-    """Velocities of an island after the step into z, and what was moved in it into `moved`, both whitened.
+    """Solve an island: z ← velocities after the step, `moved` ← displacement in the step, both whitened.
 
-    False if that has failed, and nothing has changed then: what is jammed, of masses that differ by a million, may have
-    more digits than numbers have.
+    False if that failed, with no change: a jam of masses that differ by a factor of a million may exceed the precision
+    of 64-bit numbers.
     """
     z, moved = z_of(solver), displacement_of(solver)
     z0, za = z0_of(solver), za_of(solver)

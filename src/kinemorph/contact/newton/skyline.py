@@ -1,8 +1,8 @@
-"""The matrix of a direct solve, H = 1 + Σ Y G Yᵀ, and its Cholesky factor, in one envelope.
+"""The matrix of a direct solve, H = 1 + Σ Y G Yᵀ, and its Cholesky factor, in skyline (profile) storage.
 
-A row of the envelope is kept from its first entry that is not zero to its diagonal; the factor has no others. Trees
-have their rows in the order of their indices, or level by level from the ground up, whichever takes less work: a stack
-becomes a band, and the work grows with its height alone.
+A row is stored from its first nonzero entry to its diagonal; the factor has the same profile. Trees are ordered by
+index, or by level from the ground up, whichever takes less work: a stack becomes a band matrix, whose work is linear
+in its height.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from kinemorph.spatial.scalar import sqrt
 from kinemorph.structure.forest.layout import tree_of, trees_of
 
 GRIP_SIZE = GRIP.itemsize
-DEEP_OVERLAP = 2e-3  # m: overlap that no load presses in
-NARROW_ROW_WORK = 144  # multiplications a row: rows no longer than those of two free bodies are narrow enough
+DEEP_OVERLAP = 2e-3  # m: more than any load causes
+NARROW_ROW_WORK = 144  # multiplications per row, as of two free bodies: narrower profiles need no other order
 
 
 @kernel
@@ -37,7 +37,7 @@ def lower(low: Any, row: int, length: int, column: int) -> None:
 
 @kernel(inline=False)
 def measure(solver: Any, island: Any) -> int:
-    """The first column of each row, for the rows that entries of z have. Returns multiplications for a factor."""
+    """Find the first column of each row, for the current order of z. Returns the multiplications of a factorization."""
     first, nz = island["offset"], island["nz"]
     row_of, low = rows_at(solver["row_of"], solver["nz"], I4)[first:], rows_at(solver["low"], solver["nz"], I4)[first:]
     touches = contact_constraints(solver)[island["first_touch"] :]
@@ -71,7 +71,7 @@ def rows_by_index(solver: Any, island: Any) -> None:
 
 @kernel(inline=False)
 def rows_by_level(solver: Any, island: Any) -> None:
-    """Rows for the trees of an island, the lowest level first; within one, in the order of their indices."""
+    """Order the rows of an island's trees by level from the lowest, and by index within a level."""
     first, nz = island["offset"], island["nz"]
     spans = slices_of(solver)
     row_of, count = (
@@ -111,7 +111,7 @@ def weigh_island(solver: Any, trees: Any, island: Any) -> None:
 
 @kernel(inline=False)
 def lay_out(solver: Any, island: Any) -> None:
-    """Where rows start in the envelope, and where the grips of an island are."""
+    """Allocate an island's rows in the skyline matrix, and its cost rows."""
     low = rows_at(solver["low"], solver["nz"], I4)[island["offset"] :]
     start = rows_at(solver["start"], solver["nz"], I8)[island["offset"] :]
     at = 0
@@ -126,9 +126,9 @@ def lay_out(solver: Any, island: Any) -> None:
 
 @kernel
 def jammed(solver: Any, island: Any) -> bool:
-    """Whether contacts overlap deeply where loops tie bodies together, and may not let them part at all.
+    """Whether a contact overlaps deeply, in an island with loops that may prevent its correction.
 
-    Stiff springs that push against each other through loops would leave nothing whole.
+    Stiff contact springs that act against each other through loops would make the solution unstable.
     """
     touches = contact_constraints(solver)[island["first_touch"] :]
     for i in range(island["touch_count"]):
@@ -139,12 +139,12 @@ def jammed(solver: Any, island: Any) -> bool:
 
 @kernel(inline=False)
 def plan_island(solver: Any, trees: Any, island: Any) -> bool:
-    """Rows of one island. False if its matrix would be too much work, or its springs too stiff."""
+    """Order and allocate the rows of one island. False if its matrix is too much work, or loops have deep overlap."""
     if island["held"] > 0 and jammed(solver, island):
         return False
     rows_by_index(solver, island)
     work = measure(solver, island)
-    if work > NARROW_ROW_WORK * island["nz"] and island["held"] == 0:  # trees of a hold stay side by side
+    if work > NARROW_ROW_WORK * island["nz"] and island["held"] == 0:  # trees of a loop projection stay adjacent
         rows_by_level(solver, island)
         other = measure(solver, island)
         if other > work:
@@ -160,7 +160,7 @@ def plan_island(solver: Any, trees: Any, island: Any) -> bool:
 
 @kernel
 def plan_envelopes(solver: Any, forest: Any) -> bool:
-    """Rows of all islands that are to be solved directly. False if the envelope is too short."""
+    """Order and allocate the rows of all directly solved islands. False if the skyline table is full."""
     islands = islands_of(solver)
     trees = trees_of(forest)
     solver["envelope_used"] = 0
@@ -181,7 +181,7 @@ def add_row(E: Any, at: int, count: int, Y: Any, y: int, w: float) -> None:
 
 @kernel(inline=False)
 def add_one(E: Any, start: Any, r1: int, l1: int, r2: int, l2: int, Y: Any, y: int, g: float) -> None:
-    """H ← H + g y yᵀ, the lower half of it; y has two stretches, in the rows from r1 and r2 on."""
+    """H ← H + g y yᵀ, lower triangle; y has two slices, in the rows from r1 and r2 on."""
     for k in range(l1):
         w = g * Y[y + k]
         add_row(E, start[r1 + k] + r1, k + 1, Y, y, w)
@@ -204,7 +204,7 @@ def add_rows(E: Any, at: int, count: int, Y: Any, y: int, stride: int, w: float,
 def add_three(
     E: Any, start: Any, r1: int, l1: int, r2: int, l2: int, Y: Any, y: int, g: float, g11: float, g12: float, g22: float
 ) -> None:
-    """The same for a normal and two tangents: H ← H + g y yᵀ + Σ g_ab y_a y_bᵀ."""
+    """The same for a normal and two tangents a, b: H ← H + g y yᵀ + Σ g_ab y_a y_bᵀ."""
     n = l1 + l2
     for k in range(l1):
         a, b = Y[y + n + k], Y[y + 2 * n + k]
@@ -222,7 +222,7 @@ def add_three(
 
 @kernel(inline=False)
 def factor(E: Any, start: Any, low: Any, n: int) -> None:
-    """H = L Lᵀ in place, row by row; the diagonal becomes its inverse. No pivot is below 1, as H is not below 1."""
+    """Cholesky factor H = L Lᵀ in place, by rows, with inverted diagonal. No pivot is below 1, because H ≥ 1."""
     for i in range(n):
         row, first = start[i], low[i]
         for j in range(first, i):
@@ -234,7 +234,7 @@ def factor(E: Any, start: Any, low: Any, n: int) -> None:
 
 @kernel(inline=False)
 def substitute(E: Any, start: Any, low: Any, n: int, x: Any) -> None:
-    """x ← H⁻¹ x."""
+    """x ← H⁻¹ x, from the factor."""
     for i in range(n):
         row, first = start[i], low[i]
         x[i] = (x[i] - product(E, row + first, x, first, i - first)) * E[row + i]

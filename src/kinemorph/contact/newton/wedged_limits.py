@@ -1,16 +1,15 @@
-"""Which islands are solved directly because a light link is wedged: a limit or a drive of its joint holds it from one
-side, and a contact from the other.
+"""Choice of directly solved islands by wedged light links: a limit or drive acts on one side of the link, and a contact
+on the other.
 
-A robot that has collapsed lies on shins that weigh a hundredth of it, with its knees at their limits. Each row alone
-feels the shin, and both together bear the robot: sweeps hand so little of it from one to the other that limits give way
-by tenths of a radian, and to push them back lifts the robot. Two rows that work against each other, with a cosine c
-between them, bear 1 / (1 - c²) times what either of them feels; as the load of a stack is to the mass of what carries
-it (`contact.newton.load_estimate`). A contact between two links of the tree may take the place of the limit.
+Example: a collapsed robot lies on shins of a hundredth of its mass, with its knees at their limits. Each row alone has
+the effective mass of the shin, but both together bear the robot: Gauss-Seidel converges so slowly that limits are
+violated by tenths of a radian, and their correction lifts the robot. Two opposing rows with a cosine c between them
+bear up to 1 / (1 - c²) times their effective mass, which corresponds to load over mass in a stack
+(`contact.newton.load_estimate`). A contact between two links of the tree can replace the limit.
 
-So may a drive, which holds a link from both sides; one that is soft yields by itself, which makes c² smaller. Stiff
-ones bear the load of a standing figure all the time, and where sweeps lose a little of it in each step the figure
-creeps. So they count for more while a figure stands: at rest a direct solve needs no matrix, and costs less than
-sweeps.
+So can a drive, which acts on both sides; the compliance of a soft drive makes c² smaller. Stiff drives bear the weight
+of a standing figure all the time, and the figure creeps if iteration loses a little of it in each step. So drives have
+a larger weight while a figure stands: at rest a direct solve needs no matrix, and costs less than iterations.
 """
 
 from __future__ import annotations
@@ -33,15 +32,15 @@ from kinemorph.contact.rows.drive_rows import FEW_RATES, FEW_TOUCHES, yielding
 from kinemorph.jit.api import kernel
 
 UPPER, DRIVEN = int(Bounded.UPPER), int(Bounded.DRIVEN)
-LEAST_SHARE = 1.0 - 1.0 / HEAVY  # c², to become direct,
-LIGHT_SHARE = 1.0 - 1.0 / (LIGHT_LOAD_SHARE * HEAVY)  # and to stay so
-STANDING_SHARE = 0.5  # c² of a drive and a contact that counts as much as the first of these in a figure slower than
+LEAST_SHARE = 1.0 - 1.0 / HEAVY  # c² above which an island becomes direct
+LIGHT_SHARE = 1.0 - 1.0 / (LIGHT_LOAD_SHARE * HEAVY)  # c² above which it stays direct
+STANDING_SHARE = 0.5  # c² of a drive and a contact above which an island slower than `STANDING_SPEED` becomes direct
 STANDING_SPEED = 0.01  # m/s
 
 
 @kernel
 def side_of(t: Any, tree: int) -> tuple[int, int]:
-    """Where the numbers of a tree begin in the normal of a touch, and how many there are: 0 if it is of others."""
+    """First number and length of a tree's part of a contact normal's y; length 0 if the contact is of other trees."""
     if t["tree2"] == tree:
         return t["y"] + t["l1"], int(t["l2"])
     return t["y"], int(t["l1"]) if t["tree1"] == tree else 0
@@ -49,8 +48,8 @@ def side_of(t: Any, tree: int) -> tuple[int, int]:
 
 @kernel
 def drive_against(Y: Any, constraint: Any, t: Any) -> float:
-    """The product of a drive and the normal of a touch, if the joint of the drive is between the touch and the base, or
-    closes a loop; else 0."""
+    """Product yᵀ y of a drive and a contact normal, if the drive's joint is between the contact and the base, or closes
+    a loop; else 0."""
     y, l = side_of(t, constraint["tree"])
     if constraint["dof"] >= l or (constraint["dof"] >= 0 and Y[y + constraint["dof"]] == 0.0):
         return 0.0
@@ -59,21 +58,21 @@ def drive_against(Y: Any, constraint: Any, t: Any) -> float:
 
 @kernel
 def limit_against(Y: Any, constraint: Any, t: Any) -> float:
-    """The product of a limit and the normal of a touch, if they work against each other, and the joint of the limit is
-    between the touch and the base; else 0."""
+    """Product yᵀ y of a limit and a contact normal, if it is negative (they oppose each other) and the limit's joint is
+    between the contact and the base; else 0."""
     return min(drive_against(Y, constraint, t), 0.0)
 
 
 @kernel
 def touch_against(Y: Any, a: Any, t: Any) -> float:
-    """The same of a touch of two links of a tree."""
+    """The same for a contact `a` between two links of one tree, instead of a limit."""
     y, l = side_of(t, a["tree2"])
     return min(product(Y, a["y"], Y, y, min(a["l2"], l)), 0.0) if l > 0 else 0.0
 
 
 @kernel
 def may_wedge(solver: Any, island: Any) -> tuple[bool, bool]:
-    """Whether an island has drives or limits near, and whether links of one tree touch each other."""
+    """Whether an island has rows of drives or limits, and whether links of one tree touch each other."""
     bounds = dof_constraints(solver)[island["first_bound"] :]
     touches = contact_constraints(solver)[island["first_touch"] :]
     holds = within = False
@@ -86,7 +85,7 @@ def may_wedge(solver: Any, island: Any) -> tuple[bool, bool]:
 
 @kernel
 def stands(solver: Any, island: Any) -> bool:
-    """Whether nothing in an island is faster than what stands."""
+    """Whether all trees of an island are slower than `STANDING_SPEED`."""
     spans, tree, fastest = slices_of(solver), island["first_tree"], 0.0
     while tree >= 0:
         fastest = max(fastest, spans[tree]["speed"])
@@ -96,7 +95,7 @@ def stands(solver: Any, island: Any) -> bool:
 
 @kernel
 def wedged_by(solver: Any, island: Any) -> float:
-    """The largest c² of an island; and what limits bear, into their rows."""
+    """The largest c² of an island; also writes `bears` of its limits."""
     holds, within = may_wedge(solver, island)
     if not (holds or within):
         return 0.0
@@ -113,7 +112,7 @@ def wedged_by(solver: Any, island: Any) -> float:
                 both = limit_against(Y, constraint, t)
                 share = both * both * constraint["inverse"]
                 constraint["bears"] = max(constraint["bears"], share)
-                total += share * t["inverse"]  # as if limits did not touch on each other, which they hardly do
+                total += share * t["inverse"]  # limits are taken as independent, which they nearly are
             elif constraint["what"] == DRIVEN:
                 both = drive_against(Y, constraint, t)
                 total += weight * both * both * t["inverse"] / yielding(constraint, h)
@@ -128,7 +127,8 @@ def wedged_by(solver: Any, island: Any) -> float:
 
 @kernel(inline=False)
 def choose_wedged(solver: Any) -> None:
-    """Set `direct` of islands in which something is wedged, if they are small."""
+    """Set `direct` of small islands with a wedged link."""
+
     spans, islands = slices_of(solver), islands_of(solver)
     for i in range(solver["island_count"]):
         island = islands[i]

@@ -1,4 +1,7 @@
-"""Rows of contacts: what the joints on both sides take of a normal and two tangential forces, y = L⁻ᵀ jᵀ."""
+"""Constraint rows of contacts: the whitened Jacobian y = L⁻ᵀ jᵀ of a normal and two tangential unit forces.
+
+Each y is found by an inward sweep of the articulated-body algorithm: D and U of the joints, from a link to the base.
+"""
 
 from __future__ import annotations
 
@@ -40,16 +43,16 @@ from kinemorph.spatial.vec3 import Scalar, Vec3, add, axpy, cross, dot, scale, s
 from kinemorph.structure.forest.layout import bodies_of, tree_of, trees_of
 
 OUT_OF_REACH = 1.0  # m: the gap of a contact that nothing can close
-RIGID = 1e-20  # share of what a tree would feel as a whole that is nothing but rounding
+RIGID = 1e-20  # share of the inverse mass of the whole tree that is rounding
 LIGHTEST_LINK = 1e-6  # kg: joints may have inertia where links have none
-STUCK = 1e5  # times the mass of all that moves: who weighs more along a normal does not move along it
-ASLANT = 10.0  # m along the surface for one out of it
+STUCK = 1e5  # effective mass along the normal over the mass of the tree, above which the tree counts as immovable
+ASLANT = 10.0  # m along the surface per m along the normal
 TANGENT_X_SHARE = 0.6  # a normal with less than this along x has its first tangent across x
 
 
 @kernel
 def tangents(n: Vec3) -> tuple[Vec3, Vec3]:
-    """Two unit vectors across a unit vector and each other; the same ones for the same vector, always."""
+    """Two unit vectors perpendicular to a unit vector and to each other, a function of that vector alone."""
     t = (0.0, n[2], -n[1]) if abs(n[0]) < TANGENT_X_SHARE else (-n[2], 0.0, n[0])
     t = scale(t, 1.0 / sqrt(dot(t, t)))
     return t, cross(n, t)
@@ -59,10 +62,10 @@ def tangents(n: Vec3) -> tuple[Vec3, Vec3]:
 def pass_link(
     tree: Any, link: int, n: Vec3, f: Vec3, Y: Any, y: int, stride: int, same: Scalar, next_one: Scalar
 ) -> tuple[Vec3, Vec3, Scalar, Scalar]:
-    """Three wrenches on a link, side by side, at its origin, pass its joint: what that takes goes into three rows of y.
+    """Propagate three wrenches (lanes), at the origin of a link, through its joint, and write their entries of y.
 
-    Returns what is left at the origin of its parent, and the products of the rows, each with itself and with the next
-    one in a circle, added to those so far.
+    Returns the wrenches at the origin of the parent, and the running products of the three rows: each with itself, and
+    each with the next one in cyclic order.
     """
     l = links_of(tree)[link]
     dof_rows = dof_data_of(tree)
@@ -83,7 +86,7 @@ def pass_link(
 def to_base(
     tree: Any, root: Any, link: int, n: Vec3, f: Vec3, Y: Any, y: int, stride: int, same: Scalar, next_one: Scalar
 ) -> tuple[Scalar, Scalar]:
-    """The same of all joints from a link to the base; of a free root, its ROOT says what it takes."""
+    """The same through all joints from a link to the base; a free root takes its share by `taken_by`."""
     links, end = links_of(tree), 0 if is_free(tree) else -1
     while link > end:
         n, f, same, next_one = pass_link(tree, link, n, f, Y, y, stride, same, next_one)
@@ -100,7 +103,7 @@ def to_base(
 def both_to_base(
     tree: Any, root: Any, a: int, b: int, na: Vec3, fa: Vec3, nb: Vec3, fb: Vec3, Y: Any, y: int, stride: int
 ) -> tuple[Scalar, Scalar]:
-    """The same of wrenches on two links of a tree: from where their ways meet, what is left of both goes on as one."""
+    """The same for wrenches on two links of a tree, which are added where their paths to the base meet."""
     links = links_of(tree)
     same, next_one = splat(0.0), splat(0.0)
     while a != b:  # the deeper of the two goes on
@@ -115,7 +118,7 @@ def both_to_base(
 
 @kernel
 def moments_at(tree: Any, link: int, x: Vec3, forces: Vec3) -> Vec3:
-    """Of forces at x, about the origin of a link."""
+    """Moments (N m) of forces at x about the origin of a link."""
     return cross(sub(x, load3(link_data_of(tree)[link + 1]["p"])), forces)
 
 
@@ -128,8 +131,7 @@ def tree_at(forest: Any, body: int) -> Any:
 
 @kernel
 def stretch(forest: Any, spans: Any, body: int) -> tuple[int, int, int, bool]:
-    """The tree of a body, -1 if it does not move, where its rows are in z, first entry and length; and whether it has
-    joints."""
+    """Tree of a body (-1 if immovable), first entry and length of its rows in z, and whether the tree has joints."""
     if body < 0:
         return -1, 0, 0, False
     slot = bodies_of(forest)[body]
@@ -146,7 +148,7 @@ def stretch(forest: Any, spans: Any, body: int) -> tuple[int, int, int, bool]:
 def lay_side(
     solver: Any, forest: Any, body: int, x: Vec3, forces: Vec3, sign: float, Y: Any, y: int, stride: int
 ) -> tuple[Scalar, Scalar]:
-    """The part of one body in the rows of a touch, which are zero so far; and the products of that."""
+    """Write one body's part of the three rows of a contact, zero before. Returns the products of that part."""
     tree = tree_at(forest, body)
     if tree["lone"] != 0:
         return put_alone(seen_alone(tree), x, forces, sign, Y, y, stride)
@@ -157,7 +159,7 @@ def lay_side(
 
 @kernel
 def invert_two(contact: Any, t11: float, t12: float, t22: float) -> None:
-    """The inverse of a 2 x 2 matrix, that of the tangents of a touch or a twist."""
+    """Inverse of the tangents' 2 x 2 matrix of a contact or torsional constraint, and of its largest eigenvalue."""
     determinant = t11 * t22 - t12 * t12
     middle, half = 0.5 * (t11 + t22), sqrt(0.25 * (t11 - t22) * (t11 - t22) + t12 * t12)
     contact["least"] = 1.0 / (middle + half) if middle > 0.0 else 0.0
@@ -170,7 +172,7 @@ def invert_two(contact: Any, t11: float, t12: float, t22: float) -> None:
 
 @kernel
 def weigh_by(contact: Any, same: Scalar, next_one: Scalar) -> None:
-    """What the impulses of a touch feel, by the products of its three rows."""
+    """Effective masses of a contact, from the products of its three rows."""
     nn = lane(same, 0)
     contact["inverse"] = 1.0 / nn if nn > 0.0 else 0.0  # 0: nothing moves along the normal
     contact["an1"], contact["an2"] = lane(next_one, 0), lane(next_one, 2)
@@ -179,7 +181,7 @@ def weigh_by(contact: Any, same: Scalar, next_one: Scalar) -> None:
 
 @kernel
 def weigh(contact: Any, Y: Any) -> None:
-    """The same by the rows themselves, when they have changed."""
+    """The same from the rows themselves, after they have changed."""
     l = contact["l1"] + contact["l2"]
     a, b, c = contact["y"], contact["y"] + l, contact["y"] + 2 * l
     nn, an1, an2 = products(Y, a, b, c, Y, a, l)
@@ -191,7 +193,7 @@ def weigh(contact: Any, Y: Any) -> None:
 
 @kernel
 def mass_held(forest: Any, a: int, b: int) -> float:
-    """kg, of the heavier of the trees of two bodies that the base holds, or of the one that both are of; else 0."""
+    """Mass (kg) of the tree of both bodies, or of the heavier tree if all moving ones are fixed to the base; else 0."""
     bodies = bodies_of(forest)
     trees = trees_of(forest)
     joined = a >= 0 and b >= 0 and bodies[a]["tree"] == bodies[b]["tree"]
@@ -211,24 +213,24 @@ def mass_held(forest: Any, a: int, b: int) -> float:
 
 @kernel
 def go_easy(solver: Any, contact: Any, held: float) -> None:
-    """Do not push a tree that the base holds, or that holds both sides, along a normal that goes through what holds it,
-    or nearly so.
+    """Limit the overlap of a contact whose effective mass exceeds the mass of an anchored or self-touching tree.
 
-    There it weighs more than it has mass, and to move along the normal it must go many times as fast otherwise. Overlap
-    counts for no more than can be pushed apart in a step when all that moves is no faster than `push`.
+    The normal then points nearly along a constrained direction, and motion along it needs much faster motion elsewhere.
+    The overlap is limited to what one step corrects with no part faster than the parting speed.
     """
     if held > 0.0 and contact["inverse"] > held:
         deepest = solver["push"] * solver["h"] * solver["substeps"] * sqrt(held / contact["inverse"])
         contact["s"] = contact["s0"] = max(contact["s0"], -deepest)
         if contact["inverse"] > STUCK * held:
-            contact["inverse"] = 0.0  # it would take any speed
+            contact["inverse"] = 0.0  # a finite one would give unbounded speeds
 
 
 @kernel
 def go_straight(solver: Any, contact: Any) -> None:
-    """Do not push what would go many times as far along the surface as out of it, as light links on sliders may.
+    """Limit the overlap of a contact whose correction moves it mostly along the surface, as light links on sliders do.
 
-    Overlap counts for no more than can be pushed apart in a step when it goes along no faster than ASLANT times `push`.
+    The overlap is limited to what one step corrects if it slides at most at ten times the parting speed.
+
     """
     aside = (
         contact["inverse"] * contact["inverse"] * (contact["an1"] * contact["an1"] + contact["an2"] * contact["an2"])
@@ -241,7 +243,7 @@ def go_straight(solver: Any, contact: Any) -> None:
 
 @kernel
 def leave_out(contact: Any, Y: Any, y: int, length: int) -> None:
-    """Have no impulse at a contact along whose normal nothing can move, for its two sides are tied to each other."""
+    """Disable a contact along whose normal nothing can move, because its two sides are connected rigidly there."""
     clear(Y, y, 3 * length)
     contact["s"] = contact["s0"] = OUT_OF_REACH
     contact["pn"] = contact["p1"] = contact["p2"] = contact["friction"] = contact["restitution"] = 0.0
@@ -249,13 +251,13 @@ def leave_out(contact: Any, Y: Any, y: int, length: int) -> None:
 
 @kernel
 def slide_of(collisions: Any, shape: int, material: Any) -> Vec3:
-    """Velocity of a shape's surface along itself, in the world."""
+    """Surface velocity (m/s, world) of a shape with a conveyor material, relative to the shape."""
     return mul_vec(load9(shape_poses_of(collisions)[shape]["R"]), load3(material["surface"]))
 
 
 @kernel
 def mix(solver: Any, collisions: Any, pair: Any) -> tuple[float, float, Vec3]:
-    """What the materials of both shapes make of a pair: friction, restitution, and how their surfaces slide."""
+    """Friction, restitution and relative surface velocity of a pair, from the materials of both shapes."""
     materials = materials_of(solver)
     agreed = pair_materials_of(solver)
     friction, restitution, _, _ = blend(materials, agreed, pair["a"], pair["b"])
@@ -268,7 +270,7 @@ def mix(solver: Any, collisions: Any, pair: Any) -> tuple[float, float, Vec3]:
 
 @kernel
 def start_touch(t: Any, contact: Any, t1: Vec3, t2: Vec3, p: Vec3, slip: Vec3, gap: float) -> None:
-    """What a touch is before its rows are known: where it is, and the impulse that it had in the world."""
+    """Set the fields of a contact constraint that need no rows; p is its stored impulse (N s, world)."""
     n = load3(contact["normal"])
     store3(t["normal"], n)
     store3(t["t1"], t1)
@@ -285,7 +287,7 @@ def start_touch(t: Any, contact: Any, t1: Vec3, t2: Vec3, p: Vec3, slip: Vec3, g
 def lay_joined(
     solver: Any, forest: Any, contact: Any, x1: Vec3, x2: Vec3, forces: Vec3, a: int, b: int, held: float
 ) -> None:
-    """The rows of a touch of two bodies of one tree, of that mass, which are zero so far."""
+    """Write the rows of a contact between two bodies of one tree of mass `held`; the rows are zero before."""
     Y, y, length = whitened_rows(solver), contact["y"], contact["l2"]
     bodies, tree = bodies_of(forest), tree_at(forest, a)
     one, other, root = bodies[a]["link"], bodies[b]["link"], free_roots_of(solver)[contact["tree2"]]
@@ -300,7 +302,7 @@ def lay_joined(
 
 @kernel
 def lay_jointed(solver: Any, forest: Any, contact: Any, x1: Vec3, x2: Vec3, forces: Vec3, a: int, b: int) -> None:
-    """The same of bodies of two trees, of which one at least has joints; or of one and what does not move."""
+    """The same for bodies of two trees of which at least one has joints, or for one tree and an immovable side."""
     Y, y, l1, length = whitened_rows(solver), contact["y"], contact["l1"], contact["l1"] + contact["l2"]
     same = next_one = splat(0.0)
     if l1 > 0:
@@ -313,7 +315,7 @@ def lay_jointed(solver: Any, forest: Any, contact: Any, x1: Vec3, x2: Vec3, forc
 
 @kernel
 def contact_slices(forest: Any, spans: Any, a: int, b: int) -> tuple[int, int, int, int, int, int, bool]:
-    """Trees and stretches of z of two bodies that touch, as a TOUCH has them, and whether both are alone."""
+    """Trees and slices of z of two bodies, as a contact constraint has them, and whether both are free bodies."""
     tree1, o1, l1, jointed1 = stretch(forest, spans, a)
     tree2, o2, l2, jointed2 = stretch(forest, spans, b)
     if l1 > 0 and tree1 == tree2:
@@ -323,9 +325,9 @@ def contact_slices(forest: Any, spans: Any, a: int, b: int) -> tuple[int, int, i
 
 @kernel
 def fill_pair(solver: Any, forest: Any, collisions: Any, first: int, stop: int, used: int) -> int:
-    """The touches from `first` to before `stop`, which are of one pair, with numbers y from `used` on.
+    """Fill the contact constraints from `first` to before `stop`, all of one pair; their y start at `used`.
 
-    Returns where the next ones come, -1 if there is no room.
+    Returns the end of their y, -1 if there is no room.
     """
     touches, order = contact_constraint_room(solver), contact_order(solver)
     room = collisions["contact_room"]
@@ -388,7 +390,7 @@ def fill_pair(solver: Any, forest: Any, collisions: Any, first: int, stop: int, 
 
 @kernel
 def fill_alone(contact: Any, x1: Vec3, x2: Vec3, forces: Vec3, one: Alone, other: Alone, Y: Any) -> None:
-    """The rows of a touch of bodies without joints, or of one and what does not move."""
+    """The rows of a contact between two free bodies, or a free body and an immovable side."""
     y, l1, l2 = contact["y"], contact["l1"], contact["l2"]
     same, next_one = splat(0.0), splat(0.0)
     if l1 > 0:
@@ -401,7 +403,7 @@ def fill_alone(contact: Any, x1: Vec3, x2: Vec3, forces: Vec3, one: Alone, other
 
 @kernel
 def end_of_pair(order: Any, contacts: Any, first: int, stop: int) -> int:
-    """Where the touches of the pair end that touch `first` is of."""
+    """End of the contacts that belong to the same pair as contact `first`."""
     k = first + 1
     while k < stop and contacts[order[k]]["pair"] == contacts[order[first]]["pair"]:
         k += 1
@@ -410,7 +412,7 @@ def end_of_pair(order: Any, contacts: Any, first: int, stop: int) -> int:
 
 @kernel(inline=False)
 def fill_some(solver: Any, forest: Any, collisions: Any, first: int, stop: int, used: int) -> int:
-    """Rows for the touches from `first` to before `stop`, with numbers y from `used` on: where these end, or -1."""
+    """Fill the contact constraints from `first` to before `stop`. Returns the end of their y, -1 without room."""
     order, contacts = contact_order(solver), rows_at(collisions["fresh"], collisions["n_contacts"], CONTACT)
     while first < stop and used >= 0:
         end = end_of_pair(order, contacts, first, stop)
@@ -421,7 +423,7 @@ def fill_some(solver: Any, forest: Any, collisions: Any, first: int, stop: int, 
 
 @kernel
 def fill_touches(solver: Any, forest: Any, collisions: Any) -> bool:
-    """Rows for the contacts of islands that are awake, in their order. False if a table is full."""
+    """Fill the contact constraints of all awake islands, in their order. False if a table is full."""
     solver["bouncing"] = solver["passing"] = solver["paved"] = 0
     used = fill_some(solver, forest, collisions, 0, solver["touch_count"], solver["Y_used"])
     if used >= 0:
@@ -431,7 +433,8 @@ def fill_touches(solver: Any, forest: Any, collisions: Any) -> bool:
 
 @kernel(inline=False)
 def numbers_of(solver: Any, forest: Any, collisions: Any, first: int, stop: int) -> int:
-    """How many numbers y the touches from `first` to before `stop` have."""
+    """Count of the numbers y of the contacts from `first` to before `stop`."""
+
     order, contacts = contact_order(solver), rows_at(collisions["fresh"], collisions["n_contacts"], CONTACT)
     shapes, spans = shapes_of(collisions), slices_of(solver)
     pairs = pairs_of(collisions)

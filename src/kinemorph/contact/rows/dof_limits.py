@@ -1,4 +1,4 @@
-"""Rows of single degrees of freedom: joint limits, largest speeds and dry friction, each a force with bounds."""
+"""Constraint rows of joint limits, speed limits and dry friction: forces with bounds on degrees of freedom."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from kinemorph.spatial.rows import load4_at
 from kinemorph.structure.forest.layout import A, Q, V, tree_of, trees_of
 
 LOWER, UPPER, DRY, FAST = int(Bounded.LOWER), int(Bounded.UPPER), int(Bounded.DRY), int(Bounded.FAST)
-LIMIT_STEPS_AHEAD = 2.0  # steps: limits that are reached no sooner have no rows
-NEAR_LIMIT = 0.01  # rad or m, or closer than this
-BRISK = 0.5  # share of its largest speed, below which a degree of freedom needs no row for it
+LIMIT_STEPS_AHEAD = 2.0  # steps: a limit gets a row if it may be reached so soon,
+NEAR_LIMIT = 0.01  # rad or m: or if it is closer than this
+BRISK = 0.5  # share of the largest speed, below which a degree of freedom needs no row for it
 
 
 @kernel
 def put_limit(solver: Any, tree: Any, t: int, link: int, dof: int, what: int, gap: float, force: float) -> bool:
-    """A row for one end of the way of a degree of freedom, with the force that it had. False if a table is full."""
+    """Add the row of a limit at a distance `gap`, with its stored force. False if a table is full."""
     at = put_bound(solver, tree, t, link, dof, -1.0 if what == UPPER else 1.0, what)
     if at >= 0:
         constraint = dof_constraint_room(solver)[at]
@@ -45,7 +45,7 @@ def put_limit(solver: Any, tree: Any, t: int, link: int, dof: int, what: int, ga
 
 @kernel(inline=False)
 def put_fast(solver: Any, tree: Any, t: int, link: int, dof: int, v: float, a: float) -> bool:
-    """A row for the largest speed of a degree of freedom, if it may be reached. False if a table is full."""
+    """Add the row of a speed limit (rad/s or m/s), if it may be reached in this step. False if a table is full."""
     fastest = dofs_of(tree)[dof]["speed"]
     then = v + solver["h"] * solver["substeps"] * a
     if max(abs(v), abs(then)) < BRISK * fastest:
@@ -58,7 +58,7 @@ def put_fast(solver: Any, tree: Any, t: int, link: int, dof: int, v: float, a: f
 
 @kernel(inline=False)
 def fill_ball(solver: Any, tree: Any, t: int, link: int, q: Any, v: Any, forces: Any) -> bool:
-    """Limits of a ball joint: on the three parts of its rotation vector. False if a table is full."""
+    """Fill the limits of a ball joint, on the components of its rotation vector. False if a table is full."""
     l = links_of(tree)[link]
     dofs = dofs_of(tree)[l["iv"] :]
     bounds = dof_constraint_room(solver)
@@ -87,7 +87,7 @@ def fill_ball(solver: Any, tree: Any, t: int, link: int, q: Any, v: Any, forces:
 
 @kernel(inline=False)
 def fill_tree_bounds(solver: Any, forest: Any, slot: Any, t: int) -> bool:
-    """Rows for what may be reached in this step, of one tree. A limit that is far off has no force to start from."""
+    """Fill the limits, speed limits and dry friction of one tree. The stored force of a distant limit becomes zero."""
     tree = tree_of(slot)
     links, dofs = links_of(tree), dofs_of(tree)
     q = rows_at(slot["state"] + 8 * tree["nq"] * Q, tree["nq"], F8)
@@ -127,10 +127,9 @@ def fill_tree_bounds(solver: Any, forest: Any, slot: Any, t: int) -> bool:
 
 @kernel(inline=False)
 def fill_bounds(solver: Any, forest: Any, memory: int) -> bool:
-    """Rows of all trees that are awake, and of their loops, island by island, and the ROOTs that rows need. False if a
-    table is full.
+    """Fill the dof rows and free roots of all awake trees and their loops, by island. False if a table is full.
 
-    The memory is for 19 numbers, if there are loops.
+    `memory` is the address of 19 numbers, needed if there are loops.
     """
     trees = trees_of(forest)
     spans, islands = slices_of(solver), islands_of(solver)

@@ -1,4 +1,4 @@
-"""One row on one degree of freedom of a joint: what the joints from there to the base take of a force in it."""
+"""Constraint rows on degrees of freedom of joints: y of a unit force, by an inward sweep of the ABA to the base."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale
 
 @kernel
 def go_inward(tree: Any, link: int, first: int, n: Vec3, f: Vec3, Y: Any, y: int, share: float) -> float:
-    """Add a share of what joints take of a wrench on a link, at its origin, from one degree of freedom on. yᵀ y."""
+    """Propagate a wrench at a link's origin to the base, from dof `first` on, and add `share` times its y. yᵀ y."""
     total, n, f = go_until(tree, link, -1, first, n, f, Y, y, share)
     return total
 
@@ -37,7 +37,7 @@ def go_inward(tree: Any, link: int, first: int, n: Vec3, f: Vec3, Y: Any, y: int
 def go_until(
     tree: Any, link: int, end: int, first: int, n: Vec3, f: Vec3, Y: Any, y: int, share: float
 ) -> tuple[float, Vec3, Vec3]:
-    """The same, as far as link `end`; what is left of the wrench there, at its origin."""
+    """The same as far as link `end`. Returns yᵀ y and the remaining wrench at the origin of that link."""
     links = links_of(tree)
     rows = link_data_of(tree)
     dof_rows = dof_data_of(tree)
@@ -60,7 +60,7 @@ def go_until(
 
 @kernel(inline=False)
 def add_unit(tree: Any, link: int, dof: int, size: float, Y: Any, y: int) -> float:
-    """Add y of a force in one degree of freedom of a link's joint. Returns yᵀ y."""
+    """Add y of a force `size` (N m or N) in one degree of freedom of a link's joint. Returns yᵀ y."""
     dof_data = dof_data_of(tree)[dof]
     u = dof_data["D"][0]
     Y[y + dof] += size * u
@@ -70,7 +70,7 @@ def add_unit(tree: Any, link: int, dof: int, size: float, Y: Any, y: int) -> flo
 
 @kernel
 def put_unit(tree: Any, root: Any, link: int, dof: int, sign: float, Y: Any, y: int) -> float:
-    """The same of a force of size 1 in a tree whose root is free, for a row that is zero so far."""
+    """The same for a unit force in a tree with a free root; the row is zero before."""
     dof_data = dof_data_of(tree)[dof]
     u = dof_data["D"][0]
     Y[y + dof] = sign * u
@@ -104,13 +104,13 @@ def add_mixture(tree: Any, link: int, forces: Six, Y: Any, y: int) -> float:
 
 @kernel(inline=False)
 def add_link_wrench(tree: Any, link: int, n: Vec3, f: Vec3, Y: Any, y: int) -> None:
-    """Add y of a wrench on a link, at the link's origin, world axes."""
+    """Add y of a wrench on a link, at the link's origin, in world axes."""
     go_inward(tree, link, 0, n, f, Y, y, 1.0)
 
 
 @kernel
 def put_bound(solver: Any, tree: Any, t: int, link: int, dof: int, sign: float, what: int) -> int:
-    """A row for one degree of freedom, counted with a sign; -1 if a table is full."""
+    """Add the row of one degree of freedom, with a sign. Returns its index, -1 if a table is full."""
     i = solver["bound_count"]
     length = stretch_of(solver, tree, t, link)
     used = claim(solver, length)
@@ -134,7 +134,7 @@ def put_bound(solver: Any, tree: Any, t: int, link: int, dof: int, sign: float, 
 
 @kernel(inline=False)
 def put_mixture(solver: Any, tree: Any, t: int, link: int, dof: int, forces: Six, what: int) -> int:
-    """A row for a combination of all degrees of freedom of a link's joint; -1 if a table is full."""
+    """Add the row of a combination of all degrees of freedom of a joint. Returns its index, -1 if a table is full."""
     i = solver["bound_count"]
     length = stretch_of(solver, tree, t, link)
     used = claim(solver, length)
@@ -154,14 +154,14 @@ def put_mixture(solver: Any, tree: Any, t: int, link: int, dof: int, forces: Six
 
 @kernel
 def stretch_of(solver: Any, tree: Any, t: int, link: int) -> int:
-    """How many numbers a row on the joint of a link of tree t has."""
+    """Length of a row on the joint of a link of tree t."""
     l = links_of(tree)[link]
     return stretch_to(slices_of(solver)[t], l["iv"] + l["nv"])
 
 
 @kernel
 def claim(solver: Any, length: int) -> int:
-    """Room for so many numbers of one row more, all zero: where they begin, -1 if a table is full."""
+    """Claim a dof row with `length` zero numbers y. Returns the first of them, -1 if a table is full."""
     used = solver["Y_used"]
     if solver["bound_count"] == solver["bound_room"]:
         solver["full"] |= FULL_BOUNDS
@@ -176,7 +176,8 @@ def claim(solver: Any, length: int) -> int:
 
 @kernel
 def start_bound(solver: Any, constraint: Any, total: float) -> None:
-    """What a row is before anything has acted; `total` is its yᵀ y."""
+    """Initialize a dof row; `total` is its yᵀ y."""
+
     constraint["o"] = slices_of(solver)[constraint["tree"]]["offset"]
     constraint["inverse"], constraint["p"], constraint["sum"], constraint["target"] = 1.0 / total, 0.0, 0.0, 0.0
     constraint["most"], constraint["least"], constraint["drive"] = np.inf, -np.inf, -1

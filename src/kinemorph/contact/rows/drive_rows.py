@@ -1,9 +1,8 @@
-"""Drives: what acts in joints and on bodies because somebody has said so, as rows of the solve or as given forces.
+"""Drives in joints and pushes on bodies, as constraint rows or as given forces.
 
-A drive pulls its degree of freedom to a position and a speed: force + stiffness (position - x) + damping (speed - v),
-between its smallest and its largest force. Both x and v are those at the end of a substep, so that no gain is too stiff
-for a step. A drive is known by the id of its joint: it stays with that through every change of structure, counted as
-the joint was made, and is gone when the joint is.
+The force of a drive is force + stiffness (position - x) + damping (speed - v), clamped to [least, most]. Both x and v
+are those at the end of a substep (implicit), so that any gain is stable. A drive refers to its joint by id: it follows
+the joint through changes of structure, with degrees of freedom numbered as declared, and is removed with the joint.
 """
 
 from __future__ import annotations
@@ -68,9 +67,9 @@ from kinemorph.structure.forest.memory import INDEX, pool_of
 DRIVEN = int(Bounded.DRIVEN)
 ROW, FORCE, COUPLED = int(Driven.ROW), int(Driven.FORCE), int(Driven.COUPLED)
 TRIFLE_IMPULSE_SHARE = 1e-12  # share of the impulse that would stop a motor
-CATCH_UP = 0.2  # share of what a coupling is off by that a step takes away
-STRONGLY = 0.3  # cosine between two drives of a tree, above which sweeps would take many turns to satisfy both
-FEW_RATES, FEW_TOUCHES = 128, 64  # islands of more are swept, whatever pulls or bears there
+CATCH_UP = 0.2  # share of a coupling's position error that a step corrects
+STRONGLY = 0.3  # cosine between two drives of a tree, above which Gauss-Seidel needs many iterations
+FEW_RATES, FEW_TOUCHES = 128, 64  # entries of z, contacts: largest island solved directly for drives or wedges
 
 
 @kernel
@@ -90,9 +89,9 @@ def joint_slot(forest: Any, id: int) -> int:
 
 @kernel
 def found_degree(forest: Any, id: int, dof: int) -> tuple[int, int, int]:
-    """Of a degree of freedom of a joint, as that was made: the tree, the link, and where it is among those of the link.
+    """Tree, link, and index within the link, of a degree of freedom numbered as declared.
 
-    The tree is -1 if the joint is gone or closes a loop, or if the degree of freedom is not there.
+    The tree is -1 if the joint is gone or closes a loop, or if it has no such degree of freedom.
     """
     at = joint_slot(forest, id)
     if at < 0:
@@ -109,7 +108,7 @@ def found_degree(forest: Any, id: int, dof: int) -> tuple[int, int, int]:
 
 @kernel(inline=False)
 def find_drives(solver: Any, forest: Any) -> None:
-    """List the drives of each tree, in the order of their rows; those of joints that are gone are dropped."""
+    """List the drives of each tree, in the order of their rows, and remove those of joints that are gone."""
     spans, drives = slices_of(solver), drives_of(solver)
     joints = joints_of(forest)
     for t in range(pool_of(forest, TREES)["count"]):
@@ -125,17 +124,17 @@ def find_drives(solver: Any, forest: Any) -> None:
             drive["joint"], drive["generation"] = -1, drive["generation"] + 1
             continue
         t = joints[at]["tree"]
-        if t >= 0:  # else it closes a loop, and has no degrees of freedom
+        if t >= 0:  # else the joint closes a loop, and has no degrees of freedom
             drive["next"], spans[t]["drive"] = spans[t]["drive"], i
             if drive["kind"] == FORCE:
                 spans[t]["forced"] = 1
             if drive["kind"] == ROW or drive["force"] != 0.0:  # a coupling by itself moves nothing
-                spans[t]["still"] = 0.0  # what is driven does not sleep
+                spans[t]["still"] = 0.0  # driven trees do not sleep
 
 
 @kernel(inline=False)
 def fill_tree_drives(solver: Any, forest: Any, slot: Any, t: int) -> bool:
-    """Rows of the drives of one tree. False if a table is full."""
+    """Fill the rows of the drives of one tree. False if a table is full."""
     spans, drives = slices_of(solver), drives_of(solver)
     tree = tree_of(slot)
     links, dofs = links_of(tree), dofs_of(tree)
@@ -160,10 +159,10 @@ def fill_tree_drives(solver: Any, forest: Any, slot: Any, t: int) -> bool:
                 solver["h"] * drive["applied"],
             )
             b["stiffness"], b["damping"] = drive["stiffness"], drive["damping"]
-            if is_mixed(l, drive["dof"]):  # its directions turn meanwhile
+            if is_mixed(l, drive["dof"]):  # its axes rotate during the step
                 v = rows_at(slot["state"] + 8 * tree["nq"] * V, tree["nv"], F8)
                 b["target"] -= solver["h"] * solver["substeps"] * drift(l, q, v, drive["dof"])
-            if drive["damping"] == np.inf:  # at its speed it has nothing to do, but for rounding
+            if drive["damping"] == np.inf:  # at its target speed its impulse is rounding
                 b["trifle"] = TRIFLE_IMPULSE_SHARE * abs(drive["speed"]) * b["inverse"]
             if drive["stiffness"] > 0.0:
                 b["s"] = b["s0"] = drive["position"] - declared_position(l, q, drive["dof"])
@@ -181,7 +180,7 @@ def fill_tree_drives(solver: Any, forest: Any, slot: Any, t: int) -> bool:
 
 @kernel
 def put_drive(solver: Any, tree: Any, t: int, link: int, dof: int, q: Any) -> int:
-    """The row of a degree of freedom as its joint was declared; -1 if a table is full."""
+    """Add the row of a degree of freedom in the declared direction of its joint. Its index, -1 if a table is full."""
     l = links_of(tree)[link]
     if is_mixed(l, dof):
         return put_mixture(solver, tree, t, link, l["iv"] + dof, mixture(l, q, dof), DRIVEN)
@@ -190,7 +189,7 @@ def put_drive(solver: Any, tree: Any, t: int, link: int, dof: int, q: Any) -> in
 
 @kernel(inline=False)
 def couple(solver: Any, joints: Any, tree: Any, t: int, drive: Any, q: Any) -> bool:
-    """The row of a coupling: the speed of a joint, less a multiple of that of another one. False if a table is full."""
+    """Add the row of a coupling: speed of a joint minus `ratio` times that of another. False if a table is full."""
     links = links_of(tree)
     one, other = joints[drive["joint"] & INDEX]["link"], joints[drive["source"] & INDEX]["link"]
     a, b = links[one], links[other]
@@ -214,7 +213,7 @@ def couple(solver: Any, joints: Any, tree: Any, t: int, drive: Any, q: Any) -> b
 
 @kernel
 def given_force(solver: Any, joints: Any, slot: Any, tree: Any, t: int, link: int, dof: int) -> float:
-    """All that is given in one degree of freedom of a joint as declared: by the tree's state, and by drives."""
+    """Total given force (N m or N) in a declared degree of freedom: from the tree's state and from drives."""
     drives = drives_of(solver)
     total = given_by_state(slot, tree, link, dof)
     span = slices_of(solver)[t]
@@ -229,7 +228,7 @@ def given_force(solver: Any, joints: Any, slot: Any, tree: Any, t: int, link: in
 
 @kernel
 def given_by_state(slot: Any, tree: Any, link: int, dof: int) -> float:
-    """The part of that of the tree's state."""
+    """The given force from the tree's state alone."""
     q = rows_at(slot["state"] + 8 * tree["nq"] * Q, tree["nq"], F8)
     tau = rows_at(slot["state"] + 8 * tree["nq"] * TAU, tree["nv"], F8)
     return declared_force(links_of(tree)[link], q, tau, dof)
@@ -237,7 +236,7 @@ def given_by_state(slot: Any, tree: Any, link: int, dof: int) -> float:
 
 @kernel(inline=False)
 def give_forces(solver: Any, forest: Any) -> None:
-    """What the given forces of drives do to velocities, beside those of the trees' states, which have acted already."""
+    """Add the given forces of drives to za. Those of the trees' states are in za already."""
     spans, drives = slices_of(solver), drives_of(solver)
     trees = trees_of(forest)
     joints = joints_of(forest)
@@ -274,7 +273,7 @@ def scaled(x: Six, size: float) -> Six:
 
 @kernel
 def is_first(drives: Any, at: int, i: int) -> bool:
-    """Whether no drive before this one gives forces in the same degree of freedom: it acts for all of them."""
+    """Whether drive i is the first with a given force in its degree of freedom; it then acts for all of them."""
     while at != i:
         e = drives[at]
         if e["kind"] == FORCE and e["joint"] == drives[i]["joint"] and e["dof"] == drives[i]["dof"]:
@@ -285,7 +284,7 @@ def is_first(drives: Any, at: int, i: int) -> bool:
 
 @kernel(inline=False)
 def push_bodies(solver: Any, forest: Any) -> None:
-    """What pushes on bodies do to velocities."""
+    """Add the pushes on bodies to za, and remove those of bodies that are gone."""
     spans, pushes = slices_of(solver), pushes_of(solver)
     trees = trees_of(forest)
     bodies = bodies_of(forest)
@@ -322,7 +321,7 @@ def push_bodies(solver: Any, forest: Any) -> None:
 
 @kernel(inline=False)
 def keep_pushed_awake(solver: Any, forest: Any) -> None:
-    """What is pushed does not sleep."""
+    """Reset the rest time of trees with a nonzero push, so that they do not fall asleep."""
     spans, pushes = slices_of(solver), pushes_of(solver)
     bodies = bodies_of(forest)
     for i in range(solver["push_count"]):
@@ -336,7 +335,7 @@ def keep_pushed_awake(solver: Any, forest: Any) -> None:
 
 @kernel(inline=False)
 def settle_drives(solver: Any) -> None:
-    """After a step: forces that the rows of drives have had, and pushes for one step are gone."""
+    """After a step: store the mean forces of drive rows, and remove pushes that act for one step."""
     drives, bounds = drives_of(solver), dof_constraint_room(solver)
     pushes = pushes_of(solver)
     per_step = 1.0 / (solver["h"] * solver["substeps"])
@@ -351,12 +350,12 @@ def settle_drives(solver: Any) -> None:
             pushes[i]["body"], pushes[i]["generation"] = -1, pushes[i]["generation"] + 1
 
 
-# ------------------------------------------------------------------------------------- how islands with them are solved
+# ------------------------------------------------------------------------------ choice of the solver for driven islands
 
 
 @kernel
 def yielding(constraint: Any, h: float) -> float:
-    """yᵀ y of a drive's row, and what it gives way by itself: the diagonal of what a sweep has to solve."""
+    """Diagonal of the system matrix of a drive's row: yᵀ y plus the compliance of the drive (1/kg or 1/(kg m²))."""
     if constraint["damping"] == np.inf:
         return 1.0 / constraint["inverse"]
     k = h * (constraint["damping"] + h * constraint["stiffness"])
@@ -365,7 +364,7 @@ def yielding(constraint: Any, h: float) -> float:
 
 @kernel
 def pull_at_each_other(solver: Any, island: Any) -> bool:
-    """Whether two drives of an island are so stiff, and so close, that each undoes much of what the other does."""
+    """Whether two drives of one tree in an island are coupled strongly: the cosine of their rows exceeds a limit."""
     bounds = dof_constraints(solver)[island["first_bound"] :]
     Y, h = whitened_rows(solver), solver["h"] * solver["substeps"]
     for i in range(island["bound_count"]):
@@ -385,7 +384,8 @@ def pull_at_each_other(solver: Any, island: Any) -> bool:
 
 @kernel(inline=False)
 def choose_driven(solver: Any) -> None:
-    """Islands whose drives pull at each other are solved directly, if they are small."""
+    """Set `direct` of small islands with strongly coupled drives."""
+
     islands = islands_of(solver)
     for i in range(solver["island_count"]):
         island = islands[i]

@@ -1,4 +1,4 @@
-"""Fast bodies that pass by others: their contacts are left out, unless something throws them off their way."""
+"""Fly-by filter: contacts of fast bodies that pass each other are disabled, unless other contacts deflect them."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from kinemorph.contact.gauss_seidel.row_products import velocity
 from kinemorph.contact.layout import FLIES_BY, contact_constraints, whitened_rows, z_of, za_of
 from kinemorph.jit.api import kernel
 
-LEFT_OUT_GAP = 1e9  # m: the gap of a contact that is left out
-THROWN_WAY_FACTOR = 2.0  # how much farther what is thrown off its way may come than what threw it off takes of it
+LEFT_OUT_GAP = 1e9  # m: the separation of a disabled contact
+THROWN_WAY_FACTOR = 2.0  # upper bound of a body's deflection over the displacement that its other contacts remove
 
 
 @kernel(inline=False)
 def let_pass(solver: Any, collisions: Any) -> None:
-    """Leave contacts out whose bodies pass each other by more than all their other contacts may take of their way."""
+    """Disable contacts whose bodies pass each other by more than their other contacts may deflect them."""
     touches = contact_constraints(solver)
     contacts = contacts_of(collisions)
     now = half_of(collisions["step"], collisions["contact_room"])
@@ -30,7 +30,8 @@ def let_pass(solver: Any, collisions: Any) -> None:
 
 @kernel(inline=False)
 def thrown_off(solver: Any, touches: Any, contact: Any) -> float:
-    """m, what contacts that do not pass may take of the ways that the bodies of one that does would go in this step."""
+    """Displacement (m) in this step that other contacts may remove from the bodies of a fly-by contact."""
+
     Y, z, za = whitened_rows(solver), z_of(solver), za_of(solver)
     dt = solver["h"] * solver["substeps"]
     taken = 0.0

@@ -1,11 +1,11 @@
-"""Force elements, and springs and dampers in the joints of loops, as rows: each pulls along one direction.
+"""Constraint rows of force elements, and of springs and dampers in loop joints: implicit forces along one direction.
 
-A step asks a spring for the force that it has half a step on, and a damper for that at the end,
+A step takes the force of a spring half a step ahead, and the force of a damper at the end of the step,
 
     p = dt f - (dt c + ½ dt² k) v,    f at the start, v = yᵀ z at the end,
 
-which does not overshoot however stiff it is, and keeps the energy of a spring whose period the steps resolve. One that
-they do not resolve is asked for its force at the end instead, and calms down. Rows answer each other by Gauss-Seidel.
+which is stable for any stiffness, and conserves the energy of a spring whose period the steps resolve. For a stiffer
+spring it takes the force at the end, which damps the spring. The rows are solved together by Gauss-Seidel.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ ZERO = (0.0, 0.0, 0.0)
 
 @kernel(inline=False)
 def tie_elements(solver: Any, forest: Any) -> None:
-    """Trees between which elements act belong to one island, and sleep and wake together."""
+    """Join the trees connected by elements into islands, so that they sleep and wake together."""
     spans = slices_of(solver)
     bodies = bodies_of(forest)
     drop_stale(forest)
@@ -63,7 +63,7 @@ def tie_elements(solver: Any, forest: Any) -> None:
 
 @kernel(inline=False)
 def add_wrench_at(tree: Any, link: int, x: Vec3, n: Vec3, f: Vec3, Y: Any, y: int) -> None:
-    """Add what the joints from a link to the base take of a wrench at x to a row of y."""
+    """Add y of a wrench (n, f) at point x on a link, world axes."""
     rows = link_data_of(tree)
     if tree["lone"] != 0:
         lone, d = lone_of(tree), link_of(tree)
@@ -88,7 +88,7 @@ def add_end(forest: Any, body: int, x: Vec3, n: Vec3, f: Vec3, Y: Any, y: int) -
 def put_pull(
     solver: Any, forest: Any, a: int, b: int, x: Vec3, n: Vec3, f: Vec3, force: float, stiffness: float, damping: float
 ) -> bool:
-    """A row along a unit wrench at x on body b, and its opposite on a (-1: the base). False if Y is full."""
+    """Add a row along a unit wrench at x on body b, and the opposite on a (-1: the base). False if Y is full."""
     spans = slices_of(solver)
     Y, dt = whitened_rows(solver), solver["h"] * solver["substeps"]
     tree1, o1, l1, _ = stretch(forest, spans, a)
@@ -124,7 +124,7 @@ def put_pull(
 
 @kernel(inline=False)
 def fill_element(solver: Any, forest: Any, i: int) -> bool:
-    """The rows of an element, unless its bodies sleep. False if Y is full."""
+    """Fill the rows of an element, unless its bodies sleep. False if Y is full."""
     e = elements_of(forest)[i]
     spans, bodies = (
         slices_of(solver),
@@ -158,7 +158,7 @@ def fill_element(solver: Any, forest: Any, i: int) -> bool:
 
 @kernel(inline=False)
 def fill_loop(solver: Any, forest: Any, i: int, memory: int) -> bool:
-    """The rows of springs and dampers in the joint of a loop; the memory is for 19 numbers. False if Y is full."""
+    """Fill the rows of springs and dampers in a loop's joint, with room for 19 numbers. False if Y is full."""
     loop = loops_of(forest)[i]
     slot = loop_slots_of(forest)[i]
     spans, bodies = (
@@ -188,14 +188,14 @@ def fill_loop(solver: Any, forest: Any, i: int, memory: int) -> bool:
 
 @kernel(inline=False)
 def claim_pulls(solver: Any, forest: Any) -> int:
-    """Room for all rows. Returns the address of 19 numbers more, 0 if the forest's scratch is too small."""
+    """Claim room for all rows. Returns the address of 19 more numbers, 0 if the forest's scratch is too small."""
     solver["pulls"] = claim(forest, 6 * PULL_SIZE * (forest["element_count"] + pool_of(forest, LOOPS)["used"]))
     return claim(forest, 8 * 19)
 
 
 @kernel(inline=False)
 def fill_pulls(solver: Any, forest: Any, memory: int) -> bool:
-    """The rows of all elements, and of all joints of loops in which something acts. False if Y is full."""
+    """Fill the rows of all elements, and of all loop joints with springs or dampers. False if Y is full."""
     loops = loop_slots_of(forest)
     ties = loops_of(forest)
     solver["pull_count"] = 0
@@ -210,7 +210,7 @@ def fill_pulls(solver: Any, forest: Any, memory: int) -> bool:
 
 @kernel(inline=False)
 def pull_all(solver: Any) -> None:
-    """What elements do in the step, added to the accelerations za."""
+    """Solve the element rows by Gauss-Seidel, and add their effect in the step to the accelerations za."""
     pulls = element_constraints(solver)
     Y, z, za = whitened_rows(solver), z_of(solver), za_of(solver)
     dt = solver["h"] * solver["substeps"]

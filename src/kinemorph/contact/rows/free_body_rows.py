@@ -1,8 +1,8 @@
-"""The rows of touches on bodies without joints, of a normal and two tangents at once, side by side in lanes.
+"""Constraint rows of contacts on free rigid bodies: the normal and both tangents at once, in SIMD lanes.
 
-A force d at x is y = [L⁻¹ Rᵀ (x - x_c) × d, d / √m] to such a body (`multibody.algorithms.free_body`). Of a set of
-three vectors, as each number of a `Vec3` is of them all, the products of each with itself, and with the next one, are
-all that a solve needs to know of their rows.
+A unit force d at x has y = [L⁻¹ Rᵀ (x - x_c) × d, d / √m] on such a body (`multibody.algorithms.free_body`). Three
+vectors are stored as one `Vec3` of lanes. The solve needs the products of the three rows: each with itself, and each
+with the next one in cyclic order.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NOWHERE: Alone = ((0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
 
 @kernel
 def seen_alone(tree: Any) -> Alone:
-    """What rows need to know of a lone body."""
+    """L⁻¹ Rᵀ, centre of mass (m, world) and 1 / √m of a free body."""
     lone, d = lone_of(tree), link_of(tree)
     R, K = load9(d["R"]), load6(lone["K"])
     x, y, z = tri_vec(K, (R[0], R[1], R[2])), tri_vec(K, (R[3], R[4], R[5])), tri_vec(K, (R[6], R[7], R[8]))
@@ -33,14 +33,14 @@ def seen_alone(tree: Any) -> Alone:
 
 @kernel
 def beside(a: Vec3, b: Vec3, c: Vec3) -> Vec3:
-    """Three vectors as one of lanes."""
+    """Three vectors as one vector of lanes."""
     return three(a[0], b[0], c[0]), three(a[1], b[1], c[1]), three(a[2], b[2], c[2])
 
 
 @kernel
 def put_alone(body: Alone, x: Vec3, forces: Vec3, sign: float, Y: Any, y: int, stride: int) -> tuple[Scalar, Scalar]:
-    """Write what a lone body takes of three forces at x into three rows. Returns the products of each with itself, and
-    with the next one in a circle, if they are unit vectors at right angles."""
+    """Write three rows of a free body, of orthonormal forces at x. Returns the products of each row with itself, and
+    with the next one in cyclic order."""
     W, centre, light = body
     turns, pushes = mul_vec(W, cross(scale(sub(x, centre), sign), forces)), scale(forces, sign * light)
     put_six(turns, pushes, Y, y, stride)
@@ -49,7 +49,7 @@ def put_alone(body: Alone, x: Vec3, forces: Vec3, sign: float, Y: Any, y: int, s
 
 @kernel
 def put_six(turns: Vec3, pushes: Vec3, Y: Any, y: int, stride: int) -> None:
-    """Write the six numbers of a body that moves freely into three rows."""
+    """Write six numbers, angular and linear, into each of three rows."""
     starts = columns(turns[0], turns[1], turns[2], pushes[0])
     ends = columns(pushes[1], pushes[2], pushes[1], pushes[2])
     for i in range(3):
@@ -59,5 +59,5 @@ def put_six(turns: Vec3, pushes: Vec3, Y: Any, y: int, stride: int) -> None:
 
 @kernel
 def next_ones(a: Vec3) -> Vec3:
-    """Of three vectors side by side, to the place of each the next one in a circle."""
+    """Rotate the lanes: the place of each vector gets the next one in cyclic order."""
     return turned(a[0]), turned(a[1]), turned(a[2])

@@ -1,8 +1,8 @@
-"""What a free root takes of the wrenches that come to it from its links, and how it moves.
+"""Free roots: the whitened response of a free root joint to a wrench at its origin, and its velocity.
 
-All rows on a tree that hangs on nothing end there, and of its six degrees of freedom each would wait for the one
-before. But what they take is linear in the wrench, so it is found once for all rows of a step: a free joint turns about
-its axes first, which see the moment alone, and then goes along them.
+Every row on a free-floating tree ends at its root, where each of six degrees of freedom would wait for the previous
+one. The response is linear in the wrench, so its matrix is computed once for all rows of a step. It is block
+triangular: the three rotations come first, and depend on the moment alone.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from kinemorph.spatial.vec3 import Vec3, add, axpy, dot, scale
 
 @kernel
 def is_free(tree: Any) -> bool:
-    """Whether a tree of joints hangs on nothing."""
+    """Whether the root joint of a tree is free."""
     return links_of(tree)[0]["kind"] == FREE
 
 
 @kernel
 def see_root(tree: Any, root: Any) -> None:
-    """The ROOT of a tree whose root is free.
+    """Compute the response matrices of a tree with a free root.
 
-    Degree of freedom k takes u_k = D_k s_kᵀ (w - Σ_j<k U_j u_j) of a wrench w: rows of numbers, each from those before.
+    Degree of freedom k has u_k = D_k s_kᵀ (w - Σ_j<k U_j u_j) for a wrench w: each row follows from the earlier ones.
     """
     e = dof_data_of(tree)
     for k in range(3):
@@ -50,13 +50,13 @@ def see_root(tree: Any, root: Any) -> None:
 
 @kernel
 def taken_by(root: Any, n: Vec3, f: Vec3) -> tuple[Vec3, Vec3]:
-    """What the root's turning and its going take of a wrench at its origin, or of several side by side."""
+    """Angular and linear part of y at the root, for a wrench at its origin, or for several in lanes."""
     return mul_vec(load9(root["turn"]), n), add(mul_vec(load9(root["swing"]), n), mul_vec(load9(root["go"]), f))
 
 
 @kernel
 def velocity_of(root: Any, z: Any) -> tuple[Vec3, Vec3]:
-    """How the root turns and goes, world axes, by its whitened velocity: what a wrench does there is yᵀ z too."""
+    """Angular (rad/s) and linear (m/s) velocity of the root, world axes, from its whitened velocity z (transpose)."""
     turning, going = load3(z), load3_at(z, 3)
     w = add(tmul_vec(load9(root["turn"]), turning), tmul_vec(load9(root["swing"]), going))
     return w, tmul_vec(load9(root["go"]), going)
@@ -64,7 +64,7 @@ def velocity_of(root: Any, z: Any) -> tuple[Vec3, Vec3]:
 
 @kernel
 def unwhiten_root(tree: Any, root: Any, z: Any, v: Any, z2: Any, v2: Any) -> None:
-    """The first six numbers of two sets of velocities, and the first link's own, for `unwhiten_two` of the others."""
+    """Unwhiten the root of two velocity vectors z, z2 into v, v2, and set the first link's data for `unwhiten_two`."""
     data = rows_at(tree["rows"], 2, LINK_DATA)[1]
     R = load9(data["R"])
     w, u = velocity_of(root, z)

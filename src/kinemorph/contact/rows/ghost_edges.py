@@ -1,8 +1,8 @@
-"""Ground of several pieces: what slides from one onto the next does not catch on the edge between them.
+"""Internal (ghost) edges of ground made of several convex pieces: removal of their contacts.
 
-A shape that is a micrometre deep in one tile meets the side of the next one, or its edge at a slant, before it is over
-it. But the plane of a contact parts two convex shapes for the length of a step. If all of another fixed shape lies
-behind it too, then that one is kept away already, and its own contact, which looks another way, has nothing to add.
+A shape that overlaps one tile by a micrometre, and slides to the next tile, would collide with the side or edge of it.
+The plane of a contact separates two convex shapes for one step. If all of another fixed shape lies behind that plane,
+the plane also separates that shape, and the contact with it, which has another normal, is redundant.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from kinemorph.spatial.rows import load3, load9
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import Vec3, dot, scale, sub
 
-FLUSH = 1e-4  # m, by which a piece may stand out: more is a step, which stops
+FLUSH = 1e-4  # m: a piece that stands out by more is a step, whose contacts stay
 SAME_NORMAL_DEFECT = 1e-10  # one minus the cosine between normals that are the same
 CONVEX = int(Form.CONVEX)
 
 
 @kernel
 def is_paved(shapes: Any, pair: Any) -> bool:
-    """Whether a pair has a piece of ground that is convex."""
+    """Whether one shape of a pair is fixed and convex."""
     a, b = shapes[pair["a"]], shapes[pair["b"]]
     return (a["fixed"] != 0 and a["form"] == CONVEX) or (b["fixed"] != 0 and b["form"] == CONVEX)
 
 
 @kernel(inline=False)
 def pass_seams(solver: Any, collisions: Any) -> None:
-    """Leave contacts with convex ground out that another one makes needless; whoever does so stays."""
+    """Disable contacts with convex ground that another contact makes redundant; that other contact is then kept."""
     touches = contact_constraints(solver)
     spans = slices_of(solver)
     for i in range(solver["touch_count"]):
@@ -65,7 +65,7 @@ def pass_seams(solver: Any, collisions: Any) -> None:
 
 @kernel
 def tree_on_ground(t: Any) -> int:
-    """The tree of a touch whose other side does not move, else -1."""
+    """Tree of a contact with an immovable side, else -1."""
     if t["tree1"] == -1:
         return t["tree2"]
     return t["tree1"] if t["tree2"] == -1 else -1
@@ -73,7 +73,7 @@ def tree_on_ground(t: Any) -> int:
 
 @kernel(inline=False)
 def keeper_of(collisions: Any, touches: Any, j: int, first: int) -> int:
-    """The touch, of those from `first` on through `beside`, that makes touch j needless; -1 if there is none."""
+    """Contact of the list from `first` on (linked by `beside`) that makes contact j redundant; -1 for none."""
     contacts = contacts_of(collisions)
     shapes, pairs = shapes_of(collisions), pairs_of(collisions)
     now = half_of(collisions["step"], collisions["contact_room"])
@@ -90,7 +90,7 @@ def keeper_of(collisions: Any, touches: Any, j: int, first: int) -> int:
             ground, shape, of, m, x = seen_from_ground(shapes, pairs[other["pair"]], other)
             if ground >= 0 and shape == moving and of == part and dot(n, m) <= 1.0 - SAME_NORMAL_DEFECT:
                 d, z = sub(n, m), on_moving(pairs[other["pair"]], other, ground)
-                near = abs(dot(d, sub(y, z))) <= size * dot(d, d)  # else it is flat there, and rests on both
+                near = abs(dot(d, sub(y, z))) <= size * dot(d, d)  # else the shape is flat there, and rests on both
                 if near and reach(collisions, fixed, m) <= dot(m, x) + FLUSH:
                     return k
         k = touches[k]["beside"]
@@ -99,13 +99,13 @@ def keeper_of(collisions: Any, touches: Any, j: int, first: int) -> int:
 
 @kernel
 def on_moving(pair: Any, contact: Any, fixed: int) -> Vec3:
-    """The point of a contact on the shape that moves."""
+    """Point (m, world) of a contact on the moving shape."""
     return load3(contact["x2"]) if pair["a"] == fixed else load3(contact["x1"])
 
 
 @kernel
 def seen_from_ground(shapes: Any, pair: Any, contact: Any) -> tuple[int, int, int, Vec3, Vec3]:
-    """The fixed shape of a contact, -1 if none is, the one that moves, its part, and normal and point on the ground."""
+    """Fixed shape of a contact (-1 for none), moving shape and its part, and normal and point on the ground."""
     n = load3(contact["normal"])
     if shapes[pair["a"]]["fixed"] != 0:
         return pair["a"], pair["b"], contact["part2"], n, load3(contact["x1"])
@@ -115,7 +115,7 @@ def seen_from_ground(shapes: Any, pair: Any, contact: Any) -> tuple[int, int, in
 
 @kernel(inline=False)
 def reach(collisions: Any, row: int, n: Vec3) -> float:
-    """How far a convex shape goes along a direction, in m from the origin of the world."""
+    """Support distance of a convex shape along a direction: largest n·x (m) over its points x in the world."""
     shape, place = shapes_of(collisions)[row], shape_poses_of(collisions)[row]
     core = rows_at(shape["core"], 1, CORE)[0]
     d = tmul_vec(load9(place["R"]), n)

@@ -1,7 +1,7 @@
-"""Rows in the joints that close loops: limits, largest speeds, motors and servos, as those of joints in a tree.
+"""Constraint rows in joints that close loops: limits, speed limits, motors and servos, as in joints of a tree.
 
-Such a joint has no entry in q and v: where it is, and how fast it moves, follows from its two bodies, and a force in it
-is a wrench between them. Its angles are those nearest to zero, so its limits lie within half a turn.
+Such a joint has no entry in q and v: its position and velocity follow from its two bodies, and a force in it is a
+wrench between them. Its angles are those nearest to zero, so its limits lie within half a turn.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ from kinemorph.structure.forest.memory import INDEX, clear_words, pool_of
 LOWER, UPPER, DRIVEN, FAST = int(Bounded.LOWER), int(Bounded.UPPER), int(Bounded.DRIVEN), int(Bounded.FAST)
 ROW = int(Driven.ROW)
 DOF_SIZE = DOF.itemsize
-NO_DOF = -1  # a row in a loop's joint moves no degree of freedom of its tree by itself
-AHEAD, NEAR, BRISK = 2.0, 0.01, 0.5  # as in `bounds`
+NO_DOF = -1  # `dof` of a row in a loop's joint, which has no degree of freedom of a tree
+AHEAD, NEAR, BRISK = 2.0, 0.01, 0.5  # steps, rad or m, share of speed: as in `contact.rows.dof_limits`
 
 
 @kernel(inline=False)
 def put_loop_bound(solver: Any, forest: Any, k: int, x: Any, q: Any, unit: Any, j: int, sign: float, what: int) -> int:
-    """A row along degree of freedom j of the joint of loop k, which is at x. Its index, -1 if a table is full."""
+    """Add a row along degree of freedom j of the joint of loop k, at point x. Its index, -1 if a table is full."""
     loop, slot = (
         loops_of(forest)[k],
         loop_slots_of(forest)[k],
@@ -90,13 +90,13 @@ def put_loop_bound(solver: Any, forest: Any, k: int, x: Any, q: Any, unit: Any, 
 
 @kernel
 def ends_of(forest: Any, a: int, b: int) -> tuple[Any, Any]:
-    """The rows of the links that two bodies are, one of which may be the base."""
+    """LINK_DATA rows of two bodies, one of which may be the base."""
     return rows_at(end_row(forest, a, b), 1, LINK_DATA)[0], rows_at(end_row(forest, b, a), 1, LINK_DATA)[0]
 
 
 @kernel(inline=False)
 def fill_loop_limits(solver: Any, forest: Any, k: int, x: Any, q: Any, v: Any, unit: Any) -> bool:
-    """Rows for the limits and the largest speeds that the joint of loop k may reach. False if a table is full."""
+    """Fill the limits and speed limits that the joint of loop k may reach. False if a table is full."""
     loop = loops_of(forest)[k]
     dofs = rows_at(forest["drives"] + 6 * k * DOF_SIZE, 6, DOF)
     bounds, dt = dof_constraint_room(solver), solver["h"] * solver["substeps"]
@@ -120,7 +120,7 @@ def fill_loop_limits(solver: Any, forest: Any, k: int, x: Any, q: Any, v: Any, u
 
 @kernel(inline=False)
 def fill_loop_drives(solver: Any, forest: Any, k: int, x: Any, q: Any, unit: Any) -> bool:
-    """Rows for the motors and servos in the joint of loop k. False if a table is full."""
+    """Fill the rows of motors and servos in the joint of loop k. False if a table is full."""
     slot = loop_slots_of(forest)[k]
     dofs = rows_at(forest["drives"] + 6 * k * DOF_SIZE, 6, DOF)
     bounds, drives = dof_constraint_room(solver), drives_of(solver)
@@ -148,13 +148,13 @@ def fill_loop_drives(solver: Any, forest: Any, k: int, x: Any, q: Any, unit: Any
         constraint["least"], constraint["most"] = max(drive["least"], -effort), min(drive["most"], effort)
         if drive["stiffness"] > 0.0:
             constraint["s"] = constraint["s0"] = drive["position"] - q[drive["dof"]]
-        spans[bodies[slot["b"] if slot["b"] >= 0 else slot["a"]]["tree"]]["still"] = 0.0  # it does not sleep
+        spans[bodies[slot["b"] if slot["b"] >= 0 else slot["a"]]["tree"]]["still"] = 0.0  # driven trees do not sleep
     return True
 
 
 @kernel(inline=False)
 def fill_loop_bounds(solver: Any, forest: Any, island: int, memory: int) -> bool:
-    """Rows of the joints of all loops in an island; the memory is for 19 numbers. False if a table is full."""
+    """Fill the rows of the joints of all loops in an island, with room for 19 numbers. False if a table is full."""
     loops = loop_slots_of(forest)
     ties = loops_of(forest)
     spans, bodies = (
@@ -171,7 +171,7 @@ def fill_loop_bounds(solver: Any, forest: Any, island: int, memory: int) -> bool
         da, db = ends_of(forest, slot["a"], slot["b"])
         Ra, xa, Rb, x = frames(loop, da, db)
         clear_words(memory, 8 * 19)
-        loop["iq"] = loop["iv"] = 0  # each system counts in its own way
+        loop["iq"] = loop["iv"] = 0  # each system has its own numbering
         extract_position(loop, mul(transpose(Ra), Rb), tmul_vec(Ra, sub(x, xa)), q)
         w, u = sub(load3(db["w"]), load3(da["w"])), sub(point_velocity(db, x), point_velocity(da, x))
         extract_velocity(loop, q, tmul_vec(Rb, w), tmul_vec(Rb, u), v)

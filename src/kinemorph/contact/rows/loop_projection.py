@@ -1,8 +1,8 @@
-"""Loops stay hard: whatever acts on trees that loops tie together, acts so that it opens none of them.
+"""Hard loop constraints by projection: all other rows are projected onto the velocities that open no loop.
 
-Trees that loops tie lie side by side in z. What their loops forbid has an orthonormal basis there, Q
-(`constraint.basis`), which is taken out of the rows of contacts, limits and motors once a step: y ← y - Qᵀ Q y. A row
-then reaches all trees of its hold, and whoever solves the rows need not know that there are loops.
+Trees connected by loops are contiguous in z. The velocities that their loops forbid have an orthonormal basis Q there
+(`constraint.basis`), which is removed from the rows of contacts, limits and motors once per step: y ← y - Qᵀ Q y. A row
+then acts on all trees of its loop projection, and the solvers need no loop rows.
 """
 
 from __future__ import annotations
@@ -43,19 +43,19 @@ from kinemorph.structure.forest.layout import LOOPS, loop_slots_of, tree_of, tre
 from kinemorph.structure.forest.memory import claim, clear_words, pool_of
 
 HOLD_SIZE = HOLD.itemsize
-IMMOVABLE = 1e-10  # share of yᵀ y that is left of a row along which the loops let nothing move
-STUBBORN = 0.1  # share of y below which overlap is pushed apart gently: all else would have to move fast for it
+IMMOVABLE = 1e-10  # share of yᵀ y after projection, below which the row cannot move
+STUBBORN = 0.1  # share of |y| after projection, below which overlap is reduced: its correction needs fast motion
 
 
 @kernel
 def hold_of(solver: Any, t: int) -> int:
-    """The index of the HOLD that a tree is in, -1 if it is in none or does not move."""
+    """Index of the loop projection of a tree, -1 if it has none or t is -1."""
     return slices_of(solver)[t]["hold"] if t >= 0 else -1
 
 
 @kernel(inline=False)
 def find_holds(solver: Any, forest: Any) -> bool:
-    """Give trees that loops tie a HOLD and stretches of z side by side. False if the forest's scratch is too small."""
+    """Create the loop projections, with contiguous slices of z for their trees. False if scratch is too small."""
     spans, islands = slices_of(solver), islands_of(solver)
     trees = trees_of(forest)
     room = pool_of(forest, LOOPS)["used"]
@@ -88,7 +88,7 @@ def find_holds(solver: Any, forest: Any) -> bool:
 
 @kernel(inline=False)
 def begin_hold(forest: Any, hold: Any, offset: int) -> bool:
-    """The system and the basis of the loops over the trees that are collected. False if scratch is too small."""
+    """Assemble the loop constraints of the collected trees and the basis Q. False if scratch is too small."""
     trees = trees_of(forest)
     hold["first_tree"], hold["first_loop"] = forest["first_tree"], forest["first_loop"]
     hold["offset"], hold["flies"] = offset, 0
@@ -120,13 +120,13 @@ def begin_hold(forest: Any, hold: Any, offset: int) -> bool:
 
 @kernel
 def strip(hold: Any, x: Any, at: int, share: float) -> None:
-    """Take from the numbers of a hold that begin at an entry of x what its loops forbid, or a share of it."""
+    """x ← x - share Qᵀ Q x, for the entries of a loop projection, which begin at `at`."""
     take_out(rows_at(hold["Q"], hold["rank"] * hold["nz"], F8), hold["rank"], hold["nz"], x, at, share)
 
 
 @kernel
 def projected_slices(solver: Any, element: Any) -> tuple[int, int, int, int]:
-    """The stretches of z that a row with two of them has once it reaches all trees of its holds: o1, l1, o2, l2."""
+    """The slices of z of a row after projection, when it acts on all trees of its projections: o1, l1, o2, l2."""
     h1, h2 = hold_of(solver, element["tree1"]), hold_of(solver, element["tree2"])
     holds = loop_projections(solver)
     o1, l1 = (holds[h1]["offset"], holds[h1]["nz"]) if h1 >= 0 else (element["o1"], element["l1"])
@@ -136,7 +136,7 @@ def projected_slices(solver: Any, element: Any) -> tuple[int, int, int, int]:
 
 @kernel
 def ranks(solver: Any, element: Any) -> tuple[int, int]:
-    """How many numbers there are behind such a row for what the loops of its holds bear of it."""
+    """Number of loop reactions stored behind such a row, for each of its two projections."""
     h1, h2 = hold_of(solver, element["tree1"]), hold_of(solver, element["tree2"])
     holds = loop_projections(solver)
     return holds[h1]["rank"] if h1 >= 0 and h1 != h2 else 0, holds[h2]["rank"] if h2 >= 0 else 0
@@ -144,9 +144,9 @@ def ranks(solver: Any, element: Any) -> tuple[int, int]:
 
 @kernel(inline=False)
 def widen_rows(solver: Any, element: Any, old: int, count: int) -> int:
-    """Rows with the stretches of a touch, or of a pull, from number `old` on, such that they open no loop.
+    """Project `count` rows y of a contact or element constraint, stored from number `old` on.
 
-    Returns where they begin now, -1 if Y is full. What they were is left behind; the stretches are still the old ones.
+    Returns their new first number, -1 if Y is full. The old numbers stay in Y; the slices of `element` are unchanged.
     """
     h1, h2 = hold_of(solver, element["tree1"]), hold_of(solver, element["tree2"])
     holds, Y = loop_projections(solver), whitened_rows(solver)
@@ -159,7 +159,7 @@ def widen_rows(solver: Any, element: Any, old: int, count: int) -> int:
         return -1
     for k in range(used, used + count * (length + r1 + r2)):
         Y[k] = 0.0
-    first = o1 - (p1 if n1 > 0 else p2)  # both sides may be in one stretch now
+    first = o1 - (p1 if n1 > 0 else p2)  # both sides may be in one slice now
     for r in range(count):
         y, x = used + r * length, old + r * (l1 + l2)
         for k in range(l1):
@@ -180,7 +180,7 @@ def widen_rows(solver: Any, element: Any, old: int, count: int) -> int:
 
 @kernel
 def widen(solver: Any, element: Any, count: int) -> bool:
-    """Make a touch or a pull reach all trees of its holds, with all its rows. False if Y is full."""
+    """Project all rows of a contact or element constraint, and set its slices. False if Y is full."""
     if hold_of(solver, element["tree1"]) < 0 and hold_of(solver, element["tree2"]) < 0:
         return True
     y = widen_rows(solver, element, element["y"], count)
@@ -192,7 +192,7 @@ def widen(solver: Any, element: Any, count: int) -> bool:
 
 @kernel
 def react(solver: Any, element: Any, count: int, row: int, p: float) -> None:
-    """What loops bear of an impulse at one of the rows of a touch or a pull, after `widen`."""
+    """Add the loop reactions to an impulse p at one row of a projected constraint."""
     h1, h2 = hold_of(solver, element["tree1"]), hold_of(solver, element["tree2"])
     if p == 0.0 or (h1 < 0 and h2 < 0):
         return
@@ -207,13 +207,13 @@ def react(solver: Any, element: Any, count: int, row: int, p: float) -> None:
 
 @kernel
 def gently(gap: float, after: float, before: float) -> float:
-    """A gap, or part of it if it is overlap and the loops hardly let it be pushed apart."""
+    """The gap, reduced if it is an overlap whose correction the loops nearly prevent (|y|² `before` and `after`)."""
     return gap if gap > 0.0 else gap * min(1.0, sqrt(after / before) / STUBBORN)
 
 
 @kernel(inline=False)
 def hold_touch(solver: Any, contact: Any) -> bool:
-    """The rows of a contact. Where loops let nothing move along its normal, it is left out."""
+    """Project the rows of a contact. It is disabled if the loops allow no motion along its normal."""
     Y = whitened_rows(solver)
     old, n = contact["y"], contact["l1"] + contact["l2"]
     normal = product(Y, old, Y, old, n)
@@ -235,7 +235,7 @@ def hold_touch(solver: Any, contact: Any) -> bool:
 
 @kernel(inline=False)
 def hold_bound(solver: Any, constraint: Any) -> bool:
-    """The row of one degree of freedom. One that the loops do not let move feels no impulse."""
+    """Project a dof row. It gets no impulse if the loops allow no motion along it."""
     h = hold_of(solver, constraint["tree"])
     if h < 0:
         return True
@@ -262,7 +262,7 @@ def hold_bound(solver: Any, constraint: Any) -> bool:
 
 @kernel(inline=False)
 def hold_twist(solver: Any, r: Any, element: Any) -> bool:
-    """The rows of moments at a contact, before those of the contact itself, whose stretches they have."""
+    """Project the rows of a torsional constraint; call it before the slices of its contact are changed."""
     if hold_of(solver, element["tree1"]) < 0 and hold_of(solver, element["tree2"]) < 0:
         return True
     y = widen_rows(solver, element, r["y"], 3)
@@ -276,7 +276,7 @@ def hold_twist(solver: Any, r: Any, element: Any) -> bool:
 
 @kernel(inline=False)
 def hold_rows(solver: Any) -> bool:
-    """Take what loops forbid out of all rows of contacts, limits, friction and motors. False if Y is full."""
+    """Project all rows of contacts, limits, friction and motors. False if Y is full."""
     touches, bounds = contact_constraints(solver), dof_constraints(solver)
     twists = torsional_constraints(solver)
     for i in range(solver["bound_count"]):
@@ -295,7 +295,7 @@ def hold_rows(solver: Any) -> bool:
 
 @kernel(inline=False)
 def note_forces(solver: Any) -> None:
-    """Before given forces act on trees that loops tie: what accelerations are without them, into g."""
+    """g ← za of trees with loops, before given forces are added to za."""
     holds = loop_projections(solver)
     za, g = za_of(solver), g_of(solver)
     for i in range(solver["hold_count"]):
@@ -305,7 +305,7 @@ def note_forces(solver: Any) -> None:
 
 @kernel(inline=False)
 def hold_forces(solver: Any) -> None:
-    """After they do: take from what they have added what the loops forbid, and let the loops bear it."""
+    """After given forces were added: project their part of za, and add their loop reactions and bound of work."""
     holds = loop_projections(solver)
     za, g, dt = za_of(solver), g_of(solver), solver["h"] * solver["substeps"]
     z = z_of(solver)
@@ -326,8 +326,8 @@ def hold_forces(solver: Any) -> None:
 
 @kernel(inline=False)
 def tell_forces(solver: Any, forest: Any) -> None:
-    """What the joints of loops bear, the mean of the step: the forces that are in the rows of their systems, and what
-    contacts, limits and elements add to these."""
+    """Mean forces of the step in loop joints: those of the loop systems plus the reactions to all other rows."""
+
     touches, bounds = contact_constraints(solver), dof_constraints(solver)
     pulls, holds = element_constraints(solver), loop_projections(solver)
     twists = torsional_constraints(solver)
@@ -368,7 +368,7 @@ def tell_forces(solver: Any, forest: Any) -> None:
 
 @kernel(inline=False)
 def tell_wrenches(solver: Any, forest: Any, hold: Any, system: Any) -> None:
-    """The wrenches of the loops of a hold, each at its own joint."""
+    """Write the wrenches of the loops of a projection, each at its own joint."""
     slots = loop_slots_of(forest)
     loops, rows = rows_at(system["loops"], system["count"], LOOP), constraint_rows_of(system)
     wrenches = rows_at(solver["wrenches"], 6 * solver["wrench_room"], F8)

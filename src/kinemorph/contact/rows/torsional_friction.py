@@ -1,8 +1,8 @@
-"""Friction against spinning and rolling: moments at a contact, about its normal and in its plane.
+"""Torsional and rolling friction: moments at a contact, about its normal and in its plane.
 
-Two more laws at a touch, for materials that have them: the moment about the normal is at most `torsion`, a length,
-times the normal force, and that in the plane of the contact lies in a disc of radius `rolling` times that force. Both
-oppose the angular velocity of one body against the other, and hold it at rest as long as they can.
+The moment about the normal is at most `torsion` (m) times the normal force, and the moment in the contact plane lies in
+a disc of radius `rolling` (m) times that force. Both oppose the relative angular velocity of the bodies, and keep it at
+zero within these limits, like Coulomb friction.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ SPIN, ROLL = 1, 2
 
 @kernel(inline=False)
 def lay_moments(solver: Any, forest: Any, body: int, contact: Any, sign: float, Y: Any, y: int, stride: int) -> None:
-    """What the joints of a body take of three moments on it, about the normal and both tangents of a touch."""
+    """Write one body's part of the rows of three moments, about the normal and both tangents of a contact."""
     tree, slot = tree_at(forest, body), bodies_of(forest)[body]
     moments = scale(beside(load3(contact["normal"]), load3(contact["t1"]), load3(contact["t2"])), sign)
     if tree["lone"] == 0:
@@ -60,7 +60,7 @@ def lay_moments(solver: Any, forest: Any, body: int, contact: Any, sign: float, 
 
 @kernel(inline=False)
 def lay_both_moments(solver: Any, forest: Any, a: int, b: int, contact: Any, Y: Any, y: int, stride: int) -> None:
-    """The same of moments on one body of a tree, and their opposites on another."""
+    """The same for moments on one body of a tree, and opposite ones on another body of that tree."""
     tree, bodies = tree_at(forest, b), bodies_of(forest)
     moments = beside(load3(contact["normal"]), load3(contact["t1"]), load3(contact["t2"]))
     root = free_roots_of(solver)[bodies[b]["tree"]]
@@ -71,7 +71,7 @@ def lay_both_moments(solver: Any, forest: Any, a: int, b: int, contact: Any, Y: 
 
 @kernel
 def weigh_twist(r: Any, length: int, Y: Any) -> None:
-    """The products of the three rows of a twist."""
+    """Effective masses (kg m²) of a torsional constraint, from the products of its three rows."""
     a, b, c = r["y"], r["y"] + length, r["y"] + 2 * length
     nn, t11, t12, t22 = (
         product(Y, a, Y, a, length),
@@ -85,7 +85,7 @@ def weigh_twist(r: Any, length: int, Y: Any) -> None:
 
 @kernel(inline=False)
 def fill_twist(solver: Any, forest: Any, r: Any, contact: Any, a: int, b: int) -> bool:
-    """The rows of one twist, of a touch of two bodies. False if there is no room for their numbers."""
+    """Fill the rows of one torsional constraint, for a contact of bodies a and b. False if Y is full."""
     bodies = bodies_of(forest)
     Y, used = whitened_rows(solver), solver["Y_used"]
     length = contact["l1"] + contact["l2"]
@@ -108,7 +108,7 @@ def fill_twist(solver: Any, forest: Any, r: Any, contact: Any, a: int, b: int) -
 
 @kernel(inline=False)
 def fill_twists(solver: Any, forest: Any, collisions: Any) -> bool:
-    """Rows for all touches whose materials resist spinning or rolling. False if a table is full."""
+    """Fill the torsional constraints of all contacts whose materials have such friction. False if Y is full."""
     shapes, pairs = shapes_of(collisions), pairs_of(collisions)
     room = collisions["contact_room"]
     now = half_of(collisions["step"], room)
@@ -147,19 +147,19 @@ def fill_twists(solver: Any, forest: Any, collisions: Any) -> bool:
 
 @kernel(inline=False)
 def stay_swept(solver: Any) -> None:
-    """Islands with such friction are swept: a direct solve does not know it."""
+    """Exclude islands with torsional constraints from the direct solve, which has no cost row for them."""
     islands = islands_of(solver)
     for i in range(solver["island_count"]):
         if islands[i]["twist_count"] > 0:
             islands[i]["direct"] = 0
 
 
-# --------------------------------------------------------------------------------------------------------- the sweeps
+# ------------------------------------------------------------------------------------------- Gauss-Seidel iterations
 
 
 @kernel
 def turning(torsion: Any, t: Any, row: int, Y: Any, z: Any) -> float:
-    """How fast one side turns against the other."""
+    """Relative angular velocity (rad/s) of the two sides of a contact, about the normal (row 0) or a tangent (1, 2)."""
     y = torsion["y"] + row * (t["l1"] + t["l2"])
     x = product(Y, y + t["l1"], z, t["o2"], t["l2"])
     return x + product(Y, y, z, t["o1"], t["l1"]) if t["l1"] > 0 else x
@@ -167,7 +167,7 @@ def turning(torsion: Any, t: Any, row: int, Y: Any, z: Any) -> float:
 
 @kernel
 def wring(torsion: Any, t: Any, Y: Any, z: Any, p: float, p1: float, p2: float) -> None:
-    """Three moments act."""
+    """Apply three angular impulses (N m s) to z."""
     stride = t["l1"] + t["l2"]
     if t["l1"] > 0:
         kick_three(Y, torsion["y"], stride, z, t["o1"], t["l1"], p, p1, p2)
@@ -176,7 +176,7 @@ def wring(torsion: Any, t: Any, Y: Any, z: Any, p: float, p1: float, p2: float) 
 
 @kernel
 def wring_one(torsion: Any, t: Any, Y: Any, z: Any, p: float) -> None:
-    """A moment about the normal acts."""
+    """Apply an angular impulse (N m s) about the normal to z."""
     if t["l1"] > 0:
         kick(Y, torsion["y"], z, t["o1"], t["l1"], p)
     kick(Y, torsion["y"] + t["l1"], z, t["o2"], t["l2"], p)
@@ -184,7 +184,7 @@ def wring_one(torsion: Any, t: Any, Y: Any, z: Any, p: float) -> None:
 
 @kernel(inline=False)
 def resist(solver: Any, island: Any) -> None:
-    """Moments at contacts, with the normal impulses that these have now."""
+    """One iteration over the torsional constraints of an island, limited by the present normal impulses."""
     touches = contact_constraints(solver)
     twists = torsional_constraints(solver)[island["first_twist"] :]
     Y, z = whitened_rows(solver), z_of(solver)
@@ -205,7 +205,7 @@ def resist(solver: Any, island: Any) -> None:
 
 @kernel(inline=False)
 def warm_twists(solver: Any, island: Any) -> None:
-    """What the moments of the step before would do, added to g."""
+    """Add the effect of the stored angular impulses to g; those of contacts without a normal impulse become zero."""
     touches = contact_constraints(solver)
     twists = torsional_constraints(solver)[island["first_twist"] :]
     Y, g = whitened_rows(solver), g_of(solver)
@@ -236,9 +236,9 @@ def sum_twists(solver: Any, island: Any) -> None:
 
 @kernel(inline=False)
 def keep_moments(solver: Any, collisions: Any, good: bool) -> None:
-    """The moments of contacts as world vectors, beside their impulses, for the next step; none of one that failed.
+    """Store the angular impulses of contacts (N m s, world) for the next step; none after a failed step.
 
-    What sleeps keeps those that it had.
+    Sleeping contacts keep their old ones.
     """
     before, solver["moments_kept"] = solver["moments_kept"], 1 if good else 0
     if not good:
