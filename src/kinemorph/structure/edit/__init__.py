@@ -1,1 +1,2 @@
-"""Changes of structure: rows that kernels fill, one operation behind all of them, and the proof that nothing moved."""
+"""Kernels that edit the structure of a forest: each edit is one graft, and its result is verified before it is
+committed."""
