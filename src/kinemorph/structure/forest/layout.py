@@ -35,7 +35,7 @@ FOREST = np.dtype(
         ("element_count", "i8"),
         ("start", "i8"),  # start of the newest chunk of memory,
         ("at", "i8"),  # its first free byte,
-        ("end", "i8"),  # and where it ends
+        ("end", "i8"),  # and its end
         ("lists", "i8"),  # address of the first free block of each size, 0 for none
         ("scratch", "i8"),  # address of memory for one call
         ("scratch_size", "i8"),
