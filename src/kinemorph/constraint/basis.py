@@ -63,8 +63,7 @@ def subtract(x: Any, i: int, y: Any, j: int, n: int, share: float) -> None:
 def fill_basis(system: Any, Q: Any) -> int:
     """Fill the basis of all rows, after `factor_rows`, into Q: nv numbers for each vector. Returns the rank.
 
-    The factor of nearly dependent rows gives a basis that is not quite orthogonal, so each vector is orthogonalized
-    again.
+    Each vector is orthogonalized again, because the factor of nearly dependent rows is inaccurate.
     """
     islands = row_islands_of(system)
     nv, rank = system["nv"], 0

@@ -44,8 +44,7 @@ LARGEST_JOINT_STEP = 0.5  # rad or m: largest step of a joint in one iteration
 class LoopError(ValueError):
     """No configuration was found that closes all loops.
 
-    `loop` is the name of the loop with the largest error, `residual` that error (rad or m), and `q` the best
-    configuration.
+    `loop` is the name of the loop with the largest error, `residual` that error (rad or m), `q` the best configuration.
     """
 
     def __init__(self, message: str, loop: str = "", residual: float = 0.0, q: Array | None = None) -> None:

@@ -33,7 +33,7 @@ from kinemorph.spatial.rows import load3, load3_at
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import add, cross, sub
 
-KEEP = 0.1  # pivot weight of kept coordinates: they stay independent while other pivots are at least this share of theirs
+KEEP = 0.1  # pivot weight of kept coordinates: others are preferred as dependent ones, down to this share
 LOOP_JOINT = 10.0  # weight of the joints of loops, which are preferred as dependent ones
 
 Dofs = Iterable[str | int]  # joints and loops by name, or degrees of freedom by index: the tree's, then the loops'

@@ -178,8 +178,7 @@ def motion_at(data: Any, x: Vec3) -> tuple[Vec3, Vec3]:
 
 @kernel(inline=False)
 def relative_velocities(system: Any) -> float:
-    """Compute J_C v into the rows' c, after the rows are oriented, from the velocities of links. Returns the
-    largest."""
+    """Compute J_C v into the rows' c, for oriented rows, from the velocities of links. Returns the largest."""
     rows = constraint_rows_of(system)
     largest = 0.0
     for j in range(system["m"]):

@@ -69,8 +69,7 @@ def clear(row: Any, path: Any, W: Any) -> None:
 def meet_itself(loop: Any, row: Any, island: Any, Y: Any, G: Any) -> None:
     """Compute products of the rows of a loop with each other: all have the same path.
 
-    Several sums are computed together, here and below, because one sum alone would wait for the latency of each
-    addition.
+    Several sums are computed together, here and below, because one sum alone waits for each of its additions.
     """
     m, member, length = loop["m"], loop["member"], row["length"]
     for c in range(m):
@@ -125,11 +124,10 @@ def trust(system: Any, dependence: float) -> None:
 
 @kernel(inline=False)
 def doubt(system: Any, least: float) -> None:
-    """The same, but larger for islands with open loops, whose errors are in the rows' c: their rows are uncertain by
-    these.
+    """The same, but larger for islands with open loops, whose errors are in the rows' c and make the rows uncertain.
 
-    Without this a mechanism with redundant loops would freeze as soon as rounding, or a stage of RK4, moves it off its
-    path. Islands are independent of each other.
+    Without this a mechanism with redundant loops would freeze when rounding, or a stage of RK4, moves it off its path.
+    Islands are independent of each other.
     """
     islands = row_islands_of(system)
     rows, members = constraint_rows_of(system), rows_at(system["members"], system["m"], I8)

@@ -131,8 +131,7 @@ def whiten_row(A: Any, B: Any, row: Any, Y: Any) -> None:
 
 @kernel(inline=False)
 def whiten(system: Any) -> None:
-    """Compute y and the scale of all rows, whose wrenches are set; the articulated inertias must be in the trees'
-    rows."""
+    """Compute y and the scale of all rows, whose wrenches are set; the articulated inertias must be in place."""
     trees = rows_at(system["trees"], system["tree_count"], I8)
     rows = constraint_rows_of(system)
     Y = rows_at(system["Y"], system["Y_length"], F8)
@@ -225,9 +224,8 @@ def whiten_motion(tree: Any, v: Any, z: Any, za: Any) -> None:
     """z = L v, and za = L a after `give_way`, without computing a itself; not for free rigid bodies.
 
     A joint has a = D (u - Uᵀ a'), where a' is the acceleration of its link if the joint had none: the bias b, which it
-    would have if no joint before it accelerated, and the share of these joints. The latter is in L too and cancels: za
-    = u - Uᵀ b, so no joint depends on another. The velocity of a free root is in a rotating frame, which is no force:
-    its own b is left out.
+    would have if no joint before it accelerated, and their share. The latter is in L too and cancels: za = u - Uᵀ b, so
+    no joint depends on another. A free root's velocity is in a rotating frame, which is no force: its b is left out.
     """
     links = links_of(tree)
     rows = link_data_of(tree)

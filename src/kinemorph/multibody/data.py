@@ -166,8 +166,7 @@ class Data:
 
 
 class Claim:
-    """Context of a thread's exclusive use of an object with a header, such as a `Data`; it yields the object's
-    address."""
+    """Context of exclusive use of an object with a header, such as a `Data`, by a thread; yields its address."""
 
     __slots__ = ("_owner", "_refusal", "_waits")
 

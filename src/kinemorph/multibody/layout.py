@@ -73,10 +73,7 @@ DOF = np.dtype(
         ("upper", "f8"),  # rad or m, inf for none
         ("speed", "f8"),  # rad/s or m/s, largest allowed, inf for none
         ("effort", "f8"),  # N m or N, largest allowed, inf for none
-        (
-            "implicit",
-            "f8",
-        ),  # kg m² or kg: inertia that stands for implicit dampers and springs in a world's step; else 0
+        ("implicit", "f8"),  # kg m² or kg: inertia that stands for implicit dampers and springs of a world; else 0
     ],
     align=True,
 )

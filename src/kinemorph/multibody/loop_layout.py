@@ -49,8 +49,7 @@ def top_of(tree: Any, link: int) -> int:
 
 @kernel
 def way(tree: Any, a: int, b: int, offset: int, path: Any, at: int) -> int:
-    """Find the degrees of freedom on the paths of two links of a tree to the base, the last first. Returns their
-    number.
+    """Find the degrees of freedom on the paths of two links to the base, the last first. Returns their number.
 
     They are written to `path` from entry `at` on, if that is not negative, counted from `offset`.
     """

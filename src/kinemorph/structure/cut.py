@@ -1,5 +1,4 @@
-"""Cut a joint: the subtree that it carried becomes a floating tree, or is carried by a loop's joint that still holds
-it."""
+"""Cut a joint: its subtree becomes a floating tree, or is carried by a loop's joint that still holds it."""
 
 from __future__ import annotations
 

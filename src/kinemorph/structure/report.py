@@ -90,8 +90,7 @@ class Report:
     def misled(self) -> tuple[str, ...]:
         """Joints that carry a constant force and whose axes now turn with the other link.
 
-        `state.tau` is right at this instant; a constant force acts in other directions from now on. A controller that
-        computes tau from the state is right at every instant.
+        `state.tau` is right at this instant, a tau that is computed from the state at every instant.
         """
         tau: Any = self.state.tau
         if tau is None or not np.any(tau):

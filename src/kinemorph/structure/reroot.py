@@ -29,8 +29,8 @@ def reroot(
     `joint` is free if not given: the system is then the same one with another root. `at` is the joint's frame in the
     world (a Pose, or a position with the world's axes); a free joint needs none. `on` is the joint's successor frame in
     the link's frame (the one that `pose_of` returns); without `on` the joint starts at zero. Bodies keep poses and
-    velocities: if the joint cannot move as the link does, an error says so (`connect` is for that, it computes the
-    impact). Loops do not change.
+    velocities: if the joint cannot move as the link does, an error says so (`connect` computes the impact). Loops do
+    not change.
     """
     checked_state(model, state)
     top, place = model.place(link)

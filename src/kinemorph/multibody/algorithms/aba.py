@@ -250,8 +250,7 @@ def free_one(
 ) -> tuple[Vec3, Vec3, Vec3, Vec3]:
     """Eliminate one degree of freedom of a free root, for which sᵀ IA s is x, and tau - sᵀ pA is `more`.
 
-    Returns IA s / x and the remaining pA, which do not depend on the latency of the square root; all along the root's
-    own axes.
+    Returns IA s / x and the remaining pA, neither of which needs the square root; all along the root's own axes.
     """
     x = x + (dof["armature"] + dof["implicit"])
     keep(e, mul_vec(R, n), mul_vec(R, f), x)

@@ -1,5 +1,4 @@
-"""Inverted joints (predecessor and successor swapped), and joint coordinates from relative motion, for edits (SPW
-6.2.2).
+"""Inverted joints (their two sides swapped), and joint coordinates from relative motion, for edits (SPW 6.2.2).
 
 A joint's motion is taken without its tree transform: pose and twist of the link's frame in the joint frame.
 """

@@ -40,9 +40,7 @@ class Convention:
     name: str
     free: str  # how q of a free joint has the rotation
     spherical: str  # how q of a spherical joint has it
-    also: Mapping[JointKind, str] = field(
-        default_factory=dict
-    )  # forms of kinds that not all engines have
+    also: Mapping[JointKind, str] = field(default_factory=dict)  # forms of kinds that not all engines have
     position_first: bool = True  # in q of a free joint
     angular_first: bool = False  # in v of a free joint
     angular_outside: bool = False  # of a free joint

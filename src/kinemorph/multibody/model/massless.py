@@ -28,8 +28,7 @@ TRIED_CONFIGURATIONS = 3  # in a single configuration a joint may be singular by
 
 @kernel(inline=False)
 def shares_moved(tree: Any, q: Any, shares: Any) -> None:
-    """For each degree of freedom, the inertia that it moves if all others are free, as a share of the inertia
-    around."""
+    """For each degree of freedom, the share of the inertia around that it moves if all others are free."""
     links = links_of(tree)
     dofs = dofs_of(tree)
     rows = link_data_of(tree)

@@ -260,8 +260,7 @@ class Model:
 
     @cached_property
     def frames(self) -> dict[str, tuple[int, Pose]]:
-        """Named poses: a link (-1 for the base) and a pose on it. The name of a link whose frame has moved is
-        included."""
+        """Named poses: a link (-1 for the base) and a pose on it; also the own frames of links that have moved."""
         bodies, frames = self.bodies, {}
         for name, (body, pose) in self.catalog.frames.items():
             if body < 0:

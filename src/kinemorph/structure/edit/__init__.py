@@ -1,2 +1,1 @@
-"""Kernels that edit the structure of a forest: each edit is one graft, and its result is verified before it is
-committed."""
+"""Kernels that edit the structure of a forest: plan, impact, graft, and verification before the commit."""

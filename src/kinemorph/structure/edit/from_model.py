@@ -121,8 +121,7 @@ def tree_end(links: Any, first: int) -> int:
 
 @kernel(inline=False)
 def has_room_for(forest: Any, plant: Any, model: Any, chosen: Any) -> bool:
-    """Whether the tables and the newest memory chunk have room for all marked trees; else the header says what is
-    short."""
+    """Whether tables and newest memory chunk have room for all marked trees; else the header says what is short."""
     if not (has_room(forest, TREES, plant["trees"]) and has_room(forest, BODIES, plant["bodies"])):
         return False
     if not (has_room(forest, JOINTS, plant["bodies"] + plant["loops"]) and has_room(forest, LOOPS, plant["loops"])):

@@ -80,7 +80,7 @@ def unshift(s: Any, R: Mat3, p: Vec3) -> tuple[Mat3, Vec3]:
 
 @kernel
 def straight(R: Mat3) -> Mat3:
-    """The nearest rotation, by a Newton step. Without it each edit would double the error of R, as Rᵀ stands for
+    """The nearest rotation, by a Newton step. Without it each edit would double the error of R, as it uses Rᵀ for
     R⁻¹."""
     S = mul(transpose(R), R)
     a, b, c = -0.5 * S[1], -0.5 * S[2], -0.5 * S[5]
@@ -133,8 +133,7 @@ def copy_joint(link: Any, row: Any) -> None:
 
 @kernel
 def hung_row(graft: Any, links: Any, s: int, parent: int, row: Any) -> None:
-    """Fill the row of the link at place s: joint and inertia if it is on the chain, the joint's frame if its parent
-    is."""
+    """Fill the row of the link at place s: joint and inertia on the chain, the joint's frame if its parent is there."""
     n = links.shape[0]
     order, shifts = rows_at(graft["order"], n, I4), rows_at(graft["shifts"], n, FRAME)
     start, length = graft["stay"], graft["length"]

@@ -110,8 +110,7 @@ def after_impact(forest: Any, velocities: int, t: int, which: int) -> int:
 
 @kernel(inline=False)
 def copy_state(forest: Any, graft: Any, t: int, to: int, room: int) -> None:
-    """Copy the state of a tree, with its velocities after the impact, into a state with room for `room` entries of
-    q."""
+    """Copy a tree's state, with its velocities after the impact, into one with room for `room` entries of q."""
     slot = trees_of(forest)[t]
     tree = tree_of(slot)
     for which in range(6):
@@ -126,8 +125,7 @@ def copy_state(forest: Any, graft: Any, t: int, to: int, room: int) -> None:
 
 @kernel
 def make_tree(forest: Any, n: int, nq: int, nv: int) -> tuple[int, int]:
-    """Allocate a block for a tree of this size. Returns block and address of its state; both 0 if there is no
-    memory."""
+    """Allocate a block for a tree of this size. Returns block and state address; both 0 if memory is short."""
     block = allocate(forest, class_of(tree_size(n, nq, nv)))
     if block == 0:
         return 0, 0
@@ -197,8 +195,7 @@ def drop_trees(forest: Any, graft: Any) -> None:
 
 @kernel(inline=False)
 def set_in_motion(forest: Any, graft: Any) -> None:
-    """Compute the motion of the source and of the new parent after the impact; the new joint's state follows from
-    it."""
+    """Compute the motion of source and new parent after the impact, from which the new joint's state follows."""
     source = rows_at(graft["source"], 1, TREE)[0]
     nq, nv = source["nq"], source["nv"]
     if graft["velocities"] != 0:
@@ -276,9 +273,8 @@ def moves_nothing(graft: Any) -> bool:
 def rehang(forest: Any, edit: Any, graft: Any, outcome: Any) -> int:
     """Carry link `top` by a new joint, in place of the joint that carries `end`, which is `top` or an ancestor of it.
 
-    The joint, its frame on the parent and its successor frame on `top` are set, unless the edit gives them in the
-    world. The velocities must be ones that the joint allows. Returns a status; if it is not DONE, the forest is
-    unchanged.
+    The joint, its frame on the parent and its successor frame are set, unless the edit gives them in the world. The
+    joint must allow the velocities. Returns a status; if it is not DONE, the forest is unchanged.
     """
     if not (has_room(forest, TREES, 1) and has_room(forest, JOINTS, 1)):
         return FULL

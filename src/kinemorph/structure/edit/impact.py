@@ -78,8 +78,7 @@ def row_of(trees: Any, t: int, link: int) -> int:
 
 @kernel(inline=False)
 def add_up(forest: Any, velocities: int, each: Any, total: Any) -> None:
-    """Sum energy and momentum of all collected trees, with their own velocities or those at an address, tree by
-    tree."""
+    """Sum energy and momentum of all collected trees, with their own velocities or with those at an address."""
     trees = trees_of(forest)
     total["kinetic"] = 0.0
     for k in range(3):

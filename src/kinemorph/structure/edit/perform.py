@@ -55,7 +55,6 @@ Records = np.ndarray[tuple[int], np.dtype[np.void]]
 
 @kernel
 def clear_outcome(outcome: Any) -> None:
-    """Reset an outcome to DONE, without ids and errors."""
     outcome["status"], outcome["closes"], outcome["kind"] = DONE, 0, 0
     outcome["joint"] = outcome["body"] = outcome["loop"] = outcome["lossy"] = outcome["tree"] = -1
     outcome["energy_lost"] = outcome["momentum_error"] = outcome["pose_error"] = outcome["twist_error"] = 0.0

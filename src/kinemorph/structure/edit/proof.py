@@ -30,20 +30,17 @@ COORDINATE_ERROR = 1e-6  # increase of the allowance per m, or m/s, of the large
 
 @kernel
 def acts(dof: Any) -> bool:
-    """Whether an armature, damper or spring acts in a degree of freedom."""
     return dof["armature"] != 0.0 or dof["damping"] != 0.0 or dof["stiffness"] != 0.0
 
 
 @kernel
 def alike(x: Any, y: Any) -> bool:
-    """Whether two degrees of freedom have equal armature, damping and stiffness."""
     return x["armature"] == y["armature"] and x["damping"] == y["damping"] and x["stiffness"] == y["stiffness"]
 
 
 @kernel
 def has_bounds_of_its_own(x: Any) -> bool:
-    """Whether dry friction or a speed limit bounds it. Several such bounds are a box, which does not turn with the
-    axes."""
+    """Whether friction or a speed limit bounds it. Several such bounds are a box, which does not turn with axes."""
     return x["friction"] > 0.0 or 0.0 < x["speed"] < np.inf
 
 

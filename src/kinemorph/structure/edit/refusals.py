@@ -14,8 +14,7 @@ from kinemorph.structure.forest import layout as layout
 
 
 class Names:
-    """Names for error texts: `whose` edit it is, and functions from indices in the forest to names of bodies and
-    joints."""
+    """Names for error texts: `whose` edit it is, and functions from indices in the forest to names."""
 
     def __init__(self, whose: str, body: Callable[[int], str], joint: Callable[[int], str]) -> None:
         self.whose, self.body, self.joint = whose, body, joint

@@ -1,7 +1,6 @@
 """Force elements in a forest: between bodies, by id, so that edits need not update them.
 
-Their end points are in the bodies' own frames. An element whose body is gone is dropped at the next use of the
-elements.
+Their ends are in the bodies' own frames. An element whose body is gone is dropped at the next use of the elements.
 """
 
 from __future__ import annotations

@@ -263,8 +263,7 @@ class Forest(ForestSums):
                 q[end - 4 : end] = rotation(q[end - 4 : end], f"{what}[{end - 4}:{end}]")
 
     def knock(self, body: int, push: Iterable[float], turn: Iterable[float]) -> None:
-        """Add to the velocity (m/s) and angular velocity (rad/s), world axes, of a floating body; its tree moves with
-        it."""
+        """Add to the velocity (m/s) and angular velocity (rad/s), world axes, of a floating body with its tree."""
         a, b, c = vector(push, 3, f"body {body}: knock: push").tolist()
         x, y, z = vector(turn, 3, f"body {body}: knock: turn").tolist()
         status = knock_body(self.address, self._find(BODIES, body, "body"), (a, b, c), (x, y, z))
@@ -311,8 +310,7 @@ class Forest(ForestSums):
     def forward_dynamics(self) -> None:
         """Compute accelerations of all trees, from joint forces tau and force elements, with all loops closed.
 
-        They are in `state`. Springs and dampers of joints and of loops are not included: the caller that integrates
-        adds them.
+        They are in `state`. Springs and dampers of joints and loops are left to the caller that integrates in time.
         """
         with self.claimed() as address:
             while (status := accelerate_forest(address, self._outcomes)) == layout.FULL:

@@ -1,8 +1,7 @@
-"""Validate the plain tables of a forest from an untrusted file, so that kernels can use them: every index and every
-list.
+"""Validate the plain tables of a forest from an untrusted file: every index and every list that kernels follow.
 
-A checksum proves that a file is complete, not that it is harmless. Numbers that kernels use as indices are checked
-here; numbers that cannot make a kernel fail, such as a wrong mass, are not.
+A checksum proves that a file is complete, not that it is harmless. Numbers that cannot make a kernel fail, such as a
+wrong mass, are not checked.
 """
 
 from __future__ import annotations
@@ -67,14 +66,12 @@ def check_forest(state: Any) -> None:
     within(elements["kind"], 0, len(ElementKind), "kinds of force elements")
     finite(elements, "force elements")
     demand(
-        isinstance(ends, np.ndarray) and ends.dtype == np.int64 and ends.shape == (len(elements), 2),
-        "ends of force elements have a wrong layout",
+        isinstance(ends, np.ndarray) and ends.dtype == np.int64 and ends.shape == (len(elements), 2), "ends are invalid"
     )
 
 
 def _slots(name: str, dtype: Any, pool: Any, table: Any) -> Any:
-    """Check a table of ids: all rows that are not in use must be on the list of free ones, each once. Returns the used
-    rows."""
+    """Check a table of ids: all unused rows must be on the list of free ones, each once. Returns the used rows."""
     count, used, first = (int(pool[field]) for field in ("count", "used", "free"))
     rows_of(table, dtype, f"ids of {name}", count)
     within(table["generation"], 0, np.inf, f"generations of {name}")
@@ -104,10 +101,7 @@ def _trees(used: Any, tables: Any, extents: Any, links: Any, dofs: Any, numbers:
     first = (np.cumsum(n) - n)[of]
     local = np.arange(len(links)) - first
     parent, kind = links["parent"], links["kind"]
-    demand(
-        ((parent >= 0) == (local > 0)).all() and (parent >= -1).all(),
-        "a tree does not have one root, at its first link",
-    )
+    demand(((parent >= 0) == (local > 0)).all() and (parent >= -1).all(), "a tree does not begin with its one root")
     demand((parent < local).all(), "a link comes before its parent")
     within(kind, 0, len(NQ), "kinds of joints")
     for at, size, sizes_of, total in (("iq", "nq", NQ, nq), ("iv", "nv", NV, nv)):
@@ -134,8 +128,7 @@ def _trees(used: Any, tables: Any, extents: Any, links: Any, dofs: Any, numbers:
 
 
 def _states(numbers: Rows, nq: Rows) -> None:
-    """Check that positions, velocities, forces and rests are finite; the other vectors are written before they are
-    read."""
+    """Check that positions, velocities, forces and rests are finite; other vectors are written before they are read."""
     at = VECTORS * (np.cumsum(nq) - nq)
     for k in (layout.Q, layout.V, layout.TAU, layout.REST):
         start = np.repeat(at + k * nq - (np.cumsum(nq) - nq), nq)
@@ -169,10 +162,7 @@ def _loops(used: Any, tables: Any, ties: Any, drives: Any) -> None:
     for k in used[LOOPS].tolist():
         for side, name in enumerate("ab"):
             body = int(loops[k][name])
-            demand(
-                body == -1 or (0 <= body < len(bodies) and bodies[body]["next"] == IN_USE),
-                "a loop ties a body that is gone",
-            )
+            demand(body == -1 or (0 <= body < len(bodies) and bodies[body]["next"] == IN_USE), "a loop's body is gone")
             if body >= 0:
                 ends[2 * k + side] = body
     sides = np.zeros(len(trees), np.int64)
