@@ -41,7 +41,7 @@ class Tables:
         self._begin()
 
     def _begin(self, piece: Any = None, skip: int = 0, places: Mapping[str, Place] = NOWHERE) -> None:
-        self._arrays: dict[str, Any] = dict(places)  # or where in the piece a table is, until somebody looks at it
+        self._arrays: dict[str, Any] = dict(places)  # or its place in the memory block, until the first access
         self._piece, self._skip = piece, skip  # memory, and the bytes of it before the piece
         self._memory: Any = None
         self._start, self._at = 0, CHUNK
