@@ -115,7 +115,7 @@ def press_all(gears: Any, free: Any, responses: Any, room: Any, forces: Any) -> 
 
 @kernel(inline=False)
 def geared_lanes(tree: Any, q: Any, v: Any, tau: Any, pushes: Any, a: Any) -> None:
-    """`geared_body` of several states: their forward dynamics in lanes, the gears one state after the other."""
+    """`geared_body` of several states: forward dynamics in lanes, the gears one state after the other."""
     count, nv, external = tree["gear_count"], tree["nv"], pushes.reshape((0, 6, LANE_COUNT))
     gears, size = rows_at(tree["gears"], count, GEAR), (2 + count) * nv
     room = rows_at(tree["gear_room"], LANE_COUNT * (size + count * (count + 2)), F8)

@@ -196,7 +196,7 @@ def relative_velocities(system: Any) -> float:
 
 @kernel(inline=False)
 def fill_jacobian(system: Any, J: Any) -> None:
-    """J_C of one tree (N&Y eq. 11), after `orient`: where a row's two ways to the base meet, both sides cancel."""
+    """J_C of one tree (N&Y eq. 11), for oriented rows: where a row's two paths to the base meet, both sides cancel."""
     tree = rows_at(rows_at(system["trees"], 1, I8)[0], 1, TREE)[0]
     links = link_data_of(tree)
     dofs = dofs_of(tree)

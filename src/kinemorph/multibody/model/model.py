@@ -222,7 +222,7 @@ class Model:
 
     @cached_property
     def trees(self) -> np.ndarray[Any, Any]:
-        """First link and entries, and sizes, of each tree (`layout.BLOCK`)."""
+        """First link and entries, and sizes, of each tree (`multibody.layout.BLOCK`)."""
         tops = np.flatnonzero(self.links["parent"] < 0)
         blocks = np.zeros(len(tops), BLOCK)
         for first, count, starts, total in (

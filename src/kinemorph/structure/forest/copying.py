@@ -89,7 +89,7 @@ def pack(address: int, extents: Records, links: Records, dofs: Records, numbers:
 
 @entry
 def unpack(address: int, extents: Records, links: Records, dofs: Records, numbers: Vector) -> int:
-    """Allocate blocks for all trees of the tables, and copy into them what `pack` has written. Returns a status."""
+    """Allocate blocks for all trees of the tables, and fill them with the rows of `pack`. Returns a status."""
     forest = rows_at(address, 1, FOREST)[0]
     trees = trees_of(forest)
     room = 0

@@ -89,7 +89,7 @@ class ForestTables:
         dependence: float = DEPENDENT_ROW_SINE,
         tables: Tables | None = None,
     ) -> None:
-        """Make an empty forest; `tables` are used if given, and must be as `first_tables` makes them."""
+        """Make an empty forest; `tables` are used if given, and must have the layout of new ones."""
         tables = _pattern().tables()[0] if tables is None else tables
         self._header, self._first = tables.header, tables
         self._lock = threading.Lock()
