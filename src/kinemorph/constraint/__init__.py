@@ -1,1 +1,1 @@
-"""One constraint row between any two links of any trees: loops now, whatever else ties bodies later."""
+"""Constraint rows between any two links of any trees: loops, gears, passive forces and their dynamics."""

@@ -1,8 +1,8 @@
-"""An orthonormal basis of what loops forbid, and velocities without it.
+"""An orthonormal basis of the directions that loops forbid, and its removal from velocities and rows.
 
-With G = Y Yᵀ = F Fᵀ (`constraint.solve`) the rows of Q = F⁻¹ Y are orthonormal, and there are as many as independent
-constraints. What is left of a whitened velocity after z ← z - Qᵀ Q z keeps all loops closed; and an impulse whose row y
-is treated so opens none, whoever applies it, and feels what the loops add to the masses.
+With G = Y Yᵀ = F Fᵀ (`constraint.solve`) the rows of Q = F⁻¹ Y are orthonormal, one for each independent constraint.
+The whitened velocity z ← z - Qᵀ Q z keeps all loops closed; an impulse whose row y is projected likewise opens no loop,
+and its effective mass includes the loops.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kinemorph.spatial.scalar import sqrt
 
 @kernel
 def product(x: Any, i: int, y: Any, j: int, n: int) -> float:
-    """Of n numbers of two vectors, from entries i and j on, four at a time."""
+    """Dot product of n numbers of two vectors, from entries i and j on, four at a time."""
     total = splat(0.0)
     whole = n & ~3
     for k in range(0, whole, 4):
@@ -27,7 +27,7 @@ def product(x: Any, i: int, y: Any, j: int, n: int) -> float:
 
 @kernel
 def last_product(x: Any, i: int, y: Any, j: int, n: int) -> float:
-    """Of the last n % 4 numbers, one after the other; without a loop, of which LLVM would unroll eight turns."""
+    """Dot product of the last n % 4 numbers; without a loop, which LLVM would unroll eight times."""
     rest = 0.0
     if n & 2:
         rest = fma(x[i + 1], y[j + 1], fma(x[i], y[j], rest))
@@ -37,7 +37,7 @@ def last_product(x: Any, i: int, y: Any, j: int, n: int) -> float:
 
 @kernel
 def products(x: Any, a: int, b: int, c: int, y: Any, j: int, n: int) -> tuple[float, float, float]:
-    """`product` of three vectors in x with one in y, side by side."""
+    """Dot products of three slices of x with one of y, computed together."""
     one = two = three = splat(0.0)
     whole = n & ~3
     for k in range(0, whole, 4):
@@ -61,9 +61,9 @@ def subtract(x: Any, i: int, y: Any, j: int, n: int, share: float) -> None:
 
 @kernel(inline=False)
 def fill_basis(system: Any, Q: Any) -> int:
-    """The basis of all rows, after `factor_rows`, into Q: nv numbers for each that is independent. Returns how many.
+    """Fill the basis of all rows, after `factor_rows`, into Q: nv numbers for each vector. Returns the rank.
 
-    A factor of nearly dependent rows leaves the basis a little askew; so each vector is set straight again.
+    Each vector is orthogonalized again, because the factor of nearly dependent rows is inaccurate.
     """
     islands = row_islands_of(system)
     nv, rank = system["nv"], 0
@@ -82,7 +82,7 @@ def fill_basis(system: Any, Q: Any) -> int:
 
 @kernel
 def span_row(system: Any, island: Any, first: int, j: int, Q: Any) -> None:
-    """Row j of F⁻¹ Y of an island, whose rows before it are in Q from row `first` on."""
+    """Fill row j of F⁻¹ Y of an island, whose rows before it are in Q from row `first` on."""
     m, nv, start = island["m"], system["nv"], island["first"]
     rows, path = constraint_rows_of(system), rows_at(system["path"], system["path_length"], I8)
     Y = rows_at(system["Y"], system["Y_length"], F8)
@@ -109,9 +109,9 @@ def take_out(Q: Any, rank: int, nv: int, x: Any, at: int, share: float) -> None:
 
 @kernel(inline=False)
 def take_out_row(Q: Any, rank: int, nv: int, Y: Any, y: int, x: int, shift: int, length: int, kept: int) -> None:
-    """y ← y - Qᵀ Q x, for a vector x of nv numbers of which only some are not zero: `length`, from `shift` on.
+    """y ← y - Qᵀ Q x, for a vector x of nv numbers of which only `length` from `shift` on are not zero.
 
-    All are in Y: y from one entry on, x without its zeros from another, and Q x is added to what is from `kept` on.
+    All are in Y: y and the nonzero part of x from their entries on, and Q x is added to the entries from `kept` on.
     """
     for j in range(rank):
         along = product(Q, j * nv + shift, Y, x, length)

@@ -1,8 +1,8 @@
-"""Closing loops at position level: projection of states that have drifted, and configurations that close from afar.
+"""Closing loops at position level: projection of states that have drifted, and a search for closed configurations.
 
-Projection moves q, and jumps v, by the impulses at the loops that close them: the shortest way in the metric of the
-mass matrix, with the same articulated inertias and rows as the dynamics. `close` works where a projection would not:
-it starts anywhere, moves only the joints it may move, and knows when to give up.
+Projection moves q, and changes v, by the impulses at the loops that close them: the shortest way in the metric of the
+mass matrix, with the same articulated inertias and rows as the dynamics. `close` starts from any configuration, moves
+only the joints in `free`, and detects dead ends.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ from kinemorph.spatial.arguments.seeds import random_stream
 from kinemorph.spatial.rows import store6
 
 MOST_CLOSE_TRIES = 100_000  # of `close`
-CLOSED_ERROR = 1e-12  # rad or m: loops this close together are closed
+CLOSED_ERROR = 1e-12  # rad or m: loops with smaller errors are closed
 MOST_PROJECTION_ITERATIONS = 30  # of a projection
-CAUTIOUS_TURNS = 5  # and how many of them leave rows aside that may depend on others
-CLOSE_DAMPING = 1e-12  # of the turns after them
+CAUTIOUS_TURNS = 5  # of these, the first ones leave out rows that may depend on others
+CLOSE_DAMPING = 1e-12  # of the iterations after them, as a share of each row's size
 CLOSURE_ROUNDING = 1e-10  # rad or m: an error below this that does not shrink is rounding
 DEAD_END = 1e-4  # slope, from 0 to 1, below which an error no longer falls
-LARGEST_JOINT_STEP = 0.5  # rad or m: how far a joint goes in one turn
+LARGEST_JOINT_STEP = 0.5  # rad or m: largest step of a joint in one iteration
 
 
 class LoopError(ValueError):
     """No configuration was found that closes all loops.
 
-    `loop` is the name of the worst, `residual` how far it is open (rad or m), and `q` the best configuration.
+    `loop` is the name of the loop with the largest error, `residual` that error (rad or m), `q` the best configuration.
     """
 
     def __init__(self, message: str, loop: str = "", residual: float = 0.0, q: Array | None = None) -> None:
@@ -57,7 +57,7 @@ class LoopError(ValueError):
 
 @kernel(inline=False)
 def prepare(system: Any, damping: float) -> None:
-    """All that the responses to impulses at the loops share, with the articulated inertias in place, after `trust` or
+    """Compute whitened rows and factors for loop impulses, with articulated inertias in place, after `trust` or
     `doubt`."""
     orient(system)
     whiten(system)
@@ -67,7 +67,7 @@ def prepare(system: Any, damping: float) -> None:
 
 @kernel(inline=False)
 def cancel(system: Any) -> None:
-    """What is left for each joint of impulses at the loops that cancel c, after `prepare`."""
+    """Solve for the loop impulses that cancel the rows' c, after preparation, and set field u of each joint."""
     trees = rows_at(system["trees"], system["tree_count"], I8)
     for t in range(system["tree_count"]):
         tree = rows_at(trees[t], 1, TREE)[0]
@@ -83,7 +83,7 @@ def cancel(system: Any) -> None:
 
 @kernel
 def settled(turn: int, error: float, before: float, gap: float) -> bool:
-    """Whether a projection ends here: loops are closed, there is no hope, or only rounding is left."""
+    """Whether a projection ends: loops are closed, the iteration has failed, or only rounding is left."""
     if error <= gap or turn == MOST_PROJECTION_ITERATIONS or not error <= LARGEST_FLOAT:
         return True
     return turn > CAUTIOUS_TURNS and error < CLOSURE_ROUNDING and error > 0.5 * before
@@ -91,12 +91,12 @@ def settled(turn: int, error: float, before: float, gap: float) -> bool:
 
 @kernel(inline=False)
 def pull_together(system: Any, turn: int) -> None:
-    """What is left for each joint of impulses that close the loops, whose errors are in the rows' c, with the
-    articulated inertias in place."""
+    """Solve for the impulses that cancel the loop errors, which are in the rows' c, with the articulated inertias in
+    place."""
     if turn < CAUTIOUS_TURNS:
         doubt(system, system["dependence"])
         prepare(system, 0.0)
-    else:  # what is left may be along rows that depend on others, next to a singular configuration: use them all
+    else:  # near a singular configuration the rest may be along dependent rows: use all rows
         trust(system, 0.0)
         prepare(system, CLOSE_DAMPING)
     cancel(system)
@@ -125,7 +125,7 @@ def project_position(tree: Any, q: Any, step: Any, gap: float) -> float:
 
 @kernel(inline=False)
 def project_velocity(tree: Any, q: Any, v: Any, step: Any) -> None:
-    """Take from v what would open the loops: the velocities after impulses at them."""
+    """Remove from v the part that would open the loops, by impulses at them."""
     system = rows_at(tree["system"], 1, SYSTEM)[0]
     articulate(tree, q)
     trust(system, system["dependence"])
@@ -182,7 +182,7 @@ def close(
 ) -> Array:
     """A configuration near q with all loops closed; only the joints in `free` move, all if not given.
 
-    Levenberg and Marquardt's method; where it ends in a dead end it starts again a little beside. Raises `LoopError` if
+    Levenberg-Marquardt method; after a dead end it restarts from a random configuration nearby. Raises `LoopError` if
     no try succeeds: the loop may be out of reach, or q too far away.
     """
     belongs(model, data)
@@ -210,7 +210,7 @@ def close(
 
 
 def _slope(model: Model, data: Data, q: Array, mask: Array) -> float:
-    """How steep the squared error is, against how steep it could be with the same error: 0 to 1."""
+    """Steepness of the squared error, relative to the steepest for the same error: 0 to 1."""
     error = loop_errors(model, data, q)
     J = loop_jacobian(model, data, q) * mask
     steepest = float(np.linalg.norm(J, 2) * np.linalg.norm(error))
@@ -218,7 +218,7 @@ def _slope(model: Model, data: Data, q: Array, mask: Array) -> float:
 
 
 def _descend(model: Model, data: Data, q: Array, mask: Array, gap: float, most: int = 200) -> Array:
-    """Damped Gauss-Newton steps as long as they help (the damping follows Nielsen's rule)."""
+    """Damped Gauss-Newton steps while the error falls (the damping follows Nielsen's rule)."""
     error = loop_errors(model, data, q)
     damping, growth = 1e-3, 2.0
     for _ in range(most):

@@ -1,8 +1,8 @@
 """Forward dynamics with loops: M a + h = tau + J_Cᵀ λ with J_C a = - J̇_C v.
 
-The trees move first as if no loop were there. What the loops must cancel then follows from G = J_C M⁻¹ J_Cᵀ = Y Yᵀ
-(`constraint.whiten`, `constraint.solve`), and the λ enter the last pass outward through the same y, so that nothing of
-size nv is ever factored: O(n + m² depth + m³).
+The trees are accelerated first without loops. The loop forces then follow from G = J_C M⁻¹ J_Cᵀ = Y Yᵀ
+(`constraint.whiten`, `constraint.solve`), and the λ enter the last pass outward through the same y, so that no matrix
+of size nv is ever factored: O(n + m² depth + m³).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from kinemorph.spatial.lanes.four import LANE_COUNT
 
 @kernel(inline=False)
 def bear_loops(system: Any) -> None:
-    """The forces of the loops, λ in the rows, after forward dynamics of their trees: what is left for each joint."""
+    """Solve for the loop forces λ after forward dynamics of the trees, and add them to field u of each joint."""
     orient(system)
     whiten(system)
     multiply_rows(system)
@@ -56,33 +56,33 @@ def bear_loops(system: Any) -> None:
 
 @kernel(inline=False)
 def close_accelerations(tree: Any, a: Any) -> None:
-    """What the loops make of the accelerations that forward dynamics of their tree has left."""
+    """Correct the accelerations of a tree by its loop forces."""
     bear_loops(rows_at(tree["system"], 1, SYSTEM)[0])
     outward(tree, a)
 
 
 @generic
 def constrain(tree: Any, a: Any) -> None:
-    """Loops, where a tree has any."""
+    """Apply loop forces if a tree has loops."""
     if tree["system"] != 0:
         close_accelerations(tree, a)
 
 
 @for_lanes(constrain)
 def _constrain_lanes(tree: Any, a: Any) -> None:
-    """Batches are of trees without loops."""
+    """Batches have no loops."""
 
 
 @kernel
 def looped_body(tree: Any, q: Any, v: Any, tau: Any, external: Any, a: Any) -> None:
-    """a from q, v, tau and the external forces on links, with all loops closed, as if no joint followed another."""
+    """a from q, v, tau and the external wrenches on links, with all loops closed, without gears."""
     articulated_body(tree, q, v, tau, external, a)
     constrain(tree, a)
 
 
 @kernel(inline=False)
 def geared_body(tree: Any, q: Any, v: Any, tau: Any, pushes: Any, a: Any) -> None:
-    """The same after `looped_body`, with what joints do that follow others. Forces on links are in one row."""
+    """The same after `looped_body`, with gear forces. The wrenches on links are in one flat array."""
     count, nv, external = tree["gear_count"], tree["nv"], pushes.reshape((pushes.shape[0] // 6, 6))
     gears = rows_at(tree["gears"], count, GEAR)
     room = rows_at(tree["gear_room"], (2 + count) * nv + count * (count + 2), F8)
@@ -100,7 +100,7 @@ def geared_body(tree: Any, q: Any, v: Any, tau: Any, pushes: Any, a: Any) -> Non
 
 @kernel
 def press_all(gears: Any, free: Any, responses: Any, room: Any, forces: Any) -> None:
-    """Add to joint forces what makes all gears hold, from accelerations without it, and those that each one adds."""
+    """Add the gear forces to joint forces, from accelerations without gears and the response to each gear."""
     count, nv = gears.shape[0], free.shape[0]
     G, b, least = room[: count * count], room[count * count : count * (count + 1)], room[count * (count + 1) :]
     for k in range(count):
@@ -115,7 +115,7 @@ def press_all(gears: Any, free: Any, responses: Any, room: Any, forces: Any) -> 
 
 @kernel(inline=False)
 def geared_lanes(tree: Any, q: Any, v: Any, tau: Any, pushes: Any, a: Any) -> None:
-    """`geared_body` of several states: their forward dynamics side by side, the gears of each one by themselves."""
+    """`geared_body` of several states: forward dynamics in lanes, the gears one state after the other."""
     count, nv, external = tree["gear_count"], tree["nv"], pushes.reshape((0, 6, LANE_COUNT))
     gears, size = rows_at(tree["gears"], count, GEAR), (2 + count) * nv
     room = rows_at(tree["gear_room"], LANE_COUNT * (size + count * (count + 2)), F8)
@@ -138,23 +138,23 @@ def geared_lanes(tree: Any, q: Any, v: Any, tau: Any, pushes: Any, a: Any) -> No
 
 @generic
 def engage(tree: Any, q: Any, v: Any, tau: Any, pushes: Any, a: Any) -> None:
-    """Gears, where a tree has any."""
+    """Apply gear forces if a tree has gears."""
     if tree["gears"] != 0:
         geared_body(tree, q, v, tau, pushes, a)
 
 
 @for_lanes(engage)
 def _engage_lanes(tree: Any, q: Any, v: Any, tau: Any, pushes: Any, a: Any) -> None:
-    """The same for batches, in which no forces push on links."""
+    """The same for batches, which have no wrenches on links."""
     if tree["gears"] != 0:
         geared_lanes(tree, q, v, tau, pushes, a)
 
 
 @kernel
 def constrained_body(tree: Any, q: Any, v: Any, tau: Any, external: Any, a: Any) -> None:
-    """a from q, v, tau and the external forces on links, with all loops closed and all gears engaged."""
+    """a from q, v, tau and the external wrenches on links, with all loops closed and all gears engaged."""
     looped_body(tree, q, v, tau, external, a)
-    engage(tree, q, v, tau, external.reshape(external.size), a)  # of numbers in two dimensions, kernels think lanes
+    engage(tree, q, v, tau, external.reshape(external.size), a)  # flat, because kernels take two dimensions for lanes
 
 
 @entry
@@ -182,10 +182,10 @@ def forward_dynamics(
     tau: npt.ArrayLike,
     external: npt.ArrayLike = NO_FORCES,
 ) -> Array:
-    """Accelerations a that joint forces tau (and external forces) cause while all loops stay closed, and joints that
-    follow others (`Model.mimics`) do so.
+    """Accelerations a from joint forces tau (and external forces), with all loops closed and all joints that follow
+    others (`Model.mimics`) in step.
 
-    q and v must keep the loops closed (see `close` and `project`) and follow (see `follow`). Afterwards `data.wrenches`
+    q and v must satisfy the loops (see `close` and `project`) and the mimics (see `follow`). Afterwards `data.wrenches`
     are the forces and moments at the loops and `data.rank` is the number of their independent constraints. Without
     loops and mimics this is `aba`.
     """

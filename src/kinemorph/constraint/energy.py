@@ -1,4 +1,4 @@
-"""Energy of a model: that of its motion, of gravity, and of all its springs."""
+"""Energy of a model: kinetic, potential (gravity) and elastic (all springs)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Joints that follow others (mimics, `joint` equalities): a_own = ratio a_source, whatever else holds.
+"""Gears: joints that follow others (mimics, `joint` equalities), a_own = ratio a_source.
 
-Accelerations are linear in joint forces, loops included. So the response to a unit force of each gear, opposite at its
-two joints, is what forward dynamics make of it, and a matrix as small as there are gears says how large they must be.
-Robots have few of them: O(gears (n + m³)).
+Accelerations are linear in joint forces, also with loops. So the response to a unit force of each gear, opposite at its
+two joints, is computed by forward dynamics, and a matrix of the size of the number of gears gives their forces: O(gears
+(n + m³)).
 """
 
 from __future__ import annotations
@@ -12,25 +12,25 @@ from typing import Any
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.layout import GEAR
 
-DEPENDENT_GEAR_SHARE = 1e-10  # of a diagonal entry: what is left of it when others have settled this already
+DEPENDENT_GEAR_SHARE = 1e-10  # share of a diagonal entry below which its pivot is dependent
 
 
 @kernel
 def gap(gear: Any, a: Any) -> float:
-    """By how much more a joint accelerates than what it follows says."""
+    """Acceleration of the following joint minus that which the gear demands."""
     return a[gear["own"]] - gear["ratio"] * a[gear["source"]]
 
 
 @kernel
 def press(gear: Any, force: float, tau: Any) -> None:
-    """Joint forces of a gear."""
+    """Add the force of a gear to the joint forces of its two joints."""
     tau[gear["own"]] += force
     tau[gear["source"]] -= gear["ratio"] * force
 
 
 @kernel
 def follow_gears(tree: Any, q: Any, v: Any) -> None:
-    """Set all joints that follow others, leaders first."""
+    """Set q and v of all joints that follow others, sources first."""
     gears = rows_at(tree["gears"], tree["gear_count"], GEAR)
     for k in range(tree["gear_count"]):
         gear = gears[k]
@@ -40,7 +40,7 @@ def follow_gears(tree: Any, q: Any, v: Any) -> None:
 
 @kernel
 def solve_gears(G: Any, b: Any, least: Any, count: int) -> None:
-    """G x = b in place, by LDLᵀ; gears that depend on others bear nothing."""
+    """Solve G x = b in place, by LDLᵀ; gears that depend on others get zero force."""
     for k in range(count):
         pivot = G[k * count + k]
         if pivot <= least[k]:

@@ -33,8 +33,8 @@ from kinemorph.spatial.rows import load3, load3_at
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import add, cross, sub
 
-KEEP = 0.1  # coordinates are kept while the pivots that this needs are at least this share of the best
-LOOP_JOINT = 10.0  # and the joints of loops are the first to depend on others
+KEEP = 0.1  # pivot weight of kept coordinates: others are preferred as dependent ones, down to this share
+LOOP_JOINT = 10.0  # weight of the joints of loops, which are preferred as dependent ones
 
 Dofs = Iterable[str | int]  # joints and loops by name, or degrees of freedom by index: the tree's, then the loops'
 
@@ -59,10 +59,10 @@ class Actuation(NamedTuple):
     """Forces of actuators that make a model with loops accelerate as given."""
 
     tau: Array  # of all joints of the trees, as v has them (nv): zero where there is no actuator
-    tau_loops: Array  # and of all joints of the loops
+    tau_loops: Array  # of all joints of the loops
     efforts: Array  # the same by actuator, in the order of `actuated`
     internal: Array  # columns: efforts that move nothing, orthonormal
-    residual: float  # generalized force that the actuators cannot give; 0 if they suffice
+    residual: float  # largest generalized force that the actuators cannot give; 0 if they suffice
     coordinates: Coordinates
 
 
@@ -270,7 +270,7 @@ def inverse_dynamics(
 
 
 def _root(weights: npt.ArrayLike, count: int) -> Array:
-    """An upper triangular matrix whose product with forces has the length that the weights give them."""
+    """An upper triangular matrix W with |W tau|² = the weighted sum of squares of the forces."""
     w = np.asarray(weights, dtype=np.float64)
     refusal = f"weights must be {count} positive numbers, one for each actuated degree of freedom, or a matrix of them"
     if w.shape == (count,) and np.isfinite(w).all() and (w > 0.0).all():
@@ -289,7 +289,7 @@ def _root(weights: npt.ArrayLike, count: int) -> Array:
 
 @checked_on_failure
 def loop_actuation(model: Model, data: Data, q: npt.ArrayLike, tau_loops: npt.ArrayLike) -> Array:
-    """What actuators in loop joints do to the tree: external forces on its links, for `forward_dynamics`."""
+    """External forces on links that are equivalent to actuators in loop joints, for `forward_dynamics`."""
     J = generalized(model, data, q).J
     loop_errors(model, data, q)  # places the loops
     tau = np.asarray(tau_loops, dtype=np.float64)
@@ -304,7 +304,7 @@ def loop_actuation(model: Model, data: Data, q: npt.ArrayLike, tau_loops: npt.Ar
 
 
 def dof_indices(model: Model, which: Dofs) -> list[int]:
-    """Indices of degrees of freedom: the tree's, then the loops'. A name stands for all those of its joint."""
+    """Indices of degrees of freedom: the tree's, then the loops'. A name means all those of its joint."""
     found: list[int] = []
     for one in which:
         if isinstance(one, str) and one in model.loop_names:

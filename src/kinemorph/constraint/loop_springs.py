@@ -1,8 +1,8 @@
 """Springs and dampers in the joints that close loops.
 
-A loop's joint has no entry in q: where it is follows from its two links, and the force that its spring and damper make
-is a wrench on them, any one with Sᵀ F = tau, because what else it holds the loop bears. Angles are those nearest to
-zero, so such a spring does not count turns.
+A loop's joint has no entry in q: its position follows from its two links, and the force of its spring and damper is a
+wrench F on them with Sᵀ F = tau; any such wrench does, because the loop forces make up the difference. Angles are those
+nearest to zero, so such a spring does not count turns.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from kinemorph.spatial.vec3 import Vec3, axpy, dot, sub
 
 @kernel(inline=False)
 def push_loops(tree: Any, total: Any) -> float:
-    """Add what springs and dampers of loop joints do to the forces on links. Returns the energy in the springs."""
+    """Add the wrenches of springs and dampers of loop joints to those on links. Returns their elastic energy."""
     system = rows_at(tree["system"], 1, SYSTEM)[0]
     rows = link_data_of(tree)
     loops = rows_at(system["loops"], system["count"], LOOP)
@@ -50,7 +50,7 @@ def push_loops(tree: Any, total: Any) -> float:
 
 @kernel(inline=False)
 def loop_spring_forces(loop: Any, q: Any, v: Any) -> float:
-    """The forces of a joint's springs and dampers, in place of its velocities. Returns the energy in the springs."""
+    """Replace a joint's velocities by the forces of its springs and dampers. Returns the elastic energy."""
     iq, iv, k = loop["iq"], loop["iv"], loop["stiffness"]
     energy = 0.0
     if loop["kind"] == SPHERICAL or loop["kind"] == FREE:

@@ -1,9 +1,8 @@
-"""Constraint rows of loops: J_C, its drift J̇_C v, and how far apart the two sides are (N&Y eqs. 9 to 12).
+"""Constraint rows of loops: J_C, its drift J̇_C v, and the position errors (N&Y eqs. 9 to 12).
 
-A row is a unit wrench (n, f) at the point x where the joint is, on link b, and its opposite on link a. Its product with
-the relative twist of the two links at x is the velocity that the joint forbids. In the predecessor's axes the wrenches
-are constant (but one of a universal joint), so the relative acceleration as the predecessor sees it is all there is to
-the drift.
+A row is a unit wrench (n, f) at the joint's point x on link b, and its opposite on link a. Its product with the
+relative twist of the two links at x is the velocity that the joint forbids. In the predecessor's axes the wrenches are
+constant (but one of a universal joint), so the drift is the relative acceleration in those axes.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ from kinemorph.spatial.rows import load3, load3_at, load9, store3
 from kinemorph.spatial.scalar import atan2, sqrt
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale, sub
 
-NO_CROSSING = 1e-9  # sine of an angle below which the axis of a rotation is noise
+NO_CROSSING = 1e-9  # sine of an angle below which the axis of a rotation is rounding
 
 
 ROW_SIZE = LINK_DATA.itemsize
@@ -52,7 +51,7 @@ ROW_SIZE = LINK_DATA.itemsize
 
 @kernel
 def link_at(system: Any, t: int, link: int) -> int:
-    """The address of the row of a link of tree t; link -1 is the base."""
+    """Address of the LINK_DATA of a link of tree t; link -1 is the base."""
     tree = rows_at(rows_at(system["trees"], system["tree_count"], I8)[t], 1, TREE)[0]
     return tree["rows"] + (link + 1) * ROW_SIZE
 
@@ -68,7 +67,7 @@ def frames(loop: Any, da: Any, db: Any) -> tuple[Mat3, Vec3, Mat3, Vec3]:
 
 @kernel(inline=False)
 def orient(system: Any) -> None:
-    """The unit wrenches of all rows in the world, from the poses of the links."""
+    """Compute the unit wrenches of all rows in the world, from the poses of the links."""
     loops = rows_at(system["loops"], system["count"], LOOP)
     rows = constraint_rows_of(system)
     for i in range(system["count"]):
@@ -88,7 +87,7 @@ def orient(system: Any) -> None:
 
 @kernel(inline=False)
 def errors(system: Any) -> float:
-    """How far the two sides of each loop are apart along its rows, into their c. Returns the largest."""
+    """Compute the position errors of the loops along their rows, into the rows' c. Returns the largest."""
     loops = rows_at(system["loops"], system["count"], LOOP)
     rows = constraint_rows_of(system)
     largest = 0.0
@@ -113,7 +112,7 @@ def errors(system: Any) -> float:
 
 @kernel
 def misalignment(loop: Any, R: Mat3, p: Vec3) -> Vec3:
-    """A rotation vector that says how far R is from what the joint allows; only what its rows see matters."""
+    """Rotation vector from the nearest rotation that the joint allows to R; only its part along the rows matters."""
     kind = loop["kind"]
     if kind == SPHERICAL or kind == FREE or kind == UNIVERSAL:
         return (0.0, 0.0, 0.0)
@@ -127,11 +126,11 @@ def misalignment(loop: Any, R: Mat3, p: Vec3) -> Vec3:
         phi = scale(normal, atan2(sine, cosine) / sine)
     elif cosine > 0.0:
         phi = normal
-    else:  # upside down: any way back is as long as any other
+    else:  # opposite axes: all rotation axes are equally short
         phi = scale(load3(loop["T"]), 0.5 * TWO_PI)
     if kind == SCREW:
         angle = rotation_about(a, R)
-        if loop["pitch"] != 0.0:  # how far it has advanced tells the turns
+        if loop["pitch"] != 0.0:  # the advance gives the number of turns
             angle = angle + TWO_PI * round((dot(a, p) / loop["pitch"] - angle) / TWO_PI)
         phi = axpy(phi, angle, a)
     return phi
@@ -139,10 +138,10 @@ def misalignment(loop: Any, R: Mat3, p: Vec3) -> Vec3:
 
 @kernel(inline=False)
 def drifts(system: Any) -> None:
-    """Relative accelerations along the rows, into their c, from the motion of the links as it is in their rows.
+    """Compute relative accelerations along the rows, into the rows' c, from the motion in the rows of links.
 
-    After `accelerate_all` without joint accelerations that is J̇_C v; after forward dynamics of the tree, what the
-    loops must cancel. Gravity's share is the same on both sides.
+    After `accelerate_all` without joint accelerations that is J̇_C v; after forward dynamics of the tree, the part that
+    the loop forces must cancel. Gravity is the same on both sides.
     """
     loops = rows_at(system["loops"], system["count"], LOOP)
     rows = constraint_rows_of(system)
@@ -170,7 +169,7 @@ def drifts(system: Any) -> None:
 
 @kernel
 def motion_at(data: Any, x: Vec3) -> tuple[Vec3, Vec3]:
-    """Velocity and acceleration of the point of a link that is at x."""
+    """Velocity and acceleration of the point of a link at world point x."""
     r = sub(x, load3(data["p"]))
     w = load3(data["w"])
     wr = cross(w, r)
@@ -179,7 +178,7 @@ def motion_at(data: Any, x: Vec3) -> tuple[Vec3, Vec3]:
 
 @kernel(inline=False)
 def relative_velocities(system: Any) -> float:
-    """J_C v into the rows' c, after `orient`, from the velocities of the links. Returns the largest."""
+    """Compute J_C v into the rows' c, for oriented rows, from the velocities of links. Returns the largest."""
     rows = constraint_rows_of(system)
     largest = 0.0
     for j in range(system["m"]):
@@ -197,7 +196,7 @@ def relative_velocities(system: Any) -> float:
 
 @kernel(inline=False)
 def fill_jacobian(system: Any, J: Any) -> None:
-    """J_C of one tree (N&Y eq. 11), after `orient`: where a row's two ways to the base meet, both sides cancel."""
+    """J_C of one tree (N&Y eq. 11), for oriented rows: where a row's two paths to the base meet, both sides cancel."""
     tree = rows_at(rows_at(system["trees"], 1, I8)[0], 1, TREE)[0]
     links = link_data_of(tree)
     dofs = dofs_of(tree)
@@ -216,7 +215,7 @@ def fill_jacobian(system: Any, J: Any) -> None:
 
 @kernel
 def placed(system: Any) -> bool:
-    """Whether all rows are somewhere: a quaternion without a direction places nothing."""
+    """Whether all rows are finite: a quaternion of length zero makes them NaN."""
     rows = constraint_rows_of(system)
     good = True
     for j in range(system["m"]):
@@ -294,7 +293,7 @@ def _call(
 
 @checked_on_failure
 def loop_errors(model: Model, data: Data, q: npt.ArrayLike) -> Array:
-    """How far apart the two sides of the loops are (m): rotations in rad and distances in m along the rows."""
+    """Position errors of the loops (m entries): rotations in rad and distances in m along the rows."""
     _call(model, data, _ERRORS, q)
     return data.rows["c"].copy()
 

@@ -1,4 +1,4 @@
-"""Forces that are there without anybody applying them: springs and dampers in joints, in loops and between links."""
+"""Passive forces: springs and dampers in joints, in loops and between links."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kinemorph.spatial.rows import get, put
 
 @kernel(inline=False)
 def joint_forces(tree: Any, rest: Any, q: Any, v: Any, tau: Any, total: Any) -> None:
-    """Total joint force: what is applied, minus dampers, minus springs about their rest."""
+    """Total joint forces: applied forces minus dampers minus springs about their rest."""
     dofs = dofs_of(tree)
     if tree["springs"] != 0:
         pull(tree, rest, q, total)
@@ -35,9 +35,9 @@ def joint_forces(tree: Any, rest: Any, q: Any, v: Any, tau: Any, total: Any) -> 
 
 @kernel(inline=False)
 def push_links(tree: Any, q: Any, v: Any) -> float:
-    """All forces on links, into `pushes`: those that are given, and those of elements and loop joints.
+    """Compute all wrenches on links, into `pushes`: given ones, and those of force elements and loop joints.
 
-    Returns the energy in the springs.
+    Returns the elastic energy.
     """
     place_all(tree, q)
     move_all(tree, q, v)
@@ -55,7 +55,7 @@ def push_links(tree: Any, q: Any, v: Any) -> float:
 
 @generic
 def push(tree: Any, q: Any, v: Any) -> None:
-    """What pushes links by itself, where anything does; then `pushes` are the external forces to go on with."""
+    """Compute passive wrenches on links if there are any; `pushes` are then the external wrenches for the dynamics."""
     if tree["pushes"] != 0:
         push_links(tree, q, v)
 
@@ -78,7 +78,7 @@ def _passive(address: int, rest: Vector, q: Vector, v: Vector, zero: Vector, tau
 
 @checked_on_failure
 def passive_forces(model: Model, data: Data, q: npt.ArrayLike, v: npt.ArrayLike) -> tuple[Array, Array]:
-    """What acts in time without being applied, at a state: joint forces (nv), and forces on links (n x 6).
+    """Passive forces at a state: joint forces (nv), and forces on links (n x 6).
 
     Springs and dampers in joints are the first; force elements and loop joints with springs are the second, as `aba`
     and `forward_dynamics` take them.

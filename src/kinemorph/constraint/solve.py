@@ -1,7 +1,7 @@
-"""Constraints that hold exactly: G λ = - c with G = Y Yᵀ, island by island, whatever the rank.
+"""Solver of exact constraints: G λ = - c with G = Y Yᵀ, island by island, of any rank.
 
 Rows may depend on each other: redundant loops, planar mechanisms, singular configurations. G is factored with pivots,
-each compared with the size of its row before cancellation, and rows that depend on others bear no force.
+each compared with the size of its row before cancellation, and dependent rows get no force.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from kinemorph.multibody.model.loops import LOOP
 from kinemorph.multibody.system import F8, I8, UNKNOWN, constraint_rows_of, row_islands_of
 from kinemorph.spatial.scalar import LARGEST_FLOAT, sqrt
 
-UNSURE = 30.0  # 1/rad or 1/m: how much rows turn, at most, when a loop opens
+UNSURE = 30.0  # 1/rad or 1/m: how fast rows turn, at most, with the error of a loop
 MOST_UNSURE = 1e-3  # but rows at a larger angle to the others always count
 
 
 @kernel(inline=False)
 def multiply_rows(system: Any) -> None:
-    """G = Y Yᵀ of each island: rows of one loop meet each other and then, spread out, those of the loops before it."""
+    """Compute G = Y Yᵀ of each island: products of a loop's rows with each other and with those of earlier loops."""
     loops = rows_at(system["loops"], system["count"], LOOP)
     islands = row_islands_of(system)
     rows = constraint_rows_of(system)
@@ -48,7 +48,7 @@ def multiply_rows(system: Any) -> None:
 
 @kernel
 def spread(m: int, row: Any, path: Any, Y: Any, W: Any) -> None:
-    """The rows of a loop, whose first is given, in W: six entries for each degree of freedom."""
+    """Write the rows of a loop, whose first is given, into W: six entries for each degree of freedom."""
     at, y, length = row["path"], row["y"], row["length"]
     for e in range(length):
         w = 6 * path[at + e]
@@ -58,7 +58,7 @@ def spread(m: int, row: Any, path: Any, Y: Any, W: Any) -> None:
 
 @kernel
 def clear(row: Any, path: Any, W: Any) -> None:
-    """Zeros in W again, even where numbers were not finite."""
+    """Set the used entries of W to zero again, also those that are not finite."""
     for e in range(row["path"], row["path"] + row["length"]):
         w = 6 * path[e]
         for r in range(6):
@@ -67,9 +67,9 @@ def clear(row: Any, path: Any, W: Any) -> None:
 
 @kernel
 def meet_itself(loop: Any, row: Any, island: Any, Y: Any, G: Any) -> None:
-    """Products of the rows of a loop with each other: all have the same path.
+    """Compute products of the rows of a loop with each other: all have the same path.
 
-    Several are summed up side by side, here and below: one sum alone would wait for its last term each time.
+    Several sums are computed together, here and below, because one sum alone waits for each of its additions.
     """
     m, member, length = loop["m"], loop["member"], row["length"]
     for c in range(m):
@@ -88,7 +88,7 @@ def meet_itself(loop: Any, row: Any, island: Any, Y: Any, G: Any) -> None:
 
 @kernel
 def meet(loop: Any, other: Any, row: Any, island: Any, path: Any, Y: Any, W: Any, G: Any) -> None:
-    """Products of the rows of a loop, which are spread out in W, with those of another one, whose first is given."""
+    """Compute products of the rows of a loop, which are in W, with those of another loop, whose first is given."""
     at, length, m, member = row["path"], row["length"], loop["m"], loop["member"]
     for c in range(other["m"]):
         y, j = row["y"] + c * length, other["member"] + c
@@ -108,7 +108,7 @@ def meet(loop: Any, other: Any, row: Any, island: Any, path: Any, Y: Any, W: Any
 
 @kernel
 def keep(G: Any, island: Any, i: int, j: int, x: float) -> None:
-    """An entry of the matrix of an island, and its mirror image."""
+    """Store an entry of the matrix of an island, and its mirror image."""
     m, start = island["m"], island["G"]
     G[start + i * m + j] = x
     G[start + j * m + i] = x
@@ -116,7 +116,7 @@ def keep(G: Any, island: Any, i: int, j: int, x: float) -> None:
 
 @kernel
 def trust(system: Any, dependence: float) -> None:
-    """Say of the rows of all islands below which squared sine one depends on others."""
+    """Set the squared sine below which a row of any island counts as dependent."""
     islands = row_islands_of(system)
     for k in range(system["island_count"]):
         islands[k]["dependence"] = dependence
@@ -124,10 +124,10 @@ def trust(system: Any, dependence: float) -> None:
 
 @kernel(inline=False)
 def doubt(system: Any, least: float) -> None:
-    """The same, but where loops are open, by what is in the rows' c (`errors`), the rows are no surer than that.
+    """The same, but larger for islands with open loops, whose errors are in the rows' c and make the rows uncertain.
 
-    A mechanism with redundant loops would else freeze as soon as rounding, or a stage of RK4, moves it off its path.
-    An island does not care how far those beside it are open.
+    Without this a mechanism with redundant loops would freeze when rounding, or a stage of RK4, moves it off its path.
+    Islands are independent of each other.
     """
     islands = row_islands_of(system)
     rows, members = constraint_rows_of(system), rows_at(system["members"], system["m"], I8)
@@ -141,8 +141,7 @@ def doubt(system: Any, least: float) -> None:
 
 @kernel(inline=False)
 def factor_rows(system: Any, damping: float) -> None:
-    """The factors of all islands, after `trust` or `doubt`. `damping` is added to the diagonals, as a share of each
-    row's size."""
+    """Factor all islands, after `trust` or `doubt`. `damping` is added to diagonals, as a share of each row's size."""
     islands = row_islands_of(system)
     system["rank"] = 0
     for k in range(system["island_count"]):
@@ -153,7 +152,7 @@ def factor_rows(system: Any, damping: float) -> None:
 
 @kernel(inline=False)
 def factor_island(system: Any, island: Any, damping: float) -> None:
-    """Cholesky factor F of G with pivots (Higham 2002, 10.3). Rows that depend on those before them come last."""
+    """Cholesky factor F of G with pivots (Higham 2002, 10.3). Rows that depend on earlier ones come last."""
     m, first, dependence = island["m"], island["first"], island["dependence"]
     rows = constraint_rows_of(system)
     members = rows_at(system["members"], system["m"], I8)[first : first + m]
@@ -162,7 +161,7 @@ def factor_island(system: Any, island: Any, damping: float) -> None:
     F = rows_at(system["F"], system["G_length"], F8)[island["G"] : island["G"] + m * m]
     for i in range(m):
         order[i] = i
-        # what is left of the diagonal, until the row is eliminated
+        # the remaining diagonal, until the row is eliminated
         F[i * m + i] = G[i * m + i] + damping * rows[members[i]]["scale"]
         if not F[i * m + i] <= LARGEST_FLOAT:
             island["rank"] = UNKNOWN
@@ -197,9 +196,9 @@ def factor_island(system: Any, island: Any, damping: float) -> None:
 
 @kernel(inline=False)
 def solve_rows(system: Any) -> None:
-    """λ with G λ = - c for the independent rows of all islands; the others get none.
+    """Solve G λ = - c for the independent rows of all islands; the others get λ = 0.
 
-    Where the rank is UNKNOWN so is λ: it is not a number, and nor are the accelerations that come of it.
+    If the rank is UNKNOWN, λ is NaN, and so are the accelerations that follow from it.
     """
     islands = row_islands_of(system)
     rows = constraint_rows_of(system)

@@ -1,9 +1,9 @@
-"""Whitened rows: what the joints take of a row's wrench, y = L⁻ᵀ jᵀ, and velocities to match, z = L v (M = Lᵀ L).
+"""Whitened rows and velocities: y = L⁻ᵀ jᵀ and z = L v, with M = Lᵀ L.
 
-With the articulated inertias in place (`articulate`, or any forward dynamics) one vector a row does everything: the
-row's velocity is yᵀ z, an impulse λ makes z ← z + y λ, and yᵀ y is the inverse mass that it feels. A row's wrench goes
-inward along the ways of its two links, and each joint on them takes u = D sᵀ Y of it; so y has numbers for these joints
-alone. Where the two ways meet, what is left of both is added up first.
+With the articulated inertias in place (`articulate`, or any forward dynamics) the row's velocity is yᵀ z, an impulse λ
+makes z ← z + y λ, and yᵀ y is the inverse mass of the row. A row's wrench goes inward along the paths of its two links,
+and each joint on them takes u = D sᵀ Y of it; so y has numbers for these joints alone. Where the two paths meet, the
+rests of both are added.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from kinemorph.spatial.mat3 import mul_vec
 from kinemorph.spatial.rows import load3, load3_at, load9, store3, store3_at
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, neg, sub
 
-ACROSS_SINE_SQUARED = 1e-10  # squared sine of an angle to a joint's direction below which a wrench is across it
+ACROSS_SINE_SQUARED = 1e-10  # squared sine of an angle below which a wrench counts as orthogonal to a joint's direction
 
 
 @kernel
 def inward(
     l: Any, data: Any, dof_rows: Any, n: Vec3, f: Vec3, x: Vec3, n0: float, f0: float, y: Any, at: int
 ) -> tuple[Vec3, Vec3, float, int]:
-    """A wrench on a link passes its joint: what the joint takes goes to y. Returns what is left for the parent.
+    """Pass a wrench on a link through its joint: the joint's share goes to y. Returns the rest at the parent.
 
-    The third is the size that these numbers could have: n0 and f0 are the squares of the wrench where it started, x. A
-    joint across the wrench could have none of it, however light its link is beside others.
-    The last is where the next numbers go; of a joint the last degree of freedom comes first, as on the path.
+    The third result is the size that these numbers could have: n0 and f0 are the squares of the wrench where it
+    started, x. A joint orthogonal to the wrench could have none of it, however light its link is beside others. The
+    fourth is the next index in y; the last degree of freedom of a joint comes first, as on the path.
     """
     lever = sub(x, load3(data["p"]))
     n0 = n0 + dot(lever, lever) * f0
@@ -61,7 +61,7 @@ def seen_from(d: Any, x: Vec3, n: Vec3, f: Vec3) -> Vec3:
 
 @kernel
 def to_base(tree: Any, link: int, n: Vec3, f: Vec3, x: Vec3, n0: float, f0: float, y: Any, at: int) -> float:
-    """A wrench on a link goes all the way to the base. Returns the size that its numbers could have."""
+    """Pass a wrench on a link all the way to the base. Returns the size that its numbers could have."""
     if tree["lone"] != 0:
         return share_alone(tree, n, f, x, n0, f0, y, at) if link >= 0 else 0.0
     links = links_of(tree)
@@ -77,7 +77,7 @@ def to_base(tree: Any, link: int, n: Vec3, f: Vec3, x: Vec3, n0: float, f0: floa
 
 @kernel(inline=False)
 def share_alone(tree: Any, n: Vec3, f: Vec3, x: Vec3, n0: float, f0: float, y: Any, at: int) -> float:
-    """A wrench on a lone body, in closed form; what it gets and returns is what `inward` does."""
+    """`inward` for a free rigid body, in closed form. Returns the size that its numbers could have."""
     lone, d = lone_of(tree), link_of(tree)
     R = load9(d["R"])
     centre = mul_vec(R, load3(lone["c"]))
@@ -118,7 +118,7 @@ def whiten_row(A: Any, B: Any, row: Any, Y: Any) -> None:
         return
     links = links_of(B)
     dof_rows = dof_data_of(B)
-    while a != b:  # the deeper of the two steps inward until they meet
+    while a != b:  # the link of larger index steps inward until they meet
         if b > a:
             nb, fb, s, at = inward(links[b], rows[b + 1], dof_rows, nb, fb, x, nn, ff, Y, at)
             b = links[b]["parent"]
@@ -131,7 +131,7 @@ def whiten_row(A: Any, B: Any, row: Any, Y: Any) -> None:
 
 @kernel(inline=False)
 def whiten(system: Any) -> None:
-    """y and the scales of all rows, whose wrenches are set, with the articulated inertias in the trees' rows."""
+    """Compute y and the scale of all rows, whose wrenches are set; the articulated inertias must be in place."""
     trees = rows_at(system["trees"], system["tree_count"], I8)
     rows = constraint_rows_of(system)
     Y = rows_at(system["Y"], system["Y_length"], F8)
@@ -142,7 +142,7 @@ def whiten(system: Any) -> None:
 
 @kernel(inline=False)
 def apply_rows(system: Any) -> None:
-    """Add what the joints take of the rows' wrenches to what they have: u ← u + Yᵀ λ."""
+    """Add the row forces to field u of the joints: u ← u + Yᵀ λ."""
     trees = rows_at(system["trees"], system["tree_count"], I8)
     offsets = rows_at(system["offsets"], system["tree_count"], I8)
     rows = constraint_rows_of(system)
@@ -171,21 +171,21 @@ def add_forces(tree: Any, offset: int, row: Any, start: int, stop: int, path: An
 
 @kernel
 def whitened_rate(dof_data: Any, v: float, w: Vec3, u: Vec3, turns: bool) -> tuple[float, Vec3, Vec3]:
-    """z of one degree of freedom, and the velocity of its link with it; of one that `turns`, half of S is zero."""
+    """z of one degree of freedom, and its link's velocity with it; if it `turns` (revolute), half of S is zero."""
     z = v / dof_data["D"][0] + dot(load3(dof_data["U"]), w) + dot(load3_at(dof_data["U"], 3), u)
     return z, axpy(w, v, load3(dof_data["S"])), u if turns else axpy(u, v, load3_at(dof_data["S"], 3))
 
 
 @kernel
 def unwhitened_rate(dof_data: Any, z: float, w: Vec3, u: Vec3, turns: bool) -> tuple[float, Vec3, Vec3]:
-    """The reverse."""
+    """The inverse: v of one degree of freedom from its z."""
     v = (z - dot(load3_at(dof_data["U"], 3), u) - dot(load3(dof_data["U"]), w)) * dof_data["D"][0]
     return v, axpy(w, v, load3(dof_data["S"])), u if turns else axpy(u, v, load3_at(dof_data["S"], 3))
 
 
 @kernel(inline=False)
 def whiten_velocity(tree: Any, v: Any, z: Any) -> None:
-    """z = L v: outward, the reverse of `respond`. Kinetic energy is ½ zᵀ z."""
+    """z = L v: outward, the inverse of `unwhiten_velocity`. Kinetic energy is ½ zᵀ z."""
     if tree["lone"] != 0:
         lone, d = lone_of(tree), link_of(tree)
         turn, push = whitened(lone, load9(d["R"]), load3(v), load3_at(v, 3))
@@ -206,7 +206,7 @@ def whiten_velocity(tree: Any, v: Any, z: Any) -> None:
 
 @kernel(inline=False)
 def unwhiten_velocity(tree: Any, z: Any, v: Any) -> None:
-    """v = L⁻¹ z: outward, as `respond` does; of trees that are not lone."""
+    """v = L⁻¹ z: outward, as pass 3 of `aba`; not for free rigid bodies."""
     links = links_of(tree)
     rows = link_data_of(tree)
     dof_rows = dof_data_of(tree)
@@ -221,11 +221,11 @@ def unwhiten_velocity(tree: Any, z: Any, v: Any) -> None:
 
 @kernel
 def whiten_motion(tree: Any, v: Any, z: Any, za: Any) -> None:
-    """z = L v, and za = L a after `give_way`, which leaves out a itself; of trees that are not lone.
+    """z = L v, and za = L a after `give_way`, without computing a itself; not for free rigid bodies.
 
-    A joint has a = D (u - Uᵀ a'), where a' is how its link would accelerate if it did not: b, if no joint before it did
-    either, and what these do. The latter is in L too and cancels: za = u - Uᵀ b, and no joint waits for another.
-    The velocity of a free root is in a frame that turns, which is no force: its own b is left out.
+    A joint has a = D (u - Uᵀ a'), where a' is the acceleration of its link if the joint had none: the bias b, which it
+    would have if no joint before it accelerated, and their share. The latter is in L too and cancels: za = u - Uᵀ b, so
+    no joint depends on another. A free root's velocity is in a rotating frame, which is no force: its b is left out.
     """
     links = links_of(tree)
     rows = link_data_of(tree)
@@ -247,24 +247,24 @@ def whiten_motion(tree: Any, v: Any, z: Any, za: Any) -> None:
         store3(data["a"], acc)
 
 
-# ----------------------------------------------------- two at once: each degree of freedom waits for the one before
+# ----------------------------------------------------- two at once, to hide the latency between degrees of freedom
 
 
 @kernel
 def whiten_two(tree: Any, v: Any, z: Any, v2: Any, z2: Any) -> None:
-    """`whiten_velocity` of two sets of velocities; of trees that are not lone."""
+    """`whiten_velocity` of two sets of velocities; not for free rigid bodies."""
     pass_both(tree, 0, v, z, v2, z2, False)
 
 
 @kernel
 def unwhiten_two(tree: Any, first: int, z: Any, v: Any, z2: Any, v2: Any) -> None:
-    """`unwhiten_velocity` of two sets, from a link on whose parents have theirs."""
+    """`unwhiten_velocity` of two sets, from link `first` on; the velocities of earlier links must be set."""
     pass_both(tree, first, z, v, z2, v2, True)
 
 
 @kernel
 def pass_both(tree: Any, first: int, x: Any, y: Any, x2: Any, y2: Any, back: bool) -> None:
-    """Both sets from x to y, there or back, of the links from `first` on."""
+    """Transform both sets from x to y (with `back`: unwhiten), for the links from `first` on."""
     links = links_of(tree)
     rows = link_data_of(tree)
     dof_rows = dof_data_of(tree)

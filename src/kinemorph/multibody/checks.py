@@ -1,8 +1,8 @@
-"""Between Python and kernels: what a kernel's status means, and arrays that kernels accept.
+"""Argument checks between Python and kernels: status codes, error texts, and arrays that kernels accept.
 
-Every public function does the same three things: it refuses data of another model, calls its entry kernel once, and
-turns a status into a sentence. Kernels check sizes and finiteness themselves, where it costs next to nothing; arrays of
-another type raise TypeError there, are converted here, and the call is made again.
+Every public function refuses data of another model, calls its entry kernel once, and raises the error text for a
+status. Kernels check sizes and finiteness themselves, where it costs next to nothing; arrays of another type raise
+TypeError there, are converted here, and the call is repeated.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NO_FORCES = np.zeros((0, 6))
 LARGEST_FLOAT = 1.7976931348623157e308
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-# what entry kernels take: the number of dimensions is part of the type
+# arguments of entry kernels: the number of dimensions is part of the type
 Vector = np.ndarray[tuple[int], np.dtype[np.float64]]
 Matrix = np.ndarray[tuple[int, int], np.dtype[np.float64]]
 
@@ -43,7 +43,7 @@ def finite(x: Any) -> bool:
 
 
 def refuse_stale(model: Model, data: Data) -> NoReturn:
-    """Raise the sentence for a model and a data that do not belong together."""
+    """Raise the error for a model and a data that do not belong together."""
     checked_model(model)
     if not isinstance(data, Data):
         raise TypeError(f"the second argument must be a kinemorph.Data, not {shown(data)}: data = km.Data(model)")
@@ -54,26 +54,26 @@ def refuse_stale(model: Model, data: Data) -> NoReturn:
 
 
 def belongs(model: Model, data: Data) -> None:
-    """Refuse data of another model, and what is neither."""
+    """Raise unless `model` is a Model and `data` is its Data."""
     if not (isinstance(model, Model) and isinstance(data, Data) and data.revision == model.revision):
         refuse_stale(model, data)
 
 
 def checked_model(model: Model) -> None:
-    """Refuse what is no model."""
+    """Raise unless `model` is a Model."""
     if not isinstance(model, Model):
         raise TypeError(f"the first argument must be a kinemorph.Model, not {shown(model)}")
 
 
 def checked_state(model: Model, state: State) -> None:
-    """Refuse what is no model and what is no state."""
+    """Raise unless `model` is a Model and `state` is a State."""
     checked_model(model)
     if not isinstance(state, State):
         raise TypeError(f"model {model.name!r}: the state must be a kinemorph.State, not {shown(state)}")
 
 
 def checked(model: Model, **values: Any) -> Any:
-    """Copies of what users pass, by name, after the same checks as everywhere."""
+    """Copies of arguments, by name, as arrays of the right shape, checked for finiteness."""
     arrays = [array.copy() for array in as_arrays(model, **values)]
     if not all(np.isfinite(array).all() for array in arrays):
         complain(model, NOT_FINITE, **values)
@@ -81,7 +81,7 @@ def checked(model: Model, **values: Any) -> Any:
 
 
 def as_arrays(model: Model, **values: Any) -> Any:
-    """What users pass, by name, as arrays that entries take: float64, contiguous, writable, of the right shape."""
+    """Arguments, by name, as arrays that entries take: float64, contiguous, writable, of the right shape."""
     arrays = []
     for name, value in values.items():
         try:
@@ -95,12 +95,12 @@ def as_arrays(model: Model, **values: Any) -> Any:
 
 
 def real(model: Model, name: str, value: Any) -> Array:
-    """What users pass as an array that entries take, of any shape."""
+    """An argument as an array that entries take, of any shape."""
     array = np.asarray(value)
     try:
         if array.dtype.kind not in "biufO":  # complex numbers would lose a part, and texts are not numbers
             raise TypeError
-        if np.ma.is_masked(value):  # what is behind the mask is no number that was meant
+        if np.ma.is_masked(value):  # masked entries are not valid numbers
             raise TypeError
         return np.require(array, np.float64, ["C", "A", "W"])
     except (TypeError, ValueError):
@@ -108,7 +108,7 @@ def real(model: Model, name: str, value: Any) -> Array:
 
 
 def complain(model: Model, status: int, **arguments: Any) -> NoReturn:
-    """Raise the sentence for a status: which argument is wrong, and how."""
+    """Raise the error for a status: which argument is wrong, and how."""
     for name, value in arguments.items():
         array = real(model, name, value)
         _check_shape(model, name, array)
@@ -139,7 +139,7 @@ def complain(model: Model, status: int, **arguments: Any) -> NoReturn:
 
 
 def refuse_no_rotation(model: Model, q: Any, name: str = "q") -> None:
-    """Raise if a quaternion in a configuration has no direction."""
+    """Raise if a quaternion in a configuration has length zero or is not finite."""
     if q is None:
         return
     numbers = np.asarray(q, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Data: what algorithms compute from a model, in rows that kernels write to."""
+"""Data: the results of the algorithms for one model, in rows that kernels write to."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _UPRIGHT = np.eye(3).ravel()
 
 
 class Data:
-    """What algorithms compute for one model: rows that are valid after the algorithm that writes them.
+    """Results of the algorithms for one model: rows that are valid after the algorithm that writes them.
 
-    `links[i]` and `dofs[k]` hold the fields of `LINK_DATA` and `DOF_DATA`; `M` is the mass matrix after `crba`. Of a
-    model with loops, `rows` are the constraint rows, `wrenches` the forces that the loops bear, and `rank` is how many
-    of the constraints are independent, after `forward_dynamics`. A `Data` serves one thread at a time; a copy of it
-    has rows of its own.
+    `links[i]` and `dofs[k]` hold the fields of `LINK_DATA` and `DOF_DATA`; `M` is the mass matrix after `crba`. For a
+    model with loops, `rows` are the constraint rows, `wrenches` the forces of the loops, and `rank` is the number of
+    independent constraints, after `forward_dynamics`. A `Data` serves one thread at a time; a copy of it has rows of
+    its own.
     """
 
     def __init__(self, model: Model) -> None:
@@ -37,16 +37,16 @@ class Data:
         self._given: Array | None = None
         self._rows: np.ndarray[Any, Any] | None = None
         self._lock = threading.Lock()
-        # one piece of memory, for every change of structure makes new data
+        # one memory block, because every change of structure makes new data
         self._memory = memory = np.zeros(sum(self._parts()), np.uint8)
         self.address = int(memory.ctypes.data)
-        self.header: Any = memory[: TREE.itemsize].view(TREE)[0]  # what kernels get
+        self.header: Any = memory[: TREE.itemsize].view(TREE)[0]  # the argument of kernels
         self._connect()
         base = self._every_row()[0]
         base["R"], base["a"] = _UPRIGHT, -model.gravity
 
     def _parts(self) -> tuple[int, ...]:
-        """Bytes of the header, the rows of links and of degrees of freedom, all that the loops need, pushes, gears."""
+        """Bytes of header, rows of links, rows of dofs, system, loops, constraint rows, pushes and gears."""
         model = self.model
         parts = TREE.itemsize, (model.n + 1) * LINK_DATA.itemsize, model.nv * DOF_DATA.itemsize
         pushes = 48 * model.n if model.passive else 0
@@ -63,7 +63,7 @@ class Data:
         return self._memory[start : start + sizes[which]]
 
     def _connect(self) -> None:
-        """Write all addresses: into new memory, or into a copy of another's."""
+        """Write all addresses into the header, of new memory or of a copy."""
         model, header = self.model, self.header
         fill_tree(header, model, TREE_KIND)
         for field in ("busy", "M", "system", "pushes", "given", "gear_room"):
@@ -105,7 +105,7 @@ class Data:
 
     @property
     def M(self) -> Array:
-        """The mass matrix of all trees (nv x nv), after `crba`; claimed when first asked for."""
+        """The mass matrix of all trees (nv x nv), after `crba`; allocated at first access."""
         if self._M is None:
             self._M = np.zeros((self.nv, self.nv))
             self.header["M"] = self._M.ctypes.data
@@ -120,7 +120,7 @@ class Data:
 
     @property
     def rank(self) -> int:
-        """Independent constraint rows that the last algorithm found."""
+        """Number of independent constraint rows that the last algorithm found."""
         return int(self._part(3).view(SYSTEM)[0]["rank"]) if len(self.model.loop_rows) else 0
 
     @property
@@ -133,7 +133,7 @@ class Data:
         return total
 
     def pushed_by(self, external: Array) -> Array:
-        """The forces on links to go on with in time: those given, or rows where passive ones will be added to them."""
+        """The forces on links for an integration in time: `external`, or rows to which passive forces will be added."""
         if not self.model.passive:
             return external
         self._given = external  # kept alive
@@ -143,7 +143,7 @@ class Data:
     # ------------------------------------------------------------------------------------------------------- copies
 
     def claimed(self) -> Claim:
-        """For a long call that lets other threads run: any other use of this data is refused meanwhile."""
+        """Exclusive use for a long call that lets other threads run: calls of other threads raise meanwhile."""
         return Claim(
             self, "this Data is in use by another thread; give each thread its own: data = km.Data(model)"
         )  # fmt: skip
@@ -166,7 +166,7 @@ class Data:
 
 
 class Claim:
-    """What a thread has while it alone may use an object with a header, such as a `Data`: the address of that."""
+    """Context of exclusive use of an object with a header, such as a `Data`, by a thread; yields its address."""
 
     __slots__ = ("_owner", "_refusal", "_waits")
 
@@ -187,7 +187,7 @@ class Claim:
 
 
 def _restored(model: Model, memory: np.ndarray[Any, Any], M: Array | None) -> Data:
-    """Data with the numbers of another one, and addresses of its own."""
+    """Data with the saved numbers, and new addresses."""
     data = Data(model)
     header, rows, dofs, *_ = data._parts()
     data._memory[header : header + rows + dofs] = memory[header : header + rows + dofs]

@@ -2,8 +2,8 @@
 
 Kernels see a tree as four arrays of rows. `LINK` and `DOF` are constants of a `Model`; `LINK_DATA` and `DOF_DATA`
 belong to a `Data`, and each field is valid after the algorithm that writes it. `LINK_DATA` has one row more than there
-are links: row 0 is the base, row i + 1 is link i, so that `rows[parent + 1]` needs no special case. The base
-accelerates with minus gravity, which is all that gravity is.
+are links: row 0 is the base, row i + 1 is link i, so that `rows[parent + 1]` needs no special case. Gravity is an
+acceleration of the base by minus gravity and appears nowhere else.
 
 Every vector is in **world axes**; inertias, forces and motion subspaces are taken at the **link's origin**. Linear
 accelerations are those of the origin, not spatial ones, so linear velocities drop out of the dynamics.
@@ -20,7 +20,7 @@ from kinemorph.jit.rows import table
 
 
 class JointKind(IntEnum):
-    """How a link moves against its parent. The value is what rows store."""
+    """Kind of a joint: the relative motion of a link and its parent. The value is stored in rows."""
 
     FIXED = 0
     REVOLUTE = 1
@@ -44,9 +44,9 @@ LINK = np.dtype(
         ("iv", "i4"),  # first entry in v
         ("nq", "i4"),  # entries in q
         ("nv", "i4"),  # entries in v
-        ("body", "i4"),  # id of the body that this link is: stays when the structure changes
+        ("body", "i4"),  # id of the link's body: stays when the structure changes
         ("joint", "i4"),  # id of the joint that carries it: stays with the joint, whichever of its two links it carries
-        ("turned", "i4"),  # 1 if the joint is used the other way round than it was made, else 0
+        ("turned", "i4"),  # 1 if predecessor and successor are swapped since the joint was declared, else 0
         ("R", "f8", 9),  # rotation of the joint frame in the parent's link frame (joint at zero)
         ("p", "f8", 3),  # m, its position there
         ("Rc", "f8", 9),  # R (1 - a aᵀ) and
@@ -64,7 +64,7 @@ LINK = np.dtype(
 DOF = np.dtype(
     [
         ("link", "i4"),  # the link that this degree of freedom moves
-        ("parent", "i4"),  # the degree of freedom before it on the way to the base, -1 for none
+        ("parent", "i4"),  # the previous degree of freedom on the way to the base, -1 for none
         ("armature", "f8"),  # kg m² or kg, added to the diagonal of the mass matrix
         ("damping", "f8"),  # N m s/rad or N s/m
         ("stiffness", "f8"),  # N m/rad or N/m
@@ -73,7 +73,7 @@ DOF = np.dtype(
         ("upper", "f8"),  # rad or m, inf for none
         ("speed", "f8"),  # rad/s or m/s, largest allowed, inf for none
         ("effort", "f8"),  # N m or N, largest allowed, inf for none
-        ("implicit", "f8"),  # kg m² or kg: what dampers and springs resist with at the end of a world's step; else 0
+        ("implicit", "f8"),  # kg m² or kg: inertia that stands for implicit dampers and springs of a world; else 0
     ],
     align=True,
 )
@@ -84,11 +84,11 @@ LINK_DATA = np.dtype(
         ("p", "f8", 3),  # m, position of the link's origin; kinematics
         ("w", "f8", 3),  # rad/s, angular velocity; kinematics
         ("v", "f8", 3),  # m/s, velocity of the origin; kinematics
-        ("al", "f8", 3),  # rad/s², angular acceleration; rnea, aba; as if no joint did: `constraint.whiten`
+        ("al", "f8", 3),  # rad/s², angular acceleration; rnea, aba; without joint accelerations: `constraint.whiten`
         ("a", "f8", 3),  # m/s², acceleration of the origin minus gravity; likewise
         ("r", "f8", 3),  # m, from the parent's origin to this one; kinematics
-        ("bw", "f8", 3),  # rad/s², angular acceleration left when the parent and the joint do not accelerate
-        ("bv", "f8", 3),  # m/s², the same for the origin
+        ("bw", "f8", 3),  # rad/s², bias: angular acceleration if neither the parent nor the joint accelerates
+        ("bv", "f8", 3),  # m/s², bias acceleration of the origin
         ("A", "f8", 6),  # kg m², rotational block of the articulated inertia; aba, impulse
         ("H", "f8", 9),  # kg m, coupling block; aba, impulse
         ("M", "f8", 6),  # kg, translational block; aba, impulse
@@ -96,10 +96,10 @@ LINK_DATA = np.dtype(
         ("f", "f8", 3),  # N, force on the link (rnea) or bias force (aba, impulse)
         ("jw", "f8", 3),  # rad/s, jump of the angular velocity; impulse
         ("jv", "f8", 3),  # m/s, jump of the origin's velocity; impulse
-        ("kw", "f8", 3),  # rad/s, the same of a second set of velocities, where two are whitened at once
+        ("kw", "f8", 3),  # rad/s, the same of a second set of velocities, where two are whitened together
         ("kv", "f8", 3),  # m/s
         ("o", "f8", 3),  # m, from the origin of the tree's first link to this one; crba
-        ("Ic", "f8", 6),  # kg m², second moment of all that the link carries, about the tree's first link; crba
+        ("Ic", "f8", 6),  # kg m², second moment of the composite body about the origin of the tree's first link; crba
         ("hc", "f8", 3),  # kg m, its first moment there; crba
         ("mc", "f8", 1),  # kg, its mass; crba
     ],
@@ -111,19 +111,19 @@ DOF_DATA = np.dtype(
         ("S", "f8", 6),  # motion subspace: angular, linear; kinematics
         ("U", "f8", 6),  # articulated inertia times S times D; aba, impulse
         ("D", "f8", 1),  # 1 / √(Sᵀ IA S); aba, impulse
-        ("u", "f8", 1),  # joint force (aba) or impulse (impulse) that is left for the joint, times D
-        ("So", "f8", 3),  # linear part of S, seen from the tree's first link; crba
+        ("u", "f8", 1),  # joint force (aba) or impulse (impulse) minus the share of the bias, times D
+        ("So", "f8", 3),  # linear part of S at the origin of the tree's first link; crba
     ],
     align=True,
 )
 
 BODY = np.dtype(
     [
-        ("tree", "i4"),  # the tree that the body is in (in a model, which has one header for all of them, 0)
-        ("link", "i4"),  # the link that it is, -1 if it is gone
+        ("tree", "i4"),  # the tree that has the body (in a model, which has one header for all trees, 0)
+        ("link", "i4"),  # the body's link, -1 if the body is gone
         ("generation", "i4"),  # how many bodies have had this id before
         ("moved", "i4"),  # whether the link's frame is no longer the body's own
-        ("R", "f8", 9),  # pose of the body's own frame, which names, shapes and frames go by, on the link
+        ("R", "f8", 9),  # pose of the body's own frame on the link; names, shapes and frames refer to it
         ("p", "f8", 3),  # m
     ],
     align=True,
@@ -144,7 +144,7 @@ NUMBER = np.dtype(np.float64)
 
 
 def kind_of(name: str, *layouts: np.dtype[np.void]) -> int:
-    """What the first field of a header says: its name and the layout of all rows that it leads to, as one number."""
+    """A number that identifies a header and the layout of all rows that it points to; the first field of the header."""
     text = repr((name, [layout.descr if layout.names else str(layout) for layout in layouts]))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:7], "big")
 
@@ -155,7 +155,7 @@ TREE = np.dtype(
         ("n", "i8"),  # number of links
         ("nq", "i8"),
         ("nv", "i8"),
-        ("lone", "i8"),  # address of the LONE row of a body that hangs on nothing, in a forest; else 0
+        ("lone", "i8"),  # address of the LONE row of a free rigid body, in a forest; else 0
         ("rows", "i8"),  # address of the LINK_DATA rows, the base first
         ("pushes", "i8"),  # address of n x 6 numbers: given forces on links and passive ones; 0 if none are passive
         ("links", "i8"),  # address of the LINK rows
@@ -163,14 +163,14 @@ TREE = np.dtype(
         ("dofs", "i8"),  # address of the DOF rows
         ("dof_rows", "i8"),  # address of the DOF_DATA rows
         ("springs", "i8"),  # whether any joint has a spring
-        ("M", "i8"),  # address of the mass matrix, nv² numbers row by row; 0 until somebody asks for it
+        ("M", "i8"),  # address of the mass matrix, nv² numbers row by row; 0 before the first access
         ("elements", "i8"),  # address of the ELEMENT rows: forces between links that act in time
         ("element_count", "i8"),
         ("given", "i8"),  # address of n x 6 numbers: the given ones; 0 if there are none
         ("system", "i8"),  # address of the constraints' header (`multibody.system.SYSTEM`), 0 if there are none
         ("gears", "i8"),  # address of the GEAR rows; 0 if no joint follows another, and in forests
         ("gear_count", "i8"),
-        ("gear_room", "i8"),  # address of numbers to work with, as many as `gear_room` says
+        ("gear_room", "i8"),  # address of scratch for gears, as many numbers as `gear_room` says
     ]
 )
 GEAR = np.dtype(
@@ -189,25 +189,25 @@ MODEL_KIND = kind_of("model", TREE, LINK, DOF)
 
 @generic(lanes="kinemorph.motion.parallel.batch")
 def link_data(tree: Any) -> "np.dtype[np.void]":
-    """The rows of links that a tree has: those of one state, or of four at once (`batch`)."""
+    """The dtype of a tree's rows of links: for one state, or for four states in lanes (`batch`)."""
     return LINK_DATA
 
 
 @generic(lanes="kinemorph.motion.parallel.batch")
 def dof_data(tree: Any) -> "np.dtype[np.void]":
-    """The rows of degrees of freedom that a tree has."""
+    """The dtype of a tree's rows of degrees of freedom."""
     return DOF_DATA
 
 
 def copied(rows: np.ndarray[Any, Any], more: int = 0) -> np.ndarray[Any, Any]:
-    """A copy of rows, with room for `more`; by its bytes, for NumPy would take its time to look at every field."""
+    """A copy of rows, with room for `more`; by its bytes, because NumPy copies structured rows field by field."""
     copy = np.empty(len(rows) + more, rows.dtype)
     copy.view(np.uint8)[: rows.nbytes] = rows.view(np.uint8)
     return copy
 
 
 def gear_room(count: int, nv: int) -> int:
-    """Numbers that `constraint.gears` works with: joint forces, accelerations and what each gear does to them, a matrix
+    """Numbers of scratch of `constraint.gears`: joint forces, accelerations, the response to each gear, and a matrix
     with its right side and the size of its diagonal."""
     return (2 + count) * nv + count * (count + 2) if count else 0
 

@@ -1,4 +1,4 @@
-"""Where the constraint rows of loops are: their numbers, the ways of their links to the base, and their islands."""
+"""Layout of the constraint rows of loops: their numbers, the paths of their links to the base, and their islands."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SIZES = np.dtype(
         ("m", "i8"),  # constraint rows of all loops
         ("nq", "i8"),  # positions of all loop joints
         ("nv", "i8"),  # and velocities
-        ("path", "i8"),  # degrees of freedom on the ways of all loops
+        ("path", "i8"),  # degrees of freedom on the paths of all loops
         ("Y", "i8"),  # numbers y of all rows
         ("G", "i8"),  # entries of the matrices of all islands
         ("islands", "i8"),
@@ -29,7 +29,7 @@ Integers = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 @kernel
 def last_dof(tree: Any, link: int) -> int:
-    """The degree of freedom nearest to a link on the way to the base, -1 if there is none."""
+    """The degree of freedom nearest to a link on its path to the base, -1 if there is none."""
     links = links_of(tree)
     while link >= 0 and links[link]["nv"] == 0:
         link = links[link]["parent"]
@@ -40,7 +40,7 @@ def last_dof(tree: Any, link: int) -> int:
 
 @kernel
 def top_of(tree: Any, link: int) -> int:
-    """The first link on the way from the base to a link."""
+    """The root of the tree of a link, -1 for the base."""
     links = links_of(tree)
     while link >= 0 and links[link]["parent"] >= 0:
         link = links[link]["parent"]
@@ -49,7 +49,7 @@ def top_of(tree: Any, link: int) -> int:
 
 @kernel
 def way(tree: Any, a: int, b: int, offset: int, path: Any, at: int) -> int:
-    """The degrees of freedom on the ways of two links of a tree to the base, the last first. Returns how many.
+    """Find the degrees of freedom on the paths of two links to the base, the last first. Returns their number.
 
     They are written to `path` from entry `at` on, if that is not negative, counted from `offset`.
     """
@@ -70,7 +70,7 @@ def way(tree: Any, a: int, b: int, offset: int, path: Any, at: int) -> int:
 
 @kernel(inline=False)
 def measure_loops(trees: Any, loops: Any, sizes: Any) -> None:
-    """Where the rows and the joint's entries of each loop start, which island it belongs to, and all sizes."""
+    """Set the first row and entries of each loop's joint and the island of each loop; count all sizes."""
     m = iq = iv = length = numbers = 0
     no_path = rows_at(0, 0, I8)
     for i in range(loops.shape[0]):
@@ -107,7 +107,7 @@ def shares(x: Any, y: Any) -> bool:
 
 @kernel(inline=False)
 def find_islands(loops: Any, sizes: Any) -> None:
-    """Number the islands of loops in the order in which they begin."""
+    """Number the islands of loops in the order of their first loops."""
     count = loops.shape[0]
     for i in range(count):
         label = i
@@ -138,7 +138,7 @@ def find_islands(loops: Any, sizes: Any) -> None:
 
 @kernel
 def claim(at: int, count: int, size: int) -> int:
-    """Where the next piece of memory starts, after `count` entries of a size."""
+    """The address after `count` entries of a size."""
     return at + count * size
 
 
@@ -151,7 +151,7 @@ def system_bytes(sizes: Any, trees: int, nv: int) -> int:
 
 @kernel(inline=False)
 def place_system(system: Any, at: int, trees: int, nv: int, loops: Any, sizes: Any, dependence: float) -> None:
-    """Put a system together in memory (zeros) that starts at an address."""
+    """Write the header of a system whose memory (zeros) starts at an address."""
     m = sizes["m"]
     system["kind"], system["dependence"], system["rank"] = SYSTEM_KIND, dependence * dependence, 0
     system["tree_count"], system["nv"] = trees, nv
@@ -186,7 +186,7 @@ def place_system(system: Any, at: int, trees: int, nv: int, loops: Any, sizes: A
 
 @kernel(inline=False)
 def lay_out(system: Any, loops: Any) -> None:
-    """Fill in what the rows of all loops know of the structure, after the addresses and offsets of the trees."""
+    """Fill in the links and paths of the rows of all loops; addresses and offsets of the trees must be set."""
     trees = rows_at(system["trees"], system["tree_count"], I8)
     offsets = rows_at(system["offsets"], system["tree_count"], I8)
     rows = constraint_rows_of(system)
@@ -211,7 +211,7 @@ def lay_out(system: Any, loops: Any) -> None:
 
 @kernel
 def number_members(system: Any, loops: Any) -> None:
-    """The rows of each island, and where its matrices are."""
+    """List the rows of each island, and place its matrices."""
     islands = row_islands_of(system)
     members = rows_at(system["members"], system["m"], I8)
     count = entries = 0
@@ -235,7 +235,7 @@ def _measure(trees: Integers, loops: Records, sizes: Records) -> None:
 
 @entry
 def _make_system(systems: Records, at: int, tree: int, nv: int, loops: Records, sizes: Records, square: float) -> None:
-    """A system of one tree."""
+    """Make a system of one tree."""
     system = systems[0]
     place_system(system, at, 1, nv, loops, sizes[0], square)
     rows_at(system["trees"], 1, I8)[0] = tree

@@ -1,4 +1,4 @@
-"""State: where a model is and how it moves."""
+"""State: configuration and velocity of a model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 @checked_on_failure
 @dataclass(frozen=True, eq=False)
 class State:
-    """Where a model is and how it moves; accelerations and joint forces are carried along if they are given."""
+    """Configuration and velocity of a model, at a time; accelerations and joint forces are carried along if given."""
 
     q: Array
     v: Array

@@ -1,8 +1,8 @@
-"""Rows of constraints: what ties two links of any trees together, field by field.
+"""Rows of constraints between two links of any trees, field by field.
 
-A row is a unit wrench on link b at a point, and its opposite on link a; or a unit force in one degree of freedom. What
-the joints on the ways of both links to the base take of it, y = L⁻ᵀ jᵀ with M = Lᵀ L, is kept for those joints alone.
-Then yᵀ y is the inverse mass that the row feels, and yᵀ z its velocity, with z = L v (`constraint`).
+A row is a unit wrench on link b at a point, and its opposite on link a; or a unit force in one degree of freedom. Its
+whitened form, y = L⁻ᵀ jᵀ with M = Lᵀ L, is stored for the joints on the paths of both links to the base alone. Then yᵀ
+y is the inverse mass of the row, and yᵀ z its velocity, with z = L v (`constraint`).
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ ROW = np.dtype(
         ("tree_b", "i4"),
         ("a", "i4"),  # and the links there, -1 for the base
         ("b", "i4"),
-        ("path", "i4"),  # first entry in the list of degrees of freedom on the ways of both links to the base
+        ("path", "i4"),  # first entry in the list of degrees of freedom on the paths of both links to the base
         ("length", "i4"),  # entries there; the first `split` belong to tree b, the rest to tree a
         ("split", "i4"),
         ("y", "i4"),  # first entry among the numbers y, one for each degree of freedom on the path
         ("n", "f8", 3),  # unit wrench on link b at x, world axes: moment and
         ("f", "f8", 3),  # force
         ("x", "f8", 3),  # m, where it acts
-        ("c", "f8"),  # what the row must cancel: an acceleration, a velocity or an error
-        ("force", "f8"),  # multiplier λ: how many of the unit wrench act
-        ("scale", "f8"),  # size of yᵀ y before anything cancels
+        ("c", "f8"),  # right side that the row must cancel: an acceleration, a velocity or an error
+        ("force", "f8"),  # multiplier λ of the unit wrench
+        ("scale", "f8"),  # size of yᵀ y before cancellation
     ],
     align=True,
 )
@@ -41,7 +41,7 @@ ISLAND = np.dtype(
         ("dependence", "f8"),  # squared sine below which one of them depends on others
     ]
 )
-UNKNOWN = -1  # rank of rows that are not finite: what they bear is not known either
+UNKNOWN = -1  # rank of rows that are not finite: their forces are NaN
 
 SYSTEM = np.dtype(
     [
@@ -58,8 +58,8 @@ SYSTEM = np.dtype(
         ("path_length", "i8"),  # their entries
         ("Y", "i8"),  # address of the numbers y, and
         ("Y_length", "i8"),  # how many
-        ("W", "i8"),  # nv x 6: rows of one loop, spread out; zeros between uses
-        ("islands", "i8"),  # address of the ISLANDs: loops that share no tree do not feel each other
+        ("W", "i8"),  # nv x 6: rows of one loop without gaps; zeros between uses
+        ("islands", "i8"),  # address of the ISLANDs: loops that share no tree are independent
         ("island_count", "i8"),
         ("members", "i8"),  # m: rows, island by island
         ("G", "i8"),  # y yᵀ of each island, and

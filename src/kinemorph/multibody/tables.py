@@ -1,12 +1,12 @@
-"""A header row and the tables whose addresses it has: they are made, copied and kept together.
+"""A header row and the tables that it points to: they are made, copied and saved together.
 
-Kernels get the address of the header. It is worth nothing in a copy or in another process, so a copy makes its tables
-anew and writes their addresses into a header of its own. How many rows of a table last between two calls is said by a
-field of the header, or none do: such tables are as long in a copy as they were. Of tables of which nothing is said all
-rows last.
+Kernels get the address of the header. Addresses are invalid in a copy or in another process, so a copy allocates its
+tables anew and writes their addresses into a header of its own. A field of the header may give the number of rows of a
+table that are saved; a table may also save no rows, and is then as long in a copy as it was. All other tables save all
+rows.
 
-What is made anew all the time, as worlds are for creatures, is made once with all of its tables; whatever comes after
-is a copy of these bytes in one piece, and a table becomes an array when somebody asks for it: see `Pattern`.
+Owners that are made often, such as worlds for creatures, are made from a `Pattern`: one template with all tables, whose
+bytes are copied at once; a table becomes an array at first access.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from kinemorph.jit.api import entry, rows_at
 from kinemorph.spatial.memory import BYTE, CACHE_LINE_BYTES, WORD, cleared, lent
 
 __all__ = ["BYTE", "CACHE_LINE_BYTES", "WORD", "Pattern", "Pointer", "Tables", "aligned_at", "in_one_piece"]
-SMALL_TABLE_BYTES = 1 << 12  # bytes: what is no larger is cleared in no time
-CHUNK = 1 << 16  # bytes that small tables of an owner share: they are many, and memory is slow to ask for
-Place = tuple[int, Any, int]  # of a table: how many rows of what, and the byte where they begin
+SMALL_TABLE_BYTES = 1 << 12  # tables of at most this size are always cleared
+CHUNK = 1 << 16  # bytes of a chunk that the small tables of an owner share, to allocate less often
+Place = tuple[int, Any, int]  # of a table: number of rows, dtype, and its first byte
 NOWHERE: Mapping[str, Place] = {}
-Pointer = tuple["Tables", str, "Tables", str]  # a field of a header, and the table whose address it has, or the header
+Pointer = tuple["Tables", str, "Tables", str]  # field of a header; the table it points to, or the header
 
 
 class Tables:
@@ -41,7 +41,7 @@ class Tables:
         self._begin()
 
     def _begin(self, piece: Any = None, skip: int = 0, places: Mapping[str, Place] = NOWHERE) -> None:
-        self._arrays: dict[str, Any] = dict(places)  # or where in the piece a table is, until somebody looks at it
+        self._arrays: dict[str, Any] = dict(places)  # or its place in the memory block, until the first access
         self._piece, self._skip = piece, skip  # memory, and the bytes of it before the piece
         self._memory: Any = None
         self._start, self._at = 0, CHUNK
@@ -58,27 +58,27 @@ class Tables:
         return name in self._arrays
 
     def make(self, name: str, room: int, dtype: Any, keep: bool = False) -> Any:
-        """A table of `room` rows in place of the old one, whose rows it begins with if they are to be kept."""
+        """Make a table of `room` rows in place of the old one; with `keep`, it begins with the old rows."""
         table, address = self._zeros(room, dtype)
         if keep and name in self._arrays:
             old = self[name]
             table[: len(old)] = old
         self.header[name] = address
-        self._arrays[name] = table  # the old one goes once nobody has its address
+        self._arrays[name] = table  # the old one is freed when its last reference is gone
         return table
 
     def take(self, name: str, rows: Any) -> None:
-        """An array in place of a table."""
+        """Use an array as a table."""
         self.header[name] = rows.ctypes.data
         self._arrays[name] = rows
 
     def move_to(self, memory: Any, places: Mapping[str, Place]) -> None:
-        """Tables in another piece of memory in place of these; a kernel has told the header."""
+        """Use tables in another memory block in place of these; a kernel has updated the header."""
         for name, place in places.items():
             self._arrays[name] = *place, memory
 
     def _zeros(self, room: int, dtype: Any) -> tuple[Any, int]:
-        """So many rows of zeros that begin with a cache line, and their address."""
+        """Zeroed rows that begin with a cache line, and their address."""
         size = room * dtype.itemsize
         if size > CHUNK // 4:
             return aligned_at(room, dtype)
@@ -90,7 +90,7 @@ class Tables:
         return np.ndarray(room, dtype, self._memory, at), self._start + at
 
     def __getstate__(self) -> tuple[Any, dict[str, str | None], dict[str, tuple[int, Any]]]:
-        """The header without addresses, and of each table how many rows it has, and those that last."""
+        """The header without addresses, and for each table its number of rows, and the rows that are saved."""
         header = self.header.copy()
         for name in self._arrays:
             header[name] = 0
@@ -116,9 +116,9 @@ class Tables:
 
 
 class Pattern:
-    """How tables of some owners are at first, with their headers, in one piece: what is like them is a copy of it.
+    """A template of the tables of some owners, with their headers, in one memory block.
 
-    Large tables of which no rows last between two calls have whatever somebody has left in their memory.
+    Large tables without saved rows are not cleared: they have undefined contents.
     """
 
     __slots__ = ("_cleared", "_fields", "_owners", "_size", "_words")
@@ -164,7 +164,7 @@ class Pattern:
         self._owners = [(t.header.dtype, t.used, *one) for t, *one in zip(owners, starts, places, strict=True)]
 
     def tables(self) -> list[Tables]:
-        """Tables like these, with addresses of their own."""
+        """Make tables from the template, with addresses of their own."""
         memory, first, skip = lent(self._size)
         lay_down(first, self._cleared, self._words, self._fields)
         made = []
@@ -179,7 +179,7 @@ class Pattern:
 
 @entry
 def lay_down(first: int, size: int, pattern: npt.NDArray[np.int64], fields: npt.NDArray[np.int64]) -> None:
-    """Copy a pattern to an address, and let its addresses be those there; of so many words all others are zeros."""
+    """Copy a template to an address and make its addresses absolute; the rest of `size` words is zero."""
     words, n = rows_at(first, size, WORD), pattern.shape[0]
     for k in range(n):
         words[k] = pattern[k]
@@ -194,13 +194,13 @@ def _whole_lines(size: int) -> int:
 
 
 def aligned_at(room: int, dtype: Any) -> tuple[Any, int]:
-    """So many rows of zeros that begin with a cache line, and their address."""
+    """Zeroed rows that begin with a cache line, and their address."""
     memory, start, skip = cleared(room * dtype.itemsize)
     return np.ndarray(room, dtype, memory, skip), start
 
 
 def in_one_piece(*tables: tuple[int | tuple[int, ...], Any]) -> tuple[list[Any], list[int]]:
-    """The same for several tables, or arrays of several dimensions, in one piece of memory."""
+    """The same for several tables, or arrays of several dimensions, in one memory block."""
     places, size = [], 0
     for shape, dtype in tables:
         places.append((shape, dtype, size))

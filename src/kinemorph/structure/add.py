@@ -1,4 +1,4 @@
-"""Adding a model's trees to another model, taking a part of one away, and a part as a model of its own."""
+"""Add the trees of one model to another, remove a subtree, or extract a subtree as a model of its own."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def add(
     at: Pose | Iterable[float] = HERE,
     prefix: str = "",
 ) -> Report:
-    """All trees and loops of another model come to this one, its base at `at` in the world.
+    """Add all trees and loops of another model to this one; the other model's base stands at `at` in the world.
 
-    `other_state` is neutral and at rest if it is not given. Names must not be taken; `prefix` comes before those of the
-    other model. Gravity is this model's.
+    If `other_state` is not given, the other model is neutral and at rest. Names must not be taken; `prefix` is put
+    before the names of the other model. Gravity is that of `model`.
     """
     checked_state(model, state)
     if not isinstance(other, Model):
@@ -68,7 +68,7 @@ def add(
 
 
 def stood(model: Model, place: Pose) -> Model:
-    """The same model with its base at `place` in the world, and on it all that stands there."""
+    """The same model with its base, and everything mounted on the base, at `place` in the world."""
     if not place.position.any() and np.array_equal(place.rotation, np.eye(3)):
         return model
     links, loops, c = copied(model.links), copied(model.loop_rows), model.catalog
@@ -98,7 +98,7 @@ def stood(model: Model, place: Pose) -> Model:
 
 
 def _together(model: Model, state: State, other: Model, theirs: State) -> State:
-    """Both states one after the other; what only one of them has is zero in the other."""
+    """Both states, one after the other; a vector that only one of them has is zero in the part of the other."""
     parts: dict[str, Array | None] = {}
     for name in ("q", "v", "a", "tau"):
         given = [getattr(state, name), getattr(theirs, name)]
@@ -112,7 +112,7 @@ def _together(model: Model, state: State, other: Model, theirs: State) -> State:
 
 
 def _joined(model: Model, other: Model, prefix: str) -> Catalog:
-    """Names, shapes and frames of both models; a name that is taken is refused."""
+    """Names, shapes and frames of both models; raises ValueError if a name is taken."""
     ours, theirs, bodies = model.catalog, other.catalog, len(model.catalog.names)
     frames = {name: at for name, at in ours.frames.items() if name in model.frames}
     for taken, new, what in (
@@ -148,7 +148,7 @@ def _joined(model: Model, other: Model, prefix: str) -> Catalog:
 
 @checked_first
 def remove(model: Model, state: State, link: str | int) -> Report:
-    """Take a link away, with all that it carries and the loops on that. What is left moves as before."""
+    """Remove a link with the subtree that it carries and the loops on it. All other bodies keep their motion."""
     checked_state(model, state)
     index, _ = model.place(link)
     if link is None or index < 0:
@@ -158,7 +158,7 @@ def remove(model: Model, state: State, link: str | int) -> Report:
 
 @checked_first
 def submodel(model: Model, link: str | int) -> Model:
-    """A link and all that it carries, with the loops inside, as a model; its joint stands on the base."""
+    """A link and the subtree that it carries, with the loops inside, as a model; its joint stands on the base."""
     if not isinstance(model, Model):
         raise TypeError(f"submodel takes a kinemorph.Model, not {shown(model)}")
     top, _ = model.place(link)

@@ -1,4 +1,4 @@
-"""Connecting two links by a joint while they move: the impact, and the tree or loop that comes of it (N&Y V)."""
+"""Connect two moving links by a joint: impact, then a joint of a tree or a loop (N&Y section V)."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def connect(
 ) -> Report:
     """Join link b to link a by a joint that stands at `at` in the world, where both are now; -1 or None is the base.
 
-    `on` is where the joint holds b, in b's frame: the joint then starts at the position that this means. If it is not
-    given the joint starts at zero. The connection is plastic: impulses at this joint and at all loops make the
-    velocities such that the joints can follow; momentum stays, and the energy that is lost is reported.
+    `on` is the joint's successor frame in b's frame; the joint then starts at the position that follows from it.
+    Without `on` the joint starts at zero. The connection is plastic: impulses at this joint and at all loops make the
+    velocities compatible with the joints; momentum is conserved, and the energy that is lost is reported.
 
     "tree" re-roots the floating tree of b and hangs it on a, or that of a and hangs it on b; "loop" closes a loop and
-    leaves the trees as they are; "auto" is "tree" where that is possible. Both move in the same way afterwards. A drive
-    (the joint's armature) counts as turning with the joint already, so it takes no part in the impact. The joint
-    is called `joint.name`, or after the links that it connects: see `report.joint`.
+    leaves the trees as they are; "auto" is "tree" where that is possible. The motion afterwards is the same. A drive
+    (the joint's armature) counts as turning with the joint already, so it takes no part in the impact. The joint is
+    called `joint.name`, or after the links that it connects: see `report.joint`.
     """
     checked_state(model, state)
     link_a, _ = model.place(a)
@@ -48,7 +48,7 @@ def connect(
 
 
 def _name(model: Model, joint: Joint, a: int, b: int) -> str:
-    """What the new joint is called: as it says, or after the links that it connects."""
+    """The name of the new joint: `joint.name`, or one made of the names of the two links."""
     taken = {*model.joint_names, *model.loop_names}
     if joint.name:
         if joint.name in taken:

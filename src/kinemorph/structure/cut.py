@@ -1,4 +1,4 @@
-"""Cutting a joint: what it carried flies on by itself, or hangs on by another joint that still holds it."""
+"""Cut a joint: its subtree becomes a floating tree, or is carried by a loop's joint that still holds it."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def cut(
 ) -> Report:
     """Cut a joint: by its name, or by the index of the link that it carries. Velocities do not change.
 
-    If it closes a loop, the loop is gone. If it belongs to a tree, and a loop still holds what it carried, the loop's
-    joint carries that from now on, as a joint of the tree: of several loops the one that leaves the fewest
-    coordinates. Otherwise what it carried gets a free joint on the base, called `name`, or after its link; `root` is
-    the link that this joint carries, the one that the cut joint carried if not given. So it does where the loop's sides
-    move apart, as those of a taut chain may by a little: the loop stays one then. With `allow_free=False`, a cut that
-    leaves a part without support raises.
+    If the joint closes a loop, the loop is removed. If it belongs to a tree and a loop still holds the subtree that it
+    carried, the loop's joint becomes the joint of the tree that carries the subtree: of several loops the one with the
+    fewest degrees of freedom. Otherwise the subtree gets a free joint on the base, called `name`, or after its link;
+    `root` is the link that this joint carries, by default the link of the cut joint. The subtree gets a free joint, and
+    the loop stays, also where the loop's sides still move apart, as those of a taut chain may by a little. With
+    `allow_free=False`, a cut that leaves a part without support raises.
     """
     checked_state(model, state)
     if not isinstance(joint, str) and not hasattr(joint, "__index__"):
@@ -66,7 +66,7 @@ def _open(model: Model, state: State, loop: str, allow_free: bool) -> Report:
 
 
 def _carries(model: Model, link: int, other: int) -> bool:
-    """Whether a link is another one or carries it."""
+    """Whether `other` is `link` or a link that it carries."""
     parents = model.links["parent"]
     while other > link:
         other = int(parents[other])
@@ -74,8 +74,8 @@ def _carries(model: Model, link: int, other: int) -> bool:
 
 
 def _name(model: Model, link: int, top: int, name: str | None) -> str:
-    """What the free joint is called: as it is said, or as the link that it carries, or after that: re-rooting may have
-    given that name to another link's joint."""
+    """The name of the free joint: `name` if it is given, or the name of the link that it carries, or one made of that:
+    after a re-root another link's joint may have the link's name."""
     others = {*model.joint_names, *model.loop_names} - {model.joint_names[link]}
     if name is not None and text("cut: name", name):
         if name in others:
@@ -86,7 +86,7 @@ def _name(model: Model, link: int, top: int, name: str | None) -> str:
 
 
 def _refuse_fall(model: Model, link: int, loop: int) -> None:
-    """Raise if a link loses its last support with the joint that carries a link, or with a loop."""
+    """Raise ValueError if a link loses its last support when a joint (of `link`, or of `loop`) is cut."""
     carried = {i: (i, int(l["parent"])) for i, l in enumerate(model.links) if l["kind"] != JointKind.FREE}
     closed = {-1 - k: (int(row["a"]), int(row["b"])) for k, row in enumerate(model.loop_rows) if row["nv"] < 6}
     part = [i for i in range(link, model.n) if _carries(model, link, i)] if link >= 0 else []

@@ -1,4 +1,4 @@
-"""What comes of a change of structure: the new model and state, how old entries map to new ones, and the proof."""
+"""Result of a change of structure: new model and state, maps of indices from old to new, and measured errors."""
 
 from __future__ import annotations
 
@@ -24,57 +24,57 @@ AXES_TURN = (JointKind.SPHERICAL, JointKind.PLANAR, JointKind.FREE)  # with the 
 @checked_first
 @dataclass(frozen=True, eq=False)
 class Report:
-    """A change of structure. Everything is new; the old model and state stay as they were.
+    """A change of structure. Model and state are new; the old model and state stay as they were.
 
-    `model` is what to go on with. `q_map[i]` says where entry i of the old q is in the new one, -1 if nowhere; likewise
-    `v_map` for v, a and tau, `link_map` for links, and `loop_map` for loops. Where a joint is inverted its entries
-    change sign; of a spherical, planar or free joint they are those of the inverse motion. Names of links, joints and
-    loops stay.
+    `model` is the changed model. `q_map[i]` is the index in the new q of entry i of the old one, -1 if there is none;
+    likewise `v_map` for v, a and tau, `link_map` for links, and `loop_map` for loops. Where a joint is inverted its
+    entries change sign; the entries of a spherical, planar or free joint are those of the inverse motion. Links, joints
+    and loops keep their names.
     """
 
     model: Model
     state: State
     before: Model
-    joint: str = ""  # the joint that was made, of a tree or of a loop: what a later `cut` takes
+    joint: str = ""  # name of the new joint, of a tree or of a loop; a later `cut` takes it
     impulse: Array = field(default_factory=lambda: np.zeros(6))  # moment, impulse on b at the new joint, world axes
     jump: Array = field(default_factory=lambda: np.zeros(0))  # of the new v; entries of a new joint count from zero
-    energy_lost: float = 0.0  # J
+    energy_lost: float = 0.0  # J, of the impact
     pose_error: float = 0.0  # m and rad: largest difference of a body's pose before and after
     twist_error: float = 0.0  # m/s and rad/s: likewise for velocities, the jump left out
-    momentum_error: float = 0.0  # N s and N m s: of all that is tied together, if nothing ties it to the base
+    momentum_error: float = 0.0  # N s and N m s: of all coupled trees, if no joint ties them to the base
 
     @cached_property
     def link_map(self) -> Indices:
-        """Where each old link is."""
+        """The new index of each old link."""
         found: Indices = self.model.bodies["link"][self.before.links["body"]].astype(np.int32)
         return found
 
     @cached_property
     def q_map(self) -> Indices:
-        """Where each entry of the old q is."""
+        """The new index of each entry of the old q."""
         return self._entries("iq", "nq", self.before.nq)
 
     @cached_property
     def v_map(self) -> Indices:
-        """Where each entry of the old v is."""
+        """The new index of each entry of the old v."""
         return self._entries("iv", "nv", self.before.nv)
 
     @cached_property
     def loop_map(self) -> Indices:
-        """Where each old loop is."""
+        """The new index of each old loop."""
         where = {joint: i for i, joint in enumerate(self.model.loop_rows["joint"].tolist())}
         return np.array([where.get(joint, -1) for joint in self.before.loop_rows["joint"].tolist()], dtype=np.int32)
 
     @cached_property
     def _carried(self) -> Indices:
-        """The new link that the joint of each old link carries, -1 if it is gone."""
+        """The new link that the joint of each old link carries, -1 if the joint is gone."""
         where = np.full(len(self.model.catalog.joints), -1, dtype=np.int32)
         where[self.model.links["joint"]] = np.arange(self.model.n)
         found: Indices = where[self.before.links["joint"]]
         return found
 
     def _entries(self, start: str, size: str, total: int) -> Indices:
-        """Where the entries of joints are; the two angles of an inverted universal joint change places."""
+        """The new indices of the joints' entries; the two angles of an inverted universal joint are swapped."""
         old, new = self.before.links, self.model.links
         entries = np.full(total, -1, dtype=np.int32)
         kept = np.flatnonzero(self._carried >= 0)
@@ -88,9 +88,9 @@ class Report:
 
     @cached_property
     def misled(self) -> tuple[str, ...]:
-        """Joints that changed sides with their axes and carry a force: a constant one acts in other directions now.
+        """Joints that carry a constant force and whose axes now turn with the other link.
 
-        `state.tau` is right at this instant. What a controller computes is right at every instant.
+        `state.tau` is right at this instant, a tau that is computed from the state at every instant.
         """
         tau: Any = self.state.tau
         if tau is None or not np.any(tau):
@@ -104,7 +104,7 @@ class Report:
 
     @cached_property
     def loop_error(self) -> float:
-        """How far the worst loop is open after the change (m or rad)."""
+        """The largest error of a loop after the change (m or rad)."""
         if not len(self.model.loop_rows):
             return 0.0
         return float(np.abs(loop_errors(self.model, Data(self.model), self.state.q)).max(initial=0.0))

@@ -1,4 +1,4 @@
-"""Re-rooting: another link becomes the top of a tree, and nothing moves (SPW)."""
+"""Re-rooting: another link becomes the root of its tree, and no body moves (SPW)."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ def reroot(
     at: Place | None = None,
     on: Place | None = None,
 ) -> Report:
-    """Make a link the top of its tree, carried by a new joint on the base; the joint that carried the old top is gone.
+    """Make a link the root of its tree, carried by a new joint on the base; the joint that carried the old root is
+    removed.
 
-    `joint` is free if not given: then the system is the same one, seen from another link. `at` is the joint's frame in
-    the world (a Pose, or a position with the world's axes); a free joint needs none. `on` is where the joint holds the
-    link, in the link's frame (the one that `pose_of` returns); if it is not given the joint starts at zero there.
-    Bodies do not move and their velocities stay: if the joint cannot move as the link does, an error says so
-    (`connect` is for that, it computes the impact). Loops stay what they are.
+    `joint` is free if not given: the system is then the same one with another root. `at` is the joint's frame in the
+    world (a Pose, or a position with the world's axes); a free joint needs none. `on` is the joint's successor frame in
+    the link's frame (the one that `pose_of` returns); without `on` the joint starts at zero. Bodies keep poses and
+    velocities: if the joint cannot move as the link does, an error says so (`connect` computes the impact). Loops do
+    not change.
     """
     checked_state(model, state)
     top, place = model.place(link)
@@ -45,7 +46,7 @@ def reroot(
 
 
 def first_of(model: Model, link: int) -> int:
-    """The first link of the tree that a link is in."""
+    """The root link of the tree of a link."""
     parents = model.links["parent"]
     while parents[link] >= 0:
         link = int(parents[link])

@@ -1,8 +1,8 @@
-"""Re-rooting a whole motion: the same edit at every frame (SPW section 7.1), and one model for all of them.
+"""Re-root a whole motion: the same edit at every frame (SPW section 7.1), with one model for all frames.
 
-What `reroot` makes of a tree does not depend on its state: rows of links are the same at every frame, only positions,
-velocities, accelerations and joint forces are carried. So one model and one report do, and the frames go through the
-workshop one after the other.
+The model that `reroot` makes does not depend on the state: the rows of links are the same at every frame, and only
+positions, velocities, accelerations and joint forces are transformed. So one model serves all frames, which are edited
+one after the other in the forest of this thread.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from kinemorph.structure.reroot import reroot
 
 
 class Rerooted(NamedTuple):
-    """A motion seen from another root: rows of q, v, a and tau of `model`, frame by frame."""
+    """A motion with another root: rows of q, v, a and tau of `model`, frame by frame."""
 
     model: Model
     q: Array
@@ -37,10 +37,10 @@ class Rerooted(NamedTuple):
 
 
 def reroot_motion(model: Model, q: Array, v: Array, a: Array, link: str | int, tau: Array | None = None) -> Rerooted:
-    """Make a link the top of a model's one tree, on a free joint, in all frames of a motion: `reroot` of each.
+    """Make a link the root of a model's one tree, on a free joint, in all frames of a motion: `reroot` of each.
 
-    `q`, `v`, `a` and `tau` have a row for each frame. Nothing moves: bodies have the poses, velocities and
-    accelerations that they had, and joints the forces.
+    `q`, `v`, `a` and `tau` have a row for each frame. Bodies keep their poses, velocities and accelerations, and joints
+    their forces.
     """
     frames = len(q)
     given = {"q": (q, model.nq), "v": (v, model.nv), "a": (a, model.nv), "tau": (tau, model.nv)}
@@ -60,7 +60,7 @@ def reroot_motion(model: Model, q: Array, v: Array, a: Array, link: str | int, t
 
 
 def _carry(model: Model, changed: Model, top: int, q: Array, v: Array, a: Array, tau: Array | None) -> Rerooted:
-    """The states of all frames, each by the edit that `workshop.change` makes, without a new model each time."""
+    """The states of all frames, each by the edit of `structure.edit.model_edit.change`, without a new model for each frame."""
     forest, frames = workshop(), len(q)
     numbers, after = np.zeros((6, model.nq)), np.empty((6, changed.nq))
     numbers[REST] = model.rest

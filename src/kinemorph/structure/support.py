@@ -1,4 +1,4 @@
-"""What a joint supports: which body falls when it is cut, and what it carries by then."""
+"""Support of bodies: which body is no longer tied to the base when a joint is cut, and which joint moves no mass."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Pair = tuple[int, int]  # two bodies that a joint ties; -1 is the base
 
 
 def first_to_fall(carried: Mapping[int, Pair], closed: Mapping[int, Pair], joint: int, part: list[int]) -> int:
-    """A body that loses its last support with a joint, -1 if none does.
+    """The first body that loses its last support when a joint is cut, -1 if there is none.
 
-    `carried` are the joints of trees, free ones left out, `closed` those of loops, and `part` what the joint carries,
-    the first one first. A part of something that floats falls if the joint is all that ties it to the rest.
+    `carried` are the joints of trees without the free ones, `closed` those of loops, and `part` the subtree of the
+    joint, its first body first. A part of a floating tree loses its support if the joint is its only tie to the rest.
     """
     ties = {**carried, **closed}
     others = [pair for j, pair in ties.items() if j != joint]
@@ -41,9 +41,9 @@ def _supported(ties: Iterable[Pair]) -> set[int]:
 
 
 def falls_in(forest: ForestTables, joint: int) -> int:
-    """A body of a forest that loses its last support with a joint, by their indices, -1 if none does.
+    """The index of a body of a forest that loses its last support when a joint (by index) is cut, -1 if there is none.
 
-    Only the trees that loops couple to the joint's own are looked at.
+    Only the trees that loops couple to the joint's own tree are searched.
     """
     joints, bodies, loops = (forest._tables[which] for which in (JOINTS, BODIES, LOOPS))
     row = joints[joint]
@@ -76,9 +76,9 @@ def falls_in(forest: ForestTables, joint: int) -> int:
 
 
 def without_mass(forest: ForestTables, tree: int) -> int:
-    """The id of the first body of a tree whose joint moves no mass, neither of it nor of what it carries; else -1.
+    """The id of the first body of a tree whose joint moves no mass, neither its own nor that of its subtree; else -1.
 
-    A cut may leave such: of a body with several joints all links but the last one are without mass.
+    A cut may leave such a body: if a body has several joints, all its links but the last are without mass.
     """
     row, links = forest._tree(tree & INDEX), forest._links(tree & INDEX)
     armature = rows_at(int(row["dofs"]), int(row["nv"]), DOF)["armature"]

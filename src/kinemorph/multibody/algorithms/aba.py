@@ -68,7 +68,7 @@ def articulated_body(tree: Any, q: Any, v: Any, tau: Any, external: Any, a: Any)
 
 @kernel(inline=False)
 def give_way(tree: Any, q: Any, v: Any, tau: Any, external: Any) -> None:
-    """The first two passes: what is left for each joint, in field u, of all that acts on the links behind it."""
+    """Passes 1 and 2: motion, articulated inertias and bias forces; field u of each degree of freedom."""
     links = links_of(tree)
     dofs = dofs_of(tree)
     rows = rows_at(tree["rows"], tree["n"] + 1, link_data(tree))
@@ -122,7 +122,7 @@ def give_way(tree: Any, q: Any, v: Any, tau: Any, external: Any) -> None:
 
 @kernel
 def outward(tree: Any, a: Any) -> None:
-    """Pass 3: accelerations from what is left for each joint, in field u."""
+    """Pass 3: accelerations of joints and links from field u of each degree of freedom."""
     links = links_of(tree)
     rows = rows_at(tree["rows"], tree["n"] + 1, link_data(tree))
     dof_rows = rows_at(tree["dof_rows"], tree["nv"], dof_data(tree))
@@ -139,7 +139,7 @@ def outward(tree: Any, a: Any) -> None:
 
 @kernel
 def start(l: Any, d: Any, R: Mat3) -> tuple[Sym3, Vec3]:
-    """The inertia of one link alone, in world axes. Returns its two moments."""
+    """Inertia of one link alone, in world axes, into its row. Returns its two moments."""
     I = rotate_sym(R, load6(l["I"]))
     h = mul_vec(R, load3(l["h"]))
     m = l["mass"]
@@ -151,14 +151,14 @@ def start(l: Any, d: Any, R: Mat3) -> tuple[Sym3, Vec3]:
 
 @kernel
 def weighs(l: Any) -> bool:
-    """Not so of all but the last link of a joint that is made of several: most of what a link needs is zero there."""
+    """Whether a link has inertia. All but the last link of a joint that is made of several have none."""
     I = l["I"]
     return l["mass"] != 0.0 or I[0] + I[3] + I[5] != 0.0
 
 
 @kernel
 def start_weightless(d: Any) -> None:
-    """`start` of a link without inertia."""
+    """`start` for a link without inertia."""
     zero = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     store6(d["A"], zero)
     store9(d["H"], (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
@@ -167,17 +167,17 @@ def start_weightless(d: Any) -> None:
 
 @kernel
 def is_at_parent(l: Any) -> bool:
-    """Whether a link's origin is that of its parent, wherever both go: nothing of it needs to be shifted."""
+    """Whether a link's origin always coincides with that of its parent, so that nothing needs to be shifted."""
     p = l["p"]
     return l["kind"] == REVOLUTE and p[0] == 0.0 and p[1] == 0.0 and p[2] == 0.0
 
 
 @kernel
 def fold(l: Any, d: Any, dofs: Any, dof_rows: Any) -> tuple[Sym3, Mat3, Sym3]:
-    """What is left of a link's articulated inertia when its joint gives way.
+    """A link's articulated inertia as its parent feels it through the joint.
 
-    The degrees of freedom of a joint give way one after the other: IA ← IA - U Uᵀ with U = IA s / √(sᵀ IA s). That is
-    the Cholesky factorisation of Sᵀ IA S without its small matrix, and a joint of any size needs no other code.
+    The degrees of freedom of a joint are eliminated one after the other: IA ← IA - U Uᵀ with U = IA s / √(sᵀ IA s).
+    That is the Cholesky factorisation of Sᵀ IA S without its small matrix, and works for joints of any size.
     """
     A = load6(d["A"])
     H = load9(d["H"])
@@ -201,9 +201,9 @@ def fold(l: Any, d: Any, dofs: Any, dof_rows: Any) -> tuple[Sym3, Mat3, Sym3]:
 
 @kernel
 def keep(e: Any, n: Vec3, f: Vec3, x: Scalar) -> tuple[Vec3, Vec3]:
-    """Keep D = 1 / √x and U = D IA s of a degree of freedom, for which x = sᵀ IA s. Returns IA s / x.
+    """Store D = 1 / √x and U = D IA s of a degree of freedom, for which x = sᵀ IA s. Returns IA s / x.
 
-    With that IA - U Uᵀ waits for no root.
+    With that IA - U Uᵀ does not depend on the latency of the square root.
     """
     d = 1.0 / x
     D = sqrt(d)
@@ -215,10 +215,10 @@ def keep(e: Any, n: Vec3, f: Vec3, x: Scalar) -> tuple[Vec3, Vec3]:
 
 @kernel
 def free_root(l: Any, d: Any, dofs: Any, dof_rows: Any, pn: Vec3, pf: Vec3, moment: Vec3, force: Vec3) -> None:
-    """`fold` and `push` of a free root, of which nothing is left for anybody; tau is a moment and a force.
+    """`fold` and `push` of a free root, which passes nothing on; tau is a moment and a force.
 
-    Along its own axes S is the unit matrix, so that IA s is a row of IA, and no degree of freedom waits long for the
-    one before.
+    Along its own axes S is the unit matrix, so that IA s is a row of IA, and the degrees of freedom depend little on
+    each other.
     """
     R = load9(d["R"])
     T = transpose(R)
@@ -248,9 +248,9 @@ def free_root(l: Any, d: Any, dofs: Any, dof_rows: Any, pn: Vec3, pf: Vec3, mome
 def free_one(
     dof: Any, e: Any, R: Mat3, n: Vec3, f: Vec3, x: Scalar, more: Scalar, pn: Vec3, pf: Vec3
 ) -> tuple[Vec3, Vec3, Vec3, Vec3]:
-    """One degree of freedom of a free root gives way, for which sᵀ IA s is x, and tau - sᵀ pA is `more`.
+    """Eliminate one degree of freedom of a free root, for which sᵀ IA s is x, and tau - sᵀ pA is `more`.
 
-    Returns IA s / x and what is left of pA, neither of which waits for a root; all along the root's own axes.
+    Returns IA s / x and the remaining pA, neither of which needs the square root; all along the root's own axes.
     """
     x = x + (dof["armature"] + dof["implicit"])
     keep(e, mul_vec(R, n), mul_vec(R, f), x)
@@ -262,7 +262,7 @@ def free_one(
 
 @kernel
 def push(l: Any, dof_rows: Any, pn: Vec3, pf: Vec3, tau: Any) -> tuple[Vec3, Vec3]:
-    """Bias force that is left for the parent when the joint gives way: pA ← pA + U u, u = (tau - sᵀ pA) D."""
+    """Bias force as the parent feels it through the joint: pA ← pA + U u, u = (tau - sᵀ pA) D."""
     k = l["iv"]
     if l["kind"] == REVOLUTE:
         e = dof_rows[k]
@@ -288,7 +288,7 @@ def push(l: Any, dof_rows: Any, pn: Vec3, pf: Vec3, tau: Any) -> tuple[Vec3, Vec
 
 @kernel
 def hand_over(P: Any, r: Vec3, A: Sym3, H: Mat3, M: Sym3) -> None:
-    """Add a link's articulated inertia to its parent's."""
+    """Shift a link's articulated inertia to its parent's origin and add it to the parent's."""
     A, H, M = shift_articulated(r, A, H, M)
     add_articulated(P, A, H, M)
 

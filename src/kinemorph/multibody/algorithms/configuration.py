@@ -1,4 +1,4 @@
-"""The space of configurations: neutral and random ones, the way along v, and the difference of two."""
+"""Configurations: neutral and random ones, integration along v, and the difference of two."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from kinemorph.spatial.quaternion import (
 from kinemorph.spatial.rows import get, load3_at, load4_at, put, store3_at, store4_at
 from kinemorph.spatial.vec3 import Scalar, add, scale, sub
 
-TURNING = int(JointKind.SPHERICAL), int(JointKind.FREE)  # joints with a quaternion
+TURNING = int(JointKind.SPHERICAL), int(JointKind.FREE)  # joint kinds with a quaternion
 
 
 @kernel(inline=False)

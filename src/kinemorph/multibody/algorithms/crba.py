@@ -43,10 +43,10 @@ from kinemorph.spatial.vec3 import add, cross, dot, scale
 
 @kernel(inline=False)
 def composite(tree: Any, q: Any, M: Any, start: int, stop: int, size: int, base: int) -> None:
-    """The mass matrix of the links from `start` to `stop`, whole trees, into M (size², row by row).
+    """Fill the mass matrix of the links `start` to `stop` - 1, whole trees, into M (size², row by row).
 
     Entry (k, j) is number k size + j + base. Entries of unrelated degrees of freedom are zero and not written. The
-    base is left with the composite of everything, which is finite only if all of M is.
+    base's row ends with the composite of all links, which is finite only if all of M is.
     """
     links = links_of(tree)
     dofs = dofs_of(tree)
@@ -137,7 +137,7 @@ def crba(model: Model, data: Data, q: npt.ArrayLike) -> Array:
 
 @entry
 def _blocks(address: int, q: Vector, blocks: np.ndarray[tuple[int], np.dtype[np.void]], M: Vector) -> int:
-    """The mass matrices of trees, one after the other."""
+    """Fill the mass matrices of trees, one after the other."""
     tree = rows_at(address, 1, TREE)[0]
     if tree["kind"] != TREE_KIND or tree["busy"] != 0:
         return UNUSABLE
@@ -156,10 +156,9 @@ def _blocks(address: int, q: Vector, blocks: np.ndarray[tuple[int], np.dtype[np.
 
 @checked_on_failure
 def mass_blocks(model: Model, data: Data, q: npt.ArrayLike) -> list[Array]:
-    """The mass matrix of each tree by itself (nv x nv of the tree), as `model.trees` has them.
+    """The mass matrix of each tree (nv x nv of the tree), in the order of `model.trees`.
 
-    Links of different trees have nothing in common in M(q), so this is all of it, in far less memory where there are
-    many trees.
+    M(q) has no entries that couple different trees, so the blocks are all of it, in far less memory for many trees.
     """
     belongs(model, data)
     (q64,) = as_arrays(model, q=q)

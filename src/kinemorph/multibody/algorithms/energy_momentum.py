@@ -44,7 +44,7 @@ SUMS = np.dtype(
 
 @kernel(inline=False)
 def totals(tree: Any, q: Any, v: Any) -> tuple[Any, Vec3, Vec3, Vec3, Any]:
-    """Sums over all links, in the order of SUMS; the links' rows say where they are then, and how they move."""
+    """Sums over all links, in the order of SUMS; the links' rows get their poses and velocities."""
     links = links_of(tree)
     dofs = dofs_of(tree)
     rows = rows_at(tree["rows"], tree["n"] + 1, link_data(tree))
@@ -77,7 +77,7 @@ def totals(tree: Any, q: Any, v: Any) -> tuple[Any, Vec3, Vec3, Vec3, Any]:
 
 @kernel(inline=False)
 def sum_up(tree: Any, q: Any, v: Any, sums: Any) -> None:
-    """Sums over all links, into a row of SUMS."""
+    """Write the sums over all links into a row of SUMS."""
     mass, moment, angular, linear, kinetic = totals(tree, q, v)
     sums["mass"] = mass
     store3(sums["moment"], moment)

@@ -1,13 +1,13 @@
-"""A lone body: one link on a free joint in which nothing acts, and all that can be said of it in closed form.
+"""Closed-form dynamics of a free rigid body: one link on a free joint in which no force acts.
 
-Most bodies of a world are lone, and the passes of the tree algorithms find nothing to do there. With c its centre of
-mass and L Lᵀ the inertia about it in link axes, its whitened velocity is z = [Lᵀ w, √m v_c], angular part in link axes
-and linear part in world axes: ½ zᵀ z is the kinetic energy, as for any tree (`constraint.whiten`). A wrench (n, f) at x
-is y = [L⁻¹ Rᵀ (n + (x - x_c) × f), f / √m] there, and its impulse adds y to z.
+Most bodies of a world are of this kind, and need none of the passes of the tree algorithms. With c its centre of mass
+and L Lᵀ the inertia about it in link axes, its whitened velocity is z = [Lᵀ w, √m v_c], angular part in link axes and
+linear part in world axes: ½ zᵀ z is the kinetic energy, as for any tree (`constraint.whiten`). A wrench (n, f) at x is
+y = [L⁻¹ Rᵀ (n + (x - x_c) × f), f / √m] there, and its impulse adds y to z.
 
-A forest keeps a `LONE` row for such a body, and its address in the tree's header; then `fly`, `answer`, `place_alone`
-and `jump_alone` take the places of `articulated_body`, `outward`, `articulate` and `jump`, which the kernels at the end
-choose between. What the joint takes, u, is in the row and not among those of degrees of freedom, which are not used.
+A forest stores a `LONE` row for such a body, and its address in the tree's header; then `fly`, `answer`, `place_alone`
+and `jump_alone` replace `articulated_body`, `outward`, `articulate` and the jump pass of `impulse`; the kernels at the
+end choose. The whitened force u is in this row; the rows of degrees of freedom are unused.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ LONE = np.dtype(
         ("L", "f8", 6),  # Ic = L Lᵀ: the inertia about the centre of mass, link axes; a Tri3
         ("K", "f8", 6),  # L⁻¹
         ("g", "f8", 3),  # m/s², gravity
-        ("askew", "i8"),  # whether the joint's frame is not that of the base; it is in the LINK row then
-        ("u", "f8", 6),  # joint force, with all that acts, or impulse that is left for the joint, as z is
+        ("askew", "i8"),  # whether the joint's frame, which is in the LINK row, differs from that of the base
+        ("u", "f8", 6),  # whitened joint force with all other forces, or impulse; in the layout of z
     ]
 )
 INERTIA_ROUNDING_SHARE = 1e-13  # share of an inertia that is rounding
 
 
-# ------------------------------------------------------------------------------------------------- what a body is
+# ------------------------------------------------------------------------------------------------- classification
 
 
 @kernel
 def floats(links: Any, dofs: Any) -> bool:
-    """Whether the joint of a tree's top is free, and nothing acts in it."""
+    """Whether the root joint of a tree is free, and no armature, spring, damper, friction or limit acts in it."""
     if links[0]["kind"] != FREE:
         return False
     for k in range(6):
@@ -62,7 +62,7 @@ def floats(links: Any, dofs: Any) -> bool:
 
 @kernel
 def definite(S: Sym3) -> bool:
-    """Whether an inertia resists turning about every axis."""
+    """Whether an inertia is positive definite beyond rounding."""
     least = INERTIA_ROUNDING_SHARE * (S[0] + S[3] + S[5])
     if not S[0] > least:
         return False
@@ -75,9 +75,9 @@ def definite(S: Sym3) -> bool:
 
 @kernel(inline=False)
 def tell_lone(tree: Any, at: int) -> None:
-    """Say whether a tree is a lone body, by its LINK and DOF rows, and write its LONE row, which has room at `at`.
+    """Decide from its LINK and DOF rows whether a tree is a free rigid body, and write its LONE row, to address `at`.
 
-    To be called again whenever the link's inertia or frame, what acts in its joint, or gravity has changed.
+    To be called again whenever the link's inertia or frame, the forces of its joint, or gravity have changed.
     """
     tree["lone"] = 0
     links, dofs = links_of(tree), dofs_of(tree)
@@ -112,7 +112,7 @@ def tell_lone(tree: Any, at: int) -> None:
 
 @kernel
 def lone_of(tree: Any) -> Any:
-    """The LONE row of a lone body."""
+    """The LONE row of a free rigid body."""
     return rows_at(tree["lone"], 1, LONE)[0]
 
 
@@ -127,7 +127,7 @@ def link_of(tree: Any) -> Any:
 
 @kernel
 def whitened(lone: Any, R: Mat3, w: Vec3, v: Vec3) -> tuple[Vec3, Vec3]:
-    """z of a body that turns with w and whose link's origin moves with v, both in link axes, as in its part of v."""
+    """z of angular velocity w and velocity v of the link's origin, both in link axes, as in the tree's v."""
     v_c = add(v, cross(w, load3(lone["c"])))
     return tri_tvec(load6(lone["L"]), w), scale(mul_vec(R, v_c), lone["mass"] * lone["light"])
 
@@ -161,7 +161,7 @@ def placed(tree: Any, lone: Any, q: Any) -> tuple[Mat3, Vec3]:
 
 @kernel
 def go(tree: Any, lone: Any, d: Any, q: Any, v: Any) -> Mat3:
-    """Pose and velocity of the link, into its row. Returns world_R_link."""
+    """Compute pose and velocity of the link, into its row. Returns world_R_link."""
     R, p = placed(tree, lone, q)
     store9(d["R"], R)
     store3(d["p"], p)
@@ -172,11 +172,11 @@ def go(tree: Any, lone: Any, d: Any, q: Any, v: Any) -> Mat3:
 
 @kernel
 def yield_to(lone: Any, d: Any, R: Mat3, w: Vec3, v: Vec3, turn: Vec3, push: Vec3, a: Any) -> None:
-    """Accelerations of the joint and of the link, from what is left for the joint; w and v are in link axes."""
+    """Compute accelerations of joint and link from the whitened force [turn, push]; w and v are in link axes."""
     al = tri_tvec(load6(lone["K"]), turn)
     c = load3(lone["c"])
-    about = add(cross(al, c), cross(w, cross(w, c)))  # how the centre of mass accelerates, seen from the link's origin
-    own = scale(push, lone["light"])  # the centre of mass itself, without gravity
+    about = add(cross(al, c), cross(w, cross(w, c)))  # acceleration of the centre of mass relative to the origin
+    own = scale(push, lone["light"])  # acceleration of the centre of mass, without gravity
     store3(a, al)
     store3_at(a, 3, sub(sub(tmul_vec(R, add(own, load3(lone["g"]))), about), cross(w, v)))
     store3(d["al"], mul_vec(R, al))
@@ -185,7 +185,7 @@ def yield_to(lone: Any, d: Any, R: Mat3, w: Vec3, v: Vec3, turn: Vec3, push: Vec
 
 @kernel(inline=False)
 def fly(tree: Any, q: Any, v: Any, tau: Any, external: Any, a: Any) -> None:
-    """a of a lone body from q, v, tau and the external force on its link, with its motion in its row."""
+    """Forward dynamics: a from q, v, tau and the external wrench on the link, with its motion in its row."""
     lone, d = lone_of(tree), link_of(tree)
     R = go(tree, lone, d, q, v)
     w, n, f = load3(v), load3(tau), load3_at(tau, 3)
@@ -203,7 +203,7 @@ def fly(tree: Any, q: Any, v: Any, tau: Any, external: Any, a: Any) -> None:
 
 @kernel(inline=False)
 def answer(tree: Any, a: Any) -> None:
-    """Accelerations of a lone body from what is left for its joint, u, after `fly`."""
+    """Accelerations from the whitened force u, after `fly` and after constraints have added to u."""
     lone, d = lone_of(tree), link_of(tree)
     R = load9(d["R"])
     w, v = tmul_vec(R, load3(d["w"])), tmul_vec(R, load3(d["v"]))
@@ -212,7 +212,7 @@ def answer(tree: Any, a: Any) -> None:
 
 @kernel(inline=False)
 def coast(tree: Any, q: Any, v: Any, a: Any) -> None:
-    """Pose, velocity and acceleration of the link of a lone body."""
+    """Compute pose, velocity and acceleration of the link."""
     lone, d = lone_of(tree), link_of(tree)
     R = go(tree, lone, d, q, v)
     store3(d["al"], mul_vec(R, load3(a)))
@@ -222,7 +222,7 @@ def coast(tree: Any, q: Any, v: Any, a: Any) -> None:
 
 @kernel(inline=False)
 def place_alone(tree: Any, q: Any) -> None:
-    """Pose of the link of a lone body: all that impulses need to know of it."""
+    """Compute the pose of the link: all that impulse responses need."""
     lone, d = lone_of(tree), link_of(tree)
     R, p = placed(tree, lone, q)
     store9(d["R"], R)
@@ -231,19 +231,19 @@ def place_alone(tree: Any, q: Any) -> None:
 
 @kernel(inline=False)
 def jump_alone(tree: Any, dv: Any) -> None:
-    """Velocity jump of a lone body from what is left for its joint, u."""
+    """Velocity jump from the whitened impulse u."""
     lone, d = lone_of(tree), link_of(tree)
     w, v = unwhitened(lone, load9(d["R"]), load3(lone["u"]), load3_at(lone["u"], 3))
     store3(dv, w)
     store3_at(dv, 3, v)
 
 
-# ------------------------------------------------------------------------------------- of a tree that may be lone
+# ------------------------------------------------------------------------------------- of a tree of either kind
 
 
 @kernel
 def accelerate_tree(tree: Any, q: Any, v: Any, tau: Any, external: Any, a: Any) -> None:
-    """a from q, v, tau and the external forces on links."""
+    """Forward dynamics: a from q, v, tau and the external wrenches on links."""
     if tree["lone"] != 0:
         fly(tree, q, v, tau, external, a)
     else:
@@ -252,7 +252,7 @@ def accelerate_tree(tree: Any, q: Any, v: Any, tau: Any, external: Any, a: Any) 
 
 @kernel
 def accelerate_tree_again(tree: Any, a: Any) -> None:
-    """a from what is left for each joint, when constraints have added to that."""
+    """Accelerations from field u of each joint, after constraints have added to it."""
     if tree["lone"] != 0:
         answer(tree, a)
     else:
@@ -261,7 +261,7 @@ def accelerate_tree_again(tree: Any, a: Any) -> None:
 
 @kernel
 def move_tree(tree: Any, q: Any, v: Any, a: Any) -> None:
-    """Poses, velocities and accelerations of links."""
+    """Compute poses, velocities and accelerations of links."""
     if tree["lone"] != 0:
         coast(tree, q, v, a)
     else:
@@ -270,7 +270,7 @@ def move_tree(tree: Any, q: Any, v: Any, a: Any) -> None:
 
 @kernel
 def articulate_tree(tree: Any, q: Any) -> None:
-    """What all impulse responses at q share."""
+    """Compute the part that all impulse responses at q share."""
     if tree["lone"] != 0:
         place_alone(tree, q)
     else:
@@ -279,7 +279,7 @@ def articulate_tree(tree: Any, q: Any) -> None:
 
 @kernel
 def jump_tree(tree: Any, dv: Any) -> None:
-    """Velocity jump of all joints from what is left for each of them."""
+    """Velocity jump of all joints from their field u."""
     if tree["lone"] != 0:
         jump_alone(tree, dv)
     else:

@@ -1,8 +1,8 @@
-"""Articulated impulse response: how velocities jump when a link or a joint is struck (Fontijne 3.6.7 and 3.6.8).
+"""Articulated impulse response: jumps of velocities from impulses on a link or at joints (Fontijne 3.6.7 and 3.6.8).
 
 The limit of the articulated-body algorithm over a vanishing time: finite forces drop out, impulses stay. In terms of
-eqs. 3.60 and 3.62, with the sign of the zero-acceleration impulse Y put right: going inward,
-Y ← Y + U u with u = D (Q - sᵀ Y); going outward, Δq̇ = D (u - Uᵀ Δv_parent).
+eqs. 3.60 and 3.62, with the sign of the zero-acceleration impulse Y corrected: going inward, Y ← Y + U u with u = D (Q
+- sᵀ Y); going outward, Δq̇ = D (u - Uᵀ Δv_parent).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, neg, scale, sub
 
 @kernel(inline=False)
 def articulate(tree: Any, q: Any) -> None:
-    """Articulated inertias at q, without any force: what all impulse responses at q share."""
+    """Articulated inertias at q, without forces: the part that all impulse responses at q share."""
     links = links_of(tree)
     dofs = dofs_of(tree)
     rows = rows_at(tree["rows"], tree["n"] + 1, link_data(tree))
@@ -75,7 +75,7 @@ def strike(tree: Any, joint_impulse: Any, dv: Any) -> None:
 
 @kernel(inline=False)
 def jump(tree: Any, dv: Any) -> None:
-    """Velocity jump of all joints from what is left for each of them, in field u (eqs. 3.62 and 3.59)."""
+    """Velocity jump of all joints from their field u (eqs. 3.62 and 3.59)."""
     links = links_of(tree)
     rows = rows_at(tree["rows"], tree["n"] + 1, link_data(tree))
     dof_rows = rows_at(tree["dof_rows"], tree["nv"], dof_data(tree))
@@ -91,7 +91,7 @@ def jump(tree: Any, dv: Any) -> None:
 
 @kernel
 def strike_point(tree: Any, link: int, x: Vec3, moment: Vec3, impulse: Vec3, joint_impulse: Any, dv: Any) -> None:
-    """The jump from an impulse and an impulsive moment at world point x of a link, and from joint impulses."""
+    """Velocity jump from an impulsive moment and an impulse at world point x of a link, and from joint impulses."""
     rows = rows_at(tree["rows"], tree["n"] + 1, link_data(tree))
     zero = (0.0, 0.0, 0.0)
     for i in range(tree["n"]):
@@ -131,8 +131,8 @@ def _impulse_response(
 def collision_matrix_at(tree: Any, link: int, x: Vec3) -> Sym3:
     """K of world point x, after `articulate`, from the path to the base alone.
 
-    Three unit impulses go inward side by side. What each joint takes from them, u = D sᵀ Y, is all there is to know:
-    K = J M⁻¹ Jᵀ = Σ u uᵀ, symmetric and never negative by construction, so no way back is needed.
+    Three unit impulses go inward side by side. With the share u = D sᵀ Y that each joint takes from them, K = J M⁻¹ Jᵀ
+    = Σ u uᵀ, symmetric and positive semidefinite by construction; no outward pass is needed.
     """
     links = links_of(tree)
     rows = rows_at(tree["rows"], tree["n"] + 1, link_data(tree))
@@ -210,7 +210,7 @@ def impulse_response(
 def collision_matrix(
     model: Model, data: Data, q: npt.ArrayLike, place: str | int, point: Iterable[float] = (0.0, 0.0, 0.0)
 ) -> Array:
-    """K (3 x 3): a point that is struck by an impulse p jumps by K p in velocity, world axes (Fontijne eq. 3.53)."""
+    """K (3 x 3): an impulse p at a point changes the point's velocity by K p, world axes (Fontijne eq. 3.53)."""
     link, local = local_point(model, data, place, point)
     K = np.zeros(9)
     try:

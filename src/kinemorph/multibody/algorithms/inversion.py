@@ -1,6 +1,6 @@
-"""Joints seen from the other side, and joint coordinates read off a motion: what re-rooting needs (SPW 6.2.2).
+"""Inverted joints (their two sides swapped), and joint coordinates from relative motion, for edits (SPW 6.2.2).
 
-Here a joint's motion is taken without its tree transform: pose and twist of the link's frame against the joint frame.
+A joint's motion is taken without its tree transform: pose and twist of the link's frame in the joint frame.
 """
 
 from typing import Any
@@ -56,7 +56,7 @@ def joint_pose(l: Any, q: Any) -> tuple[Mat3, Vec3]:
 
 @kernel
 def invert_axes(l: Any, out: Any) -> None:
-    """Make row `out` the joint of `l` as the link sees its parent: a universal joint swaps its axes."""
+    """Set row `out` to the inverted joint of `l`: a universal joint swaps its axes."""
     if l["kind"] == UNIVERSAL:
         first = load3(l["axis"])
         store3(out["axis"], load3(l["axis2"]))
@@ -70,10 +70,10 @@ def invert_axes(l: Any, out: Any) -> None:
 
 @kernel
 def invert_state(l: Any, q: Any, v: Any, a: Any, q_out: Any, v_out: Any, a_out: Any) -> None:
-    """Position, velocity and acceleration of the inverted joint, at the same places in the output arrays.
+    """Position, velocity and acceleration of the inverted joint, at the same entries of the output arrays.
 
-    The motion of the parent as seen from the link: its pose is the inverse, its twist the opposite, in the parent's
-    axes. Signs alone do not do for joints that turn what they move along.
+    The motion of the parent in the link's frame: its pose is the inverse, its twist the opposite, in the parent's axes.
+    For joints whose axes turn with the link this is more than a change of signs.
     """
     kind = l["kind"]
     i = l["iq"]
@@ -81,7 +81,7 @@ def invert_state(l: Any, q: Any, v: Any, a: Any, q_out: Any, v_out: Any, a_out: 
     invert_position(l, q, q_out)
     for k in range(l["nv"]):
         put(v_out, j + k, inverse_velocity(kind, q, i, v, j, k))
-        if kind != PLANAR:  # of a free joint the terms with v x v cancel
+        if kind != PLANAR:  # the terms with v x v of a free joint cancel
             put(a_out, j + k, inverse_velocity(kind, q, i, a, j, k))
     if kind == PLANAR:
         s, c = sincos(get(q, i + 2))
@@ -97,7 +97,7 @@ def invert_state(l: Any, q: Any, v: Any, a: Any, q_out: Any, v_out: Any, a_out: 
 
 @kernel
 def invert_position(l: Any, q: Any, q_out: Any) -> None:
-    """Position alone of the inverted joint, at the same places in the output array."""
+    """Position of the inverted joint, at the same entries of the output array."""
     i = l["iq"]
     for k in range(l["nq"]):
         put(q_out, i + k, inverse_position(l["kind"], q, i, k))
@@ -151,7 +151,7 @@ def inverse_velocity(kind: int, q: Any, i: int, v: Any, j: int, k: int) -> Scala
 
 @kernel
 def invert_force(l: Any, q: Any, tau: Any, out: Any) -> None:
-    """Forces of the inverted joint: the same power, so what multiplies its velocity, which is linear in the old one."""
+    """Forces of the inverted joint, of equal power: its velocity is linear in that of the joint."""
     for k in range(l["nv"]):
         put(out, l["iv"] + k, inverse_force(l["kind"], q, l["iq"], tau, l["iv"], k))
 
@@ -182,7 +182,7 @@ def inverse_force(kind: int, q: Any, i: int, tau: Any, j: int, k: int) -> Scalar
 
 @kernel
 def extract_position(l: Any, R: Mat3, p: Vec3, q: Any) -> None:
-    """The q at which the joint puts its link at (R, p); the nearest in a simple sense if it cannot."""
+    """The q at which the joint puts its link at (R, p); an approximation if there is none."""
     kind = l["kind"]
     k = l["iq"]
     a = load3(l["axis"])
@@ -209,7 +209,7 @@ def extract_position(l: Any, R: Mat3, p: Vec3, q: Any) -> None:
         put(q, k, rotation_about(a, R))
     elif kind == SCREW:
         angle = rotation_about(a, R)
-        if l["pitch"] != 0.0:  # how far it has advanced tells the turns
+        if l["pitch"] != 0.0:  # the advance gives the number of turns
             turns = (dot(a, p) / l["pitch"] - angle) / TWO_PI
             angle = angle + TWO_PI * round(turns)
         put(q, k, angle)
@@ -217,7 +217,7 @@ def extract_position(l: Any, R: Mat3, p: Vec3, q: Any) -> None:
 
 @kernel
 def rotation_about(a: Vec3, R: Mat3) -> Scalar:
-    """Angle of a rotation about a known axis."""
+    """Angle (rad) of a rotation R about axis a."""
     sine = 0.5 * dot(a, (R[7] - R[5], R[2] - R[6], R[3] - R[1]))
     cosine = 0.5 * (R[0] + R[4] + R[8] - 1.0)
     return atan2(sine, cosine)
@@ -233,7 +233,7 @@ def angle_about(a: Vec3, start: Vec3, end: Vec3) -> Scalar:
 
 @kernel
 def extract_velocity(l: Any, q: Any, w: Vec3, u: Vec3, v: Any) -> None:
-    """The v at which the joint moves its link with the twist (w, u), link frame; the nearest one if it cannot."""
+    """The v at which the joint moves its link with the twist (w, u), link frame; the nearest if there is none."""
     k = l["iv"]
     if l["kind"] == UNIVERSAL:  # the only joint with columns that are not orthogonal
         s, _ = column(l, q, 0)

@@ -1,4 +1,4 @@
-"""Jacobians of points on links, and what is left of a point's acceleration when the joints do not accelerate."""
+"""Jacobians of points on links, and accelerations of points when all joint accelerations are zero (drift J̇ v)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from kinemorph.spatial.vec3 import Vec3, add, cross, sub
 
 @kernel
 def world_point(tree: Any, link: int, point: Vec3) -> Vec3:
-    """A point given in a link's frame, in the world; link -1 is the base."""
+    """World position of a point given in a link's frame; link -1 is the base."""
     rows = rows_at(tree["rows"], tree["n"] + 1, link_data(tree))
     d = rows[link + 1]
     return add(load3(d["p"]), mul_vec(load9(d["R"]), point))
@@ -70,7 +70,7 @@ def _jacobian(address: int, q: Vector, link: int, point: tuple[float, float, flo
         return NOT_FINITE
     place_all(tree, q)
     x = world_point(tree, link, point)
-    if not abs(x[0] + x[1] + x[2]) <= LARGEST_FLOAT:  # a quaternion without a direction places nothing
+    if not abs(x[0] + x[1] + x[2]) <= LARGEST_FLOAT:  # a quaternion of length zero gives NaN
         return NOT_FINITE
     fill_jacobian(tree, link, x, J)
     return OK
@@ -117,7 +117,7 @@ def jacobian_drift(
 def local_point(
     model: Model, data: Data, place: str | int, point: Iterable[float]
 ) -> tuple[int, tuple[float, float, float]]:
-    """The link of a place, and a point given in the place's axes, in the link's."""
+    """The link of a place, and a point given in the place's axes, in the link's frame."""
     link, at = locate(model, data, place)
     x, y, z = at.apply(vector(point, 3, "point")).tolist()
     return link, (x, y, z)

@@ -1,4 +1,4 @@
-"""The nine kinds of joint, each in one place: where it puts its link, and along what the link may move."""
+"""The nine kinds of joint: transform, motion subspace and bias acceleration."""
 
 from typing import Any
 
@@ -36,7 +36,7 @@ def axis_rotation(a: Vec3, angle: Scalar) -> Mat3:
 
 @kernel
 def turn(l: Any, angle: Scalar) -> Mat3:
-    """Tree rotation followed by a rotation about the joint's axis, from the constants of the row."""
+    """Tree rotation followed by a rotation about the joint's axis, from the constants R, Rc and Rs of the row."""
     s, c = sincos(angle)
     k = c - 1.0
     R = l["R"]
@@ -73,7 +73,7 @@ def pose(l: Any, q: Any) -> tuple[Mat3, Vec3]:
         return R, axpy(p, get(q, k), mul_vec(R, a))
     if kind == FIXED:
         return R, p
-    turned = turn(l, get(q, k + 2 if kind == PLANAR else k))  # one for all that are left: a sine is much code
+    turned = turn(l, get(q, k + 2 if kind == PLANAR else k))  # one call for all remaining kinds, for small code
     if kind == SCREW:
         return turned, axpy(p, l["pitch"] * get(q, k), mul_vec(R, a))
     if kind == CYLINDRICAL:
@@ -120,7 +120,7 @@ def column(l: Any, q: Any, k: int) -> tuple[Vec3, Vec3]:
 
 @kernel
 def bias(l: Any, q: Any, v: Any) -> tuple[Vec3, Vec3]:
-    """Relative acceleration (angular, of the origin) at constant v, link frame: only two kinds have one."""
+    """Relative acceleration (angular, of the origin) at constant v, link frame: nonzero for two kinds."""
     k = l["iv"]
     zero = (0.0, 0.0, 0.0)
     if l["kind"] == UNIVERSAL:

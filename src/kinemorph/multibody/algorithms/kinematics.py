@@ -1,4 +1,4 @@
-"""Outward passes: where the links are, how fast they move, and how they accelerate."""
+"""Forward kinematics: outward passes for poses, velocities and accelerations of links."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def place(l: Any, P: Any, d: Any, dof_rows: Any, q: Any) -> tuple[Mat3, Vec3]:
 
 @kernel
 def move(l: Any, P: Any, d: Any, dof_rows: Any, q: Any, v: Any, R: Mat3, r: Vec3) -> tuple[Vec3, Vec3, Vec3]:
-    """Velocity of one link that has been placed. Returns its angular velocity and its bias acceleration."""
+    """Velocity of one link whose pose is set. Returns its angular velocity and its bias acceleration."""
     w_parent = load3(P["w"])
     wr = cross(w_parent, r)
     velocity = add(load3(P["v"]), wr)
@@ -84,7 +84,7 @@ def move(l: Any, P: Any, d: Any, dof_rows: Any, q: Any, v: Any, R: Mat3, r: Vec3
 
 @kernel
 def accelerate(l: Any, P: Any, d: Any, dof_rows: Any, a: Any, r: Vec3, bw: Vec3, bv: Vec3) -> tuple[Vec3, Vec3]:
-    """Acceleration of one link that moves, from that of its parent and of its joint."""
+    """Acceleration of one link, from those of its parent and of its joint."""
     al_parent = load3(P["al"])
     al = add(al_parent, bw)
     acc = add(add(load3(P["a"]), cross(al_parent, r)), bv)
@@ -101,7 +101,7 @@ def accelerate(l: Any, P: Any, d: Any, dof_rows: Any, a: Any, r: Vec3, bw: Vec3,
 
 @kernel(inline=False)
 def place_all(tree: Any, q: Any) -> None:
-    """Poses and motion subspaces."""
+    """Compute poses and motion subspaces of all links."""
     links = links_of(tree)
     rows = rows_at(tree["rows"], tree["n"] + 1, link_data(tree))
     dof_rows = rows_at(tree["dof_rows"], tree["nv"], dof_data(tree))
@@ -112,7 +112,7 @@ def place_all(tree: Any, q: Any) -> None:
 
 @kernel(inline=False)
 def move_all(tree: Any, q: Any, v: Any) -> None:
-    """Velocities, after the links are placed."""
+    """Compute velocities of all links, whose poses are set."""
     links = links_of(tree)
     rows = rows_at(tree["rows"], tree["n"] + 1, link_data(tree))
     dof_rows = rows_at(tree["dof_rows"], tree["nv"], dof_data(tree))
@@ -124,7 +124,7 @@ def move_all(tree: Any, q: Any, v: Any) -> None:
 
 @kernel(inline=False)
 def accelerate_all(tree: Any, q: Any, v: Any, a: Any) -> None:
-    """Poses, velocities and accelerations."""
+    """Compute poses, velocities and accelerations of all links."""
     links = links_of(tree)
     rows = rows_at(tree["rows"], tree["n"] + 1, link_data(tree))
     dof_rows = rows_at(tree["dof_rows"], tree["nv"], dof_data(tree))
@@ -150,7 +150,7 @@ def _kinematics(address: int, q: Vector, v: Vector, a: Vector) -> int:
     accelerate_all(tree, q, v, a)
     rows = rows_at(tree["rows"], tree["n"] + 1, link_data(tree))
     good = True
-    for i in range(1, rows.shape[0]):  # a quaternion without a direction places nothing
+    for i in range(1, rows.shape[0]):  # a quaternion of length zero gives NaN
         good &= abs(rows[i]["R"][0]) <= 2.0
     return OK if good else NOT_FINITE
 
@@ -158,9 +158,9 @@ def _kinematics(address: int, q: Vector, v: Vector, a: Vector) -> int:
 def kinematics(
     model: Model, data: Data, q: npt.ArrayLike, v: npt.ArrayLike | None = None, a: npt.ArrayLike | None = None
 ) -> None:
-    """Compute where all links are and how they move: fields R, p, w, v, al, a of `data.links`, S of `data.dofs`.
+    """Compute poses and motion of all links: fields R, p, w, v, al, a of `data.links`, S of `data.dofs`.
 
-    Without v or a they count as zero. Field `a` contains minus gravity; see `acceleration_of`.
+    v and a are zero if not given. Field `a` contains minus gravity; see `acceleration_of`.
     """
     try:
         mine = data.model is model
@@ -209,7 +209,7 @@ def acceleration_of(model: Model, data: Data, place: str | int) -> npt.NDArray[n
 
 
 def locate(model: Model, data: Data, place: str | int) -> tuple[int, Pose]:
-    """The link of a place and where on it the place is."""
+    """The link of a place, and the place's pose on it."""
     if type(data) is not Data or data.model is not model:
         belongs(model, data)
     return model.place(place)

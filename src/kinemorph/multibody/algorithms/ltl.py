@@ -1,4 +1,4 @@
-"""M = Lᵀ L by the branches of the tree: entries that start as zeros stay zeros (Featherstone 2008, section 6.5)."""
+"""The factor L of M = Lᵀ L with branch-induced sparsity (Featherstone 2008, section 6.5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Inverse dynamics: the joint forces that make a tree accelerate as given (recursive Newton-Euler)."""
+"""Inverse dynamics: joint forces for given accelerations (recursive Newton-Euler algorithm)."""
 
 from __future__ import annotations
 

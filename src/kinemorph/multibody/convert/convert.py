@@ -80,11 +80,11 @@ _PYBULLET = (("revolute", "a"), ("prismatic", "d"), ("spherical", "s"), ("planar
 
 @checked_first
 class Peer:
-    """Another engine's view of a model: `q` puts our q into its order and frames, `q_back` its q into ours.
+    """A model's vectors in another engine: `q` converts our q to its order and frames, `q_back` its q to ours.
 
-    v needs to know where the joints are, and a how they move as well; tau keeps its power with v. All take whole
-    trajectories: arrays (…, nq) and (…, nv). `nq` and `nv` are the engine's; `q_index` and `v_index` say where the
-    model's entries are in its vectors.
+    Conversions of v need q, those of a need v as well; tau keeps its power with v. All take whole trajectories: arrays
+    (…, nq) and (…, nv). `nq` and `nv` are the engine's; `q_index` and `v_index` are the indices of the model's entries
+    in its vectors.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class Peer:
         return out
 
     def a(self, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike) -> Array:
-        """The time derivative of the engine's v. It needs v where the engine's axes turn."""
+        """The time derivative of the engine's v. It depends on v where the engine's axes turn."""
         q, v, a = self._ours("q", q), self._ours("v", v), self._ours("a", a)
         out = _zeros(self.nv, q, v, a)
         for part, T in self._maps(q):

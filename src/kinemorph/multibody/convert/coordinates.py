@@ -1,7 +1,7 @@
-"""How engines write the coordinates of a joint: a rule for each way, from ours to the engine's and back.
+"""Conversion rules for joint coordinates: from ours to another engine's and back.
 
-A rule turns q into the engine's q, and says how v follows: v' = T(q) v, so a' = T a + Ṫ v, and tau' = T⁻ᵀ tau keeps the
-power. All arrays may have leading dimensions; quaternions are w x y z until an engine writes them.
+A rule converts q to the engine's q, and v follows by v' = T(q) v, so a' = T a + Ṫ v, and tau' = T⁻ᵀ tau keeps the
+power. All arrays may have leading dimensions; quaternions are w x y z until they are written for an engine.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Same:
 
 
 class Circle(Same):
-    """Angles, each as cosine and sine."""
+    """Angles, each written as cosine and sine."""
 
     def q(self, q: Array) -> Array:
         return np.stack([np.cos(q), np.sin(q)], axis=-1).reshape(*q.shape[:-1], -1)
@@ -69,7 +69,7 @@ class Planar(Same):
 
 @dataclass(frozen=True)
 class Spherical(Same):
-    """A rotation. Where the engine has a link frame of its own, its joint frame is turned in the same way."""
+    """A rotation. If the engine's link frame differs from ours, its joint frame is rotated in the same way."""
 
     name: str
     attitude: str
@@ -90,7 +90,7 @@ class Spherical(Same):
         return self.axes(q, self.outside)
 
     def axes(self, q: Array, outside: bool) -> Array:
-        """From the link's axes into those that the engine has a velocity in."""
+        """Rotation from the link's axes into the axes of the engine's velocity."""
         R = matrix(self.sane(q))
         return R if outside else np.broadcast_to(self.frame.rotation.T, R.shape)
 
@@ -102,7 +102,7 @@ class Spherical(Same):
 
 @dataclass(frozen=True)
 class Free(Spherical):
-    """A pose. Where the engine measures it in the world, our joint frame is at `base` there."""
+    """A pose. If the engine's q refers to the world, our joint frame is at `base` there."""
 
     base: Pose
     position_first: bool  # in q
@@ -197,7 +197,7 @@ def quaternion(R: Array) -> Array:
 
 
 def written(x: Array, attitude: str) -> Array:
-    """Quaternions as an engine writes rotations."""
+    """Write quaternions as rotations in an engine's convention."""
     if attitude != RPY:
         return x if attitude == WXYZ else np.roll(x, -1, axis=-1)
     R = matrix(x)
@@ -206,7 +206,7 @@ def written(x: Array, attitude: str) -> Array:
 
 
 def read(x: Array, attitude: str) -> Array:
-    """Quaternions, from rotations as an engine writes them."""
+    """Quaternions from rotations in an engine's convention."""
     if attitude != RPY:
         return x if attitude == WXYZ else np.roll(x, 1, axis=-1)
     about = np.zeros((3, *x.shape[:-1], 4))  # roll about x, then pitch about y, then yaw about z

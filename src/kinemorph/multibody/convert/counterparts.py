@@ -1,4 +1,4 @@
-"""Which of an engine's joints is which of ours, and which entries of its vectors go where."""
+"""Match an engine's joints with ours, and pair the entries of the vectors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kinemorph.spatial.pose import Pose
 Indices = npt.NDArray[np.intp]
 Names = Mapping[str, str | Sequence[str]]
 
-# What a joint's coordinates are, letter by letter: (a)ngle, (d)istance, (c)osine and sine of an angle, (s)pherical,
+# Coordinates of a joint, letter by letter: (a)ngle, (d)istance, (c)osine and sine of an angle, (s)pherical,
 # (f)ree, ? for an angle or a distance; (p)lanar with cosine and sine and with v in the link's axes, P for our planar.
 FORMS = {
     JointKind.REVOLUTE: "a",
@@ -35,36 +35,36 @@ FITS = {"aa", "ac", "a?", "dd", "d?", "ss", "ff", "Pp"}  # our letter and the en
 
 @dataclass(frozen=True)
 class Convention:
-    """What an engine does in its own way. A velocity is in the link's axes, or outside: in those that q refers to."""
+    """Conventions of an engine. A velocity is in the link's axes, or "outside": in the axes that q refers to."""
 
     name: str
     free: str  # how q of a free joint has the rotation
     spherical: str  # how q of a spherical joint has it
-    also: Mapping[JointKind, str] = field(default_factory=dict)  # what it has besides the kinds that all have
+    also: Mapping[JointKind, str] = field(default_factory=dict)  # forms of kinds that not all engines have
     position_first: bool = True  # in q of a free joint
     angular_first: bool = False  # in v of a free joint
     angular_outside: bool = False  # of a free joint
     linear_outside: bool = False  # of a free joint
     spherical_outside: bool = False
     from_world: bool = False  # q of a free joint refers to the world, else to the joint frame
-    at_mass: bool = False  # the frame of a link is that of its mass
+    at_mass: bool = False  # the frame of a link is at its centre of mass
 
     def form(self, kind: JointKind) -> str:
-        """Its joint for one of our kinds, empty if it has none."""
+        """Form of its joint for one of our kinds, empty if it has none."""
         common = (JointKind.REVOLUTE, JointKind.PRISMATIC, JointKind.SPHERICAL, JointKind.FREE)
         return FORMS[kind] if kind in common else self.also.get(kind, "")
 
 
 @dataclass(frozen=True)
 class PeerJoint:
-    """A joint as the engine has it."""
+    """A joint of the engine."""
 
     name: str
-    kind: str  # the engine's word
+    kind: str  # in the engine's terms
     form: str  # as in FORMS; empty if its coordinates cannot be converted
     iq: int
     iv: int
-    attitude: str  # how q has a rotation
+    attitude: str  # convention of rotations in q
     ref: float = 0.0  # its coordinate where ours is zero
     frame: Pose | None = None  # the engine's frame of the link, in ours
 
@@ -81,7 +81,7 @@ class PeerJoint:
 
 @dataclass(frozen=True)
 class Part:
-    """Entries of both sides, and the rule between them."""
+    """Indices of entries on both sides, and the rule between them."""
 
     rule: Same
     q: Indices
@@ -91,13 +91,13 @@ class Part:
 
 
 def end(joints: Sequence[PeerJoint]) -> tuple[int, int]:
-    """Entries of q and v that the joints have together."""
+    """Numbers of entries of q and v of the joints together."""
     entries = [(len(q), len(v)) for joint in joints for _, q, v in joint.coordinates()]
     return sum(nq for nq, _ in entries), sum(nv for _, nv in entries)
 
 
 def _own(model: Model, names: Names | None) -> list[tuple[str, JointKind, tuple[str, ...]]]:
-    """Our joints that move: name, kind, and the engine's name or names."""
+    """Our joints that are not fixed: name, kind, and the engine's name or names."""
     for joint in names or ():
         if joint not in model.joint_names:
             raise ValueError(f"names: model {model.name!r} has no joint {joint!r}")
@@ -121,7 +121,7 @@ def listed(
     names: Names | None,
     continuous: Iterable[str] = (),
 ) -> list[PeerJoint]:
-    """The engine's joints, as far as their names tell: what it has for our joints of these names."""
+    """The engine's joints from their names: its form for our joints of these names."""
     made: dict[str, tuple[str, str]] = {}
     for joint, kind, theirs in _own(model, names):
         word, form = kind.name.lower(), convention.form(kind)
@@ -161,7 +161,7 @@ def match(
     sizes: tuple[int, int] | None = None,
     frames: Mapping[str, Pose] | None = None,
 ) -> tuple[list[Part], Array, int]:
-    """Find the counterpart of each joint, and pair their entries: parts, the engine's q where ours is zero, its nv."""
+    """Match the joints and pair their entries. Returns parts, the engine's q where ours is zero, and its nv."""
     own = _own(model, names)
     spare: dict[str, list[PeerJoint]] = {}
     for j in joints:
@@ -245,7 +245,7 @@ def _turning(convention: Convention, model: Model, joint: str, attitude: str, fr
 
 
 def _gathered(parts: Sequence[Part]) -> list[Part]:
-    """One part for all angles and distances, and one for all cosines and sines: a robot has many of them."""
+    """Merge all angles and distances into one part, and all cosines and sines into another, for speed."""
     out = [part for part in parts if type(part.rule) not in (Same, Circle)]
     for rule in (Same, Circle):
         alike = [part for part in parts if type(part.rule) is rule]

@@ -1,4 +1,4 @@
-"""What bodies and joints of MuJoCo are called here: there a name may be missing, here every link and joint has one."""
+"""Names for bodies and joints of MuJoCo models: names may be missing there, here every link and joint has one."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 
 
 def body_names(given: Sequence[str]) -> list[str]:
-    """Names of bodies, the world first: one without a name goes by its number."""
+    """Names of bodies, the world first: an unnamed one is named after its number."""
     taken = set(given)
     return ["world", *(name or new_name(f"body{i}", taken) for i, name in enumerate(given[1:], 1))]
 
 
 def joint_names(given: Sequence[str], bodies: Sequence[str]) -> list[str]:
-    """Names of joints, of which the bodies are named in the same order.
+    """Names of joints; `bodies` are the names of their bodies, in the same order.
 
-    One without a name goes by that of its body; if the body has several, with its number among them.
+    An unnamed joint is named after its body; if the body has several, with its number among them.
     """
     taken, count, seen = set(given), Counter(bodies), Counter[str]()
     names = []
@@ -29,7 +29,7 @@ def joint_names(given: Sequence[str], bodies: Sequence[str]) -> list[str]:
 
 
 def new_name(wanted: str, taken: set[str]) -> str:
-    """The name that is wanted, or the next one that is free; it is taken then."""
+    """The wanted name, or the next free one; it is marked as taken."""
     name, count = wanted, 1
     while name in taken:
         count += 1
@@ -39,7 +39,7 @@ def new_name(wanted: str, taken: set[str]) -> str:
 
 
 def texts(names: bytes, starts: Iterable[int]) -> list[str]:
-    """Names out of a compiled model's buffer."""
+    """Decode names from a compiled model's buffer."""
     return [names[start : names.index(b"\0", start)].decode() for start in starts]
 
 

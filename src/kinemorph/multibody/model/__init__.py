@@ -1,1 +1,1 @@
-"""What a model is made of: links, joints, inertias, loops, force elements, actuators."""
+"""The parts of a model: links, joints, inertias, loops, force elements, actuators."""

@@ -1,4 +1,4 @@
-"""What the actuators of a model do at its joints."""
+"""Joint forces of the actuators of a model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kinemorph.spatial.arguments.annotated import checked_on_failure
 
 @checked_on_failure
 def drive(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, control: npt.ArrayLike) -> Array:
-    """The joint forces (nv) that the model's actuators make of their controls, one for each, in the model's order."""
+    """Joint forces (nv) of the model's actuators, from one control for each, in the model's order."""
     q64, v64 = checked(model, q=q, v=v)
     u = np.asarray(control, dtype=np.float64)
     if u.shape != (len(model.actuators),):

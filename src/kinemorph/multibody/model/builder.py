@@ -1,4 +1,4 @@
-"""Builder: write a tree link by link, in any order; `build` checks it and makes the Model."""
+"""Builder: describe a tree link by link, in any order; `build` checks it and makes the Model."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kinemorph.spatial.pose import Pose, vector
 from kinemorph.spatial.products import times
 
 _NO_INERTIA = Inertia(0.0)
-UPPER = [0, 1, 2, 4, 5, 8]  # entries of a symmetric matrix that rows have
+UPPER = [0, 1, 2, 4, 5, 8]  # entries of a flat symmetric 3x3 matrix that are stored in rows
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Builder:
         self._elements: list[ForceElement] = []
 
     def __copy__(self) -> Builder:
-        """What is added to a copy is not added to this one."""
+        """A copy; links that are added to it are not added to this one."""
         copy = object.__new__(Builder)
         for name, value in vars(self).items():
             setattr(copy, name, value.copy() if hasattr(value, "copy") else value)
@@ -140,7 +140,7 @@ class Builder:
         self._mimics.append(Mimic(joint, source, float(multiplier), float(offset)))
 
     def massless(self) -> list[str]:
-        """Links whose joint moves nothing that has mass, in one of its directions at least: it has no acceleration."""
+        """Links whose joint moves no mass in at least one of its directions, so that it has no acceleration."""
         order = self._order()
         whole = {link.name: link.inertia for link in order}
         found = []
@@ -221,7 +221,7 @@ class Builder:
                 raise ValueError(f"frame {name!r}: a link has this name, and is somewhere else")
 
     def _leaders_first(self) -> list[Mimic]:
-        """The mimics in an order in which each can be set from what is set before it."""
+        """The mimics in an order in which each source is set before its followers."""
         joints = {link.joint_name: link.joint for link in self._links.values()}
         waiting: dict[str, Mimic] = {}
         for m in self._mimics:
@@ -248,7 +248,7 @@ class Builder:
         return order
 
     def _order(self) -> list[_Link]:
-        """Parents before children, each subtree in one piece."""
+        """Links with parents before children, each subtree contiguous."""
         children: dict[str | None, list[_Link]] = {None: []}
         for link in self._links.values():
             children.setdefault(link.name, [])
@@ -270,7 +270,7 @@ class Builder:
 
 
 def complete(rows: np.ndarray[tuple[int], np.dtype[np.void]]) -> None:
-    """Fill the constants that follow from others: the two matrices of a rotation about the joint's axis."""
+    """Fill the derived constants Rc and Rs: the two matrices of a rotation about the joint's axis."""
     R, a = rows["R"].reshape(-1, 3, 3), rows["axis"]
     K = np.zeros((len(rows), 3, 3))
     K[:, 0, 1], K[:, 0, 2], K[:, 1, 2] = -a[:, 2], a[:, 1], -a[:, 0]

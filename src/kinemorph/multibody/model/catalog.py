@@ -1,4 +1,4 @@
-"""What bodies and joints are called and look like, by id: a change of structure leaves all of it where it is."""
+"""Names, shapes and frames of bodies and joints, by id: changes of structure do not touch them."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ class Mimic:
     offset: float
 
 
-Held = tuple[ForceElement, int, Pose, int, Pose]  # an element, the bodies of its two ends, and where on them they are
+Held = tuple[ForceElement, int, Pose, int, Pose]  # an element, and body and pose of each end
 
 
 @dataclass(frozen=True, eq=False)
 class Catalog:
-    """Names, shapes and frames of the bodies and joints of a model, by their ids. Nothing changes it.
+    """Names, shapes and frames of the bodies and joints of a model, by their ids. Immutable.
 
     Poses are in the body's own frame, the one that it was made with: a link's frame sits on the joint that carries it
-    and moves when another one does, the body's own frame stays.
+    and moves when another joint does, the body's own frame stays.
     """
 
     names: tuple[str, ...]  # of bodies
@@ -44,13 +44,13 @@ class Catalog:
     base_shapes: tuple[Shape, ...]
     loops: Mapping[int, Joint]  # joints that close or have closed loops, as they were written
     elements: tuple[Held, ...] = ()  # force elements between bodies
-    equipment: Equipment = NO_EQUIPMENT  # what worlds and users find in it: drives, floors, poses with names
+    equipment: Equipment = NO_EQUIPMENT  # drives, floors and named states, for worlds and users
 
     @staticmethod
     def later(
         names: tuple[str, ...], shapes: Callable[[], tuple[tuple[Shape, ...], ...]], equipment: Equipment
     ) -> Catalog:
-        """Of bodies whose joints have the same names, and whose shapes are made when somebody asks for one."""
+        """A catalog of bodies whose joints have the same names, and whose shapes are made at first access."""
         made = object.__new__(Catalog)
         vars(made).update(_NOTHING, names=names, joints=names, equipment=equipment, _shapes=shapes)
         return made
@@ -66,7 +66,7 @@ class Catalog:
         return {name: value for name, value in vars(self).items() if name != "_shapes"} | {"shapes": shapes}
 
     def with_joint(self, name: str, loop: Joint | None = None) -> Catalog:
-        """With one joint more, whose id is the next one."""
+        """The same catalog with one more joint, whose id is the next one."""
         loops = self.loops if loop is None else {**self.loops, len(self.joints): loop}
         other = object.__new__(Catalog)  # `replace` would take four times as long, in every connect
         vars(other).update(vars(self), joints=(*self.joints, name), loops=loops)

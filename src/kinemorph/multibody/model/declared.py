@@ -1,12 +1,12 @@
-"""A joint as it was declared, whichever of its two links it carries: the one place that knows its sense.
+"""Coordinates of a joint as it was declared, whichever of its two links it carries now.
 
-An edit may turn a joint: it then carries the link that it was declared on (`turned` of its LINK row), and its part of
-the state is that of the inverse motion. Whoever reads or drives a single joint by name or id means the joint as it was
-declared, between the same two bodies, and asks here: readings, events, drives, senses and tasks. What works on a whole
-tree, such as limits and springs, uses the rows of the tree, which edits have turned with the joint.
+An edit may invert a joint: it then carries the link that it was declared on (`turned` of its LINK row), and its part of
+the state is that of the inverse motion. Code that reads or drives a single joint by name or id (readings, events,
+drives, senses, tasks) uses the joint as declared, between the same two bodies, through these functions. Code for a
+whole tree, such as limits and springs, uses the rows of the tree, which edits have inverted with the joint.
 
-Of a joint that turns or shifts what it moves along (a ball, a free joint, the distances of a planar one) a degree of
-freedom as declared is a combination of those that the link has now.
+A degree of freedom as declared is a combination of the link's present ones in joints whose axes turn with the link (a
+ball, a free joint, the distances of a planar one).
 """
 
 from __future__ import annotations
@@ -32,38 +32,38 @@ ZERO = (0.0, 0.0, 0.0)
 
 @kernel
 def sense(link: Any) -> float:
-    """-1 for a joint that is turned, else 1: what angles and distances are multiplied by."""
+    """The sign of angles and distances of a joint: -1 if it is inverted, else 1."""
     return -1.0 if link["turned"] != 0 else 1.0
 
 
 @kernel
 def degree(link: Any, dof: int) -> int:
-    """Where a declared degree of freedom is among those of its link: a universal joint swaps its axes."""
+    """Index of a declared degree of freedom among those of the link: an inverted universal joint swaps its axes."""
     return 1 - dof if link["turned"] != 0 and link["kind"] == UNIVERSAL else dof
 
 
 @kernel
 def is_mixed(link: Any, dof: int) -> bool:
-    """Whether a declared degree of freedom is a `mixture` of those that the link has now."""
+    """Whether a declared degree of freedom is a combination (`mixture`) of the link's present ones."""
     kind = link["kind"]
     return link["turned"] != 0 and (kind == SPHERICAL or kind == FREE or (kind == PLANAR and dof < 2))
 
 
 @kernel
 def declared_position(link: Any, q: Any, k: int) -> float:
-    """Entry k of the position of a joint, from the q of its tree."""
+    """Entry k of the declared position of a joint, from the q of its tree."""
     return inverse_position(link["kind"], q, link["iq"], k) if link["turned"] != 0 else q[link["iq"] + k]
 
 
 @kernel
 def declared_velocity(link: Any, q: Any, v: Any, k: int) -> float:
-    """Entry k of the velocity of a joint, from the state of its tree."""
+    """Entry k of the declared velocity of a joint, from the state of its tree."""
     return inverse_velocity(link["kind"], q, link["iq"], v, link["iv"], k) if link["turned"] != 0 else v[link["iv"] + k]
 
 
 @kernel
 def declared_force(link: Any, q: Any, tau: Any, k: int) -> float:
-    """Entry k of the forces of a joint, from those of its tree."""
+    """Entry k of the declared forces of a joint, from the tau of its tree."""
     return (
         inverse_force(link["kind"], q, link["iq"], tau, link["iv"], k) if link["turned"] != 0 else tau[link["iv"] + k]
     )
@@ -76,9 +76,9 @@ def axis(k: int) -> Vec3:
 
 @kernel
 def mixture(link: Any, q: Any, k: int) -> Six:
-    """Of a degree of freedom that is mixed: what its velocity is made of, which is also what a unit of its force is.
+    """Weights of the link's present velocities in a mixed declared one; also its unit force in the link's forces.
 
-    With v the velocity that the link has now, entry k of the declared one is the product of these numbers and v.
+    Entry k of the declared velocity is the product of these numbers and the joint's present velocity.
     """
     i = link["iq"]
     if link["kind"] == PLANAR:
@@ -97,8 +97,8 @@ def mixture(link: Any, q: Any, k: int) -> Six:
 
 @kernel
 def drift(l: Any, q: Any, v: Any, k: int) -> float:
-    """How fast a declared rate that is mixed changes while those that the link has do not: as its directions turn."""
-    if l["kind"] != PLANAR:  # of a ball the parts that turn are those along its axis
+    """Rate of a mixed declared velocity while the link's velocities are constant, because its directions turn."""
+    if l["kind"] != PLANAR:  # for a ball the turning parts cancel
         return 0.0
     i, j = l["iq"], l["iv"]
     s, c = sincos(q[i + 2])
@@ -110,7 +110,7 @@ def drift(l: Any, q: Any, v: Any, k: int) -> float:
 
 @entry
 def invert_numbers(kind: int, nq: int, nv: int, numbers: NDArray[np.float64]) -> int:
-    """Of a joint's q and v, at entries 0 and 7, those of the inverted joint, at 13 and 20."""
+    """Invert a joint's q and v, at entries 0 and 7, into entries 13 and 20."""
     for k in range(nq):
         numbers[13 + k] = inverse_position(kind, numbers, 0, k)
     for k in range(nv):
@@ -119,7 +119,7 @@ def invert_numbers(kind: int, nq: int, nv: int, numbers: NDArray[np.float64]) ->
 
 
 def as_declared(link: Any, q: Array, v: Array) -> tuple[Array, Array]:
-    """Position and velocity of a joint as it was declared, from those that its link has, or the other way: copies."""
+    """Declared position and velocity of a joint from those of its link, or the other way: copies."""
     if not link["turned"]:
         return q.copy(), v.copy()
     numbers, nq, nv = np.zeros(26), len(q), len(v)
@@ -129,5 +129,5 @@ def as_declared(link: Any, q: Array, v: Array) -> tuple[Array, Array]:
 
 
 def senses(links: Any) -> Array:
-    """Of each link what the angle or distance of its joint is multiplied by."""
+    """The sign of the joint of each link (-1.0 for inverted ones)."""
     return np.where(links["turned"] != 0, -1.0, 1.0)

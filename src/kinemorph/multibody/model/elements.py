@@ -30,10 +30,10 @@ SMALLEST_LENGTH = 1e-12  # m: places nearer to each other than this have no dire
 
 
 class ElementKind(IntEnum):
-    """What an element looks at. The value is what rows store."""
+    """Kind of a force element. The value is stored in rows."""
 
-    LINE = 0  # the distance of two points
-    BUSHING = 1  # the pose of one frame, seen from another
+    LINE = 0  # acts along the line between two points
+    BUSHING = 1  # acts on the relative pose of two frames
 
 
 LINE, BUSHING = (int(k) for k in ElementKind)
@@ -43,12 +43,12 @@ ELEMENT = np.dtype(
         ("kind", "i4"),  # ElementKind
         ("a", "i4"),  # links, -1 for the base
         ("b", "i4"),
-        ("Ra", "f8", 9),  # where on link a,
+        ("Ra", "f8", 9),  # pose of the end on link a,
         ("pa", "f8", 3),  # m
         ("Rb", "f8", 9),  # and on link b
         ("pb", "f8", 3),  # m
         ("length", "f8"),  # m, of a line at which its spring is slack
-        ("tension", "f8"),  # N, with which a line pulls both ends together, always
+        ("tension", "f8"),  # N, constant force of a line that pulls both ends together
         ("stiffness", "f8", 6),  # N m/rad about the axes of the frame on a, then N/m along them; a line has the first
         ("damping", "f8", 6),  # N m s/rad and N s/m, likewise
     ],
@@ -169,7 +169,7 @@ def _element(
 
 
 def element_rows(held: Iterable[tuple[ForceElement, int, Pose, int, Pose]]) -> np.ndarray[Any, Any]:
-    """Rows of elements, from them and the links and poses that hold them now."""
+    """Rows of elements, from the elements with the links and poses of their ends."""
     listed = list(held)
     rows = np.zeros(len(listed), ELEMENT)
     for row, (e, a, at_a, b, at_b) in zip(rows, listed, strict=True):
@@ -184,7 +184,7 @@ def element_rows(held: Iterable[tuple[ForceElement, int, Pose, int, Pose]]) -> n
 
 @kernel
 def push_pair(rows: Any, total: Any, a: int, b: int, x: Vec3, n: Vec3, f: Vec3) -> None:
-    """Add a wrench at x on link b, and its opposite on link a, to the forces on links; the base takes none."""
+    """Add a wrench at x on link b, and its opposite on link a, to the wrenches on links; the base takes none."""
     if b >= 0:
         push_on(rows[b + 1], total[b], x, n, f)
     if a >= 0:
@@ -193,14 +193,14 @@ def push_pair(rows: Any, total: Any, a: int, b: int, x: Vec3, n: Vec3, f: Vec3) 
 
 @kernel
 def push_on(data: Any, total: Any, x: Vec3, n: Vec3, f: Vec3) -> None:
-    """Add a wrench at x to the force on a link, at its origin."""
+    """Add a wrench at x to the wrench on a link, at its origin."""
     store3(total, add(load3(total), add(n, cross(sub(x, load3(data["p"])), f))))
     store3_at(total, 3, add(load3_at(total, 3), f))
 
 
 @kernel
 def place_on(data: Any, R: Mat3, p: Vec3) -> tuple[Mat3, Vec3, Vec3]:
-    """A frame on a link in the world, and the velocity of its origin."""
+    """World pose of a frame on a link, and the velocity of its origin."""
     R_link = load9(data["R"])
     r = mul_vec(R_link, p)
     return mul(R_link, R), add(load3(data["p"]), r), add(load3(data["v"]), cross(load3(data["w"]), r))
@@ -208,7 +208,7 @@ def place_on(data: Any, R: Mat3, p: Vec3) -> tuple[Mat3, Vec3, Vec3]:
 
 @kernel(inline=False)
 def push_elements(tree: Any, total: Any) -> float:
-    """Add the forces of all elements to `total`, from the motion of the links. Returns the energy in their springs."""
+    """Add the wrenches of all elements to `total`, from the motion of the links. Returns their elastic energy."""
     rows = link_data_of(tree)
     elements = elements_of(tree)
     energy = 0.0
@@ -225,9 +225,9 @@ def push_elements(tree: Any, total: Any) -> float:
 def element_wrench(
     e: Any, da: Any, Ra: Mat3, pa: Vec3, db: Any, Rb: Mat3, pb: Vec3
 ) -> tuple[Vec3, Vec3, Vec3, float]:  # fmt: skip
-    """Where an element acts on link b, its moment and force there, and the energy in its springs.
+    """The point where an element acts on link b, its moment and force there, and its elastic energy.
 
-    Its places on both links are given, for they may be known in other frames than those of the row.
+    The end frames are arguments, because a caller may have them in other frames than the row.
     """
     Ra, xa, va = place_on(da, Ra, pa)
     Rb, xb, vb = place_on(db, Rb, pb)
@@ -246,7 +246,7 @@ def element_wrench(
 
 @kernel
 def bend(e: Any, da: Any, Ra: Mat3, db: Any, Rb: Mat3, xb: Vec3, d: Vec3) -> tuple[Vec3, Vec3, float]:
-    """Moment and force of a bushing: its springs' energy is ½ Σ k stretch², in the axes of the frame on a."""
+    """Moment and force of a bushing: the elastic energy is ½ Σ k stretch², in the axes of the frame on a."""
     w = sub(load3(db["w"]), load3(da["w"]))
     u = sub(point_velocity(db, xb), point_velocity(da, xb))  # as a body on a would see it
     E = transpose(Ra)
@@ -260,7 +260,7 @@ def bend(e: Any, da: Any, Ra: Mat3, db: Any, Rb: Mat3, xb: Vec3, d: Vec3) -> tup
 
 @kernel
 def bend_springs(e: Any, E: Mat3, Rb: Mat3, d: Vec3) -> tuple[Vec3, Vec3, float]:
-    """What the springs of a bushing do, in the axes of the frame on a, into which E turns; and their energy."""
+    """Moment, force and energy of a bushing's springs, in the axes of the frame on a; E turns world axes into these."""
     phi, p, k = log(from_matrix(mul(E, Rb))), mul_vec(E, d), e["stiffness"]
     # the rotation vector in the axes of a: its gradient with respect to a turn there is log_shift with the other sign
     turned = log_shift((-phi[0], -phi[1], -phi[2]), (k[0] * phi[0], k[1] * phi[1], k[2] * phi[2]))
@@ -271,7 +271,7 @@ def bend_springs(e: Any, E: Mat3, Rb: Mat3, d: Vec3) -> tuple[Vec3, Vec3, float]
 
 @kernel
 def point_velocity(data: Any, x: Vec3) -> Vec3:
-    """Velocity of the point of a link that is at x."""
+    """Velocity of the point of a link at world point x."""
     return add(load3(data["v"]), cross(load3(data["w"]), sub(x, load3(data["p"]))))
 
 

@@ -1,6 +1,6 @@
-"""What a model carries along for whoever simulates it: floors, drives, who passes through whom, states with names.
+"""Equipment of a model for simulations: floors, actuators, collision exclusions, pair materials, named states.
 
-None of it moves a link by itself: dynamics ignore it, and a world reads it.
+Dynamics functions ignore all of it; a world uses it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NO_RANGE = (-math.inf, math.inf)
 @checked_first
 @dataclass(frozen=True, eq=False)
 class Floor:
-    """Ground that stands in the world, with its frame at `pose`."""
+    """Ground in the world, with its frame at `pose`."""
 
     ground: Ground = field(default_factory=HalfSpace)
     pose: Pose = field(default_factory=Pose)
@@ -39,7 +39,7 @@ class Floor:
 @checked_first
 @dataclass(frozen=True)
 class PairMaterial:
-    """The material of one pair of shapes, by their names; they touch whatever their groups and masks say."""
+    """The material of one pair of shapes, by their names; they collide whatever their groups and masks say."""
 
     a: str
     b: str
@@ -75,30 +75,30 @@ class Actuator:
 
     @staticmethod
     def motor(name: str, joint: str, gear: float = 1.0, **more: tuple[float, float]) -> Actuator:
-        """The control is the force."""
+        """The control is the force (N or N m)."""
         return Actuator(name, joint, 1.0, (0.0, 0.0, 0.0), (gear,), **more)
 
     @staticmethod
     def position(
         name: str, joint: str, stiffness: float, damping: float = 0.0, gear: float = 1.0, **more: tuple[float, float]
     ) -> Actuator:
-        """A spring to the position that the control says, with a damper."""
+        """A spring to the position that is the control, with a damper."""
         return Actuator(name, joint, stiffness, (0.0, -real(stiffness), -real(damping)), (gear,), **more)
 
     @staticmethod
     def velocity(name: str, joint: str, damping: float, gear: float = 1.0, **more: tuple[float, float]) -> Actuator:
-        """A damper to the velocity that the control says."""
+        """A damper to the velocity that is the control."""
         return Actuator(name, joint, damping, (0.0, 0.0, -real(damping)), (gear,), **more)
 
     def turned(self) -> Actuator:
-        """The same drive where the joint counts the other way round."""
+        """The same drive for the inverted joint."""
         return replace(self, gear=tuple(-g for g in self.gear))
 
 
 @checked_first
 @dataclass(frozen=True, eq=False)
 class Keyframe:
-    """A state with a name, and what the actuators were told then, in the model's order of both."""
+    """A named state with the controls of the actuators, in the model's order of both."""
 
     state: State
     control: tuple[float, ...] = ()
@@ -107,10 +107,10 @@ class Keyframe:
 @checked_first
 @dataclass(frozen=True, eq=False)
 class Equipment:
-    """All of it. Exclusions are pairs of bodies by id, -1 for the base.
+    """All equipment of a model. Exclusions are pairs of bodies by id, -1 for the base.
 
-    Parts of a model that are in each other where it comes into a world pass through each other there, as it was drawn
-    so; those of one that says `apart` are pushed apart.
+    Parts of a model that overlap when it is added to a world do not collide with each other there; with `apart` they
+    are pushed apart.
     """
 
     floors: tuple[Floor, ...] = ()
@@ -121,7 +121,7 @@ class Equipment:
     apart: bool = False
 
     def check(self, model: str, joints: Mapping[str, int], nq: int, nv: int) -> None:
-        """Raise if something does not fit a model, of which the degrees of freedom of each joint are given."""
+        """Raise if something does not fit the model; `joints` are the numbers of degrees of freedom by name."""
         names: set[str] = set()
         for a in self.actuators:
             if a.name in names:
@@ -144,7 +144,7 @@ class Equipment:
                 raise ValueError(f"model {model!r}: keyframe {name!r} is not finite")
 
     def joined(self, other: Equipment, prefix: str, bodies: int) -> Equipment:
-        """With that of a model that is added with a prefix, its ids after those of `bodies`."""
+        """This equipment with that of a model that is added with a prefix, whose ids follow those of `bodies`."""
         shifted = ((a + bodies if a >= 0 else -1, b + bodies if b >= 0 else -1) for a, b in other.exclusions)
         drives = (replace(a, name=prefix + a.name, joint=prefix + a.joint) for a in other.actuators)
         return Equipment(

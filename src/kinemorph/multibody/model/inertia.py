@@ -1,4 +1,4 @@
-"""Mass properties of a link, checked when they are made."""
+"""Mass properties of a link, validated on construction."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from kinemorph.spatial.products import inner, times
 
 TRIANGLE = 1e-6  # slack of the triangle inequality, relative: files carry rounded numbers
 _EYE = np.eye(3)
-LARGEST_INERTIA = 1e150  # kg m²: sums of its products are still numbers
+LARGEST_INERTIA = 1e150  # kg m²: products of larger numbers may overflow
 LONGEST = 1e100  # m
-GYRATION = 1e-6  # m: a body whose radius of gyration is smaller is a point, and what its matrix says is rounding
+GYRATION = 1e-6  # m: a body with a smaller radius of gyration is a point, and its matrix is rounding
 
 
 @checked_on_failure
@@ -46,13 +46,13 @@ class Inertia:
 
     @staticmethod
     def unchecked(mass: float, com: Vector, matrix: Matrix) -> Inertia:
-        """As it is given, though perhaps no body has it: files of real robots do this. `fault` says what is wrong."""
+        """An inertia that is not validated: files of real robots have impossible ones. `fault` describes the fault."""
         inertia = object.__new__(Inertia)
         inertia.__dict__.update(mass=mass, com=com, matrix=matrix)
         return inertia
 
     def fault(self) -> str:
-        """Why no body has this inertia; empty if one has."""
+        """The reason why no body has this inertia; empty if it is valid."""
         m, I = self.mass, self.matrix
         if not np.isfinite(m) or m < 0.0:
             return f"mass {m} must be finite and not negative"
@@ -111,7 +111,7 @@ class Inertia:
             return Inertia(mass, (a + b) / 2.0, mass / 12.0 * (inner(d, d) * np.eye(3) - np.outer(d, d)))
 
     def moved(self, pose: Pose) -> Inertia:
-        """The same body in an outer frame, where this frame stands at `pose`."""
+        """The inertia in an outer frame, where this frame stands at `pose`."""
         R = pose.rotation
         return Inertia.unchecked(self.mass, times(R, self.com) + pose.position, times(R, self.matrix, R.T))
 
@@ -120,7 +120,7 @@ class Inertia:
         return self.matrix + _spread(self.mass, self.com)
 
     def __add__(self, other: Inertia) -> Inertia:
-        """Both bodies welded together."""
+        """The inertia of both bodies welded together."""
         mass = self.mass + other.mass
         if mass == 0.0:
             return Inertia.unchecked(0.0, self.com, self.matrix + other.matrix)

@@ -1,4 +1,4 @@
-"""How a link is carried by its parent, as users write it."""
+"""A joint as users declare it: kind, axes, limits and passive forces."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ USUAL = {
     **dict.fromkeys(PASSIVE, NONE),
     **dict.fromkeys(("upper", "speed", "effort"), NO_LIMIT),
     "lower": NO_LOWER,
-}  # what a joint has that says nothing: the defaults below
-NO_INERTIA = 1e-13  # share of a body's inertia below which what is left in a direction is rounding
+}  # defaults of the fields below
+NO_INERTIA = 1e-13  # share of a body's inertia below which the inertia in a direction is rounding
 _EVERY, _NO_DIRECTION = np.eye(3), np.zeros((0, 3))
 _USUAL_DOFS = np.zeros(6, DOF)
 for _field, _usual in USUAL.items():
@@ -154,12 +154,12 @@ class Joint:
         return np.broadcast_to(numbers, (self.nv,))
 
     def check(self) -> None:
-        """Raise if any number makes no sense."""
+        """Raise if a number is invalid."""
         _ = self.rows
 
     @cached_property
     def rows(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], list[float]]:
-        """The joint as rows of a link and of its degrees of freedom, and where its springs are slack, all checked."""
+        """The joint as a LINK row, DOF rows, and the rest position of its springs, all checked."""
         kind, given = int(self.kind), self.__dict__
         row = _USUAL_ROWS[kind : kind + 1].copy()
         l = row[0]
@@ -178,10 +178,10 @@ class Joint:
         return row, dofs, self.slack()
 
     def turned(self) -> Joint:
-        """The joint between the same two links with their roles swapped.
+        """The same joint with predecessor and successor swapped.
 
-        Its position means the same, but for a universal joint, whose angles change places, and for spherical, planar
-        and free joints: theirs is that of the inverse motion. Limits of distances in a plane are lost then.
+        Its position means the same, but for a universal joint, whose angles are swapped, and for spherical, planar and
+        free joints: theirs is that of the inverse motion. Limits of distances in a plane are lost.
         """
         a, b = self.axes()
         rest: Any = self.rest
@@ -204,7 +204,7 @@ class Joint:
         return self if self.kind is JointKind.FREE else replace(self, axis=-a)
 
     def still(self, moved: Inertia) -> bool:
-        """Whether a rigid body that hangs on the joint, at zero, has no inertia in one of its directions."""
+        """Whether a rigid body that hangs on the joint, at zero, has no inertia in one of the joint's directions."""
         m, c = moved.mass, moved.com
         C = np.array([[0.0, -c[2], c[1]], [c[2], 0.0, -c[0]], [-c[1], c[0], 0.0]])
         whole = np.block([[moved.about_origin(), m * C], [-m * C, m * np.eye(3)]])
@@ -220,7 +220,7 @@ class Joint:
         return next((f for f in PASSIVE if getattr(self, f) is not USUAL[f] and dofs[f].any()), "")
 
     def slack(self) -> list[float]:
-        """Configuration where the joint's springs are slack."""
+        """Configuration in which the joint's springs are slack."""
         has_quaternion = self.kind in (JointKind.SPHERICAL, JointKind.FREE)
         if self.rest is None:
             neutral = [0.0] * self.nq
@@ -268,8 +268,8 @@ class Joint:
 
 
 def check_numbers(dofs: np.ndarray[Any, Any]) -> None:
-    """Raise if what acts on degrees of freedom, or limits them, makes no sense."""
-    if all(map(_sensible, dofs.tolist())):  # the usual case, in a tenth of the time
+    """Raise if a number of the DOF rows (passive forces, limits) is invalid."""
+    if all(map(_sensible, dofs.tolist())):  # fast path
         return
     for field in USUAL:
         numbers = dofs[field]
@@ -295,7 +295,7 @@ _NUMBERS = itemgetter(
 
 
 def _sensible(dof: tuple[float, ...]) -> bool:
-    """Whether nothing is wrong with one degree of freedom: NaN is in no range."""
+    """Whether one degree of freedom is valid: NaN is in no range."""
     armature, damping, stiffness, friction, lower, upper, speed, effort = _NUMBERS(dof)
     return (
         0.0 <= armature < NO_LIMIT and 0.0 <= damping < NO_LIMIT and 0.0 <= stiffness < NO_LIMIT
@@ -305,7 +305,7 @@ def _sensible(dof: tuple[float, ...]) -> bool:
 
 
 def across(a: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Two unit vectors across a unit vector, and across each other (Duff et al. 2017)."""
+    """Two unit vectors orthogonal to a unit vector and to each other (Duff et al. 2017)."""
     x, y, z = a.tolist()
     sign = math.copysign(1.0, z)
     f = -1.0 / (sign + z)

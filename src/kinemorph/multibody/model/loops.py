@@ -1,8 +1,8 @@
-"""Loops: joints that close cycles in a tree, as users write them and as rows of a model.
+"""Loops: joints that close cycles in a tree, as users declare them and as rows of a model.
 
 N&Y describe a loop by a virtual link on one side and its real link on the other. Here the virtual link is a frame on
-link `a`, the real link's frame one on link `b`, and what the joint between them forbids is written down directly: rows
-of unit wrenches that act on b at the joint, and with the opposite sign on a at the same point.
+link `a`, the real link's frame one on link `b`, and the constraint of the joint between them is explicit: rows of unit
+wrenches that act on b at the joint, and with the opposite sign on a at the same point.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ LOOP = np.dtype(
         ("pitch", "f8"),  # m/rad, of a screw
         ("slant", "f8"),  # |axis x axis2| of a universal joint, and
         ("cosine", "f8"),  # axis · axis2: the angle that it keeps
-        ("T", "f8", 36),  # rows: what the joint forbids, angular and linear, predecessor's axes, at the successor
+        ("T", "f8", 36),  # rows: forbidden directions, angular and linear, predecessor's axes, at the successor
         ("damping", "f8", 6),  # N m s/rad or N s/m, of each degree of freedom
         ("stiffness", "f8", 6),  # N m/rad or N/m
         ("rest", "f8", 7),  # where the springs are slack
@@ -63,8 +63,8 @@ DEPENDENT_ROW_SINE = 1e-5  # sine of the angle to other rows below which a row c
 class Loop:
     """A joint between two links that are already in the tree, by name or index; -1 or None is the base.
 
-    The joint's predecessor frame stands at `at_a` on link `a`, its successor frame at `at_b` on link `b`; the joint
-    lets the second move against the first, as in a tree the link moves against the joint frame.
+    The joint's predecessor frame stands at `at_a` on link `a`, its successor frame at `at_b` on link `b`; the successor
+    frame moves relative to the predecessor frame as a link moves relative to its joint frame in a tree.
     """
 
     a: str | int | None
@@ -93,13 +93,13 @@ class Loop:
 
 
 def loop_row(joint: Joint) -> Any:
-    """A row of a loop with what it says of the joint alone. The joint keeps it, as it keeps its other rows."""
+    """The LOOP row of a joint, with the fields that depend on the joint alone. It is cached on the joint."""
     refuse_in_loop(joint)
     return joint_row(joint)
 
 
 def joint_row(joint: Joint) -> Any:
-    """The same of a joint that may have what a loop may not: such a joint can only belong to a tree."""
+    """The same without the check for friction and armature: a joint with these can only belong to a tree."""
     row = vars(joint).get("_loop_row")
     if row is None:
         a, b = joint.axes()
@@ -121,7 +121,7 @@ def joint_row(joint: Joint) -> Any:
 
 
 def refuse_in_loop(joint: Joint) -> None:
-    """Raise if a joint has what cannot act in one that closes a loop."""
+    """Raise if a joint has friction or armature, which cannot act in a joint that closes a loop."""
     _, dofs, _ = joint.rows
     for field in ("friction", "armature"):
         if dofs[field].any():

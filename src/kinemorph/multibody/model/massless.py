@@ -1,4 +1,4 @@
-"""Joints that move nothing: without mass or drive a joint has no acceleration, wherever the model is."""
+"""Joints that move no mass: without mass or armature a joint has no acceleration in any configuration."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from kinemorph.spatial.rows import load3, load3_at
 from kinemorph.spatial.vec3 import dot
 
 MASSLESS_SHARE = 1e-13  # share of the inertia around it below which what a joint moves is rounding
-TRIED_CONFIGURATIONS = 3  # configurations: in a single one a joint may be singular by accident
+TRIED_CONFIGURATIONS = 3  # in a single configuration a joint may be singular by accident
 
 
 @kernel(inline=False)
 def shares_moved(tree: Any, q: Any, shares: Any) -> None:
-    """Of each degree of freedom, the inertia that it moves when all others give way, as a share of what is there."""
+    """For each degree of freedom, the share of the inertia around that it moves if all others are free."""
     links = links_of(tree)
     dofs = dofs_of(tree)
     rows = link_data_of(tree)
@@ -50,7 +50,7 @@ def _shares_moved(address: int, q: Vector, shares: Vector) -> None:
 
 
 def massless_joints(model: Model, q: Any = None) -> list[str]:
-    """The names of joints that move nothing in one of their directions, at q or, if that is not given, anywhere."""
+    """Names of joints that move no mass in one of their directions, at q or, without q, in any configuration."""
     if not model.nv:
         return []
     data, best, shares = Data(model), np.zeros(model.nv), np.empty(model.nv)
@@ -64,7 +64,7 @@ def massless_joints(model: Model, q: Any = None) -> list[str]:
         best = np.maximum(best, np.nan_to_num(shares, nan=0.0))
     still = {*model.dofs["link"][best < MASSLESS_SHARE].tolist()}
     parents = model.links["parent"].tolist()
-    carrying = set()  # such a joint: what these move is no number, and says nothing of themselves
+    carrying = set()  # links that carry such a joint: their shares are not finite
     for link in still:
         while (link := parents[link]) >= 0 and link not in carrying:
             carrying.add(link)

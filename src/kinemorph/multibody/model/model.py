@@ -39,13 +39,13 @@ _UPRIGHT = np.eye(3).ravel()
 class Model:
     """Trees of links, and the loops that close them, as rows of constants (`multibody.layout`, `.model.loops`).
 
-    Nothing changes it: edits make a new one. `links[i]` and `names[i]` describe link i, `joint_names[i]` the joint that
-    carries it, `dofs[k]` entry k of v, `trees[t]` the links and entries of tree t, which are in one piece. `shapes[i]`
-    are the shapes of link i, `base_shapes` those that stand in the world. `frames` are named places: a link (-1 for the
-    base) and a pose on it. `loops` are joints beyond those of the trees; `loop_rows` are their rows, `m` counts their
-    constraints. `revision` is different for every model, in every process; `Data` remembers it.
+    A model is immutable: edits make a new one. `links[i]` and `names[i]` describe link i, `joint_names[i]` the joint
+    that carries it, `dofs[k]` entry k of v, `trees[t]` the links and entries of tree t, which are contiguous.
+    `shapes[i]` are the shapes of link i, `base_shapes` those that stand in the world. `frames` are named poses: a link
+    (-1 for the base) and a pose on it. `loops` are joints beyond those of the trees; `loop_rows` are their rows, `m`
+    counts their constraints. `revision` is different for every model, in every process; `Data` stores it.
 
-    A constraint that is nearer to others than the sine `dependence` counts as following from them.
+    A constraint row whose angle to the others has a sine below `dependence` counts as dependent on them.
     """
 
     links: np.ndarray[Any, Any]
@@ -54,9 +54,7 @@ class Model:
     bodies: np.ndarray[Any, Any]
     loop_rows: np.ndarray[Any, Any]
     catalog: Catalog
-    mounts: Any = (
-        None  # its shapes as worlds write them (`collision.shapes.shape_table.Mounts`), if it is known to be plain
-    )
+    mounts: Any = None  # shapes prepared for worlds (`collision.shapes.shape_table.Mounts`), of simple models
 
     def __init__(
         self,
@@ -99,7 +97,7 @@ class Model:
         bodies: np.ndarray[Any, Any], loop_rows: np.ndarray[Any, Any], catalog: Catalog,
         dependence: float = DEPENDENT_ROW_SINE, revision: int = 0, header: np.ndarray[Any, Any] | None = None,
     ) -> Model:  # fmt: skip
-        """From what is known to be right. It keeps the arrays that it is given; `header` is of a model of the same."""
+        """A model from valid arrays, which it keeps without checks; `header` is that of a model with the same rows."""
         model = object.__new__(Model)
         model._set(name, links, dofs, rest, gravity, bodies, loop_rows, catalog, dependence, revision, header)
         return model
@@ -111,7 +109,7 @@ class Model:
     ) -> None:  # fmt: skip
         if not 0.0 < dependence < 1.0:
             raise ValueError(f"model {name!r}: dependence {dependence} is not between 0 and 1")
-        vars(self).clear()  # of what was found from other rows
+        vars(self).clear()  # cached properties of other rows
         if not loop_rows.flags.writeable:  # those of another model, which are measured for that
             loop_rows = copied(loop_rows) if len(loop_rows) else NO_LOOPS
         if header is not None:
@@ -120,8 +118,8 @@ class Model:
         self.bodies, self.loop_rows, self.catalog, self.dependence = bodies, loop_rows, catalog, float(dependence)
         self.n, self.nq, self.nv = len(links), len(rest), len(dofs)
         self.revision = revision or _next_revision()
-        self.spare_lanes: list[Any] = []  # workspaces of `batch` that no thread uses now
-        self.told: set[str] = set()  # what users have been warned of
+        self.spare_lanes: list[Any] = []  # unused workspaces of `batch`
+        self.told: set[str] = set()  # warnings that users have had
         self.sizes = NO_SIZES
         self.m = self.loop_nq = self.loop_nv = 0
         if len(loop_rows):
@@ -133,44 +131,44 @@ class Model:
 
     @cached_property
     def header(self) -> np.ndarray[Any, Any]:
-        """What kernels get of a model: its sizes and the addresses of its rows."""
+        """The header for kernels: sizes and addresses of the rows."""
         header, self.address = aligned_at(1, TREE)
         fill_tree(header[0], self, MODEL_KIND)
         return header
 
     @cached_property
     def address(self) -> int:
-        """Of the header."""
+        """Address of the header."""
         return int(self.header.ctypes.data)
 
     # ------------------------------------------------------------------------------------------ what things are called
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Of each link."""
+        """Names of the links."""
         names = self.catalog.names
         return tuple([names[i] for i in self.links["body"].tolist()])
 
     @cached_property
     def joint_names(self) -> tuple[str, ...]:
-        """Of the joint that carries each link."""
+        """Names of the joints that carry the links."""
         names = self.catalog.joints
         return tuple([names[i] for i in self.links["joint"].tolist()])
 
     @cached_property
     def loop_names(self) -> tuple[str, ...]:
-        """Of the joint of each loop."""
+        """Names of the joints of the loops."""
         names = self.catalog.joints
         return tuple([names[i] for i in self.loop_rows["joint"].tolist()])
 
     @cached_property
     def kinds(self) -> tuple[int, ...]:
-        """Of the joint that carries each link: a `JointKind`."""
+        """`JointKind` of the joint that carries each link."""
         return tuple(self.links["kind"].tolist())
 
     @cached_property
     def parents(self) -> tuple[int, ...]:
-        """The link that carries each link, -1 if it hangs on the base."""
+        """Index of the parent of each link, -1 for the base."""
         return tuple(self.links["parent"].tolist())
 
     @cached_property
@@ -198,12 +196,12 @@ class Model:
         return _index(self._loop_index, name, self.name, "loop")
 
     def q_slice(self, joint: str | int) -> slice:
-        """Where a joint's entries are in q."""
+        """The slice of a joint's entries in q."""
         l = self.links[self._joint_at(joint)]
         return slice(int(l["iq"]), int(l["iq"] + l["nq"]))
 
     def v_slice(self, joint: str | int) -> slice:
-        """Where a joint's entries are in v, a and tau."""
+        """The slice of a joint's entries in v, a and tau."""
         l = self.links[self._joint_at(joint)]
         return slice(int(l["iv"]), int(l["iv"] + l["nv"]))
 
@@ -224,7 +222,7 @@ class Model:
 
     @cached_property
     def trees(self) -> np.ndarray[Any, Any]:
-        """Where each tree is (`layout.BLOCK`)."""
+        """First link and entries, and sizes, of each tree (`multibody.layout.BLOCK`)."""
         tops = np.flatnonzero(self.links["parent"] < 0)
         blocks = np.zeros(len(tops), BLOCK)
         for first, count, starts, total in (
@@ -256,13 +254,13 @@ class Model:
 
     @cached_property
     def _own_shapes(self) -> tuple[tuple[Shape, ...], ...]:
-        """The shapes of each link, in the own frame of its body, which edits of the structure leave where it is."""
+        """The shapes of each link, in the own frame of its body, which edits do not change."""
         own = self.catalog.shapes
         return tuple([own[i] for i in self.links["body"].tolist()])
 
     @cached_property
     def frames(self) -> dict[str, tuple[int, Pose]]:
-        """Named places: a link (-1 for the base) and a pose on it. The name of a link that has moved is one, too."""
+        """Named poses: a link (-1 for the base) and a pose on it; also the own frames of links that have moved."""
         bodies, frames = self.bodies, {}
         for name, (body, pose) in self.catalog.frames.items():
             if body < 0:
@@ -274,13 +272,13 @@ class Model:
         return frames
 
     def _home(self, body: int) -> Pose:
-        """Where on its link a body's own frame is."""
+        """Pose of a body's own frame on its link."""
         row = self.bodies[body]
         return Pose.known(row["p"], row["R"].reshape(3, 3))
 
     @cached_property
     def mimics(self) -> tuple[Mimic, ...]:
-        """Joints that follow others; what is said of a joint that is turned round has the other sign."""
+        """Joints that follow others; multiplier and offset of an inverted joint have the other sign."""
         turned = dict(zip(self.joint_names, self.links["turned"].tolist(), strict=True))
         found = []
         for m in self.catalog.mimics:
@@ -291,7 +289,7 @@ class Model:
 
     @cached_property
     def gear_rows(self) -> np.ndarray[Any, Any]:
-        """The same for kernels."""
+        """The same as rows for kernels."""
         rows = np.zeros(len(self.mimics), GEAR)
         for row, m in zip(rows, self.mimics, strict=True):
             row["own"], row["source"] = self.v_slice(m.joint).start, self.v_slice(m.source).start
@@ -301,7 +299,7 @@ class Model:
 
     @cached_property
     def loops(self) -> tuple[Loop, ...]:
-        """The loops as they would be written now, by the names of their links; the base is None."""
+        """The loops as they would be declared now, by the names of their links; the base is None."""
         found = []
         for row, name in zip(self.loop_rows, self.loop_names, strict=True):
             sides = []
@@ -316,7 +314,7 @@ class Model:
 
     @cached_property
     def element_rows(self) -> np.ndarray[Any, Any]:
-        """Rows of the force elements, with their places on the links as they are now."""
+        """Rows of the force elements, with their present end frames on the links."""
         held, bodies = [], self.bodies
         for e, a, at_a, b, at_b in self._held:
             sides = [
@@ -328,7 +326,7 @@ class Model:
 
     @cached_property
     def elements(self) -> tuple[ForceElement, ...]:
-        """Force elements between places on links, as they would be written now; the base is None."""
+        """The force elements as they would be declared now; the base is None."""
         names, found = self.catalog.names, []
         for e, a, at_a, b, at_b in self._held:
             first, second = (names[body] if body >= 0 else None for body in (a, b))
@@ -337,7 +335,7 @@ class Model:
 
     @cached_property
     def _held(self) -> tuple[Held, ...]:
-        """Those of the catalog's elements whose bodies are both there."""
+        """The elements of the catalog whose bodies both exist."""
         if not self.catalog.elements:
             return ()
         there = self.bodies["link"] >= 0
@@ -345,27 +343,27 @@ class Model:
 
     @property
     def floors(self) -> tuple[Floor, ...]:
-        """Ground that stands in the world."""
+        """Ground in the world."""
         return self.catalog.equipment.floors
 
     @property
     def pair_materials(self) -> tuple[PairMaterial, ...]:
-        """Materials that are said of two shapes, by their names."""
+        """Materials of pairs of shapes, by the shapes' names."""
         return self.catalog.equipment.pair_materials
 
     @cached_property
     def exclusions(self) -> tuple[tuple[int, int], ...]:
-        """Pairs of links (-1 for the base) that pass through each other."""
+        """Pairs of links (-1 for the base) that do not collide."""
         where = [*self.bodies["link"].tolist(), -1]  # -1, the base, is where -1 is
         pairs = self.catalog.equipment.exclusions
         return tuple((where[a], where[b]) for a, b in pairs if all(i < 0 or where[i] >= 0 for i in (a, b)))
 
     @cached_property
     def actuators(self) -> tuple[Actuator, ...]:
-        """Drives of the joints that are there; one of a joint that is turned round has the other sign.
+        """Drives of the existing joints; that of an inverted joint has the other sign.
 
-        Those of a spherical joint that is turned round are left out: they push along the axes of a link that no longer
-        hangs on it.
+        Those of an inverted spherical joint are left out: they push along the axes of a link that no longer hangs on
+        it.
         """
         turned = dict(zip(self.joint_names, self.links["turned"].tolist(), strict=True))
         there = [a for a in self.catalog.equipment.actuators if a.joint in turned]
@@ -373,14 +371,14 @@ class Model:
 
     @cached_property
     def keyframes(self) -> dict[str, Keyframe]:
-        """States with names. They are of the model as it was made: after a change of structure there are none."""
+        """Named states. They belong to the model as it was made: after a change of structure there are none."""
         made = (self.links["joint"] == np.arange(self.n)).all() and not self.links["turned"].any()
         found = self.catalog.equipment.keyframes.items()
         return {name: key for name, key in found if made and (len(key.state.q), len(key.state.v)) == (self.nq, self.nv)}
 
     @cached_property
     def passive(self) -> bool:
-        """Whether force elements, or springs and dampers in loop joints, push links."""
+        """Whether force elements, or springs and dampers in loop joints, act on links."""
         return bool(self._held) or bool(self.loop_rows["passive"].any())
 
     @property
@@ -388,9 +386,9 @@ class Model:
         return float(self.links["mass"].sum())
 
     def place(self, place: str | int | None) -> tuple[int, Pose]:
-        """The link of a place (a link or frame by name, or a link by index; -1 or None is the base), and where on it.
+        """Link and pose of a place: a link or frame by name, or a link by index; -1 or None is the base.
 
-        A name means a place on a body, an index a link's frame.
+        A name means a pose on a body, an index a link's frame.
         """
         if place is None:
             return -1, ORIGIN
@@ -482,7 +480,7 @@ class Model:
                 raise TypeError(f"model {self.name!r}: there is no equipment {name!r}; there are {', '.join(known)}")
         for name in {"floors", "exclusions", "pair_materials", "actuators"}.intersection(other):
             if isinstance(other[name], Iterator | list | set):
-                other[name] = tuple(other[name])  # what is iterated but once would be empty for who comes later
+                other[name] = tuple(other[name])  # an iterator would be empty at its second use
         if "exclusions" in other:
             given = other["exclusions"]
             if not isinstance(given, tuple) or not all(isinstance(p, list | tuple) and len(p) == 2 for p in given):
@@ -498,14 +496,14 @@ class Model:
         return self._like(catalog=replace(self.catalog, equipment=equipment))
 
     def _on_body(self, link: int, at: Pose) -> tuple[int, Pose]:
-        """A place on a link as one on its body, in the body's own frame."""
+        """A pose on a link as one on its body, in the body's own frame."""
         if link < 0:
             return -1, at
         body = int(self.links[link]["body"])
         return body, self._home(body).inverse() @ at if self.bodies[body]["moved"] else at
 
     def _with(self, loops: Sequence[Loop]) -> tuple[np.ndarray[Any, Any], Catalog]:
-        """Rows of loops, and a catalog that knows their joints."""
+        """Rows of loops, and a catalog with their joints."""
         rows, catalog, taken = np.zeros(len(loops), LOOP), self.catalog, set(self.joint_names)
         names: list[str] = []
         for i, loop in enumerate(loops):
@@ -572,7 +570,7 @@ class Model:
 
 
 def fill_tree(header: Any, model: Model, kind: int) -> None:
-    """What kernels get of a model: the sizes of its trees and the addresses of their constants."""
+    """Fill a header with the sizes of a model's trees and the addresses of their constants."""
     header["kind"] = kind
     header["n"], header["nq"], header["nv"] = model.n, model.nq, model.nv
     header["springs"] = np.count_nonzero(model.dofs["stiffness"]) > 0
@@ -587,7 +585,7 @@ _revisions: Iterator[int] = iter(())
 
 
 def _count_revisions() -> None:
-    """Revisions that no other process has, short of a miracle."""
+    """Start revisions at a random number, so that no two processes share one."""
     global _revisions
     _revisions = itertools.count(secrets.randbits(62) + 1)
 

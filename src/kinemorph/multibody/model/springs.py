@@ -20,7 +20,7 @@ Quaternion = tuple[Scalar, Scalar, Scalar, Scalar]
 
 @kernel(inline=False)
 def stretch(tree: Any, rest: Any, q: Any, out: Any) -> None:
-    """How far each degree of freedom is from its rest."""
+    """Stretch of each degree of freedom: its displacement from the rest position (rad or m)."""
     links = links_of(tree)
     for i in range(tree["n"]):
         l = links[i]
@@ -39,7 +39,7 @@ def stretch(tree: Any, rest: Any, q: Any, out: Any) -> None:
 
 @kernel(inline=False)
 def pull(tree: Any, rest: Any, q: Any, out: Any) -> None:
-    """The joint forces that the springs resist with: minus the gradient of the elastic energy is minus this."""
+    """Joint forces of the springs, with the opposite sign: the gradient of the elastic energy."""
     links = links_of(tree)
     dofs = dofs_of(tree)
     stretch(tree, rest, q, out)
@@ -74,7 +74,7 @@ def times(k: Vec3, x: Vec3) -> Vec3:
 
 @kernel
 def ball_pull(rest: Quaternion, x: Quaternion, k: Vec3) -> tuple[Vec3, Scalar]:
-    """What the springs of a ball resist with, in the link's frame, and their energy."""
+    """Restoring moment of the springs of a ball, with the opposite sign, link's frame, and their energy."""
     phi = log(multiply(conjugate(rest), x))
     bent = times(k, phi)
     return log_shift(phi, bent), 0.5 * dot(phi, bent)  # log_shift is J⁻ᵀ
@@ -82,7 +82,7 @@ def ball_pull(rest: Quaternion, x: Quaternion, k: Vec3) -> tuple[Vec3, Scalar]:
 
 @kernel
 def free_pull(p0: Vec3, rest: Quaternion, p: Vec3, x: Quaternion, k: Vec3) -> tuple[Vec3, Scalar]:
-    """What the springs along the rest's axes resist with, in the link's frame, and their energy."""
+    """Restoring force of the springs along the rest's axes, with the opposite sign, link's frame, and their energy."""
     shift = rotate(conjugate(rest), sub(p, p0))
     f = times(k, shift)
     return rotate(multiply(conjugate(x), rest), f), 0.5 * dot(shift, f)

@@ -1,1 +1,1 @@
-"""Changes of structure: rows that kernels fill, one operation behind all of them, and the proof that nothing moved."""
+"""Kernels that edit the structure of a forest: plan, impact, graft, and verification before the commit."""

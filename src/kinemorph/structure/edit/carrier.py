@@ -1,4 +1,4 @@
-"""The joint of a loop as the joint that carries a link, either way round."""
+"""The joint of a graft from the joint of a loop, in either direction."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kinemorph.structure.forest.memory import DOF_SIZE, copy_words
 
 @kernel(inline=False)
 def carrier(loop: Any, drives: int, graft: Any) -> None:
-    """The new joint of a graft: one that is given by its LOOP row and the address of its DOF rows."""
+    """Set the new joint of a graft from a LOOP row and the address of its DOF rows."""
     joint, slack = rows_at(graft["joint"], 1, LINK)[0], rows_at(graft["slack"], 7, F8)
     copy_words(drives, graft["dofs"], loop["nv"] * DOF_SIZE)
     store3(joint["axis"], load3(loop["axis"]))
@@ -31,10 +31,10 @@ def carrier(loop: Any, drives: int, graft: Any) -> None:
 
 @kernel(inline=False)
 def swap_roles(graft: Any) -> None:
-    """The new joint of a graft becomes the joint between the same two links with their roles swapped.
+    """Replace the new joint of a graft by the same joint with predecessor and successor swapped.
 
-    Where another axis does, its position goes on to mean the same. A joint of several turns is turned, as edits turn
-    those that they find: its position is that of the inverse motion. Limits of distances in a plane are lost then.
+    Where the negated axis does this, the position keeps its meaning. Universal, planar, spherical and free joints are
+    inverted as in all edits: their position is that of the inverse motion. Limits of distances in a plane are lost.
     """
     joint, slack = rows_at(graft["joint"], 1, LINK)[0], rows_at(graft["slack"], 7, F8)
     kind = joint["kind"]
@@ -55,7 +55,7 @@ def swap_roles(graft: Any) -> None:
 
 @kernel
 def invert_dofs(kind: int, nv: int, dofs: Any, first: int) -> None:
-    """Numbers of a joint's degrees of freedom when it is seen from the other side: limits change ends."""
+    """Invert the DOF rows of a joint, as seen from its other side: lower and upper limits are swapped and negated."""
     if kind == UNIVERSAL:
         swap_dofs(dofs[first], dofs[first + 1])
     for j in range(nv):
@@ -70,7 +70,7 @@ def invert_dofs(kind: int, nv: int, dofs: Any, first: int) -> None:
 
 @kernel
 def swap_dofs(a: Any, b: Any) -> None:
-    """The two degrees of freedom of a universal joint change places."""
+    """Swap the DOF rows of the two axes of a universal joint."""
     a["armature"], b["armature"] = b["armature"], a["armature"]
     a["damping"], b["damping"] = b["damping"], a["damping"]
     a["stiffness"], b["stiffness"] = b["stiffness"], a["stiffness"]

@@ -1,4 +1,4 @@
-"""Trees of a model become trees of a forest: all of them, or those that a change concerns."""
+"""Copy trees of a model into a forest: all of them, or those that an edit concerns."""
 
 from __future__ import annotations
 
@@ -52,18 +52,18 @@ from kinemorph.structure.forest.memory import (
 
 PLANT = np.dtype(
     [
-        ("first", "i8"),  # links that the change is about, -1 for none: their trees are planted, and
+        ("first", "i8"),  # links that the edit names, -1 for none: their trees are copied, and
         ("second", "i8"),  # those that loops couple to them
-        ("every", "i8"),  # whether all trees are
-        ("trees", "i8"),  # how many were planted,
-        ("bodies", "i8"),  # links they have,
-        ("loops", "i8"),  # loops that were with them,
-        ("nq", "i8"),  # and entries
+        ("every", "i8"),  # whether all trees are copied
+        ("trees", "i8"),  # number of trees that were copied,
+        ("bodies", "i8"),  # of their links,
+        ("loops", "i8"),  # of loops that were copied with them,
+        ("nq", "i8"),  # of entries of q
         ("nv", "i8"),
     ]
 )
 
-UNIT_LENGTH_ROUNDING = 2e-14  # what rounding leaves of the square of a length, which was made 1
+UNIT_LENGTH_ROUNDING = 2e-14  # largest error of the squared length of a normalized quaternion
 
 Records = np.ndarray[tuple[int], np.dtype[np.void]]
 Integers = np.ndarray[tuple[int], np.dtype[np.int32]]
@@ -73,7 +73,7 @@ Ids = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 @kernel(inline=False)
 def choose(model: Any, plant: Any, loops: Any, chosen: Any) -> None:
-    """Mark the first links of the trees to plant with 1, all other links with 0; measure these trees."""
+    """Mark the root links of the trees to copy with 1, all other links with 0; count links, loops and entries."""
     links = links_of(model)
     for i in range(model["n"]):
         chosen[i] = 1 if plant["every"] != 0 and links[i]["parent"] < 0 else 0
@@ -105,14 +105,14 @@ def choose(model: Any, plant: Any, loops: Any, chosen: Any) -> None:
 
 @kernel
 def is_chosen(loop: Any, chosen: Any) -> bool:
-    """Whether a loop of the model comes with the trees that are planted."""
+    """Whether a loop of the model is copied with the marked trees."""
     a, b = loop["top_a"], loop["top_b"]
     return (a >= 0 and chosen[a] != 0) or (b >= 0 and chosen[b] != 0)
 
 
 @kernel
 def tree_end(links: Any, first: int) -> int:
-    """The link after the last one of a tree of a model."""
+    """The index after the last link of a tree of a model."""
     i = first + 1
     while i < links.shape[0] and links[i]["parent"] >= 0:
         i += 1
@@ -121,7 +121,7 @@ def tree_end(links: Any, first: int) -> int:
 
 @kernel(inline=False)
 def has_room_for(forest: Any, plant: Any, model: Any, chosen: Any) -> bool:
-    """Whether there is room for all that is to be planted, in the tables and in the youngest chunk of memory."""
+    """Whether tables and newest memory chunk have room for all marked trees; else the header says what is short."""
     if not (has_room(forest, TREES, plant["trees"]) and has_room(forest, BODIES, plant["bodies"])):
         return False
     if not (has_room(forest, JOINTS, plant["bodies"] + plant["loops"]) and has_room(forest, LOOPS, plant["loops"])):
@@ -143,7 +143,7 @@ def has_room_for(forest: Any, plant: Any, model: Any, chosen: Any) -> bool:
 
 @kernel(inline=False)
 def plant_tree(forest: Any, model: Any, numbers: int, first: int, last: int, bodies: Any, here: Any) -> None:
-    """Plant links `first` to `last` (the latter not) of a model, which are a tree; there is room."""
+    """Copy the tree of links `first` to `last` - 1 of a model with its state into a new block; there is room."""
     links = links_of(model)
     iq, iv = links[first]["iq"], links[first]["iv"]
     end = links[last - 1]
@@ -186,7 +186,7 @@ def plant_tree(forest: Any, model: Any, numbers: int, first: int, last: int, bod
 
 @kernel
 def turn_rightly(links: Any, q: Any) -> None:
-    """Make quaternions of other lengths than one rotations; the others keep their bits."""
+    """Normalize quaternions whose length is not one; the others keep their bits."""
     for i in range(links.shape[0]):
         kind = links[i]["kind"]
         if kind == FREE or kind == SPHERICAL:
@@ -198,7 +198,7 @@ def turn_rightly(links: Any, q: Any) -> None:
 
 @kernel(inline=False)
 def plant_loops(forest: Any, loops: Any, drives: Any, chosen: Any, here: Any) -> None:
-    """Loops that come with the trees that are planted."""
+    """Copy the loops of the marked trees."""
     n = chosen.shape[0]
     for k in range(loops.shape[0]):
         here[2 * n + k] = -1
@@ -212,7 +212,7 @@ def plant_loops(forest: Any, loops: Any, drives: Any, chosen: Any, here: Any) ->
 
 @kernel
 def are_turned(links: Any, q: Any) -> bool:
-    """Whether every quaternion is a rotation: none is zero, and the square of its length is a number."""
+    """Whether every quaternion can be normalized: none is zero, and its squared length is finite."""
     for i in range(links.shape[0]):
         kind = links[i]["kind"]
         if kind == FREE or kind == SPHERICAL:
@@ -225,7 +225,7 @@ def are_turned(links: Any, q: Any) -> bool:
 
 @kernel(inline=False)
 def name_planted(forest: Any, here: Any, n: int, ids: Any) -> None:
-    """The ids of what is planted: as `here` has them, and then those of the trees."""
+    """Fill in the ids of all copied bodies and joints, as `here` has their indices, and then those of the trees."""
     bodies = bodies_of(forest)
     joints = joints_of(forest)
     trees = trees_of(forest)
@@ -246,12 +246,12 @@ def plant_model(
     address: int, tree: int, first: int, second: int, plants: Records, bodies: Records, loops: Records,
     drives: Records, numbers: Vector, chosen: Integers, here: Integers, ids: Ids,
 ) -> int:  # fmt: skip
-    """Trees of a model, with a state as `vector` has it, become trees of a forest. Returns a status.
+    """Copy trees of a model into a forest, with a state as `vector` has it. Returns a status.
 
-    `tree` is the address of the model's header. With `ids`, for which there must be room, all trees are planted, else
-    those that the links `first` and `second` (-1: none) are in. `here` becomes the indices of the bodies that the links
-    are, of the joints that carry them, and of the joints of the loops, -1 where that is not planted, and `ids` the
-    same, and then those of the trees. New bodies, joints and trees come in the order of the model.
+    `tree` is the address of the model's header. If `ids` has room (for all trees), all trees are copied, else those of
+    the links `first` and `second` (-1: none). `here` gets the indices of the links' bodies, of the joints that carry
+    them, and of the loops' joints, -1 for what is not copied; `ids` gets the ids of the same, and then those of the
+    trees. New bodies, joints and trees are in the order of the model.
     """
     forest, plant = rows_at(address, 1, FOREST)[0], plants[0]
     if forest["kind"] != FOREST_KIND or forest["busy"] != 0:

@@ -1,15 +1,16 @@
-"""Hanging a link elsewhere: the one operation behind re-root, connect and cut, linear in the number of links (SPW).
+"""Graft: hang a subtree elsewhere, the one operation behind re-root, connect and cut, linear in the number of links
+(SPW).
 
-A link gets another joint, on the base or on another link, and a joint between it and the base is gone. If that is the
-joint that carried it, what it carries comes along: a cut. If it is one further up, the joints in between change sides,
-and what hung on the lost joint comes along: a re-root, if that was the top of the tree. On that way, the chain of
-inversion (SPW 6.1), a link's frame moves, because it sits on the joint that carries it: with X the tree transform of a
-joint, the link that owned it gets its frame moved by X, and the link that used it becomes the owner, at the inverse of
-how its own frame has moved. What hangs on the chain keeps its parent (SPW rule ii) and is re-expressed. This is SPW
-eqs. 9 to 22 without the detour through absolute bind poses: only relative transforms are needed, so depth adds no
-rounding errors.
+A link `top` gets another joint, on the base or on another link, and the joint of a link `end` between it and the base
+is removed. If `end` is `top` itself, its subtree moves: a cut. If `end` is further up, the joints in between are
+inverted, and all that `end` carries moves: a re-root, if `end` is the root. Along this chain of inversion (SPW 6.1) a
+link's frame moves, because it sits on the joint that carries it: with X the tree transform of a joint, the link that
+owned it gets its frame moved by X, and the link that used it becomes the owner, at the inverse of the shift of its own
+frame. Subtrees that hang on the chain keep their parent (SPW rule ii) and are re-expressed. This is SPW eqs. 9 to 22
+without the detour through absolute bind poses: only relative transforms are needed, so depth adds no rounding errors.
 
-What stays and what moves may go to different trees; the host of what moves has the rows of its own links already.
+Links that stay and links that move may end in different trees; the rows of the host tree's own links are already in
+place.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ I4 = np.dtype("i4")
 
 @kernel(inline=False)
 def order_links(graft: Any) -> None:
-    """What stays first, then the chain of inversion from `top` up to `end`, then the rest of what moves.
+    """Order the links: those that stay, then the chain of inversion from `top` up to `end`, then all others that move.
 
-    Each is in the order that it had; what moves is all that `end` carries.
+    Each group keeps its order; the links that move are those that `end` carries.
     """
     tree = rows_at(graft["source"], 1, TREE)[0]
     n = tree["n"]
@@ -72,14 +73,15 @@ def order_links(graft: Any) -> None:
 
 @kernel
 def unshift(s: Any, R: Mat3, p: Vec3) -> tuple[Mat3, Vec3]:
-    """A place given in a link's old frame, in its new frame."""
+    """A pose given in a link's old frame, in its new frame."""
     E = load9(s["R"])
     return mul(transpose(E), R), tmul_vec(E, sub(p, load3(s["p"])))
 
 
 @kernel
 def straight(R: Mat3) -> Mat3:
-    """The nearest rotation, by a Newton step. Else each change would double what R lacks, as Rᵀ stands for R⁻¹."""
+    """The nearest rotation, by a Newton step. Without it each edit would double the error of R, as it uses Rᵀ for
+    R⁻¹."""
     S = mul(transpose(R), R)
     a, b, c = -0.5 * S[1], -0.5 * S[2], -0.5 * S[5]
     return mul(R, (1.5 - 0.5 * S[0], a, b, a, 1.5 - 0.5 * S[4], c, b, c, 1.5 - 0.5 * S[8]))
@@ -87,7 +89,7 @@ def straight(R: Mat3) -> Mat3:
 
 @kernel
 def set_joint(row: Any, R: Mat3, p: Vec3) -> None:
-    """Tree transform of a row whose axes are set, and the constants that follow from both."""
+    """Set the tree transform of a row whose axes are set, and the constants Rs and Rc that follow from both."""
     a = load3(row["axis"])
     store9(row["R"], R)
     store3(row["p"], p)
@@ -108,7 +110,7 @@ def move_inertia(link: Any, s: Any, row: Any) -> None:
 
 @kernel(inline=False)
 def shift_frames(graft: Any) -> None:
-    """How the frames of the chain move; that of `top` is given."""
+    """Fill in the shifts of the frames of the chain; that of `top` is given."""
     tree = rows_at(graft["source"], 1, TREE)[0]
     links = links_of(tree)
     order, shifts = rows_at(graft["order"], tree["n"], I4), rows_at(graft["shifts"], tree["n"], FRAME)
@@ -122,7 +124,7 @@ def shift_frames(graft: Any) -> None:
 
 @kernel
 def copy_joint(link: Any, row: Any) -> None:
-    """Axes and sizes of a joint, and which one it is."""
+    """Copy axes, sizes and identity of a joint."""
     store3(row["axis"], load3(link["axis"]))
     store3(row["axis2"], load3(link["axis2"]))
     row["kind"], row["pitch"] = link["kind"], link["pitch"]
@@ -131,7 +133,7 @@ def copy_joint(link: Any, row: Any) -> None:
 
 @kernel
 def hung_row(graft: Any, links: Any, s: int, parent: int, row: Any) -> None:
-    """The row of the link that comes s-th: its joint on its new parent, and its inertia; else it is what it was."""
+    """Fill the row of the link at place s: joint and inertia on the chain, the joint's frame if its parent is there."""
     n = links.shape[0]
     order, shifts = rows_at(graft["order"], n, I4), rows_at(graft["shifts"], n, FRAME)
     start, length = graft["stay"], graft["length"]
@@ -158,7 +160,7 @@ def hung_row(graft: Any, links: Any, s: int, parent: int, row: Any) -> None:
 
 @kernel
 def chain_dofs(tree: Any, row: Any, link: int) -> None:
-    """Say which link the degrees of freedom of a link move, and which come before them on the way to the base."""
+    """Set the link and the parent of each degree of freedom of a link's joint."""
     dofs = dofs_of(tree)
     before = last_dof(tree, row["parent"])
     for k in range(row["iv"], row["iv"] + row["nv"]):
@@ -169,7 +171,7 @@ def chain_dofs(tree: Any, row: Any, link: int) -> None:
 
 @kernel(inline=False)
 def graft_rows(graft: Any) -> None:
-    """Rows of links and of degrees of freedom of both trees, after `order_links` and `shift_frames`."""
+    """Fill the rows of links and of degrees of freedom of both trees, after `order_links` and `shift_frames`."""
     source = rows_at(graft["source"], 1, TREE)[0]
     n, start, length = source["n"], graft["stay"], graft["length"]
     links = links_of(source)

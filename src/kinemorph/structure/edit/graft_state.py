@@ -1,4 +1,4 @@
-"""State of a tree whose links hang elsewhere: entries of joints follow them, and those of a new one are read off."""
+"""State of a grafted tree: entries of the joints are moved or inverted, and those of the new joint are computed."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from kinemorph.structure.forest.memory import clear_words
 
 @kernel(inline=False)
 def graft_state(graft: Any) -> None:
-    """Numbers of the state of what stays and what moves, after `graft_rows`.
+    """Fill the states of the tree that stays and of the host, after `graft_rows`.
 
-    The links' motion must be up to date in the rows of the source, and in that of the new parent (`accelerate_all`). In
-    `jump` the new joint gets its velocity, as if it had been at rest.
+    The motion of the links must be up to date in the rows of the source and of the new parent (`accelerate_all`). In
+    vector `jump` the new joint gets its whole velocity, as if it had been at rest.
     """
     source = rows_at(graft["source"], 1, TREE)[0]
     n, start, length = source["n"], graft["stay"], graft["length"]
@@ -63,7 +63,7 @@ def graft_state(graft: Any) -> None:
 
 @kernel
 def clear_jumps(graft: Any) -> None:
-    """Without an impact nothing jumps."""
+    """Set all jumps to zero: without an impact there are none."""
     host = rows_at(graft["host"], 1, TREE)[0]
     clear_words(graft["host_state"] + 8 * host["nq"] * JUMP, 8 * host["nv"])
     if graft["stay"] > 0:
@@ -73,7 +73,7 @@ def clear_jumps(graft: Any) -> None:
 
 @kernel
 def turn_joints(graft: Any, source: Any, links: Any, order: Any) -> None:
-    """Numbers of the joints that change sides, at the places that they had."""
+    """Invert the state of the joints on the chain, at their old entries."""
     nq, nv, x, y = source["nq"], source["nv"], graft["state"], graft["turned"]
     start = graft["stay"]
     q = rows_at(x + 8 * nq * Q, nq, F8)
@@ -97,7 +97,7 @@ def turn_joints(graft: Any, source: Any, links: Any, order: Any) -> None:
 
 @kernel
 def read_off(graft: Any, source: Any) -> None:
-    """Position, velocity and acceleration of the new joint, from how its link moves against its parent."""
+    """Compute q, v and a of the new joint from the relative motion of its link and its new parent."""
     host = rows_at(graft["host"], 1, TREE)[0]
     nq, nv, state, top = host["nq"], host["nv"], graft["host_state"], graft["top"]
     joint = links_of(host)[graft["n0"]]

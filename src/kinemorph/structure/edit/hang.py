@@ -1,4 +1,4 @@
-"""A graft in a forest: blocks for what comes of it, the proof that it is right, and only then the change itself."""
+"""Perform a graft in a forest: allocate the new trees, fill them, verify that no body has moved, and then commit."""
 
 from __future__ import annotations
 
@@ -68,12 +68,12 @@ from kinemorph.structure.forest.memory import (
 )
 
 GRAFT_SIZE, FRAME_SIZE = GRAFT.itemsize, FRAME.itemsize
-MASSLESS_SHARE = 1e-13  # share of the inertia around it below which what a joint moves is rounding
+MASSLESS_SHARE = 1e-13  # share of the inertia around a joint below which the inertia that it moves is rounding
 
 
 @kernel(inline=False)
 def begin_graft(forest: Any, t: int) -> int:
-    """The address of a graft that takes a link from tree t, with all the scratch that it needs; 0 if that is FULL."""
+    """Claim a graft that takes a link from tree t, with all its scratch. Returns its address, 0 if scratch is FULL."""
     tree = tree_of(trees_of(forest)[t])
     n, numbers = tree["n"], 48 * tree["nq"]
     at = claim(forest, GRAFT_SIZE)
@@ -94,7 +94,7 @@ def begin_graft(forest: Any, t: int) -> int:
 
 @kernel
 def velocities_at(forest: Any, graft: Any, t: int, which: int) -> int:
-    """Address of a tree's velocities after the impact (V), or of their jumps (JUMP); without one, of what they are."""
+    """Address of a tree's velocities after the impact (V) or their jumps (JUMP); without an impact, of its own."""
     slot = trees_of(forest)[t]
     if graft["velocities"] == 0:
         return slot["state"] + 8 * tree_of(slot)["nq"] * which
@@ -103,14 +103,14 @@ def velocities_at(forest: Any, graft: Any, t: int, which: int) -> int:
 
 @kernel
 def after_impact(forest: Any, velocities: int, t: int, which: int) -> int:
-    """Address of what `strike` left for a tree that was collected."""
+    """Address of the velocities (V) or jumps (JUMP) that the impact gave a collected tree."""
     slot = trees_of(forest)[t]
     return velocities + 8 * (slot["offset"] + (forest["rates"] if which == JUMP else 0))
 
 
 @kernel(inline=False)
 def copy_state(forest: Any, graft: Any, t: int, to: int, room: int) -> None:
-    """The state of a tree, with the velocities after the impact, to the front of one with so much room for q."""
+    """Copy a tree's state, with its velocities after the impact, into one with room for `room` entries of q."""
     slot = trees_of(forest)[t]
     tree = tree_of(slot)
     for which in range(6):
@@ -125,7 +125,7 @@ def copy_state(forest: Any, graft: Any, t: int, to: int, room: int) -> None:
 
 @kernel
 def make_tree(forest: Any, n: int, nq: int, nv: int) -> tuple[int, int]:
-    """A block for a tree of this size, and the address of its state; both 0 if there is no memory."""
+    """Allocate a block for a tree of this size. Returns block and state address; both 0 if memory is short."""
     block = allocate(forest, class_of(tree_size(n, nq, nv)))
     if block == 0:
         return 0, 0
@@ -136,14 +136,14 @@ def make_tree(forest: Any, n: int, nq: int, nv: int) -> tuple[int, int]:
 
 @kernel
 def drop_tree(forest: Any, block: int) -> None:
-    """The block of a tree is not used any more."""
+    """Free the block of a tree."""
     tree = rows_at(block, 1, TREE)[0]
     release(forest, block, class_of(tree_size(tree["n"], tree["nq"], tree["nv"])))
 
 
 @kernel(inline=False)
 def make_trees(forest: Any, graft: Any) -> bool:
-    """Blocks for what stays and for what moves, with the host's own rows in place. Whether there was memory."""
+    """Allocate the trees that stay and that move, and copy the host's own rows. Returns whether there was memory."""
     source = rows_at(graft["source"], 1, TREE)[0]
     links, order = links_of(source), rows_at(graft["order"], source["n"], I4)
     stay, n = graft["stay"], source["n"]
@@ -187,7 +187,7 @@ def make_trees(forest: Any, graft: Any) -> bool:
 
 @kernel
 def drop_trees(forest: Any, graft: Any) -> None:
-    """Nothing comes of it."""
+    """Free the trees of a graft that is not committed."""
     if graft["rest"] != 0 and graft["rest"] != graft["host"]:
         drop_tree(forest, graft["rest"])
     drop_tree(forest, graft["host"])
@@ -195,7 +195,7 @@ def drop_trees(forest: Any, graft: Any) -> None:
 
 @kernel(inline=False)
 def set_in_motion(forest: Any, graft: Any) -> None:
-    """Motion of the source, and of the new parent, after the impact: what the new joint is read off."""
+    """Compute the motion of source and new parent after the impact, from which the new joint's state follows."""
     source = rows_at(graft["source"], 1, TREE)[0]
     nq, nv = source["nq"], source["nv"]
     if graft["velocities"] != 0:
@@ -223,7 +223,7 @@ def set_in_motion(forest: Any, graft: Any) -> None:
 
 @kernel(inline=False)
 def place_root(forest: Any, edit: Any, graft: Any) -> None:
-    """Where an EDIT says that the new joint is in the world, and where on its link it holds that."""
+    """Set the new joint's frame in the world and its successor frame on the link, as an EDIT says."""
     source = rows_at(graft["source"], 1, TREE)[0]
     top = graft["top"]
     joint, shift = rows_at(graft["joint"], 1, LINK)[0], rows_at(graft["shifts"], source["n"], FRAME)[top]
@@ -248,14 +248,14 @@ def place_root(forest: Any, edit: Any, graft: Any) -> None:
 
 @kernel(inline=False)
 def moves_nothing(graft: Any) -> bool:
-    """Whether the new joint has a direction in which it moves no mass."""
+    """Whether the new joint has a degree of freedom that moves no mass."""
     source, tree = rows_at(graft["source"], 1, TREE)[0], rows_at(graft["host"], 1, TREE)[0]
     joint = links_of(tree)[graft["n0"]]
     end = links_of(source)[graft["end"]]
     if graft["light"] != 0 or joint["nv"] == 0:
         return False
     if joint["kind"] == FREE and end["kind"] == FREE and graft["stay"] == 0 and graft["parent"] < 0:
-        return False  # it is what it was, seen from another link
+        return False  # the same system with another root
     dofs, dof_rows = dofs_of(tree), dof_data_of(tree)
     articulate(tree, rows_at(graft["host_state"] + 8 * tree["nq"] * Q, tree["nq"], F8))
     row = link_data_of(tree)[graft["n0"] + 1]
@@ -271,10 +271,10 @@ def moves_nothing(graft: Any) -> bool:
 
 @kernel(inline=False)
 def rehang(forest: Any, edit: Any, graft: Any, outcome: Any) -> int:
-    """Carry link `top` by another joint, in place of the one that carries `end`, on the way from `top` to the base.
+    """Carry link `top` by a new joint, in place of the joint that carries `end`, which is `top` or an ancestor of it.
 
-    The joint is set, and its frame on the parent and how it holds `top`, unless the edit says where that is. The
-    velocities must be such that the joint can follow. Returns a status; if it is not DONE, nothing has changed.
+    The joint, its frame on the parent and its successor frame are set, unless the edit gives them in the world. The
+    joint must allow the velocities. Returns a status; if it is not DONE, the forest is unchanged.
     """
     if not (has_room(forest, TREES, 1) and has_room(forest, JOINTS, 1)):
         return FULL
@@ -314,7 +314,7 @@ def rehang(forest: Any, edit: Any, graft: Any, outcome: Any) -> int:
 
 @kernel(inline=False)
 def commit(forest: Any, graft: Any, outcome: Any) -> None:
-    """The new trees take the places of the old ones, and the tables follow."""
+    """Put the new trees in the places of the old ones, and update bodies, joints and loops."""
     trees = trees_of(forest)
     source = rows_at(graft["source"], 1, TREE)[0]
     n, start = source["n"], graft["stay"]
@@ -360,7 +360,7 @@ def new_tree(forest: Any) -> int:
 
 @kernel
 def forget_tree(forest: Any, t: int) -> None:
-    """The place of a tree is free; its block is somebody else's business."""
+    """Free the table row of a tree; the caller frees its block."""
     from_pool = pool_of(forest, TREES)
     trees = trees_of(forest)
     trees[t]["generation"] += 1

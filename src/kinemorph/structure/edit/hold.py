@@ -1,4 +1,4 @@
-"""Where on a link a joint holds it."""
+"""The successor frame of a joint on its link."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from kinemorph.structure.forest.layout import NOT_SAID, ON_BODY
 
 @kernel
 def seen(data: Any, R: Mat3, p: Vec3) -> tuple[Mat3, Vec3]:
-    """A frame of the world, seen from a link."""
+    """A pose in the world, in the frame of a link."""
     E = load9(data["R"])
     return mul(transpose(E), R), tmul_vec(E, sub(p, load3(data["p"])))
 
 
 @kernel
 def hold(edit: Any, data: Any, bodies: Any, body: int, R: Mat3, p: Vec3) -> tuple[Mat3, Vec3]:
-    """Where on a link a joint holds it: as it is said, or else where the joint, at (R, p) in the world, is now.
+    """The successor frame of a joint on its link: as the edit gives it, or else the joint's pose (R, p) in the world.
 
     The base, body -1, has the world's frame for its own.
     """

@@ -1,11 +1,11 @@
-"""The impact with which a joint between two moving links begins to hold (N&Y section V).
+"""The plastic impact that a new joint between two moving links causes (N&Y section V).
 
-A joint that has just been made is a loop that is closed but whose two sides still move apart. The impulses at all loops
-that end this, with those at the joints of the trees, conserve momentum and lose the least energy: with J_C of all
-loops, old and new, Δv = - M⁻¹ J_Cᵀ (J_C M⁻¹ J_Cᵀ)⁻¹ J_C v, which is N&Y eqs. 25 to 38 for any joints and any number
-of chains. Rows that depend on others, because a constraint holds already or a side cannot move, bear no impulse.
+A new joint is a loop that is closed but whose two sides still move apart. The impulses at all loops that end this
+relative motion, with those at the joints of the trees, conserve momentum and lose the least energy: with J_C of all
+loops, old and new, Δv = - M⁻¹ J_Cᵀ (J_C M⁻¹ J_Cᵀ)⁻¹ J_C v, which is N&Y eqs. 25 to 38 for any joints and any number of
+chains. Rows that depend on others, because a constraint holds already or a side cannot move, get no impulse.
 
-Nothing of the forest changes here but what algorithms compute: the new velocities are in scratch.
+The forest's state does not change here, only computed rows do: the new velocities are in scratch.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ from kinemorph.structure.forest.memory import claim, copy_words
 
 SUMS_SIZE, ROW_SIZE = SUMS.itemsize, LINK_DATA.itemsize
 LARGEST_FLOAT = 1.7976931348623157e308
-MOST_IMPULSE_ITERATIONS = 4  # of impulses
-STILL_SHARE = 1e-12  # share of a velocity that is rounding
+MOST_IMPULSE_ITERATIONS = 4  # passes over all impulses of one impact
+STILL_SHARE = 1e-12  # share of the largest velocity below which a relative velocity is rounding
 DEPENDENT_SINE_SQUARED = 1e-13  # squared sine below which a row follows from others by rounding alone
 
 
 @kernel(inline=False)
 def take_hold(forest: Any, edit: Any, plan: Any) -> None:
-    """Where the new joint, which stands at a place in the world, holds its two links, whose poses are known."""
+    """Set the frames of the new joint on its two links, whose poses are known, from its pose in the world."""
     bodies = bodies_of(forest)
     trees = trees_of(forest)
     ta, tb, a, b = plan["tree_a"], plan["tree_b"], plan["link_a"], plan["link_b"]
@@ -78,7 +78,7 @@ def row_of(trees: Any, t: int, link: int) -> int:
 
 @kernel(inline=False)
 def add_up(forest: Any, velocities: int, each: Any, total: Any) -> None:
-    """Energy and momentum of all trees that are collected, with their own velocities or others, tree by tree."""
+    """Sum energy and momentum of all collected trees, with their own velocities or with those at an address."""
     trees = trees_of(forest)
     total["kinetic"] = 0.0
     for k in range(3):
@@ -109,7 +109,7 @@ def add_up(forest: Any, velocities: int, each: Any, total: Any) -> None:
 
 @kernel(inline=False)
 def extent(forest: Any, outcome: Any) -> None:
-    """How far out the bodies of all trees that are collected are, and how fast."""
+    """Find the largest coordinate (m) and velocity (m/s, rad/s) of the bodies of all collected trees."""
     trees = trees_of(forest)
     reach = speed = 0.0
     t = forest["first_tree"]
@@ -126,7 +126,7 @@ def extent(forest: Any, outcome: Any) -> None:
 
 @kernel
 def grounded(forest: Any, loop: Any) -> bool:
-    """Whether anything ties the trees that are collected, or the new joint, to the base."""
+    """Whether a joint, a loop or the new joint ties the collected trees to the base."""
     trees = trees_of(forest)
     loops = loop_slots_of(forest)
     if loop["a"] < 0 or loop["b"] < 0:
@@ -147,16 +147,16 @@ def grounded(forest: Any, loop: Any) -> bool:
 
 @kernel(inline=False)
 def strike(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
-    """The impact of the joint of a plan on the trees that are collected. Returns a status.
+    """Compute the impact of the joint of a plan on the collected trees. Returns a status.
 
-    The velocities after it are at `plan["velocities"]`, one tree after the other in the order of the collection,
-    followed by the jumps.
+    The velocities after the impact are at `plan["velocities"]`, one tree after the other in the order of the
+    collection, followed by the jumps.
     """
     sums = claim(forest, 3 * SUMS_SIZE)
     if sums == 0:
         return FULL
     before, after, each = rows_at(sums, 3, SUMS)[0], rows_at(sums, 3, SUMS)[1], rows_at(sums, 3, SUMS)[2]
-    add_up(forest, 0, each, before)  # which also says where the bodies are
+    add_up(forest, 0, each, before)  # also updates the poses of the links
     copy_words(sums, sums + SUMS_SIZE, SUMS_SIZE)
     extent(forest, outcome)
     if not (outcome["reach"] <= LARGEST_FLOAT and before["kinetic"] <= LARGEST_FLOAT):
@@ -198,7 +198,7 @@ def strike(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
 
 @kernel
 def begin_response(forest: Any, system: Any, velocities: int) -> None:
-    """Make the system ready for impulses, and start with no jump. How far loops are open is in their rows."""
+    """Prepare the constraint rows for impulses, and set the jumps to zero. The loop errors are in the rows."""
     trees = trees_of(forest)
     nv = system["nv"]
     after, jumps = rows_at(velocities, nv, F8), rows_at(velocities + 8 * nv, nv, F8)
@@ -218,7 +218,7 @@ def begin_response(forest: Any, system: Any, velocities: int) -> None:
 
 @kernel
 def respond(forest: Any, system: Any, velocities: int, outcome: Any) -> None:
-    """Impulses that end the relative velocities, which are in the rows; with them, velocities and jumps."""
+    """Apply impulses that cancel the relative velocities, which are in the rows; update velocities and jumps."""
     trees = trees_of(forest)
     nv = system["nv"]
     after, jumps = rows_at(velocities, nv, F8), rows_at(velocities + 8 * nv, nv, F8)
@@ -238,7 +238,7 @@ def respond(forest: Any, system: Any, velocities: int, outcome: Any) -> None:
 
 @kernel
 def add_impulse(system: Any, outcome: Any) -> None:
-    """Add what the new joint, the last loop, bears."""
+    """Add the impulse of the new joint, the last loop, to the outcome."""
     loop = rows_at(system["loops"], system["count"], LOOP)[system["count"] - 1]
     rows = constraint_rows_of(system)
     n, f = load3_at(outcome["impulse"], 0), load3_at(outcome["impulse"], 3)
@@ -251,6 +251,7 @@ def add_impulse(system: Any, outcome: Any) -> None:
 
 @kernel
 def within_limits(loop: Any, dofs: Any, position: Any) -> bool:
+    """Whether the position of the new joint is within its limits, of joints whose q has as many entries as v."""
     if loop["nq"] != loop["nv"]:
         return True
     for k in range(loop["nv"]):
@@ -261,7 +262,7 @@ def within_limits(loop: Any, dofs: Any, position: Any) -> bool:
 
 @kernel
 def tell(system: Any, outcome: Any) -> None:
-    """Misfit and position of the new joint, which is the last loop."""
+    """Write gap and position of the new joint, the last loop, to the outcome."""
     loops = rows_at(system["loops"], system["count"], LOOP)
     rows = constraint_rows_of(system)
     loop = loops[system["count"] - 1]

@@ -1,4 +1,4 @@
-"""An edit of a model: its trees that it concerns become a small forest, are changed there, and come back as a model."""
+"""Edit a model: copy the trees that the edit concerns into a forest, edit them there, and export a new model."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from kinemorph.structure.report import Report
 
 
 class _Workshops(threading.local):
-    """A forest for each thread, used again for every edit."""
+    """A forest for each thread, reused for all its edits."""
 
     forest: Forest | None = None
 
@@ -34,28 +34,28 @@ _workshops = _Workshops()
 
 
 def workshop() -> Forest:
-    """The forest of this thread in which models are changed."""
+    """The forest of this thread in which models are edited."""
     if _workshops.forest is None:
         _workshops.forest = Forest()
     return _workshops.forest
 
 
 def edits() -> Any:
-    """The row for an edit of a model by this thread."""
+    """The EDIT row of this thread."""
     return workshop()._edits
 
 
 class Links(NamedTuple):
-    """The links of a model that an edit is about, -1 for the base or none."""
+    """The links of a model that an edit names, -1 for the base or none."""
 
     a: int = -1
     b: int = -1
-    root: int = -1  # for what is cut off
+    root: int = -1  # root of the part that is cut off
     cut: int = -1  # the link whose joint is cut
 
 
 def change(model: Model, state: State, request: Request, links: Links, name: str = "") -> Report:
-    """One edit of a model in a state. A new joint is called `name`."""
+    """Perform one edit of a model in a state. A new joint is called `name`."""
     numbers = _numbers(model, state)
     forest = workshop()
     clear(forest.address)
@@ -81,7 +81,7 @@ def change(model: Model, state: State, request: Request, links: Links, name: str
 
 
 def _numbers(model: Model, state: State) -> Array:
-    """The state as the rows of a forest have it."""
+    """The state as the six vectors of a forest's tree."""
     numbers = np.zeros((6, model.nq))
     nv = model.nv
     for which, size, what in ((Q, model.nq, "q"), (V, nv, "v"), (A, nv, "a"), (TAU, nv, "tau")):
@@ -97,7 +97,7 @@ def _numbers(model: Model, state: State) -> Array:
 
 
 def _names(model: Model, here: Any) -> Names:
-    """What bodies and joints of the forest are called in the model."""
+    """Names of the model for the forest's bodies and joints, for error texts."""
     n = model.n
 
     def body(i: int) -> str:
@@ -112,7 +112,7 @@ def _names(model: Model, here: Any) -> Names:
 def _closed(
     forest: Forest, model: Model, state: State, request: Request, links: Links, name: str, numbers: Array, chosen: Any
 ) -> Report:  # fmt: skip
-    """The model with one loop more: its trees are what they were, they only move in another way."""
+    """The model with one more loop: its trees stay, only their velocities change."""
     catalog, new = entered(model, name, request.joint)
     harvest_velocities(forest.address, model.address, chosen, numbers.ravel())
     loops = copied(model.loop_rows, 1)
@@ -128,7 +128,7 @@ def _harvested(
     forest: Forest, model: Model, state: State, request: Request, name: str, numbers: Array, here: Any, chosen: Any,
     planted: Any,
 ) -> Report:  # fmt: skip
-    """The new model, and the report of the change."""
+    """Export the new model from the forest, and make the report."""
     outcome = forest._outcomes[0]
     catalog, new = model.catalog, -1
     was_loop = int(outcome["loop"])
@@ -165,7 +165,7 @@ def _harvested(
 def _report(
     forest: Forest, model: Model, changed: Model, state: State, name: str, numbers: Array, struck: bool
 ) -> Report:  # fmt: skip
-    """What came of it. After an impact there are no accelerations: they were infinite for an instant."""
+    """Make the report. After an impact there are no accelerations, because they were infinite for an instant."""
     outcome, rates = forest._outcomes[0], numbers[:, : changed.nv]
     a, tau = None if state.a is None or struck else rates[A], None if state.tau is None else rates[TAU]
     return Report(
@@ -176,7 +176,7 @@ def _report(
 
 
 def entered(model: Model, name: str, loop: Joint | None) -> tuple[Catalog, int]:
-    """The model's catalog with one joint more, and the id of that: one that no joint of the model has."""
+    """The model's catalog with one more joint, and that joint's id, which no joint of the model has."""
     catalog = model.catalog
     if len(catalog.joints) < 2 * (model.n + len(model.loop_rows)) + 16:
         return catalog.with_joint(name, loop), len(catalog.joints)

@@ -65,7 +65,7 @@ def clear_outcome(outcome: Any) -> None:
 
 @kernel(inline=False)
 def make_plan(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
-    """What is to be done for an edit. Returns what comes next, or why it cannot be."""
+    """Plan an edit. Returns the next stage (STRIKE, HANG), DONE, or the reason why the edit is refused."""
     plan["graft"] = plan["velocities"] = plan["loop"] = plan["felled"] = 0
     plan["tree"] = -1
     if edit["what"] == CONNECT:
@@ -79,7 +79,7 @@ def make_plan(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
 
 @kernel(inline=False)
 def close_loop(forest: Any, plan: Any, outcome: Any) -> None:
-    """The joint of the plan closes a loop."""
+    """Close a loop by the joint of the plan."""
     joints = joints_of(forest)
     joint = take(pool_of(forest, JOINTS), joints)
     link_loop(forest, plan["loop"], plan["drives"], plan["a"], plan["b"], joint)
@@ -89,7 +89,7 @@ def close_loop(forest: Any, plan: Any, outcome: Any) -> None:
 
 @kernel(inline=False)
 def adopt_velocities(forest: Any, velocities: int, but: int, also: int) -> None:
-    """All trees that were collected, but for two that have been made anew, move as after the impact."""
+    """Store the velocities after the impact in all collected trees but `but` and `also`, which are new."""
     trees = trees_of(forest)
     t = forest["first_tree"]
     while t >= 0:
@@ -107,7 +107,7 @@ def adopt_velocities(forest: Any, velocities: int, but: int, also: int) -> None:
 
 @kernel(inline=False)
 def fell(forest: Any, t: int) -> None:
-    """A whole tree is gone, with its bodies, its joints and the loops on them."""
+    """Remove a whole tree with its bodies, its joints and the loops on them."""
     slot = trees_of(forest)[t]
     bodies = bodies_of(forest)
     loops = loop_slots_of(forest)
@@ -129,7 +129,7 @@ def fell(forest: Any, t: int) -> None:
 
 @kernel(inline=False)
 def hang_as_planned(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
-    """Hang a link elsewhere, as the graft of the plan says. Returns a status."""
+    """Perform the graft of a plan. Returns a status."""
     graft = rows_at(plan["graft"], 1, GRAFT)[0]
     graft["made"] = outcome["loop"]
     status = rehang(forest, edit, graft, outcome)
@@ -140,10 +140,10 @@ def hang_as_planned(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
 
 @entry
 def perform_edit(address: int, edits: Records, outcomes: Records) -> int:
-    """One change of structure, that of the first row, into the first outcome: from Python, or from another kernel.
+    """Perform one change of structure, that of the first row, into the first outcome: for Python and for kernels.
 
-    A plan is made, the impact computed, and a link hung elsewhere, in this order, as far as the edit asks for it.
-    Returns its status; if that is not DONE, nothing has changed.
+    The stages are plan, impact and graft, as far as the edit needs them. Returns its status; if that is not DONE, the
+    forest is unchanged.
     """
     forest, edit, outcome = rows_at(address, 1, FOREST)[0], edits[0], outcomes[0]
     if forest["kind"] != FOREST_KIND:

@@ -1,4 +1,4 @@
-"""What an edit asks for: its ids are looked up, and a plan says what has to be done, before anything is."""
+"""Plan an edit: look up its ids and decide what is connected, cut and carried, before anything changes."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from kinemorph.structure.forest.memory import DOF_SIZE, claim, copy_words, find,
 
 @kernel
 def is_afloat(forest: Any, t: int) -> bool:
-    """Whether the joint of a tree's top is free, and nothing acts in it that would be lost with it."""
+    """Whether the root joint of a tree is free, and no spring, damper, friction, limit or armature acts in it."""
     if t < 0:
         return False
     tree = tree_of(trees_of(forest)[t])
@@ -57,7 +57,7 @@ def is_afloat(forest: Any, t: int) -> bool:
 
 @kernel
 def floating_end(forest: Any, ta: int, tb: int) -> int:
-    """A floating tree that one of the bodies is in and the other is not, that of b if possible; else -1."""
+    """A floating tree that has one of the bodies but not the other, that of b if possible; else -1."""
     if ta == tb:
         return -1
     if is_afloat(forest, tb):
@@ -67,7 +67,7 @@ def floating_end(forest: Any, ta: int, tb: int) -> int:
 
 @kernel(inline=False)
 def plan_connection(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
-    """Two bodies and the trees that loops couple to them. Returns STRIKE, or why they cannot be connected."""
+    """Plan a connection of two bodies, and collect the trees that loops couple to them. Returns STRIKE or a refusal."""
     bodies = bodies_of(forest)
     pool = pool_of(forest, BODIES)
     a, b = find(pool, bodies, edit["a"]), find(pool, bodies, edit["b"])
@@ -99,7 +99,7 @@ def plan_connection(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
 
 @kernel(inline=False)
 def plan_cut(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
-    """What hangs on a joint of a tree, and the loop that still holds it. Returns HANG, or DONE for a loop."""
+    """Plan a cut: find the subtree and the loop that still holds it. Returns HANG, or DONE for a loop."""
     joints = joints_of(forest)
     bodies = bodies_of(forest)
     j = find(pool_of(forest, JOINTS), joints, edit["joint"])
@@ -129,7 +129,7 @@ def plan_cut(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
 
 @kernel(inline=False)
 def cut_loose(forest: Any, edit: Any, plan: Any) -> int:
-    """What hangs on the joint that is cut gets a free joint, and the loops on it stay loops. A status."""
+    """Plan a free joint for the subtree that is cut off; the loops on it stay loops. Returns a status."""
     top = plan["end"]
     if edit["root"] != -1:
         bodies = bodies_of(forest)
@@ -144,7 +144,7 @@ def cut_loose(forest: Any, edit: Any, plan: Any) -> int:
 
 @kernel
 def graft_free(forest: Any, edit: Any, plan: Any, top: int) -> int:
-    """What the plan's link carries gets the joint of the edit on the base, at the home of the body of link `top`."""
+    """Plan a graft of the plan's subtree onto the base, by the joint of the edit, at the frame of the body of `top`."""
     at = begin_graft(forest, plan["tree"])
     if at == 0:
         return FULL
@@ -158,7 +158,7 @@ def graft_free(forest: Any, edit: Any, plan: Any, top: int) -> int:
 
 @kernel(inline=False)
 def plan_root(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
-    """Another body's link becomes the top of its tree, carried by a new joint on the base. Returns HANG."""
+    """Plan a re-root: a body's link becomes the root of its tree, on a new joint on the base. Returns HANG."""
     bodies = bodies_of(forest)
     b = find(pool_of(forest, BODIES), bodies, edit["b"])
     if b < 0:
@@ -172,7 +172,7 @@ def plan_root(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
 
 @kernel(inline=False)
 def plan_removal(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
-    """A body and all that it carries comes off first, and is gone then. Returns HANG, or DONE for a whole tree."""
+    """Plan a removal: the subtree of a body is cut off and then removed. Returns HANG, or DONE for a whole tree."""
     bodies = bodies_of(forest)
     b = find(pool_of(forest, BODIES), bodies, edit["b"])
     if b < 0:
@@ -186,10 +186,10 @@ def plan_removal(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
 
 @kernel(inline=False)
 def graft_through(forest: Any, plan: Any) -> int:
-    """The joint of the plan's loop carries what its link carries, in place of the joint that does now.
+    """Plan a graft by which the joint of the plan's loop carries the plan's subtree, in place of its present joint.
 
-    One side of the loop is in that part, the other is not. If the joint's successor is the one that is not, the joint
-    is used the other way round. Returns HANG.
+    One side of the loop is in the subtree, the other is not. If the joint's successor is the side that is not, the
+    joint is reversed. Returns HANG.
     """
     t, ta, tb, loop = plan["tree"], plan["tree_a"], plan["tree_b"], rows_at(plan["loop"], 1, LOOP)[0]
     at = begin_graft(forest, t)
@@ -222,7 +222,7 @@ def graft_through(forest: Any, plan: Any) -> int:
 
 @kernel(inline=False)
 def holder(forest: Any, t: int, link: int) -> int:
-    """The loop that holds what a link carries to the rest with the fewest degrees of freedom, -1 if there is none."""
+    """The loop with the fewest degrees of freedom that ties the subtree of a link to the rest, -1 if there is none."""
     slot = trees_of(forest)[t]
     if slot["sides"] == 0:
         return -1
@@ -248,7 +248,7 @@ def holder(forest: Any, t: int, link: int) -> int:
 
 @kernel
 def carries(forest: Any, t: int, link: int, other: int) -> bool:
-    """Whether a link of a tree is another one of it, or carries it."""
+    """Whether `other` is `link`, or a link of its subtree."""
     tree = tree_of(trees_of(forest)[t])
     links = links_of(tree)
     while other > link:

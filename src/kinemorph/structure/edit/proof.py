@@ -1,4 +1,4 @@
-"""The proof that no body has moved, and joints that do not act as before from their other side."""
+"""Verify that an edit has moved no body, and find inverted joints whose forces no longer act as before."""
 
 from __future__ import annotations
 
@@ -24,10 +24,8 @@ from kinemorph.spatial.vec3 import cross, sub
 from kinemorph.structure.edit.graft import I4
 from kinemorph.structure.forest.layout import FRAME, Q, V
 
-MOTION_ERROR = 1e-6  # how far from its joint's motion a link may be, in m, rad and per second, for sizes of one
-COORDINATE_ERROR = (
-    1e-6  # and how much of that comes with every m, or m/s, of the largest coordinate: what rounding leaves
-)
+MOTION_ERROR = 1e-6  # allowed deviation of a link from its joint's motion, in m, rad and per second, at unit size
+COORDINATE_ERROR = 1e-6  # increase of the allowance per m, or m/s, of the largest coordinate: rounding
 
 
 @kernel
@@ -42,16 +40,16 @@ def alike(x: Any, y: Any) -> bool:
 
 @kernel
 def has_bounds_of_its_own(x: Any) -> bool:
-    """Whether dry friction or a largest speed bounds it: those of several are a box, which does not turn with axes."""
+    """Whether friction or a speed limit bounds it. Several such bounds are a box, which does not turn with axes."""
     return x["friction"] > 0.0 or 0.0 < x["speed"] < np.inf
 
 
 @kernel(inline=False)
 def first_lossy(graft: Any) -> int:
-    """The first joint that changes sides and has numbers that mean something else there, -1 if none has.
+    """The first joint that is inverted and whose numbers mean something else then, -1 if there is none.
 
-    The axes of a ball turn with the other body then, so its three numbers must be equal, and nothing may bound each of
-    them; a distance along axes that turn is not the same one, so nothing may act along it or limit it.
+    The axes of an inverted ball turn with the other body, so its three numbers must be equal, and none may have bounds
+    of its own. A distance along axes that turn is another coordinate, so nothing may act along it or limit it.
     """
     source = rows_at(graft["source"], 1, TREE)[0]
     links, dofs = links_of(source), dofs_of(source)
@@ -74,26 +72,26 @@ def first_lossy(graft: Any) -> int:
 
 @kernel
 def larger(x: float, y: float) -> float:
-    """The larger of two numbers; what is not a number counts as larger than any."""
+    """The larger of two numbers; NaN counts as larger than any number."""
     return x if x >= y or x != x else y
 
 
 @kernel
 def fits(error: float, size: float) -> bool:
-    """Whether an error of a position is small, where coordinates are as large as `size`."""
+    """Whether an error of a position (m, rad) is small, where the largest coordinate is `size` (m)."""
     return error < MOTION_ERROR * (1.0 + COORDINATE_ERROR * size)
 
 
 @kernel
 def keeps_up(outcome: Any) -> bool:
-    """Whether the error of velocities is small, for how fast the bodies move and how far out."""
+    """Whether the error of velocities is small, for the largest speed and coordinate of the bodies."""
     speed = outcome["speed"]
     return outcome["twist_error"] < MOTION_ERROR * (1.0 + speed + COORDINATE_ERROR * outcome["reach"] * speed)
 
 
 @kernel(inline=False)
 def settle(tree: Any, state: int) -> None:
-    """Poses and velocities of a new tree."""
+    """Compute poses and velocities of the links of a new tree."""
     links = links_of(tree)
     rows, dof_rows = link_data_of(tree), dof_data_of(tree)
     q, v = rows_at(state + 8 * tree["nq"] * Q, tree["nq"], F8), rows_at(state + 8 * tree["nq"] * V, tree["nv"], F8)
@@ -106,7 +104,7 @@ def settle(tree: Any, state: int) -> None:
 
 @kernel(inline=False)
 def compare(graft: Any, outcome: Any) -> None:
-    """Largest differences of poses and velocities of bodies before and after, and what they compare with."""
+    """Measure the largest differences of poses and velocities of bodies before and after, and their sizes."""
     source = rows_at(graft["source"], 1, TREE)[0]
     n, start = source["n"], graft["stay"]
     before, order = rows_at(source["rows"], n + 1, LINK_DATA), rows_at(graft["order"], n, I4)

@@ -1,4 +1,4 @@
-"""Why an edit cannot be made, in one sentence; the same ones for a model and for a live forest."""
+"""Error texts of refused edits, one sentence each; the same for a model and for a live forest."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from kinemorph.structure.forest import layout as layout
 
 
 class Names:
-    """What to call things in sentences: `whose` edit it is, and bodies and joints by their indices in the forest."""
+    """Names for error texts: `whose` edit it is, and functions from indices in the forest to names."""
 
     def __init__(self, whose: str, body: Callable[[int], str], joint: Callable[[int], str]) -> None:
         self.whose, self.body, self.joint = whose, body, joint
 
 
 def refuse(names: Names, outcome: Any, joint: Joint | None = None, a: int = -1, b: int = -1, new: str = "") -> NoReturn:
-    """Raise for the status of an outcome. `a`, `b` and `new` are the bodies and the joint that were to be connected."""
+    """Raise for the status of an outcome. `a`, `b` and `new` are the bodies and the joint of a connection."""
     status, whose = int(outcome["status"]), names.whose
     if status == layout.NO_FOREST:
         raise RuntimeError(f"{whose} is in use by another thread")
@@ -76,7 +76,7 @@ def refuse(names: Names, outcome: Any, joint: Joint | None = None, a: int = -1, 
 
 
 def warn(names: Names, outcome: Any) -> None:
-    """Warn of a joint that does not act as before."""
+    """Warn of an inverted joint whose forces or limits act along other directions from now on."""
     if outcome["lossy"] >= 0:
         warnings.warn(
             f"{names.whose}: joint {names.joint(int(outcome['lossy']))} changes sides, and its axes turn with its "

@@ -1,4 +1,4 @@
-"""What the tables of a forest say of a tree, its bodies and joints, and of loops: kept true through every change."""
+"""Keep the tables of a forest (trees, bodies, joints, loops) up to date through every edit."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LOOP_SIZE = LOOP.itemsize
 
 @kernel(inline=False)
 def enroll(forest: Any, t: int, block: int, state: int) -> None:
-    """A tree stands at a place of the table: its bodies and joints are there from now on."""
+    """Register a tree at row t of the table, with its bodies and joints."""
     trees = trees_of(forest)
     bodies = bodies_of(forest)
     joints = joints_of(forest)
@@ -51,7 +51,7 @@ def enroll(forest: Any, t: int, block: int, state: int) -> None:
 
 @kernel
 def new_body(forest: Any) -> int:
-    """A body whose own frame is that of its link, and that no loop ties."""
+    """Take a row for a body whose own frame is that of its link, and that no loop ties."""
     bodies = bodies_of(forest)
     i = take(pool_of(forest, BODIES), bodies)
     bodies[i]["moved"], bodies[i]["side"] = 0, -1
@@ -62,7 +62,7 @@ def new_body(forest: Any) -> int:
 
 @kernel(inline=False)
 def shift_body(forest: Any, body: int, shift: Any) -> None:
-    """A body's link has another frame: its own frame, and the loops on it, are elsewhere on the link."""
+    """Re-express a body's own frame, and the loops on it, after its link's frame has been shifted."""
     row = bodies_of(forest)[body]
     R, p = unshift(shift, load9(row["R"]), load3(row["p"]))
     store9(row["R"], straight(R))
@@ -91,7 +91,7 @@ def forget_joint(forest: Any, j: int) -> None:
 
 @kernel(inline=False)
 def link_loop(forest: Any, row: int, dofs: int, a: int, b: int, joint: int) -> int:
-    """A new loop between two bodies (-1 for the base), from the addresses of its row and its DOF rows."""
+    """Register a loop between two bodies (-1 for the base), from the addresses of its row and its DOF rows."""
     loops = loop_slots_of(forest)
     k = take(pool_of(forest, LOOPS), loops)
     loop = loops[k]
@@ -150,7 +150,7 @@ def remove_side(forest: Any, body: int, side: int) -> None:
 
 @kernel(inline=False)
 def unlink_loop(forest: Any, k: int) -> None:
-    """A loop is gone; its joint stays, to be forgotten or to carry a link."""
+    """Remove a loop; its joint stays, for the caller to free or to use in a tree."""
     loops = loop_slots_of(forest)
     if loops[k]["a"] >= 0:
         remove_side(forest, loops[k]["a"], 2 * k)

@@ -1,4 +1,4 @@
-"""What users say of an edit, as the row that kernels read."""
+"""The arguments of an edit as an EDIT row for kernels."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Place = Pose | Iterable[float]
 
 
 class Request:
-    """An EDIT row, and the joint whose rows it has the addresses of."""
+    """An EDIT row, and the joint whose rows it points to."""
 
     def __init__(self, rows: Any, what: int, joint: Joint) -> None:
         if not isinstance(joint, Joint):
@@ -73,20 +73,20 @@ class Request:
         return Request(rows, REMOVE, FREE_JOINT)
 
     def stand(self, at: Place) -> None:
-        """Where the joint stands in the world."""
+        """Set the joint's pose in the world."""
         row: Any = self.row
         row["placed"] = AT_POSE if isinstance(at, Pose) else AT_POINT
         pose = at if isinstance(at, Pose) else Pose(at)
         row["at_R"], row["at_p"] = pose.rotation.ravel(), pose.position
 
     def hold(self, on: Place, held: int) -> None:
-        """Where the joint holds body b."""
+        """Set the joint's successor frame on body b."""
         row: Any = self.row
         pose = on if isinstance(on, Pose) else Pose(on)
         row["held"], row["on_R"], row["on_p"] = held, pose.rotation.ravel(), pose.position
 
 
 def unfit(joint: Joint) -> bool:
-    """Whether a joint has what cannot act in one that closes a loop."""
+    """Whether a joint has friction or armature, which cannot act in a joint that closes a loop."""
     _, dofs, _ = joint.rows
     return bool(dofs["friction"].any() or dofs["armature"].any())

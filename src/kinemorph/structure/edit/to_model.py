@@ -1,4 +1,4 @@
-"""Trees of a forest, and those of a model that a change left alone, become the rows of a new model."""
+"""Export a new model: trees of a forest, and trees of the old model that the edit did not touch."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ HARVEST = np.dtype(
     [
         ("model", "i8"),  # address of the old model's header
         ("numbers", "i8"),  # of its state
-        ("bodies", "i8"),  # how many of the forest's bodies came from it,
-        ("joints", "i8"),  # how many of its joints,
-        ("loops", "i8"),  # and of its loops
-        ("trees", "i8"),  # and trees
-        ("new", "i8"),  # id of the joint that was made since
+        ("bodies", "i8"),  # number of the forest's bodies that came from it,
+        ("joints", "i8"),  # of its joints,
+        ("loops", "i8"),  # of its loops
+        ("trees", "i8"),  # and of its trees
+        ("new", "i8"),  # id of the joint that the edit made
         ("n", "i8"),  # sizes of the new model
         ("nq", "i8"),
         ("nv", "i8"),
@@ -59,7 +59,7 @@ I4 = np.dtype("i4")
 
 @kernel(inline=False)
 def gather(harvest: Any, tree: Any, state: int, start: int, n: int) -> None:
-    """Rows and state of n links from `start` on, a tree, come next in the new model; ids stay."""
+    """Append rows and state of n links from `start` on, which are a tree, to the new model; ids stay."""
     links = links_of(tree)
     new_links = links_of(harvest)
     new_dofs = dofs_of(harvest)
@@ -92,7 +92,7 @@ def gather(harvest: Any, tree: Any, state: int, start: int, n: int) -> None:
 
 @kernel(inline=False)
 def gather_slot(forest: Any, harvest: Any, t: int, bodies: Any) -> None:
-    """A tree of the forest comes next: its bodies and joints get the ids that they have in models."""
+    """Append a tree of the forest to the new model; its bodies and joints get their ids in models."""
     slot = trees_of(forest)[t]
     tree = tree_of(slot)
     first, n = harvest["first"], tree["n"]
@@ -112,7 +112,7 @@ def gather_slot(forest: Any, harvest: Any, t: int, bodies: Any) -> None:
 
 @kernel
 def joint_name(forest: Any, harvest: Any, j: int) -> int:
-    """The id in models of a joint of the forest: its own, or the new one."""
+    """The id in models of a joint of the forest: its own, or that of the new joint."""
     if j >= harvest["joints"] or joints_of(forest)[j]["generation"] > 0:
         return harvest["new"]
     return rows_at(harvest["joint_ids"], harvest["joints"], I4)[j]
@@ -120,7 +120,7 @@ def joint_name(forest: Any, harvest: Any, j: int) -> int:
 
 @kernel(inline=False)
 def name_back(harvest: Any, links: Any, loops: Any, here: Any) -> None:
-    """Ids in the model of the bodies and joints that were planted."""
+    """Fill in the ids in the model of the bodies and joints that were copied into the forest."""
     n = links.shape[0]
     body_ids = rows_at(harvest["body_ids"], harvest["bodies"], I4)
     joint_ids = rows_at(harvest["joint_ids"], harvest["joints"], I4)
@@ -135,7 +135,7 @@ def name_back(harvest: Any, links: Any, loops: Any, here: Any) -> None:
 
 @kernel(inline=False)
 def gather_loops(forest: Any, harvest: Any, old_links: Any, old: Any, new: Any, chosen: Any, bodies: Any) -> None:
-    """Loops in the order that they had, a new one last, between the links that their bodies are now."""
+    """Append loops in their old order, a new one last, between the links of their bodies."""
     slots = loop_slots_of(forest)
     ties = loops_of(forest)
     body_ids = rows_at(harvest["body_ids"], harvest["bodies"], I4)
@@ -161,7 +161,7 @@ def gather_loops(forest: Any, harvest: Any, old_links: Any, old: Any, new: Any, 
 
 @entry
 def measure(address: int, harvests: Records) -> int:
-    """Sizes of the new model, from what the old one has besides the trees that were planted. Returns how many loops."""
+    """Add the sizes of the forest's trees to those of the untouched trees. Returns the number of the forest's loops."""
     forest, harvest = rows_at(address, 1, FOREST)[0], harvests[0]
     trees = trees_of(forest)
     for t in range(pool_of(forest, TREES)["count"]):
@@ -175,7 +175,7 @@ def measure(address: int, harvests: Records) -> int:
 
 @entry
 def harvest_velocities(address: int, model_address: int, chosen: Integers, numbers: Vector) -> None:
-    """Velocities and jumps of the trees that were planted, into the state of the model, if nothing else changed."""
+    """Write velocities and jumps of the copied trees into the state of the model, if nothing else has changed."""
     forest, model = rows_at(address, 1, FOREST)[0], rows_at(model_address, 1, TREE)[0]
     trees, links = trees_of(forest), links_of(model)
     nq = model["nq"]
@@ -195,9 +195,9 @@ def harvest_model(
     address: int, harvests: Records, old_loops: Records, chosen: Integers, here: Integers, links: Records,
     dofs: Records, numbers: Vector, bodies: Records, loops: Records,
 ) -> int:  # fmt: skip
-    """The rows of a new model, after `plant_model` of an old one into an empty forest and a change there.
+    """Fill the rows of a new model, after `plant_model` of an old one into an empty forest and an edit there.
 
-    Trees stay in the order that they had, new ones come last. `bodies` are a copy of the old model's.
+    Trees keep their order, new ones come last. `bodies` are a copy of the old model's. Returns a status.
     """
     forest, harvest = rows_at(address, 1, FOREST)[0], harvests[0]
     forest["scratch_used"] = 0

@@ -1,1 +1,1 @@
-"""The live forest: trees in blocks of their own, under ids that stay."""
+"""A forest: trees in memory blocks of their own, with ids that stay valid through edits."""

@@ -1,6 +1,6 @@
-"""The trees of a forest as plain tables, and back: rows of links and degrees of freedom, and the numbers of states.
+"""Copy the trees of a forest to plain tables and back: rows of links and degrees of freedom, and states.
 
-What algorithms compute is left out, and so are addresses: a tree that comes back has a block of its own.
+Computed rows and addresses are left out: a restored tree gets a new block.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ from kinemorph.structure.forest.memory import (
 
 Records = np.ndarray[tuple[int], np.dtype[np.void]]
 Vector = np.ndarray[tuple[int], np.dtype[np.float64]]
-VECTORS = 6  # of a tree's state, each with the room of q
+VECTORS = 6  # of a tree's state, each with room for nq numbers
 
-EXTENT = np.dtype([("n", "i8"), ("nq", "i8"), ("nv", "i8")])  # how large a tree is: links, entries of q and of v
+EXTENT = np.dtype([("n", "i8"), ("nq", "i8"), ("nv", "i8")])  # size of a tree: links, entries of q and of v
 
 
 @entry
 def measure(address: int, extents: Records) -> None:
-    """How large the trees are, in the order of their indices."""
+    """Fill in the sizes of all trees, in the order of their indices."""
     forest = rows_at(address, 1, FOREST)[0]
     trees = trees_of(forest)
     i = 0
@@ -61,7 +61,7 @@ def measure(address: int, extents: Records) -> None:
 
 @kernel
 def copy_numbers(source: int, target: int, nq: int, nv: int) -> None:
-    """The vectors of a state; what is behind the last entry of a shorter one is 0."""
+    """Copy the vectors of a state; entries behind the end of a shorter vector become 0."""
     for k in range(VECTORS):
         count = nq if k == Q or k == REST else nv
         a, b = rows_at(source + 8 * nq * k, nq, F8), rows_at(target + 8 * nq * k, nq, F8)
@@ -71,7 +71,7 @@ def copy_numbers(source: int, target: int, nq: int, nv: int) -> None:
 
 @entry
 def pack(address: int, extents: Records, links: Records, dofs: Records, numbers: Vector) -> None:
-    """Copy all trees, one after the other."""
+    """Copy the rows and states of all trees, one after the other."""
     forest = rows_at(address, 1, FOREST)[0]
     trees = trees_of(forest)
     at_links, at_dofs, at_numbers = address_of(links), address_of(dofs), address_of(numbers)
@@ -89,7 +89,7 @@ def pack(address: int, extents: Records, links: Records, dofs: Records, numbers:
 
 @entry
 def unpack(address: int, extents: Records, links: Records, dofs: Records, numbers: Vector) -> int:
-    """Give all trees of a table blocks in this forest, with what `pack` has kept. Returns a status."""
+    """Allocate blocks for all trees of the tables, and fill them with the rows of `pack`. Returns a status."""
     forest = rows_at(address, 1, FOREST)[0]
     trees = trees_of(forest)
     room = 0
@@ -111,7 +111,7 @@ def unpack(address: int, extents: Records, links: Records, dofs: Records, number
 
 @kernel(inline=False)
 def adopt(forest: Any, slot: Any, n: int, nq: int, nv: int, links: int, dofs: int, numbers: int) -> None:
-    """A block for a tree whose rows are kept at some addresses."""
+    """Allocate a block for a tree, and copy its rows and state from the given addresses."""
     c = class_of(tree_size(n, nq, nv))
     block = allocate(forest, c)
     slot["address"], slot["state"], slot["size"] = block, lay_tree(block, n, nq, nv), c
@@ -124,7 +124,7 @@ def adopt(forest: Any, slot: Any, n: int, nq: int, nv: int, links: int, dofs: in
 
 
 def cleared(rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The same rows, with zeros in the gaps between fields: where kernels made them there is anything."""
+    """A copy of rows with zeros in the padding between fields, which kernels leave uninitialized."""
     clean = np.zeros(len(rows), rows.dtype)
     for name in rows.dtype.names or ():
         clean[name] = rows[name]
@@ -132,6 +132,6 @@ def cleared(rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def empty_rows(extents: np.ndarray[Any, Any]) -> tuple[Any, Any, Any]:
-    """Rows and numbers for trees of these extents."""
+    """Zeroed rows of links and of degrees of freedom and states for trees of these extents."""
     n, nq, nv = (int(extents[name].sum()) for name in ("n", "nq", "nv"))
     return np.zeros(n, LINK), np.zeros(nv, DOF), np.zeros(VECTORS * nq)

@@ -1,6 +1,6 @@
-"""Force elements in a forest: between bodies, which they know by id, so that no edit has to look at them.
+"""Force elements in a forest: between bodies, by id, so that edits need not update them.
 
-Their places are in the bodies' own frames. An element whose body is gone is dropped when somebody comes across it.
+Their ends are in the bodies' own frames. An element whose body is gone is dropped at the next use of the elements.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ELEMENT_SIZE, ENDS_SIZE, PUSH_SIZE = ELEMENT.itemsize, 16, 48
 
 @kernel
 def end_of(forest: Any, i: int, side: int) -> int:
-    """The body at one end of an element: -1 for the base, -2 if it is gone."""
+    """The body at one end of an element: -1 for the base, -2 if the body is gone."""
     name = rows_at(forest["ends"], 2 * forest["element_count"], I8)[2 * i + side]
     if name == -1:
         return -1
@@ -33,7 +33,7 @@ def end_of(forest: Any, i: int, side: int) -> int:
 
 @kernel
 def drop_stale(forest: Any) -> None:
-    """Elements whose bodies are gone give way to the last ones."""
+    """Remove elements whose bodies are gone; the last elements take their rows."""
     i = 0
     while i < forest["element_count"]:
         if end_of(forest, i, 0) == -2 or end_of(forest, i, 1) == -2:
@@ -47,7 +47,7 @@ def drop_stale(forest: Any) -> None:
 
 @kernel(inline=False)
 def measure_pushes(forest: Any) -> int:
-    """Mark the trees that elements act on with a new turn. Returns how many bytes the forces on their links take."""
+    """Mark the trees that elements act on. Returns the bytes that the wrenches on their links take."""
     trees = trees_of(forest)
     bodies = bodies_of(forest)
     drop_stale(forest)
@@ -65,7 +65,7 @@ def measure_pushes(forest: Any) -> int:
 
 @kernel(inline=False)
 def set_moving(slot: Any) -> None:
-    """Poses, velocities and accelerations of the bodies of a tree, from its state."""
+    """Compute poses, velocities and accelerations of the links of a tree, from its state."""
     tree, state = tree_of(slot), slot["state"]
     nq, nv = tree["nq"], tree["nv"]
     q, v = rows_at(state + 8 * nq * Q, nq, F8), rows_at(state + 8 * nq * V, nv, F8)
@@ -74,7 +74,7 @@ def set_moving(slot: Any) -> None:
 
 @kernel(inline=False)
 def begin_pushes(forest: Any, memory: int) -> None:
-    """Give all trees that elements act on room for the forces on their links, and set these in motion."""
+    """Give all trees that elements act on zeroed wrenches of their links, and compute the motion of the links."""
     trees = trees_of(forest)
     bodies = bodies_of(forest)
     forest["turn"] += 1
@@ -93,7 +93,7 @@ def begin_pushes(forest: Any, memory: int) -> None:
 
 @kernel
 def end_row(forest: Any, body: int, other: int) -> int:
-    """Address of the LINK_DATA of a body's link; of the base, in the tree of the other body, for -1."""
+    """Address of the LINK_DATA of a body's link; for -1 that of the base, in the tree of the other body."""
     bodies = bodies_of(forest)
     slot = trees_of(forest)[bodies[body if body >= 0 else other]["tree"]]
     link = bodies[body]["link"] + 1 if body >= 0 else 0
@@ -102,7 +102,7 @@ def end_row(forest: Any, body: int, other: int) -> int:
 
 @kernel
 def on_link(forest: Any, body: int, R: Mat3, p: Vec3) -> tuple[Mat3, Vec3]:
-    """A place on a body, in its own frame, as one on its link."""
+    """A pose in a body's own frame, in the frame of its link."""
     if body < 0:
         return R, p
     own = bodies_of(forest)[body]
@@ -112,7 +112,7 @@ def on_link(forest: Any, body: int, R: Mat3, p: Vec3) -> tuple[Mat3, Vec3]:
 
 @kernel
 def push_body(forest: Any, body: int, data: Any, x: Vec3, n: Vec3, f: Vec3) -> None:
-    """Add a wrench at x to the forces on links of a body's tree; the base takes none."""
+    """Add a wrench at x to the wrench on a body's link; the base takes none."""
     if body >= 0:
         row = bodies_of(forest)[body]
         slot = trees_of(forest)[row["tree"]]
@@ -122,9 +122,9 @@ def push_body(forest: Any, body: int, data: Any, x: Vec3, n: Vec3, f: Vec3) -> N
 
 @kernel(inline=False)
 def push_bodies(forest: Any, memory: int) -> None:
-    """The forces of all elements, into the `pushes` of their trees, after `measure_pushes`.
+    """Compute the wrenches of all elements, into the `pushes` of their trees, after `measure_pushes`.
 
-    Whoever uses the pushes sets them to 0 again: the memory is scratch.
+    The caller sets `pushes` to 0 after use, because the memory is scratch.
     """
     begin_pushes(forest, memory)
     elements = elements_of(forest)

@@ -1,4 +1,4 @@
-"""Sums over bodies of a forest, all or some: mass, momentum and kinetic energy; and the energy in its springs."""
+"""Sums over all or some bodies of a forest: mass, momentum, kinetic energy, and elastic energy of springs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ Marks = np.ndarray[tuple[int], np.dtype[np.uint8]]
 
 @kernel(inline=False)
 def sum_links(slot: Any, chosen: Marks, sums: Any) -> None:
-    """Add up the links of a tree whose bodies are chosen; the armatures of their joints are theirs."""
+    """Add the links of a tree whose bodies are chosen to the sums, with the armatures of their joints."""
     set_moving(slot)
     tree = tree_of(slot)
     links, rows = links_of(tree), link_data_of(tree)
@@ -69,7 +69,7 @@ def sum_links(slot: Any, chosen: Marks, sums: Any) -> None:
 
 @entry
 def sum_forest(address: int, chosen: Marks, sums: Records) -> int:
-    """Mass, momentum and kinetic energy of the bodies that are chosen, by their indices, into a row of SUMS."""
+    """Sum mass, momentum and kinetic energy of the chosen bodies (a mark per index) into a row of SUMS. A status."""
     forest = rows_at(address, 1, FOREST)[0]
     if forest["kind"] != FOREST_KIND or forest["busy"] != 0:
         return NO_FOREST
@@ -88,7 +88,7 @@ def both(chosen: Marks, a: int, b: int) -> bool:
 
 @kernel(inline=False)
 def in_joints(slot: Any, memory: int) -> float:
-    """Energy in the springs of a tree's joints; the memory is for how far each degree of freedom is stretched."""
+    """Elastic energy (J) of a tree's joints; the memory gets the stretch of each degree of freedom."""
     tree, state = tree_of(slot), slot["state"]
     nq, nv = tree["nq"], tree["nv"]
     dofs, out = dofs_of(tree), rows_at(memory, nv, F8)
@@ -101,7 +101,7 @@ def in_joints(slot: Any, memory: int) -> float:
 
 @kernel(inline=False)
 def in_some_joints(slot: Any, chosen: Marks, memory: int) -> float:
-    """The same of joints between bodies that are chosen."""
+    """Elastic energy (J) of the joints between chosen bodies."""
     in_joints(slot, memory)
     tree = tree_of(slot)
     links, dofs = links_of(tree), dofs_of(tree)
@@ -117,7 +117,7 @@ def in_some_joints(slot: Any, chosen: Marks, memory: int) -> float:
 
 @kernel(inline=False)
 def in_elements(forest: Any, chosen: Marks) -> float:
-    """Energy in the springs of force elements."""
+    """Elastic energy (J) of the force elements between chosen bodies."""
     drop_stale(forest)
     trees = trees_of(forest)
     bodies = bodies_of(forest)
@@ -140,7 +140,7 @@ def in_elements(forest: Any, chosen: Marks) -> float:
 
 @kernel(inline=False)
 def in_loop(forest: Any, k: int, memory: int) -> float:
-    """Energy in the springs of the joint of a loop; the memory is for 13 numbers."""
+    """Elastic energy (J) of the joint of a loop; the memory has room for 13 numbers."""
     trees = trees_of(forest)
     bodies = bodies_of(forest)
     slot = loop_slots_of(forest)[k]
@@ -160,8 +160,8 @@ def in_loop(forest: Any, k: int, memory: int) -> float:
 
 @entry
 def elastic_forest(address: int, chosen: Marks, energy: Vector) -> int:
-    """The energy in the springs of joints, loops and force elements between bodies that are chosen, or between these
-    and the base, into its first entry. Returns a status."""
+    """Sum the elastic energy (J) of joints, loops and force elements between chosen bodies, or between these and the
+    base, into the first entry. Returns a status."""
     forest = rows_at(address, 1, FOREST)[0]
     if forest["kind"] != FOREST_KIND:
         return NO_FOREST

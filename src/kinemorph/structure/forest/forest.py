@@ -1,4 +1,4 @@
-"""Forest: trees that live, each in a block of its own, with ids that stay while the structure changes."""
+"""Forest: trees in memory blocks of their own, with ids that stay while the structure changes."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ from kinemorph.structure.support import falls_in
 _NO_DRIVES = np.zeros(0, DOF)
 NO_IDS: Ids = np.empty(0, np.int64)
 WHICH = {"q": layout.Q, "v": layout.V, "tau": layout.TAU}  # of the vectors of a tree's state, by name
-PASSING = {"address", "state", "size", "mark", "follows", "place", "offset"}  # fields of tables that do not last
+PASSING = {"address", "state", "size", "mark", "follows", "place", "offset"}  # fields of tables that are not saved
 
 
 class Planted(NamedTuple):
-    """Ids of what has come into a forest, in the order of the model."""
+    """Ids of the parts of a model that was added to a forest, in the order of the model."""
 
     bodies: Ids
     joints: Ids
@@ -52,26 +52,26 @@ class Planted(NamedTuple):
 
 
 class Change(NamedTuple):
-    """What an edit of a live forest did."""
+    """The result of an edit of a live forest."""
 
     joint: int  # id of the joint that was made, or that carries the part now; -1 if there is none
     closes: bool  # whether it closes a loop
     impulse: Array  # moment and impulse (6) on b at the new joint, world axes
     energy_lost: float  # J
-    momentum_error: float  # N s and N m s, of all that is tied together, if nothing ties it to the base
+    momentum_error: float  # N s and N m s, of all coupled trees, if no joint ties them to the base
     pose_error: float  # m and rad: largest difference of a body's pose before and after
     twist_error: float  # m/s and rad/s: likewise for velocities, the jump left out
-    loop_error: float  # m and rad: how far the worst loop that took part is open
+    loop_error: float  # m and rad: largest error of the loops that took part
 
 
 @checked_on_failure
 class Forest(ForestSums):
     """Trees of bodies, and loops between them, that are added, connected, cut, re-rooted and removed while they move.
 
-    Bodies, joints (those that close loops as well) and trees have ids, plain integers that stay with them through every
-    change; the id of something that is gone is refused. An edit touches the trees that it names, and those that loops
-    couple to them if there is an impact. Gravity is the forest's own, the same for all trees. One thread at a time
-    uses it; whoever else tries meanwhile gets a sentence.
+    Bodies, joints (those that close loops as well) and trees have ids, integers that stay with them through every edit;
+    the id of a removed thing is refused. An edit touches the trees that it names, and those that loops couple to them
+    if there is an impact. Gravity belongs to the forest and is the same for all trees. One thread at a time may use it;
+    calls of other threads raise meanwhile.
     """
 
     # --------------------------------------------------------------------------------------------------------- edits
@@ -80,7 +80,7 @@ class Forest(ForestSums):
         self, model: Model, q: npt.ArrayLike | None = None, v: npt.ArrayLike | None = None,
         tau: npt.ArrayLike | None = None,
     ) -> Planted:  # fmt: skip
-        """All trees, loops and force elements of a model, in a state; neutral and at rest if that is not given."""
+        """Add all trees, loops and force elements of a model, in a state; neutral and at rest if that is not given."""
         if not isinstance(model, Model):
             raise TypeError(f"forest: add takes a kinemorph.Model, not {shown(model)}")
         n, end = model.n, 2 * model.n + len(model.loop_rows)
@@ -104,7 +104,7 @@ class Forest(ForestSums):
         return Planted(ids[:n], ids[n : 2 * n], ids[2 * n : end], ids[end : end + count])
 
     def _tie_elements(self, model: Model, names: list[int]) -> None:
-        """Force elements of a model between its bodies, which are here now; places are in their own frames."""
+        """Add the force elements of a model whose bodies are in the forest; end points are in their own frames."""
         bodies, held, ends = model.bodies, [], []
         for e, a, at_a, b, at_b in model.catalog.elements:
             links = [int(bodies[body]["link"]) if body >= 0 else -1 for body in (a, b)]
@@ -114,10 +114,10 @@ class Forest(ForestSums):
         self._hold_elements(held, ends)
 
     def tie(self, element: ForceElement, a: int, b: int) -> None:
-        """A force element between bodies a and b by their ids, -1 for the base; its places are in their own frames."""
+        """Add a force element between bodies a and b by id, -1 for the base; its end points are in their own frames."""
         for body in (a, b):
             if body >= 0:
-                self.tree_of(body)  # says if it is gone
+                self.tree_of(body)  # raises if it is gone
         with self.claimed():
             self._hold_elements([(element, -1, element.at_a, -1, element.at_b)], [[a, b]])
 
@@ -131,9 +131,9 @@ class Forest(ForestSums):
     def _plant(
         self, model: Model, numbers: Array, first: int, second: int, ids: Ids = NO_IDS
     ) -> tuple[npt.NDArray[np.int32] | None, npt.NDArray[np.int32], Any]:
-        """Where bodies and joints of the model are now, None if the numbers are not finite; which trees; how many.
+        """Copy a model. Returns the indices of its bodies and joints (None if numbers are not finite), marks, counts.
 
-        With room for `ids` it is for all trees, whose ids they become.
+        If `ids` has room, all trees are copied and `ids` gets their ids.
         """
         plants = np.empty(1, PLANT)
         loops, n = model.loop_rows, model.n
@@ -157,7 +157,7 @@ class Forest(ForestSums):
     ) -> Change:  # fmt: skip
         """Join body b to body a by a joint that stands at `at` in the world, where both are now; -1 is the base.
 
-        As `kinemorph.connect`, with ids; `on` is where the joint holds b, in the body's own frame.
+        As `kinemorph.connect`, with ids; `on` is the joint's successor frame in the own frame of b.
         """
         with self.claimed():
             request = Request.connect(self._edits, joint, at, how, on)
@@ -184,14 +184,14 @@ class Forest(ForestSums):
     def reroot(
         self, body: int, joint: Joint | None = None, at: Place | None = None, on: Place | None = None
     ) -> Change:  # fmt: skip
-        """Make a body the top of its tree, carried by a new joint on the base, free if none is given."""
+        """Make a body the root of its tree, carried by a new joint on the base, free if none is given."""
         with self.claimed():
             request = Request.reroot(self._edits, joint, at, on)
             request.row["b"] = operator.index(body)
             return self._perform(request)
 
     def remove(self, body: int) -> Change:
-        """A body and all that it carries is gone, with the loops and force elements on it."""
+        """Remove a body with the subtree that it carries, and the loops and force elements on it."""
         with self.claimed():
             request = Request.remove(self._edits)
             request.row["b"] = operator.index(body)
@@ -210,7 +210,7 @@ class Forest(ForestSums):
         )  # fmt: skip
 
     def _apply(self, request: Request) -> int:
-        """The edit, with as much memory as it takes. Returns its status."""
+        """Perform the edit, and grow memory as needed. Returns its status."""
         while (status := perform_edit(self.address, request.rows, self._outcomes)) == layout.FULL:
             self._grow()
         return int(status)
@@ -238,7 +238,7 @@ class Forest(ForestSums):
         self, tree: int, q: npt.ArrayLike | None = None, v: npt.ArrayLike | None = None,
         tau: npt.ArrayLike | None = None,
     ) -> None:  # fmt: skip
-        """Other positions, velocities or joint forces for a tree; what is not given stays.
+        """Set positions, velocities or joint forces of a tree; arguments that are None stay.
 
         Quaternions may have any length but zero.
         """
@@ -256,14 +256,14 @@ class Forest(ForestSums):
                 row[:] = new[which]
 
     def _turn_rightly(self, t: int, q: Array, what: str) -> None:
-        """Make the quaternions in a tree's q rotations."""
+        """Normalize the quaternions in a tree's q."""
         for link in self._links(t):
             if link["kind"] in TURNING:
                 end = int(link["iq"] + link["nq"])
                 q[end - 4 : end] = rotation(q[end - 4 : end], f"{what}[{end - 4}:{end}]")
 
     def knock(self, body: int, push: Iterable[float], turn: Iterable[float]) -> None:
-        """Add to the velocity and the angular velocity (world axes) of a body that floats: its tree goes along."""
+        """Add to the velocity (m/s) and angular velocity (rad/s), world axes, of a floating body with its tree."""
         a, b, c = vector(push, 3, f"body {body}: knock: push").tolist()
         x, y, z = vector(turn, 3, f"body {body}: knock: turn").tolist()
         status = knock_body(self.address, self._find(BODIES, body, "body"), (a, b, c), (x, y, z))
@@ -272,11 +272,11 @@ class Forest(ForestSums):
         self._check(status)
 
     def position(self, joint: int) -> Array:
-        """Where a joint of a tree is: its part of q, counted as it was declared, whichever of its links it carries."""
+        """Position of a joint of a tree (its part of q) as it was declared, whichever of its links it carries."""
         return self._motion_of(joint)[0]
 
     def velocity(self, joint: int) -> Array:
-        """How fast a joint of a tree moves: its part of v, likewise."""
+        """Velocity of a joint of a tree (its part of v) as it was declared."""
         return self._motion_of(joint)[1]
 
     def _motion_of(self, joint: int) -> tuple[Array, Array]:
@@ -286,12 +286,12 @@ class Forest(ForestSums):
         return as_declared(l, q[i : i + int(l["nq"])], v[j : j + int(l["nv"])])
 
     def pose(self, body: int) -> Pose:
-        """Where a body's own frame is in the world."""
+        """Pose of a body's own frame in the world."""
         seen = self._seen(body)
         return Pose.known(seen["p"][0], seen["R"][0].reshape(3, 3))
 
     def fill_poses(self, bodies: Array, poses: Any) -> None:
-        """Write where bodies' own frames are in the world into rows with R and p, the one after each body's index."""
+        """Write the world poses of bodies' own frames into rows with R and p, the one after each body's index."""
         self._check(place_bodies(self.address, bodies, poses))
 
     def twist(self, body: int) -> Array:
@@ -300,7 +300,7 @@ class Forest(ForestSums):
         return np.concatenate([seen["w"][0], seen["v"][0]])
 
     def _seen(self, body: int) -> Any:
-        """Where a body is and how it moves now: one row of MOTION."""
+        """Pose and velocity of a body now: one row of MOTION."""
         seen = np.empty(1, MOTION)
         self._check(see_body(self.address, self._find(BODIES, body, "body"), seen))
         return seen
@@ -308,9 +308,9 @@ class Forest(ForestSums):
     # ------------------------------------------------------------------------------------------------------- dynamics
 
     def forward_dynamics(self) -> None:
-        """Accelerations of all trees, from their joint forces tau and force elements, with all loops closed.
+        """Compute accelerations of all trees, from joint forces tau and force elements, with all loops closed.
 
-        They are in `state`. Springs and dampers of joints, and of loops, are for whoever steps in time.
+        They are in `state`. Springs and dampers of joints and loops are left to the caller that integrates in time.
         """
         with self.claimed() as address:
             while (status := accelerate_forest(address, self._outcomes)) == layout.FULL:
@@ -323,11 +323,11 @@ class Forest(ForestSums):
         self._check(status)
 
     def kinematics(self) -> None:
-        """Poses, velocities and accelerations of all bodies, in the rows of their trees."""
+        """Compute poses, velocities and accelerations of all links, in the rows of their trees."""
         self._check(move_trees(self.address, 0, int(self._pools[TREES]["count"])))
 
     def loop_errors(self) -> tuple[float, float]:
-        """How far the worst loop is open (rad or m), and how fast that grows (rad/s or m/s)."""
+        """Largest error of a loop (rad or m), and largest relative velocity of its sides (rad/s or m/s)."""
         worst = np.zeros(2)
         with self.claimed() as address:
             while (status := open_loops(address, worst)) == layout.FULL:
@@ -338,7 +338,7 @@ class Forest(ForestSums):
     # --------------------------------------------------------------------------------------------------------- copies
 
     def __getstate__(self) -> tuple[Any, ...]:
-        """Plain tables, without addresses and without what the next call computes anyway."""
+        """Plain tables, without addresses and without fields that the next call computes."""
         header = self._header[0]
         if header["busy"]:
             raise RuntimeError("this forest is in use by another thread and cannot be copied now")
@@ -364,7 +364,7 @@ class Forest(ForestSums):
         )  # fmt: skip
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        """A forest with the numbers of another one, and addresses of its own."""
+        """Restore the saved numbers, with new addresses."""
         gravity, dependence, pools, tables, ties, drives, elements, ends, extents, links, dofs, numbers = state
         self.__init__(gravity, dependence)  # type: ignore[misc]
         self._elements, self._ends, self._header[0]["element_count"] = elements.copy(), ends.copy(), len(ends)
@@ -398,7 +398,7 @@ def _forget_passing(table: np.ndarray[Any, Any]) -> None:
 
 
 def drives_of(model: Model) -> np.ndarray[Any, Any]:
-    """Six DOF rows for each loop of a model: what its joint has."""
+    """Six DOF rows for each loop of a model: those of the loop's joint."""
     drives = np.zeros(6 * len(model.loop_rows), DOF)
     for k, joint in enumerate(model.loop_rows["joint"].tolist()):
         _, dofs, _ = model.catalog.loops[joint].rows

@@ -1,4 +1,4 @@
-"""A knock: the velocity of what floats changes at once, and all that hangs on it goes along."""
+"""Change the velocity of a floating body at once; its tree moves with it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def knock_body(address: int, index: int, push: Vec3, turn: Vec3) -> int:
 
 @kernel(inline=False)
 def knock(forest: Any, index: int, push: Vec3, turn: Vec3) -> int:
-    """The same, in a forest that nobody else works with."""
+    """The same, in a forest that no other thread uses."""
     body = bodies_of(forest)[index]
     slot = trees_of(forest)[body["tree"]]
     tree = tree_of(slot)

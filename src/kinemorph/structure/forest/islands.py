@@ -1,6 +1,6 @@
-"""Trees that loops couple: how they are found, and the system of constraints over them.
+"""Islands of trees that loops couple: how they are collected, and the system of constraints over them.
 
-Loops are found through lists that start at the bodies, so that what is not coupled is never looked at.
+Loops are found through lists that start at the bodies, so uncoupled trees are never visited.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SYSTEM_SIZE, LOOP_SIZE, SIZES_SIZE = SYSTEM.itemsize, LOOP.itemsize, SIZES.items
 
 @kernel
 def next_side(loops: Any, side: int) -> int:
-    """The side after this one on the same body."""
+    """The next side of a loop on the same body, -1 for none."""
     return loops[side >> 1]["next_b"] if side & 1 else loops[side >> 1]["next_a"]
 
 
@@ -38,7 +38,7 @@ def begin_collection(forest: Any) -> None:
 
 @kernel(inline=False)
 def collect(forest: Any, first: int, second: int) -> None:
-    """All trees that loops couple to one or two trees (-1 for none), themselves first, and all these loops."""
+    """Collect all trees that loops couple to one or two trees (-1 for none), these first, and all these loops."""
     trees = trees_of(forest)
     bodies = bodies_of(forest)
     loops = loop_slots_of(forest)
@@ -50,7 +50,7 @@ def collect(forest: Any, first: int, second: int) -> None:
     while t >= 0 or waiting >= 0:
         if t < 0:
             t, waiting = waiting, -1
-        if trees[t]["mark"] != turn:  # the two that it starts with; others are listed when they are found
+        if trees[t]["mark"] != turn:  # the given trees; others are appended when found
             trees[t]["mark"], trees[t]["follows"], trees[t]["place"] = turn, -1, forest["tree_count"]
             forest["tree_count"] += 1
             if last < 0:
@@ -86,7 +86,7 @@ def collect(forest: Any, first: int, second: int) -> None:
 
 @kernel
 def stand(loop: Any, ta: int, a: int, tb: int, b: int) -> None:
-    """Say which links of which trees of a system a loop ties. The base, link -1, is in all of them."""
+    """Set the links and trees of a system that a loop ties. The base, link -1, is in all trees."""
     loop["a"], loop["b"] = a, b
     loop["tree_a"] = ta if a >= 0 else tb
     loop["tree_b"] = tb if b >= 0 else ta
@@ -94,9 +94,9 @@ def stand(loop: Any, ta: int, a: int, tb: int, b: int) -> None:
 
 @kernel(inline=False)
 def assemble(forest: Any, more: int) -> int:
-    """The system over the trees that are collected, with their loops and, last, the one at address `more`, if any.
+    """Assemble the system of the collected trees and loops and, last, of the loop at address `more`, if it is not 0.
 
-    Its loop must say the places of its trees already. Returns the address of the system, 0 if scratch is too small.
+    That loop must have the places of its trees already. Returns the address of the system, 0 if scratch is too small.
     """
     trees = trees_of(forest)
     bodies = bodies_of(forest)

@@ -1,8 +1,8 @@
-"""The rows of a live forest, field by field: its header, its tables by id, and what an edit is told and tells.
+"""The rows of a live forest, field by field: its header, its tables by id, and the rows of edits.
 
-Each tree is a block of its own in memory that never moves: its `TREE` header, its rows, and the numbers of its state,
-with indices that count from the block's first link. Bodies, joints, loops and trees have a row each in a table; an id
-is the index there and the generation of the row, in one integer, so that an id of something that is gone is known.
+Each tree is a memory block of its own that never moves: its `TREE` header, its rows, and the numbers of its state, with
+indices that count from the block's first link. Bodies, joints, loops and trees have a row each in a table; an id is the
+index there and the generation of the row, in one integer, so that a stale id is recognized.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FOREST = np.dtype(
         ("kind", "i8"),  # FOREST_KIND
         ("busy", "i8"),  # whether a long call of some thread uses the rows now
         ("pools", "i8"),  # address of the POOLs: TREES, BODIES, JOINTS, LOOPS
-        ("trees", "i8"),  # addresses of the tables, and how many rows they have: TREE_SLOT
+        ("trees", "i8"),  # addresses of the tables, and their numbers of rows: TREE_SLOT
         ("tree_room", "i8"),
         ("bodies", "i8"),  # BODY_SLOT
         ("body_room", "i8"),
@@ -29,20 +29,20 @@ FOREST = np.dtype(
         ("loops", "i8"),  # LOOP_SLOT
         ("loop_room", "i8"),
         ("ties", "i8"),  # address of the LOOP rows, by loop
-        ("drives", "i8"),  # address of 6 DOF rows for each loop: what its joint has, for the day it carries a link
+        ("drives", "i8"),  # address of 6 DOF rows for each loop, for when its joint carries a link
         ("elements", "i8"),  # address of the ELEMENT rows; their places are in the bodies' own frames
         ("ends", "i8"),  # address of the ids of the two bodies of each, -1 for the base
         ("element_count", "i8"),
-        ("start", "i8"),  # where the youngest chunk of memory starts,
-        ("at", "i8"),  # where it has room,
-        ("end", "i8"),  # and where it ends
+        ("start", "i8"),  # start of the newest chunk of memory,
+        ("at", "i8"),  # its first free byte,
+        ("end", "i8"),  # and its end
         ("lists", "i8"),  # address of the first free block of each size, 0 for none
-        ("scratch", "i8"),  # address of memory that is anybody's between two calls
+        ("scratch", "i8"),  # address of memory for one call
         ("scratch_size", "i8"),
         ("scratch_used", "i8"),
-        ("want", "i8"),  # what was too small, when a call says FULL: a pool, CHUNK or SCRATCH
-        ("need", "i8"),  # and how many rows or bytes it should have had
-        ("turn", "i8"),  # of the collections of coupled trees: marks with this number are of the last one
+        ("want", "i8"),  # what was too small, when a call returns FULL: a pool, CHUNK or SCRATCH
+        ("need", "i8"),  # and how many rows or bytes are needed
+        ("turn", "i8"),  # number of the last collection of coupled trees: marks of its members have it
         ("first_tree", "i8"),  # the trees that are collected, a list through `follows`, and
         ("tree_count", "i8"),
         ("first_loop", "i8"),  # the loops that couple them
@@ -51,20 +51,20 @@ FOREST = np.dtype(
         ("gx", "f8"),  # m/s², gravity
         ("gy", "f8"),
         ("gz", "f8"),
-        ("dependence", "f8"),  # sine below which a constraint follows from others
+        ("dependence", "f8"),  # sine of the angle to other rows below which a constraint row counts as dependent
     ]
 )
 
 POOL = np.dtype(
     [
-        ("capacity", "i8"),  # rows of a table that there are,
-        ("count", "i8"),  # that have ever been used,
-        ("used", "i8"),  # and that are in use now
+        ("capacity", "i8"),  # rows of a table,
+        ("count", "i8"),  # rows that have ever been used,
+        ("used", "i8"),  # and rows in use now
         ("free", "i8"),  # first row to use again, -1 for none
     ]
 )
-TREES, BODIES, JOINTS, LOOPS, CHUNK, SCRATCH = range(6)  # the pools, and what else may be FULL
-IN_USE = -2  # what `next` says of a row that is in use
+TREES, BODIES, JOINTS, LOOPS, CHUNK, SCRATCH = range(6)  # the pools, and other memory that may be FULL
+IN_USE = -2  # value of `next` of a row that is in use
 
 TREE_SLOT = np.dtype(
     [
@@ -73,7 +73,7 @@ TREE_SLOT = np.dtype(
         ("address", "i8"),  # of its TREE
         ("state", "i8"),  # address of the numbers of its state: q v a tau rest jump
         ("size", "i4"),  # class of its block of memory
-        ("sides", "i4"),  # how many sides of loops are on its bodies
+        ("sides", "i4"),  # number of sides of loops on its bodies
         ("mark", "i8"),  # the last collection that it was in,
         ("follows", "i4"),  # the tree after it there, -1 for none,
         ("place", "i4"),  # its place among them,
@@ -87,7 +87,7 @@ BODY_SLOT = np.dtype(
         ("generation", "i4"),
         ("next", "i4"),
         ("tree", "i4"),  # the tree that the body is in,
-        ("link", "i4"),  # and the link that it is there
+        ("link", "i4"),  # and its link there
         ("moved", "i4"),  # whether the link's frame is no longer the body's own
         ("side", "i4"),  # first side of a loop on it, 2 x loop + (0 for a, 1 for b); -1 for none
         ("R", "f8", 9),  # pose of the body's own frame on the link
@@ -134,17 +134,17 @@ EDIT = np.dtype(
         ("a", "i8"),  # id of the body that carries the joint, -1 for the base; connect
         ("b", "i8"),  # id of the body that is joined to it (connect), re-rooted or removed
         ("joint", "i8"),  # id of the joint that is cut
-        ("root", "i8"),  # id of the body that the free joint of a part that is cut off carries, -1 for the first
+        ("root", "i8"),  # id of the body that the free joint of a cut-off part carries, -1 for the first
         ("how", "i8"),  # AUTO, AS_TREE or AS_LOOP; connect
         ("placed", "i8"),  # how the joint's place is given: NOWHERE, AT_POINT or AT_POSE
         ("at_R", "f8", 9),  # the joint's frame in the world
         ("at_p", "f8", 3),  # m
-        ("held", "i8"),  # how it is said where the joint holds b: NOT_SAID, ON_BODY or ON_LINK
-        ("on_R", "f8", 9),  # that place, in the body's own frame or in the link's
+        ("held", "i8"),  # how the successor frame on b is given: NOT_SAID, ON_BODY or ON_LINK
+        ("on_R", "f8", 9),  # that frame, in the body's own frame or in the link's
         ("on_p", "f8", 3),  # m
         ("row", "i8"),  # address of the new joint's LOOP row,
-        ("dofs", "i8"),  # of the DOF rows that it has as a joint of a tree
-        ("unfit", "i8"),  # whether it may not close a loop, for what it has
+        ("dofs", "i8"),  # and of its DOF rows, as a joint of a tree
+        ("unfit", "i8"),  # whether its friction or armature forbids that it closes a loop
     ],
     align=True,
 )
@@ -161,15 +161,15 @@ OUTCOME = np.dtype(
         ("kind", "i8"),  # its JointKind
         ("body", "i8"),  # index of the body that the joint carries, or that an error is about; -1 for the base
         ("loop", "i8"),  # index of the joint of the loop that was to carry the part, -1 if it is another joint
-        ("lossy", "i8"),  # index of a joint that changed sides and does not act as before, -1 if there is none
+        ("lossy", "i8"),  # index of an inverted joint that does not act as before, -1 if there is none
         ("tree", "i8"),  # index of the tree that has the joint
         ("impulse", "f8", 6),  # moment and impulse on b at the new joint, N m s and N s, world axes
         ("energy_lost", "f8"),  # J
-        ("momentum_error", "f8"),  # N s and N m s: of what is tied together, if nothing ties it to the base
+        ("momentum_error", "f8"),  # N s and N m s: of all coupled trees, if no joint ties them to the base
         ("pose_error", "f8"),  # m and rad: largest difference of a body's pose before and after
         ("twist_error", "f8"),  # m/s and rad/s: likewise for velocities, the jump left out
-        ("loop_error", "f8"),  # m and rad: how far the worst loop that took part is open
-        ("gap", "f8"),  # m and rad: how far from its place the new joint is
+        ("loop_error", "f8"),  # m and rad: largest error of the loops that took part
+        ("gap", "f8"),  # m and rad: largest error of the new joint
         ("reach", "f8"),  # m, largest coordinate of a body that took part
         ("speed", "f8"),  # m/s and rad/s, largest velocity of one
         ("position", "f8", 7),  # of the new joint
@@ -198,7 +198,7 @@ OUTCOME = np.dtype(
     WEIGHTLESS,
     STRIKE,
     HANG,
-) = range(20)  # fmt: skip; the last two are what comes next, between the parts of an edit
+) = range(20)  # fmt: skip; the last two are no results but the next stage of an edit
 
 PLAN = np.dtype(
     [
@@ -209,12 +209,12 @@ PLAN = np.dtype(
         ("link_a", "i8"),  # and their links, -1 for the base
         ("link_b", "i8"),
         ("tree", "i8"),  # the tree that a link is taken from, -1 if none is
-        ("end", "i8"),  # the link of it whose joint is gone
+        ("end", "i8"),  # the link of it whose joint is removed
         ("loop", "i8"),  # address of the LOOP row of the joint that is made, or that carries the part now
         ("drives", "i8"),  # address of its DOF rows
         ("velocities", "i8"),  # address of all velocities after an impact, and of the jumps behind them; 0 if none is
         ("graft", "i8"),  # address of the GRAFT, 0 if there is none
-        ("felled", "i8"),  # whether the tree that comes of it is gone at once
+        ("felled", "i8"),  # whether the tree that results is removed at once
     ]
 )
 
@@ -222,33 +222,33 @@ GRAFT = np.dtype(
     [
         ("from", "i8"),  # the tree that a link is taken from, and
         ("to", "i8"),  # the one that it is hung on, -1 if that is the base or the same one
-        ("keep", "i8"),  # which of both the tree is that becomes of them
+        ("keep", "i8"),  # index of the tree that results from both
         ("velocities", "i8"),  # address of all velocities after an impact, and of the jumps behind them; 0 if none is
-        ("made", "i8"),  # index of the joint, -1 if it is new
-        ("light", "i8"),  # whether the new joint may move nothing
-        ("placed", "i8"),  # whether the EDIT row says where the new joint is, else its frame and hold are set
+        ("made", "i8"),  # index of the joint in the table, -1 if it is new
+        ("light", "i8"),  # whether the new joint may move no mass
+        ("placed", "i8"),  # whether the EDIT row has the new joint's frames, else they are set
         ("source", "i8"),  # address of the TREE that a link is taken from
         ("state", "i8"),  # address of the numbers of its state
         ("top", "i8"),  # the link that gets another joint,
-        ("end", "i8"),  # and the one on its way to the base that loses its own
-        ("rest", "i8"),  # address of the TREE for what stays, 0 if nothing does
+        ("end", "i8"),  # and the one on its way to the base that loses its joint
+        ("rest", "i8"),  # address of the TREE that stays, 0 if no link does
         ("rest_state", "i8"),
-        ("host", "i8"),  # address of the TREE for what moves; the same as `rest` if it hangs on that
+        ("host", "i8"),  # address of the TREE that gets the moving links; the same as `rest` if they hang on that
         ("host_state", "i8"),
         ("parent", "i8"),  # link of the host that carries the new joint, -1 for the base
-        ("parent_row", "i8"),  # address of the LINK_DATA of that link as it moves now
-        ("n0", "i8"),  # links, entries of q and entries of v that the host has before what moves
+        ("parent_row", "i8"),  # address of the LINK_DATA of that link, with its motion
+        ("n0", "i8"),  # links, entries of q and entries of v that the host has before the moving ones
         ("iq0", "i8"),
         ("iv0", "i8"),
-        ("stay", "i8"),  # how many links stay
+        ("stay", "i8"),  # number of links that stay
         ("length", "i8"),  # of the chain of inversion
-        ("order", "i8"),  # address of the links of the source as they come: those that stay, the chain, the others
+        ("order", "i8"),  # address of the links of the source in order: those that stay, the chain, the others
         ("where", "i8"),  # address of each link's place in that order
-        ("shifts", "i8"),  # address of a FRAME for each link of the source: its new frame, seen from its old one
-        ("turned", "i8"),  # address of numbers like the state's, for joints that change sides
+        ("shifts", "i8"),  # address of a FRAME for each link of the source: its new frame in its old one
+        ("turned", "i8"),  # address of numbers like the state's, for joints that are inverted
         ("joint", "i8"),  # address of the new joint, a LINK row with its axes and its frame on the parent,
         ("dofs", "i8"),  # of its DOF rows,
-        ("slack", "i8"),  # and of the 7 numbers where its springs are slack
+        ("slack", "i8"),  # and of the 7 numbers of its springs' rest position
     ]
 )
 

@@ -1,4 +1,4 @@
-"""How far, and how fast, the loops of a forest are open."""
+"""Errors and relative velocities of the loops of a forest."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from kinemorph.structure.forest.memory import pool_of
 
 @kernel(inline=False)
 def measure_collected(forest: Any, worst: Any) -> bool:
-    """The loops of the trees that are collected. False if scratch is too small."""
+    """Update the largest errors by the loops of the collected trees. False if scratch is too small."""
     trees = trees_of(forest)
     at = assemble(forest, 0)
     if at == 0:
@@ -43,14 +43,14 @@ def measure_collected(forest: Any, worst: Any) -> bool:
 
 @entry
 def open_loops(address: int, worst: Vector) -> int:
-    """How far the worst loop is open (rad or m), and how fast (rad/s or m/s), into two numbers. Returns a status."""
+    """Find the largest error of a loop (rad or m) and its largest rate (rad/s or m/s), into two numbers. A status."""
     forest = rows_at(address, 1, FOREST)[0]
     if forest["kind"] != FOREST_KIND:
         return NO_FOREST
     trees = trees_of(forest)
     worst[0] = worst[1] = 0.0
     forest["need"] = 0
-    start = forest["turn"]  # what has been looked at has marks after this
+    start = forest["turn"]  # trees that are done have later marks
     for t in range(pool_of(forest, TREES)["count"]):
         if trees[t]["next"] == IN_USE and trees[t]["sides"] > 0 and trees[t]["mark"] <= start:
             forest["scratch_used"] = 0

@@ -1,6 +1,6 @@
-"""Memory of a forest: rows of tables that are used again, blocks for trees, and scratch for one call.
+"""Memory of a forest: reusable rows of tables, blocks for trees, and scratch for one call.
 
-Nothing here asks the system for memory. What is too small says so, in the header; Python makes more and calls again.
+Kernels never allocate from the system. If memory is too small, the header says so; Python grows it and calls again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from kinemorph.structure.forest.layout import (
     trees_of,
 )
 
-INDEX = (1 << 32) - 1  # the bits of an id that are an index; those above are the generation
+INDEX = (1 << 32) - 1  # mask of the index in an id; the bits above are the generation
 SMALLEST = 512  # bytes of the smallest block; there are eight sizes to a doubling
 SIZES = 256  # of blocks
 ROWS, LINK_SIZE, DOF_SIZE = LINK_DATA.itemsize, LINK.itemsize, DOF.itemsize
@@ -52,7 +52,7 @@ def pool_of(forest: Any, which: int) -> Any:
 
 @kernel
 def has_room(forest: Any, which: int, count: int) -> bool:
-    """Whether a pool has so many rows to take; if not, the header says what it needs."""
+    """Whether a pool has `count` free rows; if not, the header says how many it needs."""
     pool = pool_of(forest, which)
     if pool["capacity"] - pool["used"] >= count:
         return True
@@ -63,7 +63,7 @@ def has_room(forest: Any, which: int, count: int) -> bool:
 
 @kernel
 def take(pool: Any, rows: Any) -> int:
-    """A row to use, in a pool that has room."""
+    """Take a row of a pool that has room. Returns its index."""
     i = pool["free"]
     if i >= 0:
         pool["free"] = rows[i]["next"]
@@ -77,7 +77,7 @@ def take(pool: Any, rows: Any) -> int:
 
 @kernel
 def give_back(pool: Any, rows: Any, i: int) -> None:
-    """A row that is not used any more: its id is stale from now on."""
+    """Free a row; its id is stale from now on."""
     rows[i]["generation"] += 1
     rows[i]["next"] = pool["free"]
     pool["free"] = i
@@ -106,7 +106,7 @@ def id_of(rows: Any, i: int) -> int:
 
 @kernel
 def claim(forest: Any, size: int) -> int:
-    """Address of so many bytes of scratch, as they are; 0 if there are not as many."""
+    """Address of `size` bytes of scratch, uninitialized; 0 if there are not as many."""
     used = forest["scratch_used"]
     forest["scratch_used"] = used + ((size + 15) & -16)
     if forest["scratch_used"] > forest["scratch_size"]:
@@ -118,7 +118,7 @@ def claim(forest: Any, size: int) -> int:
 
 @kernel
 def address_of(rows: Any) -> int:
-    """Where an array starts, as a signed number: Numba would make a float of the sum of both kinds."""
+    """The address of an array as a signed integer: Numba would make a float of a sum of both kinds."""
     start: Any = np.int64(rows.ctypes.data)
     return start
 
@@ -152,7 +152,7 @@ def size_of(c: int) -> int:
 
 @kernel
 def class_of(size: int) -> int:
-    """The class of the smallest blocks that have so many bytes."""
+    """The class of the smallest blocks that have at least `size` bytes."""
     c = 0
     while size_of(c) < size:
         c += 1
@@ -179,7 +179,7 @@ def allocate(forest: Any, c: int) -> int:
 
 @kernel
 def release(forest: Any, block: int, c: int) -> None:
-    """A block that is not used any more."""
+    """Free a block."""
     lists = rows_at(forest["lists"], SIZES, I8)
     rows_at(block, 1, I8)[0] = lists[c]
     lists[c] = block
@@ -187,13 +187,13 @@ def release(forest: Any, block: int, c: int) -> None:
 
 @kernel
 def before_state(n: int, nv: int) -> int:
-    """Bytes of a tree's header, and of its LONE row if it may be a lone body."""
+    """Bytes of a tree's header, and of its LONE row if it may be a free rigid body."""
     return HEADER + LONE_SIZE if n == 1 and nv == 6 else HEADER
 
 
 @kernel
 def before_links(n: int, nq: int, nv: int) -> int:
-    """Bytes of a tree before the row of its first link, which starts a line of the cache."""
+    """Bytes of a tree before the row of its first link, which is aligned to a cache line."""
     return (before_state(n, nv) + 48 * nq + ROWS + CACHE_LINE_BYTES - 1) // CACHE_LINE_BYTES * CACHE_LINE_BYTES
 
 
@@ -206,9 +206,9 @@ def tree_size(n: int, nq: int, nv: int) -> int:
 
 @kernel(inline=False)
 def lay_tree(block: int, n: int, nq: int, nv: int) -> int:
-    """Put the header of a tree of this size at the start of a block. Returns the address of its state's numbers.
+    """Write the header of a tree of this size at the start of a block. Returns the address of its state's numbers.
 
-    What the dynamics of a lone body reads and writes comes first, so that it touches few lines of the cache.
+    The data of a free rigid body come first, so that its dynamics touch few cache lines.
     """
     tree = rows_at(block, 1, TREE)[0]
     tree["kind"], tree["busy"], tree["M"], tree["system"], tree["springs"] = TREE_KIND, 0, 0, 0, 0
@@ -228,7 +228,7 @@ def lay_tree(block: int, n: int, nq: int, nv: int) -> int:
 
 @kernel(inline=False)
 def prepare_tree(forest: Any, block: int) -> None:
-    """The rows that algorithms read before they write: the base, and the parts of S that are always zero."""
+    """Clear the rows that algorithms read before they write: the base, and the parts of S that are always zero."""
     tree = rows_at(block, 1, TREE)[0]
     clear_words(tree["rows"], ROWS)
     clear_words(tree["dof_rows"], tree["nv"] * DOF_ROW_SIZE)
@@ -239,13 +239,13 @@ def prepare_tree(forest: Any, block: int) -> None:
 
 @entry
 def pull(address: int, gx: float, gy: float, gz: float) -> None:
-    """Another gravity for all trees."""
+    """Set the gravity of all trees (m/s²)."""
     pull_all(rows_at(address, 1, FOREST)[0], gx, gy, gz)
 
 
 @kernel(inline=False)
 def pull_all(forest: Any, gx: float, gy: float, gz: float) -> None:
-    """The same, for kernels: the bases of trees accelerate upwards."""
+    """The same, for kernels: the bases of the trees accelerate against gravity."""
     forest["gx"], forest["gy"], forest["gz"] = gx, gy, gz
     trees = trees_of(forest)
     for t in range(pool_of(forest, TREES)["count"]):
@@ -258,7 +258,7 @@ def pull_all(forest: Any, gx: float, gy: float, gz: float) -> None:
 
 @kernel(inline=False)
 def describe_tree(block: int) -> None:
-    """What a tree's header says of its rows of links and degrees of freedom, when these are in place."""
+    """Update a tree's header after its rows of links and degrees of freedom have changed."""
     tree = rows_at(block, 1, TREE)[0]
     tell_lone(tree, block + HEADER)
     dofs = dofs_of(tree)
@@ -270,7 +270,7 @@ def describe_tree(block: int) -> None:
 
 @kernel(inline=False)
 def donate(forest: Any) -> None:
-    """What is left of a chunk, before another one takes its place, becomes free blocks."""
+    """Turn the rest of a chunk, before another one replaces it, into free blocks."""
     while forest["end"] - forest["at"] >= SMALLEST:
         c = class_of(forest["end"] - forest["at"])
         if size_of(c) > forest["end"] - forest["at"]:
@@ -281,7 +281,7 @@ def donate(forest: Any) -> None:
 
 @entry
 def begin_forest(address: int, size: int, gx: float, gy: float, gz: float, dependence: float) -> None:
-    """Say how large the first chunk of memory is, and what holds for all trees."""
+    """Set the size of the first chunk of memory, gravity and `dependence`."""
     forest = rows_at(address, 1, FOREST)[0]
     forest["at"], forest["end"] = forest["start"], forest["start"] + size
     forest["gx"], forest["gy"], forest["gz"], forest["dependence"] = gx, gy, gz, dependence
@@ -289,7 +289,7 @@ def begin_forest(address: int, size: int, gx: float, gy: float, gz: float, depen
 
 @entry
 def add_chunk(address: int, memory: Bytes) -> None:
-    """More memory for blocks."""
+    """Make a new chunk of memory the newest one."""
     forest = rows_at(address, 1, FOREST)[0]
     donate(forest)
     forest["start"] = forest["at"] = (address_of(memory) + CACHE_LINE_BYTES - 1) & -CACHE_LINE_BYTES
@@ -298,7 +298,7 @@ def add_chunk(address: int, memory: Bytes) -> None:
 
 @entry
 def clear(address: int) -> None:
-    """Make a forest as good as new: no ids, and all memory of its youngest chunk."""
+    """Remove everything from a forest: no ids, and all memory of its newest chunk is free."""
     forest = rows_at(address, 1, FOREST)[0]
     pools = rows_at(forest["pools"], 4, POOL)
     for i in range(pools[TREES]["count"]):
@@ -324,5 +324,5 @@ def state_at(slot: Any, tree: Any, which: int) -> int:
 
 @kernel
 def count_trees(forest: Any) -> int:
-    """How many rows there are for trees."""
+    """Number of rows of the table of trees that have ever been used."""
     return pool_of(forest, TREES)["count"]

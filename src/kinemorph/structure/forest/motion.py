@@ -1,4 +1,4 @@
-"""How a forest moves: forward dynamics tree by tree, and loops by island."""
+"""Forward dynamics of a forest: tree by tree, then loops by island."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ from kinemorph.structure.forest.layout import (
 )
 from kinemorph.structure.forest.memory import before_links, before_state, claim, pool_of
 
-PREFETCHED_TREES = 4  # trees that are on their way from memory while one is worked on
-HOT_LINK = 8 * (9 + 5 * 3)  # bytes of a link's row that the dynamics of a lone body uses: R to a
+PREFETCHED_TREES = 4  # trees that are prefetched while one is computed
+HOT_LINK = 8 * (9 + 5 * 3)  # bytes of a link's row that the dynamics of a free rigid body uses: R to a
 
 Records = np.ndarray[tuple[int], np.dtype[np.void]]
 
 
 @kernel
 def approach(block: int) -> None:
-    """Bring the lines of a block that the dynamics of a lone body uses closer: header, LONE, state, then its link."""
+    """Prefetch the cache lines that the dynamics of a free rigid body uses: header, LONE, state, then its link."""
     for at in range(0, before_state(1, 6) + 8 * 7 * (TAU + 1), CACHE_LINE_BYTES):
         prefetch(block + at)
     link = before_links(1, 7, 6)
@@ -51,7 +51,7 @@ def approach(block: int) -> None:
 
 @kernel(inline=False)
 def accelerate_trees(forest: Any) -> int:
-    """Accelerations of all trees as if there were no loops, with the forces on links that they have in `pushes`.
+    """Compute accelerations of all trees without loops, with the wrenches on links in `pushes`.
 
     Returns the first tree that has no finite acceleration, -1 if all have.
     """
@@ -79,7 +79,7 @@ def accelerate_trees(forest: Any) -> int:
 
 @kernel(inline=False)
 def bear_all_loops(forest: Any, outcome: Any) -> int:
-    """What the loops make of these accelerations, island by island. Returns a status."""
+    """Correct the accelerations by the forces of the loops, island by island. Returns a status."""
     trees = trees_of(forest)
     start = forest["turn"]  # islands that are done have marks after this
     for t in range(pool_of(forest, TREES)["count"]):
@@ -104,7 +104,7 @@ def bear_all_loops(forest: Any, outcome: Any) -> int:
 
 @entry
 def accelerate_forest(address: int, outcomes: Records) -> int:
-    """Accelerations of all trees into their states. A tree that has none is in the outcome."""
+    """Compute accelerations of all trees into their states. The outcome has a tree without a finite one."""
     forest = rows_at(address, 1, FOREST)[0]
     if forest["kind"] != FOREST_KIND:
         return NO_FOREST
@@ -124,7 +124,7 @@ def accelerate_forest(address: int, outcomes: Records) -> int:
 
 @entry
 def move_trees(address: int, first: int, last: int) -> int:
-    """Poses, velocities and accelerations of the bodies of trees, by the indices of these; the last is left out."""
+    """Compute poses, velocities and accelerations of the links of trees `first` to `last` - 1, by index."""
     forest = rows_at(address, 1, FOREST)[0]
     if forest["kind"] != FOREST_KIND or forest["busy"] != 0:
         return NO_FOREST

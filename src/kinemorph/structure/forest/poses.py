@@ -1,4 +1,4 @@
-"""Where the bodies of a forest are, and how they move: one of them, or all of a model at once."""
+"""Poses and velocities of bodies of a forest: of one body, or of all bodies of a model at once."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Ids = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 @kernel
 def own_frame(body: Any, link: Any) -> tuple[Mat3, Vec3]:
-    """Where a body's own frame is, of which the link is placed."""
+    """World pose of a body's own frame, from the row of its link."""
     R, p = load9(link["R"]), load3(link["p"])
     if body["moved"] != 0:
         p = add(p, mul_vec(R, load3(body["p"])))
@@ -48,7 +48,7 @@ def own_frame(body: Any, link: Any) -> tuple[Mat3, Vec3]:
 
 @kernel
 def put_frame(slot: Any, body: Any, to: Any) -> Any:
-    """Write where a body's own frame is. Returns the row of its link, which is up to date."""
+    """Write the world pose of a body's own frame. Returns the row of its link, which must be up to date."""
     tree = tree_of(slot)
     link = link_data_of(tree)[body["link"] + 1]
     R, p = own_frame(body, link)
@@ -59,7 +59,7 @@ def put_frame(slot: Any, body: Any, to: Any) -> Any:
 
 @entry
 def see_body(address: int, index: int, seen: Records) -> int:
-    """Where a body is and how it moves, into the first row of MOTION."""
+    """Write pose and velocity of a body into the first row of MOTION. Returns a status."""
     forest = rows_at(address, 1, FOREST)[0]
     if forest["kind"] != FOREST_KIND or forest["busy"] != 0:
         return NO_FOREST
@@ -75,7 +75,7 @@ def see_body(address: int, index: int, seen: Records) -> int:
 
 @entry
 def place_bodies(address: int, ids: Ids, poses: Records) -> int:
-    """Poses of the own frames of bodies that are there, each in the row after its index."""
+    """Write the world poses of bodies' own frames, each into the row after its index. Returns a status."""
     forest = rows_at(address, 1, FOREST)[0]
     if forest["kind"] != FOREST_KIND or forest["busy"] != 0:
         return NO_FOREST

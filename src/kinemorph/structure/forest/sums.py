@@ -1,4 +1,4 @@
-"""What all bodies of a forest have together, or some of them: momentum and energy; and what pulls at them."""
+"""Sums over all or some bodies of a forest: momentum and energy; and gravity."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kinemorph.structure.forest.tables import ForestTables
 
 @checked_on_failure
 class ForestSums(ForestTables):
-    """The part of a `Forest` that adds up bodies."""
+    """The part of a `Forest` that sums over bodies."""
 
     @property
     def gravity(self) -> Array:

@@ -1,4 +1,4 @@
-"""The tables of a forest: memory that grows when a kernel says so, ids, and what they stand for."""
+"""The tables of a forest: memory that grows on demand, ids, and queries by id."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ _LATER = {
     "_ties": ("ties",),
     "_drives": ("drives",),
     "_scratch": ("scratch",),
-}  # fmt: skip; attributes, and what they are made of
+}  # fmt: skip; attributes, and the tables that they are made of
 NO_ELEMENTS, NO_ENDS = np.zeros(0, ELEMENT), np.zeros((0, 2), np.int64)
 
 Ids = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
 def first_tables() -> Tables:
-    """The tables of a forest without trees, with a first chunk of memory for them."""
+    """The tables of an empty forest, with its first chunk of memory."""
     tables = Tables(FOREST, {"scratch": None, "start": None})
     header = tables.header[0]
     header["kind"], header["scratch_size"] = FOREST_KIND, FIRST_SCRATCH
@@ -65,7 +65,7 @@ def _pattern() -> Pattern:
 
 
 def longer(table: np.ndarray[Any, Any], need: int) -> np.ndarray[Any, Any]:
-    """A table with at least so many rows, and twice as many as it had."""
+    """A copy of a table with at least `need` rows, and at least twice as many as it had."""
     longer = np.zeros(max(need, 2 * len(table)), table.dtype)
     longer[: len(table)] = table
     return longer
@@ -89,7 +89,7 @@ class ForestTables:
         dependence: float = DEPENDENT_ROW_SINE,
         tables: Tables | None = None,
     ) -> None:
-        """With `tables`, which are as `first_tables` are, these are its own."""
+        """Make an empty forest; `tables` are used if given, and must have the layout of new ones."""
         tables = _pattern().tables()[0] if tables is None else tables
         self._header, self._first = tables.header, tables
         self._lock = threading.Lock()
@@ -101,7 +101,7 @@ class ForestTables:
         begin_forest(self.address, FIRST_CHUNK, gx, gy, gz, float(dependence))
 
     def __getattr__(self, name: str) -> Any:
-        """Tables become arrays when somebody asks for one: most worlds live for a moment, in kernels."""
+        """Make arrays of the first tables at first access: most worlds are short-lived and used by kernels only."""
         first = self.__dict__.get("_first")
         if first is None or name not in _LATER:
             raise AttributeError(f"a {type(self).__name__} has no {name}")
@@ -111,16 +111,16 @@ class ForestTables:
 
     @functools.cached_property
     def _edits(self) -> Any:
-        """What an edit is told."""
+        """The EDIT row, the input of an edit."""
         return np.zeros(1, EDIT)
 
     @functools.cached_property
     def _outcomes(self) -> Any:
-        """And what it tells."""
+        """The OUTCOME row, its result."""
         return np.zeros(1, OUTCOME)
 
     def _connect(self) -> None:
-        """Write the addresses of all tables."""
+        """Write the addresses of all tables into the header."""
         header = self._header[0]
         header["pools"], header["lists"] = self._pools.ctypes.data, self._lists.ctypes.data
         header["ties"], header["drives"] = self._ties.ctypes.data, self._drives.ctypes.data
@@ -131,7 +131,7 @@ class ForestTables:
             header[rows] = table.ctypes.data
 
     def _grow(self) -> None:
-        """More of what a kernel has found too small."""
+        """Grow the memory that a kernel has found too small."""
         want, need = int(self._header[0]["want"]), int(self._header[0]["need"])
         if want == layout.CHUNK:
             size = max(FIRST_CHUNK, need + 64, sum(map(len, self._chunks)) // 4)
@@ -149,7 +149,7 @@ class ForestTables:
 
     @property
     def memory(self) -> int:
-        """Bytes that it has claimed in all."""
+        """Bytes of all memory of the forest."""
         parts = self._ties, self._drives, self._elements, self._ends, self._scratch, self._pools, self._lists
         return sum(array.nbytes for array in (*self._tables, *self._chunks, *parts))
 
@@ -159,9 +159,9 @@ class ForestTables:
         return self._header[0]
 
     def claimed(self, waits: bool = False) -> Claim:
-        """For a call of several steps, or a long one: any other thread's use of this forest is refused meanwhile.
+        """Exclusive use for a long call or several steps: calls of other threads raise meanwhile.
 
-        Who has changed it already `waits` for others, and is not refused.
+        With `waits`, the call waits until other threads are done, instead of raising.
         """
         return Claim(self, "this forest is in use by another thread", waits)
 
@@ -173,11 +173,11 @@ class ForestTables:
         return number & INDEX
 
     def has_body(self, id: int) -> bool:
-        """Whether there is a body of this id, still."""
+        """Whether a body of this id exists."""
         return self._lives(BODIES, id)
 
     def has_joint(self, id: int) -> bool:
-        """Whether there is a joint of this id, still."""
+        """Whether a joint of this id exists."""
         return self._lives(JOINTS, id)
 
     def _lives(self, which: int, number: int) -> bool:

@@ -1,7 +1,7 @@
-"""Whether the plain tables of a forest, from wherever they come, can be trusted by kernels: every index and every list.
+"""Validate the plain tables of a forest from an untrusted file: every index and every list that kernels follow.
 
-A checksum says that a file is whole, not that it means well. What a kernel follows without a look is looked at here;
-what it cannot be hurt by, such as a mass of the wrong size, is not.
+A checksum proves that a file is complete, not that it is harmless. Numbers that cannot make a kernel fail, such as a
+wrong mass, are not checked.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ LIMITS = {"lower", "upper", "speed", "effort"}  # fields of DOF that may be infi
 
 
 def demand(condition: Any, what: str) -> None:
-    """Refuse what cannot be."""
+    """Raise ValueError with this text unless a condition holds."""
     if not condition:
         raise ValueError(what)
 
 
 def rows_of(value: Any, dtype: Any, what: str, count: int | None = None) -> Rows:
-    """An array of rows of one layout, as many as there must be."""
-    demand(isinstance(value, np.ndarray) and value.dtype == dtype, f"{what} are not the rows that they should be")
+    """Raise unless a value is an array of rows of one layout, with `count` rows if that is given."""
+    demand(isinstance(value, np.ndarray) and value.dtype == dtype, f"{what} do not have the expected layout")
     demand(value.ndim == 1 and (count is None or len(value) == count), f"{what} are {value.shape}, not {count} rows")
     rows: Rows = value
     return rows
 
 
 def within(values: Rows, low: int, high: Any, what: str) -> None:
-    """Refuse indices that lead out of a table: from low up to, and not with, high."""
-    demand(((values >= low) & (values < high)).all(), f"{what} lead out of their table")
+    """Raise unless all indices are in the range from `low` to `high` - 1."""
+    demand(((values >= low) & (values < high)).all(), f"{what} are out of range")
 
 
 def finite(rows: Rows, what: str, but: set[str] | frozenset[str] = frozenset()) -> None:
-    """Refuse numbers that are none, and infinite ones but in some fields."""
+    """Raise if a number is not finite; in the fields `but` only NaN is refused."""
     for name in rows.dtype.names or ():
         if rows.dtype[name].base.kind == "f":
             good = ~np.isnan(rows[name]) if name in but else np.isfinite(rows[name])
@@ -51,10 +51,10 @@ def finite(rows: Rows, what: str, but: set[str] | frozenset[str] = frozenset()) 
 
 
 def check_forest(state: Any) -> None:
-    """Raise ValueError unless this is what `Forest.__getstate__` gives, or as good as that."""
-    demand(isinstance(state, tuple) and len(state) == 12, "a forest has other tables")
+    """Raise ValueError unless this is a valid result of `Forest.__getstate__`."""
+    demand(isinstance(state, tuple) and len(state) == 12, "the state of a forest has 12 parts")
     gravity, dependence, pools, tables, ties, drives, elements, ends, extents, links, dofs, numbers = state
-    demand(isinstance(dependence, float) and 0.0 < dependence < 1.0, f"dependence {dependence} is none")
+    demand(isinstance(dependence, float) and 0.0 < dependence < 1.0, f"dependence {dependence} is not between 0 and 1")
     demand(isinstance(gravity, list) and len(gravity) == 3, "gravity has three numbers")
     rows_of(pools, POOL, "pools", 4)
     demand(isinstance(tables, list) and len(tables) == 4, "a forest has four tables of ids")
@@ -66,12 +66,12 @@ def check_forest(state: Any) -> None:
     within(elements["kind"], 0, len(ElementKind), "kinds of force elements")
     finite(elements, "force elements")
     demand(
-        isinstance(ends, np.ndarray) and ends.dtype == np.int64 and ends.shape == (len(elements), 2), "ends are none"
+        isinstance(ends, np.ndarray) and ends.dtype == np.int64 and ends.shape == (len(elements), 2), "ends are invalid"
     )
 
 
 def _slots(name: str, dtype: Any, pool: Any, table: Any) -> Any:
-    """A table of ids: which rows are in use; all others are on the list of free ones, each once."""
+    """Check a table of ids: all unused rows must be on the list of free ones, each once. Returns the used rows."""
     count, used, first = (int(pool[field]) for field in ("count", "used", "free"))
     rows_of(table, dtype, f"ids of {name}", count)
     within(table["generation"], 0, np.inf, f"generations of {name}")
@@ -79,9 +79,9 @@ def _slots(name: str, dtype: Any, pool: Any, table: Any) -> Any:
     demand(used == there.sum(), f"there are {there.sum()} {name}, not {used}")
     nexts, seen, at = table["next"].tolist(), 0, first
     while at >= 0:
-        demand(at < count and not there[at] and seen < count - used, f"the free ids of {name} are no list")
+        demand(at < count and not there[at] and seen < count - used, f"the list of free ids of {name} is broken")
         seen, at = seen + 1, nexts[at]
-    demand(at == -1 and seen == count - used, f"the free ids of {name} are no list")
+    demand(at == -1 and seen == count - used, f"the list of free ids of {name} is broken")
     return np.flatnonzero(there)
 
 
@@ -101,7 +101,7 @@ def _trees(used: Any, tables: Any, extents: Any, links: Any, dofs: Any, numbers:
     first = (np.cumsum(n) - n)[of]
     local = np.arange(len(links)) - first
     parent, kind = links["parent"], links["kind"]
-    demand(((parent >= 0) == (local > 0)).all() and (parent >= -1).all(), "a tree has not one top, which comes first")
+    demand(((parent >= 0) == (local > 0)).all() and (parent >= -1).all(), "a tree does not begin with its one root")
     demand((parent < local).all(), "a link comes before its parent")
     within(kind, 0, len(NQ), "kinds of joints")
     for at, size, sizes_of, total in (("iq", "nq", NQ, nq), ("iv", "nv", NV, nv)):
@@ -122,13 +122,13 @@ def _trees(used: Any, tables: Any, extents: Any, links: Any, dofs: Any, numbers:
         within(links[field], 0, len(table), f"ids of links ({field})")
         slots = table[links[field]]
         here = (slots["next"] == IN_USE) & (slots["tree"] == trees[of]) & (slots["link"] == local)
-        demand(here.all(), f"the {field} of a link is elsewhere")
+        demand(here.all(), f"the {field} of a link refers to another link")
     demand(len(used[BODIES]) == len(links), "there are bodies that are no links")
     finite(tables[BODIES], "bodies")
 
 
 def _states(numbers: Rows, nq: Rows) -> None:
-    """Positions, velocities, forces and rests are finite; the others are written before they are read."""
+    """Check that positions, velocities, forces and rests are finite; other vectors are written before they are read."""
     at = VECTORS * (np.cumsum(nq) - nq)
     for k in (layout.Q, layout.V, layout.TAU, layout.REST):
         start = np.repeat(at + k * nq - (np.cumsum(nq) - nq), nq)
@@ -162,7 +162,7 @@ def _loops(used: Any, tables: Any, ties: Any, drives: Any) -> None:
     for k in used[LOOPS].tolist():
         for side, name in enumerate("ab"):
             body = int(loops[k][name])
-            demand(body == -1 or (0 <= body < len(bodies) and bodies[body]["next"] == IN_USE), "a loop ties nothing")
+            demand(body == -1 or (0 <= body < len(bodies) and bodies[body]["next"] == IN_USE), "a loop's body is gone")
             if body >= 0:
                 ends[2 * k + side] = body
     sides = np.zeros(len(trees), np.int64)
@@ -170,9 +170,9 @@ def _loops(used: Any, tables: Any, ties: Any, drives: Any) -> None:
     for body in np.intersect1d(np.flatnonzero(bodies["side"] >= 0), used[BODIES]).tolist():
         side = int(bodies[body]["side"])
         while side >= 0:
-            demand(ends.get(side) == body and seen < len(ends), "the loops on a body are no list")
+            demand(ends.get(side) == body and seen < len(ends), "the list of loops on a body is broken")
             seen += 1
             sides[bodies[body]["tree"]] += 1
             side = int(loops[side >> 1]["next_b" if side & 1 else "next_a"])
-    demand(seen == len(ends), "the loops on a body are no list")
+    demand(seen == len(ends), "the list of loops on a body is broken")
     demand((trees["sides"][used[TREES]] == sides[used[TREES]]).all(), "a tree counts other loops than it has")
