@@ -70,7 +70,7 @@ RUN = np.dtype(
         ("budget", "i8"),  # steps that may still be tried
         ("frames", "i8"),  # rows of the log that are written
         ("frame_rows", "i8"),  # address of the FRAME rows of the log, and
-        ("frame_room", "i8"),  # how many there are, 0 if nobody wants them
+        ("frame_room", "i8"),  # how many there are, 0 if none are recorded
         ("events", "i8"),  # address of the EVENT rows, and
         ("event_count", "i8"),  # how many
         ("holds", "i8"),  # address of the HOLD rows of joints at limits, and
