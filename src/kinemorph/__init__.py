@@ -1,7 +1,7 @@
 """Rigid bodies that change while they move: connect, cut, re-root. Import as `km`.
 
-`__init__.pyi` lists the public names and where each one lives. A name is imported when it is first asked for, so that
-whoever needs the dynamics does not wait for the viewer, nor whoever asks the command for help for Numba.
+`__init__.pyi` lists the public names and where each one lives. A name is imported at its first use: a
+program that needs only the dynamics does not load the viewer, and `kinemorph --help` does not load Numba.
 """
 
 import ast as _ast

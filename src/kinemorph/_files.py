@@ -51,7 +51,7 @@ def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
     try:
         handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     except OSError as error:
-        error.filename = str(path)  # nobody knows the other one
+        error.filename = str(path)  # the user does not know the temporary name
         raise
     try:
         with os.fdopen(handle, "wb") as file:
@@ -84,7 +84,7 @@ def quoted(value: str) -> str:
 
 
 def outside() -> int:
-    """How many callers up the first one is that is not of this package: who a warning is for."""
+    """The `stacklevel` of a warning: how many frames up the first caller outside this package is."""
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("kinemorph."):
         frame, level = frame.f_back, level + 1

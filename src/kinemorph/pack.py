@@ -1,7 +1,7 @@
-"""`python -m kinemorph.pack`: compile what `kinemorph warm --all` does, and make a wheel of it.
+"""`python -m kinemorph.pack`: compile all that `kinemorph warm --all` compiles, and make a wheel of it.
 
 The wheel, `kinemorph-kernels`, holds machine code for every processor of a kind, here x86-64-v3 (all since about 2013)
-or ARMv8, so that nobody who installs it waits for a compiler. Its version names all that the code depends on: the
+or ARMv8, so that nothing is compiled after its installation. Its version names all that the code depends on: the
 numbers of kinemorph, Numba, llvmlite and NumPy, three each, and one for the sources; Python is in its tag.
 """
 

@@ -38,7 +38,7 @@ def evolve(
             some two hundred however few are given.
         seed: Of everything that is random.
         workers: How many compute at a time; by default one for each core.
-        evaluator: Who computes: this process, others on this machine, or a Ray cluster.
+        evaluator: Where episodes run: this process, others on this machine, or a Ray cluster.
         address: Of a Ray cluster that is there already, such as auto or 10.0.0.1:6379.
         initial: Genotypes (JSON) that the first generation begins with, and runs, whose last generation does; founders
             fill the rest of it. The run keeps them.
@@ -103,7 +103,7 @@ def results(
         runs: Folder of the runs.
         out: Folder of the page, its curves, numbers and champions.
         workers: How many compute at a time; by default one for each core.
-        evaluator: Who computes: this process, others on this machine, or a Ray cluster.
+        evaluator: Where episodes run: this process, others on this machine, or a Ray cluster.
         trust: Modules, or files of Python, in which a task or search of your own is looked up that the table names.
     """
     from kinemorph._extras import need_view

@@ -193,7 +193,7 @@ def mocap(
 
     Args:
         file: A BVH file; a walk that comes with kinemorph if not given.
-        mass: Of the one who was recorded (kg).
+        mass: Of the recorded person (kg).
         height: To which the skeleton is scaled (m); else its unit is inferred.
         sex: male or female, for the table of masses.
         table: of masses: "de Leva", "Winter" or "Dumas".

@@ -1,4 +1,4 @@
-"""What scripts read: one JSON value on standard output."""
+"""Output for scripts: one JSON value on standard output."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def _score(stage: Stage, marks: Marks | None = None, reason: str = "") -> Score:
 
 @dataclass(frozen=True)
 class Audit:
-    """What becomes of a score when something is taken away: who scores as well then did not earn it."""
+    """A score, and those with finer steps, blank senses or no motors: one that stays as good was not earned."""
 
     score: Score
     half_step: Score  # with steps of half the length

@@ -39,7 +39,7 @@ from kinemorph.spatial.arguments.checks import one_of, real, shown
 Variant = Literal["gentle", "thesis"]
 MOST_CHILD_DRAWS = 8  # at a child that is not its parent again
 FIRST_LIVES = 8  # after which no kernel is new, but for rare ones
-LIVING = 512  # genotypes that are kept as objects, and grown: more than are bred at once, who live later
+LIVING = 512  # genotypes kept as objects, and grown: more than are bred before they are evaluated
 KINDS: dict[str, type[Task]] = {kind().name.replace(" ", "-"): kind for kind in TASKS}
 _EGOCENTRIC = {From.DIRECTION, From.DISTANCE, From.UP, From.SPEED}  # senses that the thesis does not have
 
@@ -64,7 +64,7 @@ class Species(msgspec.Struct, frozen=True):
         return self.task.grown()
 
     def advice(self, search: str) -> dict[str, Any]:
-        """Settings of a search that suit this task (measured: docs/evolve.md)."""
+        """Settings of a search that suit this task (measured: docs/results/tuning.md)."""
         if search not in ("default", "steady"):
             return {}
         if isinstance(self.task, HitBall):
@@ -104,7 +104,7 @@ class Species(msgspec.Struct, frozen=True):
         return made, operator.value
 
     def _alike(self, one: str, other: str) -> bool:
-        """Whether a child is its parent again, but for what has no effect."""
+        """Whether a child equals its parent in all genes that have an effect."""
         a, b = _grown(one, self.settings), _grown(other, self.settings)
         return not a.rejected and not b.rejected and alike(a, b)
 

@@ -1,4 +1,4 @@
-"""From settings to a run: what is evolved, by whom, computed where, kept in which file."""
+"""From settings to a run: the problem, the search, the evaluator and the file of the run."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def _said_before(at: Where | None, place: str) -> Iterator[None]:
 
 
 def evaluator_of(settings: Settings, problem: Problem) -> Evaluator:
-    """Who computes. The result does not depend on it."""
+    """The evaluator that the settings name. The result does not depend on it."""
     workers = settings.workers or os.cpu_count() or 1
     if settings.evaluator == "serial":
         return Serial(problem)
@@ -182,7 +182,7 @@ def resume(file: Path | str, trust: Trust = ()) -> tuple[Store, Settings]:
 
 
 def settings_in(store: Store) -> Settings:
-    """The settings of a run. Its file names no cluster: whoever runs one can run code here."""
+    """The settings of a run. The address of a cluster is left out: a cluster can run code here."""
     found: Settings = store.fact("settings", Settings)
     return replace(found, address=None)
 

@@ -21,7 +21,7 @@ class Draw(msgspec.Struct, frozen=True):
 
     @property
     def blank(self) -> bool:
-        """Whether it is a catch trial: who succeeds without senses did not use them."""
+        """Whether it is a catch trial: a creature that succeeds without senses did not use them."""
         return self.number >= BLANK
 
 

@@ -1,4 +1,4 @@
-"""Random numbers that depend on what they are for, never on who draws them or when."""
+"""Random numbers that depend on their purpose alone, never on the process that draws them or the time."""
 
 from __future__ import annotations
 
@@ -28,5 +28,5 @@ def stream(seed: int, purpose: Purpose, generation: int = 0, individual: int = 0
 
 
 def seed_of(seed: int, purpose: Purpose, generation: int = 0, individual: int = 0, draw: int = 0) -> int:
-    """A seed for somebody else: 63 bits, so that every store and language can keep it."""
+    """A seed for another generator: 63 bits, so that every store and language can keep it."""
     return int(_sequence(seed, purpose, generation, individual, draw).generate_state(1, np.uint64)[0] >> np.uint64(1))

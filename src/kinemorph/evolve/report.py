@@ -27,7 +27,7 @@ _SHOWN_CHAMPIONS = 100  # champions of a run that move on the page, at most: eac
 _PAGE = Path(__file__).with_name("report.html")
 
 Film = dict[str, Any]
-Filmer = Callable[[Store, int, int], Film | None]  # of whom came out of a generation at some place
+Filmer = Callable[[Store, int, int], Film | None]  # of a run, a generation and a rank in it
 
 
 def report(
@@ -62,7 +62,7 @@ def _run(path: Path, film: Filmer, trust: Trust) -> dict[str, Any]:
         best = {standing.generation: standing.individual for standing in store.standings(rank=0)}
         for one in generations:
             if one["g"] not in best:
-                raise StoreError(f"{path}: nobody came out of generation {one['g']}; it is damaged")
+                raise StoreError(f"{path}: there is no individual of generation {one['g']}; it is damaged")
         last = store.last
         films = {one: made for one, g in _shown(best).items() if (made := film(store, g, 0)) is not None}
         return {
@@ -98,7 +98,7 @@ def _shown(best: dict[int, int]) -> dict[int, int]:
 
 
 def _archive(store: Store, last: int, film: Filmer) -> dict[str, Any] | None:
-    """The map of the last generation: in each cell that is filled who lives there, with its film."""
+    """The map of the last generation: the individual of each filled cell, with its film."""
     axes = problem_in(store).descriptors
     if len(axes) != 2:
         return None

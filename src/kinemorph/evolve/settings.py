@@ -66,7 +66,7 @@ def load_settings(file: Path | str, changes: dict[str, Any] | None = None) -> Se
     toml = Toml(file)
     table = toml.table
     if "address" in table:
-        raise toml.error("address", "whoever runs a cluster can run code here; name it at the command, as --address")
+        raise toml.error("address", "a cluster can run code here; name it at the command, as --address")
     files = table.get("initial")
     if isinstance(files, list) and all(isinstance(one, str) for one in files):
         table = table | {"initial": [str(toml.file.parent / one) for one in files]}

@@ -1,6 +1,6 @@
 """Tasks and searches of the user's own, found in what the user trusts and nowhere else.
 
-A run's file and a table of settings are text that somebody else may have written. A name in them, such as
+A run's file and a table of settings may come from a stranger. A name in them, such as
 `my_tasks:Spin`, never imports anything: it is looked up among classes that the user has given in Python, and in modules
 that the user has named at the command. Even there it must be a task or a search before it is called.
 """

@@ -68,7 +68,7 @@ class Episode:
         return self.world
 
     def outcome(self, error: Exception | None = None) -> Outcome:
-        """What has come of it: observation, reward, whether it is over, or too long, and more."""
+        """The result of a step: observation, reward, whether the episode has ended or was truncated, and info."""
         assert self.world is not None
         self.steps += 1
         info: dict[str, Any] = {"time": self.world.time}

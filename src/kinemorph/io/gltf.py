@@ -110,7 +110,7 @@ class _File:
         turns = continuous(poses[:, 3:])
         self._channel(clock, poses[:, :3], "VEC3", "translation", "LINEAR")
         self._channel(clock, turns[:, [1, 2, 3, 0]], "VEC4", "rotation", "LINEAR")
-        if not there.all():  # who is absent has no size
+        if not there.all():  # an absent body is scaled to zero
             self._channel(clock, np.repeat(there[:, None].astype(float), 3, axis=1), "VEC3", "scale", "STEP")
             if not there[0]:
                 node["scale"] = [0.0, 0.0, 0.0]

@@ -1,4 +1,4 @@
-"""Links and joints as a file has them, and how they become a model: who is merged into whom, and where names went."""
+"""Links and joints of a file become a model: links on fixed joints are merged, and names keep their new places."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What kind of file a file is, by what is in it, or else by the end of its name, and which command reads it.
+"""The kind of a file, by its content or else by the end of its name, and the command that reads it.
 
 A command that is given a file of another kind says so by this, instead of what its parser stumbles over.
 """
@@ -91,7 +91,7 @@ def kind_of(path: str | os.PathLike[str]) -> FileKind | None:
 
 
 def expect(path: str | os.PathLike[str], *kinds: FileKind, wanted: str) -> None:
-    """Raise unless a file is of one of some kinds, or of none that is known: then whoever reads it says what is wrong.
+    """Raise unless a file is of one of some kinds, or of no known kind: then its parser says what is wrong.
 
     `wanted` is what these kinds are called together.
     """

@@ -248,8 +248,8 @@ def analyse(
 ) -> Analysis:
     """Joint moments, powers, ground reaction and centre of pressure of a recorded motion, without force plates.
 
-    `source` is a BVH file, what `load_bvh` returns, or a `Body`. `mass` (kg), `height` (m), `sex` and `table` say who
-    was recorded; `unit`, `up` and `skeleton` what the file does not say: see `body_of`. `cutoff` (Hz) is that of the
+    `source` is a BVH file, what `load_bvh` returns, or a `Body`. `mass` (kg), `height` (m), `sex` and `table` describe
+    the person; `unit`, `up` and `skeleton` what the file does not say: see `body_of`. `cutoff` (Hz) is that of the
     filter, None for no filter, "residuals" for the best ones of the residual analysis. `contacts` are found, or given
     as a CSV file with lines "left,0.52,1.13" (see `read_contacts`) or as `Contacts`. `methods` share the load where
     both feet stand: "smooth", "least-torque", "measured" (with `forces`, by side [moment, force] at the world's

@@ -3,9 +3,9 @@
 - "smooth": each foot presses where feet do: the one behind rolls from where it bore last to its toes, the one in front
   from its heel to where it bears next, in standing both with their middles. Where the centre of pressure of the whole
   lies between these two points says how much each bears, and forces of a step meet in a point above the hips, as those
-  of walkers do (Maus et al. 2010). What force plates measured is met to 5 % of the weight (docs/mocap.md). A load that
-  fades by a curve over time (Ren, Jones and Howard 2008) is 15 % off them, and then the foot in front bears behind its
-  heel, and its knee too much.
+  of walkers do (Maus et al. 2010). Force plates are met to 5 % of the weight (docs/mocap_methods.md). A load that fades
+  by a curve over time (Ren, Jones and Howard 2008) is 15 % off them, and then the foot in front bears behind its heel,
+  and its knee too much.
 - "least-torque": the smallest joint moments (N&Y section III) among all that the ground can give: forces that press,
   and within the cones of friction, at the four corners of each sole.
 - "measured": what force plates say.
@@ -96,7 +96,7 @@ class _Both:
         return self._split(share, share * self.force + lean * ahead, points)
 
     def standing(self) -> Array:
-        """The wrench on the right foot at its ankle if nobody steps: all forces are shared as the load is."""
+        """The wrench on the right foot at its ankle in standing: all forces are shared as the load is."""
         share = self._share(self.middles)
         return self._split(share, share * self.force, self.middles)
 

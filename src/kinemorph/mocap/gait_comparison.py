@@ -35,7 +35,7 @@ PEAKS = {  # of each quantity: the curve, within which shares of the stance, and
 @checked_first
 @dataclass(frozen=True, eq=False)
 class Walking:
-    """Somebody's walk: mean curves over all whole stances, from strike to toe-off, and their peaks.
+    """A person's walk: mean curves over all whole stances, from strike to toe-off, and their peaks.
 
     `curves` are "flexion" of the knee (degrees), vertical "force" by weight, and the moments that extend "thigh" (hip),
     "shank" (knee) and "foot" (ankle) by body mass (N m/kg), 101 values each. `values` are as `norms` has them.
@@ -69,7 +69,7 @@ class Walking:
 
 
 def walks(analysis: Analysis) -> bool:
-    """Whether somebody walks: on both feet in turn, never in the air, and ahead."""
+    """Whether the motion is a walk: stances of both feet, double support, no flight, and a speed of walking."""
     stances = analysis.stances()
     pace = pace_of(speed_of(analysis.motion.q[:, :2], stances, analysis.body.dt), analysis.body.leg)
     return pace != "" and {side for side, _ in stances} == {*SIDES} and steps(analysis)
@@ -92,7 +92,7 @@ def walking_of(*analyses: Analysis) -> Walking:
         speeds += [speed_of(analysis.motion.q[:, :2], stances, analysis.body.dt)] * len(stances)
         legs.append(analysis.body.leg)
     if not speeds:
-        raise ValueError("there is no whole stance in these recordings: they do not show how somebody walks")
+        raise ValueError("there is no whole stance in these recordings: they do not show a walk")
     curves = {name: np.mean(values, axis=0) for name, values in found.items()}
     values = {
         name: float(extreme(curves[curve][first : last + 1])) for name, (curve, first, last, extreme) in PEAKS.items()

@@ -52,9 +52,9 @@ def norms(pace: str, source: str = "Winter") -> dict[str, Norm]:
 
 @checked_first
 def pace_of(speed: float, leg: float) -> str:
-    """How somebody walks, by the speed (m/s) and the length of the leg (m): people of all sizes are alike then.
+    """The pace of a walk by speed (m/s) over √(g · leg length in m), in which people of all sizes are alike.
 
-    It is "" for who is too slow to be compared with those who walk, or so fast that people run.
+    It is "" if the speed is below that of any walk in the norms, or so high that people run.
     """
     finite("pace_of: speed", speed)
     positive("pace_of: leg", leg)

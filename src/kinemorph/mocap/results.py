@@ -23,7 +23,7 @@ Array = npt.NDArray[np.float64]
 
 LEGS = {"hip": "thigh", "knee": "shank", "ankle": "foot"}
 FORCE_ARROW_LENGTH = 0.5  # m of arrow for a force as large as the weight
-CAMERA_FOLLOW_DISTANCE = 8.0  # m: whoever goes farther is followed by the camera
+CAMERA_FOLLOW_DISTANCE = 8.0  # m: the camera follows a body that goes farther
 GREEN, YELLOW = (0.10, 0.60, 0.25), (0.95, 0.70, 0.10)
 
 

@@ -1,4 +1,4 @@
-"""Who bears alone? Heights and speeds of feet miss the first touch of a heel and the last one of the toes.
+"""Single support, corrected: heights and speeds of feet miss the first touch of a heel and the last one of the toes.
 
 A foot that bears alone has the centre of pressure of the whole body below its sole. Where it is not there, next to
 frames on both feet, the other foot must bear as well: it stands a little longer, or stood a little earlier.
@@ -40,7 +40,7 @@ def pressed(model: Model, motion: Motion, contacts: Contacts) -> Array:
 def handed_over(
     contacts: Contacts, model: Model, motion: Motion, places: Places, soles: Mapping[str, Foot], dt: float
 ) -> Contacts:
-    """The same contacts, each as much longer as it takes to have who bears alone bear below the sole.
+    """The contacts, extended until in single support the centre of pressure lies below the sole.
 
     A foot that has taken over bears beyond where it struck, and one that will hand over no farther than its end.
     """

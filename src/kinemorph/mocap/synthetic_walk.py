@@ -1,4 +1,4 @@
-"""A walk that nobody walked: made of formulas, for examples and tests; `walk.bvh` is this walk as a file.
+"""A synthetic walk, made of formulas, for examples and tests; `walk.bvh` is this walk as a file.
 
 A foot touches with its heel, lies flat and rolls over its ball; the knee above it bends as people's do, and so says how
 high the pelvis is; in the air joints swing to where they touch again. Velocities and accelerations are continuous. The
@@ -51,7 +51,7 @@ NAMES = {
 @checked_first
 @dataclass(frozen=True)
 class Gait:
-    """How somebody walks; lengths in m, angles in rad, times in s, shares of the stride."""
+    """Parameters of a walk; lengths in m, angles in rad, times in s, shares of the stride."""
 
     speed: float = 1.145
     stride: float = 1.0601  # time from one contact of a foot to the next of the same

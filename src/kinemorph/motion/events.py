@@ -304,7 +304,7 @@ def crosses(event: Any) -> bool:
 
 @kernel
 def pass_by(event: Any) -> None:
-    """Time has gone on without this event: remember the side. (What Python computes, Python remembers.)"""
+    """Store the sign of the function after a step without this event. (Events of kind CALL are updated in Python.)"""
     s = sign(event)
     if s != 0 and event["kind"] != CALL:
         event["side"] = s
@@ -312,7 +312,7 @@ def pass_by(event: Any) -> None:
 
 
 def check_events(events: Iterable[Event], *, world: bool = False) -> tuple[Event, ...]:
-    """The events, after a look at what can be wrong before anything moves."""
+    """The events as a tuple. Raises for wrong types and values before anything moves."""
     listed = tuple(events)
     for e in listed:
         if not isinstance(e, Event):

@@ -1,4 +1,4 @@
-"""What a model says of its joints and rollouts do not honour: told once, by name, when it would have mattered."""
+"""Warnings, once for a model, of joint limits, dry friction and gears that a rollout ignores though they matter."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def warn_ignored(model: Model, q: Array, v: Array, tau: Array, stops: bool = Fal
 
 
 def _look_at_gears(model: Model, q: Array) -> None:
-    """Tell of joints that should have followed others, and have not."""
+    """Warn of joints that should have followed others, and have not."""
     link = {name: i for i, name in enumerate(model.joint_names)}
     for m in model.mimics:
         own, source = link[m.joint], link[m.source]

@@ -61,7 +61,7 @@ def project_state(tree: Any, q: Any, v: Any, step: Any) -> float:
 
 @generic
 def settle(tree: Any, q: Any, v: Any, step: Any) -> float:
-    """Close the loops, which a step opens a little, so that nothing drifts. Returns how far they stay open."""
+    """Project the state onto closed loops after a step. Returns the error that remains (rad or m)."""
     return project_state(tree, q, v, step) if tree["system"] != 0 else 0.0
 
 

@@ -1,4 +1,4 @@
-"""What a simulation leaves: stretches of motion with one structure each, and what happened between them."""
+"""The log of a simulation: segments of motion with one structure each, and the events between them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far a long simulation is, for whoever waits for it at a terminal."""
+"""The progress of a long simulation, shown at a terminal."""
 
 from __future__ import annotations
 

@@ -264,7 +264,7 @@ class Simulation:
 
     def _ask(self, q: Array, v: Array, t: float) -> tuple[Array, Array]:
         """Joint forces and forces on links at a state, from the functions that say so."""
-        if not (np.isfinite(q).all() and np.isfinite(v).all()):  # the step is lost, and nobody should see its state
+        if not (np.isfinite(q).all() and np.isfinite(v).all()):  # the step is rejected, and no function sees it
             return self._tau, self._data.pushed_by(self._external)
         state = State(q.copy(), v.copy(), tau=self._tau.copy(), time=t)
         try:

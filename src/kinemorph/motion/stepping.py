@@ -70,7 +70,7 @@ RUN = np.dtype(
         ("budget", "i8"),  # steps that may still be tried
         ("frames", "i8"),  # rows of the log that are written
         ("frame_rows", "i8"),  # address of the FRAME rows of the log, and
-        ("frame_room", "i8"),  # how many there are, 0 if nobody wants them
+        ("frame_room", "i8"),  # how many there are, 0 if none are recorded
         ("events", "i8"),  # address of the EVENT rows, and
         ("event_count", "i8"),  # how many
         ("holds", "i8"),  # address of the HOLD rows of joints at limits, and
@@ -133,7 +133,7 @@ def take(tree: Any, run: Any, q: Any, v: Any, h: float, tau: Any, external: Any,
 
 @kernel(inline=False)
 def better(tree: Any, run: Any, work: Any) -> None:
-    """Better the state after two half steps by that after a whole one, and how far off both are."""
+    """Extrapolate two half steps by a whole one (Richardson), and store the error estimate."""
     gap, run["error"] = improve(tree, run["tolerance"], run["open"], work)
     run["open"] = rest(tree, run, work[Q_NEXT], work[V_NEXT], gap, work[K1])
 
@@ -189,7 +189,7 @@ def observe(tree: Any, run: Any, q: Any, v: Any, work: Any, frame: Any) -> None:
 
 @kernel
 def shrunk(h: float, error: float) -> float:
-    """A smaller step after one with this error, as a share of the tolerance."""
+    """The length (s) of the next trial after one with this error, as a share of the tolerance."""
     return h * max(0.2, 0.9 * error**-0.25) if error < 1e12 else 0.1 * h
 
 

@@ -1,4 +1,4 @@
-"""What joints of a simulation do when they come to their limits: they bounce, and stay if they are pushed there.
+"""Joints at their limits: impacts with restitution, and forces that hold joints which are pushed there (an LCP).
 
 The impact is Newton's at all limits that are reached at that moment, with one restitution e: impulses that only push
 back, and velocities J v⁺ ≥ -e J v⁻, of which one or the other is zero at each limit. The energy changes by

@@ -91,7 +91,7 @@ DEMOS = {
         python="it follows one mechanism, without a world",
     ),
     "swing_breaks": Demo(
-        "A swing breaks under who sits on it.",
+        "A swing breaks under a person.",
         "structure.swing_breaks", "ride", "swing_breaks_strip", (3, 6, 1), in_world=False,
         python="it follows one mechanism, without a world",
     ),
@@ -197,7 +197,7 @@ DEMOS = {
     "dominos": Demo(
         "150 dominos fall through a tunnel, over stairs, up a tower and off a diving board.",
         "thesis.domino_track", "dominos", "domino_track", (2, 2, 3), epsilon=1e-3, stride=5e-3,
-        python="its row is laid by somebody who walks along",
+        python="its row is laid along a path, domino by domino",
     ),
     "marble": Demo(
         "A marble runs over ridges, through sprung trapdoors and over driven gearwheels.",

@@ -47,7 +47,7 @@ def base_shapes(world: World, meshes: Meshes, solid: bool = False) -> dict[tuple
         looks = [shape for shape in model.base_shapes if shape.role is Role.VISUAL]
         bodily = [shape for shape in model.base_shapes if shape.role is Role.COLLISION]
         hidden = [each for each in found if looks and any(_is(world.shapes[each[0]], s) for s in bodily)]
-        if bodily and not hidden:  # it has gone, or nobody knows which they are
+        if bodily and not hidden:  # it was removed, or its shapes cannot be told apart
             continue
         for each in hidden:
             del found[each]

@@ -50,7 +50,7 @@ def pieces(mesh: Mesh) -> list[Piece]:
 
 
 def rounded(vertices: Array) -> Array:
-    """Vertices to 1/32768 of their extent, which nobody sees, and which packs a fifth better."""
+    """Vertices rounded to 1/32768 of their extent, which is invisible and packs a fifth better."""
     largest = float(np.abs(vertices).max(initial=0.0))
     if not largest:
         return vertices
@@ -86,7 +86,7 @@ def own_colour(shape: Shape, piece: Piece) -> Colour | None:
 
 
 def plain_colour(body: int) -> Colour:
-    """A colour for what has none: another one for each body; -1 is the base."""
+    """A default colour, another one for each body; -1 is the base."""
     return BASE if body < 0 else PALETTE[body % len(PALETTE)]
 
 

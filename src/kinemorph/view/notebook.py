@@ -1,4 +1,4 @@
-"""How objects look in a notebook: a picture and a few numbers, in HTML that asks nobody for anything."""
+"""How objects look in a notebook: a picture and a few numbers, in HTML that makes no requests."""
 
 from __future__ import annotations
 

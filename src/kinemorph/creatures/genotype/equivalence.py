@@ -1,7 +1,7 @@
-"""Whether two creatures live the same lives: parts, joints, and as much of their brains as has a say in an effect.
+"""Whether two creatures behave alike: equal parts, joints, and neurons that act on an effector directly or indirectly.
 
 Much of a genotype is not used: axes beyond a joint's degrees of freedom, inputs that a function does not take, neurons
-that nobody hears. A child that differs from its parent in these alone costs evaluations and is no news.
+whose output has no reader. A child that differs from its parent in these alone costs evaluations and is no news.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Input = tuple[Any, float]  # a source and its weight
 
 @checked_first
 def alike(one: Phenotype, other: Phenotype) -> bool:
-    """Whether two creatures that may live are the same but for what has no effect."""
+    """Whether two creatures that were not rejected are equal in all genes that have an effect."""
     return _parts(one) == _parts(other) and _joints(one) == _joints(other) and _mind(one) == _mind(other)
 
 

@@ -56,7 +56,7 @@ class Routes:
 
 WALKERS = Routes(0.6, 0.15, 0.2, pace=(1.0, 3.5))  # measured: docs/results/tuning.md
 REACHERS = Routes(0.1, 0.6, 0.2, towards=0.5)
-HOLDERS = Routes(0.4, 0.3, 0.2)  # those who grasp, swing and let go
+HOLDERS = Routes(0.4, 0.3, 0.2)  # creatures that grasp, swing and let go
 
 
 @checked_first

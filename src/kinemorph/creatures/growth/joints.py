@@ -114,7 +114,7 @@ def begin_model(header: Any, links: Any, dofs: Any, bodies: Any, rest: Any) -> N
 
 @kernel
 def next_part(parts: Any, i: int) -> int:
-    """The part after part i on a walk along the limbs: its first child, or the next one of it or of who carries it."""
+    """The part after part i in depth-first order: its first child, else the next sibling of it or of an ancestor."""
     if parts[i]["first_child"] >= 0:
         return parts[i]["first_child"]
     while i >= 0:

@@ -1,4 +1,4 @@
-"""The shapes of a creature of boxes as worlds write them, in one call: nobody looks at the shapes of most creatures."""
+"""The shape rows of a creature of boxes in one call, without Shape objects, which evaluation never needs."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class HitBall(Task):
     gravity: float = 0.0
     patience: float = 0.0
     root: Root = Root.FIXED
-    moves: bool = False  # who does not move comes no nearer; who looks at the ball already need not turn
+    moves: bool = False  # the score itself needs motion, and a creature may face the ball from the start
     near: float = 0.5  # m, from the root
     far: float = 1.0
 

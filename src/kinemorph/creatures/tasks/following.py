@@ -54,7 +54,7 @@ class Follow(Task):
         return Marks(closeness(gap, self.rest_gap(stage)) + there, 1.0 / (1.0 + gap / stage.size), there)
 
     def rest_gap(self, stage: Stage) -> float:
-        """How far the target is in the second half, in the mean, from who stays where it was."""
+        """The mean distance (m) of the target in the second half from a creature that stays where it was."""
         t = np.linspace(0.5, 1.0, 50) * self.seconds
         angle = stage.notes["side"] * stage.level * self.speed / self.radius * np.append(0.0, t)
         arm = stage.notes["side"] * self.radius * np.array([(math.sin(a), -math.cos(a)) for a in angle.tolist()]).T

@@ -26,7 +26,7 @@ FOREMOST_HAND_SHARE = 0.5  # of its own way, what the ways of its foremost and o
 class Carry(Task):
     """Bring a ball that lies ahead to a goal behind it, which is seen: held, pushed or thrown, but there at the end.
 
-    The goal is more or less to the side, eight bearings by the draw's number: who pushes without looking misses most.
+    The goal is more or less to the side, eight bearings by the draw's number: without senses most are missed.
     """
 
     grasps: bool = True
@@ -95,13 +95,13 @@ class Brachiate(Task):
         along = x if holds else min(x, 0.0) + 0.25 * min(max(x, 0.0), self.apart)
         value = (
             along + FOREMOST_HAND_SHARE * sum(self.reach(stage))
-        ) / self.apart  # not by its length: who is short reaches no bar
+        ) / self.apart  # not by its length: a short creature reaches no bar
         return Marks(max(-1.0, value), max(0.0, x) if holds else 0.0, along)
 
     def reach(self, stage: Stage) -> tuple[float, float]:
-        """m, how far ahead of its first hand the foremost and the hindmost part are that hold on.
+        """How far (m) ahead of its first hold the foremost and the hindmost of the grasping parts are.
 
-        Who has a second bar can let go of the first; who has let go of it is on its way.
+        A second hold allows to let go of the first bar; the hindmost part counts once that has been let go.
         """
         forest, first = stage.world.forest, stage.notes["first"]
         held = [stage.world.body(id).position[0] - first for joint in stage.mind.holds for id in forest.sides(joint)]

@@ -22,11 +22,11 @@ def advance(stage: Stage, x: float, aside: float) -> float:
 @checked_on_failure
 @dataclass(frozen=True)
 class Locomotion(Task):
-    """Go along x. Who jumps higher than its own length is out (Fontijne 4.5).
+    """Go along x. A creature that jumps higher than its own length is out (Fontijne 4.5).
 
     It looks aside at first, the ground is more or less slippery and bouncy, and it is knocked about: gaits that only
     happen to go straight stumble elsewhere. Draws that are much harder than what is asked differ in weight,
-    too, and throw it up: who can do with that walks in other engines as well (docs/results/tuning.md).
+    too, and throw it up: gaits that stand this walk in other engines as well (docs/results/tuning.md).
     """
 
     slip: float = 0.4

@@ -116,7 +116,7 @@ class Task:
         return _grown(self.settings, self.root, self.grasps)
 
     def blinded(self) -> Task:
-        """The task of a catch trial, a life without senses: whoever succeeds in that did not need them."""
+        """The task of a catch trial, an episode without senses: a creature that succeeds in it did not need them."""
         return self
 
     # --------------------------------------------------------------------------------- what a task of one's own says
@@ -150,7 +150,7 @@ def _soil(friction: float, restitution: float) -> Material:
 
 @lru_cache(maxsize=SHARED)
 def _facing(turn: float) -> tuple[Array, Array]:
-    """The axes of who looks aside, and the same as a pose has them: a rotation to the last bit."""
+    """The axes after a turn about z (rad), as given and as a `Pose` keeps them: a rotation to the last bit."""
     faces = Pose.rpy(0.0, 0.0, turn).rotation
     return faces, Pose(rotation=faces).rotation
 
@@ -262,7 +262,7 @@ class Stage:
     def settle(self) -> str:
         """Fall to the ground with motors off. Returns why it is rejected, or nothing.
 
-        At first weight pulls aslant: what only stands while nobody breathes topples now, and not later.
+        At first gravity is tilted, so that a creature in unstable equilibrium topples now and not later.
         """
         task = self.task
         if task.patience <= 0.0:
@@ -283,7 +283,7 @@ class Stage:
     def live(self) -> None:
         """All of its life, or as much as the task and the budget allow."""
         task, world = self.task, self.world
-        world.brains.begin_statistics()  # for whoever asks where it is
+        world.brains.begin_statistics()  # for monitors that read where it is
         task.begin(self)
         life = self.mind.seen()
         self.start, self.height, self.gap = np.array(life["centre"]), float(life["lowest"]), float(life["gap"])

@@ -1,4 +1,4 @@
-"""What goes from a search to an evaluator and comes back: who, on which draws, with what outcome."""
+"""Jobs of an evaluator and their results: an individual, the draws to evaluate it on, and the outcome of each."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Individual:
     parents: tuple[int, ...] = ()
     operator: str = "founder"
     age: int = 0
-    family: int = 0  # the founder from whom it descends in the first line
+    family: int = 0  # the founder that it descends from by its first parents
     outcomes: dict[Draw, Outcome] = field(default_factory=dict)
 
     @property

@@ -27,9 +27,9 @@ _START = 120.0  # seconds in which a worker has begun, kernels compiled
 
 
 def imported(address: str | None) -> Any:
-    """Ray, which tells nobody that it is used. What it starts here, without an address, listens on loopback alone.
+    """The module `ray`, its usage statistics off. Without an address, the node started here listens on loopback alone.
 
-    By itself it listens everywhere, and whoever reaches it can run code. The switch is meant for other systems, is read
+    By default it listens on all addresses, and any client can run code. The switch is meant for other systems, is read
     when Ray is imported, and gives the node the address 127.0.0.1.
     """
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
@@ -75,13 +75,13 @@ class Ray:
         return results
 
     def _patience(self) -> float:
-        """Seconds in which somebody has something to tell, unless all are stopped or out of reach: workers end
-        themselves when a job takes too long."""
+        """The time (s) within which at least one result arrives, unless all workers are lost: a worker ends itself
+        when a job takes too long."""
         lives = max(sum(len(job.draws) for job, _ in batch) for batch in self._under_way.values())
         return _START + self._limits.seconds * lives
 
     def _forsaken(self) -> list[Result]:
-        """Nobody says anything: all that is under way is lost."""
+        """No worker has answered in time: all batches under way are lost."""
         batches = list(self._under_way.values())
         for reference in self._under_way:
             with contextlib.suppress(self._ray.exceptions.RayError):

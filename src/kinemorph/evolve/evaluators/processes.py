@@ -28,7 +28,7 @@ from kinemorph.spatial.arguments.checks import whole
 
 _READY = b""  # the first message of a worker: its kernels are loaded, its time counts from now on
 _FALSE_STARTS = 3  # workers in a row that die before they are ready: then something is wrong with all of them
-_GRACE = 5.0  # seconds beyond its time that a worker has to end itself: who is stopped, or starved, never does
+_GRACE = 5.0  # seconds beyond its time in which a worker ends itself; a stopped or starved one never does
 _encode = msgspec.msgpack.encode
 _jobs, _results = msgspec.msgpack.Decoder(tuple[Job, int]), msgspec.msgpack.Decoder(Result)
 
@@ -148,8 +148,8 @@ class _Worker:
 
 
 def _serve(connection: Connection, problem: Problem, limits: Limits) -> None:
-    """The life of a worker."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the master, who ends the workers
+    """The main loop of a worker process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the master, which ends the workers
     heed_alarms()
     _die_with_parent()
     problem.warm()

@@ -74,17 +74,17 @@ def work_within(problem: Problem, job: Job, attempt: int, limits: Limits) -> Res
 
 
 def heed_alarms() -> None:
-    """Let alarms end this process: who started it may have blocked or ignored them."""
+    """Let SIGALRM end this process: its parent process may have blocked or ignored that signal."""
     if sys.platform != "win32":
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM})
-        if threading.current_thread() is threading.main_thread():  # nobody else may
+        if threading.current_thread() is threading.main_thread():  # Python allows it in this thread alone
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
 
 
 @contextlib.contextmanager
 def _time(seconds: float) -> Iterator[None]:
-    """The system ends the process by an alarm that nobody handles: it waits for no lock that a kernel or a loop could
-    hold. Where there are no alarms, a thread without Python does."""
+    """The system ends the process by an alarm without a handler, which waits for no lock that a kernel or a loop could
+    hold. On Windows, which has no alarms, a thread of faulthandler does."""
     if sys.platform == "win32":
         faulthandler.dump_traceback_later(seconds, exit=True, file=_nowhere())
     else:

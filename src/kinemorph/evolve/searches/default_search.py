@@ -24,7 +24,7 @@ from kinemorph.spatial.arguments.annotations import refuse_fields
 PEOPLE, FOUNDERS, EPISODES = 40, 300, 5000  # what was measured: a population, its founders, the budget
 LARGE, LARGEST = 20_000, 100_000  # evaluations: in between draws get harder with the budget, as was measured
 VOTED = 512  # draws from this number on are those of the last vote
-CANDIDATES = 16  # who stands in it
+CANDIDATES = 16  # of the last vote
 BLIND = 2  # power of the share of lives without senses that fail, by which one is worth less
 STEP, FULL = 0.1, 5  # of the level, by which success makes draws harder; and of so many draws, one is at full level
 
@@ -41,7 +41,7 @@ class RecipeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     crossover: Share = 0.0  # share of children of two parents, half of them by grafting
     ladder: tuple[Count, ...] = (2, 4, 8)  # draws after which a candidate may drop out, and at the end
     quantile: Share = 0.5  # of the parents, that a candidate must reach to go on
-    blanks: Some = 0  # lives with blank senses, from the second rung on: who succeeds in them is blind
+    blanks: Some = 0  # episodes with blank senses, from the second rung on: one that succeeds in them is blind
     redraw: Count = 6  # generations after which all draws are new
     kept: Share = 0.5  # the share of the population that is judged by them; the rest goes
     ramp: Share = 0.0  # the part of the budget in which draws get harder, from level 0 to the hardest
@@ -53,7 +53,7 @@ class RecipeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     success: Score = 0.0  # what parents must be worth for draws to become harder by STEP; 0: the budget decides
     trials: Some = 0  # other numbers that a new body is tried with; it has the best of them
     spread: Factor = 0.3  # by how much they differ
-    newcomers: Some = 0  # founders of each generation; whom a younger one beats goes before whom only older ones beat
+    newcomers: Some = 0  # founders of each generation; selection is then by age-fitness Pareto fronts (`_by_age`)
 
     def __post_init__(self) -> None:
         refuse_fields(self)
@@ -77,7 +77,7 @@ class RecipeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @checked_first
 class Recipe(Planned):
-    """Truncation with all that was measured to matter: docs/evolve.md says what, and by how much."""
+    """Truncation selection, a race over draws, tuning, a vote: docs/searches.md; measured: docs/results/tuning.md."""
 
     Settings = RecipeSettings
 
@@ -140,7 +140,7 @@ class Recipe(Planned):
         return self.settings.hardest * (min(1.0, self.spent / self.settings.ramp) if self.settings.ramp else 1.0)
 
     def _earn(self, population: list[Individual]) -> None:
-        """Draws become harder if half of those who have children are good enough at them."""
+        """Draws become harder if half of the parents are good enough at them."""
         values = [self.worth(one) for one in self.parents(population)]
         if self.settings.success and np.median(values) >= self.settings.success:
             self._earned = min(1.0, self._earned + STEP)
@@ -194,7 +194,7 @@ class Recipe(Planned):
         return (1.0 - self.settings.worst) * mean(scores) + self.settings.worst * mean(worse)
 
     def rank(self, one: Individual) -> tuple[float, float, float]:
-        """Low is good: who went further in the race, then who is better, then who is older; the faulty last."""
+        """The key by which individuals are sorted: most draws in the race, then worth, then age; the faulty last."""
         if one.faulty or not one.outcomes:
             return 1.0, 0.0, one.number
         return -len(one.outcomes), -self.worth(one), one.number
@@ -205,7 +205,7 @@ class Recipe(Planned):
     def _race(
         self, runners: list[Individual], against: list[Individual], bank: tuple[Draw, ...]
     ) -> Iterator[list[Trial]]:
-        """A ladder of draws: who is worse than the parents' median on the same draws stays where it is."""
+        """A ladder of draws: a runner worse than the parents' quantile on the same draws gets no further ones."""
         rungs, running = self._rungs(self._order(bank)), runners
         yield [(one, rungs[0]) for one in running]
         for draws, further in pairwise(rungs):
@@ -214,7 +214,7 @@ class Recipe(Planned):
             yield [(one, further) for one in running]
 
     def _rungs(self, order: tuple[Draw, ...]) -> list[tuple[Draw, ...]]:
-        """What has been lived at each rung of the ladder: more and more draws, from the second on catch trials too."""
+        """All draws up to each rung of the ladder: more and more of them, from the second on catch trials too."""
         first, *others = (order[:reached] for reached in self.settings.ladder)
         return [first, *(draws + self._blanks() for draws in others)]
 
@@ -242,8 +242,8 @@ class Recipe(Planned):
         return (self._by_age(ranked) if self.settings.newcomers else ranked)[: self.settings.population]
 
     def _by_age(self, ranked: list[Individual]) -> list[Individual]:
-        """First those than whom nobody is both better and no older, then those who would be next, and so on: age
-        protects who has not had the time yet (age-fitness Pareto; age is that of the family)."""
+        """Sorted by fronts: an individual is in the first one if no other is both better and no older (age-fitness
+        Pareto). Young families are kept while they improve; age is that of the family, in generations."""
         ages = [self.generation - self._arrived.get(one.family, 0) for one in ranked]
         fronts: list[int] = []
         for i, age in enumerate(ages):
@@ -291,7 +291,7 @@ class Recipe(Planned):
     def child(self, parents: list[Individual], rng: np.random.Generator) -> Individual:
         """Of the better one of two parents; tried again while it is stillborn."""
         if not parents:
-            raise ValueError("every individual of this generation is faulty, so nobody can have children")
+            raise ValueError("every individual of this generation is faulty, so there are no parents")
         one = min((parents[i] for i in rng.integers(len(parents), size=2)), key=self.rank)
         other = parents[rng.integers(len(parents))]
         share = self.settings.crossover
@@ -330,8 +330,8 @@ class Recipe(Planned):
         return self.ranked(candidates) + others
 
     def _candidates(self, tuned: list[Individual], population: list[Individual]) -> list[Individual]:
-        """The best of now, half of them tuned, and of those who were the best before, evenly over the later half of the
-        run: who is best by the last draws may only suit them."""
+        """The best of now, half of them tuned, and earlier elites, spaced evenly over the later half of the run: the
+        best by the last draws may suit those draws alone."""
         few = tuned[: CANDIDATES // 2] + population[: CANDIDATES // 4]
         before = [one for one in self.elites[-max(CANDIDATES, len(self.elites) // 2) :] if one not in few]
         several = min(len(before), CANDIDATES - len(few))

@@ -55,7 +55,7 @@ class MapElites(Planned):
             if self.spent >= 1.0:
                 return
             if not living:
-                raise ValueError("every individual of this generation is faulty, so nobody can have children")
+                raise ValueError("every individual of this generation is faulty, so there are no parents")
             rng = self.choices()
             new = [self._child(living, rng) for _ in range(settings.population)]
 

@@ -24,7 +24,7 @@ from kinemorph.spatial.arguments.checks import shown
 
 
 class Search(Protocol):
-    """What a run needs of a search."""
+    """The interface of a search to a run."""
 
     @property
     def generation(self) -> int:
@@ -33,7 +33,7 @@ class Search(Protocol):
 
     @property
     def population(self) -> Sequence[Individual]:
-        """Who came out of the last one, best first."""
+        """The individuals of the last complete generation, best first."""
         ...
 
     @property
@@ -182,11 +182,11 @@ def best_first(individuals: Sequence[Individual], of: str = "score", lowest: boo
 
 
 def proportional(fitness: Sequence[float], relief: float) -> np.ndarray:
-    """Chances proportional to f + s·mean f (Fontijne 4.7.2); minus infinity marks the faulty, who never breed."""
+    """Chances proportional to f + s·mean f (Fontijne 4.7.2); minus infinity marks the faulty, which never breed."""
     f = np.asarray(fitness)
     sound = np.isfinite(f)
     if not sound.any():
-        raise ValueError("every individual of this generation is faulty, so nobody can have children")
+        raise ValueError("every individual of this generation is faulty, so there are no parents")
     f = np.where(sound, np.maximum(f, 0.0), 0.0)
     weights = np.where(sound, f + relief * f[sound].mean(), 0.0)
     if not weights.sum() > 0.0:

@@ -41,7 +41,7 @@ class Steady(Recipe):
         self._lived: list[tuple[Draw, ...]] = []  # at each rung, of this epoch
         self._pool: list[Individual] = []
         self._breeders: list[Individual] = []
-        self._due: deque[Individual] = deque()  # those who go on to the next rung, and those to be judged anew
+        self._due: deque[Individual] = deque()  # individuals that go on to the next rung, and those to be judged anew
         self._rung: dict[int, int] = {}
         self._births = 0
 
@@ -72,7 +72,7 @@ class Steady(Recipe):
             self._advance(one)
 
     def _fill(self) -> list[Job]:
-        """As many jobs as there is room for: first those who go on, then new children."""
+        """As many jobs as there is room for: first individuals that go on to the next rung, then new children."""
         jobs: list[Job] = []
         while len(self._awaited) < self._window:
             if self._due:
@@ -118,7 +118,7 @@ class Steady(Recipe):
         self._due.append(one)
 
     def _complete(self) -> None:
-        """A population of births is over. Now and then all draws are new, and whoever lives is judged by them."""
+        """A population of births is over. Now and then all draws are new, and the whole pool is judged by them."""
         self._pool = self.ranked(self._pool)
         self._breeders = self.parents(self._pool)
         self.elites = [one for one in self.elites if one is not self._pool[0]] + self._pool[:1]

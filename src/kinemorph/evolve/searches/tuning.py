@@ -42,7 +42,7 @@ class TuningSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Strategy:
-    """Where candidates are drawn, and how that follows from who was better."""
+    """The normal distribution of candidates, and its update from their ranks."""
 
     def __init__(self, start: Array, sigma: float) -> None:
         n = len(start)

@@ -1,6 +1,6 @@
-"""A run on disk: one SQLite file that is whole at any moment, whoever is killed.
+"""A run on disk: one SQLite file that is whole at any moment, whichever process is killed.
 
-Evaluations are committed as they are told, once a second; a generation with its individuals and genomes in one
+Evaluations are committed as they arrive, once a second; a generation with its individuals and genomes in one
 transaction. Everything but times is the same for the same seed, settings and code.
 """
 
@@ -58,7 +58,7 @@ class StoreError(FileError):
 
 
 class Standing(NamedTuple):
-    """Who came out of a generation at which place."""
+    """An individual's rank in a complete generation."""
 
     generation: int
     rank: int
@@ -200,11 +200,11 @@ class Store:
             self.commit()
 
     def complete(self, generation: int, population: Sequence[Individual], stats: dict[str, Any]) -> None:
-        """A generation is over: who came out of it, and the genomes of those who may be wanted."""
+        """Write a complete generation: its population by rank, and its genomes, in place of all not `kept`."""
         self._begin()
         self.completed.add(generation)
         self._execute("INSERT INTO generation VALUES (?, 'complete', ?)", (generation, json.dumps(stats)))
-        self._execute("DELETE FROM genome WHERE NOT kept")  # those who lived until now
+        self._execute("DELETE FROM genome WHERE NOT kept")  # of the previous population
         for rank, one in enumerate(population):
             score = max(one.fitness(), -1e300)
             self._execute("INSERT INTO standing VALUES (?, ?, ?, ?)", (generation, rank, one.number, score))
@@ -292,7 +292,7 @@ class Store:
         )
 
     def standings(self, rank: int | None = None) -> list[Standing]:
-        """Of all generations; or who was at one place in each."""
+        """All ranks of all generations, or one rank of each."""
         where = "" if rank is None else " WHERE rank = ?"
         rows = self._rows(
             f"SELECT g, rank, individual, score FROM standing{where} ORDER BY g, rank", () if rank is None else (rank,)
@@ -308,7 +308,7 @@ class Store:
         return last
 
     def genotype(self, generation: int, rank: int) -> str:
-        """Of whom came out of a generation at some place."""
+        """The genotype of the individual at a rank of a generation."""
         rows = self._rows(
             "SELECT blob, genome_hash FROM standing JOIN individual ON individual = id"
             " LEFT JOIN genome ON hash = genome_hash WHERE standing.g = ? AND rank = ?",
@@ -395,7 +395,7 @@ def _digest(genotype: str) -> bytes:
 
 
 def _address(file: Path, write: bool) -> str:
-    """For SQLite, which wants to write beside a file even to read it; unless it is told that nobody can change it."""
+    """The URI for SQLite, which writes beside a file even to read it unless the file is declared immutable."""
     still = not write and not os.access(file.parent, os.W_OK) and not file.with_name(file.name + "-wal").exists()
     return f"{file.absolute().as_uri()}?{'immutable=1' if still else 'mode=rw'}"
 
@@ -403,7 +403,7 @@ def _address(file: Path, write: bool) -> str:
 def _make(file: Path, facts: dict[str, Any]) -> None:
     """A run of facts alone. It gets its name when it is whole, so that each that is there can be resumed."""
     new, *old = (file.with_name(file.name + end) for end in (".new", "-wal", "-shm"))
-    new.unlink(missing_ok=True)  # of one who was killed here
+    new.unlink(missing_ok=True)  # of a process that was killed here
     db = sqlite3.connect(new, isolation_level=None)
     try:
         db.execute("PRAGMA page_size=16384")  # a genome of 2 kB then wastes no half page

@@ -1,4 +1,4 @@
-"""Whether a file is a run as `Store` writes it: its tables, what is in their columns, and nothing beside them.
+"""Whether a file is a run as `Store` writes it: its tables, the values of their columns, and nothing else.
 
 SQLite keeps any value in any column, and a file may bring views, triggers and trees of pages that never end. So the
 schema must be ours to the letter, which leaves nothing in it that computes; then every page is looked at once, and

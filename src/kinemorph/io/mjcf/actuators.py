@@ -36,7 +36,7 @@ class _Drive:
         return _Drive(dict(self.given), list(self.gain), list(self.bias), *kinds)
 
     def take(self, element: Element) -> None:
-        """What an element says, over what has been said before."""
+        """Override the settings so far by the attributes of an element."""
         check_attributes(element)
         attributes = element.attributes
         self.given.update(over(self.given, {name: attributes[name] for name in KEPT if name in attributes}))

@@ -129,7 +129,7 @@ class Bodies:
         check_attributes(element)
         for name in ("scale", "massscale", "scaling"):
             if name in element.attributes:
-                raise element.error(f"{name}: frames that scale what is in them are not read; write the sizes out")
+                raise element.error(f"{name}: frames that scale their contents are not read; write the sizes out")
         frame = inside.at(self.document.pose(element))
         childclass = element.attributes.get("childclass", inside.childclass)
         self._enter(element, _Inside(inside.body, frame, childclass, inside.suffix))

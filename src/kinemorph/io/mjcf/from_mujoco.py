@@ -121,7 +121,7 @@ class _Compiled:
             control = tuple(peer.key_ctrl[i][driven].tolist())
             qpos, qvel = np.array(peer.key_qpos[i]), np.array(peer.key_qvel[i])
             if not (name or qvel.any() or any(control) or peer.key_time[i]) and (qpos == peer.qpos0).all():
-                continue  # it says nothing: room for a keyframe that nobody has written
+                continue  # an empty keyframe: `nkey` allots it, and the file does not define it
             self.parts.keys.append(KeyPart(where, name or f"key{i}", float(peer.key_time[i]), qpos, qvel, control))
 
     def thing(self, tag: str, name: str, number: int) -> Thing:

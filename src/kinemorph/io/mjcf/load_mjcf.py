@@ -143,7 +143,7 @@ def _colours(document: Document) -> dict[str, Colour]:
 
 
 def _add_shapes(document: Document, bodies: Bodies) -> None:
-    """Give the bodies their geoms, now that all of them are known: who meets whom depends on all."""
+    """Give the bodies their geoms, after all of them are known: the collision filters depend on all."""
     parts = bodies.parts
     paired = {name for pair in parts.pair_materials for name in (pair.a, pair.b)}
     sorts = filters([geom.bits for geom in bodies.geoms])

@@ -225,15 +225,15 @@ def _set_free(row: np.void, q: Vector, v: Vector, in_world: bool) -> None:
     v[:3], v[3:] = angular, (at.rotation @ turned).T @ linear
 
 
-# ------------------------------------------------------------------------------------------------- who meets whom
+# ---------------------------------------------------------------------------------------------- collision filters
 
 
 def filters(bits: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """A group and a mask for each pair of contype and conaffinity.
 
     In MuJoCo two shapes meet if the contype of either is in the other's conaffinity; here if each one's group is in the
-    other's mask. Shapes of the same two numbers form a class, and each class has a bit of its own: who meets whom is
-    then exactly as in MuJoCo. Where all are alike, or there are more classes than bits, the numbers are as they were.
+    other's mask. Shapes of the same two numbers form a class, and each class has a bit of its own: pairs that meet are
+    then exactly those of MuJoCo. If all are alike, or there are more classes than bits, the numbers stay as they are.
     """
     classes = list(dict.fromkeys(pair for pair in bits if pair != (0, 0)))
     if len(classes) > 32:

@@ -42,7 +42,7 @@ GROUPS = {Role.BOTH: 0, Role.VISUAL: 1, Role.COLLISION: 3}
 def save_mjcf(model: Model, path: PathLike) -> Path:
     """Write a model as an MJCF file, and meshes that are not in its folder into one beside it. Returns the path.
 
-    MuJoCo and `load_mjcf` read it back as the same model. What MJCF cannot say raises ValueError by name; what has no
+    MuJoCo and `load_mjcf` read it back as the same model. What MJCF cannot say raises ValueError by name; data without
     effect on dynamics there, such as limits of speed, is left out with a `ModelWarning`.
     """
     file = Path(path)
@@ -237,7 +237,7 @@ class _Writer:
             file = self.meshes.name(shape.path)
             name = f"{Path(file).stem}:{len(self.assets)}"
             scale = None if shape.size == (1.0, 1.0, 1.0) else shape.size
-            # a shell needs no volume, and who weighs what is written with the bodies
+            # a shell needs no volume, and masses are written with the bodies
             self.asset.add("mesh", name=name, file=file, scale=scale, inertia="shell")
             self.assets[key] = name
         return self.assets[key]

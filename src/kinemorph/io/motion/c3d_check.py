@@ -1,6 +1,6 @@
 """Whether a C3D file is whole, before ezc3d reads it: that library trusts every length in a file, and may never return.
 
-A file has blocks of 512 bytes: a header, parameters (a chain of groups and of what is in them) and frames.
+A file has blocks of 512 bytes: a header, parameters (a chain of groups and their entries) and frames.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The columns of an HDF5 file of which nobody says that it means well.
+"""The columns of an HDF5 file from an untrusted source.
 
 HDF5 follows what a file names: other files for links, for raw numbers and for datasets made of others', and programs
 for filters. Nothing of this is followed here. Compressed chunks are inflated once by ourselves, up to the size that

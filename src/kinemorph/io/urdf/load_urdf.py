@@ -191,7 +191,7 @@ def _limits(element: Element, kind: str) -> dict[str, float]:
             advice = '; without limits it is type="continuous"' if kind == "revolute" else ""
             raise element.error(f"<limit> is missing, which a {kind} joint needs{advice}")
         return {}
-    largest = float(np.finfo(float).max)  # writers of URDF mean "none" by it, and nobody multiplies a limit
+    largest = float(np.finfo(float).max)  # writers of URDF mean "none" by it, and limits are never multiplied
     values = {name: limit.number(name, np.inf, largest) for name in ("velocity", "effort")}
     _not_negative(limit, values)
     options = {"speed": values["velocity"], "effort": values["effort"]}

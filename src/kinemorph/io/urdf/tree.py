@@ -1,4 +1,4 @@
-"""From the links and joints of a URDF file to a model: is it a tree, and who follows whom."""
+"""From the links and joints of a URDF file to a model: checks that they form a tree, and couples mimic joints."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ class Foot:
 @checked_first
 @dataclass(frozen=True, eq=False)
 class Body:
-    """A model of the one who was recorded, and the recorded motion in its coordinates, z up, in metres."""
+    """A model of the recorded person, and the recorded motion in its coordinates, z up, in metres."""
 
     model: Model
     q: Array  # (frames, nq)
@@ -170,7 +170,7 @@ def without_stumps(bvh: Bvh, skeleton: Skeleton) -> Skeleton:
 
 
 def without_pose(bvh: Bvh, notes: list[str]) -> int:
-    """How many frames to leave out at the start: converters put a pose there that nobody took."""
+    """How many frames to leave out at the start: converters put a reference pose there that was not recorded."""
     if len(bvh.frames) < 4:
         return 0
     jumps = np.abs(np.diff(bvh.frames[: min(len(bvh.frames), 400)], axis=0)).sum(axis=1)

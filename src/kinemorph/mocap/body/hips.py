@@ -114,7 +114,7 @@ class Recorded(Protocol):
 
 
 def steps(recording: Recorded) -> bool:
-    """Whether somebody goes from foot to foot and is never in the air."""
+    """Whether there is double support and no flight."""
     kinds = recording.contacts.kinds[recording.reliable]
     return "double" in kinds and "flight" not in kinds
 

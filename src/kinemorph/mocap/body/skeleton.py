@@ -79,7 +79,8 @@ def match(bvh: Bvh, names: str | PathLike | Mapping[str, Any] | None = None) -> 
     nearest = min(lacks, key=lambda name: len(lacks[name]))
     raise ValueError(
         f"BVH {bvh.name!r}: no table of the names of a skeleton fits; by {nearest!r}, the nearest, it has no joint for "
-        f"{', '.join(lacks[nearest])}; name its joints in a TOML file (docs/mocap.md): {', '.join(bvh.names)[:400]}"
+        f"{', '.join(lacks[nearest])}; name its joints in a TOML file (docs/mocap_body.md): "
+        f"{', '.join(bvh.names)[:400]}"
     )
 
 

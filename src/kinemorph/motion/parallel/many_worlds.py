@@ -13,12 +13,12 @@ from kinemorph.motion.progress import STEP_COUNT_LIMIT, Bar
 from kinemorph.spatial.arguments.annotated import checked_on_failure
 from kinemorph.spatial.arguments.checks import finite, shown, whole
 
-SLICE = 0.5  # s of computing, about, after which a world tells how far it is
-LOOK = 0.1  # s, how often somebody looks
+SLICE = 0.5  # s of computing, about, after which a world reports its progress
+LOOK = 0.1  # s between two looks at the progress of all worlds
 
 
 class Runs(Protocol):
-    """What has a time of its own, and goes on in steps."""
+    """A simulation with a time of its own that advances in steps."""
 
     @property
     def time(self) -> float: ...

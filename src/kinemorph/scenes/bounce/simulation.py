@@ -1,8 +1,8 @@
 """Fontijne's bounce (2.6): many objects fly, turn and bounce; the demonstration and the test of the collision folder.
 
 The objects are a cube, a sphere, a cone, a tube, a pyramid and a torus, in three sizes. They move by the rules of the
-thesis, which are in `bounce_step`: whoever leaves the world, or penetrates another one, gets a new random velocity that
-leads back. Nothing is ever pushed apart, so that penetration, deep and long, is part of the test.
+thesis, which are in `bounce_step`: an object that leaves the world, or penetrates another one, gets a new random
+velocity that leads back. Nothing is ever pushed apart, so that penetration, deep and long, is part of the test.
 """
 
 from __future__ import annotations

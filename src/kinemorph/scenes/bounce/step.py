@@ -97,7 +97,7 @@ def move(o: Any, place: Any) -> None:
 
 @kernel
 def turn_back(b: Any, o: Any) -> None:
-    """Rule 5: whoever's centre has left the world gets a random velocity that leads back."""
+    """Rule 5: an object whose centre has left the world gets a random velocity that leads back."""
     out = False
     for d in range(3):
         out |= abs(o["x"][d]) > b["half"][d]
@@ -137,7 +137,7 @@ def broad_phase(bounce: Any, objects: Any) -> int:
 
 @entry(nogil=True)
 def narrow_phase(bounce: Any, objects: Any) -> int:
-    """Rules 3 and 4: motion and distances. FULL as above: what has moved does not move again."""
+    """Rules 3 and 4: motion and distances. FULL as above: objects already moved do not move again."""
     b = bounce[0]
     collisions = collisions_of(b)
     places = rows_at(collisions["places"], b["n"], PLACE)

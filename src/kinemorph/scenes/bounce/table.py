@@ -8,7 +8,7 @@ from kinemorph._escaping import in_terminal, terminal
 from kinemorph.scenes.bounce.simulation import MOST_UPDATES, Bounce, Report, Sides, run
 from kinemorph.spatial.arguments.checks import whole
 
-UPDATES = 1_000_000  # if nobody says how many
+UPDATES = 1_000_000  # by default
 
 
 def numbers(

@@ -1,4 +1,4 @@
-"""What `kinemorph view` shows, by name or by what is in a file.
+"""The targets of `kinemorph view`, by name or by the content of a file.
 
 Live: a scene, a model, a creature, a kept world. As a page: a recording, or the champions of a run.
 """

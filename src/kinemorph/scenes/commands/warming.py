@@ -74,7 +74,7 @@ def _begin(claims: Path, compiled: Any) -> None:
     os.environ["KINEMORPH_QUIET"] = "1"
     atexit.register(gc.freeze)  # Python would look through a million objects in the end, before it drops them all
     api.claims.folder = claims
-    _version()  # of the sources as they are now, whatever is edited meanwhile
+    _version()  # of the sources as they are now, even if they are edited meanwhile
 
     def count() -> None:
         with compiled.get_lock():
@@ -134,7 +134,7 @@ def warm(names: Iterable[str], jobs: int, show: Callable[[int, int, float], None
                     outcomes[running.pop(future)] = _outcome(future)
                 done = max(compiled.value, sum(EXERCISES[name].kernels for name in outcomes))
                 show(done, max(total, done), left(guess, time.monotonic() - start, done / max(total, done, 1)))
-        except BaseException:  # Ctrl-C: nobody waits for the rest
+        except BaseException:  # Ctrl-C: the other processes are ended
             pool.shutdown(wait=False, cancel_futures=True)
             for process in set(multiprocessing.active_children()) - others:
                 process.terminate()

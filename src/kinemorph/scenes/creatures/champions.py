@@ -1,4 +1,4 @@
-"""Champions of evolution, seen: a life again, bit for bit, while somebody films it."""
+"""Champions of evolution, filmed: an episode is repeated bit for bit while a recording is made."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from kinemorph.view.recordings.recording import Recording, poses_of, seen
 from kinemorph.view.replays.replay import replay
 from kinemorph.world.world import WorldError
 
-CHAMPION_GAP = 0.3  # m, beyond the ways of their parts, between those who are shown together
+CHAMPION_GAP = 0.3  # m, beyond the ways of their parts, between creatures that are shown together
 TRIED = 4  # draws, until one is found on which a champion of a report settles and lives
-SHOWN_GENERATIONS = 4  # generations whose champions are shown, if nobody says which
+SHOWN_GENERATIONS = 4  # generations whose champions are shown by default
 FROM = (0.2, -1.0, 0.35)  # where one looks from, then
 
 
 def filmed(species: Species, genotype: str, draw: Draw, rate: float = 30.0) -> tuple[Recording, float]:
-    """A life, and what it measures. It is the very life that was evaluated: who looks on changes nothing."""
+    """The recording of an episode, and its measure. Filming changes no bit of the evaluated episode."""
     task = species.task
     stage = Stage(task, develop(Genotype.from_json(genotype), species.settings), draw.seed, draw.number, draw.level)
     with film(stage.world, rate=rate, name=task.name) as taken:
@@ -49,7 +49,7 @@ def filmed(species: Species, genotype: str, draw: Draw, rate: float = 30.0) -> t
 def awake(species: Species, genotype: str, draw: Draw, rate: float = 30.0) -> tuple[Recording, float]:
     """All of a life from when it wakes, at times that are the same for all of a task, and what it measures.
 
-    Who is done early goes on.
+    A creature that is done early goes on.
     """
     task = species.task
     stage = Stage(task, develop(Genotype.from_json(genotype), species.settings), draw.seed, draw.number, draw.level)
@@ -66,7 +66,7 @@ def awake(species: Species, genotype: str, draw: Draw, rate: float = 30.0) -> tu
 def side_by_side(lives: Mapping[str, Recording], name: str, behind: bool | None = False) -> Recording:
     """Lives in one recording, to the right of each other or, if `behind`, farther and farther back.
 
-    With None it is as takes less room: those who walk to the right are shown one behind the other.
+    With None the direction that takes less room is used: creatures that walk to the right are shown behind each other.
     """
     across, along = (max((_way(life, axis) for life in lives.values()), default=0.0) for axis in (0, 1))
     if behind is None:
@@ -146,7 +146,7 @@ def _shape(shape: Shape) -> dict[str, Any]:
 
 
 def _graph(brain: Brain) -> dict[str, Any]:
-    """Senses, neurons and effects, and who listens to whom with which weight."""
+    """Senses, neurons and effectors of a brain, and its connections with their weights, as JSON data."""
     first = 2 + len(brain.neurons)
     neurons = [{"id": 2 + i, "name": Function(one.function).name.lower()} for i, one in enumerate(brain.neurons)]
     senses = [

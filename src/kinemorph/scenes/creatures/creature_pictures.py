@@ -28,7 +28,7 @@ from kinemorph.world.world import World
 ALL_FORMS = Settings(forms=tuple(Form))
 TILE = (150, 112)  # pixels
 STRIP = 20  # pixels, below a creature for its name
-SHADE_STEP = 5  # between shades, which nobody sees, and which packs better
+SHADE_STEP = 5  # between shades, invisible, and packs better
 TARGET = (3.0, 0.0, 0.3)  # m, what creatures that are shown may look for
 
 

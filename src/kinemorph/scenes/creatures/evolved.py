@@ -36,7 +36,7 @@ ALONE, BESIDE, BEHIND = (900, 320), (620, 200), (420, 280)  # pixels of a pictur
 
 
 class Cast(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Who is shown, at which task, on which draw that no search saw."""
+    """The champions that are shown, their task, and a held-out draw."""
 
     task: str
     seed: int

@@ -90,7 +90,7 @@ class Twin:
         self.model.geom_friction[on_ground, 0] = (own.friction * soil.friction) ** 0.5  # as worlds mix it,
         self.model.geom_solref[:, 1] = damping(own.restitution)
         self.model.geom_solref[on_ground, 1] = damping(max(own.restitution, soil.restitution))  # and this
-        self.model.geom_priority[on_ground] = 1  # MuJoCo mixes otherwise, but for who comes first
+        self.model.geom_priority[on_ground] = 1  # the values of the geom of highest priority are used, unmixed
         self.data = self.mujoco.MjData(self.model)
         self.data.qpos[:] = forest.state(forest.tree_of(stage.figure["part0"].id)).q
         self.senses = Senses(self.mujoco, self.model, self.data, self.brain.senses, TARGET)
@@ -207,7 +207,7 @@ class Senses:
 def damping(restitution: float) -> float:
     """The damping ratio of contacts in MuJoCo with which such a share of the speed comes back.
 
-    Who meets a damped spring leaves it as soon as it does not push any more, with exp(-2 ζ acos ζ / √(1 - ζ²)) of the
+    A body that meets a damped spring leaves it when the force vanishes, with exp(-2 ζ acos ζ / √(1 - ζ²)) of its
     speed: e⁻² = 0.135 where damping is critical, as it is there by default.
     """
     from scipy.optimize import brentq

@@ -184,7 +184,7 @@ def _draw(task: str, records: list[Record], out: Path) -> str:
             axes.plot(*curve.T, color=colour, alpha=0.35, lw=0.8)
             end = one["episodes"], _measure(one)
             axes.plot(*zip(*curve[-1:], end), ":", color=colour, alpha=0.35, lw=0.8)
-            size = max(2.0, 7.0 - 1.5 * place)  # those who come to the same are rings around each other
+            size = max(2.0, 7.0 - 1.5 * place)  # equal results are rings around each other
             axes.plot(*end, "o", color=colour, ms=size, label=in_plot(search) if k == 0 else None)
     axes.set(xlabel="evaluations", ylabel=UNITS.get(task, "measure"), title=in_plot(task))
     axes.set_xscale("symlog", linthresh=5000)

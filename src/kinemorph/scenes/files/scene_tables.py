@@ -45,7 +45,7 @@ class WorldTable(Table, frozen=True, kw_only=True):
     gravity: Point = (0.0, 0.0, -9.81)  # m/s²
     dt: Annotated[float, Meta(gt=0.0, le=0.1)] = 2e-3  # s
     sleep: bool = True
-    material: Reference | None = None  # of what has none of its own
+    material: Reference | None = None  # of shapes without one of their own
     substeps: Annotated[int, Meta(ge=1, le=100)] | None = None
     sweeps: bool = False
     contact: Literal["timestep", "impulse"] = "timestep"

@@ -17,7 +17,7 @@ from kinemorph.view.pictures.picture import save_png
 
 COLUMNS, WIDTH, HEIGHT, CAPTION = 6, 146, 104, 16  # of the sheet, and pixels of each picture and of its name
 SPARE = 0.85  # of a picture, at least, is kept where it is cut
-SHADE_STEP = 5  # between shades, which nobody sees, and which packs a third better
+SHADE_STEP = 5  # between shades, invisible, and packs a third better
 DPI = 100
 
 

@@ -23,7 +23,7 @@ FILM_RATE = 60.0  # frames a second
 
 
 def film_run(world: World, seconds: float, name: str, rate: float = FILM_RATE) -> Recording:
-    """Run a world for so long, and record where its bodies are, and who carries whom."""
+    """Run a world for some seconds, and record the poses and the parents of its bodies."""
     with film(world, rate=rate, name=name) as taken:
         world.run(seconds)
     return taken.recording

@@ -33,7 +33,7 @@ NEXT = {
     "kinemorph creature show spider": "a creature, how it moves, and its brain",
     "kinemorph evolve locomotion --episodes 2000": "evolve some; then kinemorph report out/*.db",
 }
-POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"  # a page that asks nobody for anything
+POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"  # a page that makes no requests
 INDEX_PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <meta http-equiv="Content-Security-Policy" content="{policy}"><title>kinemorph: what was made</title>

@@ -1,4 +1,4 @@
-"""A robot of a URDF file in a world, as one who opens the file expects it: on the ground, its joints held.
+"""A robot of a URDF file in a world, in the pose that users expect: on the ground, its joints held.
 
 URDF says neither whether a robot is nailed to the world, nor where it stands, nor what its motors do.
 """
@@ -31,7 +31,7 @@ HOLD_DAMPING_RATIO = 1.0  # of that swing; 1 is critical
 
 
 def load_standing(path: Path, floating: bool | None = None) -> Model:
-    """The model of a URDF file. If nobody says whether it floats, it does so as `moves_freely` says."""
+    """The model of a URDF file. If `floating` is None, `moves_freely` decides whether it floats."""
     if floating is not None:
         return load(path, floating)
     model = load(path, True)

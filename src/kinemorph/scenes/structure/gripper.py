@@ -108,7 +108,7 @@ class Gripper:
         targets = arm_angles(now)
         rates = (arm_angles(soon) - targets) / RATE
         for servo, target, rate in zip(self.servos, targets, rates, strict=True):
-            if servo.alive:  # its joint may have been cut, by somebody who looks on
+            if servo.alive:  # its joint may have been cut, by a user of the viewer
                 servo.position, servo.speed = float(target), float(rate)
 
     def take(self, world: World, moment: Moment) -> None:

@@ -1,7 +1,7 @@
 """High bar (N&Y section VII-B): a gymnast of 16 joint degrees of freedom lets go of the bar, one hand after the other.
 
 Each hand is on the bar by a revolute joint that closes a loop, as in the paper: 24 coordinates with both hands, 23 with
-one, 22 in the air. Nobody pulls; springs in the joints keep the posture, and nothing is damped.
+one, 22 in the air. There are no motors; springs in the joints keep the posture, and nothing is damped.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A human figure of 40 joint degrees of freedom floats through ten random changes of its structure, and loses nothing.
 
-17 links, 12 spherical and 4 revolute joints, no gravity and nothing to hold on to: whatever is connected, cut and
-re-rooted, mass and momentum stay, and energy goes only where a connection is an impact.
+17 links, 12 spherical and 4 revolute joints, no gravity and no support: connecting, cutting and re-rooting
+keep mass and momentum, and energy is lost only where a connection is an impact.
 """
 
 from __future__ import annotations

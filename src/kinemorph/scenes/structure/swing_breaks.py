@@ -1,4 +1,4 @@
-"""A swing that breaks while somebody sits on it (N&Y section VII-B).
+"""A swing that breaks while a person sits on it (N&Y section VII-B).
 
 The hands hold the rods of the swing by spherical joints, and each thigh slides on the plate by a prismatic joint, cut
 when the thigh leaves the plate. Person and swing are one tree that hangs on a hinge: 25 coordinates. When the hinge

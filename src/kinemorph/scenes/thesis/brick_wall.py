@@ -54,7 +54,7 @@ class Wall:
 
     def look(self, world: World) -> None:
         """How far bricks have come since the last look."""
-        self.bricks = [brick for brick in self.bricks if brick.alive]  # who looks on may have taken one away
+        self.bricks = [brick for brick in self.bricks if brick.alive]  # a user of the viewer may have removed one
         poses = {int(brick.id): brick.pose for brick in self.bricks}
         for now, before in ((now, self.last[id]) for id, now in poses.items() if id in self.last):
             self.moved += float(np.linalg.norm(now.position - before.position))

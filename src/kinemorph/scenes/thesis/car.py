@@ -1,7 +1,7 @@
-"""A car: a chassis on four wheels that hang on damped springs, and a driver who keeps the wheels from slipping.
+"""A car: a chassis on four wheels that hang on damped springs, and a driver that keeps the wheels from slipping.
 
 Each wheel turns on a strut that slides up and down in the chassis (Fontijne 3.11.2); those in front can be steered.
-The motors of the wheels are told a speed a hundred times a second: that at which the car goes, and a little more or
+The motors of the wheels get a target speed a hundred times a second: that at which the car goes, and a little more or
 less, so that no wheel spins.
 """
 
@@ -70,13 +70,13 @@ def car(colour: tuple[float, float, float] = (0.78, 0.20, 0.17)) -> Model:
 
 
 def straight_on(pose: Pose) -> float:
-    """What a driver wants who looks nowhere."""
+    """The bend (rad) of a driver that never steers."""
     return 0.0
 
 
 @dataclass
 class Driver:
-    """Somebody who wants the car to go at `speed(pose)` m/s and to turn by `bend(pose)` rad, and lets no wheel slip."""
+    """A controller for a speed of `speed(pose)` m/s and a turn by `bend(pose)` rad, with bounded slip of the wheels."""
 
     figure: Figure
     speed: Callable[[Pose], float]
@@ -102,7 +102,7 @@ class Driver:
 
         Front wheels turn by as much as the car should.
         """
-        if not self.chassis.alive:  # taken away, by somebody who looks on
+        if not self.chassis.alive:  # removed by a user of the viewer
             return
         pose = self.chassis.pose
         now = inner(pose.rotation[:, 0], self.chassis.velocity)

@@ -1,7 +1,7 @@
 """A car drives over two obstacles and through a looping (Fontijne 3.11.2), with all of gravity.
 
 The looping is wound on a cylinder whose axis is a little askew: a car that only goes straight follows the shortest way,
-which is a helix there, and comes out beside where it went in. So nobody has to steer.
+which is a helix there, and comes out beside where it went in. So the car does not have to be steered.
 """
 
 from __future__ import annotations

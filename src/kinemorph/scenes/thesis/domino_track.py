@@ -60,7 +60,7 @@ class Dominos:
 
 @dataclass
 class _Row:
-    """Sets one domino after the other, as somebody would who walks along."""
+    """Sets one domino after the other along a path, in a frame that moves and turns with it."""
 
     scene: Dominos
     place: Array = field(default_factory=lambda: np.zeros(3))

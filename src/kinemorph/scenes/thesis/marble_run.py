@@ -61,7 +61,7 @@ class Run:
 
     def look(self, world: World) -> None:
         """What the marble touches, and how far doors are open."""
-        for touch in world.contacts(self.marble) if self.marble.alive else ():  # who looks on may have taken it away
+        for touch in world.contacts(self.marble) if self.marble.alive else ():  # a viewer may have removed it
             if touch.other is not None:
                 self.met.setdefault(touch.other.name, world.time)
         for i, flap in enumerate(self.flaps):

@@ -55,7 +55,7 @@ class History:
         """The latest step that it knows of."""
         return max(self._last, self.now)
 
-    # What a world asks those who look on; see `view.recordings.film`.
+    # The interface of a world's observers; see `view.recordings.film`.
 
     def due(self, step: int) -> int:
         """Never, of itself."""

@@ -117,7 +117,7 @@ class Stage:
         """How large all of it is (m)."""
         return max(float(np.linalg.norm(np.ptp(self.corners(), axis=0))), 0.5)
 
-    # ---------------------------------------------------------------------------------------------- who comes and goes
+    # ------------------------------------------------------------------------------------------- added, removed bodies
 
     def _follow(self) -> bool:
         """New meshes where bodies or ground have come or gone; whether there are any of bodies."""
@@ -143,7 +143,7 @@ class Stage:
         self._batches = []
         for mesh, group in groups.items():
             key = mesh, self.solid, tuple(self._born[id] for _, id, _ in group)
-            kept = before.pop(key, [])  # who has the same bodies as before
+            kept = before.pop(key, [])  # batches of the same bodies as before
             for batch in kept:
                 batch.rows = np.array([row for row, _, _ in group], np.intp)
             self._batches += kept or self._group(key, group)

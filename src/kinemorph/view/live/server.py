@@ -1,4 +1,4 @@
-"""A viser server that only this machine's user can reach, and whose pages reach nobody else.
+"""A viser server that only this machine's user can reach, and whose pages reach no other host.
 
 viser listens on all addresses, takes web sockets from pages of any origin, and opens a public tunnel when a client asks
 for one. Here it listens on loopback. Other users of the machine can connect to that address too, so each server has a
@@ -76,7 +76,7 @@ def start_server(what: str, port: int = 0) -> tuple[Any, str]:
 
 @contextmanager
 def serving(what: str) -> Iterator[Any]:
-    """A server while this is entered. Nobody is told its address."""
+    """A server while this is entered. Its address is not printed."""
     server, _ = start_server(what)
     try:
         yield server
@@ -92,7 +92,7 @@ def stop_server(server: Any) -> None:
 
 @contextmanager
 def opened(url: str) -> Iterator[None]:
-    """Have the user's browser open an address that nobody else may know, while this is entered.
+    """Have the user's browser open an address that is secret from other users, while this is entered.
 
     Everybody can read the arguments of a program, so the browser gets the name of a file that only its owner can read,
     and which leads on to the address.

@@ -43,7 +43,7 @@ VIEWER_FIELD_OF_VIEW = 35.0  # vertical field of view, degrees
 CAMERA_ROOM = 1.8  # times as large as what is there, is what the camera sees at first
 IDLE_POLL_PERIOD = 0.02  # s between two looks at the queue while nothing moves
 LARGEST_DELAY = 0.1  # s that a viewer may be behind the clock before it gives up catching up
-AT_ONCE = partial(print, flush=True)  # whoever reads it waits for the address
+AT_ONCE = partial(print, flush=True)  # flushed, for programs that read the address from a pipe
 REFUSALS = (ValueError, KeyError, TypeError, ArithmeticError, RuntimeError)
 
 
@@ -61,7 +61,7 @@ def viewer(
 
     `sync` shows the world, does what the browser asks for, holds while it is paused, and keeps it from going faster
     than `speed` times real time. The page is at `v.url`, on this machine alone, and at a free port if none is given.
-    That address has a secret token in it, without which nobody sees the page.
+    That address has a secret token in it, without which the page is refused.
     """
     return Viewer(world, port, open_browser, rate, speed, paused, direction)
 
@@ -73,9 +73,8 @@ def view(
 ) -> None:  # fmt: skip
     """Show a world in a browser and let it run, until the page's button "close", Ctrl-C, or so many seconds.
 
-    It begins when the first browser is there: nobody misses the start. P pauses, O makes one step, I goes one back, R
-    starts again; [the manual](viewer.md) has all keys and buttons. `say` tells where the page is, at once, to whoever
-    reads what is printed.
+    It begins when the first browser has connected. P pauses, O makes one step, I goes one back, R starts again;
+    [the manual](viewer.md) has all keys and buttons. `say` is called with the address of the page.
     """
     end = time.monotonic() + seconds
     with viewer(world, port=port, open_browser=open_browser, speed=speed, paused=paused) as v:

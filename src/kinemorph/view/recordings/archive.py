@@ -47,7 +47,7 @@ def _allowed(size: int) -> int:
 
 
 def read_arrays(path: str | os.PathLike[str], limit: int = LARGEST_ARCHIVE_BYTES) -> dict[str, Array]:
-    """The arrays of a file. Whatever is wrong with it is a FileError; nothing bigger than `limit` is unpacked."""
+    """The arrays of a file. Any fault of the file raises FileError; nothing bigger than `limit` is unpacked."""
     content = read_bytes(path, limit)
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as file:

@@ -28,7 +28,7 @@ FILM_VERSION = 1
 FILM_CHUNK_BYTES = 1 << 22  # bytes of poses that make a chunk,
 FILM_CHUNK_TIME = 5.0  # s, and the time after which one is written in any case
 CHANGES = ("connect", "cut", "reroot", "grasp", "let go")  # what are chapters of a recording
-BUILT = frozenset({"add_ground", "add", "remove", "connect", "tie", "cut", "reroot", "restore"})  # who carries whom
+BUILT = frozenset({"add_ground", "add", "remove", "connect", "tie", "cut", "reroot", "restore"})  # change parents
 
 
 @checked_first
@@ -47,7 +47,7 @@ def film(
 
 
 class Film:
-    """Watches a world and records where its bodies are, who comes and goes, and who carries whom."""
+    """Observes a world and records the poses and parents of its bodies, and which are added and removed."""
 
     def __init__(self, world: World, path: str | os.PathLike[str] | None, rate: float, name: str) -> None:
         if not rate > 1e-9:
@@ -58,7 +58,7 @@ class Film:
         self._seen: dict[int, tuple[int, str]] = {}  # by id: birth of the body, and its name in the recording
         self._sides: dict[int | str, str] = {}  # of each joint, by id and name, the names of the bodies on its sides
         self._still: set[int] = set()  # shapes of the base, and figures, that were looked at
-        self._stood: set[tuple[int, int]] = set()  # what is in it of them
+        self._stood: set[tuple[int, int]] = set()  # those of them that are in the recording
         self._file: ChunkFile | None = None
         self._told = (0, 0, 0, 0)  # bodies, base shapes, chapters and meshes that are in the file
         self._written = time.monotonic()
@@ -135,7 +135,7 @@ class Film:
         return self._recording.row(self._seen[id][1])
 
     def _notice(self, what: str) -> None:
-        """Ground that is new, and who carries whom now."""
+        """Record new ground, and the parents of all bodies now."""
         world, recording = self.world, self._recording
         standing = {*world.registry.ground_shapes, *world.registry.models}
         if standing - self._still:
@@ -183,7 +183,7 @@ class Film:
 
 
 def load_film(path: str | os.PathLike[str]) -> Recording:
-    """The recording of a film, up to its last whole chunk. Whatever is wrong with the file is a FileError."""
+    """The recording of a film, up to its last whole chunk. Any fault of the file raises FileError."""
     recording: Recording | None = None
     try:
         for chunk in chunks_of(path, FILM_MAGIC, FILM_VERSION, "film"):

@@ -44,7 +44,7 @@ class Body:
 
 @dataclass(frozen=True)
 class Chapter:
-    """Something that happened at time `t` (s), after `frame` frames, and who was whose parent from then on."""
+    """An event at time `t` (s), after `frame` frames, and the parents of all bodies from then on."""
 
     t: float
     what: str
@@ -117,7 +117,7 @@ class Recording:
 
     @property
     def parents(self) -> Parents:
-        """Who is whose parent now."""
+        """The parents of all bodies now."""
         return self.chapters[-1].parents if self.chapters else {}
 
     def add(self, model: Model, state: Data | npt.ArrayLike, t: float) -> None:
@@ -201,7 +201,7 @@ class Recording:
         return self._rows[name]
 
     def take_frames(self) -> tuple[Array, list[tuple[npt.NDArray[np.intp], Array]]]:
-        """The times and frames so far, for whoever keeps them elsewhere: here they are forgotten."""
+        """The times and frames so far, to be stored elsewhere: they are removed here."""
         times, frames = self.t, self._frames
         self._taken += len(frames)
         self._times, self._frames = [], []
@@ -222,7 +222,7 @@ class Recording:
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Recording:
-        """A recording from a file. Whatever is wrong with the file is a FileError."""
+        """A recording from a file. Any fault of the file raises FileError."""
         from kinemorph.view.recordings.recording_file import load
 
         return load(path)

@@ -87,7 +87,7 @@ def save_recording(recording: Recording, path: str | os.PathLike[str]) -> None:
 
 
 def load(path: str | os.PathLike[str]) -> Recording:
-    """A recording from a file, that of a film too. Whatever is wrong with the file is a FileError."""
+    """A recording from a file, that of a film too. Any fault of the file raises FileError."""
     from kinemorph.view.recordings.film import FILM_MAGIC, load_film  # late: films are recordings of worlds
 
     if _begins_with(path, FILM_MAGIC):

@@ -1,4 +1,4 @@
-"""What the browser lets a page of ours do, whatever is in it: run its own scripts, and ask nobody for anything.
+"""The Content-Security-Policy of generated pages: the browser runs their own scripts alone, and allows no requests.
 
 Each script of a page has a nonce, and the browser runs no others: no handlers in attributes, no `javascript:`, none in
 frames. Names are escaped wherever they come onto a page (`_escaping`); this holds if one is forgotten.
@@ -33,7 +33,7 @@ def policy_of(nonce: str, sockets: str = "") -> str:
 
 
 def sealed(page: str, nonce: str) -> str:
-    """A page as a file, which has its policy in itself, and asks nobody for anything."""
+    """A page as a file, which has its policy in itself, and makes no requests."""
     seal = f'<meta http-equiv="Content-Security-Policy" content="{_policy(nonce, "")}">'
     return with_nonce(page, nonce).replace("<head>", f"<head>{seal}", 1)
 

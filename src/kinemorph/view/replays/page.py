@@ -90,11 +90,11 @@ def _rows(recording: Recording) -> list[str]:
 
 
 def licences() -> str:
-    """Whose work the player in a page is: not shown, but there for whoever gets the page."""
+    """The licence notice of the player in a page: not shown, but part of the file."""
     try:
         viser = distribution("viser")
         version, terms = viser.version, viser.read_text("licenses/LICENSE") or ""
-    except PackageNotFoundError:  # a copy that nobody has installed
+    except PackageNotFoundError:  # a copy without package metadata
         version, terms = "", ""
     notice = (
         f"This page contains the client of viser {version}, https://github.com/viser-project/viser, under the Apache "

@@ -66,7 +66,7 @@ def replay(
 ) -> Path:
     """Write a recording, or the log of a simulation, as an HTML file that plays by itself: no server, no request.
 
-    What has colours keeps them, unless `colours` is "tree"; else each tree's root is orange, and links are the paler
+    Bodies with colours keep them, unless `colours` is "tree"; else each tree's root is orange, and links are the paler
     the farther from it they are; a body that is never joined to another one has a colour of its own. At a chapter the
     colours change, and a label says what happened. At most `rate` frames a second are kept. The camera looks along
     minus `direction`; with `follow`, a body's name, it goes along with that body over the ground. `overlays` are drawn
@@ -171,7 +171,7 @@ class _Scene:
         server.initial_camera.near, server.initial_camera.far = 1e-3 * size, 1e3 * size
 
     def show(self, k: int) -> None:
-        """Frame k. What has not moved costs nothing: viser sends only what differs."""
+        """Show frame k. A body that has not moved costs nothing: viser sends only differences."""
         self.world.position = -self.shift[k]
         for batch, mesh in zip(self.batches, self.meshes, strict=True):
             mesh.batched_positions = batch.poses[k, :, :3]

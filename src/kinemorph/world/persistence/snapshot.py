@@ -1,4 +1,4 @@
-"""Snapshots: a world as bytes, and back. See `docs/keeping.md` for the format.
+"""Snapshots: a world as bytes, and back. See `docs/snapshot_format.md` for the format.
 
 magic (8)  version (4)  zero (4)  length of the content (8)  SHA-256 of the content (32)  content (`codec`)
 """
