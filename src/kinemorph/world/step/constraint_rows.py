@@ -20,7 +20,7 @@ from kinemorph.world.step.stages import begin_start_velocities, fill_contact_row
 
 @kernel(inline=False)
 def choose_solvers(world: Any, solver: Any, forest: Any, collisions: Any) -> bool:
-    """Choose islands for Newton's method, not Gauss-Seidel; lay out their skyline matrices. False if a table is full."""
+    """Choose islands for Newton's method and lay out their skyline matrices. False if a table is full."""
     choose(solver, forest, collisions, world["impacts"]["slow"])  # by the loads that contacts carry
     if solver["figures"] != 0:
         choose_wedged(solver)  # by limits that bear on contacts
@@ -46,7 +46,7 @@ def fill_joint_rows(world: Any, solver: Any, forest: Any, collisions: Any, memor
 
 @kernel
 def fill_other_rows(world: Any, solver: Any, forest: Any, collisions: Any, memory: int, tied: bool) -> bool:
-    """Rows of contacts, torsional and rolling friction, force elements; project rows onto loops. False if a table is full."""
+    """Rows of contacts, torsional friction and force elements, projected onto loops. False if a table is full."""
     if world["model"] != 0:
         leave_flying(solver, collisions)  # impulse model: contacts that will collide
     if not fill_contact_rows(world, solver, forest, collisions):

@@ -26,7 +26,7 @@ def fastest(slot: Any) -> float:
 
 @kernel(inline=False)
 def let_sleep(world: Any, solver: Any, forest: Any, first: int, stop: int) -> None:
-    """Update sleep timers of islands `first` to before `stop`; those that were still for `patience` s sleep, with v = 0."""
+    """Update sleep timers of islands `first` to before `stop`; those still for `patience` s sleep, with v = a = 0."""
     trees = trees_of(forest)
     spans, islands = slices_of(solver), islands_of(solver)
     for i in range(first, stop):

@@ -130,7 +130,7 @@ def check_velocities(world: Any, solver: Any, forest: Any) -> bool:
 
 @kernel(inline=False)
 def store_impulses(world: Any, solver: Any, collisions: Any, good: bool) -> None:
-    """Contact impulses into the warm-start cache. Sleeping islands, and a failed step (not `good`), keep the old ones."""
+    """Contact impulses into the warm-start cache. Sleeping islands and a failed step keep the old ones."""
     contacts, touches = collisions["n_contacts"], solver["touch_count"]
     if not good:
         keep_old(solver, collisions, False, 0, contacts)

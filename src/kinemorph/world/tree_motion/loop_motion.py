@@ -1,12 +1,12 @@
-"""How trees that loops tie together move in a step: with the forces of the loops, and back onto what these allow.
+"""Motion of trees in loops (closed chains): loop forces before the solve, and a projection onto the loops after it.
 
-Loops act twice in a step. First their forces cancel what would open them, at the accelerations without contacts; the
-rows of contacts open nothing (`contact.rows.loop_projection`). Then all have moved, the loops have turned, and
-positions and velocities are projected onto them, the shortest way in the metric of the mass matrix: each impulse on one
-side has its opposite on the other, so nothing is added to the momentum.
+First, loop forces cancel the accelerations that would open the loops; rows of contacts are projected, so that they open
+none either (`contact.rows.loop_projection`). After the motion the loops have turned, and positions and velocities are
+projected onto them along the shortest way in the metric of the mass matrix: each impulse on one side has its opposite
+on the other, so the projection adds no momentum.
 
-Of the velocity that bends with the loops, half is given before the motion, as the projection gives the other half:
-without it a step of an angle θ would lose a share θ² of the energy, with all of it gain as much.
+The loops' curvature turns the velocity. Half of that change is applied before the motion, and the projection gives the
+other half: with none of it a step of an angle θ would lose a share θ² of the energy, with all of it gain as much.
 """
 
 from __future__ import annotations
@@ -53,19 +53,19 @@ from kinemorph.world.tree_motion.free_flight import see_body
 from kinemorph.world.tree_motion.integration import advance_one
 from kinemorph.world.tree_motion.momentum_correction import add_up, end_flight, find_flights
 
-CLOSED_LOOP_ERROR = 1e-11  # rad or m: loops that are open by no more are closed
-LARGEST_LOOP_ERROR = 1e-9  # rad or m: loops that cannot be brought closer together are open
+CLOSED_LOOP_ERROR = 1e-11  # rad or m: a loop with a smaller error counts as closed
+LARGEST_LOOP_ERROR = 1e-9  # rad or m: with a larger error after the projection the step is rejected
 LARGEST_ENERGY_FACTOR = (
-    1.01  # of energy in a step, more than all forces can have done; less if it turns further in a step than this:
+    1.01  # of the largest possible energy after a step; 1 if a link turns by more than this:
 )
 LARGE_ROTATION = 0.1  # rad
-STILL_VELOCITY_SHARE = 1e-13  # share of velocities that is rounding
-MOST_IMPULSES = 3  # of a projection of velocities: very different masses leave something for a second one
+STILL_VELOCITY_SHARE = 1e-13  # share of the velocities: rounding
+MOST_IMPULSES = 3  # of velocities: with very different masses one leaves a residual
 
 
 @kernel(inline=False)
 def bear_holds(solver: Any, forest: Any) -> None:
-    """Add what loops do to the accelerations za of their trees, and take from z what they forbid."""
+    """Add the loop forces to za of all trees in loops, and remove from z what the loops forbid."""
     trees = trees_of(forest)
     holds = loop_projections(solver)
     for i in range(solver["hold_count"]):
@@ -73,7 +73,7 @@ def bear_holds(solver: Any, forest: Any) -> None:
         while t >= 0:
             slot = trees[t]
             tree = tree_of(slot)
-            if tree["lone"] != 0:  # whose acceleration nobody has asked for so far
+            if tree["lone"] != 0:  # its acceleration has not been computed yet
                 nv = tree["nv"]
                 q, v = rows_at(state_at(slot, tree, Q), tree["nq"], F8), rows_at(state_at(slot, tree, V), nv, F8)
                 tau, a = rows_at(state_at(slot, tree, TAU), nv, F8), rows_at(state_at(slot, tree, A), nv, F8)
@@ -84,7 +84,7 @@ def bear_holds(solver: Any, forest: Any) -> None:
 
 @kernel(inline=False)
 def bear(solver: Any, hold: Any) -> None:
-    """The forces of the loops of a hold, from the accelerations of its links without them."""
+    """Solve for the forces of one loop projection, from the accelerations of its links without them, and add them."""
     system, at, nz = rows_at(hold["system"], 1, SYSTEM)[0], hold["offset"], hold["nz"]
     z, za, Q = z_of(solver), za_of(solver), rows_at(hold["Q"], hold["rank"] * nz, F8)
     rows, path = constraint_rows_of(system), rows_at(system["path"], system["path_length"], I8)
@@ -102,13 +102,13 @@ def bear(solver: Any, hold: Any) -> None:
         along = product(Q, j * nz, za, at, nz)
         bend += along * along
     speed, bend = sqrt(product(z, at, z, at, nz)), solver["h"] * solver["substeps"] * sqrt(bend)
-    # next to a singular configuration loops bend more sharply than a step can follow
+    # near a singular configuration the curvature is larger than a step resolves
     strip(hold, za, at, 0.5 if 0.5 * bend <= speed else 1.0 - speed / bend)
 
 
 @kernel(inline=False)
 def plan_energies(solver: Any) -> None:
-    """What holds would have at the end of the step without rows."""
+    """Kinetic energy `planned` (J) that each loop projection would have at the end of the step without rows."""
     holds, dt = loop_projections(solver), solver["h"] * solver["substeps"]
     z, za = z_of(solver), za_of(solver)
     for i in range(solver["hold_count"]):
@@ -119,9 +119,9 @@ def plan_energies(solver: Any) -> None:
 
 @kernel(inline=False)
 def spread_touches(solver: Any, forest: Any) -> None:
-    """If an impulse has acted on one tree of a hold, it has acted on all of them.
+    """Mark all trees of a loop projection as touched, since an impulse on one acts on all.
 
-    If none has, all go with their new velocities: with the mean of both, loops would gain energy, as joints would.
+    Without an impulse all move with their new velocities: the mean of both would add energy to loops, as to joints.
     """
     trees = trees_of(forest)
     spans, holds = slices_of(solver), loop_projections(solver)
@@ -143,8 +143,8 @@ def spread_touches(solver: Any, forest: Any) -> None:
 
 @kernel(inline=False)
 def advance_holds(world: Any, solver: Any, forest: Any) -> bool:
-    """Velocities and positions after the step of all trees that loops tie. False if some are not finite: then nothing
-    has changed."""
+    """New velocities and positions of all trees in loops. False, with nothing changed, if some are not finite; then
+    world["tree"] is one of them."""
     trees = trees_of(forest)
     holds, g = loop_projections(solver), g_of(solver)
     find_flights(solver, forest)
@@ -175,9 +175,9 @@ def advance_holds(world: Any, solver: Any, forest: Any) -> bool:
 
 @kernel(inline=False)
 def close_hold(forest: Any, hold: Any, step: Any) -> float:
-    """Move the trees of a hold until its loops are closed, and take from their velocities what would open them.
+    """Project the trees of a loop projection: Newton iterations on positions, then an impulse on velocities.
 
-    Returns how far they stay open. `step` is scratch for the numbers of the hold.
+    Returns the largest remaining error, rad or m. `step` is scratch, as long as their slice of z.
     """
     system = rows_at(hold["system"], 1, SYSTEM)[0]
     trees = trees_of(forest)
@@ -207,7 +207,7 @@ def close_hold(forest: Any, hold: Any, step: Any) -> float:
 
 @kernel(inline=False)
 def stay(forest: Any, hold: Any) -> None:
-    """A step so wide that the loops cannot be closed after it is not made: all stay where they are, half as fast."""
+    """Reject a step after which the loops cannot be closed: restore the state and halve all velocities."""
     trees = trees_of(forest)
     exchange(forest, hold, True)
     slow_down(trees, hold["first_tree"], 0.5)
@@ -226,20 +226,20 @@ def slow_down(trees: Any, first: int, share: float) -> None:
 
 @kernel(inline=False)
 def in_springs(solver: Any, forest: Any, hold: Any) -> float:
-    """Energy in the springs of the joints of a hold, J."""
+    """Energy in the joint springs of the trees of a loop projection, J."""
     trees = trees_of(forest)
     energy = 0.0
     t = hold["first_tree"]
     while t >= 0:
         if tree_of(trees[t])["springs"] != 0:
-            energy += in_joints(trees[t], solver["x"])  # a vector that is of use in a solve only
+            energy += in_joints(trees[t], solver["x"])  # scratch outside of a solve
         t = trees[t]["follows"]
     return energy
 
 
 @kernel(inline=False)
 def work_of(solver: Any, forest: Any, hold: Any, dt: float) -> float:
-    """The most that gravity, applied forces, elements and rows may have done on a hold in the step, J."""
+    """Upper bound of the work of gravity, applied forces, elements and rows on a loop projection in the step, J."""
     trees = trees_of(forest)
     Y, z = whitened_rows(solver), z_of(solver)
     at, nz = hold["offset"], hold["nz"]
@@ -266,7 +266,7 @@ def work_of(solver: Any, forest: Any, hold: Any, dt: float) -> float:
 
 @kernel(inline=False)
 def restrain(solver: Any, forest: Any, hold: Any, dt: float) -> None:
-    """What turns by more than a step can follow gains energy from nothing: take it away again."""
+    """Scale the velocities down to the largest energy that the work in the step allows: large turns may add some."""
     trees = trees_of(forest)
     add_up(trees, hold, hold["after"], hold["each"])
     kinetic = hold["after"]["kinetic"]
@@ -279,7 +279,7 @@ def restrain(solver: Any, forest: Any, hold: Any, dt: float) -> None:
 
 @kernel
 def turns(trees: Any, first: int, most: float) -> bool:
-    """Whether a link of a hold turns faster than that, rad/s."""
+    """Whether a link of the trees from `first` on turns faster than `most`, rad/s."""
     t = first
     while t >= 0:
         tree = tree_of(trees[t])
@@ -294,7 +294,7 @@ def turns(trees: Any, first: int, most: float) -> bool:
 
 @kernel
 def move_together(trees: Any, first: int, step: Any) -> None:
-    """Positions after what is left for each joint, or part of it, if some joint would go too far."""
+    """Advance positions by the joint displacements of the projection, scaled down to `LARGEST_JOINT_STEP`."""
     at, longest = 0, 0.0
     t = first
     while t >= 0:
@@ -317,7 +317,7 @@ def move_together(trees: Any, first: int, step: Any) -> None:
 
 @kernel
 def jump_together(trees: Any, first: int, step: Any) -> None:
-    """Velocities after what is left for each joint."""
+    """Add the joint velocity changes of the projection to v."""
     t = first
     while t >= 0:
         tree = tree_of(trees[t])
@@ -330,7 +330,7 @@ def jump_together(trees: Any, first: int, step: Any) -> None:
 
 @kernel
 def see_velocities(trees: Any, first: int) -> float:
-    """Velocities of links into their rows. Returns a measure of how fast they are."""
+    """Write the velocities of links to their link data. Returns the largest |v| of a degree of freedom."""
     speed = 0.0
     t = first
     while t >= 0:
@@ -349,7 +349,7 @@ def see_velocities(trees: Any, first: int) -> float:
 
 @kernel(inline=False)
 def exchange(forest: Any, hold: Any, back: bool) -> None:
-    """Keep q and v of the trees of a hold in its backup, or take them back."""
+    """Save q and v of the trees of a loop projection in its backup, or restore them (`back`)."""
     trees = trees_of(forest)
     at = hold["backup"]
     t = hold["first_tree"]
@@ -374,7 +374,7 @@ def exchange(forest: Any, hold: Any, back: bool) -> None:
 
 @kernel(inline=False)
 def sound(forest: Any, hold: Any) -> int:
-    """The first tree of a hold whose state is not finite, -1 if all are."""
+    """The first tree of a loop projection whose state is not finite, -1 if all are finite."""
     trees = trees_of(forest)
     t = hold["first_tree"]
     while t >= 0:

@@ -1,7 +1,7 @@
-"""Free flight of what loops tie together: its centre of mass falls, and its momentum stays, to rounding.
+"""Momentum correction of trees in loops in free flight: exact momentum and fall of the centre of mass, to rounding.
 
-A step of joints and loops keeps momentum to its own order only. What is missing is given back as a motion of all trees
-as one rigid body, which no joint and no loop feels.
+The integration of joints and loops conserves momentum only to its order. The error is corrected by a motion of all
+trees as one rigid body, which changes no joint and no loop.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from kinemorph.world.tree_motion.tree_momentum import push_whole, spin_of
 
 @kernel(inline=False)
 def find_flights(solver: Any, forest: Any) -> None:
-    """Say of each hold whether it flies: nothing from outside acts on it but gravity."""
+    """Set `flies` of each loop projection: whether no external force but gravity acts on it."""
     trees = trees_of(forest)
     holds = loop_projections(solver)
     touches, pulls = contact_constraints(solver), element_constraints(solver)
@@ -57,7 +57,7 @@ def find_flights(solver: Any, forest: Any) -> None:
 
 @kernel
 def land(solver: Any, t: int) -> None:
-    """Something acts on a tree from outside."""
+    """Clear `flies` of the loop projection of tree t, on which an external force acts."""
     h = hold_of(solver, t)
     if h >= 0:
         loop_projections(solver)[h]["flies"] = 0
@@ -65,7 +65,7 @@ def land(solver: Any, t: int) -> None:
 
 @kernel(inline=False)
 def afloat(trees: Any, hold: Any) -> bool:
-    """Whether nothing ties the trees of a hold to the base, and nothing is applied to them as a whole."""
+    """Whether the trees of a loop projection are free of the base, and no applied force acts on their roots."""
     system = rows_at(hold["system"], 1, SYSTEM)[0]
     loops = rows_at(system["loops"], system["count"], LOOP)
     for i in range(system["count"]):
@@ -86,7 +86,7 @@ def afloat(trees: Any, hold: Any) -> bool:
 
 @kernel(inline=False)
 def add_up(trees: Any, hold: Any, total: Any, each: Any) -> None:
-    """Sums over all trees of a hold; the links' rows say where they are then, and how they move."""
+    """Sum mass, first moment, momenta and kinetic energy over a loop projection; also updates the link data."""
     total["mass"] = total["kinetic"] = 0.0
     for k in range(3):
         total["moment"][k] = total["angular"][k] = total["linear"][k] = 0.0
@@ -108,7 +108,7 @@ def add_up(trees: Any, hold: Any, total: Any, each: Any) -> None:
 
 @kernel(inline=False)
 def inertia_of(trees: Any, hold: Any, c: Vec3) -> Sym3:
-    """Of all links of a hold as one body, about a point."""
+    """Rotational inertia of all links of a loop projection as one body about c, kg m², world axes."""
     total = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     t = hold["first_tree"]
     while t >= 0:
@@ -127,9 +127,9 @@ def inertia_of(trees: Any, hold: Any, c: Vec3) -> Sym3:
 
 @kernel(inline=False)
 def end_flight(forest: Any, hold: Any, dt: float) -> None:
-    """Put the centre of mass of a hold that flies where it falls to, and give it the momentum that it has.
+    """Move the centre of mass of a flying loop projection to its ballistic position, and restore its momentum.
 
-    What its trees had before the step is known.
+    The sums before the step are in `before`.
     """
     trees = trees_of(forest)
     before, after = hold["before"], hold["after"]
