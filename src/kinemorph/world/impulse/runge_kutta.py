@@ -21,7 +21,7 @@ STEP_ERROR = 1e-8  # rad or m for q, times 1 + |v| for v: largest error of one s
 MOST_ADAPTIVE_STEPS = 200  # in a part; a tree that needs more is stiff, and gets implicit forces instead
 SAFETY, QUICKER, SLOWER = 0.9, 2.0, 0.2
 STAGE_ROWS = WORK_ROWS + 1  # the last one holds the joint forces
-STAGES = 26  # scratch numbers per entry of z: 18 times nq, at most 4/3 nv each, and nv
+STAGES = 26  # scratch numbers per entry of z: 18 nq + nv, where nq is at most 4/3 nv
 OF_TAU, OF_REST = layout.TAU, layout.REST
 
 
@@ -36,8 +36,8 @@ def be_explicit(tree: Any, tau: Any, to: Any) -> None:
 
 @kernel(inline=False)
 def go_smoothly(solver: Any, slot: Any, tree: Any, offset: int, dt: float) -> bool:
-    """Integrate a tree over dt. False if that takes too many steps or is not finite; then its state is unchanged, but not
-    its link data.
+    """Integrate a tree over dt. False if that takes too many steps or is not finite; then its state is unchanged, its
+    link data not.
 
     The tree's `offset` in z gives its slice of the scratch memory.
     """

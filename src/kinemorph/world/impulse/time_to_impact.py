@@ -47,7 +47,7 @@ def moving(forest: Any, spans: Any, body: int, x: Vec3) -> tuple[Vec3, float, Ve
 
 @kernel(inline=False)
 def whirling(collisions: Any, shape: int, n: Vec3, w: Vec3, ahead: float) -> float:
-    """Acceleration (m/s²) of the lowest point of a rim inclined by θ that turns by w; 0 if it can sink by `ahead` at most.
+    """Acceleration (m/s²) of the lowest point of a rim inclined by θ, turning by w; 0 if it can only sink by `ahead`.
 
     The lowest point changes as the rim turns. It is r sin θ below the middle; with w₂ the part of w along the line from
     the middle to it, which leaves it at its height, the second derivative of that is r w₂² cos² θ / sin θ.

@@ -59,7 +59,7 @@ NOTHING = 0.0, (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0
 
 @kernel
 def take_steps(tree: Any, span: Any, root: Any, z: Any, moved: Any, step: Any, new: Any, dt: float, v: Any) -> bool:
-    """Displacements `step` and velocities `new` of the joints of a tree. Returns whether a link turns far in the step."""
+    """Joint displacements `step` and velocities `new` of a tree. Returns whether a link turns far in the step."""
     if span["touched"] != 0:
         free = is_free(tree)
         if free:
@@ -70,7 +70,7 @@ def take_steps(tree: Any, span: Any, root: Any, z: Any, moved: Any, step: Any, n
     unwhiten_velocity(tree, z, new)
     link = links_of(tree)[0]
     flies = tree["nv"] if span["middle"] == MIDDLE else link["nv"] if link["kind"] == FREE else 0
-    for k in range(tree["nv"]):  # free: mean velocity; else symplectic Euler
+    for k in range(tree["nv"]):  # free motion: the mean velocity; other joints: symplectic Euler
         step[k] = dt * (0.5 * (v[k] + new[k]) if k < flies else new[k])
     return turns_far(tree, SLOW_TURN_ANGLE / dt, False)
 

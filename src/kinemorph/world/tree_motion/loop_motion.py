@@ -55,9 +55,7 @@ from kinemorph.world.tree_motion.momentum_correction import add_up, end_flight, 
 
 CLOSED_LOOP_ERROR = 1e-11  # rad or m: a loop with a smaller error counts as closed
 LARGEST_LOOP_ERROR = 1e-9  # rad or m: with a larger error after the projection the step is rejected
-LARGEST_ENERGY_FACTOR = (
-    1.01  # of the largest possible energy after a step; 1 if a link turns by more than this:
-)
+LARGEST_ENERGY_FACTOR = 1.01  # of the largest possible energy after a step; 1 if a link turns by more than this:
 LARGE_ROTATION = 0.1  # rad
 STILL_VELOCITY_SHARE = 1e-13  # share of the velocities: rounding
 MOST_IMPULSES = 3  # of velocities: with very different masses one leaves a residual
