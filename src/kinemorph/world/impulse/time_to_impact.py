@@ -82,33 +82,33 @@ def look_ahead(world: Any, solver: Any, forest: Any, collisions: Any) -> tuple[i
     shapes, pairs = shapes_of(collisions), pairs_of(collisions)
     contacts = contacts_of(collisions)
     now = half_of(collisions["step"], collisions["contact_room"])
-    r = world["impacts"]
-    boost, epsilon, slow = r["boost"] > 0.0, r["epsilon"], r["slow"]
+    settings = world["impacts"]
+    boost, epsilon, slow = settings["boost"] > 0.0, settings["epsilon"], settings["slow"]
     g = sqrt(forest["gx"] ** 2 + forest["gy"] ** 2 + forest["gz"] ** 2)
-    ahead, count, first = FOLLOWED * epsilon, 0, np.inf
+    ahead, count, soonest = FOLLOWED * epsilon, 0, np.inf
     for k in range(collisions["n_contacts"]):
-        one = contacts[now + k]
-        pair = pairs[one["pair"]]
-        x = scale(add(load3(one["x1"]), load3(one["x2"])), 0.5)
-        va, bend_a, wa = moving(forest, spans, shapes[pair["a"]]["link"], x)
-        vb, bend_b, wb = moving(forest, spans, shapes[pair["b"]]["link"], x)
-        n, turn = load3(one["normal"]), sub(wb, wa)
+        contact = contacts[now + k]
+        pair = pairs[contact["pair"]]
+        x = scale(add(load3(contact["x1"]), load3(contact["x2"])), 0.5)
+        va, turn_a, wa = moving(forest, spans, shapes[pair["a"]]["link"], x)
+        vb, turn_b, wb = moving(forest, spans, shapes[pair["b"]]["link"], x)
+        n, turn = load3(contact["normal"]), sub(wb, wa)
         whirl = whirling(collisions, pair["a"], n, turn, ahead) + whirling(collisions, pair["b"], n, turn, ahead)
-        u, d, a = dot(n, sub(va, vb)), one["distance"], g + bend_a + bend_b + whirl
+        u, d, a = dot(n, sub(va, vb)), contact["distance"], g + turn_a + turn_b + whirl
         fast = d <= epsilon and u > (0.0 if boost else slow)
         collides = fast and (boost or d <= pair["distance"] + world["within"])
         if collides:
             count += 1
-        least = (
+        crossing_time = (
             2.0 * epsilon / (abs(u) + sqrt(2.0 * a * epsilon) + SMALLEST_APPROACH_SPEED)
         )  # the time through the envelope
         if boost:  # no contact carries it: it approaches until it collides
-            first = min(first, max(time_until(SAFE * max(d, 0.0), u, a), SHORTEST_BOOSTED_SHARE * least))
+            soonest = min(soonest, max(time_until(SAFE * max(d, 0.0), u, a), SHORTEST_BOOSTED_SHARE * crossing_time))
         if whirl > 0.0 and d <= epsilon:  # a contact carries only the point that is the lowest now
-            first = min(first, max(sqrt(2.0 * ahead / whirl), SHORTEST_PART_SHARE * least))
-        left = max(d - INSIDE * epsilon, 0.0)
-        bounces = not collides and (fast or d > epsilon or u < -slow) and u * u + 2.0 * a * left > slow * slow
-        one["flies"] = 1 if boost or bounces else 0
+            soonest = min(soonest, max(sqrt(2.0 * ahead / whirl), SHORTEST_PART_SHARE * crossing_time))
+        distance_left = max(d - INSIDE * epsilon, 0.0)
+        bounces = not collides and (fast or d > epsilon or u < -slow) and u * u + 2.0 * a * distance_left > slow * slow
+        contact["flies"] = 1 if boost or bounces else 0
         if bounces and not boost:
-            first = min(first, max(time_until(left, u, a), SHORTEST_PART_SHARE * least))
-    return count, first
+            soonest = min(soonest, max(time_until(distance_left, u, a), SHORTEST_PART_SHARE * crossing_time))
+    return count, soonest

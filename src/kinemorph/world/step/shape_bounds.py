@@ -42,8 +42,8 @@ def place_bodies(world: Any, solver: Any, forest: Any, collisions: Any, first: i
     mounts = mounts_of(collisions)
     dt = world["dt"]
     fall = dt * sqrt(forest["gx"] ** 2 + forest["gy"] ** 2 + forest["gz"] ** 2)
-    way = dt if world["model"] == BY_STEPS else 0.0  # impulse model: contacts are those of the present poses
-    again = world["reach"] > 0.0
+    travel_time = dt if world["model"] == BY_STEPS else 0.0  # impulse model: contacts are those of the present poses
+    repeated = world["reach"] > 0.0
     alone = world["crew"] == 0
     singles = not alone and crew_of(world)["singles"] != 0
     for i in range(first, stop):
@@ -67,8 +67,8 @@ def place_bodies(world: Any, solver: Any, forest: Any, collisions: Any, first: i
             else:
                 raise_float(solver["spans"] + slot["tree"] * SPAN_SIZE + SPEED, speed)
         sweep = dt * (speed + fall)
-        places[i]["sweep"] = max(sweep, places[i]["sweep"]) if again else sweep
-        store3(places[i]["travel"], scale(v, way))
+        places[i]["sweep"] = max(sweep, places[i]["sweep"]) if repeated else sweep
+        store3(places[i]["travel"], scale(v, travel_time))
         place_shape(collisions, i, R, p)
 
 

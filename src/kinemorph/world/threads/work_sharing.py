@@ -160,18 +160,18 @@ def finish(world: Any) -> int:
     crew = crew_of(world)
     threads, parts = crew["threads"], crew["parts"]
     take_all(world["crew"], 0, FEW)
-    looks = done = 0
+    polls = done = 0
     while done < crew["batches"]:
         done = 0
         for p in range(threads):
             done += load(parts + p * PART_SIZE + DONE)
-        looks += 1
-        if looks == SOON:
+        polls += 1
+        if polls == SOON:
             take_all(world["crew"], 0, 0)
         pause()
-    if looks > BUSY:
+    if polls > BUSY:
         crew["alone"] = LEAST_SHARED_JOBS
-    lean(crew, looks)
+    lean(crew, polls)
     return crew["told"]
 
 
@@ -185,12 +185,12 @@ def border(crew: Any, count: int, p: int) -> int:
 
 
 @kernel
-def lean(crew: Any, looks: int) -> None:
+def lean(crew: Any, polls: int) -> None:
     """Increase the first thread's share of rows if it waits for others in most jobs, else decrease it.
 
     Workers are slower where the rows have to come from the first thread's cache.
     """
-    crew["waits"] += 1 if looks > NOTICED else -1
+    crew["waits"] += 1 if polls > NOTICED else -1
     if crew["waits"] >= AGAIN and crew["share"] < MOST_SHARE:
         crew["share"] += LEAN
     elif crew["waits"] <= -AGAIN and crew["share"] > WHOLE // crew["threads"]:
@@ -219,18 +219,18 @@ def take_all(at: int, part: int, few: int) -> None:
     To take the next batch of another thread costs more than to wait for it: its rows are in that thread's cache.
     """
     crew = rows_at(at, 1, CREW)[0]
-    mine = crew["parts"] + part * PART_SIZE
+    own_part = crew["parts"] + part * PART_SIZE
     for i in range(crew["threads"]):
         p = (part + i) % crew["threads"]
         batch = take(crew["parts"] + p * PART_SIZE + TICKET, i == 0, few)
         while batch >= 0:  # the job cannot change while a batch is taken
             world = rows_at(crew["world"], 1, WORLD)[0]
             first, stop = crew["count"] * batch // crew["batches"], crew["count"] * (batch + 1) // crew["batches"]
-            told = run_part(world, part, crew["stage"], batch, first, stop)
-            if told != GOOD:
-                lower(at + TOLD, told)
-            rows_at(mine, 1, PART)[0]["helped"] += 1
-            add(mine + DONE, 1)
+            result = run_part(world, part, crew["stage"], batch, first, stop)
+            if result != GOOD:
+                lower(at + TOLD, result)
+            rows_at(own_part, 1, PART)[0]["helped"] += 1
+            add(own_part + DONE, 1)
             batch = take(crew["parts"] + p * PART_SIZE + TICKET, i == 0, few)
 
 
@@ -245,16 +245,18 @@ def assist(at: int, part: int) -> None:
     add(at + PRESENT, 1)
     run = load(at + OPEN)
     last = load(ticket_at)
-    looks = vain = 0
-    while (looks < STAY or load(at + OPEN) == run) and (vain < MOMENT or (vain < LONG and load(at + OPEN) != 0)):
-        looks += 1
-        vain += 1
+    polls = idle_polls = 0
+    while (polls < STAY or load(at + OPEN) == run) and (
+        idle_polls < MOMENT or (idle_polls < LONG and load(at + OPEN) != 0)
+    ):
+        polls += 1
+        idle_polls += 1
         if crew["alone"] > 0:
             break
         ticket = load(ticket_at)
         if ticket >> (2 * TICKET_BITS) != last >> (2 * TICKET_BITS):  # a new job
             last = ticket
-            vain = 0
+            idle_polls = 0
             take_all(at, part, FEW)
         else:
             pause()

@@ -33,26 +33,26 @@ AWAKE, ASLEEP, WOKEN = 0, 1, 2  # values of `asleep` of a tree; WOKEN: its accel
 
 
 @kernel
-def status_of(world: Any, told: int) -> int:
+def status_of(world: Any, result: int) -> int:
     """The Status for the least result of all batches: GOOD, NO_ROOM, or the index of a tree that is not finite."""
-    if told == GOOD:
+    if result == GOOD:
         return DONE
-    if told == NO_ROOM:
+    if result == NO_ROOM:
         return FULL_SOLVER
-    world["tree"] = told
+    world["tree"] = result
     return NOT_FINITE
 
 
 @kernel
-def accelerate(world: Any, solver: Any, forest: Any, who: int) -> int:
-    """Accelerations without constraint rows of all trees whose `asleep` is `who`, by this thread. Returns a Status."""
-    if who == AWAKE:
+def accelerate(world: Any, solver: Any, forest: Any, sleep_state: int) -> int:
+    """Accelerations without constraint rows of all trees in a sleep state, by this thread. Returns a Status."""
+    if sleep_state == AWAKE:
         solver["sleepers"] = solver["figures"] = 0
-    return status_of(world, accelerate_some(world, solver, forest, who, 0, 0, count_trees(forest)))
+    return status_of(world, accelerate_some(world, solver, forest, sleep_state, 0, 0, count_trees(forest)))
 
 
 @kernel(inline=False)
-def accelerate_some(world: Any, solver: Any, forest: Any, who: int, part: int, first: int, stop: int) -> int:
+def accelerate_some(world: Any, solver: Any, forest: Any, sleep_state: int, part: int, first: int, stop: int) -> int:
     """`accelerate` for trees `first` to before `stop`, by thread number `part`. Returns GOOD, NO_ROOM or a bad tree."""
     trees = trees_of(forest)
     spans = slices_of(solver)
@@ -60,7 +60,7 @@ def accelerate_some(world: Any, solver: Any, forest: Any, who: int, part: int, f
     room = solver["z_room"] // threads  # numbers of the solver's vectors, for each thread
     for t in range(first, stop):
         slot = trees[t]
-        if slot["next"] != IN_USE or spans[t]["asleep"] != who:
+        if slot["next"] != IN_USE or spans[t]["asleep"] != sleep_state:
             if spans[t]["asleep"] != AWAKE:
                 solver["sleepers"] = 1
                 if spans[t]["jointed"] != 0:  # may wake in this step

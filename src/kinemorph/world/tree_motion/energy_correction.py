@@ -78,61 +78,61 @@ def energy_due(
 
 
 @kernel
-def weight_done(g: Vec3, mass: float, shift: Vec3, momentum: Vec3, now: Vec3, dt: float, smooth: bool) -> float:
+def weight_done(g: Vec3, mass: float, shift: Vec3, momentum: Vec3, after: Vec3, dt: float, smooth: bool) -> float:
     """Work of gravity on a centre of mass that has moved by `shift`, J. If not `smooth`, position correction
     of contacts is part of the shift; then the work is at most that of the mean momentum."""
     work = mass * dot(g, shift)
-    return work if smooth else min(work, 0.5 * dt * dot(g, add(momentum, now)))
+    return work if smooth else min(work, 0.5 * dt * dot(g, add(momentum, after)))
 
 
 @kernel(inline=False)
-def restrain_held(tree: Any, v: Any, due: float, kinetic: float, mass: float, now: Vec3, smooth: bool) -> None:
+def restrain_held(tree: Any, v: Any, due: float, kinetic: float, mass: float, momentum: Vec3, smooth: bool) -> None:
     """Scale the velocities v after a step so that the kinetic energy is `due` (J); for a tree with a fixed base or an
-    outside contact. If the tree floats, its linear momentum `now` is kept where the energy allows.
+    outside contact. If the tree floats, its linear `momentum` is kept where the energy allows.
 
     Missing energy is given back only if nothing but smooth forces has acted.
     """
     due = max(0.0, due)
     if kinetic <= due and not (smooth and kinetic > 0.0):
         return
-    goes_on = mass > 0.0 and floats(links_of(tree), dofs_of(tree))
-    together = 0.5 * dot(now, now) / mass if goes_on else 0.0
-    goes_on = goes_on and together < due
-    share = sqrt((due - together) / (kinetic - together)) if goes_on else sqrt(due / kinetic)
+    keeps_momentum = mass > 0.0 and floats(links_of(tree), dofs_of(tree))
+    linear_energy = 0.5 * dot(momentum, momentum) / mass if keeps_momentum else 0.0
+    keeps_momentum = keeps_momentum and linear_energy < due
+    share = sqrt((due - linear_energy) / (kinetic - linear_energy)) if keeps_momentum else sqrt(due / kinetic)
     share = min(share, LARGEST_SPEED_FACTOR)
     for k in range(tree["nv"]):
         v[k] *= share
-    if goes_on:
+    if keeps_momentum:
         R = load9(rows_at(tree["rows"], 2, LINK_DATA)[1]["R"])
-        store3_at(v, 3, axpy(load3_at(v, 3), (1.0 - share) / mass, tmul_vec(R, now)))
+        store3_at(v, 3, axpy(load3_at(v, 3), (1.0 - share) / mass, tmul_vec(R, momentum)))
 
 
 @kernel(inline=False)
 def restrain_floating(
-    tree: Any, v: Any, due: float, inside: float, w: Vec3, spin: Vec3, u: Vec3, mass: float, c: Vec3, smooth: bool
+    tree: Any, v: Any, due: float, internal: float, w: Vec3, spin: Vec3, u: Vec3, mass: float, c: Vec3, smooth: bool
 ) -> bool:
-    """Scale the internal motion of a floating tree, of energy `inside` (J), to the kinetic energy `due`. `spin` is its
-    angular momentum, w the mean angular velocity, u the velocity of its centre of mass c; momentum stays.
+    """Scale the internal motion of a floating tree, of energy `internal` (J), to the kinetic energy `due`. `spin` is
+    its angular momentum, w the mean angular velocity, u the velocity of its centre of mass c; momentum stays.
 
-    If that is not enough, the spin is slowed down. Returns whether the correction is a small share of `inside`.
+    If that is not enough, the spin is slowed down. Returns whether the correction is a small share of `internal`.
     """
-    together, turning = 0.5 * mass * dot(u, u), 0.5 * dot(spin, w)
-    left = due - together - turning
-    if not smooth and inside <= left:
+    linear_energy, spin_energy = 0.5 * mass * dot(u, u), 0.5 * dot(spin, w)
+    internal_due = due - linear_energy - spin_energy
+    if not smooth and internal <= internal_due:
         return True
-    share = slower = 1.0
-    if left <= 0.0:
+    share = spin_scale = 1.0
+    if internal_due <= 0.0:
         share = 0.0
-        if turning > 0.0:
-            slower = sqrt(min(1.0, max(0.0, due - together) / turning))
-    elif inside > LITTLE * turning or inside > left:
-        share = min(sqrt(left / inside), LARGEST_SPEED_FACTOR)
+        if spin_energy > 0.0:
+            spin_scale = sqrt(min(1.0, max(0.0, due - linear_energy) / spin_energy))
+    elif internal > LITTLE * spin_energy or internal > internal_due:
+        share = min(sqrt(internal_due / internal), LARGEST_SPEED_FACTOR)
     data = rows_at(tree["rows"], 2, LINK_DATA)[1]
     R, lever = load9(data["R"]), sub(load3(data["p"]), c)
     for k in range(tree["nv"]):
         v[k] *= share
-    more = slower - share  # of the spin of all links as one body
+    more = spin_scale - share  # of the spin of all links as one body
     store3(v, axpy(load3(v), more, tmul_vec(R, w)))
     rest = axpy(scale(cross(w, lever), more), 1.0 - share, u)
     store3_at(v, 3, add(load3_at(v, 3), tmul_vec(R, rest)))
-    return abs(left - inside) <= AMPLE * inside
+    return abs(internal_due - internal) <= AMPLE * internal

@@ -52,7 +52,7 @@ def take_in_the_middle(solver: Any, start: int, tree: Any, q: Any, v: Any, total
     nq, nv = tree["nq"], tree["nv"]
     # these vectors are used in a solve only
     at = 8 * start
-    place, middle, other = (
+    place, middle, scratch = (
         rows_at(solver["g"] + at, nq, F8),
         rows_at(solver["x"] + at, nv, F8),
         rows_at(solver["za"] + at, nv, F8),
@@ -62,8 +62,8 @@ def take_in_the_middle(solver: Any, start: int, tree: Any, q: Any, v: Any, total
     change = size = 0.0
     for _ in range(MOST_GYROSCOPIC_ROUNDS):
         for k in range(nv):
-            other[k] = 0.5 * (v[k] + middle[k])  # mean velocity of the first half
-        advance(tree, q, other, 0.5 * dt, place)
+            scratch[k] = 0.5 * (v[k] + middle[k])  # mean velocity of the first half
+        advance(tree, q, scratch, 0.5 * dt, place)
         articulated_body(tree, place, middle, total, NO_FORCES, a)
         change = size = 0.0
         for k in range(nv):
@@ -84,5 +84,5 @@ def take_in_the_middle(solver: Any, start: int, tree: Any, q: Any, v: Any, total
         store3_at(a, k, rotate(multiply(conjugate(load4_at(q, link["iq"] + 3)), load4_at(place, link["iq"] + 3)), true))
     if link["kind"] == FREE:
         store3_at(a, k, sub(load3_at(a, k), cross(load3_at(v, j), load3_at(v, k))))  # `set_in_motion` adds that
-    articulated_body(tree, q, v, total, NO_FORCES, other)
+    articulated_body(tree, q, v, total, NO_FORCES, scratch)
     return where

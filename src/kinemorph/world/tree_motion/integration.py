@@ -124,9 +124,9 @@ def advance_tree(solver: Any, slot: Any, tree: Any, t: int, gravity: Vec3, dt: f
             copy(kept[nq:], v, nv)
             return False
     elif restrained:
-        _, there, _, now, _, kinetic = whole(tree, q, v, True, False)
-        due += weight_done(gravity, mass, sub(there, c), momentum, now, dt, smooth)
-        restrain_held(tree, v, due, kinetic, mass, now, smooth)
+        _, centre, _, new_momentum, _, kinetic = whole(tree, q, v, True, False)
+        due += weight_done(gravity, mass, sub(centre, c), momentum, new_momentum, dt, smooth)
+        restrain_held(tree, v, due, kinetic, mass, new_momentum, smooth)
     for k in range(nv):
         dofs[k]["implicit"] = 0.0
     return True
@@ -187,15 +187,15 @@ def settle_whole(
     They were `momentum` and c before the step, which has added `push`; its angular momentum is to be `spin`. If
     `restrained`, correct its energy as well: False if the internal motion has too little for that.
     """
-    mass, there, turns, now, I, kinetic = whole(tree, q, v, True, True)
-    w, is_w, then = spin_of(I, spin), spin_of(I, turns), add(momentum, push)
-    inside = kinetic - 0.5 * dot(now, now) / mass - 0.5 * dot(turns, is_w)
-    u = scale(then, 1.0 / mass)
-    way = scale(axpy(momentum, 0.5, push), dt / mass)
-    push_whole(tree, q, v, sub(add(c, way), there), sub(w, is_w), sub(u, scale(now, 1.0 / mass)), there)
+    mass, centre, angular, linear, I, kinetic = whole(tree, q, v, True, True)
+    w, w_now, new_momentum = spin_of(I, spin), spin_of(I, angular), add(momentum, push)
+    internal_energy = kinetic - 0.5 * dot(linear, linear) / mass - 0.5 * dot(angular, w_now)
+    u = scale(new_momentum, 1.0 / mass)
+    displacement = scale(axpy(momentum, 0.5, push), dt / mass)
+    push_whole(tree, q, v, sub(add(c, displacement), centre), sub(w, w_now), sub(u, scale(linear, 1.0 / mass)), centre)
     if restrained:
-        due += weight_done(g, mass, way, momentum, then, dt, smooth)
-        return restrain_floating(tree, v, due, max(0.0, inside), w, spin, u, mass, there, smooth)
+        due += weight_done(g, mass, displacement, momentum, new_momentum, dt, smooth)
+        return restrain_floating(tree, v, due, max(0.0, internal_energy), w, spin, u, mass, centre, smooth)
     return True
 
 

@@ -65,9 +65,9 @@ MOST_IMPULSES = 3  # of velocities: with very different masses one leaves a resi
 def bear_holds(solver: Any, forest: Any) -> None:
     """Add the loop forces to za of all trees in loops, and remove from z what the loops forbid."""
     trees = trees_of(forest)
-    holds = loop_projections(solver)
+    projections = loop_projections(solver)
     for i in range(solver["hold_count"]):
-        t = holds[i]["first_tree"]
+        t = projections[i]["first_tree"]
         while t >= 0:
             slot = trees[t]
             tree = tree_of(slot)
@@ -77,14 +77,14 @@ def bear_holds(solver: Any, forest: Any) -> None:
                 tau, a = rows_at(state_at(slot, tree, TAU), nv, F8), rows_at(state_at(slot, tree, A), nv, F8)
                 fly(tree, q, v, tau, NO_FORCES, a)
             t = slot["follows"]
-        bear(solver, holds[i])
+        bear(solver, projections[i])
 
 
 @kernel(inline=False)
-def bear(solver: Any, hold: Any) -> None:
+def bear(solver: Any, projection: Any) -> None:
     """Solve for the forces of one loop projection, from the accelerations of its links without them, and add them."""
-    system, at, nz = rows_at(hold["system"], 1, SYSTEM)[0], hold["offset"], hold["nz"]
-    z, za, Q = z_of(solver), za_of(solver), rows_at(hold["Q"], hold["rank"] * nz, F8)
+    system, at, nz = rows_at(projection["system"], 1, SYSTEM)[0], projection["offset"], projection["nz"]
+    z, za, Q = z_of(solver), za_of(solver), rows_at(projection["Q"], projection["rank"] * nz, F8)
     rows, path = constraint_rows_of(system), rows_at(system["path"], system["path_length"], I8)
     Y = rows_at(system["Y"], system["Y_length"], F8)
     drifts(system)
@@ -94,25 +94,25 @@ def bear(solver: Any, hold: Any) -> None:
         if row["force"] != 0.0:
             for e in range(row["length"]):
                 za[at + path[row["path"] + e]] += row["force"] * Y[row["y"] + e]
-    strip(hold, z, at, 1.0)
-    bend = 0.0
-    for j in range(hold["rank"]):
+    strip(projection, z, at, 1.0)
+    speed_change = 0.0
+    for j in range(projection["rank"]):
         along = product(Q, j * nz, za, at, nz)
-        bend += along * along
-    speed, bend = sqrt(product(z, at, z, at, nz)), solver["h"] * solver["substeps"] * sqrt(bend)
+        speed_change += along * along
+    speed, speed_change = sqrt(product(z, at, z, at, nz)), solver["h"] * solver["substeps"] * sqrt(speed_change)
     # near a singular configuration the curvature is larger than a step resolves
-    strip(hold, za, at, 0.5 if 0.5 * bend <= speed else 1.0 - speed / bend)
+    strip(projection, za, at, 0.5 if 0.5 * speed_change <= speed else 1.0 - speed / speed_change)
 
 
 @kernel(inline=False)
 def plan_energies(solver: Any) -> None:
     """Kinetic energy `planned` (J) that each loop projection would have at the end of the step without rows."""
-    holds, dt = loop_projections(solver), solver["h"] * solver["substeps"]
+    projections, dt = loop_projections(solver), solver["h"] * solver["substeps"]
     z, za = z_of(solver), za_of(solver)
     for i in range(solver["hold_count"]):
-        at, nz = holds[i]["offset"], holds[i]["nz"]
+        at, nz = projections[i]["offset"], projections[i]["nz"]
         energy = product(z, at, z, at, nz) + dt * dt * product(za, at, za, at, nz)
-        holds[i]["planned"] = 0.5 * energy + dt * product(z, at, za, at, nz)
+        projections[i]["planned"] = 0.5 * energy + dt * product(z, at, za, at, nz)
 
 
 @kernel(inline=False)
@@ -122,18 +122,18 @@ def spread_touches(solver: Any, forest: Any) -> None:
     Without an impulse all move with their new velocities: the mean of both would add energy to loops, as to joints.
     """
     trees = trees_of(forest)
-    spans, holds = slices_of(solver), loop_projections(solver)
+    spans, projections = slices_of(solver), loop_projections(solver)
     z, moved, dt = z_of(solver), displacement_of(solver), solver["h"] * solver["substeps"]
     for i in range(solver["hold_count"]):
         touched = 0
-        t = holds[i]["first_tree"]
+        t = projections[i]["first_tree"]
         while t >= 0:
             touched |= spans[t]["touched"]
             t = trees[t]["follows"]
         if touched == 0:
-            for k in range(holds[i]["offset"], holds[i]["offset"] + holds[i]["nz"]):
+            for k in range(projections[i]["offset"], projections[i]["offset"] + projections[i]["nz"]):
                 moved[k] = dt * z[k]
-        t = holds[i]["first_tree"]
+        t = projections[i]["first_tree"]
         while t >= 0:
             spans[t]["touched"] = 1
             t = trees[t]["follows"]
@@ -144,71 +144,71 @@ def advance_holds(world: Any, solver: Any, forest: Any) -> bool:
     """New velocities and positions of all trees in loops. False, with nothing changed, if some are not finite; then
     world["tree"] is one of them."""
     trees = trees_of(forest)
-    holds, g = loop_projections(solver), g_of(solver)
+    projections, g = loop_projections(solver), g_of(solver)
     find_flights(solver, forest)
     for i in range(solver["hold_count"]):
-        hold = holds[i]
-        exchange(forest, hold, False)
-        add_up(trees, hold, hold["before"], hold["each"])
-        hold["given"] += in_springs(solver, forest, hold)
-        t = hold["first_tree"]
+        projection = projections[i]
+        exchange(forest, projection, False)
+        add_up(trees, projection, projection["before"], projection["each"])
+        projection["given"] += in_springs(solver, forest, projection)
+        t = projection["first_tree"]
         while t >= 0:
             advance_one(solver, forest, t, world["dt"], False, False)
             t = trees[t]["follows"]
-        error = close_hold(forest, hold, g[hold["offset"] : hold["offset"] + hold["nz"]])
-        if error > max(LARGEST_LOOP_ERROR, 2.0 * hold["error"]):
-            stay(forest, hold)
+        error = close_hold(forest, projection, g[projection["offset"] : projection["offset"] + projection["nz"]])
+        if error > max(LARGEST_LOOP_ERROR, 2.0 * projection["error"]):
+            stay(forest, projection)
         else:
-            restrain(solver, forest, hold, world["dt"])
-            if hold["flies"] != 0:
-                end_flight(forest, hold, world["dt"])
-        bad = sound(forest, hold)
+            restrain(solver, forest, projection, world["dt"])
+            if projection["flies"] != 0:
+                end_flight(forest, projection, world["dt"])
+        bad = sound(forest, projection)
         if bad >= 0:
             world["tree"] = bad
             for k in range(i + 1):
-                exchange(forest, holds[k], True)
+                exchange(forest, projections[k], True)
             return False
     return True
 
 
 @kernel(inline=False)
-def close_hold(forest: Any, hold: Any, step: Any) -> float:
+def close_hold(forest: Any, projection: Any, step: Any) -> float:
     """Project the trees of a loop projection: Newton iterations on positions, then an impulse on velocities.
 
     Returns the largest remaining error, rad or m. `step` is scratch, as long as their slice of z.
     """
-    system = rows_at(hold["system"], 1, SYSTEM)[0]
+    system = rows_at(projection["system"], 1, SYSTEM)[0]
     trees = trees_of(forest)
     error = LARGEST_FLOAT
-    for turn in range(MOST_PROJECTION_ITERATIONS + 1):
-        t = hold["first_tree"]
+    for iteration in range(MOST_PROJECTION_ITERATIONS + 1):
+        t = projection["first_tree"]
         while t >= 0:
             tree = tree_of(trees[t])
             articulate_tree(tree, rows_at(state_at(trees[t], tree, Q), tree["nq"], F8))
             t = trees[t]["follows"]
         before = error
         error = errors(system)
-        if settled(turn, error, before, CLOSED_LOOP_ERROR):
+        if settled(iteration, error, before, CLOSED_LOOP_ERROR):
             break
-        pull_together(system, turn)
-        move_together(trees, hold["first_tree"], step)
+        pull_together(system, iteration)
+        move_together(trees, projection["first_tree"], step)
     trust(system, system["dependence"])
     prepare(system, 0.0)
     for _ in range(MOST_IMPULSES):
-        speed = see_velocities(trees, hold["first_tree"])
+        speed = see_velocities(trees, projection["first_tree"])
         if relative_velocities(system) <= STILL_VELOCITY_SHARE * speed:
             break
         cancel(system)
-        jump_together(trees, hold["first_tree"], step)
+        jump_together(trees, projection["first_tree"], step)
     return error
 
 
 @kernel(inline=False)
-def stay(forest: Any, hold: Any) -> None:
+def stay(forest: Any, projection: Any) -> None:
     """Reject a step after which the loops cannot be closed: restore the state and halve all velocities."""
     trees = trees_of(forest)
-    exchange(forest, hold, True)
-    slow_down(trees, hold["first_tree"], 0.5)
+    exchange(forest, projection, True)
+    slow_down(trees, projection["first_tree"], 0.5)
 
 
 @kernel
@@ -223,11 +223,11 @@ def slow_down(trees: Any, first: int, share: float) -> None:
 
 
 @kernel(inline=False)
-def in_springs(solver: Any, forest: Any, hold: Any) -> float:
+def in_springs(solver: Any, forest: Any, projection: Any) -> float:
     """Energy in the joint springs of the trees of a loop projection, J."""
     trees = trees_of(forest)
     energy = 0.0
-    t = hold["first_tree"]
+    t = projection["first_tree"]
     while t >= 0:
         if tree_of(trees[t])["springs"] != 0:
             energy += in_joints(trees[t], solver["x"])  # scratch outside of a solve
@@ -236,20 +236,22 @@ def in_springs(solver: Any, forest: Any, hold: Any) -> float:
 
 
 @kernel(inline=False)
-def work_of(solver: Any, forest: Any, hold: Any, dt: float) -> float:
+def work_of(solver: Any, forest: Any, projection: Any, dt: float) -> float:
     """Upper bound of the work of gravity, applied forces, elements and rows on a loop projection in the step, J."""
     trees = trees_of(forest)
     Y, z = whitened_rows(solver), z_of(solver)
-    at, nz = hold["offset"], hold["nz"]
-    fall = sub(load3(hold["after"]["moment"]), load3(hold["before"]["moment"]))
+    at, nz = projection["offset"], projection["nz"]
+    fall = sub(load3(projection["after"]["moment"]), load3(projection["before"]["moment"]))
     work = max(0.0, dot((forest["gx"], forest["gy"], forest["gz"]), fall))
     work += (
-        hold["given"] - in_springs(solver, forest, hold) + max(0.0, 0.5 * product(z, at, z, at, nz) - hold["planned"])
+        projection["given"]
+        - in_springs(solver, forest, projection)
+        + max(0.0, 0.5 * product(z, at, z, at, nz) - projection["planned"])
     )
     pulls = element_constraints(solver)
     for i in range(solver["pull_count"]):
         work += abs(pulls[i]["p"] * velocity(pulls[i], 0, Y, z))
-    t = hold["first_tree"]
+    t = projection["first_tree"]
     while t >= 0:
         tree = tree_of(trees[t])
         v, tau = (
@@ -263,16 +265,16 @@ def work_of(solver: Any, forest: Any, hold: Any, dt: float) -> float:
 
 
 @kernel(inline=False)
-def restrain(solver: Any, forest: Any, hold: Any, dt: float) -> None:
+def restrain(solver: Any, forest: Any, projection: Any, dt: float) -> None:
     """Scale the velocities down to the largest energy that the work in the step allows: large turns may add some."""
     trees = trees_of(forest)
-    add_up(trees, hold, hold["after"], hold["each"])
-    kinetic = hold["after"]["kinetic"]
-    most = max(0.0, hold["before"]["kinetic"] + work_of(solver, forest, hold, dt))
+    add_up(trees, projection, projection["after"], projection["each"])
+    kinetic = projection["after"]["kinetic"]
+    most = max(0.0, projection["before"]["kinetic"] + work_of(solver, forest, projection, dt))
     if kinetic > LARGEST_ENERGY_FACTOR * most or (
-        kinetic > most and turns(trees, hold["first_tree"], LARGE_ROTATION / dt)
+        kinetic > most and turns(trees, projection["first_tree"], LARGE_ROTATION / dt)
     ):
-        slow_down(trees, hold["first_tree"], sqrt(most / kinetic))
+        slow_down(trees, projection["first_tree"], sqrt(most / kinetic))
 
 
 @kernel
@@ -346,11 +348,11 @@ def see_velocities(trees: Any, first: int) -> float:
 
 
 @kernel(inline=False)
-def exchange(forest: Any, hold: Any, back: bool) -> None:
+def exchange(forest: Any, projection: Any, back: bool) -> None:
     """Save q and v of the trees of a loop projection in its backup, or restore them (`back`)."""
     trees = trees_of(forest)
-    at = hold["backup"]
-    t = hold["first_tree"]
+    at = projection["backup"]
+    t = projection["first_tree"]
     while t >= 0:
         tree = tree_of(trees[t])
         nq, nv = tree["nq"], tree["nv"]
@@ -371,10 +373,10 @@ def exchange(forest: Any, hold: Any, back: bool) -> None:
 
 
 @kernel(inline=False)
-def sound(forest: Any, hold: Any) -> int:
+def sound(forest: Any, projection: Any) -> int:
     """The first tree of a loop projection whose state is not finite, -1 if all are finite."""
     trees = trees_of(forest)
-    t = hold["first_tree"]
+    t = projection["first_tree"]
     while t >= 0:
         tree = tree_of(trees[t])
         q = rows_at(state_at(trees[t], tree, Q), tree["nq"], F8)

@@ -34,10 +34,10 @@ from kinemorph.world.tree_motion.tree_momentum import push_whole, spin_of
 def find_flights(solver: Any, forest: Any) -> None:
     """Set `flies` of each loop projection: whether no external force but gravity acts on it."""
     trees = trees_of(forest)
-    holds = loop_projections(solver)
+    projections = loop_projections(solver)
     touches, pulls = contact_constraints(solver), element_constraints(solver)
     for i in range(solver["hold_count"]):
-        holds[i]["flies"] = 1 if afloat(trees, holds[i]) else 0
+        projections[i]["flies"] = 1 if afloat(trees, projections[i]) else 0
     for i in range(solver["touch_count"]):
         contact = touches[i]
         if contact["acted"] != 0 or contact["sum"] > 0.0:
@@ -64,14 +64,14 @@ def land(solver: Any, t: int) -> None:
 
 
 @kernel(inline=False)
-def afloat(trees: Any, hold: Any) -> bool:
+def afloat(trees: Any, projection: Any) -> bool:
     """Whether the trees of a loop projection are free of the base, and no applied force acts on their roots."""
-    system = rows_at(hold["system"], 1, SYSTEM)[0]
+    system = rows_at(projection["system"], 1, SYSTEM)[0]
     loops = rows_at(system["loops"], system["count"], LOOP)
     for i in range(system["count"]):
         if loops[i]["a"] < 0 or loops[i]["b"] < 0:
             return False
-    t = hold["first_tree"]
+    t = projection["first_tree"]
     while t >= 0:
         tree = tree_of(trees[t])
         tau = rows_at(state_at(trees[t], tree, TAU), tree["nv"], F8)
@@ -85,12 +85,12 @@ def afloat(trees: Any, hold: Any) -> bool:
 
 
 @kernel(inline=False)
-def add_up(trees: Any, hold: Any, total: Any, each: Any) -> None:
+def add_up(trees: Any, projection: Any, total: Any, each: Any) -> None:
     """Sum mass, first moment, momenta and kinetic energy over a loop projection; also updates the link data."""
     total["mass"] = total["kinetic"] = 0.0
     for k in range(3):
         total["moment"][k] = total["angular"][k] = total["linear"][k] = 0.0
-    t = hold["first_tree"]
+    t = projection["first_tree"]
     while t >= 0:
         tree = tree_of(trees[t])
         q, v = (
@@ -107,10 +107,10 @@ def add_up(trees: Any, hold: Any, total: Any, each: Any) -> None:
 
 
 @kernel(inline=False)
-def inertia_of(trees: Any, hold: Any, c: Vec3) -> Sym3:
+def inertia_of(trees: Any, projection: Any, c: Vec3) -> Sym3:
     """Rotational inertia of all links of a loop projection as one body about c, kg m², world axes."""
     total = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-    t = hold["first_tree"]
+    t = projection["first_tree"]
     while t >= 0:
         tree = tree_of(trees[t])
         links, rows = links_of(tree), link_data_of(tree)
@@ -126,14 +126,14 @@ def inertia_of(trees: Any, hold: Any, c: Vec3) -> Sym3:
 
 
 @kernel(inline=False)
-def end_flight(forest: Any, hold: Any, dt: float) -> None:
+def end_flight(forest: Any, projection: Any, dt: float) -> None:
     """Move the centre of mass of a flying loop projection to its ballistic position, and restore its momentum.
 
     The sums before the step are in `before`.
     """
     trees = trees_of(forest)
-    before, after = hold["before"], hold["after"]
-    add_up(trees, hold, after, hold["each"])
+    before, after = projection["before"], projection["after"]
+    add_up(trees, projection, after, projection["each"])
     m, g = before["mass"], (forest["gx"], forest["gy"], forest["gz"])
     c0, v0, c1 = (
         scale(load3(before["moment"]), 1.0 / m),
@@ -144,11 +144,11 @@ def end_flight(forest: Any, hold: Any, dt: float) -> None:
     c = axpy(axpy(c0, dt, v0), 0.5 * dt * dt, g)
     spin = sub(load3(before["angular"]), cross(c0, load3(before["linear"])))  # about the centre of mass, which stays
     spin = sub(spin, sub(load3(after["angular"]), cross(c1, load3(after["linear"]))))
-    I = inertia_of(trees, hold, c1)
+    I = inertia_of(trees, projection, c1)
     if not (m > 0.0 and definite(I)):
         return
     w, v = spin_of(I, spin), sub(axpy(v0, dt, g), scale(load3(after["linear"]), 1.0 / m))
-    t = hold["first_tree"]
+    t = projection["first_tree"]
     while t >= 0:
         tree = tree_of(trees[t])
         q = rows_at(state_at(trees[t], tree, Q), tree["nq"], F8)
