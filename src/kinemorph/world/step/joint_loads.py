@@ -8,7 +8,7 @@ p of the subtree that it carries, which changes by external impulses and by the 
     dt f = p(end) - p(start) - dt m g - Σ impulses of contacts, pushes and loops,
 
 and likewise for moments about the position of the joint at the start. Force elements count as part of the joint's load.
-`note_loads` computes p(start) and the impulses before bodies move, while link data is that of the start of the step;
+`note_loads` computes p(start) and the impulses before bodies move, from link data of the start of the step;
 `tell_loads` computes p(end). In between, the sum is in the fields pa, pb and n of the event.
 """
 
@@ -218,7 +218,7 @@ def along_loop(solver: Any, forest: Any, event: Any) -> float:
 
 @kernel
 def borne(solver: Any, forest: Any, event: Any, t: int, top: int, dt: float) -> tuple[Vec3, Vec3]:
-    """Mean force and moment through a tree joint, from its link data at the end of the step and from `note_loads`."""
+    """Mean force and moment through a tree joint, from link data at the end of the step and `note_loads`."""
     slot = trees_of(forest)[t]
     tree = tree_of(slot)
     g, x = (forest["gx"], forest["gy"], forest["gz"]), load3(event["n"])

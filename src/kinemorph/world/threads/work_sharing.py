@@ -140,7 +140,7 @@ def share_out(world: Any, stage: int, count: int) -> int:
 
 @kernel(inline=False)
 def call_out(world: Any, stage: int, count: int) -> None:
-    """Publish a stage to the workers. The caller may do other work first, and must then `finish` the stage."""
+    """Publish a stage to the workers. The caller may do other work first, and must then call `finish`."""
     crew = crew_of(world)
     threads, parts = crew["threads"], crew["parts"]
     crew["job"] += 1

@@ -267,7 +267,7 @@ def see_start(solver: Any, slot: Any, tree: Any, o: int, dt: float) -> None:
 
 @kernel(inline=False)
 def fly_smoothly(world: Any, solver: Any, forest: Any, slot: Any, span: Any) -> bool:
-    """Advance a tree in free flight by adaptive Runge-Kutta, `go_smoothly`. False, with no change, if it fails."""
+    """Advance a tree in free flight by `go_smoothly` (Runge-Kutta). False, with no change, if it fails."""
     tree, dt = tree_of(slot), world["dt"]
     q, v = rows_at(state_at(slot, tree, Q), tree["nq"], F8), rows_at(state_at(slot, tree, V), tree["nv"], F8)
     tau = rows_at(state_at(slot, tree, TAU), tree["nv"], F8)
