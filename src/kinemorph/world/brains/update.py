@@ -228,7 +228,7 @@ def tell_mind(address: int, row: int, asleep: bool) -> int:
 
 @kernel(inline=False)
 def let_sleep(world: Any, minds: Any, mind: Any, asleep: bool) -> None:
-    """`tell_mind` for kernels: effects stop, or follow the signals again; waking restarts the clock of passes."""
+    """`tell_mind` for kernels: effects stop or follow the signals again; waking restarts the clock of passes."""
     if mind["asleep"] != 0 and not asleep:
         mind["start"], mind["ticks"] = world["time"], 0
     mind["asleep"] = 1 if asleep else 0
