@@ -1,4 +1,4 @@
-"""The header of a world: where its forest, its collisions and its contact solver are, and where a step stands."""
+"""The header of a world: addresses of its forest, collisions and contact solver, settings, and the state of a step."""
 
 from __future__ import annotations
 
@@ -20,86 +20,86 @@ WORLD = np.dtype(
         ("collisions", "i8"),  # address of its COLLISIONS
         ("solver", "i8"),  # address of its SOLVER
         ("time", "f8"),  # s
-        ("steps", "i8"),  # how many it has made
-        ("dt", "f8"),  # s, of a step; in the middle of one of the impulse model, of its part
-        ("slow", "f8"),  # m/s: what moves no faster is still
-        ("patience", "f8"),  # s: what is still for so long falls asleep; inf: nothing ever does
-        ("phase", "i8"),  # Phase: where a step goes on, after tables have grown
-        ("tree", "i8"),  # index of the tree that something went wrong with
+        ("steps", "i8"),  # made so far
+        ("dt", "f8"),  # s, length of a step; within a step of the impulse model that of a part
+        ("slow", "f8"),  # m/s: slower trees count as still
+        ("patience", "f8"),  # s: islands that are still for so long fall asleep; inf: never
+        ("phase", "i8"),  # Phase at which a step resumes after tables have grown
+        ("tree", "i8"),  # index of the tree that caused an error Status
         ("events", "i8"),  # address of its EVENT rows, whose places are bodies and joints by index
         ("event_count", "i8"),
         ("minds", "i8"),  # address of its MINDS
         ("mind_count", "i8"),  # rows of minds that have ever been used
-        ("fluid", "f8"),  # kg/m³, density of what all bodies are in; 0: nothing
-        ("drag", "f8"),  # coefficient of its drag on faces
-        ("clock", "i8"),  # whether the time of each stage is taken
-        ("ticks", "i8", 6),  # of the processor, that each Stage has taken so far
-        ("crew", "i8"),  # address of the CREW that helps in steps, 0 if nobody does
-        ("model", "i8"),  # ContactModel; what follows is of the impulse model alone
-        ("impacts", IMPACTS),  # its collisions
-        ("within", "f8"),  # m: points of a pair touch that are so much farther apart than its closest ones; inf: all
-        ("whole", "f8"),  # s, of a step
-        ("gone", "f8"),  # s, of the step that are over: it goes on in parts
-        ("part", "f8"),  # s, of the part that is made, or was made last and can be undone; else 0
-        ("cap", "f8"),  # s, no longer than this is the next part, since a longer one made something overlap
-        ("cuts", "i8"),  # how often the part was cut
+        ("fluid", "f8"),  # kg/m³, density of the fluid around all bodies; 0: none
+        ("drag", "f8"),  # drag coefficient C of faces
+        ("clock", "i8"),  # whether stages are timed
+        ("ticks", "i8", 6),  # processor ticks of each Stage so far
+        ("crew", "i8"),  # address of the CREW of worker threads, 0 if there are none
+        ("model", "i8"),  # ContactModel; the fields below are for the impulse model only
+        ("impacts", IMPACTS),  # settings of collisions
+        ("within", "f8"),  # m: only contacts within this of the closest of their pair collide; inf: all
+        ("whole", "f8"),  # s, length of the whole step
+        ("gone", "f8"),  # s, elapsed in the step, which is made in parts
+        ("part", "f8"),  # s, length of the part in progress, or of the last one while it can be undone; else 0
+        ("cap", "f8"),  # s, limit of the next part, after a longer one has led to an overlap
+        ("cuts", "i8"),  # halvings of the part
         ("parts", "i8"),  # made so far, in all steps
-        ("undone", "i8"),  # of these undone
-        ("fresh", "i8"),  # whether there are bodies whose overlap would be an error
-        ("noted", "i8"),  # whether the account of what joints bear in the step has begun
-        ("reach", "f8"),  # how often boxes were too small in this step; those that were are larger since
-        ("boxed", "i8"),  # whether the boxes of shapes are those of a prediction that holds
-        ("a", "i8"),  # rows of two shapes that something is wrong with
+        ("undone", "i8"),  # undone so far
+        ("fresh", "i8"),  # whether an initial overlap would be an error: bodies are new
+        ("noted", "i8"),  # whether the sums of joint loads have begun in the step
+        ("reach", "f8"),  # how often boxes were too small in this step, and were enlarged
+        ("boxed", "i8"),  # whether the predicted boxes of shapes still hold
+        ("a", "i8"),  # rows of the two shapes that caused an error Status
         ("b", "i8"),
     ]
 )
 WORLD_KIND = kind_of("world", WORLD)
 
 
-GOOD, NO_ROOM = 1 << 62, -2  # what those say who do part of a step; else the index of a tree whose motion is not finite
+GOOD, NO_ROOM = 1 << 62, -2  # results of a batch; else the index of a tree that is not finite
 
 
 class ContactModel(IntEnum):
-    """How what touches is treated."""
+    """How contacts are simulated."""
 
     STEPS = 0  # steps of one length, contacts solved together
     IMPULSE = 1  # steps in parts up to the next collision, each an impulse
 
 
 class Stage(IntEnum):
-    """What a step does, for statistics."""
+    """Groups of stages of a step whose time is measured."""
 
-    FORCES = 0  # forces, accelerations and places
-    PAIRS = 1  # which boxes overlap
-    CONTACTS = 2  # where shapes touch
-    ROWS = 3  # islands and the rows of all that acts
+    FORCES = 0  # forces, accelerations and poses of shapes
+    PAIRS = 1  # broad phase
+    CONTACTS = 2  # narrow phase
+    ROWS = 3  # islands, constraint rows, applied forces
     SOLUTION = 4
     MOTION = 5  # the new state, sleep and events
 
 
 class Phase(IntEnum):
-    """What a step does next."""
+    """Where a step starts or resumes."""
 
-    MOVE = 0  # forces and accelerations, and where shapes are
-    COLLIDE = 1
+    MOVE = 0  # the start: forces, accelerations, poses of shapes
+    COLLIDE = 1  # broad and narrow phase
     FILL = 2  # rows, their solution, and the new state
     STRIKE = 3  # collisions of the impulse model
 
 
 class Status(IntEnum):
-    """What a step has to say."""
+    """Result of a step."""
 
     DONE = 0
     FULL_SOLVER = 1  # tables of the solver must grow
     FULL_COLLISIONS = 2  # tables of collisions must grow
-    NOT_FINITE = 3  # a tree has no finite motion; the state is that of the step before
+    NOT_FINITE = 3  # the motion of a tree is not finite; the state is that before the step
     WRONG_ROW = 4  # the address is not that of a WORLD
-    BAD_BOX = 5  # a shape's box has no finite size
-    EVENT = 6  # the step is made, and an event has happened in it
+    BAD_BOX = 5  # the box of a shape is not finite
+    EVENT = 6  # the step is made, and an event has occurred in it
     FULL_FOREST = 7  # scratch of the forest must grow
-    OVERLAP = 8  # two shapes of the impulse model overlap from the start
-    CHANGED = 9  # a grasp has changed the structure before the step, or wants room to
-    STOPPED = 10  # the step is made, and what is watched of minds says that it was the last
+    OVERLAP = 8  # impulse model: two shapes overlap at the start
+    CHANGED = 9  # before the step a grasp has changed the structure, or needs larger tables for it
+    STOPPED = 10  # the step is made, and the episode statistics end the run
 
 
 # --- accessors of tables, by their headers ---

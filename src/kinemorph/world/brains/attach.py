@@ -1,4 +1,4 @@
-"""A brain comes into a world: where its senses and effects are, and the drives by which it acts, in one call."""
+"""Attaching a brain to a figure: senses and effects are resolved to bodies and joints, and drives are made."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ Ids = np.ndarray[tuple[int], np.dtype[np.int64]]
 Table = np.ndarray[tuple[int, int], np.dtype[np.int64]]
 NEURON_SIZE, SENSE_SIZE, EFFECT_SIZE = NEURON.itemsize, SENSE.itemsize, EFFECT.itemsize
 G = 9.81  # m/s²
-GIVE = 0.25  # rad or m: so far from its target a servo has all of its force
-DRIVE_DAMPING_TIME = 0.08  # s, of its stiffness
+GIVE = 0.25  # rad or m: the position error at which a servo reaches its largest force
+DRIVE_DAMPING_TIME = 0.08  # s: damping of a servo is its stiffness times this
 SENSED_SPEED = int(Sensed.SPEED)
 TORQUE, TARGET, SPEED, GRASP = (int(x) for x in Acted)
 ROW, FORCE = int(Driven.ROW), int(Driven.FORCE)
@@ -38,7 +38,7 @@ BODY, JOINT = 0, 2  # columns of links: their ids
 
 @kernel(inline=False)
 def has_degree(forest: Any, joint: int, dof: int, what: int) -> bool:
-    """Whether a joint has a degree of freedom, and an effect that does `what` (-1: it is a sense) may drive it."""
+    """Whether a joint has a degree of freedom, and an effect of kind `what` (-1: a sense) may drive it."""
     t, k, j = found_degree(forest, joint, dof)
     if t < 0:
         return False
@@ -51,7 +51,7 @@ def has_degree(forest: Any, joint: int, dof: int, what: int) -> bool:
 
 @kernel(inline=False)
 def claim_drive(solver: Any) -> int:
-    """The first row of drives that is free; there is room."""
+    """Claim the first free row of drives. The caller has made room."""
     drives = drives_of(solver)
     for i in range(solver["drive_count"]):
         if drives[i]["joint"] < 0:
@@ -62,7 +62,7 @@ def claim_drive(solver: Any) -> int:
 
 @kernel(inline=False)
 def put_drive(drive: Any, joint: int, effect: Any) -> None:
-    """What an effect drives a joint by, before its first pass."""
+    """Initialize the drive by which an effect acts on a joint: a given force, a motor or a servo."""
     most, what = effect["most"], effect["what"]
     drive["joint"], drive["dof"], drive["kind"], drive["next"] = joint, effect["drive"], ROW, 0
     drive["position"] = drive["speed"] = drive["stiffness"] = drive["damping"] = drive["force"] = 0.0
@@ -83,12 +83,12 @@ def engage(
     address: int, links: Table, members: Ids, brain_neurons: Records, brain_senses: Records, brain_effects: Records,
     room: Ids, period: float, target: int, point: tuple[float, float, float],
 ) -> int:  # fmt: skip
-    """Copy the rows of a brain to those of a new mind in a figure of these members, which wakes.
+    """Attach a brain to a figure of these members: copy its rows to those of a new brain instance, and wake the figure.
 
-    Its senses and effects, of links by number, get the ids of their bodies and joints, which are in
-    columns of `links`, and drives. There is room for all drives; where the rows of the mind are, `room` says, and if
-    it is the first one, the header gets to know. Returns FITS, or the number of the first sense or effect, counted on
-    from the senses, that its joint does not have: then nothing has changed.
+    Senses and effects name links by number; they get the ids of bodies and joints from the columns of `links`, and
+    effects get drives, for which there is room. `room` has the addresses and sizes of the instance's rows; those of the
+    first instance become the tables of all. Returns LIMITS_FIT, or the number of the first sense or effect (counted on
+    from the senses) whose degree of freedom does not exist; then no drive has been made.
     """
     world = rows_at(address, 1, WORLD)[0]
     if world["kind"] != WORLD_KIND:
@@ -134,7 +134,7 @@ def engage(
 
 @kernel(inline=False)
 def own_tables(minds: Any, room: Any) -> None:
-    """Let the tables of the only mind be those of all minds."""
+    """Make the rows of the first brain instance the tables of all instances."""
     minds["minds"], minds["fresh"], minds["neurons"], minds["senses"] = room[0], room[1], room[2], room[3]
     minds["effects"], minds["windows"], minds["signals"], minds["rings"] = room[4], room[5], room[6], room[7]
     minds["mind_room"] = minds["mind_count"] = 1
@@ -144,7 +144,7 @@ def own_tables(minds: Any, room: Any) -> None:
 
 @kernel(inline=False)
 def begin_mind(mind: Any, members: Any, weight: float, neurons: Any, senses: Any, effects: Any) -> None:
-    """What a mind knows before its first pass, but for its times and its target."""
+    """Initialize a brain instance, except its times and its target; `weight` is that of the figure, N."""
     mind["body"], mind["weight"] = members[0], weight
     mind["neuron_count"], mind["sense_count"] = neurons.shape[0], senses.shape[0]
     mind["effect_count"] = effects.shape[0]
@@ -155,7 +155,7 @@ def begin_mind(mind: Any, members: Any, weight: float, neurons: Any, senses: Any
 
 @kernel(inline=False)
 def mass_of(solver: Any, forest: Any, members: Any) -> float:
-    """kg, of bodies together; their trees wake."""
+    """Total mass of bodies, kg; also wakes their trees."""
     bodies = bodies_of(forest)
     trees, spans = trees_of(forest), slices_of(solver)
     total = 0.0

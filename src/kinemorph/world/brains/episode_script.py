@@ -1,6 +1,6 @@
-"""A life in stretches: at the start of one the mind falls asleep or wakes, gravity changes, the body is knocked.
+"""Scripted episodes: segments that begin by switching the brain on or off, changing gravity, or an impulse on the body.
 
-As long as nobody else wants to hear of it, all of them are one call of a kernel.
+All segments run in one kernel call, unless the world has watches, timers, listeners or worker threads.
 """
 
 from __future__ import annotations
@@ -26,53 +26,53 @@ from kinemorph.world.step.run import make_steps
 
 DONE, STOPPED, WRONG_ROW = int(Status.DONE), int(Status.STOPPED), int(Status.WRONG_ROW)
 BY_STEPS = int(ContactModel.STEPS)
-MOST_STEPS_A_CALL = 20_000  # steps of one call, which nobody can break off
-BEFORE, MADE, BROKEN = 0, 1, 2  # where in a stretch one is: before its start, at its end, or broken off
+MOST_STEPS_A_CALL = 20_000  # steps of one call, which cannot be interrupted
+BEFORE, MADE, BROKEN = 0, 1, 2  # state of a segment: before its start, completed, or ended early
 AWAKE, ASLEEP = 1, 2
-ENDED, NOT_BEGUN = -1, -2  # in place of steps that are left
+ENDED, NOT_BEGUN = -1, -2  # instead of the number of steps left
 
 STRETCH = np.dtype(
     [
-        ("steps", "i8"),  # at most so many
-        ("mind", "i8"),  # AWAKE or ASLEEP from its start on; 0: as it is
-        ("pulled", "i8"),  # whether another gravity acts from its start on:
+        ("steps", "i8"),  # at most
+        ("mind", "i8"),  # AWAKE or ASLEEP from its start on; 0: unchanged
+        ("pulled", "i8"),  # whether gravity changes at its start, to
         ("gravity", "f8", 3),  # m/s²
-        ("knocked", "i8"),  # whether velocity and angular velocity change at its start, by so much:
+        ("knocked", "i8"),  # whether velocity and angular velocity change at its start, by
         ("knock", "f8", 6),  # m/s and rad/s, world axes
-        ("watched", "i8"),  # whether it is watched anew, with
-        ("budget", "i8"),  # so much work,
-        ("until_still", "f8"),  # s, and until it was still for so long; who never is goes no further
-        ("seen", "i8"),  # steps that were watched up to its end: this and what follows is written
+        ("watched", "i8"),  # whether episode statistics restart at its start, with
+        ("budget", "i8"),  # limit of the work of steps, and
+        ("until_still", "f8"),  # s, end once still for so long; a body that never is ends the episode
+        ("seen", "i8"),  # steps in the statistics at its end; this and the fields below are results
         ("gap", "f8"),  # m, to the target
-        ("gaps", "f8"),  # m, the sum of all gaps that were watched
-        ("still", "f8"),  # s, for how long it hardly moves
-        ("centre", "f8", 3),  # m, where its centre of mass is
+        ("gaps", "f8"),  # m, sum of the gaps of all these steps
+        ("still", "f8"),  # s, for how long it has been still
+        ("centre", "f8", 3),  # m, its centre of mass
     ]
 )
 Stretches = np.ndarray[tuple[int], np.dtype[np.void]]
 
 
 def stretches(count: int) -> Stretches:
-    """So many of them, in which nothing happens yet."""
+    """A table of `count` segments without any action."""
     found = np.zeros(count, STRETCH)
     found["until_still"] = inf
     return found
 
 
 def live(mind: BrainInstance, script: Stretches) -> int:
-    """Go through stretches of a life. Returns how many it came to, one that was broken off included.
+    """Run a scripted episode. Returns the number of segments run, including one that ended early.
 
-    A life ends with one that is broken off, by an event or its budget, unless the next one is watched anew; and with
-    one whose end should have been still, and was not.
+    The episode ends after a segment that an event or its budget has ended early, unless the next one restarts the
+    statistics; and after a segment that should have ended still, and did not.
     """
-    mind._one()  # which says if it has ended
+    mind._one()  # raises if the instance has ended
     world, k, state = mind.world, 0, BEFORE
     window = round(WINDOW_LENGTH / world.dt)
     while True:
         alone = _is_alone(mind, script[k:])
         if alone:
             world._follow_shapes()
-            world._newcomers = []  # `life["depth"]` says what they overlap
+            world._newcomers = []  # `life["depth"]` measures their overlap
             world._stepping_thread = get_ident()
         try:
             k, left = live_on(world._address, mind.row, script, k, state, alone, window)
@@ -90,7 +90,7 @@ def live(mind: BrainInstance, script: Stretches) -> int:
 
 
 def _is_alone(mind: BrainInstance, script: Stretches) -> bool:
-    """Whether a kernel may go through all of it by itself."""
+    """Whether one kernel call may run the whole script."""
     world = mind.world
     others = world._monitors._monitors or world._timers._timers or world.observers or world._worker_threads is not None
     if others or world._stepping_thread or int(script["steps"].sum()) > MOST_STEPS_A_CALL:
@@ -101,7 +101,7 @@ def _is_alone(mind: BrainInstance, script: Stretches) -> bool:
 
 
 def _begin(mind: BrainInstance, stretch: Any) -> None:
-    """What happens at the start of a stretch. All but a knock are inputs that others hear of."""
+    """Apply the actions at the start of a segment, from Python; all but the impulse notify listeners."""
     world = mind.world
     if stretch["mind"]:
         mind.asleep = stretch["mind"] == ASLEEP
@@ -117,14 +117,14 @@ def _begin(mind: BrainInstance, stretch: Any) -> None:
 def live_on(
     address: int, row: int, script: Stretches, k: int, state: int, alone: bool, window: int,
 ) -> tuple[int, int]:  # fmt: skip
-    """Go on from a stretch that is before its start, made, or broken off; where nobody is `alone`, only to its end.
+    """Run a script from segment k, whose `state` is BEFORE, MADE or BROKEN; if not `alone`, only complete that segment.
 
-    Returns at which stretch it is, and how many of its steps must be made by somebody else; or that it has not begun,
-    or that life has ended before it.
+    Returns the number of the segment reached, and how many of its steps Python must make, or NOT_BEGUN (Python must
+    begin it), or ENDED (the episode has ended before it).
     """
     world = rows_at(address, 1, WORLD)[0]
     if world["kind"] != WORLD_KIND:
-        return k, NOT_BEGUN  # who begins it is told what is wrong
+        return k, NOT_BEGUN  # Python raises the error when it begins it
     minds, forest = minds_of(world), forest_of(world)
     mind = rows_at(minds["minds"], minds["mind_room"], MIND)[row]
     while k < script.shape[0]:
@@ -156,7 +156,7 @@ def live_on(
 
 @kernel
 def begin_stretch(world: Any, minds: Any, forest: Any, mind: Any, segment: Any, window: int) -> bool:
-    """What happens at the start of a stretch. Returns False if it cannot."""
+    """Apply the actions at the start of a segment. False if its impulse is not possible."""
     if segment["mind"] != 0:
         let_sleep(world, minds, mind, segment["mind"] == ASLEEP)
     if segment["pulled"] != 0:

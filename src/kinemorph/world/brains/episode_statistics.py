@@ -1,7 +1,7 @@
-"""What is watched of those who think, in every step, as it begins: speeds, overlap, energy, how far joints swing.
+"""Episode statistics of bodies with a brain, at the start of each step: speeds, overlap, energy, swing of joints.
 
-It decides nothing by itself but when a run stops: when all are still, or when the work that steps take is more than was
-allowed, so that no creature is stuck for ever. Rules are for whoever reads it.
+Their only effect on the simulation is to stop a run, when all bodies are still, or when the work of steps exceeds its
+budget, so that no episode takes forever. Callers judge the figures.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ from kinemorph.world.layout import WORLD, WORLD_KIND, Status, collisions_of, for
 DONE, WRONG_ROW = int(Status.DONE), int(Status.WRONG_ROW)
 BY_FAR = 1e30  # m: no gap
 WATCHED_BIT = 2  # of `known` in a MINDS row
-STILL_SPEED = 0.05  # m/s: a creature that moves no faster rests
+STILL_SPEED = 0.05  # m/s: a slower centre of mass counts as still
 
 
 @kernel
 def tree_momentum(tree: Any, v: Any) -> tuple[float, Vec3, float, float]:
-    """Mass, first moment, kinetic energy and largest speed of a centre of mass, of a tree that is set in motion."""
+    """Mass, first moment, kinetic energy and largest speed of a link's centre of mass, from the link data of a tree."""
     links, rows = links_of(tree), link_data_of(tree)
     dofs = dofs_of(tree)
     mass, kinetic, fastest, moment = 0.0, 0.0, 0.0, (0.0, 0.0, 0.0)
@@ -76,7 +76,7 @@ def tree_momentum(tree: Any, v: Any) -> tuple[float, Vec3, float, float]:
 
 @kernel
 def watch_trees(solver: Any, forest: Any, m: Any, moved: bool) -> None:
-    """Energy of all, and centre and speed of the trees of minds; their rows are those of now if they were `moved`."""
+    """Energy of the world, and centre and speed of trees with a brain; `moved`: link data of awake trees is current."""
     trees, spans = trees_of(forest), slices_of(solver)
     minds = rows_at(m["minds"], m["mind_room"], MIND)
     bodies = bodies_of(forest)
@@ -108,7 +108,7 @@ def watch_trees(solver: Any, forest: Any, m: Any, moved: bool) -> None:
 
 @kernel
 def watch_joint(solver: Any, forest: Any, minds: Any, e: Any, window: Any) -> float:
-    """Work and swing of the joint of an effect in this step. Returns its speed."""
+    """Record work (J) and swing of the joint of an effect in this step. Returns its speed, rad/s or m/s."""
     drives = drives_of(solver)
     if e["drive"] < 0 or drives[e["drive"]]["generation"] != e["generation"]:
         return 0.0
@@ -143,7 +143,7 @@ def watch_joint(solver: Any, forest: Any, minds: Any, e: Any, window: Any) -> fl
 
 @kernel
 def gap_to(mount: Any, R: Any, p: Vec3, aim: Vec3) -> float:
-    """How far a point is from a shape, or from the box that is around its core."""
+    """Distance of a point from a shape, m: from the box around its core, less its radius."""
     x = tmul_vec(R, sub(aim, p))
     low, high = load3(mount["low"]), load3(mount["high"])
     a = max(low[0] - x[0], x[0] - high[0], 0.0)
@@ -154,8 +154,8 @@ def gap_to(mount: Any, R: Any, p: Vec3, aim: Vec3) -> float:
 
 @kernel
 def watch_shapes(forest: Any, collisions: Any, mind: Any, t: int, placed: bool) -> None:
-    """The lowest point of the bodies of a mind's tree, and how far they are from its target; `placed` are shapes whose
-    places are those of now."""
+    """Record the lowest point of the bodies of a brain's tree and their distance from its target; `placed`: the poses
+    of shapes are current."""
     life = mind["life"]
     bodies = bodies_of(forest)
     tree = tree_of(trees_of(forest)[t])
@@ -185,7 +185,7 @@ def watch_shapes(forest: Any, collisions: Any, mind: Any, t: int, placed: bool) 
 
 @kernel
 def watch_overlap(forest: Any, collisions: Any, life: Any, t: int) -> None:
-    """The largest overlap of a shape of a tree with another one."""
+    """Record the largest overlap of a shape of a tree, as a share of the smaller shape's mean extent."""
     bodies = bodies_of(forest)
     shapes, mounts = shapes_of(collisions), mounts_of(collisions)
     pairs = pairs_of(collisions)
@@ -207,7 +207,7 @@ def watch_overlap(forest: Any, collisions: Any, life: Any, t: int) -> None:
 
 @kernel
 def watch_one(world: Any, solver: Any, forest: Any, collisions: Any, minds: Any, mind: Any, t: int) -> None:
-    """One mind, in the middle of a step."""
+    """Record the statistics of one brain instance, within a step."""
     life = mind["life"]
     effects, windows = (
         rows_at(minds["effects"], minds["effect_room"], EFFECT),
@@ -227,10 +227,10 @@ def watch_one(world: Any, solver: Any, forest: Any, collisions: Any, minds: Any,
 
 @kernel(inline=False)
 def work_of_surfaces(solver: Any) -> float:
-    """J, that surfaces which move along themselves have done in the last step, whatever became of it.
+    """Work of moving surfaces (conveyors) in the last step, J.
 
-    The impulse p on shape b does p (v_b - v_a) on both bodies, and rubs p (v_b - v_a + w) away, if w is how fast the
-    surfaces move against each other: what is left is the work of these, -p w.
+    The impulse p on shape b does the work p (v_b - v_a) on both bodies and dissipates p (v_b - v_a + w), where w is the
+    relative velocity of the surfaces. The difference, -p w, is the work of the surfaces.
     """
     touches, work = contact_constraint_room(solver), 0.0
     for i in range(solver["touch_count"]):
@@ -241,7 +241,7 @@ def work_of_surfaces(solver: Any) -> float:
 
 @kernel
 def watch_lives(world: Any, solver: Any, forest: Any, collisions: Any, m: Any) -> None:
-    """What has become of all minds until now: in the middle of a step, once all trees are set in motion."""
+    """Record the statistics of all brain instances within a step, once link data is current; decide whether to stop."""
     m["work"] += 1 + solver["substeps"] * (solver["touch_count"] + solver["bound_count"])
     if m["watched"] == 0:
         m["stops"] = m["work"] > m["budget"]
@@ -263,7 +263,7 @@ def watch_lives(world: Any, solver: Any, forest: Any, collisions: Any, m: Any) -
 
 @entry
 def see_lives(address: int) -> int:
-    """Where all minds are now; the rest was watched until the last step."""
+    """Update the positions in the statistics to the present state; all else is that of the last step."""
     world = rows_at(address, 1, WORLD)[0]
     if world["kind"] != WORLD_KIND:
         return WRONG_ROW
@@ -273,7 +273,7 @@ def see_lives(address: int) -> int:
 
 @kernel(inline=False)
 def watch_surroundings(world: Any) -> None:
-    """The same, for kernels."""
+    """`see_lives` for kernels."""
     m, forest = minds_of(world), forest_of(world)
     solver, collisions = solver_of(world), collisions_of(world)
     minds, bodies = rows_at(m["minds"], m["mind_room"], MIND), bodies_of(forest)

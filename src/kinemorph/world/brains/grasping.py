@@ -1,8 +1,8 @@
-"""Grasps: a body holds what it touches by a joint that is made in the step, and cut to let go; wholly in kernels.
+"""Grasps: a body is connected to a body that it touches by a fixed joint, which is cut to let go; in kernels only.
 
-What is held hangs on the tree of who holds it, if it floats; who floats hangs on what is held, if that does not; two
-that are held both are tied by a loop. A body does not grasp what is of its own tree. Python is told only if a loop came
-or went, for the shapes of its two bodies pass through each other, or if somebody listens.
+A floating body is attached to the tree of the grasping body; if only the grasping body floats, it is attached to the
+other tree; if neither floats, a loop connects them. A body cannot grasp its own tree. Python is informed only if a loop
+is made or cut, since the shapes of its two bodies do not collide, or if there are listeners.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ from kinemorph.world.layout import Status
 
 GRASP = int(Acted.GRASP)
 DONE, FULL_FOREST, CHANGED = int(Status.DONE), int(Status.FULL_FOREST), int(Status.CHANGED)
-NO_CONTACT = -2  # is touched
+NO_CONTACT = -2  # no body and no ground is touched
 
 
 @kernel
 def hardest_press(
     forest: Any, shapes: Any, pair: Any, body: int, pressed: float, most: float, found: int
 ) -> tuple[float, int]:
-    """The hardest press on a body so far, and what pressed, with one more pair of shapes."""
+    """The largest impulse (N s) on a body so far and the other body, with one more pair of shapes considered."""
     bodies = bodies_of(forest)
     one, other = shapes[pair["a"]], shapes[pair["b"]]
     if pressed <= most or one["form"] == 0 or other["form"] == 0:
@@ -78,7 +78,7 @@ def hardest_press(
 
 @kernel(inline=False)
 def touched_by(solver: Any, forest: Any, collisions: Any, body: int) -> int:
-    """The index of the body of another tree that presses hardest on this one, -1 for the ground, or NOTHING."""
+    """Index of the body of another tree with the largest contact impulse on this one, -1: the ground, or NO_CONTACT."""
     touches = contact_constraint_room(solver)
     shapes, pairs = shapes_of(collisions), pairs_of(collisions)
     contacts = contacts_of(collisions)
@@ -98,7 +98,7 @@ def touched_by(solver: Any, forest: Any, collisions: Any, body: int) -> int:
 
 @kernel
 def has_shape(shapes: Any, body: int) -> bool:
-    """Whether a body has a shape; one without mass and shape is a part of a joint."""
+    """Whether a body has a shape; a link without mass and shape is part of a joint."""
     for i in range(shapes.shape[0]):
         if shapes[i]["form"] != 0 and shapes[i]["link"] == body:
             return True
@@ -107,7 +107,7 @@ def has_shape(shapes: Any, body: int) -> bool:
 
 @kernel(inline=False)
 def follow_tree(solver: Any, forest: Any, collisions: Any, t: int) -> None:
-    """A tree has changed: it is awake, and the shapes of its bodies know what carries them."""
+    """After an edit of a tree: wake it, and update the `carrier` of its shapes."""
     span = slices_of(solver)[t]
     if span["asleep"] != 0:
         span["woken_by"] = BY_EDIT
@@ -126,7 +126,7 @@ def follow_tree(solver: Any, forest: Any, collisions: Any, t: int) -> None:
 
 @kernel(inline=False)
 def forget_wakers(solver: Any, forest: Any) -> None:
-    """Trees that an edit has ended are no longer named as what woke others: new trees may come to have their places."""
+    """Clear `woken_by` where it names a tree that an edit has removed, since a new tree may get its index."""
     spans = slices_of(solver)
     trees, count = trees_of(forest), pool_of(forest, TREES)["count"]
     for t in range(count):
@@ -137,14 +137,14 @@ def forget_wakers(solver: Any, forest: Any) -> None:
 
 @kernel(inline=False)
 def inherit_waker(solver: Any, whole: int, part: int) -> None:
-    """A part that was cut off was woken when the whole was, whoever had its place among the trees before."""
+    """Copy `woken_by` of a tree to a part that was cut off, whose index an earlier tree may have had."""
     spans = slices_of(solver)
     spans[part]["woken_by"] = spans[whole]["woken_by"]
 
 
 @kernel(inline=False)
 def take_hold(world: Any, solver: Any, forest: Any, collisions: Any, minds: Any, e: Any, body: int) -> int:
-    """Connect a body to what it touches. Returns a Status."""
+    """Connect a body to the body or ground on which it presses hardest, if any. Returns a Status."""
     partner = touched_by(solver, forest, collisions, body)
     if partner == NO_CONTACT:
         return DONE
@@ -164,7 +164,7 @@ def take_hold(world: Any, solver: Any, forest: Any, collisions: Any, minds: Any,
     if status == FULL:
         return FULL_FOREST
     if status != EDITED:
-        return DONE  # it cannot be held, as things are; the next pass tries again
+        return DONE  # the edit is not possible now; the next pass tries again
     e["held"], e["looped"] = outcomes[0]["joint"], outcomes[0]["closes"]
     minds["changed"] |= HELD | (LOOPED if e["looped"] != 0 else 0)
     forget_wakers(solver, forest)
@@ -202,7 +202,7 @@ def let_go(world: Any, solver: Any, forest: Any, collisions: Any, minds: Any, e:
         return DONE
     e["held"] = -1
     minds["changed"] |= RELEASED | (LOOPED if e["looped"] != 0 else 0)
-    if whole >= 0 and outcomes[0]["kind"] == FREE:  # a part is a tree by now
+    if whole >= 0 and outcomes[0]["kind"] == FREE:  # the part is a tree of its own
         inherit_waker(solver, whole, outcomes[0]["tree"])
     if a >= 0:
         follow_tree(solver, forest, collisions, bodies[a]["tree"])
@@ -213,7 +213,7 @@ def let_go(world: Any, solver: Any, forest: Any, collisions: Any, minds: Any, e:
 
 @kernel
 def has_room_for_one(solver: Any, forest: Any) -> bool:
-    """Whether the solver has room for one tree, one joint and one loop more."""
+    """Whether the solver's tables have room for one more tree, joint and loop."""
     trees, joints, loops = pool_of(forest, TREES), pool_of(forest, JOINTS), pool_of(forest, LOOPS)
     return (
         trees["count"] < solver["span_room"]
@@ -224,7 +224,7 @@ def has_room_for_one(solver: Any, forest: Any) -> bool:
 
 @kernel(inline=False)
 def grasp_all(world: Any, solver: Any, forest: Any, collisions: Any, m: Any) -> int:
-    """What all grasps want since the last passes. Returns a Status; it goes on where it was when it is called again."""
+    """Make and release the grasps that effects have asked for. Returns a Status; a repeated call resumes."""
     minds, effects = rows_at(m["minds"], m["mind_room"], MIND), rows_at(m["effects"], m["effect_room"], EFFECT)
     for i in range(m["mind_count"]):
         mind = minds[i]
@@ -235,13 +235,13 @@ def grasp_all(world: Any, solver: Any, forest: Any, collisions: Any, m: Any) -> 
             if e["what"] != GRASP:
                 continue
             if e["held"] >= 0 and joint_slot(forest, e["held"]) < 0:
-                e["held"] = -1  # somebody has cut it
+                e["held"] = -1  # cut by an edit or an event
             body = body_slot(forest, e["body"])
             if body < 0:
                 continue
             status = DONE
             if not has_room_for_one(solver, forest):
-                return CHANGED  # Python makes room
+                return CHANGED  # Python enlarges the tables
             if e["wants"] != 0 and e["held"] < 0:
                 status = take_hold(world, solver, forest, collisions, m, e, body)
             elif e["wants"] == 0 and e["held"] >= 0:

@@ -1,4 +1,4 @@
-"""The start of a watch: all that was seen of lives is forgotten, in one call."""
+"""Reset of the episode statistics, in one call."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ LIFE_AT: int = MIND.fields["life"][1]  # type: ignore[index]
 
 @kernel
 def begin_life(life: Any) -> None:
-    """What is known of a life that begins, where all else is zero."""
+    """Initialize the statistics of a brain instance whose other fields are zero."""
     life["highest"] = life["top"] = -inf
     life["least_gap"] = inf
 
 
 @entry
 def watch_from_now(address: int, budget: int, until_still: float, window: int) -> int:
-    """Forget what was watched, and watch from now on; a window has so many steps."""
+    """Reset the statistics and record from now on; `budget` limits work, `until_still` is in s, `window` in steps."""
     world = rows_at(address, 1, WORLD)[0]
     if world["kind"] != WORLD_KIND:
         return WRONG_ROW
@@ -34,7 +34,7 @@ def watch_from_now(address: int, budget: int, until_still: float, window: int) -
 
 @kernel(inline=False)
 def watch_anew(m: Any, budget: int, until_still: float, window: int) -> None:
-    """The same, for kernels."""
+    """`watch_from_now` for kernels."""
     m["watched"], m["budget"], m["until_still"], m["window"] = 1, budget, until_still, window
     m["work"] = m["known"] = 0
     m["start"] = m["energy"] = m["done"] = m["effort"] = m["conveyed"] = m["surplus"] = 0.0

@@ -1,4 +1,4 @@
-"""Where the bodies and targets of minds are."""
+"""Rows of bodies by their ids, and the positions of the targets of brain instances."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ZERO: Vec3 = (0.0, 0.0, 0.0)
 
 @kernel
 def body_slot(forest: Any, id: int) -> int:
-    """The row of a body, -1 if it is gone."""
+    """The row of a body by its id, -1 if it has been removed."""
     i = id & INDEX
     if id < 0 or i >= forest["body_room"]:
         return -1
@@ -27,7 +27,7 @@ def body_slot(forest: Any, id: int) -> int:
 
 @kernel
 def find_target(forest: Any, mind: Any) -> tuple[bool, Vec3]:
-    """Whether a mind has a target, and where that is."""
+    """Whether a brain instance has a target, and its position in the world, m."""
     if mind["target"] == NO_TARGET:
         return False, ZERO
     if mind["target"] < 0:

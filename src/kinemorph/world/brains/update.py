@@ -1,7 +1,7 @@
-"""Minds in a step: what they sense, one pass over their neurons, and what they do, wholly in kernels.
+"""Update of brains in a step: senses, one pass over the neurons, effects; in kernels only.
 
-Senses are those of the start of the step. What a mind does are numbers of its drives, which go on until its next
-pass. What thinks does not sleep.
+Senses read the state at the start of the step. Effects set the parameters of drives, which stay until the next pass.
+Trees with a brain never fall asleep.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ ZERO: Vec3 = (0.0, 0.0, 0.0)
 
 @kernel(inline=False)
 def read_joint(forest: Any, sense: Any) -> float:
-    """Position or speed of one degree of freedom of a joint as that was made; 0 if it is gone or closes a loop."""
+    """Position or speed of a degree of freedom of a joint in its declared sense; 0 if it is gone or closes a loop."""
     t, k, _ = found_degree(forest, sense["id"], sense["axis"])
     if t < 0:
         return 0.0
@@ -47,7 +47,7 @@ def read_joint(forest: Any, sense: Any) -> float:
     q = rows_at(slot["state"] + 8 * tree["nq"] * Q, tree["nq"], F8)
     if sense["what"] == SPEED:
         return declared_velocity(link, q, rows_at(slot["state"] + 8 * tree["nq"] * V, tree["nv"], F8), sense["axis"])
-    if link["kind"] == SPHERICAL:  # twice the sine of half of the angle, about each axis
+    if link["kind"] == SPHERICAL:  # 2 sin(θ/2) times the axis
         w = declared_position(link, q, 0)
         return (2.0 if w >= 0.0 else -2.0) * declared_position(link, q, 1 + sense["axis"])
     return declared_position(link, q, sense["axis"])
@@ -62,7 +62,7 @@ def component(v: Vec3, axis: int) -> float:
 def read_body(
     solver: Any, forest: Any, collisions: Any, mind: Any, sense: Any, dt: float, aims: bool, aim: Vec3
 ) -> float:
-    """What is sensed on a body, or of the target; 0 if that is gone."""
+    """Value of a sense of a body or of the target; 0 if that has been removed."""
     what, axis = sense["what"], sense["axis"]
     if what == PLACE:
         return component(aim, axis) if aims else 0.0
@@ -85,7 +85,7 @@ def read_body(
 
 @kernel(inline=False)
 def wake_seen(solver: Any, forest: Any, mind: Any, senses: Any) -> None:
-    """Set trees in motion that sleep, and that a mind looks at: those that are awake are, in the middle of a step."""
+    """Update the link data of sleeping trees that a brain senses; that of awake trees is current within a step."""
     bodies, spans = bodies_of(forest), slices_of(solver)
     trees = trees_of(forest)
     at = body_slot(forest, mind["target"])
@@ -100,7 +100,7 @@ def wake_seen(solver: Any, forest: Any, mind: Any, senses: Any) -> None:
 
 @kernel
 def sense_all(world: Any, solver: Any, forest: Any, collisions: Any, minds: Any, mind: Any) -> None:
-    """The signals of all senses of a mind."""
+    """Write the signals of all senses of a brain instance: gain times value."""
     senses = rows_at(minds["senses"], minds["sense_room"], SENSE)
     signals = rows_at(minds["signals"], minds["signal_room"], F8)
     first = mind["signals"] + FIRST + mind["neuron_count"]
@@ -121,7 +121,7 @@ def sense_all(world: Any, solver: Any, forest: Any, collisions: Any, minds: Any,
 
 @kernel(inline=False)
 def act(solver: Any, minds: Any, mind: Any) -> None:
-    """What all effects of a mind do until its next pass; nothing, if it is asleep."""
+    """Set the drives and grasps of all effects of a brain instance until its next pass; to nothing if it is asleep."""
     effects, drives = rows_at(minds["effects"], minds["effect_room"], EFFECT), drives_of(solver)
     signals = rows_at(minds["signals"], minds["signal_room"], F8)
     idle = mind["asleep"] != 0
@@ -133,7 +133,7 @@ def act(solver: Any, minds: Any, mind: Any) -> None:
             minds["pending"] |= e["wants"] != 0 or e["held"] >= 0
             continue
         if e["drive"] < 0 or drives[e["drive"]]["generation"] != e["generation"]:
-            continue  # the joint is gone
+            continue  # the joint has been removed
         drive = drives[e["drive"]]
         if e["what"] == TORQUE:
             drive["force"] = e["most"] * x
@@ -149,7 +149,7 @@ def act(solver: Any, minds: Any, mind: Any) -> None:
 
 @kernel(inline=False)
 def end_mind(solver: Any, minds: Any, mind: Any) -> None:
-    """The body of a mind is gone: so is the mind, with its drives."""
+    """Remove a brain instance whose body has been removed, with its drives."""
     effects, drives = rows_at(minds["effects"], minds["effect_room"], EFFECT), drives_of(solver)
     for i in range(mind["effects"], mind["effects"] + mind["effect_count"]):
         e = effects[i]
@@ -162,7 +162,7 @@ def end_mind(solver: Any, minds: Any, mind: Any) -> None:
 
 @kernel(inline=False)
 def pass_over(minds: Any, mind: Any) -> None:
-    """One pass over the neurons of a mind."""
+    """One pass over the neurons of a brain instance."""
     a, n = mind["signals"], mind["neuron_count"]
     neurons = rows_at(minds["neurons"], minds["neuron_room"], NEURON)[mind["neurons"] : mind["neurons"] + n]
     signals = rows_at(minds["signals"], minds["signal_room"], F8)[a : a + FIRST + n + mind["sense_count"]]
@@ -175,7 +175,7 @@ def pass_over(minds: Any, mind: Any) -> None:
 
 @kernel(inline=False)
 def begin_minds(world: Any) -> int:
-    """Before a step: what grasps have wanted since the last one, and minds whose bodies are gone. Returns a Status."""
+    """Before a step: make and release grasps, remove instances without a body, keep trees awake. Returns a Status."""
     m = minds_of(world)
     solver, forest = solver_of(world), forest_of(world)
     if m["pending"] != 0 or m["changed"] != 0:
@@ -197,10 +197,10 @@ def begin_minds(world: Any) -> int:
 
 @kernel(inline=False)
 def mull(world: Any, solver: Any, forest: Any, collisions: Any) -> None:
-    """In a step, once all trees are set in motion: passes of all minds whose time has come, and what is watched."""
+    """Within a step, once link data is current: update the brains that are due, and the episode statistics."""
     m = minds_of(world)
     if m["mulled"] != 0:
-        return  # a part of a step that is not its first
+        return  # a later part of a step of the impulse model
     m["mulled"] = 1
     watch_lives(world, solver, forest, collisions, m)
     minds = rows_at(m["minds"], m["mind_room"], MIND)
@@ -217,7 +217,7 @@ def mull(world: Any, solver: Any, forest: Any, collisions: Any) -> None:
 
 @entry
 def tell_mind(address: int, row: int, asleep: bool) -> int:
-    """Let a mind sleep, or be awake."""
+    """Put a brain instance to sleep, or wake it."""
     world = rows_at(address, 1, WORLD)[0]
     if world["kind"] != WORLD_KIND:
         return WRONG_ROW
@@ -228,7 +228,7 @@ def tell_mind(address: int, row: int, asleep: bool) -> int:
 
 @kernel(inline=False)
 def let_sleep(world: Any, minds: Any, mind: Any, asleep: bool) -> None:
-    """The same, for kernels: from now on its effects do nothing, or what its signals say; its clock starts anew."""
+    """`tell_mind` for kernels: effects stop or follow the signals again; waking restarts the clock of passes."""
     if mind["asleep"] != 0 and not asleep:
         mind["start"], mind["ticks"] = world["time"], 0
     mind["asleep"] = 1 if asleep else 0

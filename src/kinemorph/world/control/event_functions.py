@@ -1,8 +1,8 @@
-"""What the events of a world measure after a step, and whether one has happened.
+"""Event functions of a world after a step, and detection of their sign changes.
 
-The rows are those of `motion.events`, with other places: `a` and `b` are indices of bodies, GROUND or ANYTHING, or `b`
-is the index of a joint. A world goes by steps, so an event happens at the end of the step in which its function changes
-its sign. What touches nothing because it sleeps goes on touching what it touched before.
+Rows are EVENTs of `motion.events`, where `a` and `b` are indices of bodies, GROUND or ANYTHING, or `b` is the index of
+a joint. An event occurs at the end of the step in which its function changes sign. Contacts of sleeping bodies count as
+unchanged, although the solver has no rows for them.
 """
 
 from __future__ import annotations
@@ -63,13 +63,13 @@ from kinemorph.world.step.joint_loads import along_loop, tell_loads
 
 GROUND, ANYTHING = -1, -2
 LOWER, UPPER = int(Bounded.LOWER), int(Bounded.UPPER)
-SOON = 1e-6  # of a step: a time that is so near has come
+SOON = 1e-6  # of a step: a time that is nearer has been reached
 WRONG_ROW = int(Status.WRONG_ROW)
 
 
 @kernel(inline=False)
 def point_on(forest: Any, body: int, p: Vec3) -> tuple[Any, Vec3]:
-    """Axes of a body's own frame, and where a point of it is, in the world; its tree is in motion."""
+    """World axes of a body's frame and world position of its point p, from current link data."""
     if body < 0:
         return (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0), p
     slot = bodies_of(forest)[body]
@@ -82,7 +82,7 @@ def point_on(forest: Any, body: int, p: Vec3) -> tuple[Any, Vec3]:
 
 @kernel(inline=False)
 def gap_of(forest: Any, event: Any) -> float:
-    """How far apart two points are, or how far one is along a direction of the other's body."""
+    """Distance of two points of bodies, m, or its component along a direction of the first body."""
     trees = trees_of(forest)
     bodies = bodies_of(forest)
     if event["a"] >= 0:
@@ -96,13 +96,13 @@ def gap_of(forest: Any, event: Any) -> float:
 
 @kernel
 def is_asleep(spans: Any, bodies: Any, body: int) -> bool:
-    """Whether a body sleeps; what never moves is neither asleep nor awake, and counts as asleep."""
+    """Whether a body sleeps; static bodies count as asleep."""
     return body < 0 or spans[bodies[body]["tree"]]["asleep"] != 0
 
 
 @kernel(inline=False)
 def press_of(solver: Any, collisions: Any, a: int, b: int) -> tuple[bool, float]:
-    """Whether two bodies have pressed on each other in this step, and with what impulse in all."""
+    """Whether two bodies were in contact in this step, and the sum of their normal impulses, N s."""
     touches = contact_constraint_room(solver)
     shapes, pairs = shapes_of(collisions), pairs_of(collisions)
     contacts = contacts_of(collisions)
@@ -112,7 +112,7 @@ def press_of(solver: Any, collisions: Any, a: int, b: int) -> tuple[bool, float]
         pair = pairs[contacts[now + touches[i]["contact"]]["pair"]]
         x, y = shapes[pair["a"]]["link"], shapes[pair["b"]]["link"]
         if (x == a and (y == b or b == ANYTHING)) or (y == a and (x == b or b == ANYTHING)):
-            touching |= touches[i]["acted"] != 0 or touches[i]["sum"] > 0.0  # what only bounces has touched too
+            touching |= touches[i]["acted"] != 0 or touches[i]["sum"] > 0.0  # a pure bounce is a contact too
             total += touches[i]["sum"]
     if solver["gap"] > 0.0:  # the impulse model: a step has parts
         memories = memories_of(collisions)
@@ -126,7 +126,7 @@ def press_of(solver: Any, collisions: Any, a: int, b: int) -> tuple[bool, float]
 
 @kernel(inline=False)
 def at_limit(solver: Any, tree: int, first: int, count: int) -> bool:
-    """Whether a limit of one of a joint's degrees of freedom has acted in this step."""
+    """Whether a limit of one of `count` degrees of freedom of a tree, from `first` on, has acted in this step."""
     bounds = dof_constraint_room(solver)
     for i in range(solver["bound_count"]):
         constraint = bounds[i]
@@ -143,7 +143,7 @@ def at_limit(solver: Any, tree: int, first: int, count: int) -> bool:
 
 @kernel(inline=False)
 def look_at_joint(solver: Any, forest: Any, event: Any) -> float:
-    """What an event that is about a joint of a tree measures."""
+    """Value of an event function of a tree joint: position, velocity, or whether a limit acts (1 or -1)."""
     slot = joints_of(forest)[event["b"]]
     t = trees_of(forest)[slot["tree"]]
     tree = tree_of(t)
@@ -160,7 +160,7 @@ def look_at_joint(solver: Any, forest: Any, event: Any) -> float:
 
 @kernel(inline=False)
 def measure(world: Any, solver: Any, forest: Any, collisions: Any) -> None:
-    """The functions of all events that are rows."""
+    """Evaluate the functions of all EVENT rows, except CALL (in Python) and LOAD (`tell_loads`)."""
     events = rows_at(world["events"], world["event_count"], EVENT)
     spans = slices_of(solver)
     bodies = bodies_of(forest)
@@ -190,7 +190,7 @@ def measure(world: Any, solver: Any, forest: Any, collisions: Any) -> None:
 
 @kernel(inline=False)
 def look_out(world: Any, solver: Any, forest: Any, collisions: Any) -> bool:
-    """Whether an event has happened in this step. If none has, all of them know the side that they are on."""
+    """Evaluate all events. Returns whether one has occurred; if none has, each row stores its present sign."""
     tell_loads(world, solver, forest)
     measure(world, solver, forest, collisions)
     events = rows_at(world["events"], world["event_count"], EVENT)
@@ -206,7 +206,7 @@ def look_out(world: Any, solver: Any, forest: Any, collisions: Any) -> bool:
 
 @entry
 def measure_now(address: int) -> int:
-    """The functions of all events, as the world is now."""
+    """Evaluate the functions of all events at the present state of the world at an address."""
     world = rows_at(address, 1, WORLD)[0]
     if world["kind"] != WORLD_KIND:
         return WRONG_ROW

@@ -1,4 +1,4 @@
-"""The state before a part of a step of the impulse model, and the way back to it."""
+"""Saved state before a part of a step of the impulse model, and its restoration."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kinemorph.structure.forest.memory import pool_of, state_at
 
 @kernel(inline=False)
 def exchange(solver: Any, forest: Any, back: bool) -> None:
-    """Keep q and v of all trees that take part, or put them back."""
+    """Save q and v of all awake trees, or restore them (`back`)."""
     trees = trees_of(forest)
     spans = slices_of(solver)
     kept = rows_at(solver["undo"], 3 * solver["z_room"], F8)

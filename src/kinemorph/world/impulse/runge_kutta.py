@@ -1,7 +1,7 @@
-"""How trees of joints move between collisions: Runge-Kutta of fourth order with step doubling (Fontijne 3.8.2).
+"""Motion of articulated trees between collisions: fourth-order Runge-Kutta with step doubling (Fontijne 3.8.2).
 
-For trees that nothing but their own joints and weight acts on; in worlds of steps, for those that spin fast. Lone
-bodies need none: they fall in closed form, and turn with their momentum (`world.tree_motion.free_flight`).
+For trees on which only gravity and joint forces act; in the timestep model, for those that spin fast. Free rigid bodies
+need none: they fall in closed form, and rotate with their momentum (`world.tree_motion.free_flight`).
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from kinemorph.multibody.system import F8
 from kinemorph.structure.forest import layout
 from kinemorph.structure.forest.layout import Q, V
 
-STEP_ERROR = 1e-8  # rad or m, and a share of 1 + |v|: error of one step
-MOST_ADAPTIVE_STEPS = 200  # steps in a part; what needs more is stiff, and has forces at its end instead
+STEP_ERROR = 1e-8  # rad or m for q, times 1 + |v| for v: largest error of one step
+MOST_ADAPTIVE_STEPS = 200  # in a part; a tree that needs more is stiff, and gets implicit forces instead
 SAFETY, QUICKER, SLOWER = 0.9, 2.0, 0.2
-STAGE_ROWS = WORK_ROWS + 1  # the last one: forces in joints
-STAGES = 26  # numbers for each entry of z: q has at most 4 for 3 of v, and there are 18 of q and one of v
+STAGE_ROWS = WORK_ROWS + 1  # the last one holds the joint forces
+STAGES = 26  # scratch numbers per entry of z: 18 nq + nv, where nq is at most 4/3 nv
 OF_TAU, OF_REST = layout.TAU, layout.REST
 
 
 @kernel
 def be_explicit(tree: Any, tau: Any, to: Any) -> None:
-    """Forces in joints within their efforts, and joints without what dampers would add to their inertia in a step."""
+    """Joint forces clamped to the efforts, into `to`; `implicit` of each degree of freedom becomes 0."""
     dofs = dofs_of(tree)
     for k in range(tree["nv"]):
         dofs[k]["implicit"] = 0.0
@@ -36,10 +36,10 @@ def be_explicit(tree: Any, tau: Any, to: Any) -> None:
 
 @kernel(inline=False)
 def go_smoothly(solver: Any, slot: Any, tree: Any, offset: int, dt: float) -> bool:
-    """The state of a tree after dt. False if that takes too many steps, or is not finite: then it is as it was, but for
-    its rows.
+    """Integrate a tree over dt. False if that takes too many steps or is not finite; then its state is unchanged, its
+    link data not.
 
-    The offset of the tree in z says which of the stages are its own.
+    The tree's `offset` in z gives its slice of the scratch memory.
     """
     nq, nv = tree["nq"], tree["nv"]
     stages = solver["stages"] + 8 * STAGES * offset

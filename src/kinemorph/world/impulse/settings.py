@@ -1,9 +1,9 @@
-"""The settings of the contact model "impulse": what they are called, what they may be, and where kernels find them.
+"""Settings of the contact model "impulse": names, ranges, and the header fields that kernels read.
 
 - `epsilon` (m): width of the collision envelope; pairs that are nearer collide when they approach each other.
 - `handling` (Fontijne 3.10): "all contact points" of a pair touch, or only its "closest point", as in his figure 3.11a.
-- `boost`: the largest restitution e_max of micro-collisions (Fontijne eq. 3.38; 2 to 5 there). Without it, what rests
-  is carried by contacts that do not bounce, in place of endless small collisions.
+- `boost`: the largest restitution e_max of micro-collisions (Fontijne eq. 3.38; 2 to 5 there). Without it, resting
+  bodies are carried by contacts that do not bounce, in place of endless small collisions.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from kinemorph.world.layout import ContactModel
 
 EPSILON = 1e-3  # m
 HANDLINGS = "all contact points", "closest point"
-NEVER = 1e300  # m/s: the solver itself lets nothing bounce
-AS_CLOSE = 0.05  # share of the envelope by which a point may be farther away than the closest one, and is as close
+NEVER = 1e300  # m/s, the solver's bounce threshold: collisions alone bounce
+AS_CLOSE = 0.05  # of the envelope: points closer than this to the closest distance count as closest
 SETTINGS = np.dtype([*IMPACTS.descr, ("within", "f8")])
 
 NONE = np.zeros((), SETTINGS)
@@ -33,7 +33,7 @@ NONE = np.zeros((), SETTINGS)
 def impulses(
     gravity: Iterable[float], contact: str, epsilon: float | None, handling: str | None, boost: float | None
 ) -> Any:
-    """A row of settings; that of the other model has none, and an envelope of 0."""
+    """Check the arguments and return a row of settings; for "timestep" it is zero."""
     text("world: contact", contact)
     if contact == "timestep":
         given = {"epsilon": epsilon, "handling": handling, "boost": boost}
@@ -59,12 +59,12 @@ def impulses(
 
 
 def slowest(gravity: Iterable[float], width: float) -> float:
-    """m/s, of what has fallen through the envelope: slower collisions are those of what rests."""
+    """Speed after a fall through the envelope, m/s: slower collisions are those of resting bodies."""
     return math.sqrt(2.0 * length(vector(gravity, 3, "world: gravity")) * width)
 
 
 def settle_model(header: Any, solver: Solver, row: Any) -> None:
-    """Write the settings to where kernels look for them."""
+    """Write the settings to the headers of the world and the solver."""
     world = header[0]
     world["model"], world["within"], world["fresh"], world["cap"] = ContactModel.IMPULSE, row["within"], 1, math.inf
     for name in IMPACTS.names or ():

@@ -1,16 +1,16 @@
-"""One step of a world whose contact is made of impulses: the main loop of Fontijne 3.8.2, wholly in kernels.
+"""One step of a world under the impulse model: the main loop of Fontijne 3.8.2, in kernels only.
 
-    places ─> pairs ─> contacts ─> collisions ─> how long nothing collides ─> the state after that, and so on
+    poses ─> pairs ─> contacts ─> collisions ─> time-to-impact bound ─> motion over that time, and again
 
-A step is made in parts, each as long as time-to-impact bounds allow. Boxes of shapes are predicted for all of it; a
-part in which a body leaves its box, or comes to overlap another, is undone, and made again with other boxes or half as
-long. Between collisions nothing is done to what flies. What is in the envelope and hardly moves is carried by contacts
-without a bounce, the rows and the solution of the other model, which keep half of the envelope open; or, with boosted
-micro-collisions, by ever new collisions.
+A step is made in parts, each as long as the time-to-impact bound. Boxes of shapes are predicted for the whole step; a
+part in which a body leaves its box, or overlaps another, is undone and repeated with new boxes or half the length.
+Between collisions no contact acts on flying bodies. Slow bodies in the envelope are carried by contacts that do not
+bounce: the rows and the solver of the timestep model, which keep half of the envelope open; with boosted
+micro-collisions, by repeated collisions instead.
 
-It always goes on. A part is at least a share of the time that the fastest takes through the envelope; what overlaps
-after eight halvings of a part may do so, and is pushed apart as in the other model. The last part of a step is not
-undone: what has seen the end of a step has seen the truth.
+Time always advances. A part is at least a share of the time that the fastest point takes through the envelope; bodies
+that overlap after eight halvings of a part may do so, and position correction separates them. The last part of a step
+is never undone, so events at the end of a step see the final state.
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ FORCES, PAIRS, CONTACTS, SOLUTION = (int(x) for x in (Stage.FORCES, Stage.PAIRS,
 MOVE, COLLIDE, FILL, STRIKE = int(Phase.MOVE), int(Phase.COLLIDE), int(Phase.FILL), int(Phase.STRIKE)
 DONE, FULL_SOLVER, FULL_COLLISIONS = int(Status.DONE), int(Status.FULL_SOLVER), int(Status.FULL_COLLISIONS)
 FULL_FOREST, OVERLAP, NO_BOX = int(Status.FULL_FOREST), int(Status.OVERLAP), int(Status.BAD_BOX)
-CUTS = 8  # halvings of a part
-MOST_STEP_PARTS = 5000  # of a step; then the rest of it is one part
-LONGEST_CONTACT_SUBSTEP = 1.25e-3  # s, of a substep of contacts
-STARTING_OVERLAP_SHARE = 1e-3  # share of the envelope by which bodies may overlap from the start: rounding
-NO_TIME_SHARE = 1e-9  # share of a step that is no time
+CUTS = 8  # of a part; then an overlap is accepted
+MOST_STEP_PARTS = 5000  # of a step; after that the rest of it is one part
+LONGEST_CONTACT_SUBSTEP = 1.25e-3  # s
+STARTING_OVERLAP_SHARE = 1e-3  # of the envelope: a smaller overlap at the start is rounding
+NO_TIME_SHARE = 1e-9  # of a step: a shorter time counts as 0
 
 
 # -------------------------------------------------------------------------------------------------------------- undoing
@@ -72,7 +72,7 @@ NO_TIME_SHARE = 1e-9  # share of a step that is no time
 
 @kernel
 def undo(world: Any, solver: Any, forest: Any) -> None:
-    """Go back to the start of the last part."""
+    """Restore the state at the start of the last part."""
     exchange(solver, forest, True)
     world["gone"] -= world["part"]
     world["part"] = 0.0
@@ -83,7 +83,7 @@ def undo(world: Any, solver: Any, forest: Any) -> None:
 
 @kernel(inline=False)
 def overlapping(world: Any, collisions: Any, most: float) -> bool:
-    """Whether two shapes overlap by more than that; the world says which do."""
+    """Whether two shapes overlap by more than `most`, m; the world's a and b are their rows."""
     pairs = pairs_of(collisions)
     for k in range(collisions["n_pairs"]):
         if pairs[k]["count"] > 0 and pairs[k]["distance"] < -most:
@@ -104,7 +104,7 @@ def forget_strikes(collisions: Any) -> None:
 
 @kernel(inline=False)
 def see_velocities(solver: Any, forest: Any, back: bool) -> None:
-    """Whitened velocities of all trees that take part; or what they are of those in z."""
+    """Whitened velocities z of all awake trees; or their velocities from z (`back`)."""
     trees = trees_of(forest)
     spans, z = slices_of(solver), z_of(solver)
     for t in range(pool_of(forest, TREES)["count"]):
@@ -127,7 +127,7 @@ def see_velocities(solver: Any, forest: Any, back: bool) -> None:
 
 @kernel(inline=False)
 def strike(world: Any, solver: Any, forest: Any, collisions: Any) -> int:
-    """All collisions that there are now. Returns a Status."""
+    """Apply the impulses of all collisions at the present time. Returns a Status."""
     status = build_islands(world, solver, forest, collisions)
     if status != DONE:
         return status
@@ -158,7 +158,7 @@ def strike(world: Any, solver: Any, forest: Any, collisions: Any) -> int:
 
 @kernel(inline=False)
 def set_pace(solver: Any, length: float) -> None:
-    """Let the solver make steps of a length, with what it keeps of the last one in proportion."""
+    """Set the solver's step length (s) and substeps, and scale the stored impulses in proportion."""
     n = max(1, int(length / LONGEST_CONTACT_SUBSTEP + 1.0 - NO_TIME_SHARE))
     ratio = length / n / solver["h"]
     solver["substeps"], solver["h"] = n, length / n
@@ -170,13 +170,13 @@ def set_pace(solver: Any, length: float) -> None:
 
 @kernel(inline=False)
 def meet(world: Any, solver: Any, forest: Any, collisions: Any) -> int:
-    """Where everything is and what is near what, after a part or before the first. Returns a Status.
+    """Poses, pairs and contacts before the first part or after a part. Returns a Status.
 
-    The phase is MOVE again if the part was undone, else STRIKE.
+    The phase is MOVE if the part was undone, else STRIKE.
     """
     since = ticks() if world["clock"] != 0 else 0
     if world["phase"] == MOVE:
-        world["dt"] = 0.0  # joints have their own inertia, without what dampers add in a step
+        world["dt"] = 0.0  # no implicit damping: collisions take no time
         status = accelerate(world, solver, forest, AWAKE)
         if status != DONE:
             return status
@@ -221,7 +221,7 @@ def meet(world: Any, solver: Any, forest: Any, collisions: Any) -> int:
 
 @kernel(inline=False)
 def carry_all(collisions: Any) -> None:
-    """Leave nothing to collisions."""
+    """Let all contacts be carried by the solver, none by collisions."""
     contacts = contacts_of(collisions)
     for k in range(2 * collisions["contact_room"]):
         contacts[k]["flies"] = 0
@@ -229,7 +229,7 @@ def carry_all(collisions: Any) -> None:
 
 @kernel(inline=False)
 def move_on(world: Any, solver: Any, forest: Any, collisions: Any, last: bool) -> int:
-    """Collisions, and the next part. Returns a Status."""
+    """Apply collisions, choose the length of the next part, and advance by it. Returns a Status."""
     if world["phase"] == STRIKE:
         if world["event_count"] > 0 and world["noted"] == 0:
             solver["touch_count"] = solver["twist_count"] = 0  # nothing has acted so far
@@ -265,7 +265,7 @@ def move_on(world: Any, solver: Any, forest: Any, collisions: Any, last: bool) -
 
 @kernel(inline=False)
 def go_through(world: Any, solver: Any, forest: Any, collisions: Any) -> int:
-    """All parts of a step. Returns a Status."""
+    """Make all parts of a step, or resume at its Phase. Returns a Status."""
     made = 0
     while world["phase"] != MOVE or world["gone"] < (1.0 - NO_TIME_SHARE) * world["whole"]:
         if world["phase"] == MOVE or world["phase"] == COLLIDE:
@@ -282,9 +282,9 @@ def go_through(world: Any, solver: Any, forest: Any, collisions: Any) -> int:
 
 @kernel(inline=False)
 def tell_of_step(solver: Any, ratio: float) -> None:
-    """What contacts bore in the last part, as if it had lasted for all of the step.
+    """Scale the contact impulses of the last part to the whole step, as if the part had lasted for all of it.
 
-    That is no mean of the step: where a collision elsewhere has cut it, a short last part may be off by a tenth.
+    That is not the mean of the step: after a collision elsewhere, a short last part may be off by a tenth.
     """
     touches = contact_constraints(solver)
     for i in range(solver["touch_count"]):
@@ -294,7 +294,7 @@ def tell_of_step(solver: Any, ratio: float) -> None:
 
 @kernel(inline=False)
 def make_impulse_step(world: Any) -> int:
-    """One step. Returns a Status."""
+    """Make one step, or resume it at its Phase. Returns a Status."""
     forest = forest_of(world)
     collisions = collisions_of(world)
     solver = solver_of(world)
@@ -308,7 +308,7 @@ def make_impulse_step(world: Any) -> int:
     status = go_through(world, solver, forest, collisions)
     world["dt"] = world["whole"]
     if status == FULL_SOLVER or status == FULL_COLLISIONS or status == FULL_FOREST:
-        return status  # it goes on where it was
+        return status  # the next call resumes
     if status == DONE and world["part"] < world["whole"]:
         tell_of_step(solver, world["whole"] / world["part"])
     world["phase"], world["gone"], world["part"] = MOVE, 0.0, 0.0

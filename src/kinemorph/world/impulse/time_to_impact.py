@@ -1,4 +1,4 @@
-"""How long a part of a step of the impulse model may be: until something collides, at the earliest (Fontijne 3.8.2)."""
+"""Lower bound of the time to the next impact, which limits a part of a step of the impulse model (Fontijne 3.8.2)."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale, sub
 from kinemorph.structure.forest.layout import bodies_of, tree_of, trees_of
 
-INSIDE = 0.75  # share of the envelope: where a collision is to be found
-SAFE = 0.9  # share of a distance that boosted micro-collisions leave for the way to the next one
-FOLLOWED = 1.0 / 16.0  # share of the envelope by which the lowest point of a rim may sink in a part: contacts undo that
-SMALLEST_APPROACH_SPEED = 1e-6  # m/s, in which something always falls
-SHORTEST_PART_SHARE = 0.1  # shares of the time to go through the envelope: parts are no shorter, so that time goes on;
+INSIDE = 0.75  # of the envelope: the distance at which a part should find a collision
+SAFE = 0.9  # of the distance: how far a boosted body may approach in a part
+FOLLOWED = 1.0 / 16.0  # of the envelope: how far the lowest point of a rim may sink in a part; contacts correct it
+SMALLEST_APPROACH_SPEED = 1e-6  # m/s
+SHORTEST_PART_SHARE = 0.1  # of the time through the envelope: no part is shorter, so that time advances;
 ZERO = (0.0, 0.0, 0.0)
 SHORTEST_BOOSTED_SHARE = 1.0 / 64.0  # with boosted micro-collisions
 
 
 @kernel(inline=False)
 def moving(forest: Any, spans: Any, body: int, x: Vec3) -> tuple[Vec3, float, Vec3]:
-    """Velocity of a body's point at x, the largest acceleration that its turning gives it, and how it turns."""
+    """Velocity of a body's point at x, its centripetal acceleration |w|² |r| (m/s²), and the angular velocity."""
     if body < 0:
         return ZERO, 0.0, ZERO
     slot = bodies_of(forest)[body]
@@ -47,10 +47,10 @@ def moving(forest: Any, spans: Any, body: int, x: Vec3) -> tuple[Vec3, float, Ve
 
 @kernel(inline=False)
 def whirling(collisions: Any, shape: int, n: Vec3, w: Vec3, ahead: float) -> float:
-    """The acceleration of the lowest point of a rim that leans by θ and turns by w, 0 if it has no way to go.
+    """Acceleration (m/s²) of the lowest point of a rim inclined by θ, turning by w; 0 if it can only sink by `ahead`.
 
-    That is another point at any time. The rim reaches r sin θ below its middle, and with w₂ along the line from that to
-    its lowest point, which raises neither, the second derivative of this is r w₂² cos² θ / sin θ.
+    The lowest point changes as the rim turns. It is r sin θ below the middle; with w₂ the part of w along the line from
+    the middle to it, which leaves it at its height, the second derivative of that is r w₂² cos² θ / sin θ.
     """
     row = shapes_of(collisions)[shape]
     if not is_round(row):
@@ -68,7 +68,7 @@ def whirling(collisions: Any, shape: int, n: Vec3, w: Vec3, ahead: float) -> flo
 
 @kernel
 def time_until(distance: float, u: float, a: float) -> float:
-    """When u t + ½ a t² comes to a distance; with an a that nothing exceeds, no sooner than that."""
+    """Time at which u t + ½ a t² reaches a distance: a lower bound if a is an upper bound of the acceleration."""
     root = sqrt(u * u + 2.0 * a * distance)
     if u + root > 0.0 and u > 0.0:
         return 2.0 * distance / (u + root)
@@ -77,38 +77,38 @@ def time_until(distance: float, u: float, a: float) -> float:
 
 @kernel(inline=False)
 def look_ahead(world: Any, solver: Any, forest: Any, collisions: Any) -> tuple[int, float]:
-    """How many contacts collide now, and how long nothing else does so. Contacts that will collide are marked."""
+    """Number of contacts that collide now, and a lower bound of the time to the next; `flies`: left to collisions."""
     spans = slices_of(solver)
     shapes, pairs = shapes_of(collisions), pairs_of(collisions)
     contacts = contacts_of(collisions)
     now = half_of(collisions["step"], collisions["contact_room"])
-    r = world["impacts"]
-    boost, epsilon, slow = r["boost"] > 0.0, r["epsilon"], r["slow"]
+    settings = world["impacts"]
+    boost, epsilon, slow = settings["boost"] > 0.0, settings["epsilon"], settings["slow"]
     g = sqrt(forest["gx"] ** 2 + forest["gy"] ** 2 + forest["gz"] ** 2)
-    ahead, count, first = FOLLOWED * epsilon, 0, np.inf
+    ahead, count, soonest = FOLLOWED * epsilon, 0, np.inf
     for k in range(collisions["n_contacts"]):
-        one = contacts[now + k]
-        pair = pairs[one["pair"]]
-        x = scale(add(load3(one["x1"]), load3(one["x2"])), 0.5)
-        va, bend_a, wa = moving(forest, spans, shapes[pair["a"]]["link"], x)
-        vb, bend_b, wb = moving(forest, spans, shapes[pair["b"]]["link"], x)
-        n, turn = load3(one["normal"]), sub(wb, wa)
+        contact = contacts[now + k]
+        pair = pairs[contact["pair"]]
+        x = scale(add(load3(contact["x1"]), load3(contact["x2"])), 0.5)
+        va, turn_a, wa = moving(forest, spans, shapes[pair["a"]]["link"], x)
+        vb, turn_b, wb = moving(forest, spans, shapes[pair["b"]]["link"], x)
+        n, turn = load3(contact["normal"]), sub(wb, wa)
         whirl = whirling(collisions, pair["a"], n, turn, ahead) + whirling(collisions, pair["b"], n, turn, ahead)
-        u, d, a = dot(n, sub(va, vb)), one["distance"], g + bend_a + bend_b + whirl
+        u, d, a = dot(n, sub(va, vb)), contact["distance"], g + turn_a + turn_b + whirl
         fast = d <= epsilon and u > (0.0 if boost else slow)
         collides = fast and (boost or d <= pair["distance"] + world["within"])
         if collides:
             count += 1
-        least = (
+        crossing_time = (
             2.0 * epsilon / (abs(u) + sqrt(2.0 * a * epsilon) + SMALLEST_APPROACH_SPEED)
-        )  # no more than a way through the envelope
-        if boost:  # nobody carries it: it comes nearer until it collides
-            first = min(first, max(time_until(SAFE * max(d, 0.0), u, a), SHORTEST_BOOSTED_SHARE * least))
-        if whirl > 0.0 and d <= epsilon:  # whoever carries it carries the point that is the lowest now
-            first = min(first, max(sqrt(2.0 * ahead / whirl), SHORTEST_PART_SHARE * least))
-        left = max(d - INSIDE * epsilon, 0.0)
-        bounces = not collides and (fast or d > epsilon or u < -slow) and u * u + 2.0 * a * left > slow * slow
-        one["flies"] = 1 if boost or bounces else 0
+        )  # the time through the envelope
+        if boost:  # no contact carries it: it approaches until it collides
+            soonest = min(soonest, max(time_until(SAFE * max(d, 0.0), u, a), SHORTEST_BOOSTED_SHARE * crossing_time))
+        if whirl > 0.0 and d <= epsilon:  # a contact carries only the point that is the lowest now
+            soonest = min(soonest, max(sqrt(2.0 * ahead / whirl), SHORTEST_PART_SHARE * crossing_time))
+        distance_left = max(d - INSIDE * epsilon, 0.0)
+        bounces = not collides and (fast or d > epsilon or u < -slow) and u * u + 2.0 * a * distance_left > slow * slow
+        contact["flies"] = 1 if boost or bounces else 0
         if bounces and not boost:
-            first = min(first, max(time_until(left, u, a), SHORTEST_PART_SHARE * least))
-    return count, first
+            soonest = min(soonest, max(time_until(distance_left, u, a), SHORTEST_PART_SHARE * crossing_time))
+    return count, soonest

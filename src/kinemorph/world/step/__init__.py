@@ -1,1 +1,1 @@
-"""One step of a world, stage by stage."""
+"""One step of a world, stage by stage; `step.pipeline` is the table of contents."""

@@ -1,4 +1,4 @@
-"""External forces of a step: drives with a given force, pushes, drag, moving surfaces, loops and springs."""
+"""Applied forces of a step, added to the whitened accelerations za: loops, drives, pushes, drag and force elements."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kinemorph.world.tree_motion.loop_motion import bear_holds, plan_energies
 
 @kernel(inline=False)
 def keep_conveyed_awake(solver: Any) -> None:
-    """Bodies on a moving surface do not fall asleep."""
+    """Reset the sleep timer (s) of each tree that touches a moving surface, so that it does not fall asleep."""
     spans = slices_of(solver)
     touches = contact_constraints(solver)
     for i in range(solver["touch_count"]):
@@ -31,12 +31,12 @@ def keep_conveyed_awake(solver: Any) -> None:
 
 @kernel(inline=False)
 def apply_forces(world: Any, solver: Any, forest: Any, collisions: Any, tied: bool) -> None:
-    """Forces into the whitened accelerations; contacts that these velocities make needless are left out."""
+    """Add all applied forces to za, and leave out contacts that these make needless; `tied` by loops or elements."""
     if tied:
-        bear_holds(solver, forest)
-        note_forces(solver)
+        bear_holds(solver, forest)  # loop forces
+        note_forces(solver)  # za before the forces below
     if solver["drive_count"] > 0:
-        give_forces(solver, forest)
+        give_forces(solver, forest)  # drives with a given force or moment
     if solver["push_count"] > 0:
         push_bodies(solver, forest)
         keep_pushed_awake(solver, forest)
@@ -45,10 +45,10 @@ def apply_forces(world: Any, solver: Any, forest: Any, collisions: Any, tied: bo
     if solver["conveys"] != 0:
         keep_conveyed_awake(solver)
     if solver["passing"] != 0:
-        let_pass(solver, collisions)
+        let_pass(solver, collisions)  # bodies that fly past each other
     if solver["paved"] != 0:
-        pass_seams(solver, collisions)
+        pass_seams(solver, collisions)  # internal edges of ground
     if tied:
-        hold_forces(solver)
-        pull_all(solver)
-        plan_energies(solver)
+        hold_forces(solver)  # loop forces against what was added to za since
+        pull_all(solver)  # force elements
+        plan_energies(solver)  # for the energy limit of trees in loops

@@ -1,4 +1,4 @@
-"""How steps begin and end, whatever the model of contact: what there is to do, the clock, and time that passes."""
+"""Start and end of a step under both contact models: stage timing, the test for sleep, time, and events."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DONE, HAPPENED = int(Status.DONE), int(Status.EVENT)
 
 @kernel
 def lap(world: Any, stage: int, since: int) -> int:
-    """Put down how long a stage took, if somebody wants to know. Returns the time now."""
+    """Add the processor ticks since `since` to those of a Stage. Returns the ticks now, or 0 if timing is off."""
     if world["clock"] == 0:
         return 0
     now = ticks()
@@ -27,7 +27,7 @@ def lap(world: Any, stage: int, since: int) -> int:
 
 @kernel
 def all_asleep(solver: Any, forest: Any) -> bool:
-    """Whether there is nothing to do in a step."""
+    """Whether all trees are asleep, so that a step only advances time."""
     spans = slices_of(solver)
     trees = trees_of(forest)
     for t in range(pool_of(forest, TREES)["count"]):
@@ -39,11 +39,11 @@ def all_asleep(solver: Any, forest: Any) -> bool:
 @kernel
 def pass_time(world: Any, steps: int) -> None:
     world["steps"] += steps
-    world["time"] = world["steps"] * world["dt"]  # no sum, which would drift
+    world["time"] = world["steps"] * world["dt"]  # a sum of dt would drift
 
 
 @kernel
 def advance_clock(world: Any, solver: Any, forest: Any, collisions: Any) -> int:
-    """Time passes, and what has been waited for may have happened."""
+    """Advance time by one step and evaluate the events. Returns the Status EVENT if one has happened, else DONE."""
     pass_time(world, 1)
     return HAPPENED if world["event_count"] > 0 and look_out(world, solver, forest, collisions) else DONE

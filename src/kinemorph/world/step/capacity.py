@@ -1,4 +1,4 @@
-"""Whether the tables of the solver have room for all that there is in a world, in one call."""
+"""Capacity of the solver's tables, compared with the number of trees, shapes, joints and loops of a world."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from kinemorph.world.layout import WORLD, collisions_of, forest_of, solver_of
 
 @entry
 def has_all_rooms(address: int, shapes: int) -> bool:
-    """Whether there is a span for each tree, a material for each shape, a wrench for each loop, and so on.
+    """Whether the solver has a slice for each tree, a material for each shape, a wrench for each loop, and so on.
 
-    See `Solver.follow`, which makes room.
+    `Solver.follow` enlarges the tables.
     """
     world = rows_at(address, 1, WORLD)[0]
     forest, solver = forest_of(world), solver_of(world)

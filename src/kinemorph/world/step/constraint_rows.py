@@ -1,4 +1,4 @@
-"""The rows of all constraints of a step, island by island, and by which method each island is solved."""
+"""Constraint rows of a step, island by island, and the choice of the solver of each island."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from kinemorph.world.step.stages import begin_start_velocities, fill_contact_row
 
 @kernel(inline=False)
 def choose_solvers(world: Any, solver: Any, forest: Any, collisions: Any) -> bool:
-    """Choose the islands that Newton's method solves, and lay out their matrices. False if a table is full."""
-    choose(solver, forest, collisions, world["impacts"]["slow"])
+    """Choose islands for Newton's method and lay out their skyline matrices. False if a table is full."""
+    choose(solver, forest, collisions, world["impacts"]["slow"])  # by the loads that contacts carry
     if solver["figures"] != 0:
-        choose_wedged(solver)
+        choose_wedged(solver)  # by limits that bear on contacts
     if solver["drive_count"] > 0:
-        choose_driven(solver)
+        choose_driven(solver)  # by drives that act against each other
     if solver["twist_count"] > 0:
-        stay_swept(solver)
+        stay_swept(solver)  # torsional friction needs Gauss-Seidel
     return plan_envelopes(solver, forest)
 
 
 @kernel
 def fill_joint_rows(world: Any, solver: Any, forest: Any, collisions: Any, memory: int) -> tuple[bool, bool]:
-    """Rows of limits, dry friction, drives and loop joints. Returns whether there was room, and whether the whitened
-    velocities were computed meanwhile by worker threads."""
+    """Rows of limits, dry friction and drives, of tree joints and loop joints. Returns whether there was room, and
+    whether worker threads have computed the whitened start velocities meanwhile."""
     if solver["drive_count"] > 0:
         find_drives(solver, forest)
     early = begin_start_velocities(world, count_trees(forest))
@@ -46,9 +46,9 @@ def fill_joint_rows(world: Any, solver: Any, forest: Any, collisions: Any, memor
 
 @kernel
 def fill_other_rows(world: Any, solver: Any, forest: Any, collisions: Any, memory: int, tied: bool) -> bool:
-    """Rows of contacts, of torsional and rolling friction and of force elements. False if a table is full."""
+    """Rows of contacts, torsional friction and force elements, projected onto loops. False if a table is full."""
     if world["model"] != 0:
-        leave_flying(solver, collisions)
+        leave_flying(solver, collisions)  # impulse model: contacts that will collide
     if not fill_contact_rows(world, solver, forest, collisions):
         return False
     solver["twist_count"] = 0

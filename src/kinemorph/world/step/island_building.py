@@ -1,4 +1,4 @@
-"""Islands of a step: which trees are solved together, which of them wake, and room for what ties them."""
+"""Islands of a step: sets of trees that contacts, loops and force elements couple, so that they are solved together."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ DONE, FULL_SOLVER = int(Status.DONE), int(Status.FULL_SOLVER)
 
 @kernel(inline=False)
 def build_islands(world: Any, solver: Any, forest: Any, collisions: Any) -> int:
-    """Islands of trees that contacts, loops and elements tie; those with an awake tree wake. Returns a Status."""
-    tie_trees(solver, forest, collisions)
+    """Build the islands, wake those with an awake tree, and place their trees side by side in z. Returns a Status."""
+    tie_trees(solver, forest, collisions)  # union-find over contacts and loops
     if forest["element_count"] > 0:
         tie_elements(solver, forest)
     if solver["sleepers"] != 0 and wake_islands(solver, forest) > 0:
-        status = accelerate(world, solver, forest, WOKEN)
+        status = accelerate(world, solver, forest, WOKEN)  # their accelerations are still missing
         if status != DONE:
             return status
     solver["Y_used"] = 0
@@ -38,7 +38,7 @@ def has_ties(forest: Any) -> bool:
 
 @kernel(inline=False)
 def claim_ties(solver: Any, forest: Any) -> int:
-    """Scratch memory for the loops and force elements of this step. Returns its address, 0 if there is too little."""
+    """Allocate scratch for loop projections and force elements of a step. Returns its address, 0 if it is too small."""
     solver["hold_count"] = solver["pull_count"] = 0
     forest["scratch_used"] = forest["need"] = 0
     return claim_pulls(solver, forest) if find_holds(solver, forest) else 0

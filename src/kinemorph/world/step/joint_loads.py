@@ -1,15 +1,15 @@
-"""What joints bear in a step: the mean force and moment through each that an event asks about.
+"""Joint loads: the mean force (N) and moment (N m) of a step through each joint that an event measures.
 
-`Event.load` is about the size of it in any joint, `Event.force` about the part along a direction, in one of a loop.
+`Event.load` measures its magnitude in any joint, `Event.force` its component along a direction in a loop joint.
 
-The joint of a loop is a row of the solver, which tells its wrench. A joint of a tree is no row: what it bears follows
-from the momentum of all that it carries, which changes by what acts on that from outside, and by the joint,
+A loop joint has a row in the solver, which gives its wrench. A tree joint has none: its load follows from the momentum
+p of the subtree that it carries, which changes by external impulses and by the joint,
 
     dt f = p(end) - p(start) - dt m g - Σ impulses of contacts, pushes and loops,
 
-and likewise for moments about the place that the joint had at the start. Springs between bodies count as if the joint
-bore them. The first half, up to what acts, is noted before bodies move, while the rows of links are those of the start
-of the step; the second is read off at its end. In between it is in fields of the event that no joint has a use for.
+and likewise for moments about the position of the joint at the start. Force elements count as part of the joint's load.
+`note_loads` computes p(start) and the impulses before bodies move, from link data of the start of the step;
+`tell_loads` computes p(end). In between, the sum is in the fields pa, pb and n of the event.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ ZERO = (0.0, 0.0, 0.0)
 
 @kernel(inline=False)
 def carried_by(forest: Any, body: int, t: int, top: int) -> bool:
-    """Whether a body, by its index, is on a link of a tree, or on one that this carries."""
+    """Whether a body, by its index, is in the subtree of link `top` of tree t."""
     if body < 0:
         return False
     slot = bodies_of(forest)[body]
@@ -60,14 +60,14 @@ def carried_by(forest: Any, body: int, t: int, top: int) -> bool:
     tree = tree_of(trees_of(forest)[t])
     links = links_of(tree)
     i = slot["link"]
-    while i > top:  # parents come before what they carry
+    while i > top:  # parents have smaller numbers
         i = links[i]["parent"]
     return i == top
 
 
 @kernel(inline=False)
 def momentum_of(tree: Any, top: int, x: Vec3) -> tuple[float, Vec3, Vec3, Vec3]:
-    """Mass, first moment about x, momentum, and angular momentum about x, of a link and all that it carries."""
+    """Mass, first moment about x, momentum, and angular momentum about x, of the subtree of link `top`."""
     links, rows = links_of(tree), link_data_of(tree)
     mass, moment, linear, angular = 0.0, ZERO, ZERO, ZERO
     for i in range(top, tree["n"]):
@@ -89,7 +89,7 @@ def momentum_of(tree: Any, top: int, x: Vec3) -> tuple[float, Vec3, Vec3, Vec3]:
 
 @kernel(inline=False)
 def touch_impulses(solver: Any, forest: Any, collisions: Any, t: int, top: int, x: Vec3) -> tuple[Vec3, Vec3]:
-    """Impulse, and its moment about x, of all contacts between what a link carries and all else."""
+    """Impulse (N s), and its moment about x, of all contacts between the subtree of link `top` and other bodies."""
     touches, twists = contact_constraint_room(solver), torsional_constraints(solver)
     shapes, pairs = shapes_of(collisions), pairs_of(collisions)
     contacts = contacts_of(collisions)
@@ -117,7 +117,7 @@ def touch_impulses(solver: Any, forest: Any, collisions: Any, t: int, top: int, 
 
 @kernel(inline=False)
 def push_forces(solver: Any, forest: Any, tree: Any, t: int, top: int, x: Vec3) -> tuple[Vec3, Vec3]:
-    """Force, and moment about x, of all pushes on what a link carries."""
+    """Force (N), and moment about x, of all external forces on bodies of the subtree of link `top`."""
     pushes = pushes_of(solver)
     bodies = bodies_of(forest)
     force, moment = ZERO, ZERO
@@ -139,7 +139,7 @@ def push_forces(solver: Any, forest: Any, tree: Any, t: int, top: int, x: Vec3) 
 
 @kernel(inline=False)
 def loop_forces(solver: Any, forest: Any, t: int, top: int, x: Vec3) -> tuple[Vec3, Vec3]:
-    """Force, and moment about x, of the loops that tie what a link carries to all else."""
+    """Force (N), and moment about x, of the loops between the subtree of link `top` and other bodies."""
     slots, ties = (
         loop_slots_of(forest),
         loops_of(forest),
@@ -167,10 +167,10 @@ def loop_forces(solver: Any, forest: Any, t: int, top: int, x: Vec3) -> tuple[Ve
 
 @kernel(inline=False)
 def note_loads(world: Any, solver: Any, forest: Any, collisions: Any, begins: bool, dt: float) -> None:
-    """Before bodies move: the momentum that what joints carry would have at the end of the step without the joints.
+    """Before bodies move: the momentum that each measured subtree would have at the end of the step without its joint.
 
-    Of gravity's moment half is taken here and half at the end, where its arm has changed. A step of the impulse model
-    has several such accounts, of collisions and of parts that last dt: only the first `begins` anew.
+    Half of gravity's moment is added here and half at the end, where its arm has changed. A step of the impulse model
+    adds up collisions and parts that last dt: only the first call of a step `begins` the sum.
     """
     events = rows_at(world["events"], world["event_count"], EVENT)
     joints = joints_of(forest)
@@ -201,7 +201,7 @@ def note_loads(world: Any, solver: Any, forest: Any, collisions: Any, begins: bo
 
 @kernel(inline=False)
 def along_loop(solver: Any, forest: Any, event: Any) -> float:
-    """The force (or moment) of a loop on its second body, along a direction of its joint's frame on the first."""
+    """The force (N) or moment (N m) of a loop on its second body, along a direction of the joint's first frame."""
     k = joints_of(forest)[event["b"]]["loop"]
     tie = loops_of(forest)[k]
     a = loop_slots_of(forest)[k]["a"]
@@ -218,7 +218,7 @@ def along_loop(solver: Any, forest: Any, event: Any) -> float:
 
 @kernel
 def borne(solver: Any, forest: Any, event: Any, t: int, top: int, dt: float) -> tuple[Vec3, Vec3]:
-    """Force and moment through a joint of a tree, which is in motion, after `note_loads`."""
+    """Mean force and moment through a tree joint, from link data at the end of the step and `note_loads`."""
     slot = trees_of(forest)[t]
     tree = tree_of(slot)
     g, x = (forest["gx"], forest["gy"], forest["gz"]), load3(event["n"])
@@ -229,7 +229,7 @@ def borne(solver: Any, forest: Any, event: Any, t: int, top: int, dt: float) -> 
 
 @kernel(inline=False)
 def tell_loads(world: Any, solver: Any, forest: Any) -> None:
-    """At the end of the step: what joints have borne. That of a joint that sleeps does not change."""
+    """Write the joint loads at the end of the step into their events. The load of a sleeping joint does not change."""
     events = rows_at(world["events"], world["event_count"], EVENT)
     joints = joints_of(forest)
     spans, trees = slices_of(solver), trees_of(forest)

@@ -1,26 +1,30 @@
-"""One step of a world, stage by stage, wholly in kernels. Each stage is a call by name, in the order below.
+"""One step of a world, in kernels only. `make_step` calls the stages below, in this order; beside each, its module.
 
-    accelerate_trees          tree_motion.acceleration      forces and accelerations without contacts
-    place_shapes              step.shape_bounds             poses and boxes of shapes
-    update_brains             brains.update                 senses, neurons, effectors
-    find_pairs                collision.collide             broad phase
-    find_all_contacts         collision.narrow.dispatch     narrow phase
-    build_islands             step.island_building          what is solved together, what wakes
-    fill_joint_rows           step.constraint_rows          limits, dry friction, drives, loop joints
-    fill_other_rows           step.constraint_rows          contacts, torsional friction, force elements
-    compute_start_velocities  tree_motion.acceleration      whitened velocities before the solve
-    apply_forces              step.applied_forces           given forces, drag, loops
-    solve_islands             contact.solve_step            impulses
-    store_impulses            contact.warm_start            for the next step
-    integrate_trees           tree_motion.integration       new velocities and positions
-    put_islands_to_sleep      step.sleep
-    advance_clock             step.bookkeeping              time, events
+    accelerate_trees                tree_motion.acceleration     passive forces, gravity; accelerations without contacts
+    place_shapes                    step.shape_bounds            poses of shapes, and how far each may move
+    update_brains                   brains.update                senses, neurons, effectors
+    detect_collisions:
+        find_pairs                  collision.collide            broad phase: pairs of overlapping boxes
+        find_all_contacts           collision.narrow.dispatch    narrow phase: contact points
+    solve_and_integrate:
+        build_islands               step.island_building         trees that are solved together; wakes them
+        fill_joint_rows             step.constraint_rows         rows of limits, dry friction, drives
+        fill_contact_and_element_rows  step.constraint_rows      rows of contacts, torsional friction, force elements
+        compute_start_velocities    tree_motion.acceleration     whitened velocities z and accelerations za
+        apply_forces                step.applied_forces          loops, given forces, drag, force elements into za
+        solve_islands               contact.solve_step           impulses, by Gauss-Seidel or Newton; new z
+        check_velocities            tree_motion.integration      whether all are finite
+        advance_looped_trees        tree_motion.loop_motion      new state of trees in loops, projected onto the loops
+        store_impulses              contact.warm_start           warm start of the next step
+        integrate_trees             tree_motion.integration      new state of all other trees
+    put_islands_to_sleep            step.sleep                   islands that have been still for long enough
+    advance_time_and_events         step.bookkeeping             time, event functions
 
-Stages whose rows several threads compute are in `step.stages`, which says what runs in each of them.
+Stages whose rows several threads compute are in `step.stages`.
 
-A kernel that runs out of room returns a Status; Python makes a larger table and calls again, and the step goes on at
-the Phase where it was: until the new state is written, at the very end, nothing of the old one has changed. Worlds of
-the impulse model go by `world.impulse.step`, which takes the second half of the stages from here.
+A kernel that runs out of room returns a Status; Python enlarges the table and calls again, and the step resumes at its
+Phase: before the new state is written, at the end, nothing of the old state has changed. Steps of the impulse model
+are in `world.impulse.step`, which calls `solve_and_integrate` for each of its parts.
 """
 
 from __future__ import annotations
@@ -71,7 +75,7 @@ NOT_FINITE, NO_BOX = int(Status.NOT_FINITE), int(Status.BAD_BOX)
 
 @kernel
 def make_step(world: Any) -> int:
-    """One step. Returns a Status."""
+    """Make one step, or resume it at its Phase. Returns a Status; EVENT means that the step is made."""
     forest = forest_of(world)
     collisions = collisions_of(world)
     solver = solver_of(world)
@@ -107,7 +111,7 @@ def make_step(world: Any) -> int:
 
 @kernel
 def collide(world: Any, collisions: Any, since: int) -> int:
-    """Broad and narrow phase. Returns a Status."""
+    """Broad phase (skipped if the narrow phase resumes after a table has grown) and narrow phase. Returns a Status."""
     if collisions["goes_on"] == 0:
         status = find_pairs(collisions)
         if status == BAD_BOX:
@@ -124,7 +128,7 @@ def collide(world: Any, collisions: Any, since: int) -> int:
 
 @kernel(inline=False)
 def solve_and_integrate(world: Any, solver: Any, forest: Any, collisions: Any) -> int:
-    """From contacts to the state after world["dt"]: islands, rows, forces, solution, motion. Returns a Status."""
+    """From contacts to the state after world["dt"]: islands, rows, forces, impulses, motion. Returns a Status."""
     since = ticks() if world["clock"] != 0 else 0
     status = build_islands(world, solver, forest, collisions)
     if status != DONE:
@@ -146,20 +150,20 @@ def solve_and_integrate(world: Any, solver: Any, forest: Any, collisions: Any) -
     since = lap(world, SOLUTION, since)
     if tied:
         spread_touches(solver, forest)
-        tell_forces(solver, forest)
+        tell_forces(solver, forest)  # wrenches of loop joints
     if world["event_count"] > 0:
         note_loads(world, solver, forest, collisions, world["model"] == 0, world["dt"])
     if world["model"] != 0:
-        exchange(solver, forest, False)
+        exchange(solver, forest, False)  # a part of a step can be undone
     good = check_velocities(world, solver, forest)
     good = good and (not tied or advance_holds(world, solver, forest))
     store_impulses(world, solver, collisions, good)
     if solver["rough"] != 0:
-        keep_moments(solver, collisions, good)
+        keep_moments(solver, collisions, good)  # warm start of torsional friction
     if not good:
         return NOT_FINITE
     if solver["figures"] != 0:
-        keep_bounds(solver, forest)
+        keep_bounds(solver, forest)  # warm start of limits and dry friction
     integrate_trees(world, solver, forest)
     lap(world, MOTION, since)
     return DONE

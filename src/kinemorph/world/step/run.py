@@ -1,4 +1,4 @@
-"""Many steps of a world in one call, by either model of contact."""
+"""Many steps of a world in one call, under either contact model."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ DONE, HAPPENED, STOPPED, WRONG_ROW = (
 
 @entry(nogil=True)
 def run_steps(address: int, count: int, most: int) -> tuple[int, int]:
-    """So many steps, or `most` of them if something is awake. Returns a Status, and how many steps are left to do."""
+    """Make `count` steps, or `most` at most unless all trees sleep. Returns a Status and the number of steps left."""
     world = rows_at(address, 1, WORLD)[0]
     return make_steps(world, count, most) if world["kind"] == WORLD_KIND else (WRONG_ROW, count)
 
 
 @kernel(inline=False)
 def make_steps(world: Any, count: int, most: int) -> tuple[int, int]:
-    """The same, for kernels."""
+    """`run_steps` for kernels: the world is a row."""
     forest, solver = forest_of(world), solver_of(world)
     for _ in range(min(count, most)):
         if world["phase"] == MOVE and world["event_count"] == 0 and all_asleep(solver, forest):

@@ -1,4 +1,4 @@
-"""Where the shapes of bodies are in a step of a world, and how far they may come."""
+"""Poses of the shapes in a step, and bounds of their motion, by which the broad phase enlarges their boxes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kinemorph.structure.forest.poses import own_frame
 from kinemorph.world.layout import ContactModel
 from kinemorph.world.threads.thread_rows import crew_of
 
-AHEAD, BOX_SIZE = 8, BOUNDS.itemsize  # shapes whose boxes are on their way: whoever finds pairs has looked at them
+AHEAD, BOX_SIZE = 8, BOUNDS.itemsize  # shapes ahead whose boxes are prefetched
 BY_STEPS = int(ContactModel.STEPS)
 _FIELDS: Any = SPAN.fields
 SPAN_SIZE, SPEED = SPAN.itemsize, int(_FIELDS["speed"][1])
@@ -29,10 +29,10 @@ SPAN_SIZE, SPEED = SPAN.itemsize, int(_FIELDS["speed"][1])
 
 @kernel(inline=False)
 def place_bodies(world: Any, solver: Any, forest: Any, collisions: Any, first: int, stop: int) -> None:
-    """Where the shapes from `first` to before `stop` of bodies that are awake are, and how far they may come in a step.
+    """Poses of shapes `first` to before `stop`, of awake bodies, and how far each may move in a step: `sweep`, m.
 
-    Shapes of one tree may be in the hands of several threads. Whoever has left its box in this step keeps what that was
-    widened by: contacts push what neither moves nor has any weight.
+    Several threads may handle shapes of one tree, so its largest speed is raised atomically. A shape that has left its
+    box in this step keeps the larger sweep: contacts also push bodies that neither move nor have weight.
     """
     trees = trees_of(forest)
     bodies = bodies_of(forest)
@@ -42,8 +42,8 @@ def place_bodies(world: Any, solver: Any, forest: Any, collisions: Any, first: i
     mounts = mounts_of(collisions)
     dt = world["dt"]
     fall = dt * sqrt(forest["gx"] ** 2 + forest["gy"] ** 2 + forest["gz"] ** 2)
-    way = dt if world["model"] == BY_STEPS else 0.0  # collisions happen where shapes are
-    again = world["reach"] > 0.0
+    travel_time = dt if world["model"] == BY_STEPS else 0.0  # impulse model: contacts are those of the present poses
+    repeated = world["reach"] > 0.0
     alone = world["crew"] == 0
     singles = not alone and crew_of(world)["singles"] != 0
     for i in range(first, stop):
@@ -67,16 +67,16 @@ def place_bodies(world: Any, solver: Any, forest: Any, collisions: Any, first: i
             else:
                 raise_float(solver["spans"] + slot["tree"] * SPAN_SIZE + SPEED, speed)
         sweep = dt * (speed + fall)
-        places[i]["sweep"] = max(sweep, places[i]["sweep"]) if again else sweep
-        store3(places[i]["travel"], scale(v, way))
+        places[i]["sweep"] = max(sweep, places[i]["sweep"]) if repeated else sweep
+        store3(places[i]["travel"], scale(v, travel_time))
         place_shape(collisions, i, R, p)
 
 
 @kernel(inline=False)
 def stay_in_boxes(solver: Any, forest: Any, collisions: Any) -> bool:
-    """Where the shapes of all bodies that are awake are now; whether each is still in the box predicted for it.
+    """Update the poses of the shapes of all awake bodies. Returns whether each is still in its predicted box.
 
-    Those that are not may come twice as far as they came the next time.
+    Those that are not get a sweep twice as large, for the next prediction.
     """
     trees = trees_of(forest)
     bodies = bodies_of(forest)

@@ -1,4 +1,4 @@
-"""Sleep: what has hardly moved for a while is left alone until something wakes it."""
+"""Sleep: an island whose trees have all been slow for a given time is skipped until something wakes it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kinemorph.structure.forest.memory import state_at
 
 @kernel
 def fastest(slot: Any) -> float:
-    """The largest velocity of a degree of freedom of a tree, for one that has no shapes."""
+    """The largest |v| of a degree of freedom of a tree, rad/s or m/s; used for trees without shapes."""
     tree = tree_of(slot)
     v = rows_at(state_at(slot, tree, V), tree["nv"], F8)
     speed = 0.0
@@ -26,7 +26,7 @@ def fastest(slot: Any) -> float:
 
 @kernel(inline=False)
 def let_sleep(world: Any, solver: Any, forest: Any, first: int, stop: int) -> None:
-    """Of the islands from `first` to before `stop`, those in which nothing has moved for a while sleep."""
+    """Update sleep timers of islands `first` to before `stop`; those still for `patience` s sleep, with v = a = 0."""
     trees = trees_of(forest)
     spans, islands = slices_of(solver), islands_of(solver)
     for i in range(first, stop):

@@ -1,5 +1,5 @@
-"""The stages of a step that threads share, each by its name: what computes its rows when one thread makes the step, and
-the number under which worker threads take batches of the same rows (`threads.work_sharing.run_part`)."""
+"""Stages of a step that worker threads may share. Each function computes its rows alone if there are few, or shares
+them out under the number of the stage (`threads.work_sharing.run_part` computes a batch of that number)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ DONE = int(Status.DONE)
 
 @kernel(inline=False)
 def accelerate_trees(world: Any, solver: Any, forest: Any) -> int:
-    """Accelerations of all awake trees as if nothing touched them. Returns a Status."""
+    """Accelerations of all awake trees without contacts and other constraint rows. Returns a Status."""
     count = count_trees(forest)
     solver["sleepers"] = solver["figures"] = 0
     if is_shared(world, count):
@@ -41,7 +41,7 @@ def accelerate_trees(world: Any, solver: Any, forest: Any) -> int:
 
 @kernel(inline=False)
 def place_shapes(world: Any, solver: Any, forest: Any, collisions: Any) -> None:
-    """Poses of the shapes of awake bodies, and the boxes that they stay in during the step."""
+    """Poses of the shapes of awake bodies, and how far they may move during the step."""
     if is_shared(world, collisions["n"]):
         share_out(world, PLACE, collisions["n"])
     else:
@@ -50,7 +50,7 @@ def place_shapes(world: Any, solver: Any, forest: Any, collisions: Any) -> None:
 
 @kernel
 def find_all_contacts(world: Any, collisions: Any) -> bool:
-    """Contact points of all pairs whose boxes overlap. False if a table is full."""
+    """Contact points of all pairs whose boxes overlap, in the same order for any threads. False if a table is full."""
     begun = collisions["goes_on"] != 0 and collisions["next"] > 0
     if begun or not is_shared(world, collisions["n_met"]) or crew_of(world)["plain"] == 0:
         return find_contacts(collisions) != FULL
@@ -91,7 +91,7 @@ def fill_contact_rows(world: Any, solver: Any, forest: Any, collisions: Any) -> 
 
 @kernel
 def begin_start_velocities(world: Any, trees: int) -> bool:
-    """Let worker threads begin with the whitened velocities while this one fills rows. False if there are none."""
+    """Let worker threads compute whitened velocities while this one fills rows. False if there are none."""
     shared = is_shared(world, trees)
     if shared:
         call_out(world, SET_IN_MOTION, trees)
@@ -100,7 +100,7 @@ def begin_start_velocities(world: Any, trees: int) -> bool:
 
 @kernel
 def finish_start_velocities(world: Any) -> None:
-    """Wait for the whitened velocities that `begin_start_velocities` has handed out."""
+    """Complete the whitened velocities that `begin_start_velocities` has started."""
     finish(world)
 
 
@@ -121,7 +121,7 @@ def solve_islands(world: Any, solver: Any) -> None:
 
 @kernel(inline=False)
 def check_velocities(world: Any, solver: Any, forest: Any) -> bool:
-    """Whether the solution is finite and below the speed of light; else the world notes the first tree where not."""
+    """Whether all velocities are finite and below the speed of light; else world["tree"] is the first that is not."""
     count = count_trees(forest)
     if is_shared(world, count):
         return status_of(world, share_out(world, CHECK, count)) == DONE
@@ -130,7 +130,7 @@ def check_velocities(world: Any, solver: Any, forest: Any) -> bool:
 
 @kernel(inline=False)
 def store_impulses(world: Any, solver: Any, collisions: Any, good: bool) -> None:
-    """Contact impulses into the warm-start cache. Sleeping islands, and a step that failed, keep the old ones."""
+    """Contact impulses into the warm-start cache. Sleeping islands and a failed step keep the old ones."""
     contacts, touches = collisions["n_contacts"], solver["touch_count"]
     if not good:
         keep_old(solver, collisions, False, 0, contacts)
@@ -158,7 +158,7 @@ def integrate_trees(world: Any, solver: Any, forest: Any) -> None:
 
 @kernel(inline=False)
 def put_islands_to_sleep(world: Any, solver: Any, forest: Any) -> None:
-    """Islands in which nothing has moved for a while fall asleep."""
+    """Put islands to sleep that have been still for world["patience"] seconds."""
     if is_shared(world, solver["island_count"]):
         share_out(world, SLEEP, solver["island_count"])
     else:

@@ -1,9 +1,9 @@
-"""The rows by which threads share the work of a step.
+"""Tables by which worker threads share the stages of a step, by work stealing.
 
-A job is a stage of a step, in batches of rows. Each thread has a part of them, always about the same rows, for what it
-has just read and written is close to it and far from the others. The ticket of a part says which job it is, and which
-batches nobody has taken so far: its own thread takes the first of them, and others, when they have done theirs, the
-last. Numbers that change while others look at them have a cache line each.
+A job is a stage of a step, divided into batches of rows. Each thread owns a part of the batches, of about the same rows
+in every job, since these are in its cache. The ticket of a part holds the number of the job and the range of batches
+not yet taken: the owner takes the first of them, and threads that have finished their own parts take the last. Numbers
+that change while other threads read them have a cache line each.
 """
 
 from __future__ import annotations
@@ -15,40 +15,40 @@ import numpy as np
 
 from kinemorph.jit.rows import row
 
-CACHE_LINE_NUMBERS = 8  # numbers in a cache line
-BATCHES = 16  # of a part, at most
+CACHE_LINE_NUMBERS = 8  # 8-byte numbers in a cache line
+BATCHES = 16  # largest number in a part
 
 PART = np.dtype(
     [
-        ("ticket", "i8"),  # number of the job, the first batch that is left, and the one after the last; BITS each
+        ("ticket", "i8"),  # number of the job, first batch left, and end of the batches; TICKET_BITS each
         ("ticket_line", "i8", CACHE_LINE_NUMBERS - 1),
-        ("done", "i8"),  # batches of the job that its thread has done, its own and others',
-        ("helped", "i8"),  # and those of all jobs
+        ("done", "i8"),  # batches of the job that its thread has completed, of any part,
+        ("helped", "i8"),  # and those of all jobs so far
         ("done_line", "i8", CACHE_LINE_NUMBERS - 2),
-        ("needs", "i8", BATCHES),  # what each batch wants to have room for, and then where that is
+        ("needs", "i8", BATCHES),  # numbers that each batch needs in Y, and then its first index there
     ]
 )
 
 CREW = np.dtype(
     [
-        ("open", "i8"),  # number of the run of steps that are made, 0 if none are
-        ("present", "i8"),  # how many are there to help
-        ("told", "i8"),  # the least of what was told, GOOD if nothing was
+        ("open", "i8"),  # number of the run of steps in progress, 0 if none is
+        ("present", "i8"),  # workers that are waiting for jobs or doing them
+        ("told", "i8"),  # least result of the batches of a job; GOOD at first
         ("open_line", "i8", CACHE_LINE_NUMBERS - 3),
         ("job", "i8"),  # number of the last job
         ("stage", "i8"),  # Shared
-        ("count", "i8"),  # rows of the job,
-        ("batches", "i8"),  # and of its batches
+        ("count", "i8"),  # rows of the job
+        ("batches", "i8"),  # and their number of batches
         ("parts", "i8"),  # address of a PART for each thread
         ("threads", "i8"),
-        ("world", "i8"),  # address of the WORLD whose steps are made
-        ("scouts", "i8"),  # address of a SCOUT for each thread
-        ("least", "i8"),  # rows of a stage that are worth a second thread
-        ("plain", "i8"),  # whether all shapes are such that scouts can look at them,
-        ("singles", "i8"),  # and whether no body has more than one
-        ("alone", "i8"),  # jobs that are not shared, since others on the machine kept somebody waiting
-        ("share", "i8"),  # of all rows that the first thread has; see `sharing.border`
-        ("waits", "i8"),  # in how many more jobs it had to wait than not
+        ("world", "i8"),  # address of the WORLD that is stepped
+        ("scouts", "i8"),  # address of a SCOUT for each thread: the threaded narrow phase
+        ("least", "i8"),  # smallest number of rows of a stage that is shared
+        ("plain", "i8"),  # whether the threaded narrow phase handles all shapes,
+        ("singles", "i8"),  # and whether each body has one shape at most
+        ("alone", "i8"),  # jobs still not shared, after another process has taken a core
+        ("share", "i8"),  # of the first thread, in units of 1 / WHOLE of all rows; see `border`
+        ("waits", "i8"),  # jobs in which it had to wait less those in which it had not
         ("job_line", "i8", 2 * CACHE_LINE_NUMBERS - 14),
     ]
 )
@@ -60,21 +60,21 @@ TICKET, DONE = (int(_PLACES[name][1]) for name in ("ticket", "done"))
 
 
 class Shared(IntEnum):
-    """Stages of a step that threads share, by rows of what."""
+    """Stages of a step that threads share; in the comments the rows that they divide."""
 
     ACCELERATE = 0  # trees
     PLACE = 1  # shapes
-    LOOK = 2  # parts of the pairs that met
-    MEASURE = 3  # islands
-    FILL = 4  # islands
-    SET_IN_MOTION = 5  # trees
+    LOOK = 2  # parts of the overlapping pairs: the narrow phase
+    MEASURE = 3  # islands: the size of their contact rows
+    FILL = 4  # islands: the contact rows
+    SET_IN_MOTION = 5  # trees: whitened start velocities
     SOLVE = 6  # islands
-    CHECK = 7  # trees
-    KEEP_OLD = 8  # contacts
-    KEEP = 9  # touches
+    CHECK = 7  # trees: whether the solution is finite
+    KEEP_OLD = 8  # contacts: warm-start impulses that stay
+    KEEP = 9  # contact constraints: new warm-start impulses
     ADVANCE = 10  # trees
     SLEEP = 11  # islands
-    HAND_OVER = 12  # parts of the pairs that met
+    HAND_OVER = 12  # parts of the overlapping pairs: contacts into the common table
 
 
 # --- accessors of tables, by their headers ---

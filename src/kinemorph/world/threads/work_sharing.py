@@ -1,9 +1,9 @@
-"""Stages of a step by several threads: each does its part of the rows, and then what is left of the others' parts.
+"""Work sharing of the stages of a step: each thread does its part of the rows, then batches left in other parts.
 
-Each stage does the same to the same rows whoever does it and in whatever order. So a step comes to the same bits by any
+The result of a batch depends neither on the thread nor on the order of batches. So a step gives the same bits for any
 number of threads.
 
-Nobody waits for anybody who has not begun with something: the thread that makes the step takes what nobody else does.
+The main thread waits only for batches in progress: it takes over batches that no worker has started.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ SET_IN_MOTION, SOLVE, CHECK, MEASURE = (
 KEEP_OLD, KEEP, ADVANCE, SLEEP = (int(x) for x in (Shared.KEEP_OLD, Shared.KEEP, Shared.ADVANCE, Shared.SLEEP))
 HAND_OVER = int(Shared.HAND_OVER)
 SCOUT_SIZE, PART_SIZE, LOW_BITS = SCOUT.itemsize, PART.itemsize, (1 << TICKET_BITS) - 1
-MOMENT, LONG = 1 << 14, 1 << 23  # looks in vain, half a millisecond and some tenths of a second: then helpers go
-STAY = 1 << 16  # looks, up to a second: then a helper leaves when a run is over, for others may want the thread
-FEW, SOON = 4, 1 << 9  # batches that are left to whose part they are, unless it has not done them after so many looks
-NOTICED, AGAIN = 1 << 6, 16  # looks, two microseconds; how many more jobs have such a wait than have none
-WHOLE, LEAN, MOST_SHARE = 1 << 10, 1 << 5, 21 << 5  # of all rows: a share of the first thread is of these
-BUSY = 1 << 15  # looks in vain, a millisecond: somebody else on the machine has the core of one of us
-LEAST_SHARED_JOBS = 500  # jobs, of some forty steps, that are not shared then
+MOMENT, LONG = 1 << 14, 1 << 23  # polls without a job, 0.5 ms and some 0.1 s: then a worker leaves
+STAY = 1 << 16  # polls, up to 1 s: then a worker leaves at the end of a run, so that other worlds get the thread
+FEW, SOON = 4, 1 << 9  # batches left to the owner of their part, unless it has not done them after SOON polls
+NOTICED, AGAIN = 1 << 6, 16  # polls, 2 µs, that count as a wait; surplus of jobs with a wait that changes the share
+WHOLE, LEAN, MOST_SHARE = 1 << 10, 1 << 5, 21 << 5  # unit, change and limit of the first thread's share of rows
+BUSY = 1 << 15  # polls, 1 ms: another process has taken the core of a worker
+LEAST_SHARED_JOBS = 500  # that are not shared then: about forty steps
 
 
 @kernel(inline=False)
 def run_part(world: Any, part: int, stage: int, batch: int, first: int, stop: int) -> int:
-    """A stage for the rows from `first` to before `stop`, by the thread that has number `part`."""
+    """Compute rows `first` to before `stop` of a stage, on thread number `part`. Returns the stage's result or GOOD."""
     forest, solver = forest_of(world), solver_of(world)
     collisions = collisions_of(world)
     if stage == ACCELERATE:
@@ -90,7 +90,7 @@ def run_part(world: Any, part: int, stage: int, batch: int, first: int, stop: in
 
 @kernel
 def needs_of(crew: Any, batch: int) -> Any:
-    """The PART that has what a batch needs in its `needs`."""
+    """The PART whose `needs` hold those of a batch."""
     return rows_at(crew["parts"] + batch // BATCHES * PART_SIZE, 1, PART)[0]
 
 
@@ -98,7 +98,7 @@ def needs_of(crew: Any, batch: int) -> Any:
 def fill_batch(
     world: Any, solver: Any, forest: Any, collisions: Any, batch: int, first: int, stop: int, fills: bool
 ) -> None:
-    """Rows for the contacts of some islands; or, before that, how many numbers y they have."""
+    """Contact rows of a batch of islands; or, in the stage before, how many numbers of Y they need."""
     islands = islands_of(solver)
     start, last = islands[first]["first_touch"], islands[stop - 1]
     end = last["first_touch"] + last["touch_count"]
@@ -111,7 +111,7 @@ def fill_batch(
 
 @kernel
 def place_needs(world: Any, start: int) -> int:
-    """Where the batches of a job begin that were measured, one behind the other. Returns where the last one ends."""
+    """Replace the needs of all batches by their first indices in Y, from `start` on. Returns the end of the last."""
     crew = crew_of(world)
     for batch in range(crew["batches"]):
         needs = needs_of(crew, batch)["needs"]
@@ -121,7 +121,7 @@ def place_needs(world: Any, start: int) -> int:
 
 @kernel
 def is_shared(world: Any, count: int) -> bool:
-    """Whether somebody is there to help, and there is enough to do."""
+    """Whether a stage of `count` rows is to be shared: workers are present, and the rows are enough."""
     if world["crew"] == 0:
         return False
     crew = crew_of(world)
@@ -133,14 +133,14 @@ def is_shared(world: Any, count: int) -> bool:
 
 @kernel
 def share_out(world: Any, stage: int, count: int) -> int:
-    """A stage in batches, which others may take. Returns the least of what was told, when all are done."""
+    """Run a stage in batches on all threads, and wait for it. Returns the least result of its batches."""
     call_out(world, stage, count)
     return finish(world)
 
 
 @kernel(inline=False)
 def call_out(world: Any, stage: int, count: int) -> None:
-    """Let others begin with a stage. Who calls this may do something else first, and then must `finish` it."""
+    """Publish a stage to the workers. The caller may do other work first, and must then call `finish`."""
     crew = crew_of(world)
     threads, parts = crew["threads"], crew["parts"]
     crew["job"] += 1
@@ -156,28 +156,28 @@ def call_out(world: Any, stage: int, count: int) -> None:
 
 @kernel(inline=False)
 def finish(world: Any) -> int:
-    """Do what nobody else does of a stage, and wait for the others. Returns the least of what was told."""
+    """Run the batches that no worker has started, and wait for the others. Returns the least result of a batch."""
     crew = crew_of(world)
     threads, parts = crew["threads"], crew["parts"]
     take_all(world["crew"], 0, FEW)
-    looks = done = 0
+    polls = done = 0
     while done < crew["batches"]:
         done = 0
         for p in range(threads):
             done += load(parts + p * PART_SIZE + DONE)
-        looks += 1
-        if looks == SOON:
+        polls += 1
+        if polls == SOON:
             take_all(world["crew"], 0, 0)
         pause()
-    if looks > BUSY:
+    if polls > BUSY:
         crew["alone"] = LEAST_SHARED_JOBS
-    lean(crew, looks)
+    lean(crew, polls)
     return crew["told"]
 
 
 @kernel
 def border(crew: Any, count: int, p: int) -> int:
-    """Where part p begins of so many rows or batches; the first thread has a share of its own, the others the rest."""
+    """First row or batch of part p, of `count`; the first thread has its own share, the others divide the rest."""
     if p == 0 or count <= crew["threads"]:
         return min(p, count)
     first = count * crew["share"] // WHOLE
@@ -185,12 +185,12 @@ def border(crew: Any, count: int, p: int) -> int:
 
 
 @kernel
-def lean(crew: Any, looks: int) -> None:
-    """Let the first thread have more of the rows if it has to wait for others again and again, else less.
+def lean(crew: Any, polls: int) -> None:
+    """Increase the first thread's share of rows if it waits for others in most jobs, else decrease it.
 
-    Others are slower where what one thread has written is far from the next: they get all of it from the first one.
+    Workers are slower where the rows have to come from the first thread's cache.
     """
-    crew["waits"] += 1 if looks > NOTICED else -1
+    crew["waits"] += 1 if polls > NOTICED else -1
     if crew["waits"] >= AGAIN and crew["share"] < MOST_SHARE:
         crew["share"] += LEAN
     elif crew["waits"] <= -AGAIN and crew["share"] > WHOLE // crew["threads"]:
@@ -201,7 +201,7 @@ def lean(crew: Any, looks: int) -> None:
 
 @kernel
 def take(ticket_at: int, own: bool, few: int) -> int:
-    """Take a batch of a part, or of another's if there are more than a few: which one, -1 if there is none."""
+    """Take a batch: the first of its `own` part, or the last of another with over `few` left. Returns it, or -1."""
     ticket = load(ticket_at)
     while True:
         low, high = (ticket >> TICKET_BITS) & LOW_BITS, ticket & LOW_BITS
@@ -214,47 +214,49 @@ def take(ticket_at: int, own: bool, few: int) -> int:
 
 @kernel(inline=False)
 def take_all(at: int, part: int, few: int) -> None:
-    """Do what is to do for the CREW at an address: its own part, and of the others' what is more than a few batches.
+    """Run batches for the CREW at an address: its own part, then all but `few` batches of each other part.
 
-    To take what another is about to do costs more than to wait for it: its rows are far away, and then from there.
+    To take the next batch of another thread costs more than to wait for it: its rows are in that thread's cache.
     """
     crew = rows_at(at, 1, CREW)[0]
-    mine = crew["parts"] + part * PART_SIZE
+    own_part = crew["parts"] + part * PART_SIZE
     for i in range(crew["threads"]):
         p = (part + i) % crew["threads"]
         batch = take(crew["parts"] + p * PART_SIZE + TICKET, i == 0, few)
-        while batch >= 0:  # the job does not change before it is done
+        while batch >= 0:  # the job cannot change while a batch is taken
             world = rows_at(crew["world"], 1, WORLD)[0]
             first, stop = crew["count"] * batch // crew["batches"], crew["count"] * (batch + 1) // crew["batches"]
-            told = run_part(world, part, crew["stage"], batch, first, stop)
-            if told != GOOD:
-                lower(at + TOLD, told)
-            rows_at(mine, 1, PART)[0]["helped"] += 1
-            add(mine + DONE, 1)
+            result = run_part(world, part, crew["stage"], batch, first, stop)
+            if result != GOOD:
+                lower(at + TOLD, result)
+            rows_at(own_part, 1, PART)[0]["helped"] += 1
+            add(own_part + DONE, 1)
             batch = take(crew["parts"] + p * PART_SIZE + TICKET, i == 0, few)
 
 
 @entry(nogil=True)
 def assist(at: int, part: int) -> None:
-    """Help the CREW at an address, as thread number `part`.
+    """Run jobs for the CREW at an address, as thread number `part`.
 
-    When no steps are made, or nothing has come for long, it is over; but more steps may follow in a moment.
+    It returns some time after the last run of steps or the last job, since more steps may follow soon.
     """
     ticket_at = rows_at(at, 1, CREW)[0]["parts"] + part * PART_SIZE + TICKET
     crew = rows_at(at, 1, CREW)[0]
     add(at + PRESENT, 1)
     run = load(at + OPEN)
     last = load(ticket_at)
-    looks = vain = 0
-    while (looks < STAY or load(at + OPEN) == run) and (vain < MOMENT or (vain < LONG and load(at + OPEN) != 0)):
-        looks += 1
-        vain += 1
+    polls = idle_polls = 0
+    while (polls < STAY or load(at + OPEN) == run) and (
+        idle_polls < MOMENT or (idle_polls < LONG and load(at + OPEN) != 0)
+    ):
+        polls += 1
+        idle_polls += 1
         if crew["alone"] > 0:
             break
         ticket = load(ticket_at)
-        if ticket >> (2 * TICKET_BITS) != last >> (2 * TICKET_BITS):  # a job that it has not seen
+        if ticket >> (2 * TICKET_BITS) != last >> (2 * TICKET_BITS):  # a new job
             last = ticket
-            vain = 0
+            idle_polls = 0
             take_all(at, part, FEW)
         else:
             pause()

@@ -1,4 +1,4 @@
-"""WorkerThreads: the threads that help one world with its steps, for as long as these take."""
+"""Worker threads that share the steps of one world while it runs."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from kinemorph.world.threads.thread_rows import CREW, PART
 from kinemorph.world.threads.work_sharing import WHOLE, assist
 
 MOST_THREADS = 64
-LEAST_SHARED_TREES = 200  # trees that are awake: with fewer a step is over before anybody could help
-LEAST_SHARED_ROWS = 64  # rows of a stage, likewise
+LEAST_SHARED_TREES = 200  # awake trees: with fewer a step ends before a worker can start
+LEAST_SHARED_ROWS = 64  # rows of a stage: with fewer it is not shared
 
 
 class WorkerThreads:
-    """Room for so many threads to work side by side; the first of them is the one that makes the steps.
+    """Shared tables for a number of threads, the first of which is the main thread, which makes the steps.
 
-    The others come when steps begin and go when nothing has come for a moment. Nothing depends on whether they do.
+    Workers start when steps begin, and leave when there has been no job for a while. Results do not depend on them.
     """
 
     def __init__(self, threads: int, most: int) -> None:
@@ -39,17 +39,17 @@ class WorkerThreads:
         self._parts, parts = aligned_at(threads, PART)
         self._row["parts"], self._row["threads"], self._row["share"] = parts, threads, WHOLE // threads
         self._row["scouts"], self._row["least"] = self._scouts.address, LEAST_SHARED_ROWS
-        self._helpers: dict[int, Future[None]] = {}  # by their numbers
+        self._helpers: dict[int, Future[None]] = {}  # by part
         self._runs = 0
-        self._seen: tuple[Any, int] = None, -1  # the table of shapes that was looked at, and its revision then
+        self._seen: tuple[Any, int] = None, -1  # the table of shapes at the last check, and its revision
 
     @property
     def helped(self) -> int:
-        """How many batches of rows others have done than the thread that made the steps."""
+        """Number of batches that workers other than the main thread have completed."""
         return int(self._parts["helped"][1:].sum())
 
     def is_worth_it(self, world: Any) -> bool:
-        """Whether there is enough to do for more than one thread, and they may have it."""
+        """Whether a world has enough awake trees for more than one thread, and may use them."""
         trees = int(world.forest._pools[TREES]["count"])
         if trees < LEAST_SHARED_TREES or switched_off or cores() < 2 or is_one_of_many():
             return False
@@ -58,7 +58,7 @@ class WorkerThreads:
         return bool(np.count_nonzero(world.solver["spans"]["asleep"][:trees] == 0) >= LEAST_SHARED_TREES)
 
     def run(self, world: Any, count: int, most: int) -> tuple[int, int]:
-        """`run_steps` of a world, together."""
+        """`run_steps` of a world, with workers."""
         self._follow(world.collisions)
         header = world._header
         address = int(header.ctypes.data)
@@ -75,7 +75,7 @@ class WorkerThreads:
             self._row["open"] = 0
 
     def _follow(self, collisions: Collisions) -> None:
-        """Know what shapes there are, and have room for all pairs of them."""
+        """Update what depends on the shapes, and the tables of the threaded narrow phase for all pairs."""
         self._scouts.follow(int(collisions.header["room"][0]))
         if self._seen != (collisions.shapes, collisions.shapes.revision):
             self._row["plain"] = may_scout(collisions.shapes)
@@ -85,23 +85,23 @@ class WorkerThreads:
             self._seen = collisions.shapes, collisions.shapes.revision
 
     def _call(self, part: int) -> None:
-        """Have a thread help, unless it is still there, or on its way."""
+        """Start the worker of a part, unless it is running or queued."""
         helper = self._helpers.get(part)
         if helper is None or helper.done():
             try:
                 self._helpers[part] = _pool().submit(_help, self, part)
-            except RuntimeError:  # the interpreter ends: no thread comes any more
+            except RuntimeError:  # the interpreter is shutting down
                 self._helpers.pop(part, None)
 
 
 def _help(crew: WorkerThreads, part: int) -> None:
-    """In another thread, which keeps the crew alive as long as it looks at it."""
+    """Run a worker; the reference keeps the shared tables alive."""
     assist(crew.address, part)
 
 
 @cache
 def _pool() -> ThreadPoolExecutor:
-    """Threads for all worlds: as many as there are cores left."""
+    """The thread pool of all worlds: one thread for each core but one."""
     return ThreadPoolExecutor(max(1, cores() - 1), thread_name_prefix="kinemorph-crew")
 
 

@@ -1,1 +1,1 @@
-"""How trees move in a step: accelerations, integration, and corrections of momentum and energy."""
+"""Motion of trees in a step: accelerations, integration, and corrections of momentum and energy."""

@@ -1,4 +1,4 @@
-"""Accelerations of trees without contacts, and whitened velocities that a solve starts from."""
+"""Accelerations of trees without constraint rows, and the whitened velocities z and accelerations za of the solve."""
 
 from __future__ import annotations
 
@@ -29,46 +29,46 @@ from kinemorph.world.tree_motion.free_flight import see_body, whiten_flight
 from kinemorph.world.tree_motion.gyroscopic import FAST, SMOOTH, START, take_in_the_middle, turns_fast
 
 DONE, NOT_FINITE, FULL_SOLVER = int(Status.DONE), int(Status.NOT_FINITE), int(Status.FULL_SOLVER)
-AWAKE, ASLEEP, WOKEN = 0, 1, 2  # values of `asleep` of a tree; WOKEN: its accelerations are still to be computed
+AWAKE, ASLEEP, WOKEN = 0, 1, 2  # values of `asleep` of a tree; WOKEN: its accelerations are still missing
 
 
 @kernel
-def status_of(world: Any, told: int) -> int:
-    """The Status that follows from what those have told who did all parts."""
-    if told == GOOD:
+def status_of(world: Any, result: int) -> int:
+    """The Status for the least result of all batches: GOOD, NO_ROOM, or the index of a tree that is not finite."""
+    if result == GOOD:
         return DONE
-    if told == NO_ROOM:
+    if result == NO_ROOM:
         return FULL_SOLVER
-    world["tree"] = told
+    world["tree"] = result
     return NOT_FINITE
 
 
 @kernel
-def accelerate(world: Any, solver: Any, forest: Any, who: int) -> int:
-    """Accelerations without contacts of the trees whose `asleep` is `who`. Returns a Status."""
-    if who == AWAKE:
+def accelerate(world: Any, solver: Any, forest: Any, sleep_state: int) -> int:
+    """Accelerations without constraint rows of all trees in a sleep state, by this thread. Returns a Status."""
+    if sleep_state == AWAKE:
         solver["sleepers"] = solver["figures"] = 0
-    return status_of(world, accelerate_some(world, solver, forest, who, 0, 0, count_trees(forest)))
+    return status_of(world, accelerate_some(world, solver, forest, sleep_state, 0, 0, count_trees(forest)))
 
 
 @kernel(inline=False)
-def accelerate_some(world: Any, solver: Any, forest: Any, who: int, part: int, first: int, stop: int) -> int:
-    """The same for the trees from `first` to before `stop`, by the thread that has number `part`."""
+def accelerate_some(world: Any, solver: Any, forest: Any, sleep_state: int, part: int, first: int, stop: int) -> int:
+    """`accelerate` for trees `first` to before `stop`, by thread number `part`. Returns GOOD, NO_ROOM or a bad tree."""
     trees = trees_of(forest)
     spans = slices_of(solver)
     threads = crew_of(world)["threads"] if world["crew"] != 0 else 1
-    room = solver["z_room"] // threads  # of the solver's vectors, for each of them
+    room = solver["z_room"] // threads  # numbers of the solver's vectors, for each thread
     for t in range(first, stop):
         slot = trees[t]
-        if slot["next"] != IN_USE or spans[t]["asleep"] != who:
+        if slot["next"] != IN_USE or spans[t]["asleep"] != sleep_state:
             if spans[t]["asleep"] != AWAKE:
                 solver["sleepers"] = 1
-                if spans[t]["jointed"] != 0:  # what wakes it later in the step does not come here
+                if spans[t]["jointed"] != 0:  # may wake in this step
                     solver["figures"] = 1
             continue
         tree = tree_of(slot)
         q, v = rows_at(state_at(slot, tree, Q), tree["nq"], F8), rows_at(state_at(slot, tree, V), tree["nv"], F8)
-        if world["boxed"] == 0:  # else shapes have their places in the step, and were seen how fast they are there
+        if world["boxed"] == 0:  # else the placed shapes have measured it in this step
             spans[t]["speed"] = 0.0
         spans[t]["jointed"] = 1 if tree["lone"] == 0 else 0
         if tree["lone"] != 0:
@@ -77,7 +77,7 @@ def accelerate_some(world: Any, solver: Any, forest: Any, who: int, part: int, f
             continue
         solver["figures"] = 1
         a = rows_at(state_at(slot, tree, A), tree["nv"], F8)
-        total = rows_at(state_at(slot, tree, JUMP), tree["nv"], F8)  # of use after edits only
+        total = rows_at(state_at(slot, tree, JUMP), tree["nv"], F8)  # scratch: used by edits only
         rest, tau = (
             rows_at(state_at(slot, tree, REST), tree["nq"], F8),
             rows_at(state_at(slot, tree, TAU), tree["nv"], F8),
@@ -86,7 +86,7 @@ def accelerate_some(world: Any, solver: Any, forest: Any, who: int, part: int, f
         take_implicitly(tree, v, tau, total, world["dt"])
         give_way(tree, q, v, total, NO_FORCES)
         spans[t]["middle"], spans[t]["asleep"] = START, AWAKE
-        alone = slot["sides"] == 0  # what loops do follows from accelerations at the start of the step
+        alone = slot["sides"] == 0  # loop forces need those at the start of the step
         fast = alone and turns_fast(tree, world["dt"], FAST if spans[t]["touched"] != 0 else SMOOTH)
         spans[t]["rates"] = 1 if fast or not alone or wants_rates(tree) else 0
         if spans[t]["rates"] == 0:
@@ -107,8 +107,8 @@ def accelerate_some(world: Any, solver: Any, forest: Any, who: int, part: int, f
 
 @kernel
 def wants_rates(tree: Any) -> bool:
-    """Whether somebody asks for the accelerations of joints themselves: largest speeds do, and a free root that is
-    slowed down along its axes (`whiten_motion`)."""
+    """Whether the joint accelerations of a tree are needed: for a joint with a largest speed, or for a free root with
+    armature or damping along its axes (`whiten_motion`)."""
     dofs, link = dofs_of(tree), links_of(tree)[0]
     slowed = 0.0
     if link["kind"] == FREE:
@@ -122,7 +122,7 @@ def wants_rates(tree: Any) -> bool:
 
 @kernel
 def finite_left(tree: Any) -> bool:
-    """Whether what is left for the joints is all numbers."""
+    """Whether u, the joint forces less the articulated bias forces, is finite in all degrees of freedom."""
     dof_rows, total = dof_data_of(tree), 0.0
     for k in range(tree["nv"]):
         total += abs(dof_rows[k]["u"][0])
@@ -131,7 +131,7 @@ def finite_left(tree: Any) -> bool:
 
 @kernel
 def whiten_both(slot: Any, tree: Any, span: Any, v: Any, z: Any, za: Any) -> None:
-    """Whitened velocities of a tree, and accelerations without rows at the start of the step."""
+    """Whitened velocities z of a tree, and its whitened accelerations za without constraint rows."""
     if span["rates"] != 0:
         whiten_rates(slot, tree, v, z, za)
     else:
@@ -140,12 +140,12 @@ def whiten_both(slot: Any, tree: Any, span: Any, v: Any, z: Any, za: Any) -> Non
 
 @kernel(inline=False)
 def whiten_rates(slot: Any, tree: Any, v: Any, z: Any, za: Any) -> None:
-    """The same of a tree whose accelerations are known."""
+    """`whiten_both` for a tree whose joint accelerations have been computed."""
     a, own = rows_at(state_at(slot, tree, A), tree["nv"], F8), rows_at(state_at(slot, tree, JUMP), tree["nv"], F8)
     for k in range(tree["nv"]):
         own[k] = a[k]
     link = links_of(tree)[0]
-    if link["kind"] == FREE:  # its velocity is in a frame that turns: -ω x v is no force
+    if link["kind"] == FREE:  # its velocity is in body axes: -ω x v is no force
         k = link["iv"] + 3
         store3_at(own, k, add(load3_at(own, k), cross(load3_at(v, link["iv"]), load3_at(v, k))))
     whiten_two(tree, own, za, v, z)
@@ -153,7 +153,7 @@ def whiten_rates(slot: Any, tree: Any, v: Any, z: Any, za: Any) -> None:
 
 @kernel(inline=False)
 def set_in_motion(solver: Any, forest: Any, first: int, stop: int) -> None:
-    """Whitened velocities and accelerations of the trees from `first` to before `stop` that are awake."""
+    """z and za of the awake trees from `first` to before `stop`."""
     trees = trees_of(forest)
     spans = slices_of(solver)
     z, za = z_of(solver), za_of(solver)

@@ -1,13 +1,13 @@
-"""What turns fast: the forces of inertia do no work in a step.
+"""Energy correction of trees that turn fast, so that inertial forces do no work in a step.
 
-The solve of a step knows the mass matrix of its start, and the forces that velocities make as they are without
-contacts. Then a tree has turned, contacts have given it other velocities, and its mass matrix is another one: both
-together would do work, a share of about θ² of the energy in a step that turns by θ. That work is known,
+The solve uses the mass matrix of the start of the step, and the velocity-dependent forces without contacts. At the end
+the tree has turned, contacts have changed its velocities, and its mass matrix is another one. Together these errors do
+work, about θ² of the energy in a step that turns by θ. That work is known,
 
     ½ v₁ᵀ M₁ v₁ - ½ v₀ᵀ M₀ v₀  -  that of the rows, p ½ (z₀ + z₁), and of weight and joint forces, f ½ (v₀ + v₁) dt
 
-and what there is too much of it is taken from how the links of a tree move against each other; it goes on as a whole.
-Each tree has its own account, so what one gives to another by a contact, or a motor to both, is no matter.
+and the surplus is taken from the motion of the links relative to each other; the momentum of the tree stays. Each tree
+has its own balance, in which energy from contacts and motors is counted as work of rows.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from kinemorph.spatial.rows import load3, load3_at, load9, store3, store3_at
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale, sub
 
-SLOW_TURN_ANGLE = 0.02  # rad in a step: what turns no further gains a share of 4e-4 of its energy at most
-LARGEST_SPEED_FACTOR = 1.1  # times as fast as the step has made it: what would have to be given back beyond is rounding
-AMPLE = 0.1  # share of the energy of links against each other that pays for errors well
-LITTLE = 1e-3  # share of the energy of a spin: links that move less against each other are given none back
+SLOW_TURN_ANGLE = 0.02  # rad in a step: below it the error is at most 4e-4 of the energy
+LARGEST_SPEED_FACTOR = 1.1  # a larger missing energy is rounding, and is not given back
+AMPLE = 0.1  # of the internal energy: a larger correction counts as a failure
+LITTLE = 1e-3  # of the spin's energy: a smaller internal energy is not scaled up
 
 
 @kernel
 def turns_far(tree: Any, most: float, second: bool) -> bool:
-    """Whether a link turns by more than that, as velocities say that were whitened or unwhitened last, or those of the
-    second set."""
+    """Whether |w| of a link exceeds `most`, in the units of the motion that was whitened or unwhitened last: its first
+    vector, or its second."""
     rows = link_data_of(tree)
     for i in range(1, tree["n"] + 1):
         w = load3(rows[i]["kw"]) if second else load3(rows[i]["jw"])
@@ -43,10 +43,10 @@ def turns_far(tree: Any, most: float, second: bool) -> bool:
 
 @kernel
 def take_implicitly(tree: Any, v: Any, tau: Any, total: Any, dt: float) -> None:
-    """Let dampers and springs act as they will at the end of the step: stiff ones would else overshoot.
+    """Add to the joint forces `total` what makes dampers and springs implicit, and clamp tau to the joint's effort.
 
-    With D and K of a joint, (M + dt D + dt² K) a = tau - D v - K (q + dt v - rest); tau is no larger than the joint's
-    effort.
+    With D and K of a joint, (M + dt D + dt² K) a = tau - D v - K (q + dt v - rest); dt D + dt² K goes to the field
+    `implicit` of the degree of freedom.
     """
     dofs = dofs_of(tree)
     for k in range(tree["nv"]):
@@ -61,10 +61,10 @@ def take_implicitly(tree: Any, v: Any, tau: Any, total: Any, dt: float) -> None:
 def energy_due(
     tree: Any, z: Any, dt: float, q: Any, v: Any, rest: Any, tau: Any, new: Any, y: Any, given: Any, x: Any
 ) -> float:
-    """What a tree is to have at the end of the step, J, but for the work of weight.
+    """The kinetic energy that a tree should have at the end of the step, J, without the work of gravity.
 
-    `new` are its velocities after the step, y those before it, whitened, and `given` what rows have added to them; x is
-    scratch.
+    y and z are its whitened velocities before and after the solve, v and `new` the joint velocities, `given` what rows
+    have added to y; x is scratch.
     """
     nv = tree["nv"]
     due = 0.0
@@ -78,61 +78,61 @@ def energy_due(
 
 
 @kernel
-def weight_done(g: Vec3, mass: float, shift: Vec3, momentum: Vec3, now: Vec3, dt: float, smooth: bool) -> float:
-    """J, the work of weight on a centre of mass that has moved. What pushes overlap apart may have moved it as well:
-    that may cost energy, but does not add any."""
+def weight_done(g: Vec3, mass: float, shift: Vec3, momentum: Vec3, after: Vec3, dt: float, smooth: bool) -> float:
+    """Work of gravity on a centre of mass that has moved by `shift`, J. If not `smooth`, position correction
+    of contacts is part of the shift; then the work is at most that of the mean momentum."""
     work = mass * dot(g, shift)
-    return work if smooth else min(work, 0.5 * dt * dot(g, add(momentum, now)))
+    return work if smooth else min(work, 0.5 * dt * dot(g, add(momentum, after)))
 
 
 @kernel(inline=False)
-def restrain_held(tree: Any, v: Any, due: float, kinetic: float, mass: float, now: Vec3, smooth: bool) -> None:
-    """Take from the velocities after a step, of a tree that the base holds or that something has struck, what is more
-    than is due; if it floats, its centre of mass goes on as it does, with the momentum of `now`, as far as that can be.
+def restrain_held(tree: Any, v: Any, due: float, kinetic: float, mass: float, momentum: Vec3, smooth: bool) -> None:
+    """Scale the velocities v after a step so that the kinetic energy is `due` (J); for a tree with a fixed base or an
+    outside contact. If the tree floats, its linear `momentum` is kept where the energy allows.
 
-    If nothing but smooth forces has acted, what is missing is given back.
+    Missing energy is given back only if nothing but smooth forces has acted.
     """
     due = max(0.0, due)
     if kinetic <= due and not (smooth and kinetic > 0.0):
         return
-    goes_on = mass > 0.0 and floats(links_of(tree), dofs_of(tree))
-    together = 0.5 * dot(now, now) / mass if goes_on else 0.0
-    goes_on = goes_on and together < due
-    share = sqrt((due - together) / (kinetic - together)) if goes_on else sqrt(due / kinetic)
+    keeps_momentum = mass > 0.0 and floats(links_of(tree), dofs_of(tree))
+    linear_energy = 0.5 * dot(momentum, momentum) / mass if keeps_momentum else 0.0
+    keeps_momentum = keeps_momentum and linear_energy < due
+    share = sqrt((due - linear_energy) / (kinetic - linear_energy)) if keeps_momentum else sqrt(due / kinetic)
     share = min(share, LARGEST_SPEED_FACTOR)
     for k in range(tree["nv"]):
         v[k] *= share
-    if goes_on:
+    if keeps_momentum:
         R = load9(rows_at(tree["rows"], 2, LINK_DATA)[1]["R"])
-        store3_at(v, 3, axpy(load3_at(v, 3), (1.0 - share) / mass, tmul_vec(R, now)))
+        store3_at(v, 3, axpy(load3_at(v, 3), (1.0 - share) / mass, tmul_vec(R, momentum)))
 
 
 @kernel(inline=False)
 def restrain_floating(
-    tree: Any, v: Any, due: float, inside: float, w: Vec3, spin: Vec3, u: Vec3, mass: float, c: Vec3, smooth: bool
+    tree: Any, v: Any, due: float, internal: float, w: Vec3, spin: Vec3, u: Vec3, mass: float, c: Vec3, smooth: bool
 ) -> bool:
-    """The same of a tree that floats, with an angular momentum `spin` that makes it turn by w, and a velocity u of its
-    centre of mass c: how its links move against each other, the energy `inside`, is what changes, and no momentum.
+    """Scale the internal motion of a floating tree, of energy `internal` (J), to the kinetic energy `due`. `spin` is
+    its angular momentum, w the mean angular velocity, u the velocity of its centre of mass c; momentum stays.
 
-    Where that is not enough, its spin is slowed down as well, for nothing gains energy. Whether it was, by far.
+    If that is not enough, the spin is slowed down. Returns whether the correction is a small share of `internal`.
     """
-    together, turning = 0.5 * mass * dot(u, u), 0.5 * dot(spin, w)
-    left = due - together - turning
-    if not smooth and inside <= left:
+    linear_energy, spin_energy = 0.5 * mass * dot(u, u), 0.5 * dot(spin, w)
+    internal_due = due - linear_energy - spin_energy
+    if not smooth and internal <= internal_due:
         return True
-    share = slower = 1.0
-    if left <= 0.0:
+    share = spin_scale = 1.0
+    if internal_due <= 0.0:
         share = 0.0
-        if turning > 0.0:
-            slower = sqrt(min(1.0, max(0.0, due - together) / turning))
-    elif inside > LITTLE * turning or inside > left:
-        share = min(sqrt(left / inside), LARGEST_SPEED_FACTOR)
+        if spin_energy > 0.0:
+            spin_scale = sqrt(min(1.0, max(0.0, due - linear_energy) / spin_energy))
+    elif internal > LITTLE * spin_energy or internal > internal_due:
+        share = min(sqrt(internal_due / internal), LARGEST_SPEED_FACTOR)
     data = rows_at(tree["rows"], 2, LINK_DATA)[1]
     R, lever = load9(data["R"]), sub(load3(data["p"]), c)
     for k in range(tree["nv"]):
         v[k] *= share
-    more = slower - share  # of the spin of all links as one body
+    more = spin_scale - share  # of the spin of all links as one body
     store3(v, axpy(load3(v), more, tmul_vec(R, w)))
     rest = axpy(scale(cross(w, lever), more), 1.0 - share, u)
     store3_at(v, 3, add(load3_at(v, 3), tmul_vec(R, rest)))
-    return abs(left - inside) <= AMPLE * inside
+    return abs(internal_due - internal) <= AMPLE * internal

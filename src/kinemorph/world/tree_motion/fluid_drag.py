@@ -1,8 +1,8 @@
-"""A fluid that all bodies are in: it resists the faces of their boxes (Sims 1994), quarter by quarter.
+"""Drag of a fluid around all bodies: a pressure on each quarter of the faces of their boxes (Sims 1994).
 
-The force on a quarter whose middle moves along the normal with a speed v > 0 is ½ ρ C A v² against it. A step takes no
-more of a speed than there is: as much as if the force lasted with the speed that it leaves behind, v / (1 + dt ½ ρ C A
-v / m).
+The force on a quarter of area A whose middle moves along the outer normal with a speed v > 0 is -½ ρ C A v². It acts
+implicitly, with the speed after the step, v / (1 + dt ½ ρ C A v / m), so that drag cannot reverse the motion.
+
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def side_of(size: Vec3, axis: int) -> float:
 
 @kernel
 def drag_on(mount: Any, R: Any, arm: Vec3, v: Vec3, w: Vec3, mass: float, k: float, dt: float) -> tuple[Vec3, Vec3]:
-    """Moment and force on a shape's box, about the link's origin, which moves with v; R and arm are where it is."""
+    """Drag moment (N m, about the link's origin) and force (N) on a box, world axes; R and `arm`: the box's pose."""
     low, high, pad = load3(mount["low"]), load3(mount["high"]), mount["pad"]
     size = add(sub(high, low), (2.0 * pad, 2.0 * pad, 2.0 * pad))
     middle = scale(add(low, high), 0.5)
@@ -52,7 +52,7 @@ def drag_on(mount: Any, R: Any, arm: Vec3, v: Vec3, w: Vec3, mass: float, k: flo
 
 @kernel(inline=False)
 def drag_bodies(world: Any, solver: Any, forest: Any, collisions: Any) -> None:
-    """What the fluid does to the velocities of all bodies that are awake."""
+    """Add the drag of all shapes of awake bodies to the whitened accelerations za."""
     spans, trees = slices_of(solver), trees_of(forest)
     bodies, za = bodies_of(forest), za_of(solver)
     shapes, mounts = shapes_of(collisions), mounts_of(collisions)

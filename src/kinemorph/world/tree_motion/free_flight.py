@@ -1,8 +1,8 @@
-"""How lone bodies move in a step: their momentum is what stays, and their spin follows from how they turn.
+"""Motion of free rigid bodies in a step, which conserves angular momentum exactly.
 
-A lone body's whitened velocity is [Lᵀ w, √m v_c] (`multibody.algorithms.free_body`), so L z is its angular momentum in
-link axes. In a step the momentum changes by impulses alone; then the body turns, and the momentum, which stays in the
-world, is seen from the new axes. Nothing gains energy from being spun fast, as with -w × I w as a force it would.
+The whitened velocity of a free body is [Lᵀ w, √m v_c] (`multibody.algorithms.free_body`), so L z is its angular
+momentum in link axes. Impulses change it; then the body turns, and its momentum, constant in the world, is transformed
+to the new axes. An explicit gyroscopic force -w × I w would add energy instead.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.triangle import tri_tvec, tri_vec
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale, sub
 
-SLOW_TURN_ANGLE = 0.02  # rad in a step: what turns no further in contact gains nothing worth the work
+SLOW_TURN_ANGLE = 0.02  # rad in a step: below it a body in contact gains no energy to speak of
 SPIN_ITERATIONS = 3  # of the fixed-point iteration for the mean spin of a flight
-PART = 0.2  # rad, in which it comes to its end
-LARGEST_TURN = 20.0  # rad in a step: what turns further has its momentum, but is not followed
+PART = 0.2  # rad, largest turn in one part of the integration
+LARGEST_TURN = 20.0  # rad in a step: faster bodies keep their momentum, but their rotation is cut off here
 
 
 @kernel(inline=False)
 def see_body(tree: Any, q: Any, v: Any) -> None:
-    """Pose and velocity of a lone body into its row."""
+    """Pose and velocity of a free body from q and v into its link data."""
     go(tree, lone_of(tree), link_of(tree), q, v)
 
 
 @kernel(inline=False)
 def whiten_flight(tree: Any, v: Any, tau: Any, z: Any, za: Any, o: int) -> None:
-    """Velocity of a lone body and what gravity and applied forces do to it, whitened, after `see_body`."""
+    """z and za of a free body, from its velocity, gravity and applied wrench tau, after `see_body`."""
     lone, d = lone_of(tree), link_of(tree)
     R = load9(d["R"])
     turn, push = whitened(lone, R, load3(v), load3_at(v, 3))
@@ -48,15 +48,15 @@ def whiten_flight(tree: Any, v: Any, tau: Any, z: Any, za: Any, o: int) -> None:
 
 @kernel
 def spin_after(lone: Any, momentum: Vec3, turn: Any) -> Vec3:
-    """The angular velocity, in the new link axes, of a momentum in the old ones, after a turn by a quaternion."""
+    """Angular velocity in the new link axes, of an angular momentum in the old ones, after a rotation by `turn`."""
     K = load6(lone["K"])
     return tri_tvec(K, tri_vec(K, rotate(conjugate(turn), momentum)))
 
 
 @kernel
 def no_faster(lone: Any, w: Vec3, turn: Vec3) -> Vec3:
-    """A spin, or one that is slower, with no more energy than a whitened one: contacts have turned the body otherwise
-    than it spins, and its momentum alone would let it gain some."""
+    """Scale w down to the rotational energy of the whitened spin `turn`. Contacts have rotated the body about an axis
+    other than w, and conserved momentum alone would let it gain energy."""
     new = tri_tvec(load6(lone["L"]), w)
     before, after = dot(turn, turn), dot(new, new)
     return scale(w, sqrt(before / after)) if after > before else w
@@ -64,10 +64,10 @@ def no_faster(lone: Any, w: Vec3, turn: Vec3) -> Vec3:
 
 @kernel
 def turn_freely(lone: Any, momentum: Vec3, w: Vec3, dt: float) -> tuple[Any, Vec3]:
-    """How a body turns in a step in which nothing but smooth forces acts, and its spin after it, in the new axes.
+    """Torque-free rotation in a step: the quaternion of the turn, and the angular velocity after it, in the new axes.
 
-    Momentum stays exactly, and energy to second order, for it turns with the mean of the spins before and after; what
-    turns far does so in several parts.
+    Momentum is conserved exactly and energy to second order, since the body turns with the mean of its angular
+    velocities before and after. A large turn is made in several parts.
     """
     far = min(sqrt(dot(w, w)) * dt, LARGEST_TURN)
     parts = 1 + int(far / PART) if far > PART else 1
@@ -84,7 +84,7 @@ def turn_freely(lone: Any, momentum: Vec3, w: Vec3, dt: float) -> tuple[Any, Vec
 
 @kernel(inline=False)
 def fly_on(tree: Any, z: Any, moved: Any, o: int, touched: bool, dt: float, q: Any, v: Any) -> None:
-    """Position and velocity of a lone body after a step; `moved` is its displacement if an impulse has acted."""
+    """Position and velocity of a free body after a step, from z; `moved` is its whitened displacement if `touched`."""
     lone, d = lone_of(tree), link_of(tree)
     R, c = load9(d["R"]), load3(lone["c"])
     momentum = tri_vec(load6(lone["L"]), load3_at(z, o))
@@ -107,9 +107,9 @@ def fly_on(tree: Any, z: Any, moved: Any, o: int, touched: bool, dt: float, q: A
 
 @kernel
 def put_body(tree: Any, lone: Any, R: Mat3, turn: Any, shift: Vec3, w: Vec3, speed: Vec3, q: Any, v: Any) -> None:
-    """Write a new state: turned, its centre of mass shifted in the world, with a spin in link axes and a speed."""
+    """Write q and v: rotated by `turn`, centre of mass moved by `shift` (m), its velocity `speed`, w in link axes."""
     c = load3(lone["c"])
-    # the origin of the link goes with the centre of mass, which it turns about
+    # the body turns about its centre of mass, which moves the origin of the link
     step = add(shift, mul_vec(R, sub(c, rotate(turn, c))))
     if lone["askew"] != 0:
         step = tmul_vec(load9(links_of(tree)[0]["R"]), step)

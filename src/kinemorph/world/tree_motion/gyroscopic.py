@@ -1,9 +1,9 @@
-"""What swings or spins: forces as they are in the middle of a step.
+"""Gyroscopic forces of trees by the implicit midpoint rule.
 
-Forces that velocities make, -ω × I ω and its like in a tree, are quadratic in them. Taken at the start of a step they
-add energy, the more the faster something spins, and a top on a ball joint would explode. In the middle of the step,
-where the velocity is the mean of those before and after, they do no work at all. Weight goes along: seen from what
-spins, it turns by a sizeable angle in a step. A tree that swings freely then keeps its energy to second order.
+Velocity-dependent forces, -ω × I ω and its like in a tree, are quadratic in the velocities. Evaluated at the start of a
+step they add energy, and a fast top on a ball joint would explode. At the midpoint, where the velocity is the mean of
+those before and after, they do no work. Gravity is evaluated there as well: in the axes of a spinning link it turns by
+a sizeable angle in a step. A freely swinging tree then keeps its energy to second order.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from kinemorph.spatial.quaternion import conjugate, multiply, rotate
 from kinemorph.spatial.rows import load3, load3_at, load4_at, store3_at
 from kinemorph.spatial.vec3 import add, cross, dot, sub
 
-FAST = 0.1  # rad in a step: what turns no faster, and touches something, gains nothing worth the work;
-SMOOTH = 1e-6  # and what swings freely, only if it hardly moves: a swing is not to change its ways at each turn
+FAST = 0.1  # rad in a step: below it a tree in contact gains no energy to speak of;
+SMOOTH = 1e-6  # a free tree uses the rule at all but tiny speeds, so as not to switch where a swing turns back
 MOST_GYROSCOPIC_ROUNDS = 16
-SETTLED_VELOCITY_SHARE = 1e-7  # share of its velocities by which a tree's mean velocities may still change;
-LARGEST_RESIDUAL = 1e-3  # more than this after all rounds: it turns further in a step than can be followed
-START, MIDDLE, NONE = 0, 1, 2  # where forces that velocities make are taken
+SETTLED_VELOCITY_SHARE = 1e-7  # of the velocities: the midpoint velocities have converged;
+LARGEST_RESIDUAL = 1e-3  # more after all rounds: the iteration has not converged
+START, MIDDLE, NONE = 0, 1, 2  # where velocity-dependent forces are evaluated; NONE: nowhere
 
 
 @kernel
 def turns_fast(tree: Any, dt: float, most: float) -> bool:
-    """Whether a link turns by more than that in a step, rad, as its row says."""
+    """Whether a link turns by more than `most` in a step, rad, according to its link data."""
     rows = link_data_of(tree)
     for i in range(1, tree["n"] + 1):
         w = load3(rows[i]["w"])
@@ -42,17 +42,17 @@ def turns_fast(tree: Any, dt: float, most: float) -> bool:
 
 @kernel(inline=False)
 def take_in_the_middle(solver: Any, start: int, tree: Any, q: Any, v: Any, total: Any, a: Any, dt: float) -> int:
-    """Accelerations where the tree is, and moves as it does, in the middle of the step, by repetition.
+    """Accelerations a of a tree at the position and velocity of the middle of the step, by fixed-point iteration.
 
-    What turns so far in a step that there is no end to that has none of the forces that velocities make: its joints go
-    on as they do, and whatever energy that would add is taken away (`world.tree_motion.energy_correction`). The rows
-    of the tree are those of the start of the step when it is done. The solver's vectors have room for nq numbers from
-    `start` on, which no other thread uses.
+    If it does not converge, velocity-dependent forces are left out, and `world.tree_motion.energy_correction` removes
+    the energy that this adds. Returns MIDDLE or NONE; a free root's acceleration is in the axes of the start. The link
+    data is that of the start of the step again at the end. Scratch: nq numbers of the solver's vectors from `start` on,
+    which no other thread uses.
     """
     nq, nv = tree["nq"], tree["nv"]
-    # vectors that are of use in a solve only
+    # these vectors are used in a solve only
     at = 8 * start
-    place, middle, other = (
+    place, middle, scratch = (
         rows_at(solver["g"] + at, nq, F8),
         rows_at(solver["x"] + at, nv, F8),
         rows_at(solver["za"] + at, nv, F8),
@@ -62,8 +62,8 @@ def take_in_the_middle(solver: Any, start: int, tree: Any, q: Any, v: Any, total
     change = size = 0.0
     for _ in range(MOST_GYROSCOPIC_ROUNDS):
         for k in range(nv):
-            other[k] = 0.5 * (v[k] + middle[k])  # on the way to the middle
-        advance(tree, q, other, 0.5 * dt, place)
+            scratch[k] = 0.5 * (v[k] + middle[k])  # mean velocity of the first half
+        advance(tree, q, scratch, 0.5 * dt, place)
         articulated_body(tree, place, middle, total, NO_FORCES, a)
         change = size = 0.0
         for k in range(nv):
@@ -79,10 +79,10 @@ def take_in_the_middle(solver: Any, start: int, tree: Any, q: Any, v: Any, total
         for i in range(nv):
             middle[i] = 0.0
         articulated_body(tree, q, middle, total, NO_FORCES, a)
-    elif link["kind"] == FREE:  # its linear velocity is in a frame that turns: to the axes of the start
+    elif link["kind"] == FREE:  # its linear velocity is in body axes: to the axes of the start
         true = add(load3_at(a, k), cross(load3_at(middle, j), load3_at(middle, k)))
         store3_at(a, k, rotate(multiply(conjugate(load4_at(q, link["iq"] + 3)), load4_at(place, link["iq"] + 3)), true))
     if link["kind"] == FREE:
         store3_at(a, k, sub(load3_at(a, k), cross(load3_at(v, j), load3_at(v, k))))  # `set_in_motion` adds that
-    articulated_body(tree, q, v, total, NO_FORCES, other)
+    articulated_body(tree, q, v, total, NO_FORCES, scratch)
     return where

@@ -1,4 +1,4 @@
-"""New velocities and positions of trees at the end of a step, from the whitened solution."""
+"""New velocities and positions of trees at the end of a step, from the whitened solution z."""
 
 from __future__ import annotations
 
@@ -53,34 +53,34 @@ from kinemorph.world.tree_motion.free_flight import fly_on
 from kinemorph.world.tree_motion.gyroscopic import MIDDLE
 from kinemorph.world.tree_motion.tree_momentum import from_outside, push_whole, spin_of, whole
 
-SPEED_OF_LIGHT = 3e8  # m/s: what would get faster has exploded
+SPEED_OF_LIGHT = 3e8  # m/s: a faster solution counts as diverged
 NOTHING = 0.0, (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 0.0, 0.0, 0.0), 0.0
 
 
 @kernel
 def take_steps(tree: Any, span: Any, root: Any, z: Any, moved: Any, step: Any, new: Any, dt: float, v: Any) -> bool:
-    """How far the joints of a tree go in a step, and their velocities after it; whether it turns far on the way."""
+    """Joint displacements `step` and velocities `new` of a tree. Returns whether a link turns far in the step."""
     if span["touched"] != 0:
         free = is_free(tree)
         if free:
             unwhiten_root(tree, root, moved, step, z, new)
         unwhiten_two(tree, 1 if free else 0, moved, step, z, new)
         return turns_far(tree, SLOW_TURN_ANGLE, False) or turns_far(tree, SLOW_TURN_ANGLE / dt, True)
-    # nothing acted but smooth forces
+    # only smooth forces have acted
     unwhiten_velocity(tree, z, new)
     link = links_of(tree)[0]
     flies = tree["nv"] if span["middle"] == MIDDLE else link["nv"] if link["kind"] == FREE else 0
-    for k in range(tree["nv"]):  # in flight the mean of both velocities is exact; else it goes with middle forces
+    for k in range(tree["nv"]):  # free motion: the mean velocity; other joints: symplectic Euler
         step[k] = dt * (0.5 * (v[k] + new[k]) if k < flies else new[k])
     return turns_far(tree, SLOW_TURN_ANGLE / dt, False)
 
 
 @kernel(inline=False)
 def advance_tree(solver: Any, slot: Any, tree: Any, t: int, gravity: Vec3, dt: float, pushed: bool, care: bool) -> bool:
-    """Velocities and positions of tree t after a step; `pushed`: more than touches may act on it from outside.
+    """New velocities and positions of tree t; `pushed`: external forces other than contacts may act on it.
 
-    With `care` it may be False: what floats and spins keeps its momentum, and if its links move too little against each
-    other to pay for errors of energy, the step is to be made otherwise. Then its state is as it was.
+    With `care` it returns False, and leaves the state unchanged, if a floating tree's internal motion has too little
+    energy for the energy correction: then the caller uses another integrator.
     """
     span, root = slices_of(solver)[t], free_roots_of(solver)[t]
     o, nq, nv = span["offset"], tree["nq"], tree["nv"]
@@ -90,14 +90,14 @@ def advance_tree(solver: Any, slot: Any, tree: Any, t: int, gravity: Vec3, dt: f
     dofs = dofs_of(tree)
     alone = span["hold"] < 0
     restrained = take_steps(tree, span, root, z, moved, step, new, dt, v) and alone
-    # what comes near something else stays with what its rows have made of it: a motion of all of it would go into that
+    # no momentum correction near other bodies: it would move the tree into them
     floating = alone and floats(links_of(tree), dofs) and not meets_others(solver, span)
     due, smooth = 0.0, span["touched"] == 0 and span["middle"] == MIDDLE
     turn = push = (0.0, 0.0, 0.0)
     mass, c, spin, momentum, _, _ = whole(tree, q, v, False, floating) if floating or restrained else NOTHING
     if restrained or (floating and pushed):
         rest, tau = rows_at(state_at(slot, tree, REST), nq, F8), rows_at(state_at(slot, tree, TAU), nv, F8)
-        y, given = x_of(solver)[o : o + nv], za_of(solver)[o : o + nv]  # solve is over
+        y, given = x_of(solver)[o : o + nv], za_of(solver)[o : o + nv]  # scratch after the solve
         whiten_both(slot, tree, span, v, y, given)
         for k in range(nv):
             given[k] = z[k] - y[k] - dt * given[k]
@@ -124,9 +124,9 @@ def advance_tree(solver: Any, slot: Any, tree: Any, t: int, gravity: Vec3, dt: f
             copy(kept[nq:], v, nv)
             return False
     elif restrained:
-        _, there, _, now, _, kinetic = whole(tree, q, v, True, False)
-        due += weight_done(gravity, mass, sub(there, c), momentum, now, dt, smooth)
-        restrain_held(tree, v, due, kinetic, mass, now, smooth)
+        _, centre, _, new_momentum, _, kinetic = whole(tree, q, v, True, False)
+        due += weight_done(gravity, mass, sub(centre, c), momentum, new_momentum, dt, smooth)
+        restrain_held(tree, v, due, kinetic, mass, new_momentum, smooth)
     for k in range(nv):
         dofs[k]["implicit"] = 0.0
     return True
@@ -134,7 +134,7 @@ def advance_tree(solver: Any, slot: Any, tree: Any, t: int, gravity: Vec3, dt: f
 
 @kernel
 def meets_others(solver: Any, span: Any) -> bool:
-    """Whether a tree touches or may touch something else; links of its own do not count."""
+    """Whether a tree has contacts with other trees or with the ground; self-contacts do not count."""
     if span["touched"] == FROM_OUTSIDE:
         return True
     island = islands_of(solver)[span["island"]]
@@ -147,7 +147,7 @@ def meets_others(solver: Any, span: Any) -> bool:
 
 @kernel
 def integrate_positions(tree: Any, q: Any, v: Any, step: Any) -> None:
-    """New positions; the velocity of a free joint is seen from the frame that has turned."""
+    """Advance q by `step`, and transform the linear velocity of a free root to the axes after the turn."""
     link = links_of(tree)[0]
     free = link["kind"] == FREE
     before = load4_at(q, link["iq"] + 3) if free else (1.0, 0.0, 0.0, 0.0)
@@ -160,14 +160,14 @@ def integrate_positions(tree: Any, q: Any, v: Any, step: Any) -> None:
 
 @kernel
 def is_pushed(tau: Any) -> bool:
-    """Whether something is applied to a floating tree as a whole."""
+    """Whether the applied forces on the root of a floating tree are not zero."""
     n, f = load3(tau), load3_at(tau, 3)
     return dot(n, n) + dot(f, f) != 0.0
 
 
 @kernel
 def add_applied(tree: Any, tau: Any, turn: Vec3, push: Vec3, c: Vec3, dt: float) -> tuple[Vec3, Vec3]:
-    """Impulses from outside, with those of what is applied to a tree as a whole."""
+    """Add the impulse of applied forces on a free root to `turn` (N m s, about c) and `push` (N s)."""
     if not is_pushed(tau):
         return turn, push
     n, f = load3(tau), load3_at(tau, 3)
@@ -182,32 +182,32 @@ def settle_whole(
     tree: Any, q: Any, v: Any, c: Vec3, spin: Vec3, momentum: Vec3, push: Vec3, g: Vec3, dt: float, due: float,
     restrained: bool, smooth: bool,
 ) -> bool:  # fmt: skip
-    """Give a floating tree after a step the momentum that it should have, and its centre of mass the place.
+    """Correct the momentum and the centre of mass of a floating tree after a step by a motion of all links as one body.
 
-    They were `momentum` and c; the step has added `push`, and the tree is to `spin` about it. False if its links cannot
-    pay for what that changes of its energy.
+    They were `momentum` and c before the step, which has added `push`; its angular momentum is to be `spin`. If
+    `restrained`, correct its energy as well: False if the internal motion has too little for that.
     """
-    mass, there, turns, now, I, kinetic = whole(tree, q, v, True, True)
-    w, is_w, then = spin_of(I, spin), spin_of(I, turns), add(momentum, push)
-    inside = kinetic - 0.5 * dot(now, now) / mass - 0.5 * dot(turns, is_w)
-    u = scale(then, 1.0 / mass)
-    way = scale(axpy(momentum, 0.5, push), dt / mass)
-    push_whole(tree, q, v, sub(add(c, way), there), sub(w, is_w), sub(u, scale(now, 1.0 / mass)), there)
+    mass, centre, angular, linear, I, kinetic = whole(tree, q, v, True, True)
+    w, w_now, new_momentum = spin_of(I, spin), spin_of(I, angular), add(momentum, push)
+    internal_energy = kinetic - 0.5 * dot(linear, linear) / mass - 0.5 * dot(angular, w_now)
+    u = scale(new_momentum, 1.0 / mass)
+    displacement = scale(axpy(momentum, 0.5, push), dt / mass)
+    push_whole(tree, q, v, sub(add(c, displacement), centre), sub(w, w_now), sub(u, scale(linear, 1.0 / mass)), centre)
     if restrained:
-        due += weight_done(g, mass, way, momentum, then, dt, smooth)
-        return restrain_floating(tree, v, due, max(0.0, inside), w, spin, u, mass, there, smooth)
+        due += weight_done(g, mass, displacement, momentum, new_momentum, dt, smooth)
+        return restrain_floating(tree, v, due, max(0.0, internal_energy), w, spin, u, mass, centre, smooth)
     return True
 
 
 @kernel
 def mass_moving(tree: Any) -> float:
-    """kg, of a tree; some at least, for joints may have inertia where links have none."""
+    """Mass of a tree, kg; at least 1e-6, since joints may have armature where links have no mass."""
     return lone_of(tree)["mass"] if tree["lone"] != 0 else max(mass_of(tree), 1e-6)
 
 
 @kernel
 def slower(z: Any, o: int, nv: int, most: float) -> bool:
-    """Whether zᵀ z of a tree is no more than that; not if it is no number."""
+    """Whether zᵀ z over the slice of a tree is at most `most`; False if it is not a number."""
     total = 0.0
     for k in range(o, o + nv):
         total += z[k] * z[k]
@@ -216,7 +216,7 @@ def slower(z: Any, o: int, nv: int, most: float) -> bool:
 
 @kernel(inline=False)
 def moves(world: Any, solver: Any, forest: Any, first: int, stop: int) -> int:
-    """GOOD if all trees from `first` to before `stop` that are awake move within reason; else which does not."""
+    """GOOD if awake trees `first` to before `stop` have finite velocities below that of light; else the bad tree."""
     trees = trees_of(forest)
     spans = slices_of(solver)
     z, moved, dt = z_of(solver), displacement_of(solver), world["dt"]
@@ -232,7 +232,7 @@ def moves(world: Any, solver: Any, forest: Any, first: int, stop: int) -> int:
 
 @kernel
 def advance_one(solver: Any, forest: Any, t: int, dt: float, fluid: bool, care: bool) -> bool:
-    """Velocities and positions of one tree after the step, in a fluid or not; `care` as in `advance_tree`."""
+    """New velocities and positions of one tree or free body, in a `fluid` or not; `care` as in `advance_tree`."""
     slot = trees_of(forest)[t]
     span = slices_of(solver)[t]
     tree = tree_of(slot)
@@ -247,7 +247,7 @@ def advance_one(solver: Any, forest: Any, t: int, dt: float, fluid: bool, care: 
 
 @kernel
 def flies_alone(solver: Any, forest: Any, slot: Any, span: Any) -> bool:
-    """Whether nothing but weight and what is in its joints has acted on a tree of joints in this step."""
+    """Whether only gravity and its own joint forces have acted on an articulated tree in this step."""
     jointed = tree_of(slot)["lone"] == 0
     alone = solver["push_count"] + solver["drive_count"] + forest["element_count"] == 0
     return jointed and alone and span["touched"] == 0 and slot["sides"] == 0
@@ -255,7 +255,7 @@ def flies_alone(solver: Any, forest: Any, slot: Any, span: Any) -> bool:
 
 @kernel(inline=False)
 def see_start(solver: Any, slot: Any, tree: Any, o: int, dt: float) -> None:
-    """Have the rows of a tree as they were at the start of the step."""
+    """Restore the link data of a tree to that of the start of the step."""
     nq, nv = tree["nq"], tree["nv"]
     q, v = rows_at(state_at(slot, tree, Q), nq, F8), rows_at(state_at(slot, tree, V), nv, F8)
     rest, tau = rows_at(state_at(slot, tree, REST), nq, F8), rows_at(state_at(slot, tree, TAU), nv, F8)
@@ -267,7 +267,7 @@ def see_start(solver: Any, slot: Any, tree: Any, o: int, dt: float) -> None:
 
 @kernel(inline=False)
 def fly_smoothly(world: Any, solver: Any, forest: Any, slot: Any, span: Any) -> bool:
-    """The state after the step of a tree that flies alone, found with care. False if that cannot be."""
+    """Advance a tree in free flight by `go_smoothly` (Runge-Kutta). False, with no change, if it fails."""
     tree, dt = tree_of(slot), world["dt"]
     q, v = rows_at(state_at(slot, tree, Q), tree["nq"], F8), rows_at(state_at(slot, tree, V), tree["nv"], F8)
     tau = rows_at(state_at(slot, tree, TAU), tree["nv"], F8)
@@ -285,7 +285,7 @@ def fly_smoothly(world: Any, solver: Any, forest: Any, slot: Any, span: Any) -> 
 
 @kernel(inline=False)
 def advance_trees(world: Any, solver: Any, forest: Any, first: int, stop: int) -> None:
-    """Velocities and positions after the step, of the trees from `first` to before `stop` that no loops tie."""
+    """New velocities and positions of the awake trees from `first` to before `stop` that are in no loop."""
     spans = slices_of(solver)
     trees = trees_of(forest)
     by_steps, fluid = world["model"] == 0, world["fluid"] > 0.0

@@ -1,12 +1,12 @@
-"""How trees that loops tie together move in a step: with the forces of the loops, and back onto what these allow.
+"""Motion of trees in loops (closed chains): loop forces before the solve, and a projection onto the loops after it.
 
-Loops act twice in a step. First their forces cancel what would open them, at the accelerations without contacts; the
-rows of contacts open nothing (`contact.rows.loop_projection`). Then all have moved, the loops have turned, and
-positions and velocities are projected onto them, the shortest way in the metric of the mass matrix: each impulse on one
-side has its opposite on the other, so nothing is added to the momentum.
+First, loop forces cancel the accelerations that would open the loops; rows of contacts are projected, so that they open
+none either (`contact.rows.loop_projection`). After the motion the loops have turned, and positions and velocities are
+projected onto them along the shortest way in the metric of the mass matrix: each impulse on one side has its opposite
+on the other, so the projection adds no momentum.
 
-Of the velocity that bends with the loops, half is given before the motion, as the projection gives the other half:
-without it a step of an angle θ would lose a share θ² of the energy, with all of it gain as much.
+The loops' curvature turns the velocity. Half of that change is applied before the motion, and the projection gives the
+other half: with none of it a step of an angle θ would lose a share θ² of the energy, with all of it gain as much.
 """
 
 from __future__ import annotations
@@ -53,40 +53,38 @@ from kinemorph.world.tree_motion.free_flight import see_body
 from kinemorph.world.tree_motion.integration import advance_one
 from kinemorph.world.tree_motion.momentum_correction import add_up, end_flight, find_flights
 
-CLOSED_LOOP_ERROR = 1e-11  # rad or m: loops that are open by no more are closed
-LARGEST_LOOP_ERROR = 1e-9  # rad or m: loops that cannot be brought closer together are open
-LARGEST_ENERGY_FACTOR = (
-    1.01  # of energy in a step, more than all forces can have done; less if it turns further in a step than this:
-)
+CLOSED_LOOP_ERROR = 1e-11  # rad or m: a loop with a smaller error counts as closed
+LARGEST_LOOP_ERROR = 1e-9  # rad or m: with a larger error after the projection the step is rejected
+LARGEST_ENERGY_FACTOR = 1.01  # of the largest possible energy after a step; 1 if a link turns by more than this:
 LARGE_ROTATION = 0.1  # rad
-STILL_VELOCITY_SHARE = 1e-13  # share of velocities that is rounding
-MOST_IMPULSES = 3  # of a projection of velocities: very different masses leave something for a second one
+STILL_VELOCITY_SHARE = 1e-13  # share of the velocities: rounding
+MOST_IMPULSES = 3  # of velocities: with very different masses one leaves a residual
 
 
 @kernel(inline=False)
 def bear_holds(solver: Any, forest: Any) -> None:
-    """Add what loops do to the accelerations za of their trees, and take from z what they forbid."""
+    """Add the loop forces to za of all trees in loops, and remove from z what the loops forbid."""
     trees = trees_of(forest)
-    holds = loop_projections(solver)
+    projections = loop_projections(solver)
     for i in range(solver["hold_count"]):
-        t = holds[i]["first_tree"]
+        t = projections[i]["first_tree"]
         while t >= 0:
             slot = trees[t]
             tree = tree_of(slot)
-            if tree["lone"] != 0:  # whose acceleration nobody has asked for so far
+            if tree["lone"] != 0:  # its acceleration has not been computed yet
                 nv = tree["nv"]
                 q, v = rows_at(state_at(slot, tree, Q), tree["nq"], F8), rows_at(state_at(slot, tree, V), nv, F8)
                 tau, a = rows_at(state_at(slot, tree, TAU), nv, F8), rows_at(state_at(slot, tree, A), nv, F8)
                 fly(tree, q, v, tau, NO_FORCES, a)
             t = slot["follows"]
-        bear(solver, holds[i])
+        bear(solver, projections[i])
 
 
 @kernel(inline=False)
-def bear(solver: Any, hold: Any) -> None:
-    """The forces of the loops of a hold, from the accelerations of its links without them."""
-    system, at, nz = rows_at(hold["system"], 1, SYSTEM)[0], hold["offset"], hold["nz"]
-    z, za, Q = z_of(solver), za_of(solver), rows_at(hold["Q"], hold["rank"] * nz, F8)
+def bear(solver: Any, projection: Any) -> None:
+    """Solve for the forces of one loop projection, from the accelerations of its links without them, and add them."""
+    system, at, nz = rows_at(projection["system"], 1, SYSTEM)[0], projection["offset"], projection["nz"]
+    z, za, Q = z_of(solver), za_of(solver), rows_at(projection["Q"], projection["rank"] * nz, F8)
     rows, path = constraint_rows_of(system), rows_at(system["path"], system["path_length"], I8)
     Y = rows_at(system["Y"], system["Y_length"], F8)
     drifts(system)
@@ -96,46 +94,46 @@ def bear(solver: Any, hold: Any) -> None:
         if row["force"] != 0.0:
             for e in range(row["length"]):
                 za[at + path[row["path"] + e]] += row["force"] * Y[row["y"] + e]
-    strip(hold, z, at, 1.0)
-    bend = 0.0
-    for j in range(hold["rank"]):
+    strip(projection, z, at, 1.0)
+    speed_change = 0.0
+    for j in range(projection["rank"]):
         along = product(Q, j * nz, za, at, nz)
-        bend += along * along
-    speed, bend = sqrt(product(z, at, z, at, nz)), solver["h"] * solver["substeps"] * sqrt(bend)
-    # next to a singular configuration loops bend more sharply than a step can follow
-    strip(hold, za, at, 0.5 if 0.5 * bend <= speed else 1.0 - speed / bend)
+        speed_change += along * along
+    speed, speed_change = sqrt(product(z, at, z, at, nz)), solver["h"] * solver["substeps"] * sqrt(speed_change)
+    # near a singular configuration the curvature is larger than a step resolves
+    strip(projection, za, at, 0.5 if 0.5 * speed_change <= speed else 1.0 - speed / speed_change)
 
 
 @kernel(inline=False)
 def plan_energies(solver: Any) -> None:
-    """What holds would have at the end of the step without rows."""
-    holds, dt = loop_projections(solver), solver["h"] * solver["substeps"]
+    """Kinetic energy `planned` (J) that each loop projection would have at the end of the step without rows."""
+    projections, dt = loop_projections(solver), solver["h"] * solver["substeps"]
     z, za = z_of(solver), za_of(solver)
     for i in range(solver["hold_count"]):
-        at, nz = holds[i]["offset"], holds[i]["nz"]
+        at, nz = projections[i]["offset"], projections[i]["nz"]
         energy = product(z, at, z, at, nz) + dt * dt * product(za, at, za, at, nz)
-        holds[i]["planned"] = 0.5 * energy + dt * product(z, at, za, at, nz)
+        projections[i]["planned"] = 0.5 * energy + dt * product(z, at, za, at, nz)
 
 
 @kernel(inline=False)
 def spread_touches(solver: Any, forest: Any) -> None:
-    """If an impulse has acted on one tree of a hold, it has acted on all of them.
+    """Mark all trees of a loop projection as touched, since an impulse on one acts on all.
 
-    If none has, all go with their new velocities: with the mean of both, loops would gain energy, as joints would.
+    Without an impulse all move with their new velocities: the mean of both would add energy to loops, as to joints.
     """
     trees = trees_of(forest)
-    spans, holds = slices_of(solver), loop_projections(solver)
+    spans, projections = slices_of(solver), loop_projections(solver)
     z, moved, dt = z_of(solver), displacement_of(solver), solver["h"] * solver["substeps"]
     for i in range(solver["hold_count"]):
         touched = 0
-        t = holds[i]["first_tree"]
+        t = projections[i]["first_tree"]
         while t >= 0:
             touched |= spans[t]["touched"]
             t = trees[t]["follows"]
         if touched == 0:
-            for k in range(holds[i]["offset"], holds[i]["offset"] + holds[i]["nz"]):
+            for k in range(projections[i]["offset"], projections[i]["offset"] + projections[i]["nz"]):
                 moved[k] = dt * z[k]
-        t = holds[i]["first_tree"]
+        t = projections[i]["first_tree"]
         while t >= 0:
             spans[t]["touched"] = 1
             t = trees[t]["follows"]
@@ -143,74 +141,74 @@ def spread_touches(solver: Any, forest: Any) -> None:
 
 @kernel(inline=False)
 def advance_holds(world: Any, solver: Any, forest: Any) -> bool:
-    """Velocities and positions after the step of all trees that loops tie. False if some are not finite: then nothing
-    has changed."""
+    """New velocities and positions of all trees in loops. False, with nothing changed, if some are not finite; then
+    world["tree"] is one of them."""
     trees = trees_of(forest)
-    holds, g = loop_projections(solver), g_of(solver)
+    projections, g = loop_projections(solver), g_of(solver)
     find_flights(solver, forest)
     for i in range(solver["hold_count"]):
-        hold = holds[i]
-        exchange(forest, hold, False)
-        add_up(trees, hold, hold["before"], hold["each"])
-        hold["given"] += in_springs(solver, forest, hold)
-        t = hold["first_tree"]
+        projection = projections[i]
+        exchange(forest, projection, False)
+        add_up(trees, projection, projection["before"], projection["each"])
+        projection["given"] += in_springs(solver, forest, projection)
+        t = projection["first_tree"]
         while t >= 0:
             advance_one(solver, forest, t, world["dt"], False, False)
             t = trees[t]["follows"]
-        error = close_hold(forest, hold, g[hold["offset"] : hold["offset"] + hold["nz"]])
-        if error > max(LARGEST_LOOP_ERROR, 2.0 * hold["error"]):
-            stay(forest, hold)
+        error = close_hold(forest, projection, g[projection["offset"] : projection["offset"] + projection["nz"]])
+        if error > max(LARGEST_LOOP_ERROR, 2.0 * projection["error"]):
+            stay(forest, projection)
         else:
-            restrain(solver, forest, hold, world["dt"])
-            if hold["flies"] != 0:
-                end_flight(forest, hold, world["dt"])
-        bad = sound(forest, hold)
+            restrain(solver, forest, projection, world["dt"])
+            if projection["flies"] != 0:
+                end_flight(forest, projection, world["dt"])
+        bad = sound(forest, projection)
         if bad >= 0:
             world["tree"] = bad
             for k in range(i + 1):
-                exchange(forest, holds[k], True)
+                exchange(forest, projections[k], True)
             return False
     return True
 
 
 @kernel(inline=False)
-def close_hold(forest: Any, hold: Any, step: Any) -> float:
-    """Move the trees of a hold until its loops are closed, and take from their velocities what would open them.
+def close_hold(forest: Any, projection: Any, step: Any) -> float:
+    """Project the trees of a loop projection: Newton iterations on positions, then an impulse on velocities.
 
-    Returns how far they stay open. `step` is scratch for the numbers of the hold.
+    Returns the largest remaining error, rad or m. `step` is scratch, as long as their slice of z.
     """
-    system = rows_at(hold["system"], 1, SYSTEM)[0]
+    system = rows_at(projection["system"], 1, SYSTEM)[0]
     trees = trees_of(forest)
     error = LARGEST_FLOAT
-    for turn in range(MOST_PROJECTION_ITERATIONS + 1):
-        t = hold["first_tree"]
+    for iteration in range(MOST_PROJECTION_ITERATIONS + 1):
+        t = projection["first_tree"]
         while t >= 0:
             tree = tree_of(trees[t])
             articulate_tree(tree, rows_at(state_at(trees[t], tree, Q), tree["nq"], F8))
             t = trees[t]["follows"]
         before = error
         error = errors(system)
-        if settled(turn, error, before, CLOSED_LOOP_ERROR):
+        if settled(iteration, error, before, CLOSED_LOOP_ERROR):
             break
-        pull_together(system, turn)
-        move_together(trees, hold["first_tree"], step)
+        pull_together(system, iteration)
+        move_together(trees, projection["first_tree"], step)
     trust(system, system["dependence"])
     prepare(system, 0.0)
     for _ in range(MOST_IMPULSES):
-        speed = see_velocities(trees, hold["first_tree"])
+        speed = see_velocities(trees, projection["first_tree"])
         if relative_velocities(system) <= STILL_VELOCITY_SHARE * speed:
             break
         cancel(system)
-        jump_together(trees, hold["first_tree"], step)
+        jump_together(trees, projection["first_tree"], step)
     return error
 
 
 @kernel(inline=False)
-def stay(forest: Any, hold: Any) -> None:
-    """A step so wide that the loops cannot be closed after it is not made: all stay where they are, half as fast."""
+def stay(forest: Any, projection: Any) -> None:
+    """Reject a step after which the loops cannot be closed: restore the state and halve all velocities."""
     trees = trees_of(forest)
-    exchange(forest, hold, True)
-    slow_down(trees, hold["first_tree"], 0.5)
+    exchange(forest, projection, True)
+    slow_down(trees, projection["first_tree"], 0.5)
 
 
 @kernel
@@ -225,33 +223,35 @@ def slow_down(trees: Any, first: int, share: float) -> None:
 
 
 @kernel(inline=False)
-def in_springs(solver: Any, forest: Any, hold: Any) -> float:
-    """Energy in the springs of the joints of a hold, J."""
+def in_springs(solver: Any, forest: Any, projection: Any) -> float:
+    """Energy in the joint springs of the trees of a loop projection, J."""
     trees = trees_of(forest)
     energy = 0.0
-    t = hold["first_tree"]
+    t = projection["first_tree"]
     while t >= 0:
         if tree_of(trees[t])["springs"] != 0:
-            energy += in_joints(trees[t], solver["x"])  # a vector that is of use in a solve only
+            energy += in_joints(trees[t], solver["x"])  # scratch outside of a solve
         t = trees[t]["follows"]
     return energy
 
 
 @kernel(inline=False)
-def work_of(solver: Any, forest: Any, hold: Any, dt: float) -> float:
-    """The most that gravity, applied forces, elements and rows may have done on a hold in the step, J."""
+def work_of(solver: Any, forest: Any, projection: Any, dt: float) -> float:
+    """Upper bound of the work of gravity, applied forces, elements and rows on a loop projection in the step, J."""
     trees = trees_of(forest)
     Y, z = whitened_rows(solver), z_of(solver)
-    at, nz = hold["offset"], hold["nz"]
-    fall = sub(load3(hold["after"]["moment"]), load3(hold["before"]["moment"]))
+    at, nz = projection["offset"], projection["nz"]
+    fall = sub(load3(projection["after"]["moment"]), load3(projection["before"]["moment"]))
     work = max(0.0, dot((forest["gx"], forest["gy"], forest["gz"]), fall))
     work += (
-        hold["given"] - in_springs(solver, forest, hold) + max(0.0, 0.5 * product(z, at, z, at, nz) - hold["planned"])
+        projection["given"]
+        - in_springs(solver, forest, projection)
+        + max(0.0, 0.5 * product(z, at, z, at, nz) - projection["planned"])
     )
     pulls = element_constraints(solver)
     for i in range(solver["pull_count"]):
         work += abs(pulls[i]["p"] * velocity(pulls[i], 0, Y, z))
-    t = hold["first_tree"]
+    t = projection["first_tree"]
     while t >= 0:
         tree = tree_of(trees[t])
         v, tau = (
@@ -265,21 +265,21 @@ def work_of(solver: Any, forest: Any, hold: Any, dt: float) -> float:
 
 
 @kernel(inline=False)
-def restrain(solver: Any, forest: Any, hold: Any, dt: float) -> None:
-    """What turns by more than a step can follow gains energy from nothing: take it away again."""
+def restrain(solver: Any, forest: Any, projection: Any, dt: float) -> None:
+    """Scale the velocities down to the largest energy that the work in the step allows: large turns may add some."""
     trees = trees_of(forest)
-    add_up(trees, hold, hold["after"], hold["each"])
-    kinetic = hold["after"]["kinetic"]
-    most = max(0.0, hold["before"]["kinetic"] + work_of(solver, forest, hold, dt))
+    add_up(trees, projection, projection["after"], projection["each"])
+    kinetic = projection["after"]["kinetic"]
+    most = max(0.0, projection["before"]["kinetic"] + work_of(solver, forest, projection, dt))
     if kinetic > LARGEST_ENERGY_FACTOR * most or (
-        kinetic > most and turns(trees, hold["first_tree"], LARGE_ROTATION / dt)
+        kinetic > most and turns(trees, projection["first_tree"], LARGE_ROTATION / dt)
     ):
-        slow_down(trees, hold["first_tree"], sqrt(most / kinetic))
+        slow_down(trees, projection["first_tree"], sqrt(most / kinetic))
 
 
 @kernel
 def turns(trees: Any, first: int, most: float) -> bool:
-    """Whether a link of a hold turns faster than that, rad/s."""
+    """Whether a link of the trees from `first` on turns faster than `most`, rad/s."""
     t = first
     while t >= 0:
         tree = tree_of(trees[t])
@@ -294,7 +294,7 @@ def turns(trees: Any, first: int, most: float) -> bool:
 
 @kernel
 def move_together(trees: Any, first: int, step: Any) -> None:
-    """Positions after what is left for each joint, or part of it, if some joint would go too far."""
+    """Advance positions by the joint displacements of the projection, scaled down to `LARGEST_JOINT_STEP`."""
     at, longest = 0, 0.0
     t = first
     while t >= 0:
@@ -317,7 +317,7 @@ def move_together(trees: Any, first: int, step: Any) -> None:
 
 @kernel
 def jump_together(trees: Any, first: int, step: Any) -> None:
-    """Velocities after what is left for each joint."""
+    """Add the joint velocity changes of the projection to v."""
     t = first
     while t >= 0:
         tree = tree_of(trees[t])
@@ -330,7 +330,7 @@ def jump_together(trees: Any, first: int, step: Any) -> None:
 
 @kernel
 def see_velocities(trees: Any, first: int) -> float:
-    """Velocities of links into their rows. Returns a measure of how fast they are."""
+    """Write the velocities of links to their link data. Returns the largest |v| of a degree of freedom."""
     speed = 0.0
     t = first
     while t >= 0:
@@ -348,11 +348,11 @@ def see_velocities(trees: Any, first: int) -> float:
 
 
 @kernel(inline=False)
-def exchange(forest: Any, hold: Any, back: bool) -> None:
-    """Keep q and v of the trees of a hold in its backup, or take them back."""
+def exchange(forest: Any, projection: Any, back: bool) -> None:
+    """Save q and v of the trees of a loop projection in its backup, or restore them (`back`)."""
     trees = trees_of(forest)
-    at = hold["backup"]
-    t = hold["first_tree"]
+    at = projection["backup"]
+    t = projection["first_tree"]
     while t >= 0:
         tree = tree_of(trees[t])
         nq, nv = tree["nq"], tree["nv"]
@@ -373,10 +373,10 @@ def exchange(forest: Any, hold: Any, back: bool) -> None:
 
 
 @kernel(inline=False)
-def sound(forest: Any, hold: Any) -> int:
-    """The first tree of a hold whose state is not finite, -1 if all are."""
+def sound(forest: Any, projection: Any) -> int:
+    """The first tree of a loop projection whose state is not finite, -1 if all are finite."""
     trees = trees_of(forest)
-    t = hold["first_tree"]
+    t = projection["first_tree"]
     while t >= 0:
         tree = tree_of(trees[t])
         q = rows_at(state_at(trees[t], tree, Q), tree["nq"], F8)

@@ -1,7 +1,7 @@
-"""Free flight of what loops tie together: its centre of mass falls, and its momentum stays, to rounding.
+"""Momentum correction of trees in loops in free flight: exact momentum and fall of the centre of mass, to rounding.
 
-A step of joints and loops keeps momentum to its own order only. What is missing is given back as a motion of all trees
-as one rigid body, which no joint and no loop feels.
+The integration of joints and loops conserves momentum only to its order. The error is corrected by a motion of all
+trees as one rigid body, which changes no joint and no loop.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from kinemorph.world.tree_motion.tree_momentum import push_whole, spin_of
 
 @kernel(inline=False)
 def find_flights(solver: Any, forest: Any) -> None:
-    """Say of each hold whether it flies: nothing from outside acts on it but gravity."""
+    """Set `flies` of each loop projection: whether no external force but gravity acts on it."""
     trees = trees_of(forest)
-    holds = loop_projections(solver)
+    projections = loop_projections(solver)
     touches, pulls = contact_constraints(solver), element_constraints(solver)
     for i in range(solver["hold_count"]):
-        holds[i]["flies"] = 1 if afloat(trees, holds[i]) else 0
+        projections[i]["flies"] = 1 if afloat(trees, projections[i]) else 0
     for i in range(solver["touch_count"]):
         contact = touches[i]
         if contact["acted"] != 0 or contact["sum"] > 0.0:
@@ -57,21 +57,21 @@ def find_flights(solver: Any, forest: Any) -> None:
 
 @kernel
 def land(solver: Any, t: int) -> None:
-    """Something acts on a tree from outside."""
+    """Clear `flies` of the loop projection of tree t, on which an external force acts."""
     h = hold_of(solver, t)
     if h >= 0:
         loop_projections(solver)[h]["flies"] = 0
 
 
 @kernel(inline=False)
-def afloat(trees: Any, hold: Any) -> bool:
-    """Whether nothing ties the trees of a hold to the base, and nothing is applied to them as a whole."""
-    system = rows_at(hold["system"], 1, SYSTEM)[0]
+def afloat(trees: Any, projection: Any) -> bool:
+    """Whether the trees of a loop projection are free of the base, and no applied force acts on their roots."""
+    system = rows_at(projection["system"], 1, SYSTEM)[0]
     loops = rows_at(system["loops"], system["count"], LOOP)
     for i in range(system["count"]):
         if loops[i]["a"] < 0 or loops[i]["b"] < 0:
             return False
-    t = hold["first_tree"]
+    t = projection["first_tree"]
     while t >= 0:
         tree = tree_of(trees[t])
         tau = rows_at(state_at(trees[t], tree, TAU), tree["nv"], F8)
@@ -85,12 +85,12 @@ def afloat(trees: Any, hold: Any) -> bool:
 
 
 @kernel(inline=False)
-def add_up(trees: Any, hold: Any, total: Any, each: Any) -> None:
-    """Sums over all trees of a hold; the links' rows say where they are then, and how they move."""
+def add_up(trees: Any, projection: Any, total: Any, each: Any) -> None:
+    """Sum mass, first moment, momenta and kinetic energy over a loop projection; also updates the link data."""
     total["mass"] = total["kinetic"] = 0.0
     for k in range(3):
         total["moment"][k] = total["angular"][k] = total["linear"][k] = 0.0
-    t = hold["first_tree"]
+    t = projection["first_tree"]
     while t >= 0:
         tree = tree_of(trees[t])
         q, v = (
@@ -107,10 +107,10 @@ def add_up(trees: Any, hold: Any, total: Any, each: Any) -> None:
 
 
 @kernel(inline=False)
-def inertia_of(trees: Any, hold: Any, c: Vec3) -> Sym3:
-    """Of all links of a hold as one body, about a point."""
+def inertia_of(trees: Any, projection: Any, c: Vec3) -> Sym3:
+    """Rotational inertia of all links of a loop projection as one body about c, kg m², world axes."""
     total = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-    t = hold["first_tree"]
+    t = projection["first_tree"]
     while t >= 0:
         tree = tree_of(trees[t])
         links, rows = links_of(tree), link_data_of(tree)
@@ -126,14 +126,14 @@ def inertia_of(trees: Any, hold: Any, c: Vec3) -> Sym3:
 
 
 @kernel(inline=False)
-def end_flight(forest: Any, hold: Any, dt: float) -> None:
-    """Put the centre of mass of a hold that flies where it falls to, and give it the momentum that it has.
+def end_flight(forest: Any, projection: Any, dt: float) -> None:
+    """Move the centre of mass of a flying loop projection to its ballistic position, and restore its momentum.
 
-    What its trees had before the step is known.
+    The sums before the step are in `before`.
     """
     trees = trees_of(forest)
-    before, after = hold["before"], hold["after"]
-    add_up(trees, hold, after, hold["each"])
+    before, after = projection["before"], projection["after"]
+    add_up(trees, projection, after, projection["each"])
     m, g = before["mass"], (forest["gx"], forest["gy"], forest["gz"])
     c0, v0, c1 = (
         scale(load3(before["moment"]), 1.0 / m),
@@ -144,11 +144,11 @@ def end_flight(forest: Any, hold: Any, dt: float) -> None:
     c = axpy(axpy(c0, dt, v0), 0.5 * dt * dt, g)
     spin = sub(load3(before["angular"]), cross(c0, load3(before["linear"])))  # about the centre of mass, which stays
     spin = sub(spin, sub(load3(after["angular"]), cross(c1, load3(after["linear"]))))
-    I = inertia_of(trees, hold, c1)
+    I = inertia_of(trees, projection, c1)
     if not (m > 0.0 and definite(I)):
         return
     w, v = spin_of(I, spin), sub(axpy(v0, dt, g), scale(load3(after["linear"]), 1.0 / m))
-    t = hold["first_tree"]
+    t = projection["first_tree"]
     while t >= 0:
         tree = tree_of(trees[t])
         q = rows_at(state_at(trees[t], tree, Q), tree["nq"], F8)

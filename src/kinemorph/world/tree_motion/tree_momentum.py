@@ -1,9 +1,9 @@
-"""What a floating tree has as a whole stays, or changes by what acts from outside: momentum, and where its centre is.
+"""Momentum and centre of mass of floating trees, and the impulses from outside that change them.
 
-A step of joints keeps momentum to its own order only, for the rows of the solve know the mass matrix of its start. What
-acts from outside is known exactly: M = Lᵀ L, so a change of z is an impulse Lᵀ dz, and the part of it that comes to the
-base, the sum of all U dz, is what contacts, pushes and the like have given; forces in joints cancel there. So what is
-missing in the end is given back as a motion of all links as one rigid body, which no joint feels.
+A step conserves momentum only to its order, since the solve uses the mass matrix of the start. The external impulse is
+known exactly: M = Lᵀ L, so a change of z is an impulse Lᵀ dz, and its part at the base, the sum of all U dz, is that of
+contacts, pushes and the like; joint forces cancel there. The error of momentum is corrected by a motion of all links
+as one rigid body, which changes no joint.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale, sub
 
 @kernel(inline=False)
 def whole(tree: Any, q: Any, v: Any, anew: bool, turns: bool) -> tuple[float, Vec3, Vec3, Vec3, Sym3, float]:
-    """Mass, centre of mass, momentum about it and of it, inertia about it, and kinetic energy with armatures.
+    """Mass, centre of mass, angular momentum about it, momentum, inertia about it, kinetic energy with armatures.
 
-    Where q and v say that links are, or, if not `anew`, where their rows do; then the last two are left out. How it
-    `turns`, the momentum about the centre and the inertia, is left out if nobody asks.
+    `anew`: update the link data from q and v first; else use it as it is, and omit inertia and energy. Angular momentum
+    and inertia are complete only if it `turns`.
     """
     links, rows = links_of(tree), link_data_of(tree)
     dofs, dof_rows = dofs_of(tree), dof_data_of(tree)
@@ -40,7 +40,7 @@ def whole(tree: Any, q: Any, v: Any, anew: bool, turns: bool) -> tuple[float, Ve
             R, r = place(link, P, d, dof_rows, q)
             move(link, P, d, dof_rows, q, v, R, r)
         R, w, u = load9(d["R"]), load3(d["w"]), load3(d["v"])
-        lever = sub(load3(d["p"]), load3(rows[1]["p"]))  # all about the first link's origin: no digits are lost
+        lever = sub(load3(d["p"]), load3(rows[1]["p"]))  # about the first link's origin, against cancellation
         h, m = mul_vec(R, load3(link["h"])), link["mass"]
         f, n = axpy(cross(w, h), m, u), cross(h, u)
         if anew and turns:
@@ -66,7 +66,7 @@ def whole(tree: Any, q: Any, v: Any, anew: bool, turns: bool) -> tuple[float, Ve
 
 @kernel
 def from_outside(tree: Any, x: Any, c: Vec3) -> tuple[Vec3, Vec3]:
-    """What comes to the base of a change of z: its moment about c, and the impulse. The rows are those of the solve."""
+    """External impulse of a change x of z: moment about c (N m s) and impulse (N s). Link data is that of the solve."""
     links, rows = links_of(tree), link_data_of(tree)
     dof_rows = dof_data_of(tree)
     n = f = (0.0, 0.0, 0.0)
@@ -82,7 +82,7 @@ def from_outside(tree: Any, x: Any, c: Vec3) -> tuple[Vec3, Vec3]:
 
 @kernel
 def push_whole(tree: Any, q: Any, v: Any, shift: Vec3, w: Vec3, u: Vec3, c: Vec3) -> None:
-    """Move a floating tree as one body, world axes: by a shift, and with a twist about c. Its rows stay."""
+    """Move a floating tree as one body: add `shift` (m) to q, and the twist w, u about c to v; world axes."""
     link, data = links_of(tree)[0], rows_at(tree["rows"], 2, LINK_DATA)[1]
     R = load9(data["R"])
     store3(q, add(load3(q), tmul_vec(load9(link["R"]), shift)))
@@ -92,7 +92,7 @@ def push_whole(tree: Any, q: Any, v: Any, shift: Vec3, w: Vec3, u: Vec3, c: Vec3
 
 @kernel
 def spin_of(I: Sym3, momentum: Vec3) -> Vec3:
-    """The angular velocity of an angular momentum; none if there is an axis about which nothing resists."""
+    """Angular velocity I⁻¹ momentum; zero if the inertia I is singular."""
     if not definite(I):
         return (0.0, 0.0, 0.0)
     K = inverse(cholesky(I))
