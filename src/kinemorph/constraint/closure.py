@@ -57,8 +57,7 @@ class LoopError(ValueError):
 
 @kernel(inline=False)
 def prepare(system: Any, damping: float) -> None:
-    """Compute whitened rows and factors for loop impulses, with articulated inertias in place, after `trust` or
-    `doubt`."""
+    """Compute whitened rows and factors for impulses, with articulated inertias, after `trust` or `doubt`."""
     orient(system)
     whiten(system)
     multiply_rows(system)

@@ -141,7 +141,7 @@ def doubt(system: Any, least: float) -> None:
 
 @kernel(inline=False)
 def factor_rows(system: Any, damping: float) -> None:
-    """Factor all islands, after `trust` or `doubt`. `damping` is added to diagonals, as a share of each row's size."""
+    """Factor all islands, after `trust` or `doubt`. `damping` is a share of each row's size on the diagonal."""
     islands = row_islands_of(system)
     system["rank"] = 0
     for k in range(system["island_count"]):

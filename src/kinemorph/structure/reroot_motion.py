@@ -60,7 +60,7 @@ def reroot_motion(model: Model, q: Array, v: Array, a: Array, link: str | int, t
 
 
 def _carry(model: Model, changed: Model, top: int, q: Array, v: Array, a: Array, tau: Array | None) -> Rerooted:
-    """The states of all frames, each by the edit of `structure.edit.model_edit.change`, without a new model for each frame."""
+    """The states of all frames, each by the edit that `reroot` makes, without a new model for each frame."""
     forest, frames = workshop(), len(q)
     numbers, after = np.zeros((6, model.nq)), np.empty((6, changed.nq))
     numbers[REST] = model.rest

@@ -5,9 +5,10 @@ and L Lᵀ the inertia about it in link axes, its whitened velocity is z = [Lᵀ
 linear part in world axes: ½ zᵀ z is the kinetic energy, as for any tree (`constraint.whiten`). A wrench (n, f) at x is
 y = [L⁻¹ Rᵀ (n + (x - x_c) × f), f / √m] there, and its impulse adds y to z.
 
-A forest stores a `LONE` row for such a body, and its address in the tree's header; then `fly`, `answer`, `place_alone`
-and `jump_alone` replace `articulated_body`, `outward`, `articulate` and the jump pass of `impulse`; the kernels at the
-end choose. The whitened force u is in this row; the rows of degrees of freedom are unused.
+A forest stores a `LONE` row for such a body, and its address in the tree's header; then `fly`,
+`answer`, `place_alone` and `jump_alone` replace `articulated_body`, `outward`, `articulate` and
+the jump pass of `impulse`; the kernels at the end choose. The whitened force u is in this row;
+the rows of degrees of freedom are unused.
 """
 
 from __future__ import annotations

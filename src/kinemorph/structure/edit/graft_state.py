@@ -28,7 +28,7 @@ def graft_state(graft: Any) -> None:
     """Fill the states of the tree that stays and of the host, after `graft_rows`.
 
     The motion of the links must be up to date in the rows of the source and of the new parent (`accelerate_all`). In
-    vector `jump` the new joint gets its whole velocity, as if it had been at rest.
+    vector jump the new joint gets its whole velocity, as if it had been at rest.
     """
     source = rows_at(graft["source"], 1, TREE)[0]
     n, start, length = source["n"], graft["stay"], graft["length"]
