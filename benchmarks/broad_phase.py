@@ -30,7 +30,7 @@ import numpy as np
 
 from benchmarks.measure import Row, arguments, report, time_side_by_side
 from kinemorph.collision.broad.broad_phase import BroadPhase
-from kinemorph.collision.broad.hash_update import fill, update_boxes
+from kinemorph.collision.broad.hash_update import rebuild_tables, update_boxes
 from kinemorph.jit.api import entry
 
 COUNTS = (16, 64, 256, 1024, 4096)
@@ -203,7 +203,7 @@ def loop_move(count: int, address: int, lows: Any, highs: Any) -> None:
 @entry
 def loop_scratch(count: int, address: int, lows: Any, highs: Any) -> None:
     for _ in range(count):
-        fill(address)
+        rebuild_tables(address)
         update_boxes(address, lows[0], highs[0])  # nothing moves: tests of boxes, and the list of pairs
 
 

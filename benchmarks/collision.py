@@ -20,7 +20,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from benchmarks.measure import Row, arguments, report, time_side_by_side
-from kinemorph.collision.narrow.core_pair import evaluate
+from kinemorph.collision.narrow.core_pair import evaluate_core_pair
 from kinemorph.collision.narrow.core_pairs import CorePairs, make_work
 from kinemorph.geometry.polyhedron import Polyhedron
 from kinemorph.jit.api import entry
@@ -44,7 +44,7 @@ def play(n: int, pairs: Any, poses: Any, distances: Any, work: Any) -> None:
             pair["R"][c] = poses[k, c]
         for c in range(3):
             pair["p"][c] = poses[k, 9 + c]
-        evaluate(pair, work[0])
+        evaluate_core_pair(pair, work[0])
         distances[k] = pair["distance"]
         k = k + 1 if k + 1 < poses.shape[0] else 0
 

@@ -26,7 +26,7 @@ from kinemorph.jit import api
 from kinemorph.jit.compiler import dispatch
 from kinemorph.jit.compiler import library as jit_library
 from kinemorph.scenes.commands.exercises import EXERCISES
-from kinemorph.scenes.commands.warming import Done, exercise
+from kinemorph.scenes.commands.warming import Done, run_exercise
 
 
 @dataclass
@@ -168,7 +168,7 @@ def main() -> None:
         done, compiling = {}, {}
         for name in names:
             before = ledger.compiling
-            done[name] = exercise(name)
+            done[name] = run_exercise(name)
             compiling[name] = ledger.compiling - before
     show(done, compiling, ledger, options.most)
     if options.json:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from benchmarks.measure import Row, arguments, report
-from kinemorph.scenes.commands.checkup import cpu
+from kinemorph.scenes.commands.doctor_command import cpu_name
 from kinemorph.scenes.thesis.car_experiment import PRINTED, measure_crash
 from kinemorph.scenes.thesis.experiments import crash_times
 from kinemorph.scenes.thesis.wall_and_car import WALL_AND_CAR_SECONDS
@@ -33,7 +33,7 @@ def of_model(model: str, runs: int, seconds: float = WALL_AND_CAR_SECONDS) -> li
     times = crash_times(measure_crash(model, seconds, runs))
     peer = PRINTED if model == "impulse" else None
     return [
-        Timed("crash", model, metric, ours, peer if metric == METRICS[-1] else None, PEER, None, machine=cpu())
+        Timed("crash", model, metric, ours, peer if metric == METRICS[-1] else None, PEER, None, machine=cpu_name())
         for metric, ours in zip(METRICS, times)
     ]
 

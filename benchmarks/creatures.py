@@ -34,7 +34,7 @@ from kinemorph.creatures.genotype.random_genotype import random_genotype
 from kinemorph.creatures.growth.develop import Phenotype, develop
 from kinemorph.creatures.tasks import Locomotion
 from kinemorph.geometry.ground import HalfSpace
-from kinemorph.scenes.creatures.in_mujoco import Senses, drive_command, shares_of
+from kinemorph.scenes.creatures.in_mujoco import Senses, drive_command, effort_shares
 
 SECONDS, DT, RATE = 9.0, 5e-3, 25.0
 STEPS, EVERY = round(SECONDS / DT), round(1.0 / RATE / DT)
@@ -121,7 +121,7 @@ class Theirs:
     def prepare(self) -> None:
         """Look up where everything is that the brain reads and writes."""
         self.senses = Senses(mujoco, self.model, self.data, self.brain.senses, FAR)
-        self.effects = shares_of(self.brain)
+        self.effects = effort_shares(self.brain)
 
     def run(self, watched: bool = False) -> None:
         """With the brain in Python."""

@@ -21,7 +21,7 @@ from benchmarks import native
 from benchmarks.measure import Row, arguments, repeat, report, time_side_by_side
 from kinemorph.jit.api import entry, rows_at
 from kinemorph.multibody.algorithms.aba import articulated_body
-from kinemorph.multibody.algorithms.crba import composite
+from kinemorph.multibody.algorithms.crba import fill_mass_matrix
 from kinemorph.multibody.algorithms.rnea import newton_euler
 from kinemorph.multibody.checks import NO_FORCES
 from kinemorph.multibody.layout import TREE
@@ -56,7 +56,7 @@ def loop_rnea(n: int, address: int, q: Any, v: Any, a: Any, external: Any, tau: 
 def loop_crba(n: int, address: int, q: Any, M: Any) -> None:
     tree = rows_at(address, 1, TREE)[0]
     for _ in range(n):
-        composite(tree, q, M, 0, tree["n"], tree["nv"], 0)
+        fill_mass_matrix(tree, q, M, 0, tree["n"], tree["nv"], 0)
 
 
 def relative(ours: np.ndarray[Any, Any], theirs: np.ndarray[Any, Any]) -> float:

@@ -16,9 +16,9 @@ import numpy as np
 
 import kinemorph as km
 from benchmarks.measure import arguments
-from kinemorph.mocap.gait_comparison import PEAKS, Walking, walks
+from kinemorph.mocap.gait_comparison import PEAKS, Walking, is_walk
 from kinemorph.mocap.normal_gait import norms
-from kinemorph.view.pictures.plots import blank
+from kinemorph.view.pictures.plots import empty_figure
 
 SEEN = {  # the subjects whose walks were looked at when the calibration was made
     "02": ["01", "02"], "07": ["01", "02", "03"], "08": ["01", "02", "03"], "12": ["01", "02", "03"],
@@ -46,7 +46,7 @@ def row_of(subject: str, files: list[Path]) -> tuple[dict[str, object], Walking,
     """A subject's walks with hips as recorded and calibrated: what is told of them, and their curves."""
     recorded = [km.mocap.analyse(file, methods=("smooth",)) for file in files]
     for analysis in recorded:
-        if not walks(analysis):
+        if not is_walk(analysis):
             raise ValueError(f"{analysis.model.name} is no steady walk: somebody stops, turns, strolls or runs")
     before = km.mocap.walking_of(*recorded)
     if before.stances < FEWEST:
@@ -75,7 +75,7 @@ def told(walking: Walking) -> str:
 
 def plot(rows: Mapping[str, Sequence[Walking]], file: Path) -> None:
     """Mean curves of all subjects, in a row for each way to analyse them; boxes are normal peaks, natural pace."""
-    figure = blank(13.0, 2.8 * len(rows))
+    figure = empty_figure(13.0, 2.8 * len(rows))
     axes = figure.subplots(len(rows), len(TITLES), sharex=True, sharey="col", squeeze=False)
     for row, (what, walkings) in enumerate(rows.items()):
         for axis, (curve, title) in zip(axes[row], TITLES.items(), strict=True):

@@ -23,7 +23,7 @@ from benchmarks.collision import call_floor, convex
 from benchmarks.measure import Row, arguments, report, time_side_by_side
 from kinemorph.collision.collisions import Collisions
 from kinemorph.collision.narrow.dispatch import find_contacts
-from kinemorph.collision.shapes.shape_rows import COLLISIONS, PAIR, PLACE, Candidates, Question, Status
+from kinemorph.collision.shapes.shape_rows import COLLISIONS, PAIR, SHAPE_POSE, Candidates, Question, Status
 from kinemorph.collision.shapes.shape_table import ShapeTable, Solid
 from kinemorph.geometry.convex_parts import Parts
 from kinemorph.geometry.ground import Ground, HeightField, Terrain
@@ -41,7 +41,7 @@ COAL = "coal, from Python"
 def play(n: int, address: int, poses: Any, counts: Any, distances: Any) -> int:
     """Two shapes, the second at one pose after the other: how many contacts they have, and their distance."""
     c = rows_at(address, 1, COLLISIONS)[0]
-    place = rows_at(c["places"], 2, PLACE)[1]
+    place = rows_at(c["places"], 2, SHAPE_POSE)[1]
     pair = rows_at(c["pairs"], 1, PAIR)[0]
     k = 0
     for _ in range(n):

@@ -14,7 +14,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from kinemorph.scenes.commands.checkup import cpu
+from kinemorph.scenes.commands.doctor_command import cpu_name
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def arguments(description: str) -> argparse.ArgumentParser:
 def report(title: str, rows: list[Row], json_file: Path | None, packages: tuple[str, ...]) -> None:
     """Print the rows as a table and write them as JSON if asked."""
     console = Console(width=120)
-    table = Table(title=title, caption=f"{cpu()}; Python {platform.python_version()}, {versions(*packages)}")
+    table = Table(title=title, caption=f"{cpu_name()}; Python {platform.python_version()}, {versions(*packages)}")
     for heading in ("case", "metric"):
         table.add_column(heading)
     for heading in ("ours", "peer", "ratio", "accuracy"):

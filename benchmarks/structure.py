@@ -35,13 +35,13 @@ from kinemorph.multibody.layout import TREE
 from kinemorph.scenes.robots import mechanisms
 from kinemorph.scenes.robots.catalog import UNSTOPPED, robot
 from kinemorph.scenes.robots.figure import human
-from kinemorph.structure.edit.graft import graft_rows, order_links, shift_frames
-from kinemorph.structure.edit.graft_state import graft_state
-from kinemorph.structure.edit.hang import make_trees, place_root, set_in_motion
-from kinemorph.structure.edit.perform import PLAN_SIZE, Records, make_plan
+from kinemorph.structure.edit.forest_graft import allocate_graft_trees, place_graft_joint, update_graft_motion
+from kinemorph.structure.edit.graft import fill_chain_shifts, fill_graft_rows, order_links
+from kinemorph.structure.edit.graft_state import fill_graft_state
+from kinemorph.structure.edit.perform import PLAN_SIZE, Records, plan_edit
 from kinemorph.structure.edit.request import Request
 from kinemorph.structure.forest.layout import EDIT, FOREST, GRAFT, OUTCOME, PLAN
-from kinemorph.structure.forest.memory import claim
+from kinemorph.structure.forest.memory import claim_scratch
 
 FEET = ("LF_FOOT", "RF_FOOT", "LH_FOOT", "RH_FOOT")
 ABA = "our ABA, same tree"
@@ -61,11 +61,11 @@ def begin_reroot(address: int, edits: Records, outcomes: Records) -> int:
     """The address of a graft with all the memory that it needs."""
     forest = rows_at(address, 1, FOREST)[0]
     forest["scratch_used"] = 0
-    plan = rows_at(claim(forest, PLAN_SIZE), 1, PLAN)[0]
-    make_plan(forest, edits[0], plan, outcomes[0])
+    plan = rows_at(claim_scratch(forest, PLAN_SIZE), 1, PLAN)[0]
+    plan_edit(forest, edits[0], plan, outcomes[0])
     graft = rows_at(plan["graft"], 1, GRAFT)[0]
     order_links(graft)
-    make_trees(forest, graft)
+    allocate_graft_trees(forest, graft)
     return plan["graft"]
 
 
@@ -75,11 +75,11 @@ def loop_reroot(n: int, address: int, at: int, edits: Records) -> None:
     forest, graft = rows_at(address, 1, FOREST)[0], rows_at(at, 1, GRAFT)[0]
     for _ in range(n):
         order_links(graft)
-        set_in_motion(forest, graft)
-        place_root(forest, edits[0], graft)
-        shift_frames(graft)
-        graft_rows(graft)
-        graft_state(graft)
+        update_graft_motion(forest, graft)
+        place_graft_joint(forest, edits[0], graft)
+        fill_chain_shifts(graft)
+        fill_graft_rows(graft)
+        fill_graft_state(graft)
 
 
 @entry

@@ -17,7 +17,8 @@ import mujoco
 import kinemorph as km
 from benchmarks.measure import Row, arguments, report
 from benchmarks.mujoco_twin import twin
-from kinemorph.scenes import gallery, yardsticks
+from kinemorph.scenes import benchmark_scenes as yardsticks
+from kinemorph.scenes import gallery
 from kinemorph.scenes.thesis import experiments
 from kinemorph.scenes.thesis.cube_experiment import CUBE_WATCH_TIME as CUBE
 from kinemorph.scenes.thesis.cube_experiment import rest

@@ -216,7 +216,7 @@ def _cache_entries() -> list[tuple[str, bytes]]:
     found = []
     with _folder() as folder:
         gem = Polyhedron.hull(np.random.default_rng(0).normal(size=(40, 3)))
-        hull_cache.keep(folder / "a.hull", gem.points, gem.loops, 0.0)
+        hull_cache.save_hull(folder / "a.hull", gem.points, gem.loops, 0.0)
         found.append((".hull", (folder / "a.hull").read_bytes()[32:]))
     note = [
         "a" * 40,

@@ -20,7 +20,7 @@ from tests.valid_calls import Bench
 
 import kinemorph as km
 from kinemorph import creatures, evolve, mocap
-from kinemorph.spatial.arguments.annotations import is_told
+from kinemorph.spatial.arguments.annotations import is_package_error
 
 NAMES = [one.name for one in public()]
 SHARE = 0.004  # of all calls, in the suite
@@ -177,7 +177,7 @@ def test_what_strangers_met_is_a_sentence(case, tmp_path, monkeypatch):
     bench = Bench()
     with pytest.raises((TypeError, ValueError)) as caught:
         call(bench)
-    assert is_told(caught.value)
+    assert is_package_error(caught.value)
     assert re.search(sentence, str(caught.value)), str(caught.value)
     assert "\n" not in str(caught.value)
 

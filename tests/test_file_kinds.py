@@ -15,7 +15,7 @@ import kinemorph as km
 from kinemorph.cli import main
 from kinemorph.creatures.gallery import handmade
 from kinemorph.creatures.genotype.genotype import save_genotype
-from kinemorph.io.recognise import FileKind, expect, kind_of
+from kinemorph.io.file_kind import FileKind, expect_kind, kind_of
 from kinemorph.scenes.robots.catalog import ARM
 
 ROOT = Path(__file__).parents[1]
@@ -120,7 +120,7 @@ def test_files_of_other_kinds_are_named(
         if Path(file).suffix in ("", ".dat"):
             continue
         if kind in READS[command]:
-            expect(file, *READS[command], wanted="")
+            expect_kind(file, *READS[command], wanted="")
             continue
         words = [file if word == "FILE" else word for word in command.split()]
         code = told(monkeypatch, words)
@@ -139,12 +139,12 @@ def test_what_nobody_knows_is_left_to_who_reads_it(tmp_path: Path) -> None:
         file = tmp_path / f"{size}.dat"
         file.write_bytes(bytes([1, 2]) + dice.bytes(size))
         assert kind_of(file) is None
-        expect(file, K.MOTION, wanted="a motion")
+        expect_kind(file, K.MOTION, wanted="a motion")
     (tmp_path / "broken.toml").write_text("[[body")
     (tmp_path / "deep.json").write_text("[" * 100_000)
     assert kind_of(tmp_path / "broken.toml") is kind_of(tmp_path / "deep.json") is None
     with pytest.raises(km.FileError, match="there is no such file"):
-        expect(tmp_path / "none", K.MOTION, wanted="a motion")
+        expect_kind(tmp_path / "none", K.MOTION, wanted="a motion")
 
 
 def test_readers_name_markers_too(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ import kinemorph as km
 from kinemorph._toml import Toml, checked
 from kinemorph.creatures.genotype.genotype import load_genotype
 from kinemorph.evolve.settings import load_settings
-from kinemorph.io.recognise import kind_of
+from kinemorph.io.file_kind import kind_of
 from kinemorph.jit.cache import known_keys
 from kinemorph.jit.cache.keys import module_file
 from kinemorph.jit.cache.pack import MANIFEST, Pack

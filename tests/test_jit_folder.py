@@ -140,21 +140,21 @@ def test_hulls_and_meshes_are_not_taken_from_another_user(
     gem = Polyhedron.hull(np.random.default_rng(0).normal(size=(20, 3)))
     mesh = base / "gem.stl"
     mesh.write_bytes(binary_stl(gem.points[gem.triangles]))
-    hull_cache.keep(hull_cache.entry_of(str(mesh)), gem.points, tuple(gem.loops), 0.0)
+    hull_cache.save_hull(hull_cache.hull_entry(str(mesh)), gem.points, tuple(gem.loops), 0.0)
     keep_mesh(gem.points, gem.triangles)
-    assert hull_cache.recall(hull_cache.entry_of(str(mesh))) is not None
+    assert hull_cache.load_hull(hull_cache.hull_entry(str(mesh))) is not None
     folder = base / "cache" / place
     os.chown(folder, OTHER, -1)
     jit_folder._safe.clear()
     capfd.readouterr()
-    again, private = hull_cache.entry_of(str(mesh)), base / f"kinemorph-{os.geteuid()}"
+    again, private = hull_cache.hull_entry(str(mesh)), base / f"kinemorph-{os.geteuid()}"
     if place == "meshes":
         assert keep_mesh(gem.points, gem.triangles).parent == private / "meshes"
-        assert hull_cache.recall(again) is not None
+        assert hull_cache.load_hull(again) is not None
     else:
         assert again is not None
         assert again.parent == private / "hulls"
-        assert hull_cache.recall(again) is None
+        assert hull_cache.load_hull(again) is None
     assert f"{folder} belongs to another user; what is kept" in capfd.readouterr().err
     jit_folder._safe.clear()
 
@@ -167,8 +167,8 @@ def test_a_hull_of_another_user_is_made_again(base: Path, monkeypatch: pytest.Mo
     gem = Polyhedron.hull(np.random.default_rng(0).normal(size=(20, 3)))
     mesh = base / "gem.stl"
     mesh.write_bytes(binary_stl(gem.points[gem.triangles]))
-    entry = hull_cache.entry_of(str(mesh))
-    hull_cache.keep(entry, gem.points, tuple(gem.loops), 0.0)
+    entry = hull_cache.hull_entry(str(mesh))
+    hull_cache.save_hull(entry, gem.points, tuple(gem.loops), 0.0)
     assert entry is not None
     os.chown(entry, OTHER, -1)
-    assert hull_cache.recall(entry) is None
+    assert hull_cache.load_hull(entry) is None

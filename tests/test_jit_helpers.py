@@ -8,7 +8,7 @@ import time
 import pytest
 from tests.workshop import Workshop
 
-from kinemorph._cores import allowed, cores
+from kinemorph._cores import cores, usable_cores
 
 COUNT = 56  # units: more than four seconds of work, as far as anybody can tell before
 MANY = "from kinemorph.jit.api import entry, kernel\n"
@@ -191,6 +191,6 @@ def test_containers_say_how_many_cores_there_are(tmp_path):
     for text, count in (("150000 100000\n", 2), ("max 100000\n", None), ("20000 100000", 1), ("", None)):
         path = tmp_path / f"{len(text)}{count}"
         path.write_text(text)
-        assert allowed(path) == count
-    assert allowed(tmp_path / "nothing") is None
+        assert usable_cores(path) == count
+    assert usable_cores(tmp_path / "nothing") is None
     assert 1 <= cores() <= (os.cpu_count() or 1)

@@ -49,10 +49,10 @@ def test_without_a_list_all_that_is_reached_is_expected(monkeypatch):
 
 
 def test_what_a_program_calls_next_is_guessed_from_what_it_has_called():
-    from kinemorph.collision.broad.hash_update import fill
+    from kinemorph.collision.broad.hash_update import rebuild_tables
     from kinemorph.multibody.algorithms.aba import _aba
 
-    assert "kinemorph.world.step.run.run_steps" in next_after(fill)
+    assert "kinemorph.world.step.run.run_steps" in next_after(rebuild_tables)
     assert "kinemorph.world.step.run.run_steps" not in next_after(_aba)
 
 

@@ -19,7 +19,7 @@ from tools import bill, tables
 
 import kinemorph as km
 from kinemorph import cli
-from kinemorph._command_line import understood
+from kinemorph._command_line import parse_command
 from kinemorph.creatures.gallery import HANDMADE
 from kinemorph.scenes.files.scene import shipped
 from kinemorph.scenes.gallery import DEMOS
@@ -106,7 +106,7 @@ def test_commands_that_the_manual_tells_are_understood() -> None:
         known = cli.CREATURES if words[0] == "creature" else cli.COMMANDS
         words = words[1:] if words[0] == "creature" else words
         if len(words) > 1:  # else it is only named
-            understood(known, words, "kinemorph", None)
+            parse_command(known, words, "kinemorph", None)
         if words[0] in ("demo", "view"):
             for before, word in pairwise(words):  # what follows an option may be its value
                 if re.fullmatch(r"[a-z_0-9]+", word) and not before.startswith("--"):

@@ -192,7 +192,7 @@ def test_the_wheel_alone_shows_something(installed):
 
 LOOK = """
 import kinemorph as km
-from kinemorph.scenes.commands.viewing import scene_of
+from kinemorph.scenes.commands.view_command import scene_of
 world, scene = scene_of("gripper")
 with km.viewer(world, open_browser=False) as v:
     while world.time < 0.25:

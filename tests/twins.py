@@ -13,7 +13,7 @@ from tests.strategies import random_inertia, random_pose
 import kinemorph as km
 from kinemorph import Joint, JointKind, Pose
 from kinemorph.multibody.convert import convert
-from kinemorph.multibody.convert.coordinates import quaternion
+from kinemorph.multibody.convert.coordinates import rotation_quaternion
 
 
 def tree(joints, seed=0, floating_at=None):
@@ -310,7 +310,7 @@ def pybullet_client(planar=False):
         if name is None:
             return (0.1, 0.5, (0, 0, 0), (0, 0, 0), (0, 0, 0, 1))
         *_, com, axes, mass, moments = MECHANISM[name]
-        x = quaternion(Pose.rpy(*axes).rotation)
+        x = rotation_quaternion(Pose.rpy(*axes).rotation)
         return (mass, 0.5, moments, com, (*x[1:], x[0]))
 
     return SimpleNamespace(

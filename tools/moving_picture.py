@@ -12,7 +12,7 @@ import numpy as np
 from PIL import Image
 
 from kinemorph.scenes.gallery import DEMOS
-from kinemorph.scenes.pictures.filming import film_run
+from kinemorph.scenes.pictures.film_pictures import film_run
 from kinemorph.view.pictures.moving_pictures import images
 
 RATE, SECONDS = 15.0, 5.0  # frames a second, and how long both take in the picture

@@ -198,10 +198,10 @@ def machine() -> str:
 def note_machine() -> None:
     from importlib.metadata import version
 
-    from kinemorph.scenes.commands.checkup import cpu
+    from kinemorph.scenes.commands.doctor_command import cpu_name
 
     told = {
-        "processor": cpu(),
+        "processor": cpu_name(),
         "python": f"Python {platform.python_version()}",
         "packages": ", ".join(f"{name} {version(name)}" for name in PEERS),
         "date": date.today().isoformat(),

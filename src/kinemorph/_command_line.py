@@ -15,7 +15,7 @@ NUMBERS: dict[Any, str] = {int: "a whole number", float: "a number"}
 HELP = {"-h", "--help"}
 
 
-def understood(commands: Mapping[str, Command], words: Sequence[str], program: str, about: str | None) -> Any:
+def parse_command(commands: Mapping[str, Command], words: Sequence[str], program: str, about: str | None) -> Any:
     """What is to be done, as a function to call. Words that make no command raise ValueError."""
     import tyro
 
@@ -29,10 +29,10 @@ def understood(commands: Mapping[str, Command], words: Sequence[str], program: s
     except SystemExit as end:
         if not end.code:
             raise  # help was asked for
-    raise ValueError(what_is_wrong(commands, words, program))
+    raise ValueError(command_error(commands, words, program))
 
 
-def what_is_wrong(commands: Mapping[str, Command], words: Sequence[str], program: str) -> str:
+def command_error(commands: Mapping[str, Command], words: Sequence[str], program: str) -> str:
     """Why words that a parser has refused are no command. Only what is wrong is told, not all that could be right."""
     if not words:
         return f"name a command: {', '.join(commands)}; {program} --help says what each does"

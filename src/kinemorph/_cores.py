@@ -17,7 +17,7 @@ def cores() -> int:
         count = len(os.sched_getaffinity(0))
     except AttributeError:  # not on this system
         count = os.cpu_count() or 1
-    return max(1, min(count, allowed(_QUOTA) or count))
+    return max(1, min(count, usable_cores(_QUOTA) or count))
 
 
 def jobs() -> int:
@@ -28,7 +28,7 @@ def jobs() -> int:
 
 
 @functools.cache
-def allowed(quota: Path) -> int | None:
+def usable_cores(quota: Path) -> int | None:
     """How many cores a container may use; None if nothing says so."""
     try:
         time, period = map(float, quota.read_text().split())

@@ -11,7 +11,7 @@ class MissingExtraError(ImportError):
     """A package that is not installed: what needs it, and the line that installs it."""
 
 
-def need(module: str, extra: str, what: str) -> Any:
+def require_module(module: str, extra: str, what: str) -> Any:
     """A module of a package that `kinemorph[extra]` brings; `what` needs it, in the plural."""
     try:
         return import_module(module)
@@ -22,10 +22,10 @@ def need(module: str, extra: str, what: str) -> Any:
         raise MissingExtraError(f"{what} need {package}: pip install 'kinemorph[{extra}]'") from None
 
 
-def need_view(what: str) -> None:
+def require_view_extra(what: str) -> None:
     """Whatever leaves pictures and replays asks for their packages before it computes, not after."""
     for module in ("matplotlib", "viser"):
-        need(module, "view", what)
+        require_module(module, "view", what)
 
 
 def in_notebooks(kind: str) -> Callable[[Any], str]:

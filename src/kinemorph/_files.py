@@ -20,7 +20,7 @@ class ModelWarning(UserWarning):
     """A model was loaded as its file says, though no real machine is like that."""
 
 
-def is_there(path: str | os.PathLike[str]) -> None:
+def require_file(path: str | os.PathLike[str]) -> None:
     """A file that is to be read later is one, or is told not to be."""
     if Path(path).is_dir():
         raise FileError(f"{path}: this is a folder; name a file in it")
@@ -32,7 +32,7 @@ def read_bytes(path: str | os.PathLike[str], limit: int) -> bytes:
     """All bytes of a file that is no bigger than `limit`."""
     path = Path(path)
     try:
-        is_there(path)
+        require_file(path)
         if not path.is_file():  # a pipe or a device may never end
             raise FileError(f"{path}: this is not a regular file")
         with path.open("rb") as file:
@@ -83,7 +83,7 @@ def quoted(value: str) -> str:
     return f'"{repr(value[:SHOWN_VALUE_CHARACTERS])[1:-1]}{"…" if len(value) > SHOWN_VALUE_CHARACTERS else ""}"'
 
 
-def outside() -> int:
+def caller_level() -> int:
     """The `stacklevel` of a warning: how many frames up the first caller outside this package is."""
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("kinemorph."):

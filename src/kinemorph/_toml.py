@@ -125,7 +125,7 @@ def refuse_unknown(known: Collection[str], table: dict[str, Any], where: Where, 
             raise FileError(f"{where(place)}: {shown(place)}: {_unknown(name, list(known))}")
 
 
-def nearest(name: str, known: list[str], noun: str) -> str:
+def nearest_name(name: str, known: list[str], noun: str) -> str:
     """`there is no body "bal"; did you mean "ball"?`, or what there is."""
     close = difflib.get_close_matches(name[:100], known, 1)
     if close:
@@ -202,7 +202,7 @@ def refuse_not_finite(toml: Toml, table: Any | None = None, place: str = "") -> 
         refuse_not_finite(toml, value, f"{place}[{k}]")
 
 
-def inside(toml: Toml, place: str, path: str) -> Path:
+def path_inside_folder(toml: Toml, place: str, path: str) -> Path:
     """A path in the folder of a file, links followed; one that leads out of it is refused."""
     folder = os.path.realpath(toml.file.parent)
     try:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.brain.oracle import Slow
 
 from kinemorph.brain import Acted, Brain, Effect, Function, Neuron, Sense, Sensed
-from kinemorph.brain.brain import run_passes
+from kinemorph.brain.brain import run_updates
 from kinemorph.brain.layout import NEURON
 
 pytestmark = pytest.mark.quick
@@ -90,7 +90,7 @@ def test_what_is_no_number_becomes_zero_and_is_counted() -> None:
     rows["function"], rows["ring"] = Function.INTEGRATE, -1
     rows["state"] = np.nan, np.inf, 1.0
     values = np.empty((2, 3))
-    assert run_passes(rows, np.zeros(0), np.zeros(5), np.zeros((2, 0)), values, 0.04) == 1
+    assert run_updates(rows, np.zeros(0), np.zeros(5), np.zeros((2, 0)), values, 0.04) == 1
     assert values[:, [0, 2]].tolist() == [[0.0, 1.0]] * 2
     assert np.isfinite(values).all()
     assert np.isfinite(rows["state"]).all()

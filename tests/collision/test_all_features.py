@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from tests.collision.samples import awkward, evaluated, hull, rotations
 
-from kinemorph.collision.narrow.all_features import all_features
+from kinemorph.collision.narrow.all_features import find_closest_features
 from kinemorph.collision.narrow.features import tolerance
-from kinemorph.collision.narrow.vclip import TOO_MANY_STEPS, walk
+from kinemorph.collision.narrow.vclip import TOO_MANY_STEPS, walk_to_closest
 from kinemorph.geometry.polyhedron import CORE, Polyhedron
 from kinemorph.jit.api import entry, rows_at
 from kinemorph.spatial.rows import load3, load9
@@ -25,7 +25,7 @@ def brute_force(pairs: Any, distances: Any) -> None:
         B = rows_at(pairs[k]["core1"], 1, CORE)[0]
         R, p = load9(pairs[k]["R"]), load3(pairs[k]["p"])
         best = (np.inf, 0, 0, 0, 0)
-        distances[k] = all_features(A, B, R, p, load3(pairs[k]["normal"]), best, tolerance(A, B, p))[0]
+        distances[k] = find_closest_features(A, B, R, p, load3(pairs[k]["normal"]), best, tolerance(A, B, p))[0]
 
 
 @entry
@@ -33,7 +33,7 @@ def short_walk(pairs: Any, limit: int) -> int:
     A = rows_at(pairs[0]["core2"], 1, CORE)[0]
     B = rows_at(pairs[0]["core1"], 1, CORE)[0]
     R, p = load9(pairs[0]["R"]), load3(pairs[0]["p"])
-    return walk(A, B, R, p, 0, 0, 0, 0, tolerance(A, B, p), limit)[0]
+    return walk_to_closest(A, B, R, p, 0, 0, 0, 0, tolerance(A, B, p), limit)[0]
 
 
 def test_all_features_agree_with_vclip(rng: np.random.Generator) -> None:

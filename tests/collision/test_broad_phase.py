@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from tests.naive.boxes import overlapping
 
 from kinemorph.collision.broad.broad_phase import BroadPhase, swept
-from kinemorph.collision.broad.hash_rows import ALL_OVER
+from kinemorph.collision.broad.hash_rows import OVERSIZED_LEVEL
 
 UNIT = np.ones(3)
 
@@ -452,7 +452,7 @@ def test_all_over_bodies(rng):
     for low, high in zip(lows, highs):
         broad.add(low, high)
     ground, sky = broad.add((-1e18, -1e18, -1e18), (1e18, 1e18, 0.0)), broad.add((-1e9, 0, -1e9), (1e9, 1e9, 1e9))
-    assert (broad.boxes["level"][[ground, sky]] == ALL_OVER).all()
+    assert (broad.boxes["level"][[ground, sky]] == OVERSIZED_LEVEL).all()
     broad.check()
     boxes = [np.array([broad.box(i)[k] for i in range(52)]) for k in range(2)]
     assert np.array_equal(broad.pairs, overlapping(*boxes))
@@ -461,7 +461,7 @@ def test_all_over_bodies(rng):
     broad.check()
     broad.move(ground, -UNIT, UNIT)  # it comes down to tiles again
     broad.check()
-    assert broad.boxes["level"][ground] != ALL_OVER
+    assert broad.boxes["level"][ground] != OVERSIZED_LEVEL
     broad.move(ground, (-1e18, -1e18, -1e18), (1e18, 1e18, 0.0))  # and up again
     broad.remove(sky)
     broad.check()

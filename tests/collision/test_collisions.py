@@ -595,10 +595,10 @@ def test_bad_arguments_are_named(call: Any, sentence: str) -> None:
 
 
 def test_a_row_of_another_kind_is_refused() -> None:
-    from kinemorph.collision.collide import look_at_all, pair_up
+    from kinemorph.collision.collide import find_all_contacts, place_and_find_pairs
 
     other = np.zeros(1, COLLISIONS)
-    assert look_at_all(other.ctypes.data) == pair_up(other.ctypes.data, np.zeros(1, POSE)) == 3
+    assert find_all_contacts(other.ctypes.data) == place_and_find_pairs(other.ctypes.data, np.zeros(1, POSE)) == 3
 
 
 @pytest.mark.lane

@@ -11,7 +11,7 @@ from tests.collision.samples import evaluated, rotations
 
 import kinemorph as km
 from kinemorph.collision.narrow.core_pairs import make_work
-from kinemorph.collision.narrow.hull_trees import search_of
+from kinemorph.collision.narrow.hull_trees import search_parts
 from kinemorph.collision.narrow.part_pairs import PartPairs
 from kinemorph.geometry.convex_parts import Parts, closest_parts
 from kinemorph.geometry.polyhedron import Polyhedron
@@ -29,7 +29,7 @@ def ring(n: int, radius: float = 0.0, inner: Any = "hull") -> Parts:
 
 
 def searched(a: Parts, b: Parts, R: Any, p: Any, margin: float, threshold: float, near: PartPairs) -> Any:
-    search_of(a.address, b.address, np.r_[np.ravel(R), p], margin, threshold, near.header, WORK)
+    search_parts(a.address, b.address, np.r_[np.ravel(R), p], margin, threshold, near.header, WORK)
     assert near.header["missed"][0] == 0
     near.remember()
     return near.header[0]
@@ -103,7 +103,7 @@ def test_features_are_found_again(rng: np.random.Generator) -> None:
 @pytest.mark.lane
 def test_a_list_without_room_says_so() -> None:
     a, near = ring(12), PartPairs(4)
-    search_of(a.address, a.address, np.r_[np.eye(3).ravel(), 0.0, 0.0, 0.0], 0.0, 0.0, near.header, WORK)
+    search_parts(a.address, a.address, np.r_[np.eye(3).ravel(), 0.0, 0.0, 0.0], 0.0, 0.0, near.header, WORK)
     assert near.header["missed"][0] > 0
     assert len(near.rows) == 4
 

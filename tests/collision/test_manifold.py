@@ -11,12 +11,12 @@ from tests.collision.samples import evaluated, hull, rotations
 
 from kinemorph.collision.narrow.features import Feature
 from kinemorph.collision.narrow.manifold import (
+    MANIFOLD_POINT,
     MANIFOLD_ROWS,
-    POINT,
     contact_features,
     contact_id,
-    manifold_of,
-    track_of,
+    find_manifold_of_first,
+    track_first_contact,
 )
 from kinemorph.geometry.polyhedron import Polyhedron
 
@@ -31,8 +31,8 @@ def contacts_of(
     first: Polyhedron, second: Polyhedron, R: Any, p: Any, radii: Any = 0.0, margin: float = 0.01, most: int = 4
 ) -> tuple[Any, Any]:
     pairs = evaluated([(first, second)], R, [p], radii)
-    contacts = np.zeros(MANIFOLD_ROWS, POINT)
-    count = manifold_of(pairs, margin, most, contacts)
+    contacts = np.zeros(MANIFOLD_ROWS, MANIFOLD_POINT)
+    count = find_manifold_of_first(pairs, margin, most, contacts)
     return pairs, contacts[:count]
 
 
@@ -180,12 +180,12 @@ def test_shapes_farther_apart_than_the_margin_have_no_contact() -> None:
 @pytest.mark.lane
 def test_a_tracked_contact_ends_when_its_vertex_leaves_the_face() -> None:
     pairs, contacts = contacts_of(GROUND, BOX, I3, (0.0, 0.0, 1.0))
-    assert track_of(pairs, contacts, 1e-6)
+    assert track_first_contact(pairs, contacts, 1e-6)
     pairs["p"][0] = (3.0, 0.0, 1.002)
-    assert track_of(pairs, contacts, 1e-6)
+    assert track_first_contact(pairs, contacts, 1e-6)
     assert contacts["distance"][0] == pytest.approx(0.002)
     pairs["p"][0] = (30.0, 0.0, 1.0)
-    assert not track_of(pairs, contacts, 1e-6)
+    assert not track_first_contact(pairs, contacts, 1e-6)
 
 
 @pytest.mark.lane

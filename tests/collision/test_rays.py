@@ -9,7 +9,7 @@ import pytest
 from tests.collision.samples import hull, solids
 from tests.naive import distance as naive
 
-from kinemorph.collision.queries.core_rays import cast_all, core_cast, core_closest_point, locate_all
+from kinemorph.collision.queries.core_rays import cast_all_at_core, core_cast, core_closest_point, locate_points
 from kinemorph.geometry.polyhedron import Polyhedron
 from kinemorph.spatial.pose import Pose
 
@@ -52,7 +52,7 @@ def test_rays_against_hulls_agree_with_half_spaces(rng: np.random.Generator) -> 
         directions = 0.6 * rng.normal(size=(400, 3)) - origins
         directions /= np.linalg.norm(directions, axis=1)[:, None]
         t, normals = np.zeros(400), np.zeros((400, 3))
-        cast_all(core.address, 0.0, origins, directions, math.inf, t, normals)
+        cast_all_at_core(core.address, 0.0, origins, directions, math.inf, t, normals)
         speed = directions @ core.faces["normal"].T
         when = (core.faces["offset"] - origins @ core.faces["normal"].T) / speed
         enters = np.where(speed < 0.0, when, -np.inf).max(axis=1)
@@ -67,7 +67,7 @@ def test_points_agree_with_brute_force(rng: np.random.Generator) -> None:
     for core in solids(rng, (4, 12, 60)):
         points = rng.normal(size=(100, 3)) * 0.7
         distances, normals = np.zeros(100), np.zeros((100, 3))
-        locate_all(core.address, 0.0, points, distances, normals)
+        locate_points(core.address, 0.0, points, distances, normals)
         for x, d in zip(points, distances, strict=True):
             if d < 0.0:
                 expected = (core.faces["normal"] @ x - core.faces["offset"]).max()

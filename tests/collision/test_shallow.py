@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 from tests.collision.samples import evaluated, rotations, solids
 
 from kinemorph.collision.narrow.core_pairs import CorePairs
-from kinemorph.collision.narrow.shallow import shallow
+from kinemorph.collision.narrow.shallow import find_shallow_depth
 from kinemorph.geometry.polyhedron import CORE, Polyhedron
 from kinemorph.jit.api import entry, rows_at
 from kinemorph.spatial.rows import load3, load9
@@ -23,7 +23,7 @@ def look(pairs: Any, out: Any) -> bool:
     """Whether `shallow` knows the depth of the first pair; the points, the normal and the depth."""
     pair = pairs[0]
     A, B = rows_at(pair["core2"], 1, CORE)[0], rows_at(pair["core1"], 1, CORE)[0]
-    found, x, y, n, depth = shallow(A, B, load9(pair["R"]), load3(pair["p"]), load3(pair["normal"]))
+    found, x, y, n, depth = find_shallow_depth(A, B, load9(pair["R"]), load3(pair["p"]), load3(pair["normal"]))
     for k in range(3):
         out[k], out[3 + k], out[6 + k] = x[k], y[k], n[k]
     out[9] = depth

@@ -10,13 +10,13 @@ from tests.naive.constrained import random_closed
 from tests.strategies import Rng, random_joint, random_pose, random_tree
 
 import kinemorph as km
-from kinemorph.constraint.closure import cancel, prepare
-from kinemorph.constraint.loops import orient, relative_velocities
-from kinemorph.constraint.solve import trust
+from kinemorph.constraint.closure import prepare_rows, solve_loop_impulses
+from kinemorph.constraint.loops import fill_relative_velocities, orient_rows
+from kinemorph.constraint.solve import set_dependence
 from kinemorph.constraint.whiten import whiten, whiten_velocity
 from kinemorph.jit.api import entry, rows_at
-from kinemorph.multibody.algorithms.impulse import articulate, jump
-from kinemorph.multibody.algorithms.kinematics import move_all
+from kinemorph.multibody.algorithms.impulse import articulate, propagate_jumps
+from kinemorph.multibody.algorithms.kinematics import move_links
 from kinemorph.multibody.layout import TREE
 from kinemorph.multibody.loop_layout import SIZES, Integers, lay_out, measure_model, place_system, system_bytes
 from kinemorph.multibody.system import F8, I8, ROW, SYSTEM
@@ -31,7 +31,7 @@ def _whiten(address: int, q: Any, Y: Any, V: Any, Z: Any) -> None:
     tree = rows_at(address, 1, TREE)[0]
     articulate(tree, q)
     system = rows_at(tree["system"], 1, SYSTEM)[0]
-    orient(system)
+    orient_rows(system)
     whiten(system)
     rows = rows_at(system["rows"], system["m"], ROW)
     path = rows_at(system["path"], system["path_length"], I8)
@@ -135,14 +135,14 @@ def _strike(systems: Any, trees: Integers, Q: Any, V: Any, steps: Any) -> float:
     for t in range(trees.shape[0]):
         tree = rows_at(trees[t], 1, TREE)[0]
         articulate(tree, Q[t])
-        move_all(tree, Q[t], V[t])
+        move_links(tree, Q[t], V[t])
     system = systems[0]
-    trust(system, system["dependence"])
-    prepare(system, 0.0)
-    largest = relative_velocities(system)
-    cancel(system)
+    set_dependence(system, system["dependence"])
+    prepare_rows(system, 0.0)
+    largest = fill_relative_velocities(system)
+    solve_loop_impulses(system)
     for t in range(trees.shape[0]):
-        jump(rows_at(trees[t], 1, TREE)[0], steps[t])
+        propagate_jumps(rows_at(trees[t], 1, TREE)[0], steps[t])
     return largest
 
 

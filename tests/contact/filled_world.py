@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
-from tests.contact.reach import HOLD, LINK, PULL, Bounded, rows_at
+from tests.contact.reach import ELEMENT_CONSTRAINT, LINK, LOOP_PROJECTION, DofConstraintKind, rows_at
 from tests.naive.dynamics import Tree, joint_motion, mass_matrix
 from tests.naive.spatial import skew
 
@@ -81,8 +81,8 @@ class FilledWorld:
         self.shapes, self.places = world.shapes.rows, world.collisions.places.copy()
         self.Y = self.solver["Y"]
         self.touches, self.bounds, self.twists = self.solver.touches, self.solver.bounds, self.solver.twists
-        self.holds = rows_at(int(h["holds"]), int(h["hold_count"]), HOLD) if h["hold_count"] else ()
-        self.pulls = rows_at(int(h["pulls"]), int(h["pull_count"]), PULL) if h["pull_count"] else ()
+        self.holds = rows_at(int(h["holds"]), int(h["hold_count"]), LOOP_PROJECTION) if h["hold_count"] else ()
+        self.pulls = rows_at(int(h["pulls"]), int(h["pull_count"]), ELEMENT_CONSTRAINT) if h["pull_count"] else ()
 
     # -------------------------------------------------------------------------------------------------------- rows
 
@@ -127,7 +127,7 @@ class FilledWorld:
         contact = self.contacts[touch["contact"]]
         x = 0.5 * (contact["x1"] + contact["x2"])
         J = self.jacobian(b, x) - self.jacobian(a, x)
-        axes = np.array([touch["normal"], touch["t1"], touch["t2"]])
+        axes = np.array([touch["normal"], touch["tangent1"], touch["tangent2"]])
         return axes @ J[3:], axes @ J[:3]
 
     def bound_jacobian(self, b: Any) -> Array:
@@ -135,8 +135,10 @@ class FilledWorld:
         tree, k = self.trees[int(b["tree"])], int(b["dof"])
         row = np.zeros(self.nv)
         link = tree.model.links[tree.model.dofs["link"][k]]
-        sign = {Bounded.UPPER: -1.0, Bounded.FAST: -np.sign(tree.v[k])}.get(Bounded(int(b["what"])), 1.0)
-        if b["what"] == Bounded.DRIVEN and link["turned"]:
+        sign = {DofConstraintKind.UPPER: -1.0, DofConstraintKind.FAST: -np.sign(tree.v[k])}.get(
+            DofConstraintKind(int(b["what"])), 1.0
+        )
+        if b["what"] == DofConstraintKind.DRIVEN and link["turned"]:
             sign = -1.0
         row[tree.first + k] = sign
         return row
@@ -189,7 +191,7 @@ def eased(found: FilledWorld, t: Any, A: Array) -> tuple[float, float]:
     joined = len(sides) == 2 and sides[0].tree == sides[1].tree
     floats = any(model.links["kind"][0] == JointKind.FREE for model in trees)
     held = 0.0 if floats and not joined else max(float(model.links["mass"].sum()) for model in trees)
-    reach = float(found.solver.header["push"][0]) * found.world.dt
+    reach = float(found.solver.header["parting_speed"][0]) * found.world.dt
     if held > 0.0 and inverse > held:
         gap = max(gap, -reach * math.sqrt(held / inverse))
         inverse = 0.0 if inverse > 1e5 * held else inverse

@@ -10,7 +10,7 @@ import math
 from typing import Any
 
 import numpy as np
-from tests.contact.reach import FLIES_BY, SAME_TREE, Bounded, Solver
+from tests.contact.reach import FLIES_BY, SAME_TREE, DofConstraintKind, Solver
 from tests.naive.contact import Array, Bound, Contact, Island, Moment, Softness
 from tests.strategies import Rng
 
@@ -24,7 +24,12 @@ FAMILIES = {
     "one long tree": [22],
     "mixed": [6, 8, 20, 6, 3, 16],
 }
-KINDS = {"lower": Bounded.LOWER, "upper": Bounded.UPPER, "dry": Bounded.DRY, "drive": Bounded.DRIVEN}
+KINDS = {
+    "lower": DofConstraintKind.LOWER,
+    "upper": DofConstraintKind.UPPER,
+    "dry": DofConstraintKind.DRY,
+    "drive": DofConstraintKind.DRIVEN,
+}
 
 
 class RandomIsland:
@@ -130,7 +135,7 @@ class RandomIsland:
         solver = Solver()
         h, island = solver.header[0], solver["islands"][0]
         h["h"], h["substeps"], h["nz"], h["island_count"] = self.h, self.substeps, self.nz, 1
-        h["push"], h["stiffness"], h["damping"] = self.soft.push, self.soft.radians, self.soft.ratio
+        h["parting_speed"], h["stiffness"], h["damping"] = self.soft.push, self.soft.radians, self.soft.ratio
         h["touch_count"], h["bound_count"], h["twist_count"] = (
             len(self.contacts),
             len(self.bounds),
@@ -155,11 +160,11 @@ class RandomIsland:
             used = self._put_bound(solver, i, b, used)
         for i, m in enumerate(self.moments):
             row = solver["twists"][i]
-            row["touch"], row["acts"] = m.contact, (m.torsion > 0.0) + 2 * (m.rolling > 0.0)
+            row["contact_constraint"], row["axes"] = m.contact, (m.torsion > 0.0) + 2 * (m.rolling > 0.0)
             row["torsion"], row["rolling"], row["y"] = m.torsion, m.rolling, used
             used = self._put_rows(solver, self.sides[m.contact], m.y, used)
             put_products(row, m.y)
-            row["pn"], row["p1"], row["p2"] = m.p
+            row["normal_impulse"], row["tangent_impulse1"], row["tangent_impulse2"] = m.p
         h["Y_used"] = used
         return solver
 
@@ -176,10 +181,14 @@ class RandomIsland:
         row["o2"], row["l2"] = self.offsets[b], self.widths[b]
         if a >= 0 and a != b:
             row["o1"], row["l1"] = self.offsets[a], self.widths[a]
-        row["s0"] = row["s"] = c.gap0
+        row["initial_separation"] = row["separation"] = c.gap0
         put_products(row, c.y)
-        row["friction"], row["restitution"], (row["w1"], row["w2"]) = c.friction, c.restitution, c.surface
-        row["pn"], row["p1"], row["p2"] = c.p
+        row["friction"], row["restitution"], (row["surface_velocity1"], row["surface_velocity2"]) = (
+            c.friction,
+            c.restitution,
+            c.surface,
+        )
+        row["normal_impulse"], row["tangent_impulse1"], row["tangent_impulse2"] = c.p
         row["kept"] = c.p
         row["fast"] = FLIES_BY if c.fast else 0
         return self._put_rows(solver, (a, b), c.y, used)
@@ -188,8 +197,8 @@ class RandomIsland:
         row, tree = solver["bounds"][i], self.owners[i]
         o, n = self.offsets[tree], self.widths[tree]
         row["tree"], row["o"], row["l"], row["y"], row["dof"] = tree, o, n, used, n - 1
-        row["s0"] = row["s"] = b.gap0
-        row["inverse"], row["p"] = 1.0 / b.inverse_mass, b.p
+        row["initial_separation"] = row["separation"] = b.gap0
+        row["effective_mass"], row["p"] = 1.0 / b.inverse_mass, b.p
         row["most"], row["least"], row["target"] = b.high, b.low, b.target
         row["force"], row["stiffness"], row["damping"] = b.force, b.stiffness, b.damping
         row["what"] = {"limit": i % 2, "dry": 2, "drive": 3, "fast": 4}[b.kind]
@@ -200,32 +209,34 @@ class RandomIsland:
 def put_products(row: Any, y: Array) -> None:
     """What a contact, or its moments, feel: the products of three rows, by their definition."""
     A = y @ y.T
-    row["inverse"] = 1.0 / A[0, 0]
-    if "an1" in row.dtype.names:
-        row["an1"], row["an2"] = A[0, 1], A[0, 2]
+    row["effective_mass"] = 1.0 / A[0, 0]
+    if "normal_coupling1" in row.dtype.names:
+        row["normal_coupling1"], row["normal_coupling2"] = A[0, 1], A[0, 2]
     largest = np.linalg.eigvalsh(A[1:, 1:])[-1]
     row["least"] = 1.0 / largest
     if np.linalg.det(A[1:, 1:]) > 1e-12 * (0.5 * np.trace(A[1:, 1:])) ** 2:
         B = np.linalg.inv(A[1:, 1:])
-        row["b11"], row["b12"], row["b22"] = B[0, 0], B[0, 1], B[1, 1]
+        row["tangent_mass11"], row["tangent_mass12"], row["tangent_mass22"] = B[0, 0], B[0, 1], B[1, 1]
     else:
-        row["b11"], row["b12"], row["b22"] = row["least"], 0.0, row["least"]
+        row["tangent_mass11"], row["tangent_mass12"], row["tangent_mass22"] = row["least"], 0.0, row["least"]
 
 
 def impulses_of(solver: Solver) -> tuple[Array, Array, Array]:
     """Of contacts (n, 3), bounds and moments (n, 3): those of a substep."""
     t, w = solver.touches, solver.twists
     return (
-        np.stack([t["pn"], t["p1"], t["p2"]], axis=1),
+        np.stack([t["normal_impulse"], t["tangent_impulse1"], t["tangent_impulse2"]], axis=1),
         solver.bounds["p"].copy(),
-        np.stack([w["pn"], w["p1"], w["p2"]], axis=1),
+        np.stack([w["normal_impulse"], w["tangent_impulse1"], w["tangent_impulse2"]], axis=1),
     )
 
 
 def sums_of(solver: Solver) -> tuple[Array, Array]:
     """Of contacts (n, 3) and bounds: those of the step."""
     t = solver.touches
-    return np.stack([t["sum"], t["sum1"], t["sum2"]], axis=1), solver.bounds["sum"].copy()
+    return np.stack([t["sum"], t["total_tangent_impulse1"], t["total_tangent_impulse2"]], axis=1), solver.bounds[
+        "sum"
+    ].copy()
 
 
 def dense_impulses(island: Island) -> tuple[Array, Array, Array]:

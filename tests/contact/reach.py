@@ -10,42 +10,99 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kinemorph.contact.gauss_seidel.iteration import aim, bound, group_bounds, press, relax, softness
-from kinemorph.contact.gauss_seidel.restitution import bounce, meet, pass_on, start_impacts
-from kinemorph.contact.joint_warm_start import follow_joint
+from kinemorph.contact.gauss_seidel.iteration import (
+    group_dof_constraints,
+    prepare_dof_constraints,
+    relax_contacts,
+    soft_coefficients,
+    solve_contacts_biased,
+    solve_dof_constraints,
+)
+from kinemorph.contact.gauss_seidel.restitution import (
+    apply_restitution,
+    find_approach_speeds,
+    propagate_impacts,
+    store_velocities,
+)
+from kinemorph.contact.joint_warm_start import refresh_joint_impulses
 from kinemorph.contact.layout import (
-    BOUND,
+    CONTACT_CONSTRAINT,
+    COST_ROW,
+    DOF_CONSTRAINT,
     DRIVE,
+    ELEMENT_CONSTRAINT,
     FLIES_BY,
-    GRIP,
-    HOLD,
     ISLAND,
-    PULL,
+    LOOP_PROJECTION,
     SAME_TREE,
     SOLVER,
-    TOUCH,
-    Bounded,
+    DofConstraintKind,
 )
-from kinemorph.contact.newton.constraint_cost import bias_of
-from kinemorph.contact.newton.newton import fill_matrix, newton_direction, residual, search, solve_directly, start
-from kinemorph.contact.newton.skyline import factor, lay_out, measure, rows_by_index, rows_by_level, substitute
-from kinemorph.contact.newton.wedged_limits import choose_wedged
-from kinemorph.contact.rows.drive_rows import choose_driven
-from kinemorph.contact.rows.torsional_friction import resist
-from kinemorph.contact.solve_step import add_nothing, solve, start_substep, warm_start
+from kinemorph.contact.newton.constraint_cost import contact_bias
+from kinemorph.contact.newton.newton import (
+    evaluate_residual,
+    factor_hessian,
+    newton_direction,
+    search_line,
+    solve_directly,
+    start_direct_solve,
+)
+from kinemorph.contact.newton.skyline import (
+    allocate_skyline,
+    factor,
+    find_profile,
+    order_rows_by_index,
+    order_rows_by_level,
+    substitute,
+)
+from kinemorph.contact.newton.wedged_limits import choose_wedged_islands
+from kinemorph.contact.rows.drive_rows import choose_driven_islands
+from kinemorph.contact.rows.torsional_friction import solve_torsional
+from kinemorph.contact.solve_step import limit_energy, solve_island_range, start_substep, warm_start_island
 from kinemorph.contact.solver import Solver
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.multibody.layout import LINK
 from kinemorph.structure.forest.layout import FOREST
 
 __all__ = [
-    "BOUND", "DRIVE", "FLIES_BY", "GRIP", "HOLD", "ISLAND", "LINK", "PULL", "SAME_TREE", "SOLVER", "TOUCH", "Bounded",
-    "Solver", "add_restitution", "begin_substep", "biased_iteration", "bounded_iteration", "choose_direct_by_drives",
-    "choose_direct_by_wedges", "factor_skyline", "fill_hessian", "find_newton_direction", "guard_energy",
-    "joint_warm_start", "lay_out_by_index", "lay_out_by_level", "line_search", "normal_bias", "pass_impacts_on",
-    "relax_iteration", "rows_at", "solve_all", "solve_by_newton", "solve_skyline", "start_newton",
-    "torsional_iteration", "warm_start_vector",
-]  # fmt: skip
+    "DOF_CONSTRAINT",
+    "DRIVE",
+    "FLIES_BY",
+    "COST_ROW",
+    "LOOP_PROJECTION",
+    "ISLAND",
+    "LINK",
+    "ELEMENT_CONSTRAINT",
+    "SAME_TREE",
+    "SOLVER",
+    "CONTACT_CONSTRAINT",
+    "DofConstraintKind",
+    "Solver",
+    "add_restitution",
+    "begin_substep",
+    "biased_iteration",
+    "bounded_iteration",
+    "choose_direct_by_drives",
+    "choose_direct_by_wedges",
+    "factor_skyline",
+    "fill_hessian",
+    "find_newton_direction",
+    "guard_energy",
+    "joint_warm_start",
+    "lay_out_by_index",
+    "lay_out_by_level",
+    "line_search",
+    "normal_bias",
+    "pass_impacts_on",
+    "relax_iteration",
+    "rows_at",
+    "solve_all",
+    "solve_by_newton",
+    "solve_skyline",
+    "start_newton",
+    "torsional_iteration",
+    "warm_start_vector",
+]
 
 
 Numbers, Starts, Columns = NDArray[np.float64], NDArray[np.int64], NDArray[np.int32]
@@ -68,37 +125,37 @@ def first_island(solver: Any) -> Any:
 def biased_iteration(address: int, first: bool) -> None:
     s = solver_at(address)
     island = first_island(s)
-    press(s, island, first, softness(s))
+    solve_contacts_biased(s, island, first, soft_coefficients(s))
 
 
 @entry
 def relax_iteration(address: int) -> None:
     s = solver_at(address)
     island = first_island(s)
-    relax(s, island)
+    relax_contacts(s, island)
 
 
 @entry
 def bounded_iteration(address: int, biased: bool, first: bool) -> None:
     s = solver_at(address)
     island = first_island(s)
-    group_bounds(s, island)
-    aim(s, island, biased, first, softness(s))
-    bound(s, island, False)
+    group_dof_constraints(s, island)
+    prepare_dof_constraints(s, island, biased, first, soft_coefficients(s))
+    solve_dof_constraints(s, island, False)
 
 
 @entry
 def torsional_iteration(address: int) -> None:
     s = solver_at(address)
     island = first_island(s)
-    resist(s, island)
+    solve_torsional(s, island)
 
 
 @entry
 def warm_start_vector(address: int) -> None:
     s = solver_at(address)
     island = first_island(s)
-    warm_start(s, island)
+    warm_start_island(s, island)
 
 
 @entry
@@ -112,7 +169,7 @@ def begin_substep(address: int) -> None:
 def guard_energy(address: int) -> None:
     s = solver_at(address)
     island = first_island(s)
-    add_nothing(s, island)
+    limit_energy(s, island)
 
 
 @entry
@@ -120,8 +177,8 @@ def add_restitution(address: int) -> int:
     """What contacts meet with, and their bounce, for an island whose impulses are there already."""
     s = solver_at(address)
     island = first_island(s)
-    count = meet(s, island)
-    bounce(s, island)
+    count = find_approach_speeds(s, island)
+    apply_restitution(s, island)
     return count
 
 
@@ -129,15 +186,15 @@ def add_restitution(address: int) -> int:
 def pass_impacts_on(address: int) -> bool:
     s = solver_at(address)
     island = first_island(s)
-    meet(s, island)
-    start_impacts(s, island)
-    return pass_on(s, island)
+    find_approach_speeds(s, island)
+    store_velocities(s, island)
+    return propagate_impacts(s, island)
 
 
 @entry
 def solve_all(address: int) -> None:
     s = rows_at(address, 1, SOLVER)[0]
-    solve(s, 0, s["island_count"])
+    solve_island_range(s, 0, s["island_count"])
 
 
 # ----------------------------------------------------------------------------------------------------- direct solve
@@ -147,9 +204,9 @@ def solve_all(address: int) -> None:
 def lay_out_by_index(address: int) -> int:
     s = solver_at(address)
     island = first_island(s)
-    rows_by_index(s, island)
-    work = measure(s, island)
-    lay_out(s, island)
+    order_rows_by_index(s, island)
+    work = find_profile(s, island)
+    allocate_skyline(s, island)
     return work
 
 
@@ -157,9 +214,9 @@ def lay_out_by_index(address: int) -> int:
 def lay_out_by_level(address: int) -> int:
     s = solver_at(address)
     island = first_island(s)
-    rows_by_level(s, island)
-    work = measure(s, island)
-    lay_out(s, island)
+    order_rows_by_level(s, island)
+    work = find_profile(s, island)
+    allocate_skyline(s, island)
     return work
 
 
@@ -168,15 +225,15 @@ def start_newton(address: int) -> float:
     """Laws at the velocities of the island, and the gradient, into g. Its square."""
     s = solver_at(address)
     island = first_island(s)
-    start(s, island)
-    return residual(s, island)
+    start_direct_solve(s, island)
+    return evaluate_residual(s, island)
 
 
 @entry
 def fill_hessian(address: int) -> None:
     s = solver_at(address)
     island = first_island(s)
-    fill_matrix(s, island)
+    factor_hessian(s, island)
 
 
 @entry
@@ -190,7 +247,7 @@ def find_newton_direction(address: int) -> None:
 def line_search(address: int) -> float:
     s = solver_at(address)
     island = first_island(s)
-    return search(s, island)
+    return search_line(s, island)
 
 
 @entry
@@ -212,7 +269,7 @@ def solve_skyline(E: Numbers, start: Starts, low: Columns, n: int, x: Numbers) -
 
 @entry
 def normal_bias(gap: float, dt: float, push: float) -> float:
-    return bias_of(gap, dt, push)
+    return contact_bias(gap, dt, push)
 
 
 # -------------------------------------------------------------------------------------------------- what is decided
@@ -220,15 +277,15 @@ def normal_bias(gap: float, dt: float, push: float) -> float:
 
 @entry
 def choose_direct_by_wedges(address: int) -> None:
-    choose_wedged(rows_at(address, 1, SOLVER)[0])
+    choose_wedged_islands(rows_at(address, 1, SOLVER)[0])
 
 
 @entry
 def choose_direct_by_drives(address: int) -> None:
-    choose_driven(rows_at(address, 1, SOLVER)[0])
+    choose_driven_islands(rows_at(address, 1, SOLVER)[0])
 
 
 @entry
 def joint_warm_start(solver: int, forest: int, link: int) -> None:
     """What is kept of the joint of a LINK row, brought up to date."""
-    follow_joint(rows_at(solver, 1, SOLVER)[0], rows_at(forest, 1, FOREST)[0], rows_at(link, 1, LINK)[0])
+    refresh_joint_impulses(rows_at(solver, 1, SOLVER)[0], rows_at(forest, 1, FOREST)[0], rows_at(link, 1, LINK)[0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kinemorph.scenes.yardsticks import Yardstick
+from kinemorph.scenes.benchmark_scenes import Yardstick
 from kinemorph.world.world import World
 
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from tests.contact.starting import start
 
-from kinemorph.contact.newton.load_estimate import HEAVY
+from kinemorph.contact.newton.load_estimate import HEAVY_LOAD_RATIO
 from kinemorph.geometry.shapes import Shape
-from kinemorph.scenes.yardsticks import SEVEN
+from kinemorph.scenes.benchmark_scenes import SEVEN
 from kinemorph.world.world import World
 
 pytestmark = pytest.mark.quick
@@ -41,7 +41,7 @@ def tower(count: int, order: list[int], ground: bool = True) -> tuple[World, dic
 def test_tall_stacks_are_direct(count: int) -> None:
     world, _ = tower(count, list(range(count)))
     world.step()
-    assert direct_count(world) == (count - 1 > HEAVY)
+    assert direct_count(world) == (count - 1 > HEAVY_LOAD_RATIO)
 
 
 @pytest.mark.parametrize("seed", range(3))

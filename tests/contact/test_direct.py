@@ -8,14 +8,14 @@ from tests.contact.starting import start
 from tests.naive.gripping import Touch, solve_slowly
 from tests.strategies import Rng
 
-from kinemorph.contact.layout import ISLAND, SOLVER, Bounded
-from kinemorph.contact.newton.constraint_cost import FADE, FIRM
+from kinemorph.contact.layout import ISLAND, SOLVER, DofConstraintKind
+from kinemorph.contact.newton.constraint_cost import OVERLAP_DECAY_STEPS, STIFFNESS_RATIO
 from kinemorph.contact.newton.newton import solve_directly
-from kinemorph.contact.newton.skyline import lay_out, measure
+from kinemorph.contact.newton.skyline import allocate_skyline, find_profile
 from kinemorph.contact.solver import Solver
 from kinemorph.geometry.shapes import Shape
 from kinemorph.jit.api import entry, rows_at
-from kinemorph.scenes.yardsticks import FRICTION, Yardstick, heavy_on_light, stack
+from kinemorph.scenes.benchmark_scenes import FRICTION, Yardstick, heavy_on_light, stack
 from kinemorph.world.world import World
 
 pytestmark = pytest.mark.quick
@@ -28,8 +28,8 @@ def _solve(address: int) -> None:
     """The first island, whose rows in the envelope are given."""
     s = rows_at(address, 1, SOLVER)[0]
     island = rows_at(s["islands"], 1, ISLAND)[0]
-    measure(s, island)
-    lay_out(s, island)
+    find_profile(s, island)
+    allocate_skyline(s, island)
     solve_directly(s, island)
 
 
@@ -55,7 +55,14 @@ class Island:
         """The same as tables."""
         solver, n = Solver(), len(self.mass)
         h = solver.header[0]
-        h["h"], h["substeps"], h["nz"], h["rounds"], h["settled"], h["still"] = DT / PARTS, PARTS, NV * n, 500, 1e-12, 0
+        h["h"], h["substeps"], h["nz"], h["friction_rounds"], h["settled_share"], h["still"] = (
+            DT / PARTS,
+            PARTS,
+            NV * n,
+            500,
+            1e-12,
+            0,
+        )
         h["touch_count"] = len(self.sides)
         island = solver["islands"][0]
         island["nz"], island["touch_count"], island["mass"] = NV * n, len(self.sides), self.mass.sum()
@@ -70,7 +77,11 @@ class Island:
             y = np.hstack([-frame / np.sqrt(self.mass[a]), frame / np.sqrt(self.mass[b])])[:, 0 if a >= 0 else NV :]
             solver["Y"][used : used + y.size] = y.ravel()
             used += y.size
-            row["s0"], row["friction"], (row["w1"], row["w2"]) = gap, mu, w
+            row["initial_separation"], row["friction"], (row["surface_velocity1"], row["surface_velocity2"]) = (
+                gap,
+                mu,
+                w,
+            )
         return solver
 
     def rows(self) -> np.ndarray:
@@ -91,18 +102,20 @@ class Island:
         return (
             solver["z"][:nz].copy(),
             solver["moved"][:nz] / DT,
-            PARTS * np.stack([p["pn"], p["p1"], p["p2"]], axis=1),
+            PARTS * np.stack([p["normal_impulse"], p["tangent_impulse1"], p["tangent_impulse2"]], axis=1),
         )
 
     def touches(self, soft: bool) -> list[Touch]:
         """What the oracle is asked: with the springs of touching contacts, or without."""
-        K = FIRM * self.mass.sum()
+        K = STIFFNESS_RATIO * self.mass.sum()
         found = []
         for y, gap, mu, w in zip(self.rows(), self.gap, self.friction, self.surface, strict=True):
             if gap > 0.0:
                 found.append(Touch(y, K, gap / DT, mu, w))
             else:
-                found.append(Touch(y, K if soft else np.inf, gap / (DT * (1.0 + FADE)) if soft else 0.0, mu, w))
+                found.append(
+                    Touch(y, K if soft else np.inf, gap / (DT * (1.0 + OVERLAP_DECAY_STEPS)) if soft else 0.0, mu, w)
+                )
         return found
 
 
@@ -120,7 +133,9 @@ def test_laws_of_contact_hold(seed: int, bodies: int, touches: int) -> None:
     closed = island.gap <= 0.0
     assert (v[closed, 0] >= -1e-8).all()
     np.testing.assert_allclose(v[closed, 0] * p[closed, 0], 0.0, atol=1e-8)
-    assert (v[~closed, 0] * DT + island.gap[~closed] >= -DT * p[~closed, 0] / (FIRM * island.mass.sum()) - 1e-10).all()
+    assert (
+        v[~closed, 0] * DT + island.gap[~closed] >= -DT * p[~closed, 0] / (STIFFNESS_RATIO * island.mass.sum()) - 1e-10
+    ).all()
     size, most = np.linalg.norm(p[:, 1:], axis=1), island.friction * p[:, 0]
     assert (size <= most + 1e-8).all()
     slip = np.linalg.norm(vt, axis=1)
@@ -170,14 +185,21 @@ def test_limits_motors_and_dry_friction() -> None:
     """Three sliders of 2 kg: one at its limit, one braked by dry friction, one driven by a motor."""
     solver, mass, force = Solver(), 2.0, 10.0
     h, island = solver.header[0], solver["islands"][0]
-    h["h"], h["substeps"], h["nz"], h["rounds"], h["settled"], h["still"] = DT / PARTS, PARTS, 4, 500, 1e-12, 0
+    h["h"], h["substeps"], h["nz"], h["friction_rounds"], h["settled_share"], h["still"] = (
+        DT / PARTS,
+        PARTS,
+        4,
+        500,
+        1e-12,
+        0,
+    )
     h["bound_count"] = island["bound_count"] = island["nz"] = 4
     island["mass"] = solver["spans"]["mass"][:4] = mass
     solver["row_of"][:4] = range(4)
     solver["za"][:4] = np.array([-force, force, force, 0.0]) / np.sqrt(mass)
-    kinds = Bounded.LOWER, Bounded.DRY, Bounded.DRY, Bounded.DRIVEN
+    kinds = DofConstraintKind.LOWER, DofConstraintKind.DRY, DofConstraintKind.DRY, DofConstraintKind.DRIVEN
     for k, (row, what, most) in enumerate(zip(solver["bounds"], kinds, (np.inf, 12.0, 4.0, 5.0), strict=False)):
-        row["what"], row["o"], row["l"], row["y"], row["inverse"], row["most"] = what, k, 1, k, mass, most
+        row["what"], row["o"], row["l"], row["y"], row["effective_mass"], row["most"] = what, k, 1, k, mass, most
         row["tree"] = k
         solver["Y"][k] = 1.0 / np.sqrt(mass)
     motor = solver["bounds"][3]
@@ -221,7 +243,7 @@ def test_heavy_stands_on_light(ratio: float, dt: float) -> None:
     deepest = 0.0
     for _ in range(100):
         world.run(0.1)
-        deepest = min(deepest, world.solver.touches["s0"].min())
+        deepest = min(deepest, world.solver.touches["initial_separation"].min())
     assert is_direct(world) is (ratio > 1.0)
     assert deepest > -1e-4
     np.testing.assert_allclose(positions(world), places(scene), atol=2e-4)
@@ -234,7 +256,7 @@ def test_a_stack_of_20_stands(dt: float) -> None:
     world.run(5.0)
     middle = positions(world)
     assert is_direct(world)
-    assert world.solver.touches["s0"].min() > -1e-4
+    assert world.solver.touches["initial_separation"].min() > -1e-4
     world.run(5.0)
     np.testing.assert_allclose(positions(world), middle, rtol=0, atol=1e-8)
     np.testing.assert_allclose(middle, places(scene), atol=1e-3)

@@ -36,7 +36,7 @@ def test_a_limit_and_a_contact_that_work_against_each_other(squared: float, dire
     solver = wedge(squared).solver()
     assert chosen(solver) is direct
     assert solver["spans"]["direct"][0] == (WEDGED if direct else 0)
-    assert solver.bounds["bears"][0] == pytest.approx(9.0 * squared)  # (yᵀ y)² over that of the limit
+    assert solver.bounds["load_per_mass"][0] == pytest.approx(9.0 * squared)  # (yᵀ y)² over that of the limit
 
 
 def test_rows_that_work_together_are_swept() -> None:

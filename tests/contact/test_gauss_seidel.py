@@ -50,7 +50,7 @@ def test_a_biased_iteration(name: str, seed: int, first: bool) -> None:
     biased_iteration(solver.address, first)
     island.biased()
     check(solver, island)
-    np.testing.assert_allclose(solver.touches["s"], [c.gap for c in island.contacts], **CLOSE)
+    np.testing.assert_allclose(solver.touches["separation"], [c.gap for c in island.contacts], **CLOSE)
     pressed = np.array([c.p[0] for c in island.contacts]) > 0.0
     np.testing.assert_array_equal(solver.touches["acted"] != 0, pressed)
     assert pressed.any()
@@ -62,7 +62,7 @@ def test_a_relax_iteration(name: str, seed: int) -> None:
     solver, island = random.solver(), random.dense()
     moved(solver, island, seed)
     for c, row in zip(island.contacts, solver.touches, strict=True):
-        row["s"] = c.gap = c.gap0  # what the biased iteration saw
+        row["separation"] = c.gap = c.gap0  # what the biased iteration saw
     relax_iteration(solver.address)
     island.relax()
     check(solver, island)
@@ -123,7 +123,7 @@ def test_an_iteration_adds_no_energy(name: str, seed: int) -> None:
     solver["z0"][: random.nz] = z0
     for c, row in zip(island.contacts, solver.touches, strict=True):
         c.total = c.p.copy()
-        row["sum"], row["sum1"], row["sum2"] = c.p
+        row["sum"], row["total_tangent_impulse1"], row["total_tangent_impulse2"] = c.p
     guard_energy(solver.address)
     g = island.guard(z0)
     check(solver, island)
@@ -147,7 +147,7 @@ def test_all_substeps(name: str, seed: int, drives: bool, substeps: int) -> None
         rows = [*solver.touches, *solver.bounds]
         for row, one in zip(rows, [*island.contacts, *island.bounds], strict=True):
             if one.gap0 > 0.0 and not (isinstance(one, Bound) and one.kind == "drive"):
-                row["s0"], one.gap0 = 1e3 * row["s0"], 1e3 * one.gap0
+                row["initial_separation"], one.gap0 = 1e3 * row["initial_separation"], 1e3 * one.gap0
     solver.header[0]["substeps"] = island.substeps = substeps
     solve_all(solver.address)
     island.solve()
@@ -209,9 +209,9 @@ def test_a_bounce(name: str, seed: int, friction: bool) -> None:
         row["last"], row["sum"] = 0.01, 0.02
     island.meet()
     count = add_restitution(solver.address)
-    assert count == sum(c.approach < -solver.header["bounce"][0] for c in island.contacts)
+    assert count == sum(c.approach < -solver.header["bounce_speed"][0] for c in island.contacts)
     np.testing.assert_allclose(solver.touches["approach"], [c.approach for c in island.contacts], **CLOSE)
-    island.bounce(float(solver.header["bounce"][0]), start)
+    island.bounce(float(solver.header["bounce_speed"][0]), start)
     np.testing.assert_allclose(solver["z"][: random.nz], island.z, rtol=1e-7, atol=1e-8)
     np.testing.assert_allclose(solver.touches["sum"], [c.total[0] for c in island.contacts], rtol=1e-7, atol=1e-8)
 

@@ -10,7 +10,7 @@ import pytest
 from tests import random_worlds
 from tests.contact.filled_world import FilledWorld, eased
 from tests.contact.random_scenes import inertia
-from tests.contact.reach import SAME_TREE, Bounded, rows_at
+from tests.contact.reach import SAME_TREE, DofConstraintKind, rows_at
 
 import kinemorph as km
 
@@ -94,11 +94,11 @@ def test_rows_are_those_of_the_closed_mechanism(
             rows.append(y)
             jacobians.append(found.contact_jacobian(t)[0])
     for r in found.twists:
-        t = found.touches[r["touch"]]
+        t = found.touches[r["contact_constraint"]]
         rows.append(found.rows_of(t, int(r["y"]), 3))
         jacobians.append(found.contact_jacobian(t)[1])
     for b in found.bounds:
-        if b["what"] != Bounded.FAST and b["inverse"] > 0.0:
+        if b["what"] != DofConstraintKind.FAST and b["effective_mass"] > 0.0:
             rows.append(found.bound_row(b)[None])
             jacobians.append(found.bound_jacobian(b)[None])
     Y, J = np.concatenate(rows), np.concatenate(jacobians)
@@ -119,7 +119,7 @@ def test_what_loops_bear_of_a_row_is_kept_behind_it(bodies: int, loops: int, see
         y = found.rows_of(t, int(t["y"]), 3)
         J = found.contact_jacobian(t)[0]
         before = np.diag(J @ found.inverse @ J.T)
-        holds = [int(found.solver["spans"]["hold"][k]) if k >= 0 else -1 for k in (t["tree1"], t["tree2"])]
+        holds = [int(found.solver["spans"]["projection"][k]) if k >= 0 else -1 for k in (t["tree1"], t["tree2"])]
         ranks = [int(found.holds[h]["rank"]) if h >= 0 else 0 for h in holds]
         count = sum(ranks) if holds[0] != holds[1] else ranks[1]
         if count == 0 or not y[1:].any() or not y[0].any():
@@ -131,7 +131,7 @@ def test_what_loops_bear_of_a_row_is_kept_behind_it(bodies: int, loops: int, see
         gap = eased(found, t, J @ found.inverse @ J.T)[1]
         if gap <= 0.0:  # what the loops hardly let be pushed apart is pushed so much more gently
             gap *= min(1.0, math.sqrt((y[0] ** 2).sum() / before[0]) / 0.1)
-        assert t["s0"] == pytest.approx(gap, rel=1e-6, abs=1e-15)
+        assert t["initial_separation"] == pytest.approx(gap, rel=1e-6, abs=1e-15)
     assert seen > 0
 
 
@@ -149,8 +149,8 @@ def test_a_contact_along_which_loops_let_nothing_move_is_left_out() -> None:
         assert t["tree1"] == SAME_TREE
         assert found.contacts[t["contact"]]["distance"] == pytest.approx(-1e-3, abs=1e-9)
         assert not found.rows_of(t, int(t["y"]), 3).any()
-        assert t["s0"] >= 1.0  # m, out of reach
-        assert t["inverse"] == t["sum"] == t["friction"] == 0.0
+        assert t["initial_separation"] >= 1.0  # m, out of reach
+        assert t["effective_mass"] == t["sum"] == t["friction"] == 0.0
 
 
 # ----------------------------------------------------------------------------------------------------- force elements
@@ -201,8 +201,8 @@ def test_force_elements_are_rows_that_answer_each_other(seed: int) -> None:
         assert row["force"] == pytest.approx(-k * (np.linalg.norm(xb - xa) - 0.4), rel=1e-9)
         turns = dt * dt * k * size
         share = 0.5 if turns <= 1.0 else 1.0 - 0.5 / turns  # half a step on, or the end of it
-        assert row["give"] == pytest.approx(dt * (c + share * dt * k), rel=1e-9)
-        expected = dt * row["force"] - row["give"] * speed
+        assert row["velocity_gain"] == pytest.approx(dt * (c + share * dt * k), rel=1e-9)
+        expected = dt * row["force"] - row["velocity_gain"] * speed
         assert row["p"] == pytest.approx(expected, rel=1e-6, abs=1e-7 * abs(dt * row["force"]))
 
 

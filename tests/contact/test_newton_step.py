@@ -32,7 +32,7 @@ def islands(name: str, seed: int, bounds: int = 5) -> tuple[RandomIsland, Solver
     for c in random.contacts:
         c.y[2] += 0.01 * np.random.default_rng(seed).normal(size=random.nz) * (c.y[2] != 0.0)
     solver = random.solver()
-    solver.header["rounds"], solver.header["settled"], solver.header["still"] = 60, 1e-12, 0.0
+    solver.header["friction_rounds"], solver.header["settled_share"], solver.header["still"] = 60, 1e-12, 0.0
     return random, solver
 
 
@@ -178,11 +178,11 @@ def test_the_solution_has_no_slope_left(name: str, seed: int) -> None:
     for c in random.contacts:
         c.gap0 = abs(c.gap0)  # none is slackened afterwards
     solver = random.solver()
-    solver.header["rounds"], solver.header["settled"], solver.header["still"] = 300, 1e-12, 0.0
+    solver.header["friction_rounds"], solver.header["settled_share"], solver.header["still"] = 300, 1e-12, 0.0
     for b, row in zip(random.bounds, solver.bounds, strict=True):
-        b.gap0 = row["s0"] = abs(b.gap0) + 1e-9
+        b.gap0 = row["initial_separation"] = abs(b.gap0) + 1e-9
     for c, row in zip(random.contacts, solver.touches, strict=True):
-        c.gap0 = row["s0"] = c.gap0 + 1e-9
+        c.gap0 = row["initial_separation"] = c.gap0 + 1e-9
     lay_out_by_index(solver.address)
     assert solve_by_newton(solver.address)
     z = solver["z"][: random.nz]
@@ -190,20 +190,26 @@ def test_the_solution_has_no_slope_left(name: str, seed: int) -> None:
     assert np.abs(slope).max() < 1e-7
     np.testing.assert_allclose(solver["moved"][: random.nz], random.h * random.substeps * z, rtol=1e-12)
     grips = solver["grips"][: len(random.contacts)]  # friction's bound follows its normal impulse from round to round
-    np.testing.assert_allclose(grips["most"], [c.friction for c in random.contacts] * grips["pn"], atol=1e-9)
+    np.testing.assert_allclose(
+        grips["most"], [c.friction for c in random.contacts] * grips["normal_impulse"], atol=1e-9
+    )
     impulses = np.concatenate([law.impulses(z) for law in laws(random, solver)])
     t = solver.touches
-    own = np.concatenate([t["sum"], t["sum1"], t["sum2"], solver.bounds["sum"]])
+    own = np.concatenate([t["sum"], t["total_tangent_impulse1"], t["total_tangent_impulse2"], solver.bounds["sum"]])
     assert np.sort(np.abs(own[own != 0.0])) == pytest.approx(np.sort(np.abs(impulses[impulses != 0.0])), abs=1e-7)
 
 
 def test_estimates_and_stiffness_of_contacts() -> None:
     """A stiff spring of 20 island masses, stiffer under more load, at most 100 times; q in the friction disc."""
     random, solver = islands("free bodies", 3, bounds=0)
-    random.contacts[0].p[:] = solver.touches[0]["pn"], solver.touches[0]["p1"], solver.touches[0]["p2"] = 5e-3, 0.3, -1
+    random.contacts[0].p[:] = (
+        solver.touches[0]["normal_impulse"],
+        solver.touches[0]["tangent_impulse1"],
+        solver.touches[0]["tangent_impulse2"],
+    ) = 5e-3, 0.3, -1
     solver.touches["friction"][0] = random.contacts[0].friction = 0.4
-    solver.touches["pn"][1] = 1e9
-    solver.touches["pn"][2] = 0.0
+    solver.touches["normal_impulse"][1] = 1e9
+    solver.touches["normal_impulse"][2] = 0.0
     lay_out_by_index(solver.address)
     start_newton(solver.address)
     grips, mass, dt = solver["grips"], solver["islands"]["mass"][0], random.h * random.substeps

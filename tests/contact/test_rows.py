@@ -11,7 +11,7 @@ from scipy.spatial.transform import Rotation
 from tests import random_worlds
 from tests.contact.filled_world import FilledWorld, eased
 from tests.contact.random_scenes import inertia, scene
-from tests.contact.reach import SAME_TREE, Bounded
+from tests.contact.reach import SAME_TREE, DofConstraintKind
 
 import kinemorph as km
 
@@ -24,7 +24,7 @@ FAMILIES = {
     "all": {"bodies": 4, "figures": 2, "held": 2, "decades": 2.0},
 }
 CASES = [(name, seed) for name in FAMILIES for seed in range(4)]
-LIMITS = Bounded.LOWER, Bounded.UPPER
+LIMITS = DofConstraintKind.LOWER, DofConstraintKind.UPPER
 
 
 def filled(name: str, seed: int) -> FilledWorld:
@@ -44,14 +44,14 @@ def test_products_of_all_rows(name: str, seed: int) -> None:
     assert rows, "nothing touches"
     assert name != "joined bodies" or (found.touches["tree1"] == SAME_TREE).any()
     for r in found.twists:
-        t = found.touches[r["touch"]]
+        t = found.touches[r["contact_constraint"]]
         rows.append(found.rows_of(t, int(r["y"]), 3))
         jacobians.append(found.contact_jacobian(t)[1])
     for b in found.bounds:
         link = found.trees[int(b["tree"])].model.links
         kind = link["kind"][found.trees[int(b["tree"])].model.dofs["link"][b["dof"]]]
         mixed = b["what"] in LIMITS and kind == km.JointKind.SPHERICAL
-        if not mixed and b["what"] != Bounded.FAST:  # whose sign is that of the speed to come
+        if not mixed and b["what"] != DofConstraintKind.FAST:  # whose sign is that of the speed to come
             rows.append(found.bound_row(b)[None])
             jacobians.append(found.bound_jacobian(b)[None])
     Y, J = np.concatenate(rows), np.concatenate(jacobians)
@@ -67,7 +67,7 @@ def test_what_contacts_feel(name: str, seed: int) -> None:
     found = filled(name, seed)
     for t in found.touches:
         contact = found.contacts[t["contact"]]
-        axes = np.array([t["normal"], t["t1"], t["t2"]])
+        axes = np.array([t["normal"], t["tangent1"], t["tangent2"]])
         np.testing.assert_allclose(axes @ axes.T, np.eye(3), atol=1e-12)
         assert np.linalg.det(axes) == pytest.approx(1.0)
         np.testing.assert_array_equal(t["normal"], contact["normal"])
@@ -75,9 +75,9 @@ def test_what_contacts_feel(name: str, seed: int) -> None:
         A = A @ A.T
         if A[0, 0] == 0.0:
             continue
-        assert t["an1"] == pytest.approx(A[0, 1], rel=1e-9, abs=1e-9 * A[0, 0])
-        assert t["an2"] == pytest.approx(A[0, 2], rel=1e-9, abs=1e-9 * A[0, 0])
-        B = np.array([[t["b11"], t["b12"]], [t["b12"], t["b22"]]])
+        assert t["normal_coupling1"] == pytest.approx(A[0, 1], rel=1e-9, abs=1e-9 * A[0, 0])
+        assert t["normal_coupling2"] == pytest.approx(A[0, 2], rel=1e-9, abs=1e-9 * A[0, 0])
+        B = np.array([[t["tangent_mass11"], t["tangent_mass12"]], [t["tangent_mass12"], t["tangent_mass22"]]])
         if np.linalg.cond(A[1:, 1:]) < 1e8:
             np.testing.assert_allclose(B @ A[1:, 1:], np.eye(2), atol=1e-6)
         assert t["least"] == pytest.approx(1.0 / np.linalg.eigvalsh(A[1:, 1:])[-1], rel=1e-9)
@@ -86,8 +86,8 @@ def test_what_contacts_feel(name: str, seed: int) -> None:
         assert t["tree2"] == b.tree
         assert t["tree1"] == (SAME_TREE if same else a.tree)
         inverse, gap = eased(found, t, A)
-        assert t["inverse"] == pytest.approx(inverse, rel=1e-9)
-        assert t["s0"] == pytest.approx(gap, rel=1e-9, abs=1e-15)
+        assert t["effective_mass"] == pytest.approx(inverse, rel=1e-9)
+        assert t["initial_separation"] == pytest.approx(gap, rel=1e-9, abs=1e-15)
 
 
 @pytest.mark.parametrize(("tilt", "stuck"), [(1e-2, False), (1e-4, True)])
@@ -107,7 +107,7 @@ def test_nothing_is_pushed_through_what_holds_it(tilt: float, stuck: bool) -> No
     A = found.rows_of(t, int(t["y"]), 3)
     inverse, gap = eased(found, t, A @ A.T)
     assert found.contacts["distance"] == pytest.approx(-0.02, abs=1e-3)
-    assert (t["inverse"], t["s0"]) == pytest.approx((inverse, gap), rel=1e-6)
+    assert (t["effective_mass"], t["initial_separation"]) == pytest.approx((inverse, gap), rel=1e-6)
     assert gap > -1e-3
     assert bool(inverse == 0.0) is stuck
 
@@ -116,7 +116,7 @@ def test_nothing_is_pushed_through_what_holds_it(tilt: float, stuck: bool) -> No
 def test_materials_of_contacts(name: str, seed: int) -> None:
     found = filled(name, seed)
     materials = found.solver["materials"]
-    twisted = {int(r["touch"]): r for r in found.twists}
+    twisted = {int(r["contact_constraint"]): r for r in found.twists}
     for i, t in enumerate(found.touches):
         pair = found.pairs[found.contacts[t["contact"]]["pair"]]
         one, other = materials[pair["a"]], materials[pair["b"]]
@@ -128,7 +128,9 @@ def test_materials_of_contacts(name: str, seed: int) -> None:
             expected = {key: first[key] for key in rule}
         R = [found.places["R"][pair[side]].reshape(3, 3) for side in "ab"]
         slip = R[1] @ other["surface"] - R[0] @ one["surface"]  # at priority or not: each surface moves by itself
-        assert (t["w1"], t["w2"]) == pytest.approx((t["t1"] @ slip, t["t2"] @ slip), abs=1e-12)
+        assert (t["surface_velocity1"], t["surface_velocity2"]) == pytest.approx(
+            (t["tangent1"] @ slip, t["tangent2"] @ slip), abs=1e-12
+        )
         y = found.rows_of(t, int(t["y"]), 1)
         if y.any():
             assert t["friction"] == pytest.approx(expected["friction"])
@@ -138,7 +140,7 @@ def test_materials_of_contacts(name: str, seed: int) -> None:
         else:
             assert twisted[i]["torsion"] == expected["torsion"]
             assert twisted[i]["rolling"] == expected["rolling"]
-            assert twisted[i]["acts"] == (expected["torsion"] > 0.0) + 2 * (expected["rolling"] > 0.0)
+            assert twisted[i]["axes"] == (expected["torsion"] > 0.0) + 2 * (expected["rolling"] > 0.0)
 
 
 @pytest.mark.parametrize(("name", "seed"), [case for case in CASES if case[0] != "free bodies"])
@@ -154,24 +156,24 @@ def test_limits_speeds_and_dry_friction_have_their_rows(name: str, seed: int) ->
                 continue
             q, v = tree.q[link["iq"] + k - link["iv"]], tree.v[k]
             near = 0.01 + 2.0 * found.world.dt * abs(v)
-            for what, gap in ((Bounded.LOWER, q - dof["lower"]), (Bounded.UPPER, dof["upper"] - q)):
+            for what, gap in ((DofConstraintKind.LOWER, q - dof["lower"]), (DofConstraintKind.UPPER, dof["upper"] - q)):
                 if gap < near:
                     expected.add((t, k, what))
-                    assert rows[t, k, what]["s0"] == pytest.approx(gap, abs=1e-12)
+                    assert rows[t, k, what]["initial_separation"] == pytest.approx(gap, abs=1e-12)
             if dof["friction"] > 0.0:
-                expected.add((t, k, Bounded.DRY))
-                assert rows[t, k, Bounded.DRY]["most"] == dof["friction"]
-            fast = (t, k, Bounded.FAST)
+                expected.add((t, k, DofConstraintKind.DRY))
+                assert rows[t, k, DofConstraintKind.DRY]["most"] == dof["friction"]
+            fast = (t, k, DofConstraintKind.FAST)
             if fast in rows:
                 assert np.isfinite(dof["speed"])
                 assert rows[fast]["target"] == dof["speed"]
                 expected.add(fast)
             elif np.isfinite(dof["speed"]):
                 assert abs(v) < 0.5 * dof["speed"]
-    assert expected == {key for key in rows if key[2] != Bounded.DRIVEN}
+    assert expected == {key for key in rows if key[2] != DofConstraintKind.DRIVEN}
     for b in found.bounds:
         y = found.bound_row(b)
-        assert b["inverse"] == pytest.approx(1.0 / (y @ y), rel=1e-9)
+        assert b["effective_mass"] == pytest.approx(1.0 / (y @ y), rel=1e-9)
 
 
 @pytest.mark.parametrize("speed", [1.0, -1.0])
@@ -184,7 +186,7 @@ def test_a_largest_speed_works_against_the_speed(speed: float) -> None:
     figure = world.add(builder.build(), v=[speed])
     found = FilledWorld(world)
     (row,) = found.bounds
-    assert row["what"] == Bounded.FAST
+    assert row["what"] == DofConstraintKind.FAST
     assert found.bound_row(row)[0] == pytest.approx(-np.sign(speed) / math.sqrt(2.0))
     assert row["sum"] == pytest.approx(2.0 * 0.75)
     assert world.forest.velocity(figure.joint("wheel")) == pytest.approx([0.25 * np.sign(speed)])
@@ -212,12 +214,12 @@ def test_limits_of_a_ball_joint_are_those_of_its_rotation_vector(seed: int) -> N
         J[:, k] = (up.as_rotvec() - down.as_rotvec()) / 2e-6
     rows = {(int(b["what"]), int(b["dof"])): b for b in found.bounds}
     assert set(rows) == {(what, k) for what in LIMITS for k in range(3)}
-    Y = np.array([found.bound_row(rows[Bounded.LOWER, k]) for k in range(3)])
+    Y = np.array([found.bound_row(rows[DofConstraintKind.LOWER, k]) for k in range(3)])
     np.testing.assert_allclose(Y @ Y.T, J @ np.linalg.inv(tree.M) @ J.T, rtol=1e-6, atol=1e-9)
     for k in range(3):
-        np.testing.assert_allclose(found.bound_row(rows[Bounded.UPPER, k]), -Y[k], rtol=1e-12)
-        assert rows[Bounded.LOWER, k]["s0"] == pytest.approx(1e-3)
-        assert rows[Bounded.UPPER, k]["s0"] == pytest.approx(2e-3)
+        np.testing.assert_allclose(found.bound_row(rows[DofConstraintKind.UPPER, k]), -Y[k], rtol=1e-12)
+        assert rows[DofConstraintKind.LOWER, k]["initial_separation"] == pytest.approx(1e-3)
+        assert rows[DofConstraintKind.UPPER, k]["initial_separation"] == pytest.approx(2e-3)
 
 
 # ------------------------------------------------------------------------------------------------------------- drives
@@ -269,7 +271,7 @@ def test_rows_of_motors_servos_and_couplings(seed: int, turned: bool) -> None:
     np.testing.assert_allclose(Y @ Y.T, expected, rtol=1e-9, atol=1e-9 * expected.max())
     assert (motor["target"], motor["least"], motor["most"]) == (0.7, -30.0, 30.0)
     assert np.isinf(motor["damping"])
-    assert servo["s0"] == pytest.approx(0.4 - before[1])
+    assert servo["initial_separation"] == pytest.approx(0.4 - before[1])
     assert (servo["stiffness"], servo["damping"], servo["target"]) == (100.0, 2.0, 0.1)
     assert (servo["least"], servo["most"]) == (-20.0, 20.0)
     off = 0.2 - 1.5 * before[1] - before[2]
@@ -311,4 +313,4 @@ def test_a_limit_that_two_steps_reach_has_a_row(upper: bool, gap: float, near: b
     world = km.World(dt=2e-3, sleep=False)
     world.add(builder.build(), q=[1.0 - gap if upper else gap - 1.0], v=[1.0 if upper else -1.0])
     rows = FilledWorld(world).bounds["what"].tolist()
-    assert rows == ([Bounded.UPPER if upper else Bounded.LOWER] if near else [])
+    assert rows == ([DofConstraintKind.UPPER if upper else DofConstraintKind.LOWER] if near else [])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tests.contact.random_scenes import let_settle, scene
-from tests.contact.reach import LINK, Bounded, joint_warm_start
+from tests.contact.reach import LINK, DofConstraintKind, joint_warm_start
 
 import kinemorph as km
 
@@ -19,15 +19,23 @@ def vectors(world: km.World) -> Array:
     """N s, of each contact of the last step, in world axes; those that sleep have none here."""
     found = np.full((len(world.collisions.contacts), 3), np.nan)
     for t in world.solver.touches:
-        found[t["contact"]] = t["pn"] * t["normal"] + t["p1"] * t["t1"] + t["p2"] * t["t2"]
+        found[t["contact"]] = (
+            t["normal_impulse"] * t["normal"]
+            + t["tangent_impulse1"] * t["tangent1"]
+            + t["tangent_impulse2"] * t["tangent2"]
+        )
     return found
 
 
 def moments(world: km.World) -> Array:
     found = np.zeros((len(world.collisions.contacts), 3))
     for r in world.solver.twists:
-        t = world.solver.touches[r["touch"]]
-        found[t["contact"]] = r["pn"] * t["normal"] + r["p1"] * t["t1"] + r["p2"] * t["t2"]
+        t = world.solver.touches[r["contact_constraint"]]
+        found[t["contact"]] = (
+            r["normal_impulse"] * t["normal"]
+            + r["tangent_impulse1"] * t["tangent1"]
+            + r["tangent_impulse2"] * t["tangent2"]
+        )
     return found
 
 
@@ -51,9 +59,9 @@ def test_a_contact_starts_from_the_world_vector_that_it_had(seed: int, bodies: i
             p = before[k] if k >= 0 else np.zeros(3)
             if k >= 0:
                 assert shapes[k] == now[t["contact"]]
-            if t["s0"] >= 1.0:  # left out: nothing can move along it
+            if t["initial_separation"] >= 1.0:  # left out: nothing can move along it
                 continue
-            expected = max(0.0, float(t["normal"] @ p)), float(t["t1"] @ p), float(t["t2"] @ p)
+            expected = max(0.0, float(t["normal"] @ p)), float(t["tangent1"] @ p), float(t["tangent2"] @ p)
             np.testing.assert_allclose(t["kept"], expected, rtol=1e-12, atol=1e-15)
             again, new = again + (k >= 0 and bool(p.any())), new + (k < 0)
     assert again > 20
@@ -168,7 +176,9 @@ def test_the_sense_of_a_joint_turns_what_is_kept(same: bool, nv: int, turned: in
     if not same or (turned and nv > 1):
         expected[:] = 0.0
     elif turned:
-        lower, upper, dry = (6 * int(what) for what in (Bounded.LOWER, Bounded.UPPER, Bounded.DRY))
+        lower, upper, dry = (
+            6 * int(what) for what in (DofConstraintKind.LOWER, DofConstraintKind.UPPER, DofConstraintKind.DRY)
+        )
         expected[lower], expected[upper], expected[dry] = p[upper], p[lower], -p[dry]
     np.testing.assert_array_equal(kept["p"], expected)
     assert kept["turned"] == turned

@@ -36,8 +36,8 @@ from kinemorph.creatures import (
     random_genotype,
 )
 from kinemorph.creatures.genotype.genes import GENES
-from kinemorph.creatures.genotype.graph import kept_nodes, reached
-from kinemorph.creatures.genotype.mutate import BODY, CONTROL, slots, value_at
+from kinemorph.creatures.genotype.graph import kept_nodes, reachable_nodes
+from kinemorph.creatures.genotype.mutate import BODY, CONTROL, mutable_slots, value_at
 from kinemorph.creatures.genotype.small_steps import upstream
 from kinemorph.creatures.growth.birth_checks import REASONS
 
@@ -89,7 +89,7 @@ def test_every_member_of_every_object_can_be_reached_and_changed() -> None:
     genotype = random_genotype(4, two)
     genotype = replace(genotype, connections=(Connection(0, 1), *genotype.connections))
     seen: Counter[str] = Counter()
-    for place, kind, member in slots(genotype):
+    for place, kind, member in mutable_slots(genotype):
         if seen[f"{kind.__name__}.{member}"] == 2:  # two of each are enough
             continue
         seen[f"{kind.__name__}.{member}"] += 1
@@ -210,7 +210,7 @@ def test_nodes_that_go_leave_the_others_connected() -> None:
     chain = marked(5, 0.1)
     left = kept_nodes(chain, [0, 1, 3, 4])
     assert [(c.parent, c.child) for c in left.connections] == [(0, 1), (2, 3)]
-    assert reached(left) == [0, 1]
+    assert reachable_nodes(left) == [0, 1]
 
 
 @given(seeds)
@@ -220,7 +220,7 @@ def test_founders_have_routes_from_senses_or_clocks_to_effectors(seed: int) -> N
     for node in genotype.nodes:
         assert any(n.function == "wave" for n in node.neurons)
     effectors, neurons = upstream(genotype)
-    assert len(effectors) == sum(genotype.nodes[i].dof for i in reached(genotype))
+    assert len(effectors) == sum(genotype.nodes[i].dof for i in reachable_nodes(genotype))
     assert all(k < len(genotype.neurons if i < 0 else genotype.nodes[i].neurons) for i, _, k in neurons)
 
 

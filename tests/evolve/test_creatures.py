@@ -24,12 +24,12 @@ from kinemorph.evolve.experiment import begin, evolve, problem_of, resume, searc
 from kinemorph.evolve.problem import Draw
 from kinemorph.evolve.progress import line
 from kinemorph.evolve.report import report
-from kinemorph.evolve.rescore import _heard, _lesions, rescore
+from kinemorph.evolve.rescore import _lesions, _neurons_behind_effectors, rescore
 from kinemorph.evolve.run import HELD_OUT, held_out
 from kinemorph.evolve.settings import Settings, checked
 from kinemorph.evolve.store.run_store import Store
-from kinemorph.scenes.commands.viewing import page_of, scene_of
-from kinemorph.scenes.creatures.champions import filmed, replay_champions
+from kinemorph.scenes.commands.view_command import page_of, scene_of
+from kinemorph.scenes.creatures.champions import record_episode, replay_champions
 from kinemorph.scenes.creatures.evolved import cast
 
 SHORT = {
@@ -130,7 +130,7 @@ def test_a_champion_is_judged_again_and_filmed(runs):
         problem, champion = problem_of(of), store.genotype(store.last, 0)
     frames = []
     for draw in held_out(5, 3):
-        recording, measure = filmed(problem, champion, draw)
+        recording, measure = record_episode(problem, champion, draw)
         assert measure == problem.evaluate(champion, draw).measure
         frames.append(len(recording.t))
     assert max(frames) > 2  # of a ball that is touched at once there are two
@@ -142,7 +142,7 @@ def test_a_walker_misses_each_of_its_clocks_and_legs():
     lesions = _lesions(species, parent.to_json(), held_out(5, 2))
     brain = develop(parent, species.settings).brain
     silent = [name for name in lesions if name.startswith("neuron")]
-    assert 0 < len(silent) == len(_heard(brain)) <= len(brain.neurons)
+    assert 0 < len(silent) == len(_neurons_behind_effectors(brain)) <= len(brain.neurons)
     whole = np.mean([species.judged(parent.to_json(), draw).measure for draw in held_out(5, 2)])
     missed = [name for name in lesions if "(wave)" in name or name.endswith("limp")]
     assert {name.split()[-1] for name in missed} == {"silent", "limp"}

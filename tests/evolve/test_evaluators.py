@@ -15,7 +15,7 @@ from kinemorph.evolve.evaluators import processes
 from kinemorph.evolve.evaluators.evaluator import Evaluator, Serial
 from kinemorph.evolve.evaluators.job import Job, Result
 from kinemorph.evolve.evaluators.processes import Processes
-from kinemorph.evolve.evaluators.worker import Limits, heed_alarms
+from kinemorph.evolve.evaluators.worker import Limits, enable_alarms
 from kinemorph.evolve.problem import Draw
 
 QUICK = Limits(seconds=1.0, memory=1 << 28)
@@ -90,7 +90,7 @@ def test_alarms_are_heeded_whoever_started_the_process():
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM]),
     )
     try:
-        heed_alarms()
+        enable_alarms()
         assert signal.getsignal(signal.SIGALRM) == signal.SIG_DFL
         assert signal.SIGALRM not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
     finally:

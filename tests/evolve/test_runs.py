@@ -19,7 +19,7 @@ from kinemorph.evolve.problem import BLANK, Draw, Outcome, Problem
 from kinemorph.evolve.progress import line
 from kinemorph.evolve.report import measured
 from kinemorph.evolve.run import HELD_OUT, held_out
-from kinemorph.evolve.searches.default_search import CANDIDATES, VOTED
+from kinemorph.evolve.searches.default_search import FIRST_VOTE_DRAW, VOTE_CANDIDATES
 from kinemorph.evolve.settings import SEARCHES, Settings, checked
 
 SMALL = {
@@ -171,14 +171,14 @@ def test_of_three_lives_the_mean_counts_or_the_worst(lowest):
 
 def test_who_was_the_best_long_before_stands_in_the_last_vote():
     found, asked = searched(settings(budget={"generations": 24}))
-    voted = [job for job in asked if all(draw.number >= VOTED for draw in job.draws)]
+    voted = [job for job in asked if all(draw.number >= FIRST_VOTE_DRAW for draw in job.draws)]
     first_round = voted[: len({job.individual for job in voted})]
     assert [len(job.draws) for job in first_round] == [2] * len(first_round)  # a quarter of eight draws each
-    assert len(first_round) == CANDIDATES
+    assert len(first_round) == VOTE_CANDIDATES
     later = found.elites[len(found.elites) // 2 :]
     assert {one.number for one in later} <= {job.individual for job in first_round}  # they are few enough here
     assert max(Counter(job.individual for job in voted).values()) == 3  # the best four have all draws
-    assert sum(len(job.draws) for job in voted) == CANDIDATES * 8 // 2
+    assert sum(len(job.draws) for job in voted) == VOTE_CANDIDATES * 8 // 2
 
 
 def test_draws_get_harder_and_the_vote_is_at_full_level():

@@ -20,7 +20,7 @@ from kinemorph.evolve.rescore import rescore
 from kinemorph.evolve.settings import Settings, checked, load_settings
 from kinemorph.evolve.store.run_store import Store
 from kinemorph.evolve.trust import name_of, trusted
-from kinemorph.scenes.commands.viewing import show
+from kinemorph.scenes.commands.view_command import show_target
 from kinemorph.scenes.creatures.champions import film_of, replay_champions, replay_progress
 
 BOOM = "from pathlib import Path\nPath(__file__).with_suffix('.ran').touch()\nboom = print\nclass Boom: ...\n"
@@ -34,7 +34,7 @@ FUNCTIONS = (
     "boom:boom",
 )
 READERS = {
-    "view": lambda file: show(str(file), 1.0, 0, False, False, None),
+    "view": lambda file: show_target(str(file), 1.0, 0, False, False, None),
     "replay": lambda file: replay_champions([file], [], 0, 0, False, file.with_suffix(".html")),
     "rescore": lambda file: command.run_rescore(file, None, 0, 1, {}, ""),
     "report": lambda file: report([file], file.with_suffix(".html"), film_of),
@@ -99,7 +99,7 @@ def test_what_is_trusted_must_still_be_a_task_before_it_is_called(place: str, th
             file, "settings", SETTINGS | {"task": named, "of_task": {"args": f"touch {there}/ran", "shell": True}}
         )
         with pytest.raises(ValueError, match="it has no advice, which problems need"):
-            show(str(file), 1.0, 0, False, False, None, trust=[module, "mine"])
+            show_target(str(file), 1.0, 0, False, False, None, trust=[module, "mine"])
     sys.modules.pop("mine")
     assert not (there / "ran").exists()
 

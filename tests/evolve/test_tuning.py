@@ -7,7 +7,7 @@ from tests.evolve.test_runs import SMALL, Shuffled, golden, settings
 from tests.evolve.toy import Reach
 
 from kinemorph.evolve.problem import Draw
-from kinemorph.evolve.searches.default_search import VOTED, Recipe, RecipeSettings
+from kinemorph.evolve.searches.default_search import FIRST_VOTE_DRAW, Recipe, RecipeSettings
 from kinemorph.evolve.searches.search import Budget
 from kinemorph.evolve.searches.tuning import Strategy, TuningSettings, tune
 from kinemorph.evolve.store.run_store import Store
@@ -52,7 +52,7 @@ def test_a_share_of_all_evaluations_is_for_tuning(tmp_path):
     golden(tmp_path / "run.db", of)
     with Store.open(tmp_path / "run.db") as store:
         tuned = {row["id"] for row in store.table("individual") if row["op"] == "tuned"}
-        before_vote = [row["individual"] in tuned for row in store.table("evaluation") if row["draw"] < VOTED]
+        before_vote = [row["individual"] in tuned for row in store.table("evaluation") if row["draw"] < FIRST_VOTE_DRAW]
     assert 0.4 < np.mean(before_vote) < 0.5
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from kinemorph.geometry.boxes import box_pattern, make_boxes
 from kinemorph.geometry.convex_parts import NODE, Parts
-from kinemorph.geometry.polyhedron import BOX_PLACES, BOX_ROWS, Polyhedron, box_of
+from kinemorph.geometry.polyhedron import BOX_PLACES, BOX_ROWS, Polyhedron, box_from_row
 from kinemorph.multibody.tables import in_one_piece
 
 
@@ -15,7 +15,7 @@ def test_boxes_are_to_the_bit_as_one_by_one() -> None:
     (rows, nodes), starts = in_one_piece((20, BOX_ROWS), (20, NODE))
     make_boxes(box_pattern(), sizes, *starts)
     for k, size in enumerate(sizes):
-        made, core = box_of(rows[k : k + 1]), Polyhedron.box(size)
+        made, core = box_from_row(rows[k : k + 1]), Polyhedron.box(size)
         for name in ("vertices", "edges", "faces", "edge_at", "face_edges"):
             assert getattr(made, name).tobytes() == getattr(core, name).tobytes()
         for name in made._core.dtype.names or ():

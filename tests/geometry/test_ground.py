@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pytest
 
-from kinemorph.geometry.ground import IN_LEAF, HalfSpace, HeightField, Terrain
+from kinemorph.geometry.ground import MOST_LEAF_TRIANGLES, HalfSpace, HeightField, Terrain
 from kinemorph.geometry.meshes.mesh import Mesh, mesh_of
 from kinemorph.geometry.shapes import Shape
 
@@ -33,7 +33,7 @@ def test_boxes_of_the_tree_hold_what_is_below_them(n: int) -> None:
     assert sorted(triangles["face"]) == list(range(len(mesh.faces)))
     for k in range(leaves):
         mine = triangles[k * count // leaves : (k + 1) * count // leaves]
-        assert len(mine) <= IN_LEAF
+        assert len(mine) <= MOST_LEAF_TRIANGLES
         corners = mesh.vertices[mesh.faces[mine["face"]]].reshape(-1, 3)
         node = leaves + k
         while node:

@@ -12,7 +12,7 @@ import pytest
 from tests.geometry.samples import binary_stl
 
 from kinemorph.geometry import hull_cache, polyhedron
-from kinemorph.geometry.hull_cache import entry_of, keep, recall
+from kinemorph.geometry.hull_cache import hull_entry, load_hull, save_hull
 from kinemorph.geometry.polyhedron import Polyhedron, core_of
 from kinemorph.geometry.shapes import Shape
 
@@ -62,10 +62,10 @@ def test_another_scale_limit_or_content_is_another_entry(folder: Path, mesh: Pat
 
 
 def test_other_code_is_another_entry(folder: Path, mesh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = entry_of(str(mesh), 1.0)
-    assert entry_of(str(mesh), 1.0) == before
+    before = hull_entry(str(mesh), 1.0)
+    assert hull_entry(str(mesh), 1.0) == before
     monkeypatch.setattr(hull_cache, "module_key", lambda *_: "edited")
-    assert entry_of(str(mesh), 1.0) != before
+    assert hull_entry(str(mesh), 1.0) != before
 
 
 def with_objects() -> bytes:
@@ -91,7 +91,7 @@ def test_a_damaged_entry_is_made_again(folder: Path, mesh: Path, spoil) -> None:
     (entry,) = folder.iterdir()
     good = entry.read_bytes()
     entry.write_bytes(spoil(good))
-    assert recall(entry) is None
+    assert load_hull(entry) is None
     assert same(afresh(mesh), first)
     assert entry.read_bytes() == good
 
@@ -129,12 +129,12 @@ def test_without_a_folder_it_works_all_the_same(mesh: Path, tmp_path: Path, monk
 
 
 def test_many_writers_and_readers(folder: Path, mesh: Path) -> None:
-    core, entry = afresh(mesh), entry_of(str(mesh), "shared")
+    core, entry = afresh(mesh), hull_entry(str(mesh), "shared")
     assert entry is not None
 
     def work(k: int) -> bool:
-        keep(entry, core.points, core.loops, 0.0)
-        known = recall(entry)
+        save_hull(entry, core.points, core.loops, 0.0)
+        known = load_hull(entry)
         return known is not None and np.array_equal(known[0], core.points)
 
     with ThreadPoolExecutor(8) as pool:
@@ -147,9 +147,9 @@ def test_the_oldest_entries_go_first(folder: Path, mesh: Path, monkeypatch: pyte
     (first,) = folder.iterdir()
     monkeypatch.setattr(hull_cache, "HULL_CACHE_BYTES", 3 * first.stat().st_size)
     os.utime(first, (1e9 - 1.0, 1e9 - 1.0))
-    entries = [entry_of(str(mesh), k) for k in range(6)]
+    entries = [hull_entry(str(mesh), k) for k in range(6)]
     for k, entry in enumerate(entries):
         assert entry is not None
-        keep(entry, core.points, core.loops, 0.0)
+        save_hull(entry, core.points, core.loops, 0.0)
         os.utime(entry, (1e9 + k, 1e9 + k))
     assert {path.name for path in folder.iterdir()} == {entry.name for entry in entries[-3:] if entry}

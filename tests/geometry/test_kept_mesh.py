@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import kinemorph as km
-from kinemorph.geometry.cache_eviction import DAY, FOLDER_CHECKS, forget, forget_now_and_then
+from kinemorph.geometry.cache_eviction import DAY, FOLDER_SCANS, evict_occasionally, evict_old_files
 from kinemorph.geometry.meshes import kept_mesh
 
 
@@ -59,10 +59,10 @@ def test_what_was_left_half_written_goes_after_a_day(tmp_path):
     whole, half = tmp_path / "a.stl", tmp_path / ".a.stl.xyz"
     for path in (whole, half):
         path.write_bytes(b"x")
-    forget(tmp_path, ".stl", 100)
+    evict_old_files(tmp_path, ".stl", 100)
     assert half.exists()
     aged(half, 2.0)
-    forget(tmp_path, ".stl", 100)
+    evict_old_files(tmp_path, ".stl", 100)
     assert whole.exists()
     assert not half.exists()
 
@@ -72,11 +72,11 @@ def test_a_folder_is_looked_at_now_and_then_only(tmp_path):
         path = tmp_path / f"{k}.stl"
         path.write_bytes(b"x" * 20)
         aged(path, 3.0 - k)
-    forget_now_and_then(tmp_path, ".stl", 40, 20)  # the first of this process
+    evict_occasionally(tmp_path, ".stl", 40, 20)  # the first of this process
     assert {p.name for p in tmp_path.iterdir()} == {"1.stl", "2.stl"}
     (tmp_path / "3.stl").write_bytes(b"x" * 20)
-    for _ in range(40 // FOLDER_CHECKS):
-        forget_now_and_then(tmp_path, ".stl", 40, 1)
+    for _ in range(40 // FOLDER_SCANS):
+        evict_occasionally(tmp_path, ".stl", 40, 1)
     assert len(list(tmp_path.iterdir())) == 3
-    forget_now_and_then(tmp_path, ".stl", 40, 1)
+    evict_occasionally(tmp_path, ".stl", 40, 1)
     assert len(list(tmp_path.iterdir())) == 2

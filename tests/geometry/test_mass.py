@@ -12,7 +12,7 @@ from tests.geometry.samples import FACES, TETRAHEDRON, binary_stl
 
 import kinemorph as km
 from kinemorph.geometry.mass import MassProperties, inertia_of, mass_properties
-from kinemorph.geometry.meshes.faults import FaultKind, mesh_faults, turned_out
+from kinemorph.geometry.meshes.faults import FaultKind, mesh_faults, turn_shells_out
 from kinemorph.geometry.meshes.mesh import Mesh, mesh_of
 from kinemorph.geometry.polyhedron import Polyhedron
 from kinemorph.geometry.shapes import Shape
@@ -281,7 +281,7 @@ def test_an_inside_out_mesh_is_named_and_turned_on_request():
     with pytest.raises(ValueError, match=r"inside out: all faces of 1 of 1 shells look inwards.*turn=True"):
         mass_properties(mesh)
     same(mass_properties(mesh, turn=True), mass_properties(TORUS))
-    assert turned_out(TORUS) is TORUS
+    assert turn_shells_out(TORUS) is TORUS
 
 
 def test_one_shell_inside_out():

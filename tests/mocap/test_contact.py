@@ -5,7 +5,14 @@ import pytest
 from tests.mocap.samples import FEET, walk
 
 import kinemorph as km
-from kinemorph.mocap.contact import Thresholds, find_contacts, lasting, read_contacts, runs, touches
+from kinemorph.mocap.contact import (
+    Thresholds,
+    apply_hysteresis,
+    drop_short_runs,
+    find_contacts,
+    find_runs,
+    read_contacts,
+)
 from kinemorph.mocap.link_motion import on_link, places_of
 from kinemorph.mocap.synthetic_walk import Gait
 
@@ -17,7 +24,7 @@ def test_the_walk_is_left_double_right_double():
     assert kinds[1:5] == ["left", "double", "right", "double"]
     gait = Gait()
     for side, start in zip(FEET, (gait.stride, 0.5 * gait.stride), strict=True):
-        stances = [p for p in runs(np.where(analysis.contacts.feet[side], "on", "off")) if p.kind == "on"]
+        stances = [p for p in find_runs(np.where(analysis.contacts.feet[side], "on", "off")) if p.kind == "on"]
         stance = next(p for p in stances if abs(analysis.t[p.start] - start) < 0.2)
         assert analysis.t[stance.start] == pytest.approx(start, abs=0.06)
         assert analysis.t[stance.end] == pytest.approx(start + gait.stance * gait.stride, abs=0.08)
@@ -41,14 +48,14 @@ def test_hysteresis_keeps_a_contact_that_wavers():
     th = Thresholds()
     height = np.array([0.10, 0.02, 0.03, 0.045, 0.03, 0.06, 0.03, 0.02])
     still = np.zeros(8)
-    assert touches(height, still, th).tolist() == [False, True, True, True, True, False, False, True]
-    assert touches(np.zeros(3), np.array([0.3, 1.0, 1.3]), th).tolist() == [True, True, False]
+    assert apply_hysteresis(height, still, th).tolist() == [False, True, True, True, True, False, False, True]
+    assert apply_hysteresis(np.zeros(3), np.array([0.3, 1.0, 1.3]), th).tolist() == [True, True, False]
 
 
 def test_short_phases_do_not_count():
     flags = np.array([1, 1, 1, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 0, 0, 0], dtype=bool)
-    assert lasting(flags, False, 3).tolist() == [True] * 8 + [False] * 4 + [True] + [False] * 3
-    assert lasting(lasting(flags, False, 3), True, 3).tolist() == [True] * 8 + [False] * 8
+    assert drop_short_runs(flags, False, 3).tolist() == [True] * 8 + [False] * 4 + [True] + [False] * 3
+    assert drop_short_runs(drop_short_runs(flags, False, 3), True, 3).tolist() == [True] * 8 + [False] * 8
 
 
 def test_a_file_overrules_what_was_found(tmp_path):

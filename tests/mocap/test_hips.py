@@ -7,8 +7,8 @@ import pytest
 from tests.mocap.samples import FEET, walk
 
 import kinemorph as km
-from kinemorph.cli.showing import _hips
-from kinemorph.mocap.body.legs import SOFT, reach, shifts_of
+from kinemorph.cli.show_commands import _hips
+from kinemorph.mocap.body.legs import SOFT, limit_leg_reach, shifts_of
 from kinemorph.mocap.gait_comparison import Walking
 from kinemorph.mocap.link_motion import places_of
 from kinemorph.mocap.normal_gait import sources
@@ -75,7 +75,7 @@ def test_knees_keep_their_axis():
 def test_legs_give_before_they_are_straight():
     leg = 0.8
     distance = np.linspace(leg - 3.0 * SOFT, leg + 3.0 * SOFT, 601)
-    far = reach(distance, leg, SOFT)
+    far = limit_leg_reach(distance, leg, SOFT)
     assert np.array_equal(far[distance < leg - SOFT], distance[distance < leg - SOFT])
     assert np.all(np.diff(far) >= 0.0)
     assert far.max() == leg

@@ -9,7 +9,7 @@ from kinemorph.mocap.contact import Contacts
 from kinemorph.mocap.double_support import PIVOT
 from kinemorph.mocap.link_motion import places_of
 from kinemorph.mocap.smooth import Motion
-from kinemorph.mocap.support_handover import LONGEST_EXTENSION, handed_over
+from kinemorph.mocap.support_handover import LONGEST_EXTENSION, extend_contacts
 from kinemorph.spatial.quaternion_arrays import rotate_all
 
 
@@ -187,7 +187,7 @@ def test_who_bears_alone_bears_below_the_sole():
     given = (analysis.model, analysis.motion, places, analysis.body.feet, analysis.body.dt)
     late = {side: flags & np.roll(flags, 3) & np.roll(flags, -4) for side, flags in whole.feet.items()}
     cut = Contacts(late, whole.heels, whole.balls, whole.level, whole.slope)
-    found = handed_over(cut, *given)
+    found = extend_contacts(cut, *given)
     most = round(LONGEST_EXTENSION / analysis.body.dt)
     for side in FEET:
         assert not (late[side] & ~found.feet[side]).any()
@@ -195,7 +195,7 @@ def test_who_bears_alone_bears_below_the_sole():
         assert missing.sum() < 0.6 * lost.sum()
         near = np.convolve(late[side], np.ones(2 * most + 1), "same") > 0.0
         assert not (found.feet[side] & ~near).any()
-    assert np.array_equal(handed_over(whole, *given).feet["left"], whole.feet["left"])
+    assert np.array_equal(extend_contacts(whole, *given).feet["left"], whole.feet["left"])
 
 
 def test_measured_forces_decide_double_support():

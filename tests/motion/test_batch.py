@@ -10,9 +10,9 @@ from tests.strategies import random_pose, random_tree
 import kinemorph as km
 from kinemorph.jit.api import entry, rows_at
 from kinemorph.motion.parallel.batch import LANE_COUNT, TREE_LANES, Workspace
-from kinemorph.multibody.algorithms.impulse import articulate, collision_matrix_at, strike_point
+from kinemorph.multibody.algorithms.impulse import apply_point_impulse, articulate, collision_matrix_at
 from kinemorph.multibody.algorithms.jacobian import world_point
-from kinemorph.multibody.algorithms.kinematics import accelerate_all
+from kinemorph.multibody.algorithms.kinematics import accelerate_links
 from kinemorph.scenes.commands.known_tree import every_joint
 from kinemorph.spatial.rows import store6
 
@@ -121,11 +121,11 @@ def test_forces_for_every_step() -> None:
 @entry
 def _lane_kernels(handle: int, q: Any, v: Any, a: Any, joints: Any, dv: Any, K: Any) -> None:
     tree = rows_at(handle, 1, TREE_LANES)[0]
-    accelerate_all(tree, q, v, a)
+    accelerate_links(tree, q, v, a)
     articulate(tree, q)
     x = world_point(tree, tree["n"] - 1, (0.1, 0.2, 0.3))
     store6(K, collision_matrix_at(tree, tree["n"] - 1, x))
-    strike_point(tree, tree["n"] - 1, x, (0.3, 0.2, 0.1), (1.0, -2.0, 0.5), joints, dv)
+    apply_point_impulse(tree, tree["n"] - 1, x, (0.3, 0.2, 0.1), (1.0, -2.0, 0.5), joints, dv)
 
 
 def test_kinematics_and_impulse_response_run_on_lanes() -> None:

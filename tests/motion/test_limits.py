@@ -12,7 +12,7 @@ from scipy.integrate import quad
 from tests.naive.dynamics import mass_matrix
 
 import kinemorph as km
-from kinemorph.motion.stopping import complementary
+from kinemorph.motion.joint_limits import solve_complementarity
 from kinemorph.scenes.robots import mechanisms
 
 G = 9.81
@@ -230,7 +230,7 @@ def test_the_complementarity_problem_is_solved_whatever_its_rank(seed: int) -> N
     if seed % 4 == 0 and count > 1:
         A[:, 1] = A[:, 0]  # two limits that are one
     G, c = A.T @ A, A.T @ rng.normal(size=rank) * 10.0 ** rng.uniform(-3, 3)
-    x = complementary(G, c)
+    x = solve_complementarity(G, c)
     w = G @ x + c
     size = max(1.0, float(np.abs(c).max()))
     assert (x >= 0.0).all()

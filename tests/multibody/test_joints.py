@@ -47,7 +47,7 @@ def same_configuration(kind, found, expected, tolerance, up_to_turns=False):
 
 
 def pose(model, q):
-    return homogeneous(*joints.pose(model.links[0], q))
+    return homogeneous(*joints.joint_transform(model.links[0], q))
 
 
 def joint_pose(row, q):
@@ -56,7 +56,7 @@ def joint_pose(row, q):
 
 def columns(model, q):
     """The motion subspace, 6 x nv, in the link's frame."""
-    S = [np.concatenate(joints.column(model.links[0], q, k)) for k in range(model.nv)]
+    S = [np.concatenate(joints.subspace_column(model.links[0], q, k)) for k in range(model.nv)]
     return np.reshape(S, (model.nv, 6)).T
 
 
@@ -212,7 +212,7 @@ def test_bias_is_the_derivative_of_the_twist_at_constant_velocity(kind, data):
         return np.kron(np.eye(2), pose(model, now)[:3, :3]) @ columns(model, now) @ v
 
     in_link = np.kron(np.eye(2), pose(model, q)[:3, :3].T) @ derivative(twist_in_the_parent)
-    close(np.concatenate(joints.bias(model.links[0], q, v)), in_link, 1e-9)
+    close(np.concatenate(joints.bias_acceleration(model.links[0], q, v)), in_link, 1e-9)
 
 
 # --------------------------------------------------------------------------------------------------- inversion

@@ -170,7 +170,7 @@ def test_proofs_agree_with_a_slow_search() -> None:
         (R1, p1), (R2, p2) = ((o["R"].reshape(3, 3), o["x"]) for o in world.objects[[i, j]])
         expected = naive_distance(a, b, R1.T @ R2, R1.T @ (p2 - p1))
         assert contacts["distance"][k] == pytest.approx(expected, abs=1e-9)
-        assert oracle.mistake(world, i, j, pairs[k], contacts[k]) < 1e-9
+        assert oracle.find_mistake(world, i, j, pairs[k], contacts[k]) < 1e-9
 
 
 def test_tables_grow_in_the_middle_of_a_run() -> None:
@@ -286,10 +286,10 @@ def test_a_bounce_can_be_looked_at_while_it_runs() -> None:
     """The page as a browser has it: what it shows, and what its buttons do."""
     pytest.importorskip("viser")
     from kinemorph.scenes.bounce.live import LINES, Live
-    from kinemorph.view.live.server import serving
+    from kinemorph.view.live.server import running_server
 
     world = Bounce(20, (9.0, 6.0, 4.0))
-    with serving("viewers") as server:
+    with running_server("viewers") as server:
         live = Live(world, server, paused=False)
         for name in LINES:
             live.mark(name, True)
@@ -314,10 +314,10 @@ def test_a_bounce_can_be_looked_at_while_it_runs() -> None:
 def test_the_live_bounce_ends_when_its_time_is_up(capsys: pytest.CaptureFixture[str]) -> None:
     """It serves a page, and gives the address back when it ends."""
     pytest.importorskip("viser")
-    from kinemorph.scenes.commands.viewing import check_view_request, show
+    from kinemorph.scenes.commands.view_command import check_view_request, show_target
 
     check_view_request("bounce", 0.2)
-    show("bounce", 0.2, 0, False, False, None)
+    show_target("bounce", 0.2, 0, False, False, None)
     (address,) = re.findall(r"look at http://([\w.]+):(\d+)", capsys.readouterr().out)
     with socket.socket() as probe:
         assert probe.connect_ex((address[0], int(address[1]))) != 0

@@ -57,7 +57,7 @@ def test_tiles_hold_the_boxes_and_pairs_share_tiles() -> None:
     seen = set()
     for _ in range(60):
         world.advance(world.steps + 10)
-        now = drawing.sight(world)
+        now = drawing.sight_of_moment(world)
         tiles = native_tiles(world)
         low, high = tiles[:, 0].min(axis=0), tiles[:, 1].max(axis=0)
         boxes = world.collisions.broad_phase.boxes[world.collisions.broad_phase.ids]

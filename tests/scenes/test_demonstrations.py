@@ -13,8 +13,8 @@ from tests.scenes.restart import bits, goes_on_alike
 
 import kinemorph as km
 from kinemorph.scenes import gallery
-from kinemorph.scenes.pictures.beside import beside
-from kinemorph.scenes.pictures.filming import film_run
+from kinemorph.scenes.pictures.film_pictures import film_run
+from kinemorph.scenes.pictures.side_by_side import place_side_by_side
 from kinemorph.scenes.thesis import (
     bouncing_balls,
     brick_wall,
@@ -218,7 +218,7 @@ def test_recordings_beside_each_other_keep_their_bodies_and_poses() -> None:
         world.add_ground(km.Shape.box((0.2, 0.2, 0.2), km.Pose((1.0, 0.0, 0.1))))
         world.add(km.Shape.sphere(0.1), at=(0.0, 0.0, height), name="ball")
         films[name] = film_run(world, 0.1, name)
-    both = beside(films, (0.0, 2.0, 0.0), "both")
+    both = place_side_by_side(films, (0.0, 2.0, 0.0), "both")
     assert [body.name for body in both.bodies] == ["low ball", "high ball"]
     np.testing.assert_array_equal(both.poses[:, 0], films["low"].poses[:, 0])
     np.testing.assert_allclose(both.poses[:, 1, 1], 2.0)
@@ -227,7 +227,7 @@ def test_recordings_beside_each_other_keep_their_bodies_and_poses() -> None:
     world = km.World()
     world.add(km.Shape.sphere(0.1), name="ball")
     with pytest.raises(ValueError, match="'long' has other times"):
-        beside({**films, "long": film_run(world, 0.3, "long")}, (0.0, 2.0, 0.0), "three")
+        place_side_by_side({**films, "long": film_run(world, 0.3, "long")}, (0.0, 2.0, 0.0), "three")
 
 
 def test_the_car_breaks_the_wall() -> None:

@@ -12,7 +12,7 @@ from kinemorph.creatures.genotype.initial_genotypes import founder
 from kinemorph.evolve.run import held_out
 from kinemorph.scenes.creatures import evolved
 from kinemorph.scenes.gallery import DEMOS
-from kinemorph.scenes.pictures.beside import excerpt
+from kinemorph.scenes.pictures.side_by_side import cut_recording
 from kinemorph.view.recordings.recording import Body, Recording
 
 CASTS = sorted(file.stem for file in evolved.FOLDER.glob("*.json"))
@@ -111,9 +111,9 @@ def test_an_excerpt_has_the_frames_that_hold_at_its_times() -> None:
         recording.add_poses(0.1 * k, np.array([row]), np.array([[float(k), 0, 0, 1, 0, 0, 0]]))
         if k in (0, 4, 9):
             recording.add_chapter(0.1 * k, f"after {k}", {"ball": None})
-    part = excerpt(recording, np.array([0.3, 0.55, 0.9]))
+    part = cut_recording(recording, np.array([0.3, 0.55, 0.9]))
     assert [(chapter.what, chapter.frame) for chapter in part.chapters] == [("after 0", 0), ("after 4", 1)]
     assert part.poses[:, 0, 0].tolist() == [3.0, 5.0, 9.0]
     np.testing.assert_allclose(part.t, [0.0, 0.25, 0.6])
     with pytest.raises(ValueError, match="'ball' begins at"):
-        excerpt(recording, np.array([-0.1, 0.0]))
+        cut_recording(recording, np.array([-0.1, 0.0]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kinemorph.scenes.commands.viewing import scene_of
+from kinemorph.scenes.commands.view_command import scene_of
 from kinemorph.scenes.files.scene import shipped
 from kinemorph.scenes.gallery import DEMOS
 from kinemorph.view.live.history import History

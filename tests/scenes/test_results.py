@@ -23,7 +23,7 @@ from kinemorph.evolve.problem import Draw
 from kinemorph.scenes.creatures.evolved import cast
 from kinemorph.scenes.creatures.in_mujoco import Twin, damping, in_mujoco
 from kinemorph.scenes.creatures.results import Table, results
-from kinemorph.scenes.creatures.results_page import SEEDS, Asked, interval, write_page
+from kinemorph.scenes.creatures.results_page import SEEDS, PageRequest, interval, write_page
 
 library("mujoco")
 
@@ -109,7 +109,7 @@ def test_damaged_numbers_are_a_sentence(tmp_path: Path) -> None:
 
 def test_the_page_says_what_is_reached(tmp_path: Path) -> None:
     def said(measure: float, **bounds: float) -> str:
-        write_page(known, tmp_path, [Asked("locomotion", 100, measure, **bounds)])
+        write_page(known, tmp_path, [PageRequest("locomotion", 100, measure, **bounds)])
         (line,) = (one for one in (tmp_path / "index.md").read_text().splitlines() if one.startswith("| locomotion"))
         return line.split("|")[-2].strip()
 

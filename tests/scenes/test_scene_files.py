@@ -17,8 +17,8 @@ from tests.test_cli import kinemorph, read_png
 
 import kinemorph as km
 from kinemorph._toml import lines_of
-from kinemorph.scenes.commands.running import run_scene, tell
-from kinemorph.scenes.commands.viewing import scene_of
+from kinemorph.scenes.commands.run_command import print_figures, run_scene
+from kinemorph.scenes.commands.view_command import scene_of
 from kinemorph.scenes.files.scene import shipped
 from kinemorph.scenes.files.scene_events import KINDS
 from kinemorph.scenes.gallery import DEMOS
@@ -314,7 +314,7 @@ def test_a_change_of_what_is_not_there_is_told_and_the_run_goes_on(deed: str, tm
     assert [(h.what, bool(h.missed)) for h in late if h.missed] == [(deed.partition(" ")[0], True)]
     assert "beside" in made.world  # the rest of it is made
     told: list[str] = []
-    tell(run_scene(str(tmp_path / "mine.toml"), tmp_path / "out", 0.2), told.append)
+    print_figures(run_scene(str(tmp_path / "mine.toml"), tmp_path / "out", 0.2), told.append)
     assert any("too early" in line and "not made, " in line for line in told)
 
 
@@ -554,7 +554,7 @@ def test_the_command_runs_a_scene(tmp_path: Path) -> None:
 
 def test_figures_for_people_say_what_changed(tmp_path: Path) -> None:
     told: list[str] = []
-    tell(run_scene("crane", tmp_path / "out", 1.1), told.append)
+    print_figures(run_scene("crane", tmp_path / "out", 1.1), told.append)
     assert any("the hook takes the crate: connect" in line for line in told)
     with pytest.raises(ValueError, match="seconds nan must be positive"):
         run_scene("crane", tmp_path / "out", float("nan"))

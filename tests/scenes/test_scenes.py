@@ -5,7 +5,7 @@ import pytest
 from tests.naive import dynamics
 
 import kinemorph as km
-from kinemorph.scenes.commands.checkup import CHECK_TOLERANCE, self_check
+from kinemorph.scenes.commands.doctor_command import CHECK_TOLERANCE, self_check
 from kinemorph.scenes.commands.known_tree import ACCELERATIONS, every_joint, state
 from kinemorph.scenes.robots.catalog import FAMOUS, robot
 from kinemorph.scenes.robots.swing import swing
@@ -20,7 +20,7 @@ def test_the_stored_accelerations_are_the_slow_oracle_s() -> None:
 
 def test_the_self_check_passes_and_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     assert max(self_check().values()) < CHECK_TOLERANCE
-    monkeypatch.setattr("kinemorph.scenes.commands.checkup.ACCELERATIONS", (*ACCELERATIONS[:-1], 0.0))
+    monkeypatch.setattr("kinemorph.scenes.commands.doctor_command.ACCELERATIONS", (*ACCELERATIONS[:-1], 0.0))
     assert self_check()["forward dynamics against the stored oracle"] > CHECK_TOLERANCE
 
 

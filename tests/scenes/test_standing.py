@@ -10,9 +10,9 @@ import pytest
 
 import kinemorph as km
 from kinemorph.multibody.layout import JointKind
-from kinemorph.scenes.commands.viewing import scene_of
+from kinemorph.scenes.commands.view_command import scene_of
 from kinemorph.scenes.robots.catalog import ARM, FAMOUS, robot_files
-from kinemorph.scenes.robots.standing import about, lowest, start
+from kinemorph.scenes.robots.standing import about, lowest_point, start
 from kinemorph.view.body_poses import Meshes, solid_shapes
 
 LINK = (
@@ -118,7 +118,7 @@ def test_what_only_can_be_seen_does_not_fall_for_ever(tmp_path: Path) -> None:
     text = table(np.random.default_rng(3), 4, 5.0).replace("collision>", "visual>")
     world = shown(tmp_path, text)
     assert not floats(world)
-    assert lowest(km.parse_urdf(text), start(km.parse_urdf(text))) < -0.1
+    assert lowest_point(km.parse_urdf(text), start(km.parse_urdf(text))) < -0.1
 
 
 def test_the_arm_that_comes_along_stands_as_it_did() -> None:

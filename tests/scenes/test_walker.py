@@ -25,7 +25,7 @@ from kinemorph.scenes.structure.walker import (  # fmt: skip
     strike_by_momentum,
     walk,
 )
-from kinemorph.view.pictures.plots import blank
+from kinemorph.view.pictures.plots import empty_figure
 
 
 def leg(angle: float) -> np.ndarray:
@@ -160,7 +160,7 @@ def test_points_of_interest_are_those_of_the_paper(nudge: tuple[float, ...]) -> 
 
 
 def test_the_figure_of_energies_names_its_points() -> None:
-    result, axes = walk(3), blank(4.0, 4.0).subplots()
+    result, axes = walk(3), empty_figure(4.0, 4.0).subplots()
     plot_energies(result, axes)
     named = {text.get_text(): text.xy for text in axes.texts}
     first, second = map(points, result.steps[-2:])

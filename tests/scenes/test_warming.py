@@ -29,7 +29,7 @@ def test_the_bar_goes_forward_to_its_end() -> None:
     seen: list[tuple[int, int, float]] = []
     outcomes = warming.warm(["dynamics", "edits"], 2, lambda *numbers: seen.append(numbers))
     assert [outcomes[name].fault for name in ("dynamics", "edits")] == [None, None]
-    assert not {"dynamics", "edits"} & set(warming.cold())
+    assert not {"dynamics", "edits"} & set(warming.cold_exercises())
     assert [done for done, *_ in seen] == sorted(done for done, *_ in seen)
     assert [total for _, total, _ in seen] == sorted(total for _, total, _ in seen)
     assert seen[-1][0] == seen[-1][1]
@@ -42,20 +42,20 @@ def test_an_exercise_that_fails_stays_cold(monkeypatch: pytest.MonkeyPatch) -> N
         raise ValueError("no such thing")
 
     monkeypatch.setitem(EXERCISES, "failing", Exercise(fail, 1, 1.0, False))
-    assert warming.exercise("failing").fault == "ValueError: no such thing"
-    assert "failing" in warming.cold()
-    assert "failing" not in warming.cold(everything=False)
+    assert warming.run_exercise("failing").fault == "ValueError: no such thing"
+    assert "failing" in warming.cold_exercises()
+    assert "failing" not in warming.cold_exercises(everything=False)
 
 
 @needs_cache
 def test_an_exercise_is_cold_where_anything_has_changed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("KINEMORPH_CACHE_DIR", str(tmp_path))
     monkeypatch.setitem(EXERCISES, "nothing", Exercise(lambda: None, 1, 1.0, True))
-    assert "nothing" in warming.cold()
-    warming.exercise("nothing")
-    assert "nothing" not in warming.cold()
+    assert "nothing" in warming.cold_exercises()
+    warming.run_exercise("nothing")
+    assert "nothing" not in warming.cold_exercises()
     monkeypatch.setattr(warming, "_version", lambda: "another")
-    assert "nothing" in warming.cold()
+    assert "nothing" in warming.cold_exercises()
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_an_exercise_is_cold_where_anything_has_changed(monkeypatch: pytest.Monk
     [(60.0, 0.0, 0.0, 60.0), (60.0, 100.0, 0.0, 6.0), (60.0, 30.0, 0.5, 30.0), (60.0, 90.0, 1.0, 0.0)],
 )
 def test_time_left(guess: float, spent: float, share: float, expected: float) -> None:
-    assert warming.left(guess, spent, share) == pytest.approx(expected)
+    assert warming.time_left(guess, spent, share) == pytest.approx(expected)
 
 
 def test_of_two_processes_one_compiles_and_the_other_waits(tmp_path: Path) -> None:

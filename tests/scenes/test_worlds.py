@@ -11,7 +11,7 @@ import pytest
 from tests.scenes.restart import bits, goes_on_alike
 
 import kinemorph as km
-from kinemorph.scenes.commands.viewing import scene_of
+from kinemorph.scenes.commands.view_command import scene_of
 from kinemorph.scenes.gallery import DEMOS
 from kinemorph.scenes.structure import chain_bridge, dismount, glued_tower, gripper, train, walker_on_ground
 

@@ -5,11 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kinemorph.spatial.memory import BYTE, CACHE_LINE_BYTES, KEPT_PIECES, LARGEST_KEPT_BYTES, cleared, lent
+from kinemorph.spatial.memory import (
+    BYTE,
+    CACHE_LINE_BYTES,
+    KEPT_PIECES,
+    LARGEST_KEPT_BYTES,
+    lend_cleared_memory,
+    lend_memory,
+)
 
 
 def taken(size: int) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
-    memory, start, skip = cleared(size)
+    memory, start, skip = lend_cleared_memory(size)
     array = np.ndarray(size, BYTE, memory, skip)
     assert array.ctypes.data == start
     assert start % CACHE_LINE_BYTES == 0
@@ -42,6 +49,6 @@ def test_what_nobody_has_is_given_out_again() -> None:
     start = first.ctypes.data
     del first
     assert taken(9000).ctypes.data == start
-    piece = lent(9000)
+    piece = lend_memory(9000)
     assert piece[1] == start
-    assert lent(9000)[1] != start
+    assert lend_memory(9000)[1] != start

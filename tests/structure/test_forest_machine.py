@@ -164,7 +164,7 @@ class Machine(RuleBasedStateMachine):
             assert (links["parent"] < np.arange(len(links))).all()
             assert links[0]["parent"] == -1
             assert (links["parent"][1:] >= 0).all()
-            assert bool(header["lone"]) == (len(links) == 1 and links[0]["kind"] == km.JointKind.FREE)
+            assert bool(header["free_body"]) == (len(links) == 1 and links[0]["kind"] == km.JointKind.FREE)
             for start, size, total in (("iq", "nq", "nq"), ("iv", "nv", "nv")):
                 np.testing.assert_array_equal(links[start], np.cumsum(links[size]) - links[size])
                 assert links[size].sum() == header[total]

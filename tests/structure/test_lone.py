@@ -11,17 +11,17 @@ from tests.strategies import Rng, random_inertia, random_joint, random_pose
 from tests.structure.test_forest import alike, bodies
 
 import kinemorph as km
-from kinemorph.constraint.whiten import share_alone, whiten_velocity
+from kinemorph.constraint.whiten import whiten_free_body_row, whiten_velocity
 from kinemorph.jit.api import entry, rows_at
 from kinemorph.multibody.algorithms.free_body import (
-    LONE,
+    FREE_BODY,
     accelerate_tree,
     articulate_tree,
+    free_body_link,
+    free_body_of,
     jump_tree,
-    link_of,
-    lone_of,
     move_tree,
-    unwhitened,
+    unwhiten_free_body,
 )
 from kinemorph.multibody.layout import LINK_DATA, TREE
 from kinemorph.spatial.rows import load3, load3_at, load9, store3, store3_at
@@ -46,13 +46,13 @@ def header(forest: km.Forest, tree: int) -> Any:
 
 
 def lone(forest: km.Forest) -> list[bool]:
-    return [bool(header(forest, int(t))["lone"]) for t in forest.trees]
+    return [bool(header(forest, int(t))["free_body"]) for t in forest.trees]
 
 
 def without(forest: km.Forest) -> None:
     """Let the tree algorithms do everything, until trees are made anew."""
     for t in forest.trees:
-        header(forest, int(t))["lone"] = 0
+        header(forest, int(t))["free_body"] = 0
 
 
 @entry
@@ -71,8 +71,8 @@ def _whiten(address: int, q: Any, v: Any, n: Any, f: Any, x: Any, z: Any, y: Any
     tree = rows_at(address, 1, TREE)[0]
     articulate_tree(tree, q)
     whiten_velocity(tree, v, z)
-    row, d = lone_of(tree), link_of(tree)
-    w, u = unwhitened(row, load9(d["R"]), load3(z), load3_at(z, 3))
+    row, d = free_body_of(tree), free_body_link(tree)
+    w, u = unwhiten_free_body(row, load9(d["R"]), load3(z), load3_at(z, 3))
     store3(back, w)
     store3_at(back, 3, u)
     moment, force, at = load3(n), load3(f), load3(x)
@@ -84,7 +84,7 @@ def _whiten(address: int, q: Any, v: Any, n: Any, f: Any, x: Any, z: Any, y: Any
     )
     nn = n[0] * n[0] + n[1] * n[1] + n[2] * n[2]
     ff = f[0] * f[0] + f[1] * f[1] + f[2] * f[2]
-    size = share_alone(tree, moment, force, at, nn, ff, y, 0)
+    size = whiten_free_body_row(tree, moment, force, at, nn, ff, y, 0)
     for k in range(6):
         row["u"][k] = y[5 - k]
     jump_tree(tree, dv)
@@ -101,7 +101,7 @@ def test_a_lone_body_flies_as_the_tree_algorithms_say(seed: int) -> None:
     external = rng.normal(size=(1, 6))
     tree = int(forest.add(model, q, v, tau).trees[0])
     address = int(forest._tables[layout.TREES][0]["address"])
-    assert header(forest, tree)["lone"]
+    assert header(forest, tree)["free_body"]
     row = rows_at(int(header(forest, tree)["rows"]), 2, LINK_DATA)[1]
     data, a = km.Data(model), np.zeros(6)
     for push in (external, np.zeros((0, 6))):
@@ -138,7 +138,7 @@ def test_whitened_numbers_do_everything(seed: int) -> None:
     expected = km.impulse_response(model, km.Data(model), q, "stone", wrench)
     np.testing.assert_allclose(dv, expected, atol=1e-12 * (1.0 + np.abs(expected).max()))
     assert y @ y <= size
-    mass = rows_at(int(header(forest, tree)["lone"]), 1, LONE)[0]["mass"]
+    mass = rows_at(int(header(forest, tree)["free_body"]), 1, FREE_BODY)[0]["mass"]
     np.testing.assert_allclose(y[:3], f[::-1] / np.sqrt(mass), rtol=1e-14)
 
 
@@ -164,16 +164,16 @@ def test_who_is_lone() -> None:
     assert lone(forest) == [False] * 5
     forest.cut(made.joint)
     assert sorted(lone(forest)) == [False] * 4 + [True] * 2
-    assert header(forest, forest.tree_of(first))["lone"]
-    assert header(forest, forest.tree_of(last))["lone"]
+    assert header(forest, forest.tree_of(first))["free_body"]
+    assert header(forest, forest.tree_of(last))["free_body"]
     forest.connect(first, last, km.Joint.spherical(), (0, 0, 0), "loop")
-    assert header(forest, forest.tree_of(first))["lone"]
+    assert header(forest, forest.tree_of(first))["free_body"]
     made = forest.connect(-1, last, km.Joint.revolute("x"), (0, 0, 0), "tree")
-    assert not header(forest, forest.tree_of(last))["lone"]
+    assert not header(forest, forest.tree_of(last))["free_body"]
     forest.reroot(first)
     twin = copy.copy(forest)
     assert lone(twin) == lone(forest)
-    assert header(twin, twin.tree_of(first))["lone"] != header(forest, forest.tree_of(first))["lone"]
+    assert header(twin, twin.tree_of(first))["free_body"] != header(forest, forest.tree_of(first))["free_body"]
 
 
 @pytest.mark.lane
@@ -185,7 +185,7 @@ def test_the_row_follows_the_links_frame() -> None:
     before, energy = bodies(forest), forest.kinetic_energy()
     forest.reroot(body, at=rng.normal(size=3))
     tree = forest.tree_of(body)
-    assert header(forest, tree)["lone"]
+    assert header(forest, tree)["free_body"]
     alike(before, bodies(forest))
     assert forest.kinetic_energy() == pytest.approx(energy, rel=1e-12)
     forest.forward_dynamics()

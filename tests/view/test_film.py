@@ -7,7 +7,7 @@ from tests.world.kept_worlds import asleep, ground
 import kinemorph as km
 from kinemorph.geometry.shapes import ShapeKind
 from kinemorph.view.body_poses import base_shapes
-from kinemorph.view.recordings.recording import standing
+from kinemorph.view.recordings.recording import standing_shapes
 
 
 def acted(world: km.World) -> None:
@@ -107,9 +107,9 @@ def test_the_base_of_a_robot_is_shown_as_its_file_shows_it(tmp_path):
     (foot,) = taken.recording.base_shapes[1:]  # beside the ground
     assert (foot.kind, foot.colour) == (ShapeKind.CYLINDER, (0, 0, 1, 1))
     assert foot.pose.position == pytest.approx((0, 0, 0.05))
-    assert foot in standing(taken.recording)
+    assert foot in standing_shapes(taken.recording)
     assert [s.kind for s in base_shapes(world, {}, solid=True).values()][1:] == [ShapeKind.BOX]
     copy = km.World.load(world.save())  # which does not know what it looks like: what collides is shown
     with km.film(copy) as taken:
         copy.run(0.01)
-    assert [s.kind for s in standing(taken.recording)] == [ShapeKind.BOX]
+    assert [s.kind for s in standing_shapes(taken.recording)] == [ShapeKind.BOX]

@@ -9,7 +9,7 @@ import pytest
 
 import kinemorph as km
 from kinemorph.scenes.structure.gripper import arm
-from kinemorph.view.live.mouse_spring import least_mass, masses, pull_of
+from kinemorph.view.live.mouse_spring import least_mass, masses, mouse_spring_force
 
 Made = tuple[km.World, km.Body]
 
@@ -34,7 +34,7 @@ def pulled(world: km.World, body: km.Body, at: tuple[float, float, float], steps
     start, turning = body.pose.apply(local), 0.0
     while world.time < 4.0:
         point, target = body.pose.apply(local), start + [0.0, 0.0, 0.4 * min(world.time, 1.0)]
-        push = world.apply_force(body, pull_of(body, point, target, steps * world.dt), at=point)
+        push = world.apply_force(body, mouse_spring_force(body, point, target, steps * world.dt), at=point)
         world.step(steps)
         push.withdraw()
         turning = max(turning, float(np.abs(body.angular_velocity).max())) if world.time > 3.0 else 0.0

@@ -15,7 +15,7 @@ import pytest
 
 import kinemorph as km
 from kinemorph.view.recordings import archive
-from kinemorph.view.recordings.recording import Body, Recording, depths, rerooted
+from kinemorph.view.recordings.recording import Body, Recording, depths, reroot_parents
 
 pytestmark = pytest.mark.quick
 
@@ -209,10 +209,10 @@ def test_shapes_that_move_against_each_other_are_no_body() -> None:
 
 def test_rerooting_turns_the_chain_round_and_back() -> None:
     tree = {"a": None, "b": "a", "c": "b", "d": "b", "e": "a", "lone": None}
-    turned = rerooted(tree, "c")
+    turned = reroot_parents(tree, "c")
     assert turned == {"c": None, "b": "c", "a": "b", "d": "b", "e": "a", "lone": None}
-    assert rerooted(turned, "a") == tree
-    assert rerooted(tree, "a") == tree
+    assert reroot_parents(turned, "a") == tree
+    assert reroot_parents(tree, "a") == tree
     assert depths(turned) == {"c": 0, "b": 1, "a": 2, "d": 2, "e": 3, "lone": 0}
 
 

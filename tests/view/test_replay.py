@@ -14,9 +14,9 @@ from tests.needs import WHOLE
 
 import kinemorph as km
 from kinemorph.view.colours import SHADOW
-from kinemorph.view.live.server import serving
+from kinemorph.view.live.server import running_server
 from kinemorph.view.recordings.recording import SOIL, Body, Recording, level_ground
-from kinemorph.view.replays.replay import _batches, _kept, _Scene, _seen_points, replay
+from kinemorph.view.replays.replay import _batches, _kept_frames, _Scene, _seen_points, replay
 
 LENGTH = 0.5
 Image = npt.NDArray[np.float64]
@@ -229,7 +229,7 @@ def test_ground_that_has_an_end_takes_shadows_and_casts_none(kind: str, size: fl
     """It lay in one plane with a grid, which flickered as a dark band, and no shadow was seen on it."""
     recording = on_ground(kind, size, seed=int(size))
     batches = _batches(recording, recording.poses, tree=False)
-    with serving("tests") as server:
+    with running_server("tests") as server:
         scene = _Scene(server, recording, batches, np.zeros((len(recording.t), 3)), (1.0, -1.3, 0.55))
         scene.show(len(recording.t) - 1)
         scene.happen(recording.chapters[0])
@@ -386,4 +386,4 @@ def test_frames_are_kept_as_a_list_of_ticks_would_keep_them(seed: int) -> None:
         rate = float(rng.choice([0.5, 7.3, 25, 30, 60, 1000]))
         ticks = np.arange(t[0], t[-1] + 0.5 / rate, 1.0 / rate)
         kept = np.searchsorted(t, ticks + 1e-9 / rate, side="right") - 1
-        assert _kept(t, rate).tolist() == np.unique([0, *kept, len(t) - 1]).tolist()
+        assert _kept_frames(t, rate).tolist() == np.unique([0, *kept, len(t) - 1]).tolist()

@@ -23,7 +23,7 @@ from tests.browser import visit
 
 import kinemorph as km
 from kinemorph.view.live import viewer as of_viewer
-from kinemorph.view.live.server import serving
+from kinemorph.view.live.server import running_server
 from kinemorph.view.live.viewer import Viewer
 
 ANOTHER = 12345  # id of a user who is not ours
@@ -149,7 +149,7 @@ def test_every_answer_is_kept_out_of_frames_and_caches(path: str) -> None:
 
 
 def test_servers_that_only_make_a_page_are_closed_to_all() -> None:
-    with serving("tests") as server:
+    with running_server("tests") as server:
         answer = asyncio.run(_ask(server.get_port(), "/", {"Connection": "close"}, ""))
     assert status(answer) == 403
 

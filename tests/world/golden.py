@@ -23,8 +23,8 @@ import llvmlite.binding
 import numpy as np
 
 import kinemorph as km
+from kinemorph.scenes.benchmark_scenes import HOLD, SEVEN, TORQUE
 from kinemorph.scenes.structure import chain_bridge, dismount, glued_tower, gripper, train, walker_on_ground
-from kinemorph.scenes.yardsticks import HOLD, SEVEN, TORQUE
 
 FILE = Path(__file__).with_name("golden.json")
 SECONDS = 10.0  # of each scene

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 import kinemorph as km
-from kinemorph.collision.shapes.shape_table import mounts_of
+from kinemorph.collision.shapes.shape_table import make_mounts
 from kinemorph.world.persistence.snapshot import SNAPSHOT_HEAD_BYTES, SNAPSHOT_MAGIC, SNAPSHOT_VERSION, sealed
 
 NUMBERS = (-1, -2, 0, 1, 2, 3, 5, 7, 8, 15, 16, 31, 63, 64, 100, 255, 1000, 2**15, 2**31 - 1, -(2**31), 2**24)
@@ -68,7 +68,7 @@ def concave(folder: Path | None = None) -> km.World:
     for x in (0.0, 0.15):
         body = world.add(km.Shape.sphere(0.05), at=(x, 0, 0.3 + x), density=3000.0)
         parts = km.Parts([km.core_of(km.Shape.box((0.3, 0.1, 0.1)))[0], km.core_of(km.Shape.box((0.1, 0.3, 0.1)))[0]])
-        world.structure._add_shapes(mounts_of([(parts, body.id & 0xFFFFFFFF, None, 1, 0xFFFFFFFF)]), [world.material])
+        world.structure._add_shapes(make_mounts([(parts, body.id & 0xFFFFFFFF, None, 1, 0xFFFFFFFF)]), [world.material])
     world.run(0.4)
     return world
 

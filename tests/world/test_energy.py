@@ -5,7 +5,7 @@ import pytest
 from tests.random_worlds import live
 
 import kinemorph as km
-from kinemorph.scenes import yardsticks
+from kinemorph.scenes import benchmark_scenes as yardsticks
 
 
 def energy(world: km.World) -> float:

@@ -12,7 +12,7 @@ from tests.strategies import random_pose, random_tree
 
 import kinemorph as km
 from kinemorph.structure.forest.layout import BODIES, Q, V
-from kinemorph.structure.forest.memory import INDEX
+from kinemorph.structure.forest.memory import ID_INDEX_MASK
 from kinemorph.view.body_poses import visible_shapes
 
 TURNED = """<mujoco><worldbody><body name="a" pos="0 0 1" euler="0 0 90"><freejoint/>
@@ -24,7 +24,7 @@ def motion(forest: km.Forest) -> dict[int, tuple[km.Pose, np.ndarray]]:
     """Pose and twist of every body by its id, from the tables."""
     found = {}
     for tree in forest.trees.tolist():
-        t = tree & INDEX
+        t = tree & ID_INDEX_MASK
         links = forest._links(t)
         q, v = forest._vector(t, Q), forest._vector(t, V)
         slow = Tree(SimpleNamespace(links=links, nv=len(v)), q)
@@ -125,7 +125,7 @@ def test_bodies_are_where_any_setter_puts_them_and_all_readers_say_so(seed):
         pose, twist, before = random_pose(rng, 5.0), rng.normal(size=6), motion(world.forest)
         tree = world.forest.tree_of(body.id)
         joined = world.forest.members(tree).tolist()
-        if world.forest._links(tree & INDEX)[0]["kind"] != km.JointKind.FREE:
+        if world.forest._links(tree & ID_INDEX_MASK)[0]["kind"] != km.JointKind.FREE:
             was = world.hash()
             with pytest.raises(ValueError, match="does not float"):
                 put(world, body, how, pose, twist)
@@ -238,8 +238,8 @@ def test_a_knock_adds_to_the_velocity_of_the_bodys_own_frame(seed):
 
 def is_top(world: km.World, body: km.Body) -> bool:
     tree = world.forest.tree_of(body.id)
-    top = world.forest._links(tree & INDEX)[0]
-    return bool(top["kind"] == km.JointKind.FREE and top["body"] == body.id & INDEX)
+    top = world.forest._links(tree & ID_INDEX_MASK)[0]
+    return bool(top["kind"] == km.JointKind.FREE and top["body"] == body.id & ID_INDEX_MASK)
 
 
 @pytest.mark.parametrize("seed", range(6))

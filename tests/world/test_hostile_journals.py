@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import kinemorph as km
-from kinemorph.scenes.commands import viewing
+from kinemorph.scenes.commands import view_command as viewing
 from kinemorph.world.part import Part
 from kinemorph.world.persistence.journal import JOURNAL_MAGIC, JOURNAL_VERSION, MOST_APART, ChunkFile, notes_of
 from kinemorph.world.persistence.snapshot import packed

@@ -42,7 +42,7 @@ def test_a_ball_bounces_to_the_square_of_its_restitution(e):
     for _ in range(600):
         world.step()
         z = ball.pose.position[2] - 0.1
-        met |= int(world._header[0]["impacts"]["strikes"]) > 0
+        met |= int(world._header[0]["impacts"]["collision_count"]) > 0
         highest = max(highest, z) if met else 0.0
     assert highest == pytest.approx(e * e, abs=2e-3)
 
@@ -120,7 +120,7 @@ def test_no_collision_of_free_or_jointed_bodies_adds_energy_and_momentum_stays()
             assert now <= energy * (1.0 + 1e-6)
             energy = now
         assert world.forest.momentum() == pytest.approx(start, abs=2e-4 * np.abs(start).max() + 1e-6)
-        strikes += int(world._header[0]["impacts"]["strikes"])
+        strikes += int(world._header[0]["impacts"]["collision_count"])
     assert strikes > 20
 
 
@@ -227,7 +227,7 @@ def test_a_loop_stays_closed_through_collisions():
     one, other = (body.pose for body in (strut, bodies[3]))
     ends = one.position + one.rotation @ (0.9, -0.2, 0.0), other.position + other.rotation @ (0.225, 0.0, 0.0)
     assert ends[0] == pytest.approx(ends[1], abs=1e-6)
-    assert int(world._header[0]["impacts"]["strikes"]) > 0
+    assert int(world._header[0]["impacts"]["collision_count"]) > 0
 
 
 def test_events_hear_of_collisions_within_a_step():

@@ -13,7 +13,7 @@ from tests.strategies import random_inertia, random_joint, random_pose, seeds
 from tests.world.declared_joints import KINDS, Declared, declared, random_tree
 
 import kinemorph as km
-from kinemorph.gym.reading import Reading
+from kinemorph.gym.observation_reader import Reading
 
 EXAMPLES = int(os.environ.get("KINEMORPH_MACHINE_EXAMPLES", "25"))
 EXACT = 1e-10

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import kinemorph as km
-from kinemorph.contact.layout import HOLD
+from kinemorph.contact.layout import LOOP_PROJECTION
 from kinemorph.jit.api import rows_at
 from kinemorph.scenes.robots import mechanisms
 
@@ -306,7 +306,7 @@ def test_rows_have_no_part_in_what_loops_forbid():
         q, _ = state_of(world, figure)
         world.step()
     s = world.solver.header[0]
-    hold = rows_at(int(s["holds"]), int(s["hold_count"]), HOLD)[0]
+    hold = rows_at(int(s["holds"]), int(s["hold_count"]), LOOP_PROJECTION)[0]
     rank, nz = int(hold["rank"]), int(hold["nz"])
     assert rank == np.linalg.matrix_rank(km.loop_jacobian(figure.model, km.Data(figure.model), q), tol=1e-6) == 2
     Q = rows_at(int(hold["Q"]), rank * nz, np.dtype(np.float64)).reshape(rank, nz)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import kinemorph as km
-from kinemorph.geometry.material import EVERYTHING
+from kinemorph.geometry.material import ALL_GROUPS_MASK
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +74,7 @@ def test_groups_are_seen_or_not():
     world.add_ground()
     glass = world.add(km.Shape.box((1, 1, 0.1), group=4), at=(0, 0, 1), name="glass")
     assert world.queries.cast_ray((0, 0, 2), (0, 0, -1)).body == glass
-    assert world.queries.cast_ray((0, 0, 2), (0, 0, -1), mask=EVERYTHING & ~4).body is None
+    assert world.queries.cast_ray((0, 0, 2), (0, 0, -1), mask=ALL_GROUPS_MASK & ~4).body is None
 
 
 def test_a_new_body_is_seen_at_once_and_one_that_is_gone_is_not():

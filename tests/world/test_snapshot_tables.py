@@ -8,13 +8,13 @@ from tests.needs import linux
 from tests.world.kept_worlds import BUSY, SMALL, released, resealed, use
 
 import kinemorph as km
-from kinemorph.structure.forest.forest import PASSING
+from kinemorph.structure.forest.forest import TRANSIENT_FIELDS
 from kinemorph.world.persistence.kept_classes import LAYOUTS
 from kinemorph.world.persistence.snapshot import SNAPSHOT_HEAD_BYTES
 
 MAKE = {**SMALL, **BUSY}
 SLOTS = [name for name in LAYOUTS if name.endswith("_SLOT")]
-FIELDS = [(slot, field) for slot in SLOTS for field in sorted(PASSING.intersection(LAYOUTS[slot].names))]
+FIELDS = [(slot, field) for slot in SLOTS for field in sorted(TRANSIENT_FIELDS.intersection(LAYOUTS[slot].names))]
 VALUES = (1, 2, 3, 7, 2**31 - 1, -1, -(2**31))
 
 

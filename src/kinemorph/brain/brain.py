@@ -10,11 +10,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph.brain.functions import think
-from kinemorph.brain.layout import EFFECT, FIRST, LONGEST_DELAY_PASSES, NEURON, ONE, SENSE, Acted, Function, Sensed
+from kinemorph.brain.functions import update_neurons
+from kinemorph.brain.layout import (
+    EFFECT,
+    FIRST_NEURON_SIGNAL,
+    LONGEST_DELAY_PASSES,
+    NEURON,
+    ONE_SIGNAL,
+    SENSE,
+    Acted,
+    Function,
+    Sensed,
+)
 from kinemorph.jit.api import entry
 from kinemorph.spatial.arguments.annotated import checked_on_failure
-from kinemorph.spatial.arguments.checks import shown
+from kinemorph.spatial.arguments.checks import repr_of
 
 Array = npt.NDArray[np.float64]
 Records = np.ndarray[tuple[int], np.dtype[np.void]]
@@ -160,9 +170,12 @@ class Brain:
             raise ValueError(f"brain: respond takes a finite number for each update and each of {count} senses")
         neurons = self._rows[0].copy()
         rings = np.zeros(LONGEST_DELAY_PASSES * self.ring_count)
-        values, signals = np.zeros((len(read), len(neurons))), np.zeros(FIRST + len(neurons) + read.shape[1])
-        signals[ONE] = 1.0
-        run_passes(neurons, rings, signals, read, values, 1.0 / self.rate)
+        values, signals = (
+            np.zeros((len(read), len(neurons))),
+            np.zeros(FIRST_NEURON_SIGNAL + len(neurons) + read.shape[1]),
+        )
+        signals[ONE_SIGNAL] = 1.0
+        run_updates(neurons, rings, signals, read, values, 1.0 / self.rate)
         return values
 
     def _key(self) -> tuple[Any, ...]:
@@ -196,11 +209,11 @@ def _check(neurons: tuple[Neuron, ...], senses: tuple[Sense, ...], effects: tupl
             raise ValueError(f"brain: {len(each)} {what} are more than {MOST_BRAIN_ROWS}")
         for i, one in enumerate(each):
             if not isinstance(one, kind):
-                raise TypeError(f"brain: {what} {i} is {shown(one)}, not a {kind.__name__}")
-    _number("brain: rate", rate, LARGEST_BRAIN_RATE)
+                raise TypeError(f"brain: {what} {i} is {repr_of(one)}, not a {kind.__name__}")
+    _check_number("brain: rate", rate, LARGEST_BRAIN_RATE)
     if not rate > 0.0:
         raise ValueError(f"brain: rate {rate} must be positive")
-    count = FIRST + len(neurons) + len(senses)
+    count = FIRST_NEURON_SIGNAL + len(neurons) + len(senses)
     for i, neuron in enumerate(neurons):
         _check_neuron(f"brain: neuron {i}", neuron, count)
     for i, sense in enumerate(senses):
@@ -209,12 +222,12 @@ def _check(neurons: tuple[Neuron, ...], senses: tuple[Sense, ...], effects: tupl
         _check_effect(f"brain: effect {i}", effect, count)
 
 
-def _number(what: str, value: float, most: float) -> None:
+def _check_number(what: str, value: float, most: float) -> None:
     if not isinstance(value, int | float | np.floating) or not (math.isfinite(value) and abs(value) <= most):
         raise ValueError(f"{what} is {value!r}, and must be a number up to {most:g}")
 
 
-def _source(what: str, source: Any, count: int) -> None:
+def _check_source(what: str, source: Any, count: int) -> None:
     if not isinstance(source, int | np.integer) or not 0 <= source < count:
         raise ValueError(f"{what}: there is no source {source!r}; they go from 0 to {count - 1}")
 
@@ -225,8 +238,8 @@ def _check_neuron(what: str, n: Neuron, count: int) -> None:
     if not (isinstance(n.sources, tuple) and isinstance(n.weights, tuple) and len(n.sources) == len(n.weights) == 3):
         raise ValueError(f"{what} has {n.sources!r} and {n.weights!r}, and not three sources and three weights")
     for source, weight in zip(n.sources, n.weights, strict=True):
-        _source(what, source, count)
-        _number(f"{what}: a weight", weight, LARGEST_WEIGHT)
+        _check_source(what, source, count)
+        _check_number(f"{what}: a weight", weight, LARGEST_WEIGHT)
 
 
 def _check_sense(what: str, s: Sense) -> None:
@@ -244,20 +257,20 @@ def _check_effect(what: str, e: Effect, count: int) -> None:
         raise ValueError(f"{what}: there is no {e.what!r} to do")
     if not isinstance(e.link, str) or not isinstance(e.dof, int | np.integer) or not 0 <= e.dof < 6:
         raise ValueError(f"{what}: {e.link!r} and {e.dof!r} are not a link's name and a degree of freedom from 0 to 5")
-    _source(what, e.source, count)
+    _check_source(what, e.source, count)
     for name, most in (
         ("weight", LARGEST_WEIGHT),
         ("most", LARGEST_EFFORT),
         ("low", LARGEST_WEIGHT),
         ("high", LARGEST_WEIGHT),
     ):
-        _number(f"{what}: {name}", getattr(e, name), most)
+        _check_number(f"{what}: {name}", getattr(e, name), most)
     if e.most < 0.0 or not e.low <= e.high:
         raise ValueError(f"{what}: most {e.most} must not be negative, nor low {e.low} above high {e.high}")
 
 
 @entry
-def run_passes(
+def run_updates(
     neurons: Records, rings: np.ndarray[tuple[int], np.dtype[np.float64]],
     signals: np.ndarray[tuple[int], np.dtype[np.float64]], read: np.ndarray[tuple[int, int], np.dtype[np.float64]],
     values: np.ndarray[tuple[int, int], np.dtype[np.float64]], dt: float,
@@ -266,6 +279,6 @@ def run_passes(
     n, lost = neurons.shape[0], 0
     for tick in range(read.shape[0]):
         for j in range(read.shape[1]):
-            signals[FIRST + n + j] = read[tick, j]
-        lost += think(neurons, signals, values[tick], rings, dt, tick)
+            signals[FIRST_NEURON_SIGNAL + n + j] = read[tick, j]
+        lost += update_neurons(neurons, signals, values[tick], rings, dt, tick)
     return lost

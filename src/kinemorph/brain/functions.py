@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from kinemorph.brain.layout import BOUND, FIRST, LONGEST_DELAY_PASSES, Function
+from kinemorph.brain.layout import FIRST_NEURON_SIGNAL, LARGEST_VALUE, LONGEST_DELAY_PASSES, Function
 from kinemorph.jit.api import kernel
 from kinemorph.spatial.scalar import sincos
 
@@ -15,19 +15,19 @@ from kinemorph.spatial.scalar import sincos
     INTERPOLATE, ATAN, SMOOTH, MEMORY,
 ) = (int(f) for f in Function)  # fmt: skip
 SMALLEST_DIVISOR = 1e-3  # of divisors, and of arguments of logarithms
-STEEPEST = 5.0  # largest exponent
+LARGEST_EXPONENT = 5.0  # largest exponent
 LARGEST_FREQUENCY = 5.0  # Hz
 LARGEST_INTEGRAL_TIME = 10.0  # s
 FULL_TURN = 2.0 * math.pi
 
 
 @kernel
-def held(x: float, low: float, high: float) -> float:
+def clamp(x: float, low: float, high: float) -> float:
     return min(max(x, low), high)
 
 
 @kernel(inline=False)
-def plain(f: int, a: float, b: float, c: float) -> float:
+def evaluate_stateless(f: int, a: float, b: float, c: float) -> float:
     """Functions without a state."""
     if f == ADD:
         return a + b + c
@@ -52,11 +52,11 @@ def plain(f: int, a: float, b: float, c: float) -> float:
     if f == COSINE:
         return sincos(a)[1]
     if f == SIGMOID:
-        return 1.0 / (1.0 + math.exp(held(-a, -700.0, 700.0)))
+        return 1.0 / (1.0 + math.exp(clamp(-a, -700.0, 700.0)))
     if f == LOGARITHM:
         return math.log(max(abs(a), SMALLEST_DIVISOR))
     if f == EXPONENTIAL:
-        return math.exp(held(a, -STEEPEST, STEEPEST))
+        return math.exp(clamp(a, -LARGEST_EXPONENT, LARGEST_EXPONENT))
     if f == INVERT:
         return -a
     if f == SUM_THRESHOLD:
@@ -66,14 +66,14 @@ def plain(f: int, a: float, b: float, c: float) -> float:
     if f == IF:
         return b if a > 0.0 else c
     if f == INTERPOLATE:
-        return b + (c - b) * held(a, 0.0, 1.0)
+        return b + (c - b) * clamp(a, 0.0, 1.0)
     return math.atan(a)
 
 
 @kernel
 def oscillate(n: Any, a: float, b: float, c: float, dt: float) -> float:
     """An oscillator of frequency a (Hz), phase shift b (rad) and amplitude c; its state is the phase, from 0 to 2π."""
-    phase = n["state"] + FULL_TURN * dt * held(a, -LARGEST_FREQUENCY, LARGEST_FREQUENCY)
+    phase = n["state"] + FULL_TURN * dt * clamp(a, -LARGEST_FREQUENCY, LARGEST_FREQUENCY)
     n["state"] = phase - FULL_TURN * math.floor(phase / FULL_TURN)
     if n["function"] == WAVE:
         return c * sincos(n["state"] + b)[0]
@@ -87,7 +87,7 @@ def oscillate(n: Any, a: float, b: float, c: float, dt: float) -> float:
 
 
 @kernel
-def remember(n: Any, a: float, b: float, rings: Any, dt: float, tick: int) -> float:
+def evaluate_stateful(n: Any, a: float, b: float, rings: Any, dt: float, tick: int) -> float:
     """Functions with a state: delays, integrals and filters."""
     f, before = n["function"], n["state"]
     if f == DELAY:
@@ -100,7 +100,7 @@ def remember(n: Any, a: float, b: float, rings: Any, dt: float, tick: int) -> fl
         n["state"] = a
         return (a - before) / dt
     if f == INTEGRATE:
-        n["state"] = held(before + a * dt, -BOUND, BOUND)
+        n["state"] = clamp(before + a * dt, -LARGEST_VALUE, LARGEST_VALUE)
     elif f == SMOOTH:
         n["state"] = before + (a - before) * dt / (dt + min(abs(b), LARGEST_INTEGRAL_TIME))
     elif b > 0.0:
@@ -109,7 +109,7 @@ def remember(n: Any, a: float, b: float, rings: Any, dt: float, tick: int) -> fl
 
 
 @kernel(inline=False)
-def fire(n: Any, signals: Any, rings: Any, dt: float, tick: int) -> float:
+def evaluate_neuron(n: Any, signals: Any, rings: Any, dt: float, tick: int) -> float:
     """The value of a neuron, from the current signals."""
     f = n["function"]
     a = n["weights"][0] * signals[n["sources"][0]]
@@ -118,24 +118,24 @@ def fire(n: Any, signals: Any, rings: Any, dt: float, tick: int) -> float:
     if WAVE <= f <= TRIANGLE:
         return oscillate(n, a, b, c, dt)
     if f == DELAY or f == INTEGRATE or f == DIFFERENTIATE or f == SMOOTH or f == MEMORY:
-        return remember(n, a, b, rings, dt, tick)
-    return n["weights"][0] if f == CONSTANT else plain(f, a, b, c)
+        return evaluate_stateful(n, a, b, rings, dt, tick)
+    return n["weights"][0] if f == CONSTANT else evaluate_stateless(f, a, b, c)
 
 
 @kernel(inline=False)
-def think(neurons: Any, signals: Any, fresh: Any, rings: Any, dt: float, tick: int) -> int:
+def update_neurons(neurons: Any, signals: Any, fresh: Any, rings: Any, dt: float, tick: int) -> int:
     """Update all neurons at once, from old values. Returns how many were NaN, which become 0."""
     lost = 0
     for i in range(neurons.shape[0]):
-        x = fire(neurons[i], signals, rings, dt, tick)
-        if not abs(x) <= BOUND:
+        x = evaluate_neuron(neurons[i], signals, rings, dt, tick)
+        if not abs(x) <= LARGEST_VALUE:
             if x != x:
                 x = 0.0
                 lost += 1
-            x = held(x, -BOUND, BOUND)
+            x = clamp(x, -LARGEST_VALUE, LARGEST_VALUE)
         if not abs(neurons[i]["state"]) < math.inf:
             neurons[i]["state"] = 0.0
         fresh[i] = x
     for i in range(neurons.shape[0]):
-        signals[FIRST + i] = fresh[i]
+        signals[FIRST_NEURON_SIGNAL + i] = fresh[i]
     return lost

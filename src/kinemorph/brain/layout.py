@@ -108,5 +108,5 @@ EFFECT = np.dtype(
 )
 
 LONGEST_DELAY_PASSES = 25  # updates of the longest delay
-BOUND = 10.0  # largest magnitude of a value
-NOTHING, ONE, FIRST = 0, 1, 2  # indices in the signals: 0.0, 1.0, and the first neuron
+LARGEST_VALUE = 10.0  # largest magnitude of a value
+ZERO_SIGNAL, ONE_SIGNAL, FIRST_NEURON_SIGNAL = 0, 1, 2  # indices in the signals: 0.0, 1.0, and the first neuron

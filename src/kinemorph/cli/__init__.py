@@ -12,9 +12,9 @@ from collections.abc import Callable
 from typing import Any
 
 from kinemorph.cli.creature import creature, creature_random, creature_show, creature_trial
-from kinemorph.cli.evolving import evolve, replay, report, rescore, results
+from kinemorph.cli.evolution_commands import evolve, replay, report, rescore, results
 from kinemorph.cli.machine import convert, doctor, warm
-from kinemorph.cli.showing import bounce, demo, mocap, run, thesis, view
+from kinemorph.cli.show_commands import bounce, demo, mocap, run, thesis, view
 from kinemorph.cli.working_folder import refuse_settings
 
 COMMANDS: dict[str, Callable[..., Any]] = {
@@ -43,7 +43,7 @@ CREATURES: dict[str, Callable[..., Any]] = {  # what follows `kinemorph creature
 
 def main() -> None:
     from kinemorph import __version__
-    from kinemorph._command_line import understood
+    from kinemorph._command_line import parse_command
     from kinemorph._escaping import plain
     from kinemorph._extras import MissingExtraError
 
@@ -55,9 +55,9 @@ def main() -> None:
     try:
         refuse_settings()
         if words[:1] == ["creature"]:
-            understood(CREATURES, words[1:], "kinemorph creature", creature.__doc__)()
+            parse_command(CREATURES, words[1:], "kinemorph creature", creature.__doc__)()
         else:
-            understood(COMMANDS, words, "kinemorph", __doc__)()
+            parse_command(COMMANDS, words, "kinemorph", __doc__)()
     except MissingExtraError as error:
         print(f"kinemorph: {plain(error)}", file=sys.stderr)
         sys.exit(3)

@@ -19,17 +19,17 @@ def creature_show(file: Path, /, out: Path = Path("out"), seconds: float = 5.0) 
         out: Folder for the picture, the replay and the graph.
         seconds: How long the replay is (s).
     """
-    from kinemorph._extras import need_view
+    from kinemorph._extras import require_view_extra
     from kinemorph._files import can_hold
     from kinemorph.creatures.gallery import HANDMADE
-    from kinemorph.io.recognise import FileKind, expect
+    from kinemorph.io.file_kind import FileKind, expect_kind
     from kinemorph.scenes.creatures import creature_pictures
 
     if str(file) not in HANDMADE:
         if not file.suffix and not file.exists():
             raise ValueError(f"there is no creature '{file}'; there are {', '.join(HANDMADE)}, or name a JSON file")
-        expect(file, FileKind.GENOTYPE, wanted="a genotype")
-    need_view("pictures and replays")
+        expect_kind(file, FileKind.GENOTYPE, wanted="a genotype")
+    require_view_extra("pictures and replays")
     can_hold(out)
     if not 0.0 < seconds < math.inf:
         raise ValueError(f"creature show: seconds {seconds} must be positive")

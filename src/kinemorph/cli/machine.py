@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from kinemorph.cli.told import print_json
+from kinemorph.cli.json_output import print_json
 
 
 def convert(
@@ -73,7 +73,7 @@ def doctor(json: bool = False) -> None:
     Args:
         json: Say it as JSON.
     """
-    from kinemorph.scenes.commands import checkup
+    from kinemorph.scenes.commands import doctor_command as checkup
 
     if not checkup.run_checkup(print_json if json else None):
         sys.exit(1)

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from kinemorph.collision.broad.hash_order import collect_close, collect_overlapping
-from kinemorph.collision.broad.hash_rows import HASH, INDEX, MEETING
-from kinemorph.collision.broad.hash_update import fill, move_box
+from kinemorph.collision.broad.hash_rows import HASH, INDEX_ROW, LISTED_PAIR
+from kinemorph.collision.broad.hash_update import move_box, rebuild_tables
 from kinemorph.collision.narrow.dispatch import find_contacts
 from kinemorph.collision.shapes.shape_poses import place_shapes
 from kinemorph.collision.shapes.shape_rows import (
@@ -33,20 +33,20 @@ from kinemorph.geometry.ground import BOUNDS
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.spatial.rows import load3
 
-NONE = int(Form.NONE)
-CLOSE = int(Candidates.CLOSE)
+NO_FORM = int(Form.NONE)
+CLOSE_CANDIDATES = int(Candidates.CLOSE)
 
 
 @kernel
 def find_pairs(collisions: Any) -> int:
     """Broad phase: list the pairs of shapes whose boxes overlap, or share tiles, in the order of their rows."""
     grid = rows_at(collisions["hash"], 1, HASH)[0]
-    order = rows_at(grid["order"], grid["moving"], INDEX)
+    order = rows_at(grid["order"], grid["moving"], INDEX_ROW)
     boxes = rows_at(collisions["boxes"], collisions["n"], BOUNDS)
-    if not _are_boxes(boxes):
+    if not _boxes_are_finite(boxes):
         return BAD_BOX
     if collisions["from_scratch"]:
-        fill(collisions["hash"])
+        rebuild_tables(collisions["hash"])
     for r in range(grid["moving"]):
         box = boxes[order[r]["i"]]
         move_box(grid, int(order[r]["i"]), load3(box["low"]), load3(box["high"]))
@@ -56,14 +56,16 @@ def find_pairs(collisions: Any) -> int:
     if collisions["room"] < grid["pair_room"]:
         collisions["full"] |= FULL_PAIRS
         return FULL
-    collisions["n_met"] = collect_close(grid, 1) if collisions["candidates"] == CLOSE else collect_overlapping(grid, 1)
+    collisions["n_met"] = (
+        collect_close(grid, 1) if collisions["candidates"] == CLOSE_CANDIDATES else collect_overlapping(grid, 1)
+    )
     collisions["met"] = grid["found"]
     collisions["lives"] = grid["lives"]
     return DONE
 
 
 @kernel
-def _are_boxes(boxes: Any) -> bool:
+def _boxes_are_finite(boxes: Any) -> bool:
     good = True
     for i in range(boxes.shape[0]):
         for d in range(3):
@@ -73,7 +75,7 @@ def _are_boxes(boxes: Any) -> bool:
 
 
 @kernel(inline=False)
-def all_pairs(collisions: Any) -> int:
+def list_all_pairs(collisions: Any) -> int:
     """List every pair that its filters allow, without boxes; its row of PAIR_MEMORY is its number among all pairs.
 
     An existing list is kept: it is cleared when shapes change.
@@ -84,12 +86,12 @@ def all_pairs(collisions: Any) -> int:
         collisions["full"] |= FULL_PAIRS
         return FULL
     shapes = shapes_of(collisions)
-    met = rows_at(collisions["met"], collisions["room"], MEETING)
+    met = rows_at(collisions["met"], collisions["room"], LISTED_PAIR)
     row = 0
     m = 0
     for i in range(collisions["n"]):
         for j in range(i + 1, collisions["n"]):
-            if _may_meet(shapes[i], shapes[j]):
+            if _filters_allow_pair(shapes[i], shapes[j]):
                 met[m]["ij"][0] = i
                 met[m]["ij"][1] = j
                 met[m]["row"] = row
@@ -100,8 +102,8 @@ def all_pairs(collisions: Any) -> int:
 
 
 @kernel
-def _may_meet(shape_a: Any, shape_b: Any) -> bool:
-    there = shape_a["form"] != NONE and shape_b["form"] != NONE and shape_a["fixed"] + shape_b["fixed"] < 2
+def _filters_allow_pair(shape_a: Any, shape_b: Any) -> bool:
+    there = shape_a["form"] != NO_FORM and shape_b["form"] != NO_FORM and shape_a["fixed"] + shape_b["fixed"] < 2
     return there and (shape_a["mask"] & shape_b["group"]) != 0 and (shape_b["mask"] & shape_a["group"]) != 0
 
 
@@ -120,7 +122,7 @@ def collide(collisions: Any, links: Any) -> int:
 
 
 @entry(nogil=True)
-def pair_up(address: int, links: Any) -> int:
+def place_and_find_pairs(address: int, links: Any) -> int:
     """Place the shapes, and list the pairs."""
     collisions = rows_at(address, 1, COLLISIONS)[0]
     if collisions["kind"] != COLLISIONS_KIND:
@@ -130,17 +132,17 @@ def pair_up(address: int, links: Any) -> int:
 
 
 @entry(nogil=True)
-def pair_up_all(address: int, links: Any) -> int:
+def place_and_list_all_pairs(address: int, links: Any) -> int:
     """The same without a broad phase."""
     collisions = rows_at(address, 1, COLLISIONS)[0]
     if collisions["kind"] != COLLISIONS_KIND:
         return WRONG_ROW
     place_shapes(collisions, links)
-    return all_pairs(collisions)
+    return list_all_pairs(collisions)
 
 
 @entry(nogil=True)
-def look_at_all(address: int) -> int:
+def find_all_contacts(address: int) -> int:
     """Find the contacts of the listed pairs."""
     collisions = rows_at(address, 1, COLLISIONS)[0]
     return find_contacts(collisions) if collisions["kind"] == COLLISIONS_KIND else WRONG_ROW

@@ -12,26 +12,26 @@ from typing import Any, NoReturn
 import numpy as np
 
 from kinemorph.collision.broad.broad_phase import BroadPhase
-from kinemorph.collision.broad.hash_rows import INDEX, MEETING
-from kinemorph.collision.collide import look_at_all, pair_up, pair_up_all
+from kinemorph.collision.broad.hash_rows import INDEX_ROW, LISTED_PAIR
+from kinemorph.collision.collide import find_all_contacts, place_and_find_pairs, place_and_list_all_pairs
 from kinemorph.collision.narrow.manifold import MANIFOLD_ROWS
-from kinemorph.collision.narrow.part_pairs import KNOWN, PartPairs
-from kinemorph.collision.narrow.scratch import make_scratch, no_search
+from kinemorph.collision.narrow.part_pairs import KNOWN_FEATURES, PartPairs
+from kinemorph.collision.narrow.scratch import empty_search, make_scratch
 from kinemorph.collision.shapes.shape_poses import place_shape
 from kinemorph.collision.shapes.shape_rows import (
     ANCHOR,
     COLLISIONS,
     COLLISIONS_KIND,
     CONTACT,
+    CONTACT_POSE,
     FULL_CONTACTS,
     FULL_HASH,
     FULL_KNOWN,
     FULL_SEARCH,
-    MADE,
-    MEMORY,
     PAIR,
-    PLACE,
+    PAIR_MEMORY,
     POSE,
+    SHAPE_POSE,
     SHAPES,
     Candidates,
     Form,
@@ -41,16 +41,16 @@ from kinemorph.collision.shapes.shape_rows import (
     shapes_of,
 )
 from kinemorph.collision.shapes.shape_table import ShapeTable
-from kinemorph.collision.shapes.shape_writing import I8, NO_NEXT_SHAPE, list_moving, put_shapes
+from kinemorph.collision.shapes.shape_writing import I8, NO_NEXT_SHAPE, list_moving_shapes, put_shape_boxes
 from kinemorph.geometry.ground import BOUNDS
 from kinemorph.jit.api import entry, rows_at
 from kinemorph.multibody.tables import Pattern, Tables
 from kinemorph.spatial.arguments.annotated import checked_on_failure
-from kinemorph.spatial.arguments.checks import shown
+from kinemorph.spatial.arguments.checks import repr_of
 from kinemorph.spatial.pose import Pose
 from kinemorph.spatial.rows import load3, load9, store3
 
-ADDRESSES = (
+ADDRESS_FIELDS = (
     "shapes",
     "mounts",
     "places",
@@ -73,8 +73,12 @@ ADDRESSES = (
     "found",
 )  # fmt: skip; the fields of COLLISIONS that are
 NO_LINKS = np.zeros(1, POSE)
-FEW, MANY, EACH = 16, 1024, 4  # shapes with rows from the start; most that `expect` counts; contacts of each
-NUMBERS = ("updates", "walked", "fallbacks", "rough", "opened", "kept")
+FIRST_SHAPES, MOST_EXPECTED_SHAPES, CONTACTS_PER_SHAPE = (
+    16,
+    1024,
+    4,
+)  # shapes with rows from the start; most that `expect` counts; contacts of each
+COUNTER_FIELDS = ("updates", "walked", "fallbacks", "rough", "opened", "kept")
 
 
 @checked_on_failure
@@ -106,7 +110,7 @@ class Collisions:
         from_scratch: bool = False,
     ) -> None:
         if not isinstance(shapes, ShapeTable | None):
-            raise TypeError(f"Collisions: shapes must be a kinemorph.ShapeTable, not {shown(shapes)}")
+            raise TypeError(f"Collisions: shapes must be a kinemorph.ShapeTable, not {repr_of(shapes)}")
         for name, length in (("margin", margin), ("keep_within", keep_within)):
             if not 0.0 <= length < math.inf:
                 raise ValueError(f"Collisions: {name} {length} must be finite and not negative")
@@ -137,7 +141,7 @@ class Collisions:
         self._boxed: dict[int, tuple[int, ...]] = {}  # filters of the rows that have a box in the hash
         self._busy = threading.Lock()
         self._links = 0
-        self._search = no_search()  # scratch of a search, without rows so far
+        self._search = empty_search()  # scratch of a search, without rows so far
 
     def _point(self) -> None:
         """Write the address of the hash into the header."""
@@ -159,10 +163,10 @@ class Collisions:
         `links` are poses of link 0 and on; or, without a copy, rows with R and p, the base first, such as those of
         `Data`. A pose that is not finite raises, and leaves the pairs as they were.
         """
-        links = _rows_of(links)
+        links = _link_rows(links)
         if not self._busy.acquire(blocking=False):
             raise RuntimeError("Collisions: another thread is in the middle of an update; give each thread a copy")
-        pair = pair_up_all if self._broad is None else pair_up
+        pair = place_and_list_all_pairs if self._broad is None else place_and_find_pairs
         try:
             self.header["goes_on"] = 0  # was 1 if the last update was interrupted
             if self._seen != self.shapes.revision:
@@ -174,7 +178,7 @@ class Collisions:
                 self.grow()
             if status == Status.BAD_BOX:
                 self._complain()
-            while look_at_all(self._tables.address) == Status.FULL:
+            while find_all_contacts(self._tables.address) == Status.FULL:
                 self.grow()
         finally:
             self._busy.release()
@@ -204,7 +208,7 @@ class Collisions:
         them.
         """
         if self._seen != self.shapes.revision:
-            self._see_changes(None if links is None else _rows_of(links))
+            self._see_changes(None if links is None else _link_rows(links))
         return self._tables.address
 
     # --- results ---
@@ -238,7 +242,7 @@ class Collisions:
     def contacts_of(self, pair: Any) -> Any:
         """The CONTACT rows of a PAIR row."""
         if getattr(pair, "dtype", None) != PAIR or pair.shape != ():
-            raise TypeError(f"Collisions.contacts_of: pair is {shown(pair)}, and must be one row of `pairs`")
+            raise TypeError(f"Collisions.contacts_of: pair is {repr_of(pair)}, and must be one row of `pairs`")
         return self.contacts[int(pair["first"]) : int(pair["first"]) + int(pair["count"])]
 
     @property
@@ -264,7 +268,7 @@ class Collisions:
     @property
     def numbers(self) -> dict[str, int]:
         """Counters since the start, under the names of COLLISIONS: updates by V-Clip, its steps, and so on."""
-        return {name: int(self.header[name][0]) for name in NUMBERS}
+        return {name: int(self.header[name][0]) for name in COUNTER_FIELDS}
 
     def ignore(self, a: int, b: int) -> None:
         """Never report this pair of shapes, such as those of a parent and its child, until `heed`."""
@@ -284,14 +288,14 @@ class Collisions:
         """
         self._follow_rows()
         shapes, n = self.shapes, self.shapes.count
-        said = np.empty((n, len(SAID)), np.int64)
+        said = np.empty((n, len(CHANGED_FIELDS)), np.int64)
         places = NO_LINKS if links is None else links
-        count = place_changed(self._tables.address, shapes.address, self._seen, places, links is not None, said)
+        count = place_changed_shapes(self._tables.address, shapes.address, self._seen, places, links is not None, said)
         if self._broad is not None:
             wanted = [row for row, *one in said[:count].tolist() if self._wants_box(row, *one)]
             if wanted:
                 self._put_boxes(wanted)
-            self._broad.follow_order(list_moving(self._tables.address))
+            self._broad.follow_order(list_moving_shapes(self._tables.address))
         self.header["n_met"] = 0
         self._seen = shapes.revision
 
@@ -306,7 +310,7 @@ class Collisions:
             self.header["n"] = self._n = n
         if self._room < n:
             self._room = max(16, 2 * n)
-            self._tables.make("places", self._room, PLACE, keep=True)
+            self._tables.make("places", self._room, SHAPE_POSE, keep=True)
             self._tables.make("boxes", self._room, BOUNDS, keep=True)
 
     def _wants_box(self, row: int, form: int, link: int, *filtered: int) -> bool:
@@ -325,7 +329,7 @@ class Collisions:
         broad, ids, done = self.broad_phase, np.array(rows, np.int64), 0
         broad.make_room(rows[-1] + 1)
         while done < len(rows):
-            done = put_shapes(self._tables.address, ids, done)
+            done = put_shape_boxes(self._tables.address, ids, done)
             if done < 0:
                 for row in rows:
                     del self._boxed[row]
@@ -355,12 +359,12 @@ class Collisions:
         """Reserve rows for the usual number of contacts of the shapes: tables that fill up in a step grow one at a
         time.
         """
-        shapes = min(self.shapes.count, MANY)
-        if shapes <= FEW:
+        shapes = min(self.shapes.count, MOST_EXPECTED_SHAPES)
+        if shapes <= FIRST_SHAPES:
             return
         room = int(self.header["contact_room"][0])
-        if EACH * shapes > room:
-            self._make_contacts(max(2 * room, EACH * shapes))
+        if CONTACTS_PER_SHAPE * shapes > room:
+            self._make_contacts(max(2 * room, CONTACTS_PER_SHAPE * shapes))
         if self._rows_wanted() > int(self.header["room"][0]):
             self._make_pairs(self._rows_wanted())
 
@@ -372,11 +376,11 @@ class Collisions:
     def _make_pairs(self, room: int) -> None:
         self._tables.make("pairs", room, PAIR, keep=True)
         if self._broad is None:
-            self._tables.make("met", room, MEETING)
-            self._tables.make("lives", room, INDEX)
+            self._tables.make("met", room, LISTED_PAIR)
+            self._tables.make("lives", room, INDEX_ROW)
             self.header["n_met"] = 0
-        self._tables.make("memory", room, MEMORY, keep=True)
-        self._tables.make("made", room if self.header["keep_within"][0] > 0.0 else 1, MADE, keep=True)
+        self._tables.make("memory", room, PAIR_MEMORY, keep=True)
+        self._tables.make("made", room if self.header["keep_within"][0] > 0.0 else 1, CONTACT_POSE, keep=True)
         self.header["room"] = room
 
     def _make_search(self, room: int) -> None:
@@ -389,7 +393,7 @@ class Collisions:
         self.header["contact_room"] = room
 
     def _make_known(self, room: int) -> None:
-        self._make_halves("known", room, KNOWN)
+        self._make_halves("known", room, KNOWN_FEATURES)
         self.header["known_room"] = room
 
     def _make_halves(self, name: str, room: int, dtype: Any) -> None:
@@ -404,7 +408,7 @@ class Collisions:
     def __getstate__(self) -> tuple[Any, ...]:
         """The header without addresses, the rows that the next step reads or that report the last one, and shapes."""
         header = self.header.copy()
-        for name in (*ADDRESSES, "room", "known_room", "n_met", "next", "full"):
+        for name in (*ADDRESS_FIELDS, "room", "known_room", "n_met", "next", "full"):
             header[name] = 0
         return header, self._lasting(), self._broad, self.shapes, self._seen, self._boxed
 
@@ -418,7 +422,7 @@ class Collisions:
         if self._broad is not None:  # without rows of pairs that are gone
             count = min(int(self._broad.hash.header["pair_count"][0]), len(known))
             lives, memory = self._broad.hash["lives"]["i"][:count], self._tables["memory"][:count]
-            known = np.flatnonzero(of_pair(memory, self._broad.rows[:count], lives, self.shapes.rows))
+            known = np.flatnonzero(belongs_to_pair(memory, self._broad.rows[:count], lives, self.shapes.rows))
         found["known_pairs"], found["memory"] = known, self._tables["memory"][known]
         found["made"] = self._tables["made"][known] if kept else ()
         found["contacts"] = self.contacts.copy()
@@ -432,7 +436,7 @@ class Collisions:
         header, lasting, broad, shapes, seen, boxed = state
         if header.dtype != COLLISIONS:
             raise ValueError("collisions that another version of kinemorph has pickled cannot be read")
-        tables = Tables(COLLISIONS, PASSING)
+        tables = Tables(COLLISIONS, UNSAVED_TABLES)
         tables.header[:] = header
         make_scratch(tables)
         self._hold(tables, broad, shapes)
@@ -473,7 +477,7 @@ def _pattern(contacts: int, keeps: bool, pairs: int) -> Pattern:
     return Pattern(_tables_for(contacts, keeps, pairs))
 
 
-def first_tables(margin: float, keep_within: float) -> tuple[Tables, Tables]:
+def first_collision_tables(margin: float, keep_within: float) -> tuple[Tables, Tables]:
     """The tables of collisions without shapes, and those of their hash."""
     made = Collisions(margin=margin, keep_within=keep_within)
     return made._tables, made.broad_phase.hash._tables
@@ -481,29 +485,29 @@ def first_tables(margin: float, keep_within: float) -> tuple[Tables, Tables]:
 
 def _tables_for(contacts: int, keeps: bool, pairs: int) -> Tables:
     """Tables for so many contacts in a step, which may be kept or not, and so many pairs."""
-    tables = Tables(COLLISIONS, PASSING)
+    tables = Tables(COLLISIONS, UNSAVED_TABLES)
     collisions = tables.header[0]
     collisions["contact_room"], collisions["known_room"], collisions["room"] = contacts, 64, pairs
-    for name, dtype in (("places", PLACE), ("boxes", BOUNDS)):
+    for name, dtype in (("places", SHAPE_POSE), ("boxes", BOUNDS)):
         tables.make(name, 16, dtype)
     tables.make("contacts", 2 * contacts, CONTACT)
     tables.make("anchors", 2 * contacts if keeps else 2, ANCHOR)
-    tables.make("known", 2 * 64, KNOWN)
+    tables.make("known", 2 * 64, KNOWN_FEATURES)
     tables.make("pairs", pairs, PAIR)
-    tables.make("memory", pairs, MEMORY)
-    tables.make("made", pairs if keeps else min(pairs, 1), MADE)
+    tables.make("memory", pairs, PAIR_MEMORY)
+    tables.make("made", pairs if keeps else min(pairs, 1), CONTACT_POSE)
     make_scratch(tables)
     return tables
 
 
-def _rows_of(links: Any) -> Any:
+def _link_rows(links: Any) -> Any:
     """Poses of links as rows with R and p, the base first."""
     if isinstance(links, np.ndarray) and links.dtype.names:
         if links.dtype is not POSE and not {"R", "p"} <= set(links.dtype.names):
             raise TypeError(f"update: rows of links need R and p, not {links.dtype.names}")
         return links
     if not isinstance(links, Sequence) or not all(isinstance(pose, Pose) for pose in links):
-        raise TypeError(f"update: expected a list of km.Pose, or rows with R and p, not {shown(links)}")
+        raise TypeError(f"update: expected a list of km.Pose, or rows with R and p, not {repr_of(links)}")
     rows = np.zeros(len(links) + 1, POSE)
     rows["R"][0] = np.eye(3).reshape(9)
     for row, pose in zip(rows[1:], links, strict=True):
@@ -511,7 +515,7 @@ def _rows_of(links: Any) -> Any:
     return rows
 
 
-def of_pair(memory: Any, pairs: Any, lives: Any, shapes: Any) -> Any:
+def belongs_to_pair(memory: Any, pairs: Any, lives: Any, shapes: Any) -> Any:
     """Mask of the rows of PAIR_MEMORY that belong to the pair which now has their row."""
     a, b = memory["a"], memory["b"]
     good = (pairs["shared"] >= 0) & (memory["life"] == lives)
@@ -524,12 +528,12 @@ def of_pair(memory: Any, pairs: Any, lives: Any, shapes: Any) -> Any:
     return good & ~ground[b]
 
 
-PASSING = {"work": None, "found": None}  # tables that are not saved
-SAID = ("row", "form", "link", "generation", "group", "mask", "fixed")  # the last four filter boxes
+UNSAVED_TABLES = {"work": None, "found": None}  # tables that are not saved
+CHANGED_FIELDS = ("row", "form", "link", "generation", "group", "mask", "fixed")  # the last four filter boxes
 
 
 @entry
-def place_changed(
+def place_changed_shapes(
     address: int, table: int, seen: int, links: Any, moving: bool, said: np.ndarray[tuple[int, int], np.dtype[np.int64]]
 ) -> int:  # fmt: skip
     """Place shapes on the base, and on links if `moving`, that have changed since revision `seen` of their table.

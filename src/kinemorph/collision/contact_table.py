@@ -9,15 +9,15 @@ import math
 from typing import Any
 
 from kinemorph.collision.narrow.core_pair import CORE_PAIR
-from kinemorph.collision.narrow.part_pairs import KNOWN, start_from
+from kinemorph.collision.narrow.part_pairs import KNOWN_FEATURES, load_start
 from kinemorph.collision.shapes.shape_rows import (
     ANCHOR,
     CONTACT,
+    CONTACT_POSE,
     DONE,
     FULL,
     FULL_CONTACTS,
     FULL_KNOWN,
-    MADE,
     MEETS,
     SLOW,
     Form,
@@ -32,42 +32,42 @@ from kinemorph.spatial.rows import load3, load9, store3, store9
 from kinemorph.spatial.vec3 import Vec3, add, axpy, dot, scale, sub
 
 CONVEX = int(Form.CONVEX)
-STANDS = 0.99  # cosine: a disc within 8° of a contact normal lies, and does not roll
-ROLLING = 1e-3  # share of `keep_within` by which shapes may roll without new contacts
+FLAT_DISC_COSINE = 0.99  # cosine: a disc within 8° of a contact normal lies, and does not roll
+ROLLING_SHARE = 1e-3  # share of `keep_within` by which shapes may roll without new contacts
 
 
 @kernel
-def half_of(step: int, room: int) -> int:
+def half_start(step: int, room: int) -> int:
     """First row of a step's half of a table with `room` rows a step."""
     return room if step & 1 else 0
 
 
 @kernel
-def was_looked_at(collisions: Any, memory: Any) -> bool:
+def was_evaluated(collisions: Any, memory: Any) -> bool:
     """Whether a pair was evaluated in the step before, so that its rows of that step exist."""
     return memory["step"] == collisions["step"] - 1
 
 
 @kernel
-def met_fast(collisions: Any, memory: Any) -> bool:
+def had_fast_impact(collisions: Any, memory: Any) -> bool:
     """Whether the shapes of a pair were fast and met in the step before."""
     return (
-        was_looked_at(collisions, memory)
+        was_evaluated(collisions, memory)
         and memory["count"] > 0
-        and _first_before(collisions, memory)["passes"] == MEETS
+        and _previous_first_contact(collisions, memory)["passes"] == MEETS
     )
 
 
 @kernel
-def met_along(collisions: Any, memory: Any) -> Vec3:
+def impact_normal(collisions: Any, memory: Any) -> Vec3:
     """Contact normal of that impact, in the world."""
-    return load3(_first_before(collisions, memory)["normal"])
+    return load3(_previous_first_contact(collisions, memory)["normal"])
 
 
 @kernel
-def _first_before(collisions: Any, memory: Any) -> Any:
+def _previous_first_contact(collisions: Any, memory: Any) -> Any:
     """The first contact of a pair in the step before."""
-    at = half_of(collisions["step"] - 1, collisions["contact_room"]) + memory["first"]
+    at = half_start(collisions["step"] - 1, collisions["contact_room"]) + memory["first"]
     return contacts_of(collisions)[at]
 
 
@@ -75,7 +75,7 @@ def _first_before(collisions: Any, memory: Any) -> Any:
 
 
 @kernel(inline=False)
-def put_contacts(
+def write_contacts(
     collisions: Any,
     pair_row: int,
     memory: Any,
@@ -101,8 +101,8 @@ def put_contacts(
     )
     for j in range(count):
         row = fresh[at + j]
-        put_world(row, points[j]["id"], part1, part2, pair_row, points[j], place)
-        row["before"] = _before(collisions, memory, row)
+        write_world_contact(row, points[j]["id"], part1, part2, pair_row, points[j], place)
+        row["before"] = _find_previous_contact(collisions, memory, row)
         row["passes"] = passes
         if collisions["keep_within"] > 0.0:  # `finish_pair` transforms x2 to the frame of the second shape
             anchor = anchors[at + j]
@@ -113,7 +113,7 @@ def put_contacts(
 
 
 @kernel
-def put_world(row: Any, id: int, part1: int, part2: int, pair_row: int, point: Any, place: Any) -> None:
+def write_world_contact(row: Any, id: int, part1: int, part2: int, pair_row: int, point: Any, place: Any) -> None:
     """Write one contact. `point` has distance, normal, x1 and x2 in the frame of the first shape, at `place`."""
     R = load9(place["R"])
     p = load3(place["p"])
@@ -131,11 +131,11 @@ def put_world(row: Any, id: int, part1: int, part2: int, pair_row: int, point: A
 
 
 @kernel
-def _before(collisions: Any, memory: Any, row: Any) -> int:
+def _find_previous_contact(collisions: Any, memory: Any, row: Any) -> int:
     """Row of the contact with the same features and parts in the step before, or -1."""
-    if was_looked_at(collisions, memory):
+    if was_evaluated(collisions, memory):
         contacts = contacts_of(collisions)
-        old = half_of(collisions["step"] - 1, collisions["contact_room"])
+        old = half_start(collisions["step"] - 1, collisions["contact_room"])
         for j in range(memory["first"], memory["first"] + memory["count"]):
             other = contacts[old + j]
             if other["id"] == row["id"] and other["part1"] == row["part1"] and other["part2"] == row["part2"]:
@@ -144,7 +144,9 @@ def _before(collisions: Any, memory: Any, row: Any) -> int:
 
 
 @kernel(inline=False)
-def settle(collisions: Any, pair: Any, memory: Any, end: int, distance: float, margin: float, end_known: int) -> int:
+def finish_pair(
+    collisions: Any, pair: Any, memory: Any, end: int, distance: float, margin: float, end_known: int
+) -> int:
     """Assign the rows up to `end` to a pair, and store the pose and margin for which they were made.
 
     `distance` (m) is a lower bound of the distance of the two shapes.
@@ -157,7 +159,7 @@ def settle(collisions: Any, pair: Any, memory: Any, end: int, distance: float, m
     if collisions["keep_within"] > 0.0:
         row = rows_at(collisions["row"], 1, CORE_PAIR)[0]
         R, p = load9(row["R"]), load3(row["p"])
-        made = rows_at(collisions["made"], collisions["room"], MADE)[pair["row"]]
+        made = rows_at(collisions["made"], collisions["room"], CONTACT_POSE)[pair["row"]]
         store9(made["R"], R)
         store3(made["p"], p)
         memory["margin"] = margin
@@ -165,30 +167,30 @@ def settle(collisions: Any, pair: Any, memory: Any, end: int, distance: float, m
         anchors = rows_at(collisions["fresh_anchors"], end, ANCHOR)
         shapes = shapes_of(collisions)
         round1, round2 = shapes[pair["a"]]["radius"], shapes[pair["b"]]["radius"]
-        on_disc1, on_disc2 = is_round(shapes[pair["a"]]), is_round(shapes[pair["b"]])
+        on_disc1, on_disc2 = is_round_shape(shapes[pair["a"]]), is_round_shape(shapes[pair["b"]])
         rolls = 0
         for j in range(first, end):
             anchor = anchors[j]
             n = load3(anchor["normal"])
-            rolls |= 1 if on_disc1 and abs(n[2]) < STANDS else 0
-            rolls |= 2 if on_disc2 and abs(tmul_vec(R, n)[2]) < STANDS else 0
+            rolls |= 1 if on_disc1 and abs(n[2]) < FLAT_DISC_COSINE else 0
+            rolls |= 2 if on_disc2 and abs(tmul_vec(R, n)[2]) < FLAT_DISC_COSINE else 0
             store3(anchor["x1"], axpy(load3(anchor["x1"]), -round1, n))
             store3(anchor["x2"], tmul_vec(R, sub(axpy(load3(anchor["x2"]), round2, n), p)))
             if round1 > 0.0:
                 store3(anchor["normal"], tmul_vec(R, n))
         memory["rolls"] = rolls
-    _commit(collisions, pair, memory, end, least, end_known)
+    _assign_rows(collisions, pair, memory, end, least, end_known)
     return DONE
 
 
 @kernel
-def is_round(shape: Any) -> bool:
+def is_round_shape(shape: Any) -> bool:
     """Whether a shape is a cylinder or a cone, which may stand on a disc or roll."""
     return shape["form"] == CONVEX and rows_at(shape["core"], 1, CORE)[0]["sides"] > 0
 
 
 @kernel
-def _commit(collisions: Any, pair: Any, memory: Any, end: int, least: float, end_known: int) -> None:
+def _assign_rows(collisions: Any, pair: Any, memory: Any, end: int, least: float, end_known: int) -> None:
     """Assign the contacts up to `end` and the known features up to `end_known` to a pair."""
     pair["first"] = collisions["n_contacts"]
     pair["count"] = end - collisions["n_contacts"]
@@ -206,13 +208,13 @@ def _commit(collisions: Any, pair: Any, memory: Any, end: int, least: float, end
 
 
 @kernel
-def has_hardly_moved(collisions: Any, memory: Any, made: Any, R: Mat3, p: Vec3, reach: float, margin: float) -> bool:
+def can_keep_contacts(collisions: Any, memory: Any, made: Any, R: Mat3, p: Vec3, reach: float, margin: float) -> bool:
     """Whether the contacts of the step before still hold; `reach` (m) is that of the second shape.
 
     With contacts: since they were made, no point of the second shape has moved by more than `keep_within` in the frame
     of the first. Without: the shapes cannot be within the margin.
     """
-    if not was_looked_at(collisions, memory):
+    if not was_evaluated(collisions, memory):
         return False
     turned = 0.0
     for k in range(9):
@@ -223,11 +225,14 @@ def has_hardly_moved(collisions: Any, memory: Any, made: Any, R: Mat3, p: Vec3, 
         return memory["distance"] - moved > margin
     if moved > collisions["keep_within"] or margin > memory["margin"]:
         return False
-    return memory["rolls"] == 0 or _rolled(collisions, memory, made, R, reach) <= ROLLING * collisions["keep_within"]
+    return (
+        memory["rolls"] == 0
+        or _rolled_distance(collisions, memory, made, R, reach) <= ROLLING_SHARE * collisions["keep_within"]
+    )
 
 
 @kernel
-def _rolled(collisions: Any, memory: Any, made: Any, R: Mat3, reach: float) -> float:
+def _rolled_distance(collisions: Any, memory: Any, made: Any, R: Mat3, reach: float) -> float:
     """Distance (m) that round shapes have rolled on rims or sides: kept contacts would move along and drive them."""
     S = load9(made["R"])
     far = 0.0
@@ -256,7 +261,7 @@ def keep_contacts(collisions: Any, pair_row: int, pair: Any, memory: Any, one: A
         rows_at(collisions["fresh"], at + count, CONTACT),
         rows_at(collisions["fresh_anchors"], at + count, ANCHOR),
     )
-    then = half_of(collisions["step"] - 1, collisions["contact_room"])
+    then = half_start(collisions["step"] - 1, collisions["contact_room"])
     shapes = shapes_of(collisions)
     round1, round2 = shapes[pair["a"]]["radius"], shapes[pair["b"]]["radius"]
     least = math.inf
@@ -270,16 +275,16 @@ def keep_contacts(collisions: Any, pair_row: int, pair: Any, memory: Any, one: A
         row["before"] = first + j
         row["passes"] = SLOW
         row["flies"] = 0
-        _hold(anchors[then + first + j], new[at + j], row, one, other, round1, round2)
+        _write_kept_contact(anchors[then + first + j], new[at + j], row, one, other, round1, round2)
         least = min(least, row["distance"])
-    _keep_known(collisions, memory["first_known"], known)
+    _copy_known(collisions, memory["first_known"], known)
     collisions["kept"] += 1
-    _commit(collisions, pair, memory, at + count, least, collisions["n_known"] + known)
+    _assign_rows(collisions, pair, memory, at + count, least, collisions["n_known"] + known)
     return DONE
 
 
 @kernel
-def _hold(old: Any, anchor: Any, row: Any, one: Any, other: Any, round1: float, round2: float) -> None:
+def _write_kept_contact(old: Any, anchor: Any, row: Any, one: Any, other: Any, round1: float, round2: float) -> None:
     """Write a kept contact: its anchors are fixed on the cores, and its points are centred between them.
 
     On a round shape the contact follows the core along the normal of the other shape. If it stayed behind, or turned
@@ -306,12 +311,12 @@ def _hold(old: Any, anchor: Any, row: Any, one: Any, other: Any, round1: float, 
 
 
 @kernel
-def _keep_known(collisions: Any, first: int, count: int) -> None:
+def _copy_known(collisions: Any, first: int, count: int) -> None:
     """Copy the known features of parts to this step."""
-    known = rows_at(collisions["known"], 2 * collisions["known_room"], KNOWN)
-    now = half_of(collisions["step"], collisions["known_room"]) + collisions["n_known"]
-    then = half_of(collisions["step"] - 1, collisions["known_room"]) + first
+    known = rows_at(collisions["known"], 2 * collisions["known_room"], KNOWN_FEATURES)
+    now = half_start(collisions["step"], collisions["known_room"]) + collisions["n_known"]
+    then = half_start(collisions["step"] - 1, collisions["known_room"]) + first
     for j in range(count):
         known[now + j]["i"] = known[then + j]["i"]
         known[now + j]["j"] = known[then + j]["j"]
-        start_from(known[then + j], known[now + j])
+        load_start(known[then + j], known[now + j])

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from kinemorph.collision.ground.surface import HALF_SPACE
-from kinemorph.collision.narrow.dispatch import begin_looking, look_at, open_rows
+from kinemorph.collision.narrow.dispatch import begin_narrow_phase, evaluate_pairs, set_contact_rows
 from kinemorph.collision.narrow.scratch import Scratch
 from kinemorph.collision.shapes.shape_rows import (
     ANCHOR,
@@ -33,7 +33,7 @@ from kinemorph.geometry.ground import GROUND
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.tables import aligned_at
 
-SCOUT = np.dtype(
+NARROW_WORKER = np.dtype(
     [
         ("own", "i8"),  # address of its COLLISIONS
         ("first", "i8"),  # its range of candidate pairs,
@@ -64,11 +64,11 @@ WORDS = np.dtype(np.int64)
 HEADER, PAIR_SIZE, CONTACT_SIZE, ANCHOR_SIZE = (x.itemsize for x in (COLLISIONS, PAIR, CONTACT, ANCHOR))
 
 
-class Scouts:
+class NarrowWorkers:
     """The owner of NARROW_WORKER rows, their scratch and their spare rows, for at most `most` contacts a pair."""
 
     def __init__(self, count: int, most: int) -> None:
-        self.rows, self.address = aligned_at(count, SCOUT)
+        self.rows, self.address = aligned_at(count, NARROW_WORKER)
         self._most = most
         self._scratch = [Scratch() for _ in range(count)]
         self._tables: list[Any] = []
@@ -89,7 +89,7 @@ class Scouts:
                 self._tables.append(table)
 
 
-def may_scout(shapes: ShapeTable) -> bool:
+def can_run_threaded(shapes: ShapeTable) -> bool:
     """Whether all shapes are convex or half-spaces, so that workers can evaluate their pairs."""
     rows = shapes.rows[: shapes.count]
     grounds = rows["ground"][rows["form"] == Form.GROUND].tolist()
@@ -98,19 +98,19 @@ def may_scout(shapes: ShapeTable) -> bool:
 
 
 @kernel(inline=False)
-def send_scouts(collisions: Any, scouts: int, count: int) -> bool:
+def begin_workers(collisions: Any, scouts: int, count: int) -> bool:
     """Begin a step: set the row ranges of the workers. False if the table of contacts might overflow, and must grow
     first.
     """
     if collisions["goes_on"] == 0:
-        begin_looking(collisions)
+        begin_narrow_phase(collisions)
     collisions["goes_on"] = 0
     if collisions["n_met"] * collisions["most"] >= collisions["contact_room"]:
         collisions["goes_on"] = 1
         collisions["full"] |= FULL_CONTACTS
         return False
-    open_rows(collisions)
-    rows = rows_at(scouts, count, SCOUT)
+    set_contact_rows(collisions)
+    rows = rows_at(scouts, count, NARROW_WORKER)
     for i in range(count):
         row = rows[i]
         row["k"], row["at"] = min(row["k"], collisions["room"]), min(row["at"], collisions["contact_room"] - 1)
@@ -122,7 +122,7 @@ def send_scouts(collisions: Any, scouts: int, count: int) -> bool:
 
 
 @kernel
-def prepare(address: int, row: Any) -> Any:
+def prepare_worker(address: int, row: Any) -> Any:
     """Copy the COLLISIONS at an address to that of a worker, with its own scratch and ranges, and no results."""
     move_words(address, row["own"], HEADER)
     own = rows_at(row["own"], 1, COLLISIONS)[0]
@@ -134,28 +134,28 @@ def prepare(address: int, row: Any) -> Any:
 
 
 @kernel(inline=False)
-def scout(address: int, row: Any) -> None:
+def run_worker(address: int, row: Any) -> None:
     """Evaluate the pairs of a worker, for the COLLISIONS at an address."""
-    own = prepare(address, row)
+    own = prepare_worker(address, row)
     m, stop = row["first"], row["stop"]
     while m < stop:
         safe = min(stop - m, row["k_stop"] - own["n_pairs"], (row["stop_at"] - own["n_contacts"]) // own["most"])
         if safe <= 0:
             break
-        look_at(own, m, m + safe)
+        evaluate_pairs(own, m, m + safe)
         m += safe
     row["n_pairs"], row["n_contacts"] = own["n_pairs"] - row["k"], own["n_contacts"] - row["at"]
     own["pairs"], own["fresh"], own["fresh_anchors"] = row["pairs"], row["contacts"], row["anchors"]
     own["n_pairs"] = own["n_contacts"] = 0
     if m < stop:
-        look_at(own, m, stop)
+        evaluate_pairs(own, m, stop)
     row["more_pairs"], row["more_contacts"] = own["n_pairs"], own["n_contacts"]
 
 
 @kernel(inline=False)
-def await_scouts(collisions: Any, scouts: int, count: int) -> bool:
+def collect_workers(collisions: Any, scouts: int, count: int) -> bool:
     """Collect the counts of all workers, and compute by how much their rows must shift. Returns whether any must."""
-    rows = rows_at(scouts, count, SCOUT)
+    rows = rows_at(scouts, count, NARROW_WORKER)
     k = at = 0
     wrong = False
     for i in range(count):
@@ -198,7 +198,7 @@ def move_rows(base: int, first: int, count: int, shift: int, size: int) -> None:
 
 
 @kernel
-def renumber(
+def renumber_rows(
     collisions: Any,
     first_pair: int,
     n_pairs: int,
@@ -229,26 +229,26 @@ def move_contacts(collisions: Any, row: Any) -> None:
 
 
 @kernel
-def renumber_moved(collisions: Any, row: Any) -> None:
+def renumber_worker_rows(collisions: Any, row: Any) -> None:
     shift, by = row["shift_contacts"], row["shift_pairs"]
     if shift != 0 or by != 0:
-        renumber(collisions, row["k"], row["n_pairs"], shift, row["at"], row["n_contacts"], by)
+        renumber_rows(collisions, row["k"], row["n_pairs"], shift, row["at"], row["n_contacts"], by)
 
 
 @kernel(inline=False)
-def hand_over(collisions: Any, row: Any) -> None:
+def move_worker_rows(collisions: Any, row: Any) -> None:
     """Move the rows of a worker to their final place, if no other rows are there."""
     move_pairs(collisions, row)
     move_contacts(collisions, row)
-    renumber_moved(collisions, row)
+    renumber_worker_rows(collisions, row)
 
 
 @kernel(inline=False)
-def hand_over_all(collisions: Any, scouts: int, count: int) -> None:
+def move_all_worker_rows(collisions: Any, scouts: int, count: int) -> None:
     """The same for all workers: downward shifts from the first worker on, then upward shifts from the last, so that no
     rows are overwritten.
     """
-    rows = rows_at(scouts, count, SCOUT)
+    rows = rows_at(scouts, count, NARROW_WORKER)
     for i in range(count):
         if rows[i]["shift_pairs"] < 0:
             move_pairs(collisions, rows[i])
@@ -261,15 +261,15 @@ def hand_over_all(collisions: Any, scouts: int, count: int) -> None:
         if row["shift_contacts"] > 0:
             move_contacts(collisions, row)
     for i in range(count):
-        renumber_moved(collisions, rows[i])
+        renumber_worker_rows(collisions, rows[i])
 
 
 @kernel(inline=False)
-def hand_over_rest(collisions: Any, row: Any) -> None:
+def append_spare_rows(collisions: Any, row: Any) -> None:
     """Append the rows that a worker stored aside."""
     k, at = row["k"] + row["n_pairs"], row["at"] + row["n_contacts"]
     n_pairs, n_contacts = row["more_pairs"], row["more_contacts"]
     move_words(row["pairs"], collisions["pairs"] + k * PAIR_SIZE, n_pairs * PAIR_SIZE)
     move_words(row["contacts"], collisions["fresh"] + at * CONTACT_SIZE, n_contacts * CONTACT_SIZE)
     move_words(row["anchors"], collisions["fresh_anchors"] + at * ANCHOR_SIZE, n_contacts * ANCHOR_SIZE)
-    renumber(collisions, k, n_pairs, at, at, n_contacts, k)
+    renumber_rows(collisions, k, n_pairs, at, at, n_contacts, k)

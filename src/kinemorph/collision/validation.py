@@ -10,34 +10,45 @@ from typing import Any
 import numpy as np
 
 from kinemorph.collision.broad.broad_phase import BroadPhase
-from kinemorph.collision.broad.hash_rows import ABSENT, BOX, BOX_PAIR, ENTRY, FILTER, GONE, HASH, IGNORED, INDEX, TILE
-from kinemorph.collision.broad.hash_tables import KEPT
-from kinemorph.collision.broad.hash_tiles import ALL_OVER_FROM, LARGEST_TILE_COORDINATE
-from kinemorph.collision.collisions import of_pair
+from kinemorph.collision.broad.hash_rows import (
+    ABSENT_LEVEL,
+    BOX,
+    BOX_PAIR,
+    ENTRY,
+    FILTER,
+    FREE_PAIR_BASE,
+    HASH,
+    IGNORED,
+    INDEX_ROW,
+    TILE,
+)
+from kinemorph.collision.broad.hash_tables import SAVED_HEADER_FIELDS
+from kinemorph.collision.broad.hash_tiles import LARGEST_TILE_COORDINATE, OVERSIZED_BUDGET_FACTOR
+from kinemorph.collision.collisions import belongs_to_pair
 from kinemorph.collision.narrow.core_pair import Relation
 from kinemorph.collision.narrow.features import Feature
 from kinemorph.collision.narrow.manifold import MANIFOLD_ROWS
-from kinemorph.collision.narrow.part_pairs import KNOWN
+from kinemorph.collision.narrow.part_pairs import KNOWN_FEATURES
 from kinemorph.collision.shapes.shape_rows import (
     ANCHOR,
     COLLISIONS,
     COLLISIONS_KIND,
     CONTACT,
-    MADE,
-    MEMORY,
+    CONTACT_POSE,
     MOUNT,
     PAIR,
-    PLACE,
+    PAIR_MEMORY,
     SHAPE,
+    SHAPE_POSE,
     Candidates,
     Form,
     Question,
 )
-from kinemorph.collision.shapes.shape_table import BASE_LINK, FOLLOWS, ShapeTable, body_of
+from kinemorph.collision.shapes.shape_table import BASE_LINK, BODY_FIELDS, ShapeTable, body_of
 from kinemorph.geometry.convex_parts import Parts
 from kinemorph.geometry.ground import BOUNDS, Ground
 from kinemorph.geometry.polyhedron import Polyhedron
-from kinemorph.structure.forest.validation import Rows, demand, finite, rows_of, within
+from kinemorph.structure.forest.validation import Rows, require, require_finite, require_range, require_rows
 
 TRIANGLE = 3, 3, 2  # vertices, edges and faces of the core of a triangle
 MOST_BUDGET = 256  # tiles of a box: far more would allocate too much memory
@@ -50,34 +61,34 @@ MOST_ROWS = 10**7  # contacts of a step
 
 def check_shapes(state: Any) -> None:
     """Raise ValueError unless this is a state that `ShapeTable.__getstate__` could return."""
-    demand(isinstance(state, tuple) and len(state) == 7, "a table of shapes has other parts")
+    require(isinstance(state, tuple) and len(state) == 7, "a table of shapes has other parts")
     rows, mounts, changed, revision, solids, bodies, free = state
-    demand(isinstance(solids, list) and isinstance(bodies, list) and isinstance(free, list), "shapes are no lists")
+    require(isinstance(solids, list) and isinstance(bodies, list) and isinstance(free, list), "shapes are no lists")
     n = len(bodies)
-    demand(len(solids) == n, "the numbers of shapes and bodies differ")
-    rows_of(rows, SHAPE, "shapes", n)
-    rows_of(mounts, MOUNT, "mounts", n)
-    rows_of(changed, np.dtype(np.int64), "changes of shapes", n)
-    demand(isinstance(revision, int) and 0 <= revision < 1 << 62, "the revision of shapes is none")
-    within(changed, 0, revision + 1, "changes of shapes")
-    within(rows["generation"], 0, np.inf, "generations of shapes")
-    within(rows["link"], BASE_LINK, np.inf, "links of shapes")
-    for name in FOLLOWS:
-        demand((rows[name] == 0).all(), f"{name} of shapes follows from their bodies")
+    require(len(solids) == n, "the numbers of shapes and bodies differ")
+    require_rows(rows, SHAPE, "shapes", n)
+    require_rows(mounts, MOUNT, "mounts", n)
+    require_rows(changed, np.dtype(np.int64), "changes of shapes", n)
+    require(isinstance(revision, int) and 0 <= revision < 1 << 62, "the revision of shapes is none")
+    require_range(changed, 0, revision + 1, "changes of shapes")
+    require_range(rows["generation"], 0, np.inf, "generations of shapes")
+    require_range(rows["link"], BASE_LINK, np.inf, "links of shapes")
+    for name in BODY_FIELDS:
+        require((rows[name] == 0).all(), f"{name} of shapes follows from their bodies")
     gone = [row for row, body in enumerate(bodies) if body is None]
-    demand(sorted(free) == gone, "the free rows of shapes are no list")
+    require(sorted(free) == gone, "the free rows of shapes are no list")
     for row, (solid, body) in enumerate(zip(solids, bodies, strict=True)):
         if body is None:
-            demand(solid is None, f"shape {row} has no body")
+            require(solid is None, f"shape {row} has no body")
             continue
-        demand(isinstance(body, Parts | Ground) and _is_solid(solid), f"shape {row} is none")
+        require(isinstance(body, Parts | Ground) and _is_solid(solid), f"shape {row} is none")
         body_of(body)  # a tree that is too deep raises
         fixed = rows[row]["link"] == BASE_LINK or isinstance(body, Ground)
-        demand(rows[row]["fixed"] == fixed, f"shape {row} has a wrong fixed flag")
+        require(rows[row]["fixed"] == fixed, f"shape {row} has a wrong fixed flag")
     there = np.array([body is not None for body in bodies], dtype=bool)
-    finite(mounts[there][["R", "p"]], "mounts")
+    require_finite(mounts[there][["R", "p"]], "mounts")
     R = mounts["R"][there].reshape(-1, 3, 3)
-    demand(
+    require(
         (np.abs(R @ R.transpose(0, 2, 1) - np.eye(3)) < LARGEST_ROTATION_ERROR).all(),
         "the rotation of a shape is not orthogonal",
     )
@@ -96,29 +107,29 @@ def _is_solid(solid: Any) -> bool:
 
 def check_hash(state: Any) -> None:
     """Raise ValueError unless this is a state that `HashTables.__getstate__` could return."""
-    demand(isinstance(state, tuple) and len(state) == 6, "a broad phase has other parts")
+    require(isinstance(state, tuple) and len(state) == 6, "a broad phase has other parts")
     header, boxes, filters, order, pairs, lives = state
-    grid = rows_of(header, HASH, "the header of the hash", 1)[0]
-    for name in set(HASH.names or ()) - set(KEPT):
-        demand(grid[name] == 0, f"{name} of the hash follows")
+    grid = require_rows(header, HASH, "the header of the hash", 1)[0]
+    for name in set(HASH.names or ()) - set(SAVED_HEADER_FIELDS):
+        require(grid[name] == 0, f"{name} of the hash follows")
     n = int(grid["n"])
-    rows_of(boxes, BOX, "boxes", n)
-    rows_of(filters, FILTER, "filters", n)
-    rows_of(order, INDEX, "the order of boxes", int(grid["moving"]))
-    rows_of(pairs, BOX_PAIR, "pairs of boxes", int(grid["pair_count"]))
-    rows_of(lives, INDEX, "lives of pairs", len(pairs))
-    demand(0 <= grid["top"] <= 60 and 2.0**-64 <= grid["finest"] <= 2.0**64, "the hash has no such levels")
-    demand(8 <= grid["budget"] <= grid["fixed_budget"] <= MOST_BUDGET, "the hash has no such budgets")
-    demand(0 <= grid["linger"] <= 1_000_000 and grid["pairs_made"] >= 0, "the hash has no such numbers")
-    _boxes(grid, boxes, filters)
-    there = boxes["level"] != ABSENT
-    within(order["i"], 0, n, "the order of boxes")
-    demand(there[order["i"]].all() and len(np.unique(order["i"])) == len(order), "a box moves twice, or is not there")
-    within(filters["fixed"], 0, 2, "filters")
-    _pairs(grid, pairs, there, filters)
+    require_rows(boxes, BOX, "boxes", n)
+    require_rows(filters, FILTER, "filters", n)
+    require_rows(order, INDEX_ROW, "the order of boxes", int(grid["moving"]))
+    require_rows(pairs, BOX_PAIR, "pairs of boxes", int(grid["pair_count"]))
+    require_rows(lives, INDEX_ROW, "lives of pairs", len(pairs))
+    require(0 <= grid["top"] <= 60 and 2.0**-64 <= grid["finest"] <= 2.0**64, "the hash has no such levels")
+    require(8 <= grid["budget"] <= grid["fixed_budget"] <= MOST_BUDGET, "the hash has no such budgets")
+    require(0 <= grid["linger"] <= 1_000_000 and grid["pairs_made"] >= 0, "the hash has no such numbers")
+    _check_boxes(grid, boxes, filters)
+    there = boxes["level"] != ABSENT_LEVEL
+    require_range(order["i"], 0, n, "the order of boxes")
+    require(there[order["i"]].all() and len(np.unique(order["i"])) == len(order), "a box moves twice, or is not there")
+    require_range(filters["fixed"], 0, 2, "filters")
+    _check_pairs(grid, pairs, there, filters)
 
 
-def room_of_hash(state: Any) -> int:
+def hash_bytes(state: Any) -> int:
     """Bytes of tiles and entries that such a state needs: a box is in tiles of all coarser levels."""
     _, boxes, *_ = state
     placed = boxes[boxes["level"] >= 0]
@@ -127,54 +138,54 @@ def room_of_hash(state: Any) -> int:
     return int(2.0 * tiles) * (ENTRY.itemsize + 2 * TILE.itemsize)  # tables double, and that of tiles is half empty
 
 
-def _boxes(grid: Any, boxes: Rows, filters: Rows) -> None:
+def _check_boxes(grid: Any, boxes: Rows, filters: Rows) -> None:
     level = boxes["level"]
-    within(level, ABSENT, grid["top"] + 1, "levels of boxes")
+    require_range(level, ABSENT_LEVEL, grid["top"] + 1, "levels of boxes")
     placed = level >= 0
     scale = np.where(placed, grid["finest"] * 0.5 ** np.maximum(level, 0), 0.0)
-    there = level != ABSENT
-    demand((boxes["scale"] == scale)[there].all() and (boxes["entry"] == -1).all(), "boxes have wrong scales")
+    there = level != ABSENT_LEVEL
+    require((boxes["scale"] == scale)[there].all() and (boxes["entry"] == -1).all(), "boxes have wrong scales")
     low, high = boxes["low"], boxes["high"]
     size = high[there] - low[there]
-    demand(((size >= 0.0) & (size < np.inf)).all(), "a box has no finite size")
+    require(((size >= 0.0) & (size < np.inf)).all(), "a box has no finite size")
     first, last = (np.floor(x[placed] * scale[placed, None]) for x in (low, high))
-    demand(
+    require(
         (np.maximum(np.abs(first), np.abs(last)) < LARGEST_TILE_COORDINATE).all(), "a box is too far out for its level"
     )
-    most = ALL_OVER_FROM * np.where(filters["fixed"] != 0, grid["fixed_budget"], grid["budget"])
-    demand(((last - first + 1.0).prod(axis=1) <= most[placed]).all(), "a box covers too many tiles")
+    most = OVERSIZED_BUDGET_FACTOR * np.where(filters["fixed"] != 0, grid["fixed_budget"], grid["budget"])
+    require(((last - first + 1.0).prod(axis=1) <= most[placed]).all(), "a box covers too many tiles")
 
 
-def _pairs(grid: Any, pairs: Rows, there: Rows, filters: Rows) -> None:
+def _check_pairs(grid: Any, pairs: Rows, there: Rows, filters: Rows) -> None:
     alive = pairs["shared"] == 0
     gone, free, seen = pairs[~alive], int(grid["pair_free"]), 0
     blank = (gone["a"] == 0) & (gone["b"] == 0) & (gone["linger"] == IGNORED) & (gone["shared"] < 0)
-    demand(blank.all(), "a free row of pairs is not blank")
+    require(blank.all(), "a free row of pairs is not blank")
     while free >= 0:
-        demand(free < len(pairs) and not alive[free] and seen < len(gone), "the free rows of pairs are no list")
-        free, seen = GONE - int(pairs["shared"][free]), seen + 1
-    demand(free == -1 and seen == len(gone), "the free rows of pairs are no list")
+        require(free < len(pairs) and not alive[free] and seen < len(gone), "the free rows of pairs are no list")
+        free, seen = FREE_PAIR_BASE - int(pairs["shared"][free]), seen + 1
+    require(free == -1 and seen == len(gone), "the free rows of pairs are no list")
     a, b, linger = pairs["a"][alive], pairs["b"][alive], pairs["linger"][alive]
-    within(a, 0, len(there), "pairs of boxes")
-    within(b, 0, len(there), "pairs of boxes")
-    demand((a < b).all() and there[a].all() and there[b].all(), "a pair of boxes is not valid")
-    demand(len(np.unique(a.astype(np.int64) * len(there) + b)) == len(a), "a pair of boxes is there twice")
-    within(linger, IGNORED, grid["linger"] + 1, "times of pairs")
+    require_range(a, 0, len(there), "pairs of boxes")
+    require_range(b, 0, len(there), "pairs of boxes")
+    require((a < b).all() and there[a].all() and there[b].all(), "a pair of boxes is not valid")
+    require(len(np.unique(a.astype(np.int64) * len(there) + b)) == len(a), "a pair of boxes is there twice")
+    require_range(linger, IGNORED, grid["linger"] + 1, "times of pairs")
     p, q = filters[a], filters[b]
     meet = (p["mask"] & q["group"] != 0) & (q["mask"] & p["group"] != 0) & (p["fixed"] + q["fixed"] < 2)
-    demand(meet.all(), "a pair of boxes is excluded by its filters")
+    require(meet.all(), "a pair of boxes is excluded by its filters")
 
 
 def check_broad_phase(state: Any) -> None:
     """Raise ValueError unless this is a state that `BroadPhase.__getstate__` could return."""
-    demand(isinstance(state, tuple) and len(state) == 3, "a broad phase has other parts")
+    require(isinstance(state, tuple) and len(state) == 3, "a broad phase has other parts")
     tables, free, ignored = state
-    demand(free == [] and isinstance(ignored, dict), "a broad phase of a world has no free ids of its own")
+    require(free == [] and isinstance(ignored, dict), "a broad phase of a world has no free ids of its own")
     n = int(tables.header["n"][0])
     for i, others in ignored.items():
-        demand(isinstance(i, int) and isinstance(others, set), "ignored pairs are not valid")
+        require(isinstance(i, int) and isinstance(others, set), "ignored pairs are not valid")
         both = all(isinstance(j, int) and 0 <= j < n and i in ignored.get(j, ()) for j in others)
-        demand(both, "a pair is ignored by one side alone")
+        require(both, "a pair is ignored by one side alone")
 
 
 # ------------------------------------------------------------------------------------------------------ collisions
@@ -182,140 +193,146 @@ def check_broad_phase(state: Any) -> None:
 
 def check_collisions(state: Any) -> None:
     """Raise ValueError unless this is a state that `Collisions.__getstate__` could return in a world."""
-    demand(isinstance(state, tuple) and len(state) == 6, "collisions have other parts")
+    require(isinstance(state, tuple) and len(state) == 6, "collisions have other parts")
     header, lasting, broad, shapes, seen, boxed = state
-    collisions = rows_of(header, COLLISIONS, "the header of collisions", 1)[0]
-    demand(isinstance(broad, BroadPhase) and isinstance(shapes, ShapeTable), "collisions have no shapes")
-    demand(
+    collisions = require_rows(header, COLLISIONS, "the header of collisions", 1)[0]
+    require(isinstance(broad, BroadPhase) and isinstance(shapes, ShapeTable), "collisions have no shapes")
+    require(
         collisions["kind"] == COLLISIONS_KIND and collisions["question"] == Question.CONTACTS,
         "collisions have another kind or question",
     )
-    demand(
+    require(
         collisions["candidates"] == Candidates.OVERLAPPING and collisions["from_scratch"] in (0, 1),
         "collisions have other candidates",
     )
     for name in ("margin", "keep_within"):
-        demand(0.0 <= collisions[name] < np.inf, f"{name} of collisions is {collisions[name]}")
-    demand(
+        require(0.0 <= collisions[name] < np.inf, f"{name} of collisions is {collisions[name]}")
+    require(
         collisions["threshold"] >= 0.0 and 1 <= collisions["most"] <= MANIFOLD_ROWS, "collisions have no such settings"
     )
-    demand(0 <= collisions["step"] < 1 << 62, f"step {collisions['step']} of collisions is none")
+    require(0 <= collisions["step"] < 1 << 62, f"step {collisions['step']} of collisions is none")
     for name in ("goes_on", "full", "next"):
-        demand(collisions[name] == 0, "collisions are in the middle of a step")
-    demand(seen == shapes.revision and collisions["n"] == shapes.count, "collisions have not seen all shapes")
-    demand(isinstance(lasting, dict), "collisions have no tables")
-    tables: dict[str, Any] = {"places": PLACE, "boxes": BOUNDS, "pairs": PAIR, "memory": MEMORY, "made": MADE}
+        require(collisions[name] == 0, "collisions are in the middle of a step")
+    require(seen == shapes.revision and collisions["n"] == shapes.count, "collisions have not seen all shapes")
+    require(isinstance(lasting, dict), "collisions have no tables")
+    tables: dict[str, Any] = {
+        "places": SHAPE_POSE,
+        "boxes": BOUNDS,
+        "pairs": PAIR,
+        "memory": PAIR_MEMORY,
+        "made": CONTACT_POSE,
+    }
     tables["known_pairs"] = np.dtype(np.int64)
-    tables |= {"contacts": CONTACT, "anchors": ANCHOR, "known": KNOWN}
+    tables |= {"contacts": CONTACT, "anchors": ANCHOR, "known": KNOWN_FEATURES}
     kept = bool(collisions["keep_within"] > 0.0)
     pairs, contacts, known = (int(collisions[name]) for name in ("n_pairs", "n_contacts", "n_known"))
     count, remembered = int(broad.hash.header["pair_count"][0]), len(lasting.get("known_pairs", ()))
     sizes = {"places": shapes.count, "boxes": shapes.count, "pairs": pairs, "contacts": contacts, "known": known}
     sizes |= {"known_pairs": remembered, "memory": remembered}
     sizes |= {"made": remembered, "anchors": contacts} if kept else {}
-    demand(set(lasting) == {name for name, size in sizes.items() if size}, "collisions have other tables")
+    require(set(lasting) == {name for name, size in sizes.items() if size}, "collisions have other tables")
     for name, rows in lasting.items():
-        rows_of(rows, tables[name], name, sizes[name])
-    demand(
+        require_rows(rows, tables[name], name, sizes[name])
+    require(
         max(contacts, 1) <= collisions["contact_room"] <= MOST_ROWS and known <= MOST_ROWS,
         "there is no room for contacts",
     )
-    _boxed_shapes(broad, shapes, boxed)
+    _check_boxed_shapes(broad, shapes, boxed)
     if shapes.count:
-        finite(lasting["places"], "places of shapes")
-    _reported(lasting, shapes, contacts, pairs, count)
+        require_finite(lasting["places"], "places of shapes")
+    _check_reported(lasting, shapes, contacts, pairs, count)
     if remembered:
         where = lasting["known_pairs"]
-        demand((np.diff(where) > 0).all(), "a pair is known twice")
-        within(where, 0, count, "pairs that are known")
+        require((np.diff(where) > 0).all(), "a pair is known twice")
+        require_range(where, 0, count, "pairs that are known")
         rows, lives = broad.rows[where], broad.hash["lives"]["i"][where]
-        good = of_pair(lasting["memory"], rows, lives, shapes.rows)
-        demand(good.all(), "there are known features of a pair that does not exist")
-        _remembered(collisions, lasting["memory"], lasting.get("known", np.zeros(0, KNOWN)), shapes)
+        good = belongs_to_pair(lasting["memory"], rows, lives, shapes.rows)
+        require(good.all(), "there are known features of a pair that does not exist")
+        _check_remembered(collisions, lasting["memory"], lasting.get("known", np.zeros(0, KNOWN_FEATURES)), shapes)
 
 
-def room_of_collisions(state: Any) -> int:
+def collision_bytes(state: Any) -> int:
     """Bytes of the contacts of two steps for which the header of such a state has room."""
     return 2 * int(state[0]["contact_room"][0]) * (CONTACT.itemsize + ANCHOR.itemsize)
 
 
-def _boxed_shapes(broad: BroadPhase, shapes: ShapeTable, boxed: Any) -> None:
+def _check_boxed_shapes(broad: BroadPhase, shapes: ShapeTable, boxed: Any) -> None:
     """Check that exactly the existing shapes have boxes, with their own filters."""
-    there = np.flatnonzero(broad.boxes["level"][: int(broad.hash.header["n"][0])] != ABSENT)
+    there = np.flatnonzero(broad.boxes["level"][: int(broad.hash.header["n"][0])] != ABSENT_LEVEL)
     used = np.flatnonzero(shapes.rows["form"][: shapes.count])
-    demand(np.array_equal(there, used), "there are shapes without boxes, or boxes without shapes")
+    require(np.array_equal(there, used), "there are shapes without boxes, or boxes without shapes")
     rows, filters = shapes.rows[used], broad.hash["filters"][used]
     for name in ("group", "mask", "fixed"):
-        demand((rows[name] == filters[name]).all(), f"the box of a shape has another {name}")
+        require((rows[name] == filters[name]).all(), f"the box of a shape has another {name}")
     known = {int(i): tuple(int(shapes.rows[i][f]) for f in ("generation", "group", "mask", "fixed")) for i in used}
-    demand(isinstance(boxed, dict) and boxed == known, "boxes are not those of the shapes")
+    require(isinstance(boxed, dict) and boxed == known, "boxes are not those of the shapes")
     moving = used[rows["link"] >= 0]
     order = broad.hash["order"]["i"][: int(broad.hash.header["moving"][0])]
-    demand(np.array_equal(order, moving), "the moving boxes are not those of the moving shapes")
+    require(np.array_equal(order, moving), "the moving boxes are not those of the moving shapes")
 
 
-def _reported(lasting: Any, shapes: ShapeTable, contacts: int, pairs: int, count: int) -> None:
+def _check_reported(lasting: Any, shapes: ShapeTable, contacts: int, pairs: int, count: int) -> None:
     if pairs:
         rows = lasting["pairs"]
         for side in "ab":
-            within(rows[side], 0, shapes.count, "shapes of pairs")
-        within(rows["row"], 0, count, "rows of pairs")
-        demand((rows["first"] >= 0).all() and (rows["count"] >= 0).all(), "contacts of pairs lead out of their table")
-        within(rows["first"].astype(np.int64) + rows["count"], 0, contacts + 1, "contacts of pairs")
+            require_range(rows[side], 0, shapes.count, "shapes of pairs")
+        require_range(rows["row"], 0, count, "rows of pairs")
+        require((rows["first"] >= 0).all() and (rows["count"] >= 0).all(), "contacts of pairs lead out of their table")
+        require_range(rows["first"].astype(np.int64) + rows["count"], 0, contacts + 1, "contacts of pairs")
     if contacts:
-        within(lasting["contacts"]["pair"], 0, pairs, "pairs of contacts")
+        require_range(lasting["contacts"]["pair"], 0, pairs, "pairs of contacts")
 
 
-def _remembered(collisions: Any, memory: Rows, known: Rows, shapes: ShapeTable) -> None:
+def _check_remembered(collisions: Any, memory: Rows, known: Rows, shapes: ShapeTable) -> None:
     """Check the rows of pairs from the step before: their contacts, and the features where walks start."""
-    within(memory["step"], -1, collisions["step"] + 1, "steps of pairs")
+    require_range(memory["step"], -1, collisions["step"] + 1, "steps of pairs")
     now = memory[memory["step"] == collisions["step"]]
     for first, count, most in (
         ("first", "count", collisions["n_contacts"]),
         ("first_known", "n_known", collisions["n_known"]),
     ):
-        demand((now[first] >= 0).all() and (now[count] >= 0).all(), "what is known of a pair leads out of its table")
-        within(now[first].astype(np.int64) + now[count], 0, most + 1, "what is known of pairs")
+        require((now[first] >= 0).all() and (now[count] >= 0).all(), "what is known of a pair leads out of its table")
+        require_range(now[first].astype(np.int64) + now[count], 0, most + 1, "what is known of pairs")
     bodies = shapes.bodies
     cores = [None if body is None or isinstance(body, Ground) else body.cores for body in bodies]
-    sizes = np.array([_size(c[0]) if c is not None else TRIANGLE for c in cores]).reshape(-1, 3)
+    sizes = np.array([_core_size(c[0]) if c is not None else TRIANGLE for c in cores]).reshape(-1, 3)
     ground = shapes.rows["form"][memory["a"]] == Form.GROUND
     firm = ground & (shapes.rows["n_nodes"][memory["b"]] == 1)
     index2 = memory["start"]["index2"][firm]
-    demand(
+    require(
         ((index2 >= 0) & (index2 < sizes[memory["b"][firm], 0])).all(), "a pair starts at a vertex that is not there"
     )
     walking = ~ground
-    _features(memory["start"][walking], sizes[memory["a"][walking]], sizes[memory["b"][walking]])
+    _check_features(memory["start"][walking], sizes[memory["a"][walking]], sizes[memory["b"][walking]])
     for m in now[now["n_known"] > 0]:
         part = known[int(m["first_known"]) : int(m["first_known"]) + int(m["n_known"])]
-        _known_parts(part, bodies[m["a"]], bodies[m["b"]])
+        _check_known_parts(part, bodies[m["a"]], bodies[m["b"]])
 
 
-def _known_parts(rows: Rows, one: Any, other: Any) -> None:
+def _check_known_parts(rows: Rows, one: Any, other: Any) -> None:
     """Check known features of parts of two bodies: triangles of ground and parts on it, or nodes of two trees."""
-    sizes = [_size(core) for core in other.cores]
+    sizes = [_core_size(core) for core in other.cores]
     if isinstance(one, Ground):
         leaves = {int(node["part"]): i for i, node in enumerate(other.nodes)}
-        demand(all(int(j) in leaves for j in rows["j"]), "a part is known that is not there")
+        require(all(int(j) in leaves for j in rows["j"]), "a part is known that is not there")
         on_one, on_other = [TRIANGLE] * len(rows), [sizes[leaves[int(j)]] for j in rows["j"]]
     else:
-        within(rows["i"], 0, len(one.cores), "nodes that are known")
-        within(rows["j"], 0, len(sizes), "nodes that are known")
-        on_one, on_other = [_size(one.cores[i]) for i in rows["i"]], [sizes[j] for j in rows["j"]]
-    _features(rows, np.array(on_one).reshape(-1, 3), np.array(on_other).reshape(-1, 3))
+        require_range(rows["i"], 0, len(one.cores), "nodes that are known")
+        require_range(rows["j"], 0, len(sizes), "nodes that are known")
+        on_one, on_other = [_core_size(one.cores[i]) for i in rows["i"]], [sizes[j] for j in rows["j"]]
+    _check_features(rows, np.array(on_one).reshape(-1, 3), np.array(on_other).reshape(-1, 3))
 
 
-def _size(core: Polyhedron) -> tuple[int, int, int]:
+def _core_size(core: Polyhedron) -> tuple[int, int, int]:
     return len(core.vertices), len(core.edges), len(core.faces)
 
 
-def _features(rows: Rows, first: Rows, second: Rows) -> None:
+def _check_features(rows: Rows, first: Rows, second: Rows) -> None:
     """Check that walks start at features that the two cores have."""
-    within(rows["relation"], 0, len(Relation), "relations of pairs")
+    require_range(rows["relation"], 0, len(Relation), "relations of pairs")
     used = rows["relation"] != Relation.NEW
     for side, sizes in (("1", first), ("2", second)):
         kind, index = rows[f"kind{side}"][used], rows[f"index{side}"][used]
-        within(kind, 0, len(Feature), "kinds of features")
+        require_range(kind, 0, len(Feature), "kinds of features")
         most = sizes[used][np.arange(len(kind)), kind]
-        demand(((index >= 0) & (index < most)).all(), "a pair starts at a feature that is not there")
+        require(((index >= 0) & (index < most)).all(), "a pair starts at a feature that is not there")

@@ -16,17 +16,17 @@ from kinemorph.spatial.scalar import sqrt
 
 
 @kernel
-def product(x: Any, i: int, y: Any, j: int, n: int) -> float:
+def slice_product(x: Any, i: int, y: Any, j: int, n: int) -> float:
     """Dot product of n numbers of two vectors, from entries i and j on, four at a time."""
     total = splat(0.0)
     whole = n & ~3
     for k in range(0, whole, 4):
         total = fma(load_from(x, i + k), load_from(y, j + k), total)
-    return sum_of(total) + last_product(x, i + whole, y, j + whole, n)
+    return sum_of(total) + remainder_product(x, i + whole, y, j + whole, n)
 
 
 @kernel
-def last_product(x: Any, i: int, y: Any, j: int, n: int) -> float:
+def remainder_product(x: Any, i: int, y: Any, j: int, n: int) -> float:
     """Dot product of the last n % 4 numbers; without a loop, which LLVM would unroll eight times."""
     rest = 0.0
     if n & 2:
@@ -36,7 +36,7 @@ def last_product(x: Any, i: int, y: Any, j: int, n: int) -> float:
 
 
 @kernel
-def products(x: Any, a: int, b: int, c: int, y: Any, j: int, n: int) -> tuple[float, float, float]:
+def three_slice_products(x: Any, a: int, b: int, c: int, y: Any, j: int, n: int) -> tuple[float, float, float]:
     """Dot products of three slices of x with one of y, computed together."""
     one = two = three = splat(0.0)
     whole = n & ~3
@@ -46,14 +46,14 @@ def products(x: Any, a: int, b: int, c: int, y: Any, j: int, n: int) -> tuple[fl
         three = fma(load_from(x, c + k), v, three)
     j += whole
     return (
-        sum_of(one) + last_product(x, a + whole, y, j, n),
-        sum_of(two) + last_product(x, b + whole, y, j, n),
-        sum_of(three) + last_product(x, c + whole, y, j, n),
+        sum_of(one) + remainder_product(x, a + whole, y, j, n),
+        sum_of(two) + remainder_product(x, b + whole, y, j, n),
+        sum_of(three) + remainder_product(x, c + whole, y, j, n),
     )
 
 
 @kernel
-def subtract(x: Any, i: int, y: Any, j: int, n: int, share: float) -> None:
+def subtract_scaled(x: Any, i: int, y: Any, j: int, n: int, share: float) -> None:
     """x ← x - share y, n numbers of each, from entries i and j on."""
     for k in range(n):
         x[i + k] -= share * y[j + k]
@@ -70,10 +70,10 @@ def fill_basis(system: Any, Q: Any) -> int:
     for k in range(system["island_count"]):
         first = rank
         for j in range(islands[k]["rank"]):
-            span_row(system, islands[k], first, j, Q)
+            fill_basis_row(system, islands[k], first, j, Q)
             for i in range(rank):
-                subtract(Q, rank * nv, Q, i * nv, nv, product(Q, i * nv, Q, rank * nv, nv))
-            size = sqrt(product(Q, rank * nv, Q, rank * nv, nv))
+                subtract_scaled(Q, rank * nv, Q, i * nv, nv, slice_product(Q, i * nv, Q, rank * nv, nv))
+            size = sqrt(slice_product(Q, rank * nv, Q, rank * nv, nv))
             for i in range(rank * nv, rank * nv + nv):
                 Q[i] = Q[i] / size if size > 0.0 else 0.0
             rank += 1
@@ -81,7 +81,7 @@ def fill_basis(system: Any, Q: Any) -> int:
 
 
 @kernel
-def span_row(system: Any, island: Any, first: int, j: int, Q: Any) -> None:
+def fill_basis_row(system: Any, island: Any, first: int, j: int, Q: Any) -> None:
     """Fill row j of F⁻¹ Y of an island, whose rows before it are in Q from row `first` on."""
     m, nv, start = island["m"], system["nv"], island["first"]
     rows, path = constraint_rows_of(system), rows_at(system["path"], system["path_length"], I8)
@@ -95,32 +95,34 @@ def span_row(system: Any, island: Any, first: int, j: int, Q: Any) -> None:
     for e in range(row["length"]):
         Q[at + path[row["path"] + e]] = Y[row["y"] + e]
     for l in range(j):
-        subtract(Q, at, Q, (first + l) * nv, nv, F[i * m + order[start + l]])
+        subtract_scaled(Q, at, Q, (first + l) * nv, nv, F[i * m + order[start + l]])
     for k in range(at, at + nv):
         Q[k] /= F[i * m + i]
 
 
 @kernel(inline=False)
-def take_out(Q: Any, rank: int, nv: int, x: Any, at: int, share: float) -> None:
+def remove_loop_part(Q: Any, rank: int, nv: int, x: Any, at: int, share: float) -> None:
     """x ← x - share Qᵀ Q x, of the nv numbers from entry `at` on."""
     for j in range(rank):
-        subtract(x, at, Q, j * nv, nv, share * product(Q, j * nv, x, at, nv))
+        subtract_scaled(x, at, Q, j * nv, nv, share * slice_product(Q, j * nv, x, at, nv))
 
 
 @kernel(inline=False)
-def take_out_row(Q: Any, rank: int, nv: int, Y: Any, y: int, x: int, shift: int, length: int, kept: int) -> None:
+def remove_row_loop_part(
+    Q: Any, rank: int, nv: int, Y: Any, y: int, x: int, shift: int, length: int, kept: int
+) -> None:
     """y ← y - Qᵀ Q x, for a vector x of nv numbers of which only `length` from `shift` on are not zero.
 
     All are in Y: y and the nonzero part of x from their entries on, and Q x is added to the entries from `kept` on.
     """
     for j in range(rank):
-        along = product(Q, j * nv + shift, Y, x, length)
+        along = slice_product(Q, j * nv + shift, Y, x, length)
         Y[kept + j] += along
-        subtract(Y, y, Q, j * nv, nv, along)
+        subtract_scaled(Y, y, Q, j * nv, nv, along)
 
 
 @kernel(inline=False)
-def add_forbidden_forces(system: Any, share: float, x: Any) -> None:
+def add_projection_forces(system: Any, share: float, x: Any) -> None:
     """Add a share of the forces λ with Yᵀ λ = Qᵀ x to those of the rows, after `fill_basis`; x is used up."""
     islands = row_islands_of(system)
     rows, first = constraint_rows_of(system), 0

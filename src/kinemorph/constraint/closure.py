@@ -13,31 +13,31 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph.constraint.loops import errors, loop_errors, loop_jacobian, orient, relative_velocities
-from kinemorph.constraint.solve import doubt, factor_rows, multiply_rows, solve_rows, trust
-from kinemorph.constraint.whiten import apply_rows, whiten
+from kinemorph.constraint.loops import fill_errors, fill_relative_velocities, loop_errors, loop_jacobian, orient_rows
+from kinemorph.constraint.solve import factor_rows, multiply_rows, raise_dependence, set_dependence, solve_rows
+from kinemorph.constraint.whiten import apply_row_forces, whiten
 from kinemorph.jit.api import entry, kernel, rows_at
-from kinemorph.multibody.algorithms.configuration import advance, integrate
-from kinemorph.multibody.algorithms.free_body import lone_of
-from kinemorph.multibody.algorithms.impulse import articulate, jump
-from kinemorph.multibody.algorithms.kinematics import move_all, place_all
-from kinemorph.multibody.checks import LARGEST_FLOAT, Array, Vector, belongs, checked, finite
+from kinemorph.multibody.algorithms.configuration import advance_configuration, integrate
+from kinemorph.multibody.algorithms.free_body import free_body_of
+from kinemorph.multibody.algorithms.impulse import articulate, propagate_jumps
+from kinemorph.multibody.algorithms.kinematics import move_links, place_links
+from kinemorph.multibody.checks import LARGEST_FLOAT, Array, Vector, check_data, checked_copies, finite
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.layout import TREE, dof_data_of
 from kinemorph.multibody.model.model import Model
 from kinemorph.multibody.system import I8, SYSTEM
 from kinemorph.spatial.arguments.annotated import checked_on_failure
-from kinemorph.spatial.arguments.checks import whole
+from kinemorph.spatial.arguments.checks import check_whole
 from kinemorph.spatial.arguments.seeds import random_stream
 from kinemorph.spatial.rows import store6
 
 MOST_CLOSE_TRIES = 100_000  # of `close`
 CLOSED_ERROR = 1e-12  # rad or m: loops with smaller errors are closed
 MOST_PROJECTION_ITERATIONS = 30  # of a projection
-CAUTIOUS_TURNS = 5  # of these, the first ones leave out rows that may depend on others
+CAUTIOUS_ITERATIONS = 5  # of these, the first ones leave out rows that may depend on others
 CLOSE_DAMPING = 1e-12  # of the iterations after them, as a share of each row's size
 CLOSURE_ROUNDING = 1e-10  # rad or m: an error below this that does not shrink is rounding
-DEAD_END = 1e-4  # slope, from 0 to 1, below which an error no longer falls
+DEAD_END_SLOPE = 1e-4  # slope, from 0 to 1, below which an error no longer falls
 LARGEST_JOINT_STEP = 0.5  # rad or m: largest step of a joint in one iteration
 
 
@@ -56,49 +56,49 @@ class LoopError(ValueError):
 
 
 @kernel(inline=False)
-def prepare(system: Any, damping: float) -> None:
+def prepare_rows(system: Any, damping: float) -> None:
     """Compute whitened rows and factors for impulses, with articulated inertias, after `trust` or `doubt`."""
-    orient(system)
+    orient_rows(system)
     whiten(system)
     multiply_rows(system)
     factor_rows(system, damping)
 
 
 @kernel(inline=False)
-def cancel(system: Any) -> None:
+def solve_loop_impulses(system: Any) -> None:
     """Solve for the loop impulses that cancel the rows' c, after preparation, and set field u of each joint."""
     trees = rows_at(system["trees"], system["tree_count"], I8)
     for t in range(system["tree_count"]):
         tree = rows_at(trees[t], 1, TREE)[0]
-        if tree["lone"] != 0:
-            store6(lone_of(tree)["u"], (0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
+        if tree["free_body"] != 0:
+            store6(free_body_of(tree)["u"], (0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
             continue
         dof_rows = dof_data_of(tree)
         for k in range(tree["nv"]):
             dof_rows[k]["u"][0] = 0.0
     solve_rows(system)
-    apply_rows(system)
+    apply_row_forces(system)
 
 
 @kernel
-def settled(turn: int, error: float, before: float, gap: float) -> bool:
+def is_projection_done(turn: int, error: float, before: float, gap: float) -> bool:
     """Whether a projection ends: loops are closed, the iteration has failed, or only rounding is left."""
     if error <= gap or turn == MOST_PROJECTION_ITERATIONS or not error <= LARGEST_FLOAT:
         return True
-    return turn > CAUTIOUS_TURNS and error < CLOSURE_ROUNDING and error > 0.5 * before
+    return turn > CAUTIOUS_ITERATIONS and error < CLOSURE_ROUNDING and error > 0.5 * before
 
 
 @kernel(inline=False)
-def pull_together(system: Any, turn: int) -> None:
+def solve_projection_step(system: Any, turn: int) -> None:
     """Solve for the impulses that cancel the loop errors, which are in the rows' c, with the articulated inertias in
     place."""
-    if turn < CAUTIOUS_TURNS:
-        doubt(system, system["dependence"])
-        prepare(system, 0.0)
+    if turn < CAUTIOUS_ITERATIONS:
+        raise_dependence(system, system["dependence"])
+        prepare_rows(system, 0.0)
     else:  # near a singular configuration the rest may be along dependent rows: use all rows
-        trust(system, 0.0)
-        prepare(system, CLOSE_DAMPING)
-    cancel(system)
+        set_dependence(system, 0.0)
+        prepare_rows(system, CLOSE_DAMPING)
+    solve_loop_impulses(system)
 
 
 @kernel(inline=False)
@@ -108,17 +108,17 @@ def project_position(tree: Any, q: Any, step: Any, gap: float) -> float:
     error = LARGEST_FLOAT
     for turn in range(MOST_PROJECTION_ITERATIONS + 1):
         before = error
-        place_all(tree, q)
-        error = errors(system)
-        if settled(turn, error, before, gap):
+        place_links(tree, q)
+        error = fill_errors(system)
+        if is_projection_done(turn, error, before, gap):
             break
         articulate(tree, q)
-        pull_together(system, turn)
-        jump(tree, step)
+        solve_projection_step(system, turn)
+        propagate_jumps(tree, step)
         longest = 0.0
         for k in range(tree["nv"]):
             longest = max(longest, abs(step[k]))
-        advance(tree, q, step, 1.0 if longest <= LARGEST_JOINT_STEP else LARGEST_JOINT_STEP / longest, q)
+        advance_configuration(tree, q, step, 1.0 if longest <= LARGEST_JOINT_STEP else LARGEST_JOINT_STEP / longest, q)
     return error
 
 
@@ -127,12 +127,12 @@ def project_velocity(tree: Any, q: Any, v: Any, step: Any) -> None:
     """Remove from v the part that would open the loops, by impulses at them."""
     system = rows_at(tree["system"], 1, SYSTEM)[0]
     articulate(tree, q)
-    trust(system, system["dependence"])
-    prepare(system, 0.0)
-    move_all(tree, q, v)
-    relative_velocities(system)
-    cancel(system)
-    jump(tree, step)
+    set_dependence(system, system["dependence"])
+    prepare_rows(system, 0.0)
+    move_links(tree, q, v)
+    fill_relative_velocities(system)
+    solve_loop_impulses(system)
+    propagate_jumps(tree, step)
     for k in range(tree["nv"]):
         v[k] += step[k]
 
@@ -157,15 +157,15 @@ def project(
 
     Raises `LoopError` if a loop stays open by more than `gap` (rad or m).
     """
-    belongs(model, data)
+    check_data(model, data)
     if not model.m:
-        return tuple(checked(model, q=q, v=np.zeros(model.nv) if v is None else v))
-    start, v64 = checked(model, q=q, v=np.zeros(model.nv) if v is None else v)
+        return tuple(checked_copies(model, q=q, v=np.zeros(model.nv) if v is None else v))
+    start, v64 = checked_copies(model, q=q, v=np.zeros(model.nv) if v is None else v)
     q64 = start.copy()
     error = _project(data.address, q64, v64, np.empty(model.nv), min(CLOSED_ERROR, float(gap)))
     if not error <= gap:
         best = q64 if np.isfinite(q64).all() else start
-        raise _failure(model, data, best, "the projection did not close it")
+        raise _make_loop_error(model, data, best, "the projection did not close it")
     return q64, v64
 
 
@@ -184,11 +184,11 @@ def close(
     Levenberg-Marquardt method; after a dead end it restarts from a random configuration nearby. Raises `LoopError` if
     no try succeeds: the loop may be out of reach, or q too far away.
     """
-    belongs(model, data)
+    check_data(model, data)
     if not gap > 0.0:
         raise ValueError(f"gap {gap} must be positive")
-    whole("close: tries", tries, 1, MOST_CLOSE_TRIES)
-    (start,) = checked(model, q=q)
+    check_whole("close: tries", tries, 1, MOST_CLOSE_TRIES)
+    (start,) = checked_copies(model, q=q)
     mask = np.full(model.nv, free is None)
     for joint in () if free is None else (free,) if isinstance(free, str) else free:
         mask[model.v_slice(joint)] = True
@@ -196,19 +196,19 @@ def close(
     best, best_error = start, np.inf
     for turn in range(tries):
         beside = mask * rng.normal(size=model.nv) * (0.01 * 3.0**turn if turn else 0.0)
-        found = _descend(model, data, integrate(model, start, beside), mask, gap)
+        found = _minimize_loop_errors(model, data, integrate(model, start, beside), mask, gap)
         error = float(np.abs(loop_errors(model, data, found)).max(initial=0.0))
         if error <= gap:
             return found
         if error < best_error:
             best, best_error = found, error
     why = "the start may be too far away"
-    if _slope(model, data, best, mask) < DEAD_END:
+    if _relative_slope(model, data, best, mask) < DEAD_END_SLOPE:
         why = "no small motion of the joints that may move brings its sides closer, so it seems out of reach"
-    raise _failure(model, data, best, f"no configuration that closes it was found in {tries} tries; {why}")
+    raise _make_loop_error(model, data, best, f"no configuration that closes it was found in {tries} tries; {why}")
 
 
-def _slope(model: Model, data: Data, q: Array, mask: Array) -> float:
+def _relative_slope(model: Model, data: Data, q: Array, mask: Array) -> float:
     """Steepness of the squared error, relative to the steepest for the same error: 0 to 1."""
     error = loop_errors(model, data, q)
     J = loop_jacobian(model, data, q) * mask
@@ -216,7 +216,7 @@ def _slope(model: Model, data: Data, q: Array, mask: Array) -> float:
     return float(np.linalg.norm(J.T @ error)) / steepest if steepest > 0.0 else 0.0
 
 
-def _descend(model: Model, data: Data, q: Array, mask: Array, gap: float, most: int = 200) -> Array:
+def _minimize_loop_errors(model: Model, data: Data, q: Array, mask: Array, gap: float, most: int = 200) -> Array:
     """Damped Gauss-Newton steps while the error falls (the damping follows Nielsen's rule)."""
     error = loop_errors(model, data, q)
     damping, growth = 1e-3, 2.0
@@ -238,7 +238,7 @@ def _descend(model: Model, data: Data, q: Array, mask: Array, gap: float, most: 
     return q
 
 
-def _failure(model: Model, data: Data, q: Array, why: str) -> LoopError:
+def _make_loop_error(model: Model, data: Data, q: Array, why: str) -> LoopError:
     error = np.abs(loop_errors(model, data, q))
     worst = [float(error[l["first"] : l["first"] + l["m"]].max(initial=0.0)) for l in model.loop_rows]
     name = model.loop_names[int(np.argmax(worst))]

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph.constraint.gears import DEPENDENT_GEAR_SHARE, gap, press, solve_gears
-from kinemorph.constraint.loops import drifts, errors, orient
-from kinemorph.constraint.solve import doubt, factor_rows, multiply_rows, solve_rows
-from kinemorph.constraint.whiten import apply_rows, whiten
+from kinemorph.constraint.gears import DEPENDENT_GEAR_SHARE, add_gear_force, gear_error, solve_gears
+from kinemorph.constraint.loops import fill_drifts, fill_errors, orient_rows
+from kinemorph.constraint.solve import factor_rows, multiply_rows, raise_dependence, solve_rows
+from kinemorph.constraint.whiten import apply_row_forces, whiten
 from kinemorph.jit.api import entry, for_lanes, generic, kernel, rows_at
 from kinemorph.multibody.algorithms.aba import articulated_body, outward
 from kinemorph.multibody.checks import (
@@ -28,9 +28,9 @@ from kinemorph.multibody.checks import (
     Matrix,
     Vector,
     as_arrays,
-    belongs,
-    complain,
+    check_data,
     finite,
+    raise_for_status,
 )
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.layout import GEAR, TREE, TREE_KIND
@@ -41,48 +41,48 @@ from kinemorph.spatial.lanes.four import LANE_COUNT
 
 
 @kernel(inline=False)
-def bear_loops(system: Any) -> None:
+def solve_loop_forces(system: Any) -> None:
     """Solve for the loop forces λ after forward dynamics of the trees, and add them to field u of each joint."""
-    orient(system)
+    orient_rows(system)
     whiten(system)
     multiply_rows(system)
-    errors(system)
-    doubt(system, system["dependence"])
+    fill_errors(system)
+    raise_dependence(system, system["dependence"])
     factor_rows(system, 0.0)
-    drifts(system)
+    fill_drifts(system)
     solve_rows(system)
-    apply_rows(system)
+    apply_row_forces(system)
 
 
 @kernel(inline=False)
-def close_accelerations(tree: Any, a: Any) -> None:
+def constrain_accelerations(tree: Any, a: Any) -> None:
     """Correct the accelerations of a tree by its loop forces."""
-    bear_loops(rows_at(tree["system"], 1, SYSTEM)[0])
+    solve_loop_forces(rows_at(tree["system"], 1, SYSTEM)[0])
     outward(tree, a)
 
 
 @generic
-def constrain(tree: Any, a: Any) -> None:
+def apply_loop_constraints(tree: Any, a: Any) -> None:
     """Apply loop forces if a tree has loops."""
     if tree["system"] != 0:
-        close_accelerations(tree, a)
+        constrain_accelerations(tree, a)
 
 
-@for_lanes(constrain)
-def _constrain_lanes(tree: Any, a: Any) -> None:
+@for_lanes(apply_loop_constraints)
+def _apply_loop_constraints_lanes(tree: Any, a: Any) -> None:
     """Batches have no loops."""
 
 
 @kernel
-def looped_body(tree: Any, q: Any, v: Any, tau: Any, external: Any, a: Any) -> None:
+def accelerate_with_loops(tree: Any, q: Any, v: Any, tau: Any, external: Any, a: Any) -> None:
     """a from q, v, tau and the external wrenches on links, with all loops closed, without gears."""
     articulated_body(tree, q, v, tau, external, a)
-    constrain(tree, a)
+    apply_loop_constraints(tree, a)
 
 
 @kernel(inline=False)
-def geared_body(tree: Any, q: Any, v: Any, tau: Any, pushes: Any, a: Any) -> None:
-    """The same after `looped_body`, with gear forces. The wrenches on links are in one flat array."""
+def accelerate_with_gears(tree: Any, q: Any, v: Any, tau: Any, pushes: Any, a: Any) -> None:
+    """The same after `accelerate_with_loops`, with gear forces. The wrenches on links are in one flat array."""
     count, nv, external = tree["gear_count"], tree["nv"], pushes.reshape((pushes.shape[0] // 6, 6))
     gears = rows_at(tree["gears"], count, GEAR)
     room = rows_at(tree["gear_room"], (2 + count) * nv + count * (count + 2), F8)
@@ -90,32 +90,32 @@ def geared_body(tree: Any, q: Any, v: Any, tau: Any, pushes: Any, a: Any) -> Non
     for i in range(nv):
         free[i], forces[i] = a[i], tau[i]
     for k in range(count):
-        press(gears[k], 1.0, forces)
-        looped_body(tree, q, v, forces, external, a)
+        add_gear_force(gears[k], 1.0, forces)
+        accelerate_with_loops(tree, q, v, forces, external, a)
         for i in range(nv):
             responses[k * nv + i], forces[i] = a[i] - free[i], tau[i]
-    press_all(gears, free, responses, room[(2 + count) * nv :], forces)
-    looped_body(tree, q, v, forces, external, a)
+    solve_gear_forces(gears, free, responses, room[(2 + count) * nv :], forces)
+    accelerate_with_loops(tree, q, v, forces, external, a)
 
 
 @kernel
-def press_all(gears: Any, free: Any, responses: Any, room: Any, forces: Any) -> None:
+def solve_gear_forces(gears: Any, free: Any, responses: Any, room: Any, forces: Any) -> None:
     """Add the gear forces to joint forces, from accelerations without gears and the response to each gear."""
     count, nv = gears.shape[0], free.shape[0]
     G, b, least = room[: count * count], room[count * count : count * (count + 1)], room[count * (count + 1) :]
     for k in range(count):
-        b[k] = -gap(gears[k], free)
+        b[k] = -gear_error(gears[k], free)
         for i in range(count):
-            G[i * count + k] = gap(gears[i], responses[k * nv : (k + 1) * nv])
+            G[i * count + k] = gear_error(gears[i], responses[k * nv : (k + 1) * nv])
         least[k] = DEPENDENT_GEAR_SHARE * G[k * count + k]
     solve_gears(G, b, least, count)
     for k in range(count):
-        press(gears[k], b[k], forces)
+        add_gear_force(gears[k], b[k], forces)
 
 
 @kernel(inline=False)
-def geared_lanes(tree: Any, q: Any, v: Any, tau: Any, pushes: Any, a: Any) -> None:
-    """`geared_body` of several states: forward dynamics in lanes, the gears one state after the other."""
+def accelerate_lanes_with_gears(tree: Any, q: Any, v: Any, tau: Any, pushes: Any, a: Any) -> None:
+    """`accelerate_with_gears` of several states: forward dynamics in lanes, the gears one state after the other."""
     count, nv, external = tree["gear_count"], tree["nv"], pushes.reshape((0, 6, LANE_COUNT))
     gears, size = rows_at(tree["gears"], count, GEAR), (2 + count) * nv
     room = rows_at(tree["gear_room"], LANE_COUNT * (size + count * (count + 2)), F8)
@@ -126,35 +126,37 @@ def geared_lanes(tree: Any, q: Any, v: Any, tau: Any, pushes: Any, a: Any) -> No
             free[j, i], forces[j, i] = a[j, i], tau[j, i]
     for k in range(count):
         for i in range(LANE_COUNT):
-            press(gears[k], 1.0, forces[:, i])
-        looped_body(tree, q, v, forces, external, a)
+            add_gear_force(gears[k], 1.0, forces[:, i])
+        accelerate_with_loops(tree, q, v, forces, external, a)
         for j in range(nv):
             for i in range(LANE_COUNT):
                 responses[k * nv + j, i], forces[j, i] = a[j, i] - free[j, i], tau[j, i]
     for i in range(LANE_COUNT):
-        press_all(gears, free[:, i], responses[:, i], room[LANE_COUNT * size :], forces[:, i])
-    looped_body(tree, q, v, forces, external, a)
+        solve_gear_forces(gears, free[:, i], responses[:, i], room[LANE_COUNT * size :], forces[:, i])
+    accelerate_with_loops(tree, q, v, forces, external, a)
 
 
 @generic
-def engage(tree: Any, q: Any, v: Any, tau: Any, pushes: Any, a: Any) -> None:
+def apply_gear_constraints(tree: Any, q: Any, v: Any, tau: Any, pushes: Any, a: Any) -> None:
     """Apply gear forces if a tree has gears."""
     if tree["gears"] != 0:
-        geared_body(tree, q, v, tau, pushes, a)
+        accelerate_with_gears(tree, q, v, tau, pushes, a)
 
 
-@for_lanes(engage)
-def _engage_lanes(tree: Any, q: Any, v: Any, tau: Any, pushes: Any, a: Any) -> None:
+@for_lanes(apply_gear_constraints)
+def _apply_gear_constraints_lanes(tree: Any, q: Any, v: Any, tau: Any, pushes: Any, a: Any) -> None:
     """The same for batches, which have no wrenches on links."""
     if tree["gears"] != 0:
-        geared_lanes(tree, q, v, tau, pushes, a)
+        accelerate_lanes_with_gears(tree, q, v, tau, pushes, a)
 
 
 @kernel
 def constrained_body(tree: Any, q: Any, v: Any, tau: Any, external: Any, a: Any) -> None:
     """a from q, v, tau and the external wrenches on links, with all loops closed and all gears engaged."""
-    looped_body(tree, q, v, tau, external, a)
-    engage(tree, q, v, tau, external.reshape(external.size), a)  # flat, because kernels take two dimensions for lanes
+    accelerate_with_loops(tree, q, v, tau, external, a)
+    apply_gear_constraints(
+        tree, q, v, tau, external.reshape(external.size), a
+    )  # flat, because kernels take two dimensions for lanes
 
 
 @entry
@@ -194,7 +196,7 @@ def forward_dynamics(
     except AttributeError:
         mine = False
     if not mine:
-        belongs(model, data)
+        check_data(model, data)
     a = np.empty(data.nv)
     try:
         status = _forward(data.address, q, v, tau, external, a)
@@ -202,7 +204,7 @@ def forward_dynamics(
         q64, v64, tau64, external64 = as_arrays(model, q=q, v=v, tau=tau, external=external)
         status = _forward(data.address, q64, v64, tau64, external64, a)
     if status:
-        complain(model, status, q=q, v=v, tau=tau, external=external)
+        raise_for_status(model, status, q=q, v=v, tau=tau, external=external)
     return a
 
 
@@ -212,7 +214,7 @@ def loop_forces(model: Model, data: Data, wrenches: npt.ArrayLike | None = None)
 
     They take the place of the loops: `aba` with them gives the same accelerations. After any dynamics of the loops.
     """
-    belongs(model, data)
+    check_data(model, data)
     given = data.wrenches if wrenches is None else np.asarray(wrenches, dtype=np.float64)
     if given.shape != (len(model.loop_rows), 6) or not np.isfinite(given).all():
         raise ValueError(

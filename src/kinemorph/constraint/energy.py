@@ -7,14 +7,14 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph.constraint.passive import push_links
+from kinemorph.constraint.passive import fill_link_forces
 from kinemorph.jit.api import entry, rows_at
 from kinemorph.multibody.algorithms.energy_momentum import sums_of
 from kinemorph.multibody.checks import Vector, as_arrays
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.layout import TREE, dofs_of
 from kinemorph.multibody.model.model import Model
-from kinemorph.multibody.model.springs import stretch
+from kinemorph.multibody.model.springs import fill_spring_stretch
 from kinemorph.spatial.arguments.annotated import checked_on_failure
 
 
@@ -37,11 +37,11 @@ def _elastic(address: int, rest: Vector, q: Vector, v: Vector, out: Vector) -> f
     dofs = dofs_of(tree)
     energy = 0.0
     if tree["springs"] != 0:
-        stretch(tree, rest, q, out)
+        fill_spring_stretch(tree, rest, q, out)
         for k in range(tree["nv"]):
             energy += 0.5 * dofs[k]["stiffness"] * out[k] * out[k]
     if tree["pushes"] != 0:
-        energy += push_links(tree, q, v)
+        energy += fill_link_forces(tree, q, v)
     return energy
 
 

@@ -16,13 +16,13 @@ DEPENDENT_GEAR_SHARE = 1e-10  # share of a diagonal entry below which its pivot 
 
 
 @kernel
-def gap(gear: Any, a: Any) -> float:
+def gear_error(gear: Any, a: Any) -> float:
     """Acceleration of the following joint minus that which the gear demands."""
     return a[gear["own"]] - gear["ratio"] * a[gear["source"]]
 
 
 @kernel
-def press(gear: Any, force: float, tau: Any) -> None:
+def add_gear_force(gear: Any, force: float, tau: Any) -> None:
     """Add the force of a gear to the joint forces of its two joints."""
     tau[gear["own"]] += force
     tau[gear["source"]] -= gear["ratio"] * force

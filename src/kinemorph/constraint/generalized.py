@@ -14,13 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph.constraint.dynamics import forward_dynamics, loop_forces
-from kinemorph.constraint.loops import frames, loop_drift, loop_errors, loop_jacobian
+from kinemorph.constraint.loops import joint_frames, loop_drift, loop_errors, loop_jacobian
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.multibody.algorithms.inversion import extract_position
-from kinemorph.multibody.algorithms.joints import column
-from kinemorph.multibody.algorithms.kinematics import place_all
+from kinemorph.multibody.algorithms.joints import subspace_column
+from kinemorph.multibody.algorithms.kinematics import place_links
 from kinemorph.multibody.algorithms.rnea import rnea
-from kinemorph.multibody.checks import Array, Matrix, Vector, belongs, checked
+from kinemorph.multibody.checks import Array, Matrix, Vector, check_data, checked_copies
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.layout import DOF_DATA, TREE, dofs_of, link_data_of
 from kinemorph.multibody.loop_layout import last_dof
@@ -33,8 +33,8 @@ from kinemorph.spatial.rows import load3, load3_at
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import add, cross, sub
 
-KEEP = 0.1  # pivot weight of kept coordinates: others are preferred as dependent ones, down to this share
-LOOP_JOINT = 10.0  # weight of the joints of loops, which are preferred as dependent ones
+KEEP_WEIGHT = 0.1  # pivot weight of kept coordinates: others are preferred as dependent ones, down to this share
+LOOP_JOINT_WEIGHT = 10.0  # weight of the joints of loops, which are preferred as dependent ones
 
 Dofs = Iterable[str | int]  # joints and loops by name, or degrees of freedom by index: the tree's, then the loops'
 
@@ -67,7 +67,7 @@ class Actuation(NamedTuple):
 
 
 @kernel(inline=False)
-def fill_twists(tree: Any, q_loops: Any, J: Any) -> None:
+def fill_twist_jacobian(tree: Any, q_loops: Any, J: Any) -> None:
     """J_C of all joints (eqs. 9 and 11): twist of link b less that of link a less that of the loop's joint."""
     nv = tree["nv"]
     rows = link_data_of(tree)
@@ -77,7 +77,7 @@ def fill_twists(tree: Any, q_loops: Any, J: Any) -> None:
     loops = rows_at(system["loops"], system["count"], LOOP)
     for i in range(system["count"]):
         loop = loops[i]
-        Ra, xa, Rb, x = frames(loop, rows[loop["a"] + 1], rows[loop["b"] + 1])
+        Ra, xa, Rb, x = joint_frames(loop, rows[loop["a"] + 1], rows[loop["b"] + 1])
         ka, kb = last_dof(tree, loop["a"]), last_dof(tree, loop["b"])
         while ka != kb:
             k = max(ka, kb)
@@ -93,7 +93,7 @@ def fill_twists(tree: Any, q_loops: Any, J: Any) -> None:
                 ka = dofs[k]["parent"]
         extract_position(loop, mul(transpose(Ra), Rb), tmul_vec(Ra, sub(x, xa)), q_loops)
         for j in range(loop["nv"]):
-            w, u = column(loop, q_loops, j)
+            w, u = subspace_column(loop, q_loops, j)
             w, u = mul_vec(Rb, w), mul_vec(Rb, u)
             for c in range(3):
                 J[6 * i + c, nv + loop["iv"] + j] = -w[c]
@@ -121,7 +121,7 @@ def equilibrate(J: Any, scales: Any) -> None:
 
 
 @kernel(inline=False)
-def eliminate(J: Any, weights: Any, tolerance: float, row_of: Any) -> int:
+def eliminate_columns(J: Any, weights: Any, tolerance: float, row_of: Any) -> int:
     """Gauss-Jordan with complete pivoting, in place: dependent columns become unit vectors, the others - H (eq. 17).
 
     row_of[k] is the row of dependent column k, -1 for an independent one. A heavier column is sooner dependent.
@@ -159,13 +159,13 @@ def _generalized(
     row_of: np.ndarray[tuple[int], np.dtype[np.int64]],
 ) -> int:  # fmt: skip
     tree = rows_at(address, 1, TREE)[0]
-    place_all(tree, q)
-    fill_twists(tree, q_loops, J)
+    place_links(tree, q)
+    fill_twist_jacobian(tree, q_loops, J)
     for i in range(J.shape[0]):
         for k in range(J.shape[1]):
             E[i, k] = J[i, k]
     equilibrate(E, scales)
-    return eliminate(E, weights, sqrt(rows_at(tree["system"], 1, SYSTEM)[0]["dependence"]), row_of)
+    return eliminate_columns(E, weights, sqrt(rows_at(tree["system"], 1, SYSTEM)[0]["dependence"]), row_of)
 
 
 @checked_on_failure
@@ -181,14 +181,14 @@ def generalized(
     `actuated` are the degrees of freedom with an actuator: all of the tree if not given. Coordinates in `keep`, such as
     those of the step before, stay coordinates as long as they are well conditioned.
     """
-    belongs(model, data)
+    check_data(model, data)
     loops = len(model.loop_rows)
     nv, n = model.nv, model.nv + model.loop_nv
-    (q64,) = checked(model, q=q)
+    (q64,) = checked_copies(model, q=q)
     J, E = np.zeros((6 * loops, n)), np.zeros((6 * loops, n))
     weights, scales, row_of = np.ones(n), np.ones(n), np.full(n, -1)
-    weights[nv:] = LOOP_JOINT
-    weights[dof_indices(model, keep)] = KEEP
+    weights[nv:] = LOOP_JOINT_WEIGHT
+    weights[dof_indices(model, keep)] = KEEP_WEIGHT
     rank = 0 if not loops else _generalized(data.address, q64, np.zeros(model.loop_nq), J, E, weights, scales, row_of)
     independent, dependent = np.flatnonzero(row_of < 0), np.flatnonzero(row_of >= 0)
     # the elimination was done on J diag(scales): back to the units of the joints
@@ -245,7 +245,7 @@ def inverse_dynamics(
     Afterwards `data.wrenches` are the forces that the loops bear. Without loops, and with an actuator in every joint,
     tau is that of `rnea`.
     """
-    belongs(model, data)
+    check_data(model, data)
     nv = model.nv
     used = list(range(nv)) if actuated is None else dof_indices(model, actuated)
     if len(set(used)) < len(used):
@@ -253,7 +253,7 @@ def inverse_dynamics(
     coordinates = generalized(model, data, q, used, keep)
     S = coordinates.S
     tau_G = coordinates.W.T @ rnea(model, data, q, v, a)  # eq. 7
-    root = _root(np.ones(len(S)) if weights is None else weights, len(S))
+    root = _weight_root(np.ones(len(S)) if weights is None else weights, len(S))
     # eq. 8, Sᵀ tau = tau_G, by the singular values of Sᵀ root⁻¹: the least root tau
     U, sigma, Vt = np.linalg.svd(np.linalg.solve(root.T, S).T)
     rank = int((sigma > model.dependence * sigma.max(initial=0.0)).sum())
@@ -269,7 +269,7 @@ def inverse_dynamics(
     return Actuation(tau_tree, tau_loops, tau, internal, residual, coordinates)
 
 
-def _root(weights: npt.ArrayLike, count: int) -> Array:
+def _weight_root(weights: npt.ArrayLike, count: int) -> Array:
     """An upper triangular matrix W with |W tau|² = the weighted sum of squares of the forces."""
     w = np.asarray(weights, dtype=np.float64)
     refusal = f"weights must be {count} positive numbers, one for each actuated degree of freedom, or a matrix of them"

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.multibody.algorithms.inversion import TWO_PI, extract_position, rotation_about
 from kinemorph.multibody.algorithms.joints import FIXED, FREE, PRISMATIC, SCREW, SPHERICAL, UNIVERSAL
-from kinemorph.multibody.algorithms.kinematics import accelerate_all, place_all
+from kinemorph.multibody.algorithms.kinematics import accelerate_links, place_links
 from kinemorph.multibody.checks import (
     BAD_SIZE,
     LARGEST_FLOAT,
@@ -26,9 +26,9 @@ from kinemorph.multibody.checks import (
     Matrix,
     Vector,
     as_arrays,
-    belongs,
-    complain,
+    check_data,
     finite,
+    raise_for_status,
 )
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.layout import LINK_DATA, TREE, TREE_KIND, dof_data_of, dofs_of, link_data_of
@@ -43,21 +43,21 @@ from kinemorph.spatial.rows import load3, load3_at, load9, store3
 from kinemorph.spatial.scalar import atan2, sqrt
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale, sub
 
-NO_CROSSING = 1e-9  # sine of an angle below which the axis of a rotation is rounding
+PARALLEL_SINE = 1e-9  # sine of an angle below which the axis of a rotation is rounding
 
 
 ROW_SIZE = LINK_DATA.itemsize
 
 
 @kernel
-def link_at(system: Any, t: int, link: int) -> int:
+def link_row_at(system: Any, t: int, link: int) -> int:
     """Address of the LINK_DATA of a link of tree t; link -1 is the base."""
     tree = rows_at(rows_at(system["trees"], system["tree_count"], I8)[t], 1, TREE)[0]
     return tree["rows"] + (link + 1) * ROW_SIZE
 
 
 @kernel
-def frames(loop: Any, da: Any, db: Any) -> tuple[Mat3, Vec3, Mat3, Vec3]:
+def joint_frames(loop: Any, da: Any, db: Any) -> tuple[Mat3, Vec3, Mat3, Vec3]:
     """World poses of the joint's predecessor and successor frames, from the rows of its two links."""
     Ra, Rb = load9(da["R"]), load9(db["R"])
     xa = add(load3(da["p"]), mul_vec(Ra, load3(loop["pa"])))
@@ -66,15 +66,15 @@ def frames(loop: Any, da: Any, db: Any) -> tuple[Mat3, Vec3, Mat3, Vec3]:
 
 
 @kernel(inline=False)
-def orient(system: Any) -> None:
+def orient_rows(system: Any) -> None:
     """Compute the unit wrenches of all rows in the world, from the poses of the links."""
     loops = rows_at(system["loops"], system["count"], LOOP)
     rows = constraint_rows_of(system)
     for i in range(system["count"]):
         loop = loops[i]
-        da = rows_at(link_at(system, loop["tree_a"], loop["a"]), 1, LINK_DATA)[0]
-        db = rows_at(link_at(system, loop["tree_b"], loop["b"]), 1, LINK_DATA)[0]
-        R, _, Rb, x = frames(loop, da, db)
+        da = rows_at(link_row_at(system, loop["tree_a"], loop["a"]), 1, LINK_DATA)[0]
+        db = rows_at(link_row_at(system, loop["tree_b"], loop["b"]), 1, LINK_DATA)[0]
+        R, _, Rb, x = joint_frames(loop, da, db)
         for j in range(loop["m"]):
             row = rows[loop["first"] + j]
             store3(row["x"], x)
@@ -86,16 +86,16 @@ def orient(system: Any) -> None:
 
 
 @kernel(inline=False)
-def errors(system: Any) -> float:
+def fill_errors(system: Any) -> float:
     """Compute the position errors of the loops along their rows, into the rows' c. Returns the largest."""
     loops = rows_at(system["loops"], system["count"], LOOP)
     rows = constraint_rows_of(system)
     largest = 0.0
     for i in range(system["count"]):
         loop = loops[i]
-        da = rows_at(link_at(system, loop["tree_a"], loop["a"]), 1, LINK_DATA)[0]
-        db = rows_at(link_at(system, loop["tree_b"], loop["b"]), 1, LINK_DATA)[0]
-        Ra, xa, Rb, xb = frames(loop, da, db)
+        da = rows_at(link_row_at(system, loop["tree_a"], loop["a"]), 1, LINK_DATA)[0]
+        db = rows_at(link_row_at(system, loop["tree_b"], loop["b"]), 1, LINK_DATA)[0]
+        Ra, xa, Rb, xb = joint_frames(loop, da, db)
         R = mul(transpose(Ra), Rb)
         p = tmul_vec(Ra, sub(xb, xa))
         phi = misalignment(loop, R, p)
@@ -122,7 +122,7 @@ def misalignment(loop: Any, R: Mat3, p: Vec3) -> Vec3:
     turned = mul_vec(R, a)
     normal = cross(a, turned)
     sine, cosine = sqrt(dot(normal, normal)), dot(a, turned)
-    if sine > NO_CROSSING:
+    if sine > PARALLEL_SINE:
         phi = scale(normal, atan2(sine, cosine) / sine)
     elif cosine > 0.0:
         phi = normal
@@ -137,11 +137,11 @@ def misalignment(loop: Any, R: Mat3, p: Vec3) -> Vec3:
 
 
 @kernel(inline=False)
-def drifts(system: Any) -> None:
+def fill_drifts(system: Any) -> None:
     """Compute relative accelerations along the rows, into the rows' c, from the motion in the rows of links.
 
-    After `accelerate_all` without joint accelerations that is J̇_C v; after forward dynamics of the tree, the part that
-    the loop forces must cancel. Gravity is the same on both sides.
+    After `accelerate_links` without joint accelerations that is J̇_C v; after forward dynamics of the tree, the part
+    that the loop forces must cancel. Gravity is the same on both sides.
     """
     loops = rows_at(system["loops"], system["count"], LOOP)
     rows = constraint_rows_of(system)
@@ -149,11 +149,11 @@ def drifts(system: Any) -> None:
         loop = loops[i]
         if loop["m"] == 0:
             continue
-        da = rows_at(link_at(system, loop["tree_a"], loop["a"]), 1, LINK_DATA)[0]
-        db = rows_at(link_at(system, loop["tree_b"], loop["b"]), 1, LINK_DATA)[0]
+        da = rows_at(link_row_at(system, loop["tree_a"], loop["a"]), 1, LINK_DATA)[0]
+        db = rows_at(link_row_at(system, loop["tree_b"], loop["b"]), 1, LINK_DATA)[0]
         x = load3(rows[loop["first"]]["x"])
-        va, aa = motion_at(da, x)
-        vb, ab = motion_at(db, x)
+        va, aa = point_motion(da, x)
+        vb, ab = point_motion(db, x)
         wa = load3(da["w"])
         w = sub(load3(db["w"]), wa)
         al = sub(sub(load3(db["al"]), load3(da["al"])), cross(wa, w))
@@ -161,14 +161,14 @@ def drifts(system: Any) -> None:
         for j in range(loop["first"], loop["first"] + loop["m"]):
             rows[j]["c"] = dot(load3(rows[j]["n"]), al) + dot(load3(rows[j]["f"]), a)
         if loop["kind"] == UNIVERSAL:  # its first row turns with the axis on b
-            Ra, _, Rb, _ = frames(loop, da, db)
+            Ra, _, Rb, _ = joint_frames(loop, da, db)
             first = mul_vec(Ra, load3(loop["axis"]))
             turning = cross(first, cross(w, mul_vec(Rb, load3(loop["axis2"]))))
             rows[loop["first"]]["c"] += dot(w, turning) / loop["slant"]
 
 
 @kernel
-def motion_at(data: Any, x: Vec3) -> tuple[Vec3, Vec3]:
+def point_motion(data: Any, x: Vec3) -> tuple[Vec3, Vec3]:
     """Velocity and acceleration of the point of a link at world point x."""
     r = sub(x, load3(data["p"]))
     w = load3(data["w"])
@@ -177,14 +177,14 @@ def motion_at(data: Any, x: Vec3) -> tuple[Vec3, Vec3]:
 
 
 @kernel(inline=False)
-def relative_velocities(system: Any) -> float:
+def fill_relative_velocities(system: Any) -> float:
     """Compute J_C v into the rows' c, for oriented rows, from the velocities of links. Returns the largest."""
     rows = constraint_rows_of(system)
     largest = 0.0
     for j in range(system["m"]):
         row = rows[j]
-        da = rows_at(link_at(system, row["tree_a"], row["a"]), 1, LINK_DATA)[0]
-        db = rows_at(link_at(system, row["tree_b"], row["b"]), 1, LINK_DATA)[0]
+        da = rows_at(link_row_at(system, row["tree_a"], row["a"]), 1, LINK_DATA)[0]
+        db = rows_at(link_row_at(system, row["tree_b"], row["b"]), 1, LINK_DATA)[0]
         x = load3(row["x"])
         w = sub(load3(db["w"]), load3(da["w"]))
         ua = add(load3(da["v"]), cross(load3(da["w"]), sub(x, load3(da["p"]))))
@@ -214,7 +214,7 @@ def fill_jacobian(system: Any, J: Any) -> None:
 
 
 @kernel
-def placed(system: Any) -> bool:
+def are_rows_finite(system: Any) -> bool:
     """Whether all rows are finite: a quaternion of length zero makes them NaN."""
     rows = constraint_rows_of(system)
     good = True
@@ -228,7 +228,7 @@ _ERRORS, _JACOBIAN, _DRIFT = range(3)
 
 
 @entry
-def _fill(address: int, q: Vector, v: Vector, zero: Vector, what: int, J: Matrix) -> int:
+def _fill_rows(address: int, q: Vector, v: Vector, zero: Vector, what: int, J: Matrix) -> int:
     tree = rows_at(address, 1, TREE)[0]
     if tree["kind"] != TREE_KIND or tree["busy"] != 0:
         return UNUSABLE
@@ -237,41 +237,41 @@ def _fill(address: int, q: Vector, v: Vector, zero: Vector, what: int, J: Matrix
     if not (finite(q) and finite(v)):
         return NOT_FINITE
     if what == _DRIFT:
-        accelerate_all(tree, q, v, zero)
+        accelerate_links(tree, q, v, zero)
     else:
-        place_all(tree, q)
+        place_links(tree, q)
     if tree["system"] == 0:
         return OK
     system = rows_at(tree["system"], 1, SYSTEM)[0]
-    orient(system)
-    if not placed(system):
+    orient_rows(system)
+    if not are_rows_finite(system):
         return NOT_FINITE
     if what == _ERRORS:
-        errors(system)
+        fill_errors(system)
     elif what == _JACOBIAN:
         fill_jacobian(system, J)
     else:
-        drifts(system)
+        fill_drifts(system)
     return OK
 
 
 @entry
-def _positions(address: int, q: Vector, q_loops: Vector) -> int:
+def _fill_positions(address: int, q: Vector, q_loops: Vector) -> int:
     tree = rows_at(address, 1, TREE)[0]
     if tree["kind"] != TREE_KIND or tree["busy"] != 0:
         return UNUSABLE
     if not finite(q):
         return NOT_FINITE
-    place_all(tree, q)
+    place_links(tree, q)
     if tree["system"] == 0:
         return OK
     system = rows_at(tree["system"], 1, SYSTEM)[0]
     loops = rows_at(system["loops"], system["count"], LOOP)
     for i in range(system["count"]):
         loop = loops[i]
-        da = rows_at(link_at(system, loop["tree_a"], loop["a"]), 1, LINK_DATA)[0]
-        db = rows_at(link_at(system, loop["tree_b"], loop["b"]), 1, LINK_DATA)[0]
-        Ra, xa, Rb, xb = frames(loop, da, db)
+        da = rows_at(link_row_at(system, loop["tree_a"], loop["a"]), 1, LINK_DATA)[0]
+        db = rows_at(link_row_at(system, loop["tree_b"], loop["b"]), 1, LINK_DATA)[0]
+        Ra, xa, Rb, xb = joint_frames(loop, da, db)
         extract_position(loop, mul(transpose(Ra), Rb), tmul_vec(Ra, sub(xb, xa)), q_loops)
     return OK if finite(q_loops) else NOT_FINITE
 
@@ -279,48 +279,48 @@ def _positions(address: int, q: Vector, q_loops: Vector) -> int:
 _NO_MATRIX = np.zeros((0, 0))
 
 
-def _call(
+def _run_fill_rows(
     model: Model, data: Data, what: int, q: npt.ArrayLike, v: npt.ArrayLike | None = None, J: Array = _NO_MATRIX
 ) -> None:  # fmt: skip
-    belongs(model, data)
+    check_data(model, data)
     zero = np.zeros(model.nv)
     v = zero if v is None else v
     q64, v64 = as_arrays(model, q=q, v=v)
-    status = _fill(data.address, q64, v64, zero, what, J)
+    status = _fill_rows(data.address, q64, v64, zero, what, J)
     if status:
-        complain(model, status, q=q, v=v)
+        raise_for_status(model, status, q=q, v=v)
 
 
 @checked_on_failure
 def loop_errors(model: Model, data: Data, q: npt.ArrayLike) -> Array:
     """Position errors of the loops (m entries): rotations in rad and distances in m along the rows."""
-    _call(model, data, _ERRORS, q)
+    _run_fill_rows(model, data, _ERRORS, q)
     return data.rows["c"].copy()
 
 
 @checked_on_failure
 def loop_jacobian(model: Model, data: Data, q: npt.ArrayLike) -> Array:
     """J_C (m x nv): a motion that keeps all loops closed has J_C v = 0."""
-    belongs(model, data)
+    check_data(model, data)
     J = np.zeros((model.m, model.nv))
-    _call(model, data, _JACOBIAN, q, J=J)
+    _run_fill_rows(model, data, _JACOBIAN, q, J=J)
     return J
 
 
 @checked_on_failure
 def loop_drift(model: Model, data: Data, q: npt.ArrayLike, v: npt.ArrayLike) -> Array:
     """J̇_C v (m): loops stay closed if J_C a = - J̇_C v."""
-    _call(model, data, _DRIFT, q, v)
+    _run_fill_rows(model, data, _DRIFT, q, v)
     return data.rows["c"].copy()
 
 
 @checked_on_failure
 def loop_positions(model: Model, data: Data, q: npt.ArrayLike) -> Array:
     """Positions of the loops' joints, one after the other, each written as that of a joint of the tree."""
-    belongs(model, data)
+    check_data(model, data)
     (q64,) = as_arrays(model, q=q)
     found = np.zeros(model.loop_nq)
-    status = _positions(data.address, q64, found)
+    status = _fill_positions(data.address, q64, found)
     if status:
-        complain(model, status, q=q)
+        raise_for_status(model, status, q=q)
     return found

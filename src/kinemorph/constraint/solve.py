@@ -12,11 +12,11 @@ import numpy as np
 
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.model.loops import LOOP
-from kinemorph.multibody.system import F8, I8, UNKNOWN, constraint_rows_of, row_islands_of
+from kinemorph.multibody.system import F8, I8, UNKNOWN_RANK, constraint_rows_of, row_islands_of
 from kinemorph.spatial.scalar import LARGEST_FLOAT, sqrt
 
-UNSURE = 30.0  # 1/rad or 1/m: how fast rows turn, at most, with the error of a loop
-MOST_UNSURE = 1e-3  # but rows at a larger angle to the others always count
+ROW_TURN_RATE = 30.0  # 1/rad or 1/m: how fast rows turn, at most, with the error of a loop
+LARGEST_UNCERTAIN_SINE = 1e-3  # but rows at a larger angle to the others always count
 
 
 @kernel(inline=False)
@@ -34,20 +34,20 @@ def multiply_rows(system: Any) -> None:
         if loop["m"] == 0:
             continue
         island, row = islands[loop["island"]], rows[loop["first"]]
-        meet_itself(loop, row, island, Y, G)
+        multiply_loop_rows(loop, row, island, Y, G)
         alone = True
         for k in range(i):
             if loops[k]["island"] == loop["island"] and loops[k]["m"] > 0:
                 if alone:
-                    spread(loop["m"], row, path, Y, W)
+                    spread_rows(loop["m"], row, path, Y, W)
                     alone = False
-                meet(loop, loops[k], rows[loops[k]["first"]], island, path, Y, W, G)
+                multiply_loop_pair(loop, loops[k], rows[loops[k]["first"]], island, path, Y, W, G)
         if not alone:
-            clear(row, path, W)
+            clear_spread_rows(row, path, W)
 
 
 @kernel
-def spread(m: int, row: Any, path: Any, Y: Any, W: Any) -> None:
+def spread_rows(m: int, row: Any, path: Any, Y: Any, W: Any) -> None:
     """Write the rows of a loop, whose first is given, into W: six entries for each degree of freedom."""
     at, y, length = row["path"], row["y"], row["length"]
     for e in range(length):
@@ -57,7 +57,7 @@ def spread(m: int, row: Any, path: Any, Y: Any, W: Any) -> None:
 
 
 @kernel
-def clear(row: Any, path: Any, W: Any) -> None:
+def clear_spread_rows(row: Any, path: Any, W: Any) -> None:
     """Set the used entries of W to zero again, also those that are not finite."""
     for e in range(row["path"], row["path"] + row["length"]):
         w = 6 * path[e]
@@ -66,7 +66,7 @@ def clear(row: Any, path: Any, W: Any) -> None:
 
 
 @kernel
-def meet_itself(loop: Any, row: Any, island: Any, Y: Any, G: Any) -> None:
+def multiply_loop_rows(loop: Any, row: Any, island: Any, Y: Any, G: Any) -> None:
     """Compute products of the rows of a loop with each other: all have the same path.
 
     Several sums are computed together, here and below, because one sum alone waits for each of its additions.
@@ -81,13 +81,13 @@ def meet_itself(loop: Any, row: Any, island: Any, Y: Any, G: Any) -> None:
             for e in range(length):
                 s0 += Y[x + e] * Y[y + e]
                 s1 += Y[z + e] * Y[y + e]
-            keep(G, island, member + r, member + c, s0)
+            store_symmetric(G, island, member + r, member + c, s0)
             if r + 1 < m:
-                keep(G, island, member + r + 1, member + c, s1)
+                store_symmetric(G, island, member + r + 1, member + c, s1)
 
 
 @kernel
-def meet(loop: Any, other: Any, row: Any, island: Any, path: Any, Y: Any, W: Any, G: Any) -> None:
+def multiply_loop_pair(loop: Any, other: Any, row: Any, island: Any, path: Any, Y: Any, W: Any, G: Any) -> None:
     """Compute products of the rows of a loop, which are in W, with those of another loop, whose first is given."""
     at, length, m, member = row["path"], row["length"], loop["m"], loop["member"]
     for c in range(other["m"]):
@@ -99,15 +99,15 @@ def meet(loop: Any, other: Any, row: Any, island: Any, path: Any, Y: Any, W: Any
                 s0 += W[w] * Y[y + e]
                 s1 += W[w + 1] * Y[y + e]
                 s2 += W[w + 2] * Y[y + e]
-            keep(G, island, member + r, j, s0)
+            store_symmetric(G, island, member + r, j, s0)
             if r + 1 < m:
-                keep(G, island, member + r + 1, j, s1)
+                store_symmetric(G, island, member + r + 1, j, s1)
             if r + 2 < m:
-                keep(G, island, member + r + 2, j, s2)
+                store_symmetric(G, island, member + r + 2, j, s2)
 
 
 @kernel
-def keep(G: Any, island: Any, i: int, j: int, x: float) -> None:
+def store_symmetric(G: Any, island: Any, i: int, j: int, x: float) -> None:
     """Store an entry of the matrix of an island, and its mirror image."""
     m, start = island["m"], island["G"]
     G[start + i * m + j] = x
@@ -115,7 +115,7 @@ def keep(G: Any, island: Any, i: int, j: int, x: float) -> None:
 
 
 @kernel
-def trust(system: Any, dependence: float) -> None:
+def set_dependence(system: Any, dependence: float) -> None:
     """Set the squared sine below which a row of any island counts as dependent."""
     islands = row_islands_of(system)
     for k in range(system["island_count"]):
@@ -123,7 +123,7 @@ def trust(system: Any, dependence: float) -> None:
 
 
 @kernel(inline=False)
-def doubt(system: Any, least: float) -> None:
+def raise_dependence(system: Any, least: float) -> None:
     """The same, but larger for islands with open loops, whose errors are in the rows' c and make the rows uncertain.
 
     Without this a mechanism with redundant loops would freeze when rounding, or a stage of RK4, moves it off its path.
@@ -135,7 +135,7 @@ def doubt(system: Any, least: float) -> None:
         error = 0.0
         for j in range(islands[k]["first"], islands[k]["first"] + islands[k]["m"]):
             error = max(error, abs(rows[members[j]]["c"]))
-        sine = min(UNSURE * error, MOST_UNSURE)
+        sine = min(ROW_TURN_RATE * error, LARGEST_UNCERTAIN_SINE)
         islands[k]["dependence"] = max(least, sine * sine)
 
 
@@ -146,8 +146,8 @@ def factor_rows(system: Any, damping: float) -> None:
     system["rank"] = 0
     for k in range(system["island_count"]):
         factor_island(system, islands[k], damping)
-        known = islands[k]["rank"] != UNKNOWN and system["rank"] != UNKNOWN
-        system["rank"] = system["rank"] + islands[k]["rank"] if known else UNKNOWN
+        known = islands[k]["rank"] != UNKNOWN_RANK and system["rank"] != UNKNOWN_RANK
+        system["rank"] = system["rank"] + islands[k]["rank"] if known else UNKNOWN_RANK
 
 
 @kernel(inline=False)
@@ -164,7 +164,7 @@ def factor_island(system: Any, island: Any, damping: float) -> None:
         # the remaining diagonal, until the row is eliminated
         F[i * m + i] = G[i * m + i] + damping * rows[members[i]]["scale"]
         if not F[i * m + i] <= LARGEST_FLOAT:
-            island["rank"] = UNKNOWN
+            island["rank"] = UNKNOWN_RANK
             return
     rank = m
     for k in range(m):
@@ -207,7 +207,7 @@ def solve_rows(system: Any) -> None:
         members = rows_at(system["members"], system["m"], I8)[first : first + m]
         order = rows_at(system["order"], system["m"], I8)[first : first + m]
         F = rows_at(system["F"], system["G_length"], F8)[islands[k]["G"] : islands[k]["G"] + m * m]
-        if rank == UNKNOWN:
+        if rank == UNKNOWN_RANK:
             for j in range(m):
                 rows[members[j]]["force"] = np.nan
             continue

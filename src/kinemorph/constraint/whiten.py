@@ -12,7 +12,12 @@ from typing import Any
 
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.algorithms.aba import is_at_parent
-from kinemorph.multibody.algorithms.free_body import link_of, lone_of, whitened, whitened_wrench
+from kinemorph.multibody.algorithms.free_body import (
+    free_body_link,
+    free_body_of,
+    whiten_free_body,
+    whiten_free_body_wrench,
+)
 from kinemorph.multibody.algorithms.joints import FREE, REVOLUTE
 from kinemorph.multibody.layout import TREE, dof_data_of, link_data_of, links_of
 from kinemorph.multibody.system import F8, I8, constraint_rows_of
@@ -25,7 +30,7 @@ ACROSS_SINE_SQUARED = 1e-10  # squared sine of an angle below which a wrench cou
 
 
 @kernel
-def inward(
+def whiten_through_joint(
     l: Any, data: Any, dof_rows: Any, n: Vec3, f: Vec3, x: Vec3, n0: float, f0: float, y: Any, at: int
 ) -> tuple[Vec3, Vec3, float, int]:
     """Pass a wrench on a link through its joint: the joint's share goes to y. Returns the rest at the parent.
@@ -54,35 +59,35 @@ def inward(
 
 
 @kernel
-def seen_from(d: Any, x: Vec3, n: Vec3, f: Vec3) -> Vec3:
+def moment_at_origin(d: Any, x: Vec3, n: Vec3, f: Vec3) -> Vec3:
     """The moment about a link's origin of a wrench at x."""
     return add(n, cross(sub(x, load3(d["p"])), f))
 
 
 @kernel
-def to_base(tree: Any, link: int, n: Vec3, f: Vec3, x: Vec3, n0: float, f0: float, y: Any, at: int) -> float:
+def whiten_to_base(tree: Any, link: int, n: Vec3, f: Vec3, x: Vec3, n0: float, f0: float, y: Any, at: int) -> float:
     """Pass a wrench on a link all the way to the base. Returns the size that its numbers could have."""
-    if tree["lone"] != 0:
-        return share_alone(tree, n, f, x, n0, f0, y, at) if link >= 0 else 0.0
+    if tree["free_body"] != 0:
+        return whiten_free_body_row(tree, n, f, x, n0, f0, y, at) if link >= 0 else 0.0
     links = links_of(tree)
     rows = link_data_of(tree)
     dof_rows = dof_data_of(tree)
     size = 0.0
     while link >= 0:
-        n, f, s, at = inward(links[link], rows[link + 1], dof_rows, n, f, x, n0, f0, y, at)
+        n, f, s, at = whiten_through_joint(links[link], rows[link + 1], dof_rows, n, f, x, n0, f0, y, at)
         link = links[link]["parent"]
         size += s
     return size
 
 
 @kernel(inline=False)
-def share_alone(tree: Any, n: Vec3, f: Vec3, x: Vec3, n0: float, f0: float, y: Any, at: int) -> float:
+def whiten_free_body_row(tree: Any, n: Vec3, f: Vec3, x: Vec3, n0: float, f0: float, y: Any, at: int) -> float:
     """`inward` for a free rigid body, in closed form. Returns the size that its numbers could have."""
-    lone, d = lone_of(tree), link_of(tree)
+    lone, d = free_body_of(tree), free_body_link(tree)
     R = load9(d["R"])
     centre = mul_vec(R, load3(lone["c"]))
     lever = sub(sub(x, load3(d["p"])), centre)
-    turn, push = whitened_wrench(lone, R, sub(n, cross(centre, f)), f)
+    turn, push = whiten_free_body_wrench(lone, R, sub(n, cross(centre, f)), f)
     n0 = n0 + dot(lever, lever) * f0
     size = lone["light"] * lone["light"] * f0
     K = lone["K"]
@@ -106,27 +111,27 @@ def whiten_row(A: Any, B: Any, row: Any, Y: Any) -> None:
     a, b, at = row["a"], row["b"], row["y"]
     rows_a = link_data_of(A)
     rows = link_data_of(B)
-    nb, fb = seen_from(rows[b + 1], x, n, f), f
-    na, fa = neg(seen_from(rows_a[a + 1], x, n, f)), neg(f)
+    nb, fb = moment_at_origin(rows[b + 1], x, n, f), f
+    na, fa = neg(moment_at_origin(rows_a[a + 1], x, n, f)), neg(f)
     size = 0.0
     if row["tree_a"] != row["tree_b"]:
-        size = to_base(B, b, nb, fb, x, nn, ff, Y, at)
-        row["scale"] = size + to_base(A, a, na, fa, x, nn, ff, Y, at + row["split"])
+        size = whiten_to_base(B, b, nb, fb, x, nn, ff, Y, at)
+        row["scale"] = size + whiten_to_base(A, a, na, fa, x, nn, ff, Y, at + row["split"])
         return
-    if B["lone"] != 0:  # the other side is the base
-        row["scale"] = to_base(B, b, nb, fb, x, nn, ff, Y, at) + to_base(B, a, na, fa, x, nn, ff, Y, at)
+    if B["free_body"] != 0:  # the other side is the base
+        row["scale"] = whiten_to_base(B, b, nb, fb, x, nn, ff, Y, at) + whiten_to_base(B, a, na, fa, x, nn, ff, Y, at)
         return
     links = links_of(B)
     dof_rows = dof_data_of(B)
     while a != b:  # the link of larger index steps inward until they meet
         if b > a:
-            nb, fb, s, at = inward(links[b], rows[b + 1], dof_rows, nb, fb, x, nn, ff, Y, at)
+            nb, fb, s, at = whiten_through_joint(links[b], rows[b + 1], dof_rows, nb, fb, x, nn, ff, Y, at)
             b = links[b]["parent"]
         else:
-            na, fa, s, at = inward(links[a], rows[a + 1], dof_rows, na, fa, x, nn, ff, Y, at)
+            na, fa, s, at = whiten_through_joint(links[a], rows[a + 1], dof_rows, na, fa, x, nn, ff, Y, at)
             a = links[a]["parent"]
         size += s
-    row["scale"] = size + to_base(B, b, add(nb, na), add(fb, fa), x, nn, ff, Y, at)
+    row["scale"] = size + whiten_to_base(B, b, add(nb, na), add(fb, fa), x, nn, ff, Y, at)
 
 
 @kernel(inline=False)
@@ -141,7 +146,7 @@ def whiten(system: Any) -> None:
 
 
 @kernel(inline=False)
-def apply_rows(system: Any) -> None:
+def apply_row_forces(system: Any) -> None:
     """Add the row forces to field u of the joints: u ← u + Yᵀ λ."""
     trees = rows_at(system["trees"], system["tree_count"], I8)
     offsets = rows_at(system["offsets"], system["tree_count"], I8)
@@ -153,14 +158,14 @@ def apply_rows(system: Any) -> None:
         force = row["force"]
         if force != 0.0:
             b, a = row["tree_b"], row["tree_a"]
-            add_forces(rows_at(trees[b], 1, TREE)[0], offsets[b], row, 0, row["split"], path, Y)
-            add_forces(rows_at(trees[a], 1, TREE)[0], offsets[a], row, row["split"], row["length"], path, Y)
+            add_joint_forces(rows_at(trees[b], 1, TREE)[0], offsets[b], row, 0, row["split"], path, Y)
+            add_joint_forces(rows_at(trees[a], 1, TREE)[0], offsets[a], row, row["split"], row["length"], path, Y)
 
 
 @kernel
-def add_forces(tree: Any, offset: int, row: Any, start: int, stop: int, path: Any, Y: Any) -> None:
-    if tree["lone"] != 0:
-        left = lone_of(tree)["u"]
+def add_joint_forces(tree: Any, offset: int, row: Any, start: int, stop: int, path: Any, Y: Any) -> None:
+    if tree["free_body"] != 0:
+        left = free_body_of(tree)["u"]
         for e in range(start, stop):
             left[path[row["path"] + e] - offset] += row["force"] * Y[row["y"] + e]
         return
@@ -186,9 +191,9 @@ def unwhitened_rate(dof_data: Any, z: float, w: Vec3, u: Vec3, turns: bool) -> t
 @kernel(inline=False)
 def whiten_velocity(tree: Any, v: Any, z: Any) -> None:
     """z = L v: outward, the inverse of `unwhiten_velocity`. Kinetic energy is ½ zᵀ z."""
-    if tree["lone"] != 0:
-        lone, d = lone_of(tree), link_of(tree)
-        turn, push = whitened(lone, load9(d["R"]), load3(v), load3_at(v, 3))
+    if tree["free_body"] != 0:
+        lone, d = free_body_of(tree), free_body_link(tree)
+        turn, push = whiten_free_body(lone, load9(d["R"]), load3(v), load3_at(v, 3))
         store3(z, turn)
         store3_at(z, 3, push)
         return
@@ -197,7 +202,7 @@ def whiten_velocity(tree: Any, v: Any, z: Any) -> None:
     dof_rows = dof_data_of(tree)
     for i in range(tree["n"]):
         link, d = links[i], rows[i + 1]
-        w, u = carried(link, rows[link["parent"] + 1], d)
+        w, u = carried_velocity(link, rows[link["parent"] + 1], d)
         for k in range(link["iv"] + link["nv"] - 1, link["iv"] - 1, -1):
             z[k], w, u = whitened_rate(dof_rows[k], v[k], w, u, link["kind"] == REVOLUTE)
         store3(d["jw"], w)
@@ -212,7 +217,7 @@ def unwhiten_velocity(tree: Any, z: Any, v: Any) -> None:
     dof_rows = dof_data_of(tree)
     for i in range(tree["n"]):
         link, data = links[i], rows[i + 1]
-        w, u = carried(link, rows[link["parent"] + 1], data)
+        w, u = carried_velocity(link, rows[link["parent"] + 1], data)
         for k in range(link["iv"] + link["nv"] - 1, link["iv"] - 1, -1):
             v[k], w, u = unwhitened_rate(dof_rows[k], z[k], w, u, link["kind"] == REVOLUTE)
         store3(data["jw"], w)
@@ -232,7 +237,7 @@ def whiten_motion(tree: Any, v: Any, z: Any, za: Any) -> None:
     dof_rows = dof_data_of(tree)
     for i in range(tree["n"]):
         l, data, P = links[i], rows[i + 1], rows[links[i]["parent"] + 1]
-        w, u = carried(l, P, data)
+        w, u = carried_velocity(l, P, data)
         al = load3(P["al"])
         acc = add(load3(P["a"]), cross(al, load3(data["r"])))
         if i > 0 or l["kind"] != FREE:
@@ -251,51 +256,51 @@ def whiten_motion(tree: Any, v: Any, z: Any, za: Any) -> None:
 
 
 @kernel
-def whiten_two(tree: Any, v: Any, z: Any, v2: Any, z2: Any) -> None:
+def whiten_velocity_pair(tree: Any, v: Any, z: Any, v2: Any, z2: Any) -> None:
     """`whiten_velocity` of two sets of velocities; not for free rigid bodies."""
-    pass_both(tree, 0, v, z, v2, z2, False)
+    transform_velocity_pair(tree, 0, v, z, v2, z2, False)
 
 
 @kernel
-def unwhiten_two(tree: Any, first: int, z: Any, v: Any, z2: Any, v2: Any) -> None:
+def unwhiten_velocity_pair(tree: Any, first: int, z: Any, v: Any, z2: Any, v2: Any) -> None:
     """`unwhiten_velocity` of two sets, from link `first` on; the velocities of earlier links must be set."""
-    pass_both(tree, first, z, v, z2, v2, True)
+    transform_velocity_pair(tree, first, z, v, z2, v2, True)
 
 
 @kernel
-def pass_both(tree: Any, first: int, x: Any, y: Any, x2: Any, y2: Any, back: bool) -> None:
+def transform_velocity_pair(tree: Any, first: int, x: Any, y: Any, x2: Any, y2: Any, back: bool) -> None:
     """Transform both sets from x to y (with `back`: unwhiten), for the links from `first` on."""
     links = links_of(tree)
     rows = link_data_of(tree)
     dof_rows = dof_data_of(tree)
     for i in range(first, tree["n"]):
         l, d, P = links[i], rows[i + 1], rows[links[i]["parent"] + 1]
-        w, u = carried(l, P, d)
-        w2, u2 = carried_too(l, P, d)
+        w, u = carried_velocity(l, P, d)
+        w2, u2 = carried_second_velocity(l, P, d)
         for k in range(l["iv"] + l["nv"] - 1, l["iv"] - 1, -1):
             e = dof_rows[k]
             turns = l["kind"] == REVOLUTE
             y[k], w, u = unwhitened_rate(e, x[k], w, u, turns) if back else whitened_rate(e, x[k], w, u, turns)
             y2[k], w2, u2 = unwhitened_rate(e, x2[k], w2, u2, turns) if back else whitened_rate(e, x2[k], w2, u2, turns)
-        keep_both(d, w, u, w2, u2)
+        store_velocity_pair(d, w, u, w2, u2)
 
 
 @kernel
-def carried(link: Any, P: Any, data: Any) -> tuple[Vec3, Vec3]:
+def carried_velocity(link: Any, P: Any, data: Any) -> tuple[Vec3, Vec3]:
     """The velocity of a link whose joint does not move, from its parent's row."""
     w, u = load3(P["jw"]), load3(P["jv"])
     return w, u if is_at_parent(link) else add(u, cross(w, load3(data["r"])))
 
 
 @kernel
-def carried_too(link: Any, P: Any, data: Any) -> tuple[Vec3, Vec3]:
+def carried_second_velocity(link: Any, P: Any, data: Any) -> tuple[Vec3, Vec3]:
     """The same of the second set."""
     w, u = load3(P["kw"]), load3(P["kv"])
     return w, u if is_at_parent(link) else add(u, cross(w, load3(data["r"])))
 
 
 @kernel
-def keep_both(data: Any, w: Vec3, u: Vec3, w2: Vec3, u2: Vec3) -> None:
+def store_velocity_pair(data: Any, w: Vec3, u: Vec3, w2: Vec3, u2: Vec3) -> None:
     store3(data["jw"], w)
     store3(data["jv"], u)
     store3(data["kw"], w2)

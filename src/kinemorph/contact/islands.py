@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph.collision.contact_table import half_of
+from kinemorph.collision.contact_table import half_start
 from kinemorph.collision.shapes.shape_rows import contacts_of, pairs_of, shapes_of
-from kinemorph.contact.layout import FULL_TOUCHES, FULL_Z, islands_of, slices_of, supports_of
+from kinemorph.contact.layout import FULL_CONTACTS, FULL_Z, islands_of, slices_of, supports_of
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.structure.forest.layout import (
     IN_USE,
@@ -23,11 +23,11 @@ from kinemorph.structure.forest.memory import pool_of
 
 EQUAL_ROW_ENTRIES = 16  # entries of z: all rows of a tree with no more have the same length
 I4, I8 = np.dtype("i4"), np.dtype("i8")
-MIX, MASK = 2654435, (1 << 40) - 1  # products stay below 2⁶³
+HASH_FACTOR, HASH_MASK = 2654435, (1 << 40) - 1  # products stay below 2⁶³
 
 
 @kernel
-def root_of(spans: Any, t: int) -> int:
+def find_root(spans: Any, t: int) -> int:
     """Root of a tree in the union-find, the connected tree of lowest index; with path halving."""
     while spans[t]["root"] != t:
         spans[t]["root"] = spans[spans[t]["root"]]["root"]
@@ -36,8 +36,8 @@ def root_of(spans: Any, t: int) -> int:
 
 
 @kernel
-def tie(spans: Any, a: int, b: int) -> None:
-    a, b = root_of(spans, a), root_of(spans, b)
+def join_trees(spans: Any, a: int, b: int) -> None:
+    a, b = find_root(spans, a), find_root(spans, b)
     if a < b:
         spans[b]["root"] = a
     else:
@@ -51,7 +51,7 @@ def tree_index(bodies: Any, body: int) -> int:
 
 
 @kernel
-def tie_trees(solver: Any, forest: Any, collisions: Any) -> None:
+def join_touching_trees(solver: Any, forest: Any, collisions: Any) -> None:
     """Union-find over trees connected by contacts and loops."""
     spans = slices_of(solver)
     bodies = bodies_of(forest)
@@ -61,13 +61,13 @@ def tie_trees(solver: Any, forest: Any, collisions: Any) -> None:
         spans[t]["root"] = t
     for k in range(pool_of(forest, LOOPS)["count"]):
         if loops[k]["next"] == IN_USE and loops[k]["a"] >= 0 and loops[k]["b"] >= 0:
-            tie(spans, bodies[loops[k]["a"]]["tree"], bodies[loops[k]["b"]]["tree"])
+            join_trees(spans, bodies[loops[k]["a"]]["tree"], bodies[loops[k]["b"]]["tree"])
     for k in range(collisions["n_pairs"]):
         if pairs[k]["count"] > 0:
             a = tree_index(bodies, shapes[pairs[k]["a"]]["link"])
             b = tree_index(bodies, shapes[pairs[k]["b"]]["link"])
             if a >= 0 and b >= 0 and a != b:
-                tie(spans, a, b)
+                join_trees(spans, a, b)
 
 
 @kernel(inline=False)
@@ -79,12 +79,12 @@ def wake_islands(solver: Any, forest: Any) -> int:
     for t in range(count):
         spans[t]["island"] = -1
     for t in range(count):
-        root = spans[root_of(spans, t)]
+        root = spans[find_root(spans, t)]
         if trees[t]["next"] == IN_USE and spans[t]["asleep"] == 0 and root["island"] < 0:
             root["island"] = t
     woken = 0
     for t in range(count):
-        waker = spans[root_of(spans, t)]["island"]
+        waker = spans[find_root(spans, t)]["island"]
         if trees[t]["next"] == IN_USE and spans[t]["asleep"] != 0 and waker >= 0:
             spans[t]["asleep"], spans[t]["still"], spans[t]["woken_by"] = 2, 0.0, waker + 1  # 2: z is not set yet
             woken += 1
@@ -92,14 +92,14 @@ def wake_islands(solver: Any, forest: Any) -> int:
 
 
 @kernel
-def width_of(slot: Any) -> int:
+def slice_width(slot: Any) -> int:
     """Entries of z of a tree with joints. Trees with loops are contiguous, and so have no padding."""
     nv = tree_of(slot)["nv"]
     return (nv + 3) & ~3 if slot["sides"] == 0 else nv
 
 
 @kernel
-def stretch_to(span: Any, count: int) -> int:
+def row_length(span: Any, count: int) -> int:
     """Length of a row that needs the first `count` entries of a slice: a multiple of four if possible, and the whole
     slice for a small tree, so that its rows can be solved four at a time."""
     width = span["width"]
@@ -107,14 +107,14 @@ def stretch_to(span: Any, count: int) -> int:
 
 
 @kernel
-def end_with_zeros(span: Any, nv: int, z: Any) -> None:
+def clear_padding(span: Any, nv: int, z: Any) -> None:
     """Set the padding of a tree's slice of z to zero."""
     for k in range(span["offset"] + nv, span["offset"] + span["width"]):
         z[k] = 0.0
 
 
 @kernel
-def number_islands(solver: Any, forest: Any, forget: bool) -> bool:
+def list_islands(solver: Any, forest: Any, forget: bool) -> bool:
     """List the awake islands, and assign slices of z to their trees. False if z is too short.
 
     Resets `touched` of sleeping trees, and with `forget` of all trees.
@@ -124,9 +124,9 @@ def number_islands(solver: Any, forest: Any, forget: bool) -> bool:
     number = 0
     for t in range(pool_of(forest, TREES)["count"]):
         span = spans[t]
-        span["offset"], span["next"], span["hold"] = -1, -1, -1
-        root = root_of(spans, t)
-        sleeps = solver["sleepers"] != 0 and span["asleep"] != 0
+        span["offset"], span["next"], span["projection"] = -1, -1, -1
+        root = find_root(spans, t)
+        sleeps = solver["any_asleep"] != 0 and span["asleep"] != 0
         if forget or sleeps:
             span["touched"] = 0
         if trees[t]["next"] != IN_USE or sleeps:
@@ -150,8 +150,8 @@ def number_islands(solver: Any, forest: Any, forget: bool) -> bool:
         t = islands[i]["first_tree"]
         while t >= 0:
             spans[t]["offset"] = nz
-            jointed = solver["figures"] != 0 and spans[t]["jointed"] != 0
-            spans[t]["width"] = width_of(trees[t]) if jointed else 6
+            jointed = solver["any_jointed"] != 0 and spans[t]["jointed"] != 0
+            spans[t]["width"] = slice_width(trees[t]) if jointed else 6
             nz += spans[t]["width"]
             t = spans[t]["next"]
         islands[i]["nz"] = nz - islands[i]["offset"]
@@ -169,7 +169,7 @@ def sort_contacts(solver: Any, forest: Any, collisions: Any) -> bool:
     bodies = bodies_of(forest)
     shapes, pairs = shapes_of(collisions), pairs_of(collisions)
     if collisions["n_contacts"] > solver["touch_room"]:
-        solver["full"] |= FULL_TOUCHES
+        solver["full"] |= FULL_CONTACTS
         return False
     order = rows_at(solver["order"], solver["touch_room"], I4)
     found, count = supports_of(solver), 0  # touching pairs and their islands; the table is not yet used otherwise
@@ -178,7 +178,7 @@ def sort_contacts(solver: Any, forest: Any, collisions: Any) -> bool:
         i = island_of(spans, bodies, shapes, pair) if pair["count"] > 0 else -1
         if i >= 0:
             islands[i]["touch_count"] += pair["count"]
-            islands[i]["pairs"] = (islands[i]["pairs"] * MIX + pair["a"] * 65537 + pair["b"] + 1) & MASK
+            islands[i]["pairs"] = (islands[i]["pairs"] * HASH_FACTOR + pair["a"] * 65537 + pair["b"] + 1) & HASH_MASK
             found[count]["below"], found[count]["above"] = k, i
             count += 1
     first = 0
@@ -197,7 +197,7 @@ def sort_contacts(solver: Any, forest: Any, collisions: Any) -> bool:
 
 
 @kernel(inline=False)
-def leave_far(solver: Any, collisions: Any, within: float) -> None:
+def drop_far_contacts(solver: Any, collisions: Any, within: float) -> None:
     """Remove contacts from `order` that are more than `within` (m) farther than the closest contact of their pair.
 
     With 0 each pair keeps one contact.
@@ -205,7 +205,7 @@ def leave_far(solver: Any, collisions: Any, within: float) -> None:
     islands, order = islands_of(solver), rows_at(solver["order"], solver["touch_room"], I4)
     contacts = contacts_of(collisions)
     pairs = pairs_of(collisions)
-    now = half_of(collisions["step"], collisions["contact_room"])
+    now = half_start(collisions["step"], collisions["contact_room"])
     total = 0
     for i in range(solver["island_count"]):
         first, stop = islands[i]["first_touch"], islands[i]["first_touch"] + islands[i]["touch_count"]
@@ -223,11 +223,11 @@ def leave_far(solver: Any, collisions: Any, within: float) -> None:
 
 
 @kernel(inline=False)
-def leave_flying(solver: Any, collisions: Any) -> None:
+def drop_flying_contacts(solver: Any, collisions: Any) -> None:
     """Remove contacts from `order` that the collision law of the impulse model handles: they bear no load."""
     islands, order = islands_of(solver), rows_at(solver["order"], solver["touch_room"], I4)
     contacts = contacts_of(collisions)
-    now = half_of(collisions["step"], collisions["contact_room"])
+    now = half_start(collisions["step"], collisions["contact_room"])
     total = 0
     for i in range(solver["island_count"]):
         first, stop = islands[i]["first_touch"], islands[i]["first_touch"] + islands[i]["touch_count"]

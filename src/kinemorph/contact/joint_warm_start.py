@@ -10,17 +10,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from kinemorph.contact.layout import Bounded, dof_constraints, stored_joint_impulses
+from kinemorph.contact.layout import DofConstraintKind, dof_constraints, stored_joint_impulses
 from kinemorph.jit.api import kernel
 from kinemorph.multibody.layout import dofs_of, links_of
 from kinemorph.structure.forest.layout import joints_of, tree_of, trees_of
 
-LOWER, UPPER, DRY = int(Bounded.LOWER), int(Bounded.UPPER), int(Bounded.DRY)
-KINDS = 3  # kinds of stored rows: LOWER, UPPER and DRY, six degrees of freedom each
+LOWER, UPPER, DRY = int(DofConstraintKind.LOWER), int(DofConstraintKind.UPPER), int(DofConstraintKind.DRY)
+STORED_ROW_KINDS = 3  # kinds of stored rows: LOWER, UPPER and DRY, six degrees of freedom each
 
 
 @kernel
-def follow_joint(solver: Any, forest: Any, link: Any) -> Any:
+def refresh_joint_impulses(solver: Any, forest: Any, link: Any) -> Any:
     """The stored forces of the joint of a link, updated for a change of the joint.
 
     If a joint of one degree of freedom was reversed, its limits are swapped and its friction changes sign. Reversed
@@ -33,14 +33,14 @@ def follow_joint(solver: Any, forest: Any, link: Any) -> Any:
         if kept["generation"] == generation and link["nv"] == 1:
             p[6 * LOWER], p[6 * UPPER], p[6 * DRY] = p[6 * UPPER], p[6 * LOWER], -p[6 * DRY]
         else:
-            for k in range(6 * KINDS):
+            for k in range(6 * STORED_ROW_KINDS):
                 p[k] = 0.0
         kept["generation"], kept["turned"] = generation, link["turned"]
     return kept
 
 
 @kernel(inline=False)
-def keep_bounds(solver: Any, forest: Any) -> None:
+def store_joint_impulses(solver: Any, forest: Any) -> None:
     """Store the impulses of limits and dry friction in joints of trees, as forces, since steps may differ in length."""
     bounds = dof_constraints(solver)
     trees = trees_of(forest)

@@ -15,16 +15,16 @@ import numpy as np
 
 from kinemorph.jit.rows import table
 from kinemorph.multibody.algorithms.energy_momentum import SUMS
-from kinemorph.multibody.layout import kind_of
+from kinemorph.multibody.layout import layout_hash
 from kinemorph.multibody.system import F8
 
-SPAN = np.dtype(
+TREE_SLICE = np.dtype(
     [
         ("offset", "i8"),  # first entry of the tree in z; -1 if it is not part of this step
         ("root", "i4"),  # parent in the union-find of islands: a connected tree of lower index, or itself
         ("next", "i4"),  # the next tree of its island, -1 after the last
         ("island", "i4"),  # index of its island in this step, -1 if the island sleeps
-        ("hold", "i4"),  # index of the loop projection that contains it in this step, -1 for none
+        ("projection", "i4"),  # index of the loop projection that contains it in this step, -1 for none
         ("drive", "i4"),  # the first of its DRIVEs, -1 for none; valid in steps of worlds with drives
         ("direct", "i4"),  # bit 1: its island was solved directly at the last decision; bit `WEDGED`
         ("level", "i4"),  # number of trees below it on the longest path to the ground; -1 if nothing supports it
@@ -39,7 +39,7 @@ SPAN = np.dtype(
         ("touched", "i4"),  # whether an impulse acted in this step: 1 inside of the tree, `FROM_OUTSIDE`
         ("middle", "i4"),  # whether its forces are evaluated at the middle of the step
         ("jointed", "i4"),  # whether it has joints in this step, and is no free rigid body
-        ("woken_by", "i4"),  # 1 + the tree that woke it last, or a negative cause (`BY_EDIT` ...); 0 for none
+        ("woken_by", "i4"),  # 1 + the tree that woke it last, or a negative cause (`WOKEN_BY_EDIT` ...); 0 for none
         ("on_ground", "i4"),  # its first contact with ground, -1 for none; valid in steps with convex ground
         ("forced", "i4"),  # whether one of its DRIVEs is a given force
         ("width", "i4"),  # its entries in z: one for each degree of freedom, padded to a multiple of four
@@ -48,7 +48,7 @@ SPAN = np.dtype(
     ]
 )
 
-ROOT = np.dtype(
+FREE_ROOT = np.dtype(
     [
         ("turn", "f8", 9),  # free root: whitened angular response to a moment at its origin,
         ("swing", "f8", 9),  # whitened linear response to the moment,
@@ -75,14 +75,14 @@ ISLAND = np.dtype(
         # end of the first cache line; the following fields are valid for directly solved islands only
         ("mass", "f8"),  # kg, of its trees
         ("grips", "i8"),  # address of its cost rows: those of contacts, then those of dof rows
-        ("grip_count", "i8"),
+        ("cost_row_count", "i8"),
         ("envelope", "i8"),  # first of its numbers in the skyline matrix
         ("newton_steps", "i8"),  # number of matrices factored
         ("more", "i8", 3),
     ]
 )
 
-REST_ON = np.dtype(
+SUPPORT = np.dtype(
     [
         ("below", "i4"),  # the supporting tree, -1 for the ground
         ("above", "i4"),  # the supported tree
@@ -106,7 +106,7 @@ MATERIAL = np.dtype(
     ]
 )
 
-AGREEMENT = np.dtype(
+PAIR_MATERIAL = np.dtype(
     [
         ("a", "i8"),  # rows of two shapes, the smaller one first; -1 if unused
         ("b", "i8"),
@@ -118,7 +118,7 @@ AGREEMENT = np.dtype(
     ]
 )
 
-TOUCH = np.dtype(
+CONTACT_CONSTRAINT = np.dtype(
     [
         ("contact", "i4"),  # row of its CONTACT in this step
         ("o1", "i4"),  # slice of z on the side of shape a: first entry and
@@ -129,34 +129,37 @@ TOUCH = np.dtype(
         ("tree2", "i4"),
         ("acted", "i2"),  # whether it had an impulse at any time in this step, including overlap correction
         ("fast", "i1"),  # 1 for free bodies that move by much of their size in a step, FLIES_BY if past each other
-        ("keeps", "i1"),  # whether it makes another contact redundant; `contact.rows.ghost_edges`
-        ("beside", "i8"),  # the next contact of its tree with ground, -1 after the last; `contact.rows.ghost_edges`
+        ("supersedes", "i1"),  # whether it makes another contact redundant; `contact.rows.ghost_edges`
+        (
+            "next_on_ground",
+            "i8",
+        ),  # the next contact of its tree with ground, -1 after the last; `contact.rows.ghost_edges`
         ("y", "i8"),  # first of its 3 (l1 + l2) numbers: normal, both tangents; then the loop reactions
-        ("s", "f8"),  # m, separation, updated during the step
-        ("s0", "f8"),  # m, at the start of the step
-        ("inverse", "f8"),  # kg, 1 / yᵀ y of the normal
-        ("an1", "f8"),  # 1/kg, products of the normal's y with the y of each tangent
-        ("an2", "f8"),
-        ("b11", "f8"),  # kg, inverse of the tangents' 2 x 2 matrix, and
-        ("b12", "f8"),
-        ("b22", "f8"),
+        ("separation", "f8"),  # m, separation, updated during the step
+        ("initial_separation", "f8"),  # m, at the start of the step
+        ("effective_mass", "f8"),  # kg, 1 / yᵀ y of the normal
+        ("normal_coupling1", "f8"),  # 1/kg, products of the normal's y with the y of each tangent
+        ("normal_coupling2", "f8"),
+        ("tangent_mass11", "f8"),  # kg, inverse of the tangents' 2 x 2 matrix, and
+        ("tangent_mass12", "f8"),
+        ("tangent_mass22", "f8"),
         ("least", "f8"),  # kg, one over its largest eigenvalue
-        ("pn", "f8"),  # N s, impulses of this substep: normal and
-        ("p1", "f8"),  # tangents
-        ("p2", "f8"),
+        ("normal_impulse", "f8"),  # N s, impulses of this substep: normal and
+        ("tangent_impulse1", "f8"),  # tangents
+        ("tangent_impulse2", "f8"),
         ("sum", "f8"),  # N s, of all substeps: normal and
-        ("sum1", "f8"),  # tangents
-        ("sum2", "f8"),
+        ("total_tangent_impulse1", "f8"),  # tangents
+        ("total_tangent_impulse2", "f8"),
         ("last", "f8"),  # N s, normal impulse of the last substep and of the bounce after it
         ("friction", "f8"),
         ("restitution", "f8"),
-        ("w1", "f8"),  # m/s, relative velocity of moving surfaces along the tangents
-        ("w2", "f8"),
+        ("surface_velocity1", "f8"),  # m/s, relative velocity of moving surfaces along the tangents
+        ("surface_velocity2", "f8"),
         ("approach", "f8"),  # m/s, normal velocity at impact in this step
         ("kept", "f8", 3),  # N s, impulses of the last substep of the previous step: normal, tangents
         ("normal", "f8", 3),  # unit, world, from a to b
-        ("t1", "f8", 3),  # its tangents
-        ("t2", "f8", 3),
+        ("tangent1", "f8", 3),  # its tangents
+        ("tangent2", "f8", 3),
     ],
     align=True,
 )
@@ -167,7 +170,7 @@ WEDGED = 2  # bit of `direct` of the first tree of an island: a limit and a cont
 FLIES_BY = 2  # value of `fast`: a fast contact of shapes that will not meet
 
 
-class Bounded(IntEnum):
+class DofConstraintKind(IntEnum):
     """Kinds of constraint rows on degrees of freedom."""
 
     LOWER = 0  # the lower limit of a degree of freedom
@@ -177,7 +180,7 @@ class Bounded(IntEnum):
     FAST = 4  # the largest speed of a degree of freedom, one way
 
 
-BOUND = np.dtype(
+DOF_CONSTRAINT = np.dtype(
     [
         ("what", "i4"),  # Bounded
         ("tree", "i4"),  # index of its tree, and
@@ -189,12 +192,12 @@ BOUND = np.dtype(
         ("p", "f8"),  # N m s or N s, impulse of this substep
         ("start", "f8"),  # an iteration sets p to start + keep p - give v, clamped; N m s or N s
         ("keep", "f8"),  # 1, share of the previous impulse
-        ("give", "f8"),  # kg m² or kg, impulse per velocity
+        ("velocity_gain", "f8"),  # kg m² or kg, impulse per velocity
         ("low", "f8"),  # N m s or N s, smallest and
         ("high", "f8"),  # largest impulse
-        ("s", "f8"),  # rad or m, distance to the limit or to the drive's target, updated during the step
-        ("s0", "f8"),  # at the start of the step
-        ("inverse", "f8"),  # kg m² or kg, 1 / yᵀ y
+        ("separation", "f8"),  # rad or m, distance to the limit or to the drive's target, updated during the step
+        ("initial_separation", "f8"),  # at the start of the step
+        ("effective_mass", "f8"),  # kg m² or kg, 1 / yᵀ y
         ("sum", "f8"),  # N m s or N s, impulse of all substeps
         ("most", "f8"),  # N m or N, largest force of friction, or of a drive
         ("least", "f8"),  # N m or N, smallest force of a drive
@@ -203,32 +206,32 @@ BOUND = np.dtype(
         ("stiffness", "f8"),  # N m/rad or N/m, its stiffness towards the target,
         ("damping", "f8"),  # N m s/rad or N s/m, its damping; inf holds the target speed exactly
         ("drive", "i8"),  # its row among the DRIVEs
-        ("couples", "f8", 3),  # 1/kg, products yᵀ y with the earlier rows of its group of four
+        ("group_products", "f8", 3),  # 1/kg, products yᵀ y with the earlier rows of its group of four
         ("group", "i8"),  # 1 for the first of four rows that are solved together
-        ("trifle", "f8"),  # N m s or N s, impulses of a motor up to this one are rounding
-        ("bears", "f8"),  # 1/kg, of a limit: times the island's mass, its load over its own effective mass
+        ("rounding_impulse", "f8"),  # N m s or N s, impulses of a motor up to this one are rounding
+        ("load_per_mass", "f8"),  # 1/kg, of a limit: times the island's mass, its load over its own effective mass
     ],
     align=True,
 )
 
-TWIST = np.dtype(
+TORSIONAL_CONSTRAINT = np.dtype(
     [
-        ("touch", "i4"),  # index of its contact constraint, whose slices of z it uses
-        ("acts", "i4"),  # 1: torsional friction, 2: rolling friction, 3: both
+        ("contact_constraint", "i4"),  # index of its contact constraint, whose slices of z it uses
+        ("axes", "i4"),  # 1: torsional friction, 2: rolling friction, 3: both
         ("y", "i8"),  # first of its 3 (l1 + l2) numbers: rotation about the normal and both tangents
         ("torsion", "f8"),  # m, largest moment about the normal per normal force,
         ("rolling", "f8"),  # and about the tangents
-        ("inverse", "f8"),  # kg m², 1 / yᵀ y about the normal
-        ("b11", "f8"),  # kg m², inverse of the 2 x 2 matrix about the tangents, and
-        ("b12", "f8"),
-        ("b22", "f8"),
+        ("effective_mass", "f8"),  # kg m², 1 / yᵀ y about the normal
+        ("tangent_mass11", "f8"),  # kg m², inverse of the 2 x 2 matrix about the tangents, and
+        ("tangent_mass12", "f8"),
+        ("tangent_mass22", "f8"),
         ("least", "f8"),  # kg m², one over its largest eigenvalue
-        ("pn", "f8"),  # N m s, impulses of this substep
-        ("p1", "f8"),
-        ("p2", "f8"),
+        ("normal_impulse", "f8"),  # N m s, impulses of this substep
+        ("tangent_impulse1", "f8"),
+        ("tangent_impulse2", "f8"),
         ("sum", "f8"),  # N m s, of all substeps
-        ("sum1", "f8"),
-        ("sum2", "f8"),
+        ("total_tangent_impulse1", "f8"),
+        ("total_tangent_impulse2", "f8"),
     ],
     align=True,
 )
@@ -256,7 +259,7 @@ DRIVE = np.dtype(
 )
 
 
-WARM_JOINT = np.dtype(
+STORED_JOINT_IMPULSE = np.dtype(
     [
         ("generation", "i4"),  # of the joint that the impulses belong to; `contact.joint_warm_start`
         ("turned", "i4"),  # whether the joint was used in reverse
@@ -266,7 +269,7 @@ WARM_JOINT = np.dtype(
 )
 
 
-class Driven(IntEnum):
+class DriveKind(IntEnum):
     """How a drive acts."""
 
     ROW = 0  # a row of the solve: a spring, a damper, or a constant speed
@@ -278,8 +281,8 @@ PUSH = np.dtype(
     [
         ("body", "i8"),  # id of its body, -1 if the row is unused
         ("generation", "i4"),  # number of pushes that used this row before
-        ("lasting", "i4"),  # 0: for one step; 1: until it is withdrawn
-        ("turning", "i4"),  # 1 if force and torque turn with the body, 0 if they are in world axes
+        ("persistent", "i4"),  # 0: for one step; 1: until it is withdrawn
+        ("in_body_frame", "i4"),  # 1 if force and torque turn with the body, 0 if they are in world axes
         ("unused", "i4"),
         ("force", "f8", 3),  # N
         ("torque", "f8", 3),  # N m
@@ -288,7 +291,7 @@ PUSH = np.dtype(
     align=True,
 )
 
-GRIP = np.dtype(
+COST_ROW = np.dtype(
     [
         ("o1", "i4"),  # slices of z, as those of a contact constraint
         ("l1", "i4"),
@@ -298,8 +301,8 @@ GRIP = np.dtype(
         ("touching", "i4"),  # and 1 if that has no gap: separation <= 0
         ("tangents", "i4"),  # number of friction directions: 0, 1 or 2
         ("driven", "i4"),  # 1 if it is a drive: one tangent, and an impulse from `low` to `high`
-        ("yn", "i8"),  # first number of its normal's y
-        ("yt", "i8"),  # and of its first tangent's
+        ("normal_row", "i8"),  # first number of its normal's y
+        ("tangent_row", "i8"),  # and of its first tangent's
         ("K", "f8"),  # kg, impulse per forbidden velocity
         ("bias", "f8"),  # m/s, added to the normal velocity: allowed approach, or required parting speed
         ("friction", "f8"),  # Coulomb coefficient; 0 if the largest tangential impulse is constant
@@ -307,24 +310,24 @@ GRIP = np.dtype(
         ("low", "f8"),  # N s, smallest and
         ("high", "f8"),  # largest impulse of a drive
         ("before", "f8"),  # N s, its impulse in the previous round or step,
-        ("stays", "f8"),  # and its share in q1: 0 for a drive that is not stiffer than K may be
-        ("vn", "f8"),  # m/s, normal velocity, with the bias,
-        ("v1", "f8"),  # tangential velocities, with those of moving surfaces
-        ("v2", "f8"),
-        ("dn", "f8"),  # m/s, their changes by a full Newton step
-        ("d1", "f8"),
-        ("d2", "f8"),
+        ("kept_share", "f8"),  # and its share in q1: 0 for a drive that is not stiffer than K may be
+        ("normal_velocity", "f8"),  # m/s, normal velocity, with the bias,
+        ("tangent_velocity1", "f8"),  # tangential velocities, with those of moving surfaces
+        ("tangent_velocity2", "f8"),
+        ("normal_velocity_step", "f8"),  # m/s, their changes by a full Newton step
+        ("tangent_velocity_step1", "f8"),
+        ("tangent_velocity_step2", "f8"),
         ("qn", "f8"),  # N s, impulse of the law at zero velocity: the current estimate
         ("q1", "f8"),
         ("q2", "f8"),
-        ("pn", "f8"),  # N s, impulse
-        ("p1", "f8"),
-        ("p2", "f8"),
+        ("normal_impulse", "f8"),  # N s, impulse
+        ("tangent_impulse1", "f8"),
+        ("tangent_impulse2", "f8"),
     ],
     align=True,
 )
 
-HOLD = np.dtype(
+LOOP_PROJECTION = np.dtype(
     [
         ("first_tree", "i8"),  # its trees, connected by loops: a list through `follows` of their TREE_SLOTs
         ("offset", "i8"),  # their first entry in z, where they are contiguous,
@@ -336,7 +339,7 @@ HOLD = np.dtype(
         ("reaction", "i8"),  # address of rank numbers, N s: loop reactions to other rows, in the basis Q
         ("backup", "i8"),  # address of a copy of q and v of its trees before they move
         ("error", "f8"),  # rad or m, largest closure error of its loops at the start of the step
-        ("planned", "f8"),  # J, ½ zᵀ z at the end of the step without constraint rows
+        ("unconstrained_energy", "f8"),  # J, ½ zᵀ z at the end of the step without constraint rows
         ("given", "f8"),  # J, bound on the work of drives and pushes in the step, plus spring energy at its start
         ("flies", "i8"),  # whether gravity is the only external force on its trees
         ("before", SUMS),  # of its trees, at the start of the step,
@@ -346,7 +349,7 @@ HOLD = np.dtype(
     align=True,
 )
 
-PULL = np.dtype(
+ELEMENT_CONSTRAINT = np.dtype(
     [
         ("o1", "i4"),  # slices of z, as those of a contact constraint
         ("l1", "i4"),
@@ -356,7 +359,7 @@ PULL = np.dtype(
         ("tree2", "i4"),
         ("y", "i8"),  # first of its l1 + l2 numbers
         ("force", "f8"),  # N or N m, of the spring at the start of the step
-        ("give", "f8"),  # kg or kg m², decrease of its impulse per velocity at the end of the step
+        ("velocity_gain", "f8"),  # kg or kg m², decrease of its impulse per velocity at the end of the step
         ("size", "f8"),  # yᵀ y
         ("p", "f8"),  # N s or N m s, impulse of the step
     ],
@@ -396,8 +399,8 @@ SOLVER = np.dtype(
         ("impulse_room", "i8"),
         ("stiffness", "f8"),  # ω h of contacts: natural frequency of overlap correction, radians per substep
         ("damping", "f8"),  # ζ of contacts
-        ("push", "f8"),  # m/s, largest speed of overlap correction
-        ("bounce", "f8"),  # m/s, slower impacts do not bounce
+        ("parting_speed", "f8"),  # m/s, largest speed of overlap correction
+        ("bounce_speed", "f8"),  # m/s, slower impacts do not bounce
         ("gap", "f8"),  # m, distance that contacts keep between shapes: half of a collision envelope, or 0
         ("rests", "i8"),  # address of the supports of this step, as many rows as contacts
         ("grips", "i8"),  # address of the cost rows of direct islands, as many as contacts and dof constraints
@@ -411,8 +414,8 @@ SOLVER = np.dtype(
         ("envelope_used", "i8"),
         ("envelope_room", "i8"),
         ("direct_work", "i8"),  # multiplications per factor, above which islands are never solved directly
-        ("rounds", "i8"),  # largest number of updates of the friction limits in a direct solve
-        ("settled", "f8"),  # change of impulses, as a share of the largest, at which these updates end
+        ("friction_rounds", "i8"),  # largest number of updates of the friction limits in a direct solve
+        ("settled_share", "f8"),  # change of impulses, as a share of the largest, at which these updates end
         ("still", "f8"),  # velocities and residuals that count as zero, as a share of the change by forces in a step
         ("holds", "i8"),  # address of the loop projections, in the forest's scratch: valid in this step
         ("hold_count", "i8"),
@@ -433,54 +436,54 @@ SOLVER = np.dtype(
         ("agreement_count", "i8"),
         ("agreement_room", "i8"),
         ("rough", "i8"),  # whether any material has torsional or rolling friction
-        ("conveys", "i8"),  # whether any material has a surface velocity
+        ("any_moving_surface", "i8"),  # whether any material has a surface velocity
         ("bouncing", "i8"),  # whether any contact of this step has restitution
-        ("passing", "i8"),  # whether any contact of this step is a fly-by
-        ("paved", "i8"),  # whether any contact of this step is with convex ground
+        ("any_fly_by", "i8"),  # whether any contact of this step is a fly-by
+        ("any_convex_ground", "i8"),  # whether any contact of this step is with convex ground
         ("twists", "i8"),  # address of the torsional constraints, as many rows as contacts
         ("twist_count", "i8"),
         ("moments", "i8"),  # address of 3 numbers for each CONTACT of two steps: N m s, world, on shape b
-        ("moments_kept", "i8"),  # whether those of the previous step are valid
-        ("sleepers", "i8"),  # whether any tree slept when the step began
-        ("figures", "i8"),  # whether any awake tree has joints
+        ("moments_valid", "i8"),  # whether those of the previous step are valid
+        ("any_asleep", "i8"),  # whether any tree slept when the step began
+        ("any_jointed", "i8"),  # whether any awake tree has joints
     ]
 )
 # Causes of waking besides contact: structural change, call, force or drive or surface, placement, loss of a neighbour.
-BY_EDIT, BY_CALL, BY_FORCE, BY_PLACE, BY_LOST = -2, -3, -4, -5, -6
-SOLVER_KIND = kind_of(
-    "solver", SOLVER, SPAN, ROOT, ISLAND, REST_ON, MATERIAL,
-    AGREEMENT, TOUCH, BOUND, TWIST, DRIVE,
-    WARM_JOINT, PUSH, GRIP, HOLD, PULL,
+WOKEN_BY_EDIT, WOKEN_BY_CALL, WOKEN_BY_FORCE, WOKEN_BY_PLACEMENT, WOKEN_BY_LOSS = -2, -3, -4, -5, -6
+SOLVER_KIND = layout_hash(
+    "solver", SOLVER, TREE_SLICE, FREE_ROOT, ISLAND, SUPPORT, MATERIAL,
+    PAIR_MATERIAL, CONTACT_CONSTRAINT, DOF_CONSTRAINT, TORSIONAL_CONSTRAINT, DRIVE,
+    STORED_JOINT_IMPULSE, PUSH, COST_ROW, LOOP_PROJECTION, ELEMENT_CONSTRAINT,
 
 )  # fmt: skip
-FULL_Z, FULL_TOUCHES, FULL_BOUNDS, FULL_Y, FULL_ENVELOPE = 1, 2, 4, 8, 16
+FULL_Z, FULL_CONTACTS, FULL_DOF_CONSTRAINTS, FULL_Y, FULL_SKYLINE = 1, 2, 4, 8, 16
 
 # --- accessors of tables, by their headers ---
 
-contact_constraints = table(TOUCH, "touches", "touch_count")
+contact_constraints = table(CONTACT_CONSTRAINT, "touches", "touch_count")
 whitened_rows = table(F8, "Y", "Y_room")
 z_of = table(F8, "z", "nz")
 displacement_of = table(F8, "moved", "nz")
-dof_constraints = table(BOUND, "bounds", "bound_count")
+dof_constraints = table(DOF_CONSTRAINT, "bounds", "bound_count")
 za_of = table(F8, "za", "nz")
 z0_of = table(F8, "z0", "nz")
 x_of = table(F8, "x", "nz")
 g_of = table(F8, "g", "nz")
 materials_of = table(MATERIAL, "materials", "material_room")
-pair_materials_of = table(AGREEMENT, "agreements", "agreement_count")
+pair_materials_of = table(PAIR_MATERIAL, "agreements", "agreement_count")
 islands_of = table(ISLAND, "islands", "span_room")
-slices_of = table(SPAN, "spans", "span_room")
-supports_of = table(REST_ON, "rests", "touch_room")
-stored_joint_impulses = table(WARM_JOINT, "warm_joints", "joint_room")
-cost_rows = table(GRIP, "grips", "grip_count")
-free_roots_of = table(ROOT, "roots", "span_room")
-contact_constraint_room = table(TOUCH, "touches", "touch_room")
+slices_of = table(TREE_SLICE, "spans", "span_room")
+supports_of = table(SUPPORT, "rests", "touch_room")
+stored_joint_impulses = table(STORED_JOINT_IMPULSE, "warm_joints", "joint_room")
+cost_rows = table(COST_ROW, "grips", "cost_row_count")
+free_roots_of = table(FREE_ROOT, "roots", "span_room")
+contact_constraint_room = table(CONTACT_CONSTRAINT, "touches", "touch_room")
 contact_order = table(np.dtype("i4"), "order", "touch_room")
 stored_impulses = table(F8, "impulses", "impulse_room", times=3)
-dof_constraint_room = table(BOUND, "bounds", "bound_room")
+dof_constraint_room = table(DOF_CONSTRAINT, "bounds", "bound_room")
 drives_of = table(DRIVE, "drives", "drive_room")
 pushes_of = table(PUSH, "pushes", "push_room")
-element_constraints = table(PULL, "pulls", "pull_count")
-loop_projections = table(HOLD, "holds", "hold_count")
-torsional_constraints = table(TWIST, "twists", "touch_room")
+element_constraints = table(ELEMENT_CONSTRAINT, "pulls", "pull_count")
+loop_projections = table(LOOP_PROJECTION, "holds", "hold_count")
+torsional_constraints = table(TORSIONAL_CONSTRAINT, "twists", "touch_room")
 stored_moments = table(F8, "moments", "impulse_room", times=3)

@@ -9,7 +9,7 @@ from kinemorph.spatial.scalar import sqrt
 
 
 @kernel
-def blend(materials: Any, agreed: Any, a: int, b: int) -> tuple[float, float, float, float]:
+def mix_materials(materials: Any, agreed: Any, a: int, b: int) -> tuple[float, float, float, float]:
     """Friction, restitution, rolling and torsion of two shapes.
 
     Those of their pair material, if there is one; else those of the material of higher priority; else the geometric
@@ -35,7 +35,7 @@ def blend(materials: Any, agreed: Any, a: int, b: int) -> tuple[float, float, fl
 
 
 @kernel
-def blend_tangential(materials: Any, agreed: Any, a: int, b: int) -> float:
+def mix_tangential_restitution(materials: Any, agreed: Any, a: int, b: int) -> float:
     """Tangential restitution of two shapes, by the same rules."""
     one, other = materials[a], materials[b]
     if one["pairs"] > 0 and other["pairs"] > 0:

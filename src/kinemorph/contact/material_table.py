@@ -9,12 +9,12 @@ from kinemorph.jit.api import entry, rows_at
 
 Table = np.ndarray[tuple[int, int], np.dtype[np.int64]]
 Numbers = np.ndarray[tuple[int, int], np.dtype[np.float64]]
-COUNT = 9  # numbers of a material
+MATERIAL_NUMBERS = 9  # numbers of a material
 INDEX = (1 << 32) - 1  # the bits of the id of a shape that are its row
 
 
 @entry
-def lay_materials(address: int, ids: Table, numbers: Numbers) -> bool:
+def write_materials(address: int, ids: Table, numbers: Numbers) -> bool:
     """Fill MATERIAL rows of the shapes whose ids are in the first column of `ids`.
 
     The last numbers of each are friction, restitution, rolling, torsion, tangential, priority and surface. Pair
@@ -22,8 +22,8 @@ def lay_materials(address: int, ids: Table, numbers: Numbers) -> bool:
     """
     solver = rows_at(address, 1, SOLVER)[0]
     materials = materials_of(solver)
-    conveys = solver["conveys"] != 0
-    at = numbers.shape[1] - COUNT
+    conveys = solver["any_moving_surface"] != 0
+    at = numbers.shape[1] - MATERIAL_NUMBERS
     for i in range(ids.shape[0]):
         m, k = materials[ids[i, 0] & INDEX], min(i, numbers.shape[0] - 1)
         m["friction"], m["restitution"], m["rolling"] = numbers[k, at], numbers[k, at + 1], numbers[k, at + 2]

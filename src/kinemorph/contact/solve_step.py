@@ -6,26 +6,39 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph.constraint.basis import product
-from kinemorph.contact.gauss_seidel.iteration import aim, bound, group_bounds, press, relax, softness
-from kinemorph.contact.gauss_seidel.restitution import bounce, meet, only_takes, pass_on, start_impacts
-from kinemorph.contact.gauss_seidel.row_products import (
-    along,
-    in_registers,
-    kick,
-    put,
-    row_of,
-    strike_three,
-    struck,
-    take,
-    velocity,
+from kinemorph.constraint.basis import slice_product
+from kinemorph.contact.gauss_seidel.iteration import (
+    group_dof_constraints,
+    prepare_dof_constraints,
+    relax_contacts,
+    soft_coefficients,
+    solve_contacts_biased,
+    solve_dof_constraints,
 )
-from kinemorph.contact.gauss_seidel.vectors import add_share, apply_forces, clear, difference
+from kinemorph.contact.gauss_seidel.restitution import (
+    apply_restitution,
+    find_approach_speeds,
+    is_dissipative,
+    propagate_impacts,
+    store_velocities,
+)
+from kinemorph.contact.gauss_seidel.row_products import (
+    add_twelve,
+    apply_contact_impulses,
+    apply_row_impulse,
+    contact_velocity,
+    fits_registers,
+    load_row,
+    load_twelve,
+    row_velocity,
+    store_twelve,
+)
+from kinemorph.contact.gauss_seidel.vectors import add_scaled, clear, integrate_forces, subtract_vectors
 from kinemorph.contact.layout import (
     FROM_OUTSIDE,
     SAME_TREE,
-    Bounded,
-    Driven,
+    DofConstraintKind,
+    DriveKind,
     contact_constraints,
     displacement_of,
     dof_constraints,
@@ -40,20 +53,25 @@ from kinemorph.contact.layout import (
     za_of,
 )
 from kinemorph.contact.newton.newton import solve_directly
-from kinemorph.contact.rows.torsional_friction import resist, scale_twists, sum_twists, warm_twists
+from kinemorph.contact.rows.torsional_friction import (
+    add_moments_to_totals,
+    apply_stored_moments,
+    scale_moments,
+    solve_torsional,
+)
 from kinemorph.jit.api import kernel
 
-DRIVEN, ROW = int(Bounded.DRIVEN), int(Driven.ROW)
+DRIVEN, ROW = int(DofConstraintKind.DRIVEN), int(DriveKind.ROW)
 TINY_IMPULSE_SHARE = 1e-6  # share of what forces do in a substep
 IMPACT_SPEED = 0.5  # m/s: faster approach is an impact
-FEW = 16  # contacts: largest island that gets extra iterations for an impact
+MOST_IMPACT_CONTACTS = 16  # contacts: largest island that gets extra iterations for an impact
 EXTRA_ITERATIONS = 8  # for such an impact
-BLOCKED = 0.5  # share of its target speed that a blocked motor lacks
-LITTLE = 1e-3  # share of an impulse: a speed error of less is one of incomplete iteration
+BLOCKED_SPEED_SHARE = 0.5  # share of its target speed that a blocked motor lacks
+NEGLIGIBLE_IMPULSE_SHARE = 1e-3  # share of an impulse: a speed error of less is one of incomplete iteration
 
 
 @kernel
-def warm_start(solver: Any, island: Any) -> None:
+def warm_start_island(solver: Any, island: Any) -> None:
     """g ← Σ y p of the impulses stored from the previous step, except those of drives."""
     touches = contact_constraints(solver)[island["first_touch"] :]
     bounds = dof_constraints(solver)[island["first_bound"] :]
@@ -62,16 +80,22 @@ def warm_start(solver: Any, island: Any) -> None:
     for i in range(island["bound_count"]):
         constraint = bounds[i]
         if constraint["p"] != 0.0 and constraint["what"] != DRIVEN:
-            kick(Y, constraint["y"], g, constraint["o"], constraint["l"], constraint["p"])
+            apply_row_impulse(Y, constraint["y"], g, constraint["o"], constraint["l"], constraint["p"])
     for i in range(island["touch_count"]):
         t = touches[i]
-        if t["pn"] > 0.0 and in_registers(t):
-            x = struck(take(t, g), row_of(t, 0, Y), t["pn"])
-            put(t, g, struck(struck(x, row_of(t, 1, Y), t["p1"]), row_of(t, 2, Y), t["p2"]))
-        elif t["pn"] > 0.0:
-            strike_three(t, Y, g, t["pn"], t["p1"], t["p2"])
+        if t["normal_impulse"] > 0.0 and fits_registers(t):
+            x = add_twelve(load_twelve(t, g), load_row(t, 0, Y), t["normal_impulse"])
+            store_twelve(
+                t,
+                g,
+                add_twelve(
+                    add_twelve(x, load_row(t, 1, Y), t["tangent_impulse1"]), load_row(t, 2, Y), t["tangent_impulse2"]
+                ),
+            )
+        elif t["normal_impulse"] > 0.0:
+            apply_contact_impulses(t, Y, g, t["normal_impulse"], t["tangent_impulse1"], t["tangent_impulse2"])
     if island["twist_count"] > 0:
-        warm_twists(solver, island)
+        apply_stored_moments(solver, island)
 
 
 @kernel
@@ -84,22 +108,22 @@ def start_substep(solver: Any, island: Any) -> None:
     z, za = z_of(solver), za_of(solver)
     z0, g = z0_of(solver), g_of(solver)
     o, nz = island["offset"], island["nz"]
-    against, size = apply_forces(z, za, solver["h"], g, z0, o, nz)
+    against, size = integrate_forces(z, za, solver["h"], g, z0, o, nz)
     driven = island["driven"] > 0
     if driven:
-        add_share(z0, 0.0, g, z, o, nz)
-        kick_driven(solver, island, z, 1.0)
-        against = product(z, o, g, o, nz)
+        add_scaled(z0, 0.0, g, z, o, nz)
+        apply_drive_impulses(solver, island, z, 1.0)
+        against = slice_product(z, o, g, o, nz)
     if -against < 0.99 * size:
-        share_out(solver, island, max(0.0, -against / size))
+        scale_impulses(solver, island, max(0.0, -against / size))
     if driven:
-        add_share(z, 1.0, g, z, o, nz)
+        add_scaled(z, 1.0, g, z, o, nz)
     else:
-        add_share(z0, 1.0, g, z, o, nz)
+        add_scaled(z0, 1.0, g, z, o, nz)
 
 
 @kernel(inline=False)
-def count_driven(solver: Any, island: Any) -> int:
+def count_drives(solver: Any, island: Any) -> int:
     """Number of dof rows of an island that are drives."""
     bounds, count = dof_constraints(solver)[island["first_bound"] :], 0
     for i in range(island["bound_count"]):
@@ -108,7 +132,7 @@ def count_driven(solver: Any, island: Any) -> int:
 
 
 @kernel(inline=False)
-def start_blocked_anew(solver: Any, island: Any) -> None:
+def reset_blocked_motors(solver: Any, island: Any) -> None:
     """Set the stored impulse of blocked motors without a force limit to zero.
 
     The obstacle never yields, so a stored impulse would grow in each step until the motor broke through.
@@ -126,27 +150,31 @@ def start_blocked_anew(solver: Any, island: Any) -> None:
         ):
             continue
         lacks, most = (
-            constraint["target"] - along(Y, constraint["y"], z, constraint["o"], constraint["l"]),
+            constraint["target"] - row_velocity(Y, constraint["y"], z, constraint["o"], constraint["l"]),
             constraint["most"] if constraint["p"] > 0.0 else -constraint["least"],
         )
-        blocked = lacks * constraint["p"] > 0.0 and abs(lacks) > BLOCKED * abs(constraint["target"]) > 0.0
-        if blocked and most == np.inf and abs(lacks) * constraint["inverse"] > LITTLE * abs(constraint["p"]):
+        blocked = lacks * constraint["p"] > 0.0 and abs(lacks) > BLOCKED_SPEED_SHARE * abs(constraint["target"]) > 0.0
+        if (
+            blocked
+            and most == np.inf
+            and abs(lacks) * constraint["effective_mass"] > NEGLIGIBLE_IMPULSE_SHARE * abs(constraint["p"])
+        ):
             constraint["p"] = 0.0
 
 
 @kernel(inline=False)
-def kick_driven(solver: Any, island: Any, x: Any, sign: float) -> None:
+def apply_drive_impulses(solver: Any, island: Any, x: Any, sign: float) -> None:
     """x ← x + sign Σ y p over the drives of an island."""
     bounds = dof_constraints(solver)[island["first_bound"] :]
     Y = whitened_rows(solver)
     for i in range(island["bound_count"]):
         constraint = bounds[i]
         if constraint["what"] == DRIVEN and constraint["p"] != 0.0:
-            kick(Y, constraint["y"], x, constraint["o"], constraint["l"], sign * constraint["p"])
+            apply_row_impulse(Y, constraint["y"], x, constraint["o"], constraint["l"], sign * constraint["p"])
 
 
 @kernel(inline=False)
-def share_out(solver: Any, island: Any, share: float) -> None:
+def scale_impulses(solver: Any, island: Any, share: float) -> None:
     """Scale the impulses of a substep, except those of drives, and g."""
     touches = contact_constraints(solver)[island["first_touch"] :]
     bounds = dof_constraints(solver)[island["first_bound"] :]
@@ -154,29 +182,29 @@ def share_out(solver: Any, island: Any, share: float) -> None:
     for k in range(island["offset"], island["offset"] + island["nz"]):
         g[k] *= share
     for i in range(island["touch_count"]):
-        touches[i]["pn"] *= share
-        touches[i]["p1"] *= share
-        touches[i]["p2"] *= share
+        touches[i]["normal_impulse"] *= share
+        touches[i]["tangent_impulse1"] *= share
+        touches[i]["tangent_impulse2"] *= share
     for i in range(island["bound_count"]):
         if bounds[i]["what"] != DRIVEN:
             bounds[i]["p"] *= share
     if island["twist_count"] > 0:
-        scale_twists(solver, island, share)
+        scale_moments(solver, island, share)
 
 
 @kernel(inline=False)
-def add_up(solver: Any, island: Any, sign: float) -> None:
+def add_to_totals(solver: Any, island: Any, sign: float) -> None:
     """Add `sign` times the contact impulses of this substep to the totals of the step."""
     touches = contact_constraints(solver)[island["first_touch"] :]
     for i in range(island["touch_count"]):
         t = touches[i]
-        t["sum"] += sign * t["pn"]
-        t["sum1"] += sign * t["p1"]
-        t["sum2"] += sign * t["p2"]
+        t["sum"] += sign * t["normal_impulse"]
+        t["total_tangent_impulse1"] += sign * t["tangent_impulse1"]
+        t["total_tangent_impulse2"] += sign * t["tangent_impulse2"]
 
 
 @kernel
-def add_nothing(solver: Any, island: Any) -> None:
+def limit_energy(solver: Any, island: Any) -> None:
     """g ← z - z0, the effect of the impulses of a substep, scaled down if it would add energy.
 
     Contacts and limits only dissipate. If iterations have not converged, as in a jam of very different masses, overlap
@@ -184,25 +212,25 @@ def add_nothing(solver: Any, island: Any) -> None:
     """
     z, z0, g = z_of(solver), z0_of(solver), g_of(solver)
     o, nz = island["offset"], island["nz"]
-    against, size = difference(z, z0, g, o, nz)
+    against, size = subtract_vectors(z, z0, g, o, nz)
     along = -2.0 * against
-    if size > along and only_takes(solver, island):
-        add_up(solver, island, -1.0)
-        share_out(solver, island, max(0.0, along / size))
-        add_up(solver, island, 1.0)
-        add_share(z0, 1.0, g, z, o, nz)
+    if size > along and is_dissipative(solver, island):
+        add_to_totals(solver, island, -1.0)
+        scale_impulses(solver, island, max(0.0, along / size))
+        add_to_totals(solver, island, 1.0)
+        add_scaled(z0, 1.0, g, z, o, nz)
 
 
 @kernel
-def rests(solver: Any, island: Any) -> bool:
+def is_at_rest(solver: Any, island: Any) -> bool:
     """Whether a substep changed positions and velocities by less than a tiny share of the effect of forces alone. The
     remaining substeps would then repeat it."""
     if island["bound_count"] + island["twist_count"] > 0:
         return False
     g, za, moved = g_of(solver), za_of(solver), displacement_of(solver)
     o, nz, h = island["offset"], island["nz"], solver["h"]
-    forces = h * h * product(za, o, za, o, nz)  # squared, what they do in a substep
-    if product(moved, o, moved, o, nz) > TINY_IMPULSE_SHARE * TINY_IMPULSE_SHARE * h * h * forces:
+    forces = h * h * slice_product(za, o, za, o, nz)  # squared, what they do in a substep
+    if slice_product(moved, o, moved, o, nz) > TINY_IMPULSE_SHARE * TINY_IMPULSE_SHARE * h * h * forces:
         return False
     change = 0.0
     for k in range(o, o + nz):
@@ -212,32 +240,32 @@ def rests(solver: Any, island: Any) -> bool:
 
 
 @kernel(inline=False)
-def go_on_so(solver: Any, island: Any) -> None:
+def repeat_substep(solver: Any, island: Any) -> None:
     """Count the first substep for all: multiply its displacement and its impulses by their number."""
     moved, count = displacement_of(solver), float(solver["substeps"])
     for k in range(island["offset"], island["offset"] + island["nz"]):
         moved[k] *= count
-    add_up(solver, island, count - 1.0)
+    add_to_totals(solver, island, count - 1.0)
 
 
 @kernel
-def is_strained(solver: Any, island: Any) -> bool:
+def has_self_overlap(solver: Any, island: Any) -> bool:
     """Whether links of one tree overlap."""
     touches = contact_constraints(solver)[island["first_touch"] :]
     for i in range(island["touch_count"]):
-        if touches[i]["tree1"] == SAME_TREE and touches[i]["s0"] < 0.0:
+        if touches[i]["tree1"] == SAME_TREE and touches[i]["initial_separation"] < 0.0:
             return True
     return False
 
 
 @kernel(inline=False)
-def is_struck(solver: Any, island: Any) -> bool:
+def has_fast_impact(solver: Any, island: Any) -> bool:
     """Whether a few free bodies collide at speed, at more than one point: they need more iterations.
 
     One iteration gives most of such an impact to the first point: a box that falls flat would tip. Persistent contacts
     converge in later steps through warm starting, but bodies separate after an impact.
     """
-    if island["bound_count"] + island["twist_count"] > 0 or not 1 < island["touch_count"] <= FEW:
+    if island["bound_count"] + island["twist_count"] > 0 or not 1 < island["touch_count"] <= MOST_IMPACT_CONTACTS:
         return False
     spans, tree, fast = slices_of(solver), island["first_tree"], 0.0
     while tree >= 0:
@@ -250,8 +278,8 @@ def is_struck(solver: Any, island: Any) -> bool:
     touches = contact_constraints(solver)[island["first_touch"] :]
     Y, z, dt = whitened_rows(solver), z_of(solver), solver["h"] * solver["substeps"]
     for i in range(island["touch_count"]):
-        v = velocity(touches[i], 0, Y, z)
-        if v < -IMPACT_SPEED and touches[i]["s0"] + dt * v < 0.0:
+        v = contact_velocity(touches[i], 0, Y, z)
+        if v < -IMPACT_SPEED and touches[i]["initial_separation"] + dt * v < 0.0:
             return True
     return False
 
@@ -271,7 +299,7 @@ def mark_touched(solver: Any, island: Any) -> None:
                 span = spans[contact["tree2"]]
                 span["touched"] = FROM_OUTSIDE if contact["tree1"] != SAME_TREE else max(1, span["touched"])
     for i in range(island["bound_count"]):
-        if bounds[i]["acted"] != 0 or abs(bounds[i]["sum"]) > bounds[i]["trifle"]:
+        if bounds[i]["acted"] != 0 or abs(bounds[i]["sum"]) > bounds[i]["rounding_impulse"]:
             span = spans[bounds[i]["tree"]]
             span["touched"] = max(1, span["touched"])
 
@@ -284,65 +312,65 @@ def solve_island(solver: Any, island: Any, soft: tuple[float, float, float]) -> 
     g, z0, x = g_of(solver), z0_of(solver), x_of(solver)
     touches = contact_constraints(solver)[island["first_touch"] :]
     bounds = dof_constraints(solver)[island["first_bound"] :]
-    island["driven"] = count_driven(solver, island) if solver["drive_count"] > 0 else 0
+    island["driven"] = count_drives(solver, island) if solver["drive_count"] > 0 else 0
     if island["driven"] > 0:
-        start_blocked_anew(solver, island)
+        reset_blocked_motors(solver, island)
     if island["touch_count"] + island["bound_count"] == 0:
-        add_share(z, solver["substeps"] * h, za, z, start, nz)
+        add_scaled(z, solver["substeps"] * h, za, z, start, nz)
         return
-    impacts = meet(solver, island) if solver["bouncing"] != 0 else 0
+    impacts = find_approach_speeds(solver, island) if solver["bouncing"] != 0 else 0
     if island["direct"] != 0 and solve_directly(solver, island):
         mark_touched(solver, island)
         if impacts > 0:
-            add_share(z0, -solver["substeps"] * h, za, x, start, nz)
-            bounce(solver, island)
+            add_scaled(z0, -solver["substeps"] * h, za, x, start, nz)
+            apply_restitution(solver, island)
         return
     if impacts > 0:
-        start_impacts(solver, island)
-    strained = island["bound_count"] > 0 and is_strained(solver, island)
-    more = EXTRA_ITERATIONS if is_struck(solver, island) else 0
-    warm_start(solver, island)
+        store_velocities(solver, island)
+    strained = island["bound_count"] > 0 and has_self_overlap(solver, island)
+    more = EXTRA_ITERATIONS if has_fast_impact(solver, island) else 0
+    warm_start_island(solver, island)
     clear(moved, start, nz)
-    group_bounds(solver, island)
+    group_dof_constraints(solver, island)
     for n in range(solver["substeps"]):
         start_substep(solver, island)
         if island["bound_count"] > 0:
-            aim(solver, island, True, n == 0, soft)
-            bound(solver, island, False)
-        press(solver, island, n == 0, soft)
+            prepare_dof_constraints(solver, island, True, n == 0, soft)
+            solve_dof_constraints(solver, island, False)
+        solve_contacts_biased(solver, island, n == 0, soft)
         for _ in range(more):
-            press(solver, island, n == 0, soft)
+            solve_contacts_biased(solver, island, n == 0, soft)
         if strained:  # overlap correction must not violate joint limits
-            bound(solver, island, True)
-        add_share(moved, h, z, moved, start, nz)
+            solve_dof_constraints(solver, island, True)
+        add_scaled(moved, h, z, moved, start, nz)
         if island["bound_count"] > 0:
-            aim(solver, island, False, False, soft)
-            bound(solver, island, False)
-        relax(solver, island)
+            prepare_dof_constraints(solver, island, False, False, soft)
+            solve_dof_constraints(solver, island, False)
+        relax_contacts(solver, island)
         for _ in range(more):
-            add_up(solver, island, -1.0)
-            relax(solver, island)
+            add_to_totals(solver, island, -1.0)
+            relax_contacts(solver, island)
         if island["twist_count"] > 0:
-            resist(solver, island)
-            sum_twists(solver, island)
-        add_nothing(solver, island)
-        if n == 0 and impacts == 0 and rests(solver, island):
-            go_on_so(solver, island)
+            solve_torsional(solver, island)
+            add_moments_to_totals(solver, island)
+        limit_energy(solver, island)
+        if n == 0 and impacts == 0 and is_at_rest(solver, island):
+            repeat_substep(solver, island)
             break
         for i in range(island["bound_count"]):
             bounds[i]["sum"] += bounds[i]["p"]
         if island["driven"] > 0 and n + 1 < solver["substeps"]:
-            kick_driven(solver, island, g, -1.0)
+            apply_drive_impulses(solver, island, g, -1.0)
     mark_touched(solver, island)
-    if impacts > 0 and not pass_on(solver, island):
+    if impacts > 0 and not propagate_impacts(solver, island):
         for i in range(island["touch_count"]):
-            touches[i]["last"] = touches[i]["pn"]
-        bounce(solver, island)
+            touches[i]["last"] = touches[i]["normal_impulse"]
+        apply_restitution(solver, island)
 
 
 @kernel(inline=False)
-def solve(solver: Any, first: int, last: int) -> None:
+def solve_island_range(solver: Any, first: int, last: int) -> None:
     """Solve the islands from `first` to before `last`."""
-    islands, soft = islands_of(solver), softness(solver)
+    islands, soft = islands_of(solver), soft_coefficients(solver)
     for i in range(first, last):
         solve_island(solver, islands[i], soft)

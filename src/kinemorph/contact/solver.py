@@ -9,40 +9,42 @@ from typing import Any
 import numpy as np
 
 from kinemorph.contact.layout import (
-    AGREEMENT,
-    BOUND,
+    CONTACT_CONSTRAINT,
+    COST_ROW,
+    DOF_CONSTRAINT,
     DRIVE,
-    FULL_BOUNDS,
-    FULL_ENVELOPE,
-    FULL_TOUCHES,
+    FREE_ROOT,
+    FULL_CONTACTS,
+    FULL_DOF_CONSTRAINTS,
+    FULL_SKYLINE,
     FULL_Y,
     FULL_Z,
-    GRIP,
     ISLAND,
     MATERIAL,
+    PAIR_MATERIAL,
     PUSH,
-    REST_ON,
-    ROOT,
     SOLVER,
     SOLVER_KIND,
-    SPAN,
-    TOUCH,
-    TWIST,
-    WARM_JOINT,
+    STORED_JOINT_IMPULSE,
+    SUPPORT,
+    TORSIONAL_CONSTRAINT,
+    TREE_SLICE,
 )
 from kinemorph.multibody.tables import Pattern, Tables
 
 VECTORS = "z", "za", "moved", "g", "z0", "x"
-OF_ROWS = "order", "rests", "grips", "envelope", "Y"
-SCRATCH = (*VECTORS, "row_of", "low", "start", "undo", "stages", "islands", "roots", *OF_ROWS)  # of one step
-LASTING = {"touches": "touch_count", "bounds": "bound_count", "twists": "twist_count"}
-USED = {**dict.fromkeys(SCRATCH), **LASTING}  # rows that last
-STIFFNESS = 2.0 * math.pi * 0.25  # ω h: at twice as much contacts never rest, at half they sink four times as far
+ROW_TABLES = "order", "rests", "grips", "envelope", "Y"
+STEP_TABLES = (*VECTORS, "row_of", "low", "start", "undo", "stages", "islands", "roots", *ROW_TABLES)  # of one step
+COUNTED_TABLES = {"touches": "touch_count", "bounds": "bound_count", "twists": "twist_count"}
+ROWS_IN_USE = {**dict.fromkeys(STEP_TABLES), **COUNTED_TABLES}  # rows that last
+CONTACT_STIFFNESS = (
+    2.0 * math.pi * 0.25
+)  # ω h: at twice as much contacts never rest, at half they sink four times as far
 CONTACT_DAMPING_RATIO = 10.0  # ζ
-PARTING = 3.0  # m/s
+PARTING_SPEED = 3.0  # m/s
 BOUNCE_SPEED = 0.05  # m/s
-DIRECT_WORK = 5_000_000  # some milliseconds
-ROUNDS, SETTLED, STILL = 4, 1e-4, 1e-7
+DIRECT_WORK_LIMIT = 5_000_000  # some milliseconds
+FRICTION_ROUNDS, SETTLED_SHARE, STILL_SHARE = 4, 1e-4, 1e-7
 F8, I4, I8 = np.dtype(np.float64), np.dtype(np.int32), np.dtype(np.int64)
 
 
@@ -59,13 +61,23 @@ class Solver:
     @classmethod
     def first_tables(cls) -> Tables:
         """All tables in their initial state."""
-        return cls(Tables(SOLVER, USED))._fill()
+        return cls(Tables(SOLVER, ROWS_IN_USE))._fill()
 
     def _fill(self) -> Tables:
         h = self.header
         h["kind"] = SOLVER_KIND
-        h["stiffness"], h["damping"], h["push"], h["bounce"] = STIFFNESS, CONTACT_DAMPING_RATIO, PARTING, BOUNCE_SPEED
-        h["direct_work"], h["rounds"], h["settled"], h["still"] = DIRECT_WORK, ROUNDS, SETTLED, STILL
+        h["stiffness"], h["damping"], h["parting_speed"], h["bounce_speed"] = (
+            CONTACT_STIFFNESS,
+            CONTACT_DAMPING_RATIO,
+            PARTING_SPEED,
+            BOUNCE_SPEED,
+        )
+        h["direct_work"], h["friction_rounds"], h["settled_share"], h["still"] = (
+            DIRECT_WORK_LIMIT,
+            FRICTION_ROUNDS,
+            SETTLED_SHARE,
+            STILL_SHARE,
+        )
         self._make_spans(16)
         self._make_vectors(96)
         self._make_touches(64)
@@ -75,9 +87,9 @@ class Solver:
         self._make("materials", "material_room", 16, MATERIAL)
         self._make_wrenches(4)
         self._make("drives", "drive_room", 16, DRIVE)
-        self._make("warm_joints", "joint_room", 16, WARM_JOINT)
+        self._make("warm_joints", "joint_room", 16, STORED_JOINT_IMPULSE)
         self._make("pushes", "push_room", 16, PUSH)
-        self._make("agreements", "agreement_room", 4, AGREEMENT)
+        self._make("agreements", "agreement_room", 4, PAIR_MATERIAL)
         self._tables.make("impulses", 6 * 64, F8)
         self._tables.make("moments", 6 * 64, F8)
         h["impulse_room"] = 2 * 64
@@ -92,23 +104,23 @@ class Solver:
         self.header[room_name] = room
 
     def _make_spans(self, room: int) -> None:
-        self._make("spans", "span_room", room, SPAN, keep=True)
+        self._make("spans", "span_room", room, TREE_SLICE, keep=True)
         self._tables.make("islands", room, ISLAND)
-        self._tables.make("roots", room, ROOT)
+        self._tables.make("roots", room, FREE_ROOT)
 
     def _make_touches(self, room: int) -> None:
-        self._make("touches", "touch_room", room, TOUCH, keep=True)
+        self._make("touches", "touch_room", room, CONTACT_CONSTRAINT, keep=True)
         self._tables.make("order", room, I4)
-        self._tables.make("rests", room, REST_ON)
-        self._tables.make("twists", room, TWIST, keep=True)
+        self._tables.make("rests", room, SUPPORT)
+        self._tables.make("twists", room, TORSIONAL_CONSTRAINT, keep=True)
         self._make_grips()
 
     def _make_bounds(self, room: int) -> None:
-        self._make("bounds", "bound_room", room, BOUND)
+        self._make("bounds", "bound_room", room, DOF_CONSTRAINT)
         self._make_grips()
 
     def _make_grips(self) -> None:
-        self._tables.make("grips", int(self.header["touch_room"][0] + self.header["bound_room"][0]), GRIP)
+        self._tables.make("grips", int(self.header["touch_room"][0] + self.header["bound_room"][0]), COST_ROW)
 
     def _make_wrenches(self, room: int) -> None:
         self._tables.make("wrenches", 6 * room, F8, keep=True)
@@ -149,13 +161,13 @@ class Solver:
         full = int(h["full"])
         if full & FULL_Z and h["nz"] > h["z_room"]:
             self._make_vectors(2 * int(h["nz"]))
-        if full & FULL_TOUCHES:
+        if full & FULL_CONTACTS:
             self._make_touches(2 * int(h["touch_room"]))
-        if full & FULL_BOUNDS:
+        if full & FULL_DOF_CONSTRAINTS:
             self._make_bounds(2 * int(h["bound_room"]))
         if full & FULL_Y:
             self._make("Y", "Y_room", 2 * int(h["Y_room"]), F8)
-        if full & FULL_ENVELOPE:
+        if full & FULL_SKYLINE:
             self._make("envelope", "envelope_room", 2 * int(h["envelope_used"]), F8)
         h["full"] = 0
 
@@ -164,7 +176,7 @@ class Solver:
         impulses of `joints` and the wrenches of `loops`."""
         h = self.header[0]
         if joints > h["joint_room"]:
-            self._make("warm_joints", "joint_room", 2 * joints, WARM_JOINT, keep=True)
+            self._make("warm_joints", "joint_room", 2 * joints, STORED_JOINT_IMPULSE, keep=True)
         if loops > h["wrench_room"]:
             self._make_wrenches(2 * loops)
         if trees > h["span_room"]:

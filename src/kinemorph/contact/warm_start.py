@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kinemorph.collision.contact_table import half_of
+from kinemorph.collision.contact_table import half_start
 from kinemorph.collision.shapes.shape_rows import contacts_of
 from kinemorph.contact.layout import contact_constraints, stored_impulses
 from kinemorph.jit.api import kernel
@@ -16,11 +16,11 @@ from kinemorph.spatial.vec3 import axpy, scale
 
 
 @kernel(inline=False)
-def keep_old(solver: Any, collisions: Any, good: bool, first: int, stop: int) -> None:
+def carry_over_impulses(solver: Any, collisions: Any, good: bool, first: int, stop: int) -> None:
     """Copy the previous impulses of the contacts from `first` to before `stop`; zero after a failed step."""
     contacts = contacts_of(collisions)
     impulses = stored_impulses(solver)
-    now = half_of(collisions["step"], collisions["contact_room"])
+    now = half_start(collisions["step"], collisions["contact_room"])
     for k in range(first, stop):
         before = contacts[now + k]["before"]
         p = (0.0, 0.0, 0.0)
@@ -30,13 +30,17 @@ def keep_old(solver: Any, collisions: Any, good: bool, first: int, stop: int) ->
 
 
 @kernel(inline=False)
-def keep_impulses(solver: Any, collisions: Any, first: int, stop: int) -> None:
+def store_contact_impulses(solver: Any, collisions: Any, first: int, stop: int) -> None:
     """Store the impulses (N s, world) of the contact constraints from `first` to before `stop`."""
     touches = contact_constraints(solver)
     impulses = stored_impulses(solver)
-    now = half_of(collisions["step"], collisions["contact_room"])
+    now = half_start(collisions["step"], collisions["contact_room"])
     for i in range(first, stop):
         contact = touches[i]
-        p = scale(load3(contact["normal"]), contact["pn"])
-        p = axpy(axpy(p, contact["p1"], load3(contact["t1"])), contact["p2"], load3(contact["t2"]))
+        p = scale(load3(contact["normal"]), contact["normal_impulse"])
+        p = axpy(
+            axpy(p, contact["tangent_impulse1"], load3(contact["tangent1"])),
+            contact["tangent_impulse2"],
+            load3(contact["tangent2"]),
+        )
         store3_at(impulses, 3 * (now + contact["contact"]), p)

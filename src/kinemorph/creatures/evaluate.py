@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph.creatures.exploits import exploit, price
+from kinemorph.creatures.exploits import find_exploit, joint_speed_penalty
 from kinemorph.creatures.genotype.genotype import Genotype
 from kinemorph.creatures.growth.develop import Phenotype, develop
 from kinemorph.creatures.tasks.task import Marks, Stage, Task, overspent
 from kinemorph.spatial.arguments.annotated import checked_first
-from kinemorph.spatial.arguments.checks import shown
+from kinemorph.spatial.arguments.checks import repr_of
 from kinemorph.world.brains.brain_instances import WINDOW_LENGTH
 from kinemorph.world.world import WorldError
 
@@ -49,7 +49,9 @@ def evaluate(
     With `blank` its senses read nothing, without `motors` it does nothing: to see what these are worth.
     """
     if not isinstance(task, Task):
-        raise TypeError(f"evaluate: it takes a task, such as kinemorph.creatures.tasks.Locomotion(), not {shown(task)}")
+        raise TypeError(
+            f"evaluate: it takes a task, such as kinemorph.creatures.tasks.Locomotion(), not {repr_of(task)}"
+        )
     for what, whole in (("seed", seed), ("number", number)):
         if not isinstance(whole, int | np.integer) or whole < 0:
             raise ValueError(f"evaluate: {what} {whole!r} must be a whole number, 0 or more")
@@ -74,7 +76,7 @@ def evaluate(
         stage.live()
         marks = task.mark(stage)
         if not isinstance(marks, Marks):
-            raise TypeError(f"{type(task).__name__}.mark returned {shown(marks)}, and must return Marks")
+            raise TypeError(f"{type(task).__name__}.mark returned {repr_of(marks)}, and must return Marks")
         return _score(stage, marks)
     except WorldError as error:
         return Score(REJECTED, reason=f"faulty: {error}", steps=round(stage.world.time / task.dt))
@@ -84,7 +86,7 @@ def _exploit(stage: Stage, life: dict[str, Any], toil: dict[str, float]) -> str:
     if overspent(toil):
         return "budget"
     judged = stage.task.moves and life["steps"] * stage.task.dt >= WINDOW_LENGTH
-    return exploit(life, toil, 9.81 * stage.phenotype.mass, stage.size, judged)
+    return find_exploit(life, toil, 9.81 * stage.phenotype.mass, stage.size, judged)
 
 
 def _score(stage: Stage, marks: Marks | None = None, reason: str = "") -> Score:
@@ -95,7 +97,7 @@ def _score(stage: Stage, marks: Marks | None = None, reason: str = "") -> Score:
     details |= {"swing": max(life["swing"], default=0.0), "surplus": toil["surplus"]}
     if marks is None or reason:
         return Score(REJECTED, 0.0, marks.measure if marks else 0.0, reason, steps, details)
-    value = marks.value * (price(life) if marks.value > 0.0 else 1.0)
+    value = marks.value * (joint_speed_penalty(life) if marks.value > 0.0 else 1.0)
     return Score(float(value), float(marks.thesis), float(marks.measure), "", steps, details)
 
 

@@ -28,8 +28,8 @@ from kinemorph.creatures.genotype.genotype import (
     From,
 )
 from kinemorph.spatial.arguments.annotated import checked_on_failure
-from kinemorph.spatial.arguments.annotations import refuse_fields
-from kinemorph.spatial.arguments.checks import shown
+from kinemorph.spatial.arguments.annotations import check_fields
+from kinemorph.spatial.arguments.checks import repr_of
 
 LARGEST_PART_COUNT = MOST_BRAIN_ROWS // 4  # three effectors a part, and a grasp
 
@@ -128,12 +128,12 @@ class Settings:
             pair = isinstance(value, tuple) and len(value) == 2
             if not (pair and all(map(_is_number, value)) and low <= value[0] <= value[1] <= high):
                 raise ValueError(
-                    f"creature settings: {name} {shown(value)} must be two numbers in order, from {low:g} to {high:g}"
+                    f"creature settings: {name} {repr_of(value)} must be two numbers in order, from {low:g} to {high:g}"
                 )
         check_members("creature settings", self, NUMBERS, COUNTS)
         if not isinstance(self.grasps, bool | np.bool_):
-            raise ValueError(f"creature settings: grasps {shown(self.grasps)} must be True or False")
-        refuse_fields(self)
+            raise ValueError(f"creature settings: grasps {repr_of(self.grasps)} must be True or False")
+        check_fields(self)
 
     def striding(self, stride: float) -> Settings:
         """The same with another stride: every child has its own, and all else is known to be right."""
@@ -160,7 +160,7 @@ def _choice(name: str, kind: Any, value: Any) -> Any:
         return kind(value)
     except ValueError:
         known = ", ".join(str(one.value) for one in kind)
-        raise ValueError(f"creature settings: {name} {shown(value)} must be one of {known}") from None
+        raise ValueError(f"creature settings: {name} {repr_of(value)} must be one of {known}") from None
 
 
 def check_members(
@@ -170,11 +170,11 @@ def check_members(
     for name, (low, high) in numbers.items():
         value = getattr(one, name)
         if not (_is_number(value) and low <= value <= high):
-            raise ValueError(f"{what}: {name} {shown(value)} must be a number from {low:g} to {high:g}")
+            raise ValueError(f"{what}: {name} {repr_of(value)} must be a number from {low:g} to {high:g}")
     for name, (least, most) in counts.items():
         value = getattr(one, name)
         if not (_is_number(value) and isinstance(value, int | np.integer) and least <= value <= most):
-            raise ValueError(f"{what}: {name} {shown(value)} must be a whole number from {least} to {most}")
+            raise ValueError(f"{what}: {name} {repr_of(value)} must be a whole number from {least} to {most}")
 
 
 def _is_number(value: Any) -> bool:

@@ -15,7 +15,7 @@ from kinemorph._escaping import in_terminal, lines, terminal
 from kinemorph._toml import Toml, checked, merged
 from kinemorph.creatures.tasks import Locomotion
 from kinemorph.evolve import experiment
-from kinemorph.evolve.progress import shown
+from kinemorph.evolve.progress import live_progress
 from kinemorph.evolve.rescore import Elsewhere, species_of
 from kinemorph.evolve.rescore import rescore as judge_again
 from kinemorph.evolve.run import Progress
@@ -34,14 +34,14 @@ def run_evolve(
     Modules of the user's own are those in `trust`, and what the command itself names as module:name.
     """
     console = terminal(stderr=tell is not None)
-    changes = _without_nothing(given)
+    changes = _drop_unset(given)
     trust = (*trust, *_modules(task, changes.get("search")))
-    store, settings = _resumed(resume, task, changes, trust) if resume else _begun(task, changes, out, trust)
+    store, settings = _resume_run(resume, task, changes, trust) if resume else _begin_run(task, changes, out, trust)
     with store:
         of = in_terminal(f"{settings.task}, search {settings.search}, seed {settings.seed}")
         console.print(f"[bold]{in_terminal(store.file)}[/]: {of}")
         try:
-            with shown(console, settings.evaluator) as watch:
+            with live_progress(console, settings.evaluator) as watch:
                 progress = experiment.evolve(store, settings, watch)
         except KeyboardInterrupt:
             own = f" --trust {' '.join(dict.fromkeys(trust))}" if trust else ""
@@ -51,10 +51,10 @@ def run_evolve(
         if not store.golden:
             console.print("not golden: the clock, memory or a death decided some evaluations; see the report")
         if tell is not None:
-            tell(_told(store, settings, progress))
+            tell(_run_summary(store, settings, progress))
 
 
-def _told(store: Store, settings: Settings, progress: Progress) -> dict[str, Any]:
+def _run_summary(store: Store, settings: Settings, progress: Progress) -> dict[str, Any]:
     """What came of a run, for scripts."""
     numbers = {"best": progress.best, "mean": progress.mean, "held_out": progress.held_out}
     numbers |= {"thesis_best": progress.thesis_best, "thesis_mean": progress.thesis_mean}
@@ -101,7 +101,7 @@ def _modules(*words: str | None) -> list[str]:
     return [word.partition(":")[0] for word in words if word and ":" in word and not word.endswith(".toml")]
 
 
-def _begun(
+def _begin_run(
     task: str | None, changes: dict[str, Any], out: Path | None, trust: tuple[str, ...]
 ) -> tuple[Store, Settings]:
     if task is None:
@@ -113,7 +113,9 @@ def _begun(
     return experiment.begin(file, settings, Toml(task).where if toml else None, trust), settings
 
 
-def _resumed(file: Path, task: str | None, changes: dict[str, Any], trust: tuple[str, ...]) -> tuple[Store, Settings]:
+def _resume_run(
+    file: Path, task: str | None, changes: dict[str, Any], trust: tuple[str, ...]
+) -> tuple[Store, Settings]:
     """How it is computed may change from time to time; what is computed may not."""
     if task is not None:
         raise ValueError(f"{file} says itself what its task is; leave out {task!r}")
@@ -125,7 +127,7 @@ def _resumed(file: Path, task: str | None, changes: dict[str, Any], trust: tuple
     return store, changed
 
 
-def _without_nothing(table: dict[str, Any]) -> dict[str, Any]:
+def _drop_unset(table: dict[str, Any]) -> dict[str, Any]:
     """Only what was said in the command."""
-    inner = {name: _without_nothing(value) if isinstance(value, dict) else value for name, value in table.items()}
+    inner = {name: _drop_unset(value) if isinstance(value, dict) else value for name, value in table.items()}
     return {name: value for name, value in inner.items() if value is not None and value != {}}

@@ -27,19 +27,19 @@ from kinemorph.creatures.genotype.random_genotype import random_genotype
 from kinemorph.creatures.genotype.recombine import crossover, crossover_within, graft
 from kinemorph.creatures.genotype.small_steps import FINEST, Weighted, offspring, upstream
 from kinemorph.creatures.growth.develop import Phenotype, develop
-from kinemorph.creatures.growth.measures import measures, with_measures
+from kinemorph.creatures.growth.measures import body_measures, replace_measures
 from kinemorph.creatures.settings import Settings
 from kinemorph.creatures.tasks import TASKS, HitBall, Locomotion, Task
-from kinemorph.evolve.evaluators.worker import evaluated
+from kinemorph.evolve.evaluators.worker import evaluate_episode
 from kinemorph.evolve.problem import Descriptor, Draw, Outcome
 from kinemorph.evolve.ranges import Share
 from kinemorph.spatial.arguments.annotated import checked_first
-from kinemorph.spatial.arguments.checks import one_of, real, shown
+from kinemorph.spatial.arguments.checks import as_number, check_choice, repr_of
 
 Variant = Literal["gentle", "thesis"]
 MOST_CHILD_DRAWS = 8  # at a child that is not its parent again
-FIRST_LIVES = 8  # after which no kernel is new, but for rare ones
-LIVING = 512  # genotypes kept as objects, and grown: more than are bred before they are evaluated
+WARM_EPISODES = 8  # after which no kernel is new, but for rare ones
+MOST_CACHED_GENOTYPES = 512  # genotypes kept as objects, and grown: more than are bred before they are evaluated
 KINDS: dict[str, type[Task]] = {kind().name.replace(" ", "-"): kind for kind in TASKS}
 _EGOCENTRIC = {From.DIRECTION, From.DISTANCE, From.UP, From.SPEED}  # senses that the thesis does not have
 
@@ -87,62 +87,62 @@ class Species(msgspec.Struct, frozen=True):
 
     def founder(self, rng: np.random.Generator) -> str:
         if self.variant == "thesis":
-            return _told(random_genotype(rng, self.settings))
+            return _cache_genotype(random_genotype(rng, self.settings))
         routes = REACHERS if isinstance(self.task, HitBall) else HOLDERS if self.task.grasps else WALKERS
-        return _told(founder(rng, self.settings, routes))
+        return _cache_genotype(founder(rng, self.settings, routes))
 
     def mutate(self, genotype: str, rng: np.random.Generator) -> tuple[str, str]:
         parent = _parsed(genotype)
         if self.variant == "thesis":
-            return _told(mutate(parent, rng, self.settings)), "mutation"
+            return _cache_genotype(mutate(parent, rng, self.settings)), "mutation"
         finest = 1.0 if isinstance(self.task, HitBall) else FINEST  # reachers have too few generations for fine steps
         for _ in range(MOST_CHILD_DRAWS):
             child, operator = offspring(parent, rng, self.settings, finest=finest)
-            made = _told(child)
+            made = _cache_genotype(child)
             if not self._alike(genotype, made):
                 break
         return made, operator.value
 
     def _alike(self, one: str, other: str) -> bool:
         """Whether a child equals its parent in all genes that have an effect."""
-        a, b = _grown(one, self.settings), _grown(other, self.settings)
+        a, b = _grow_cached(one, self.settings), _grow_cached(other, self.settings)
         return not a.rejected and not b.rejected and alike(a, b)
 
     def crossover(self, one: str, other: str, rng: np.random.Generator) -> str:
         below = self.variant == "gentle" and rng.random() < self.within
         cross = crossover_within if below else crossover
-        return _told(cross(_parsed(one), _parsed(other), rng, self.settings))
+        return _cache_genotype(cross(_parsed(one), _parsed(other), rng, self.settings))
 
     def graft(self, one: str, other: str, rng: np.random.Generator) -> str:
-        return _told(graft(_parsed(one), _parsed(other), rng, self.settings))
+        return _cache_genotype(graft(_parsed(one), _parsed(other), rng, self.settings))
 
     def viable(self, genotype: str) -> bool:
-        grown = _grown(genotype, self.settings)
+        grown = _grow_cached(genotype, self.settings)
         return not grown.rejected and int(grown.rows["dof"].sum()) > 0  # without wiring its brain
 
     def numbers(self, genotype: str, body: bool = False) -> list[float]:
         """The weights that have a say in what an effector does; and what is measured in the body, if asked."""
         parent = _parsed(genotype)
         weights = [number for place in _places(parent, self.task.grasps) for number in _weights(parent, place)]
-        return weights + (measures(parent) if body else [])
+        return weights + (body_measures(parent) if body else [])
 
     def with_numbers(self, genotype: str, numbers: list[float], body: bool = False) -> str:
         child, most = _parsed(genotype), self.settings.weight
-        left = [float(real(number)) for number in numbers]  # NumPy's are written to no genotype
+        left = [float(as_number(number)) for number in numbers]  # NumPy's are written to no genotype
         if not all(map(math.isfinite, left)):
-            raise ValueError(f"with_numbers: numbers is {shown(numbers)}, and must be finite numbers")
+            raise ValueError(f"with_numbers: numbers is {repr_of(numbers)}, and must be finite numbers")
         if body:
-            count = len(measures(child))
+            count = len(body_measures(child))
             if len(left) < count:
                 raise ValueError(f"with_numbers: there are {len(left)} numbers, and {count} of them are of the body")
             left, rest = left[: len(left) - count], left[len(left) - count :]
-            child = with_measures(child, rest, self.settings)
+            child = replace_measures(child, rest, self.settings)
         weights = [min(max(number, -most), most) for number in left]
         places = _places(child, self.task.grasps)
         wanted = sum(len(_weights(child, place)) for place in places)
         if len(weights) != wanted:
             raise ValueError(f"with_numbers: {len(weights)} weights are left, and the genotype has {wanted}")
-        return _told(_weighted(child, places, weights))
+        return _cache_genotype(_replace_weights(child, places, weights))
 
     # ------------------------------------------------------------------------------------------------- judgement
 
@@ -155,7 +155,7 @@ class Species(msgspec.Struct, frozen=True):
 
     def judged(self, genotype: str, draw: Draw, task: Task | None = None, **how: bool) -> Outcome:
         """A life; for a rescore in other ways too: another step, sensors blanked, motors off."""
-        grown = _grown(genotype, self.settings)
+        grown = _grow_cached(genotype, self.settings)
         score = evaluate(grown, task or self.task, draw.seed, number=draw.number, level=draw.level, **how)
         marks = float(score.value), float(score.thesis), float(score.measure)
         return Outcome(*marks, score.reason, score.steps, score.details)
@@ -165,8 +165,8 @@ class Species(msgspec.Struct, frozen=True):
         parts of a creature meet, or when it leaves the ground."""
         rng = np.random.default_rng(0)
         founders = (self.founder(rng) for _ in range(100))
-        for genotype in islice(filter(self.viable, founders), FIRST_LIVES):
-            evaluated(self, genotype, Draw(0, 0))
+        for genotype in islice(filter(self.viable, founders), WARM_EPISODES):
+            evaluate_episode(self, genotype, Draw(0, 0))
 
 
 class _Ways(msgspec.Struct):
@@ -182,7 +182,10 @@ def creatures(
 
     The thesis's searches vary as the thesis does, unless told otherwise.
     """
-    kind, where = own or KINDS[one_of("creatures: name", name, KINDS)], where or (lambda place: f"of_task of {name}")
+    kind, where = (
+        own or KINDS[check_choice("creatures: name", name, KINDS)],
+        where or (lambda place: f"of_task of {name}"),
+    )
     ways = {key: table[key] for key in ("variant", "within") if key in table}
     usual = "thesis" if search in ("thesis", "sims") else "gentle"
     way = checked(_Ways, {"variant": usual} | ways, where)
@@ -201,7 +204,7 @@ def creatures(
 _known: dict[str, Genotype] = {}  # of this process: the last LIVING that it has told or read
 
 
-def _told(genotype: Genotype) -> str:
+def _cache_genotype(genotype: Genotype) -> str:
     """A genotype as text, which need not be read again here. Operators make sound ones: they are not checked."""
     text = genotype.line()
     _remember(text, genotype)
@@ -217,12 +220,12 @@ def _parsed(text: str) -> Genotype:
 def _remember(text: str, genotype: Genotype) -> None:
     _known.pop(text, None)
     _known[text] = genotype  # the last
-    if len(_known) > LIVING:
+    if len(_known) > MOST_CACHED_GENOTYPES:
         del _known[next(iter(_known))]
 
 
-@functools.lru_cache(maxsize=LIVING)
-def _grown(genotype: str, settings: Settings) -> Phenotype:
+@functools.lru_cache(maxsize=MOST_CACHED_GENOTYPES)
+def _grow_cached(genotype: str, settings: Settings) -> Phenotype:
     """Grown once for all its draws."""
     return develop(_parsed(genotype), settings)
 
@@ -238,7 +241,7 @@ def _weights(genotype: Genotype, place: Weighted) -> tuple[float, ...]:
     return (gene.weight,) if kind == "effectors" else gene.weights
 
 
-def _weighted(genotype: Genotype, places: list[Weighted], numbers: list[float]) -> Genotype:
+def _replace_weights(genotype: Genotype, places: list[Weighted], numbers: list[float]) -> Genotype:
     """With these weights in these places; each node is made anew once."""
     left, nodes = iter(numbers), list(genotype.nodes)
     changed: dict[tuple[int, str], list[Any]] = {}

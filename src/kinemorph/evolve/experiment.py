@@ -25,8 +25,8 @@ from kinemorph.evolve.run import Progress, Run
 from kinemorph.evolve.searches.search import Planned, Search
 from kinemorph.evolve.settings import Settings, kind_of_search
 from kinemorph.evolve.store.run_store import Store, StoreError
-from kinemorph.evolve.store.source_hash import code_of
-from kinemorph.evolve.trust import Trust, own, trusted
+from kinemorph.evolve.store.source_hash import hash_of_sources
+from kinemorph.evolve.trust import Trust, resolve_own_class, trusted
 from kinemorph.spatial.arguments.annotated import checked_first
 
 NEEDED = ("name", "descriptors", "advice", "founder", "mutate", "viable", "evaluate", "warm")  # whatever the search
@@ -49,7 +49,7 @@ def problem_of(settings: Settings, at: Where | None = None, trust: Trust = ()) -
             f" {', '.join(creature_problem.KINDS)}, or name a problem of your own as module:name"
         )
     with _said_before(at, "task"):
-        found = own(settings.task, "task", trust)
+        found = resolve_own_class(settings.task, "task", trust)
     problem = _own(found, settings, where)
     for name in NEEDED:
         if not hasattr(problem, name):
@@ -152,9 +152,9 @@ def begin(file: Path | str, settings: Settings, at: Where | None = None, trust: 
     problem = problem_of(settings, at, trust)
     search = search_of(settings, problem, at, trust)
     if settings.evaluator == "ray":
-        from kinemorph.evolve.evaluators.on_ray import imported
+        from kinemorph.evolve.evaluators.on_ray import import_ray
 
-        imported(settings.address)
+        import_ray(settings.address)
     initial = initial_genotypes(settings.initial, problem)
     more = {"initial": initial, "selects": getattr(search, "selects", "score")}
     return Store.create(file, facts(settings, problem, trust) | more, trust)
@@ -225,7 +225,7 @@ def facts(settings: Settings, problem: Problem, trust: Trust = ()) -> dict[str, 
         modules.add(settings.task.partition(":")[0])  # of creatures, too: a task of the user's own
     return {
         "settings": msgspec.to_builtins(replace(settings, address=None)),
-        "code": {name: code_of(name) for name in sorted(modules)},
+        "code": {name: hash_of_sources(name) for name in sorted(modules)},
         "versions": {
             "python": ".".join(map(str, sys.version_info[:2])),
             **{name: version(name) for name in ("numpy", "numba")},

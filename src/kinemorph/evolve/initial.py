@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from kinemorph._files import FileError, is_there, read_bytes
+from kinemorph._files import FileError, read_bytes, require_file
 from kinemorph.creatures.genotype.genotype import LARGEST_GENOTYPE_BYTES, Genotype, load_genotype
 from kinemorph.evolve.creature_problem import Species
 from kinemorph.evolve.problem import Problem
@@ -24,7 +24,7 @@ def initial_genotypes(files: Sequence[str], problem: Problem) -> list[str]:
     found: list[str] = []
     for name in files:
         file = Path(name)
-        is_there(file)
+        require_file(file)
         found += _of_run(file, problem) if _is_run(file) else [_of_file(file, problem)]
         if len(found) > MOST_INITIAL_GENOTYPES:
             raise FileError(
@@ -43,19 +43,19 @@ def _of_run(file: Path, problem: Problem) -> list[str]:
     with Store.open(file) as store:
         last = store.last
         genotypes = [store.genotype(last, one.rank) for one in store.standings() if one.generation == last]
-    return [_sound(genotype, file, problem) for genotype in genotypes]
+    return [_checked_genotype(genotype, file, problem) for genotype in genotypes]
 
 
 def _of_file(file: Path, problem: Problem) -> str:
     if isinstance(problem, Species):
         return load_genotype(file).line()
     try:
-        return _sound(read_bytes(file, LARGEST_GENOTYPE_BYTES).decode().strip(), file, problem)
+        return _checked_genotype(read_bytes(file, LARGEST_GENOTYPE_BYTES).decode().strip(), file, problem)
     except UnicodeDecodeError:
         raise FileError(f"{file}: this is no text, and genotypes are text") from None
 
 
-def _sound(genotype: str, file: Path, problem: Problem) -> str:
+def _checked_genotype(genotype: str, file: Path, problem: Problem) -> str:
     """A genotype that the problem can read: better to learn it now than from the first evaluation."""
     if isinstance(problem, Species):
         return Genotype.from_json(genotype, str(file)).line()

@@ -19,7 +19,7 @@ _LISTED = 6  # reasons of rejection that are shown
 
 
 @contextlib.contextmanager
-def shown(console: Console, evaluator: str) -> Iterator[Callable[[Progress], None]]:
+def live_progress(console: Console, evaluator: str) -> Iterator[Callable[[Progress], None]]:
     """A function to be called with the progress, as often as one likes."""
     if not console.is_terminal:
         yield _log(console)

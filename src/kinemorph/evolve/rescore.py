@@ -11,13 +11,13 @@ import msgspec
 import numpy as np
 
 from kinemorph.brain import Brain, Function, Neuron
-from kinemorph.brain.layout import FIRST
+from kinemorph.brain.layout import FIRST_NEURON_SIGNAL
 from kinemorph.creatures.evaluate import evaluate
 from kinemorph.creatures.genotype.genotype import Genotype
 from kinemorph.creatures.growth.develop import Phenotype, develop
 from kinemorph.creatures.tasks import Locomotion
 from kinemorph.evolve.creature_problem import Species
-from kinemorph.evolve.evaluators.worker import attempted
+from kinemorph.evolve.evaluators.worker import try_episode
 from kinemorph.evolve.experiment import problem_in, settings_in
 from kinemorph.evolve.problem import Draw, Outcome
 from kinemorph.evolve.run import held_out
@@ -27,7 +27,7 @@ from kinemorph.spatial.arguments.annotated import checked_first
 MOST_DRAWS = 4096  # hours of lives
 
 
-class Judged(msgspec.Struct, frozen=True):
+class ConditionScore(msgspec.Struct, frozen=True):
     """What a champion did under one condition, over all draws."""
 
     measure: float  # mean; what was rejected counts as nothing
@@ -43,8 +43,10 @@ class Judged(msgspec.Struct, frozen=True):
 class Rescored(msgspec.Struct, frozen=True):
     generation: int
     rank: int
-    conditions: dict[str, Judged]
-    lesions: dict[str, Judged]  # by part: its effects are gone; by neuron that an effect hears of: it says nothing
+    conditions: dict[str, ConditionScore]
+    lesions: dict[
+        str, ConditionScore
+    ]  # by part: its effects are gone; by neuron that an effect hears of: it says nothing
 
 
 def species_of(store: Store) -> Species:
@@ -92,12 +94,12 @@ def rescore(
     return Rescored(generation, rank, conditions, _lesions(species, genotype, fresh[:8]))
 
 
-def _judged(life: Callable[[Draw], Outcome], draws: Sequence[Draw]) -> Judged:
+def _judged(life: Callable[[Draw], Outcome], draws: Sequence[Draw]) -> ConditionScore:
     """Lives that cannot be made are outcomes like any other, as in a run: they cost no other row of the table."""
-    return judged([attempted(life, draw) for draw in draws])
+    return score_condition([try_episode(life, draw) for draw in draws])
 
 
-def judged(outcomes: list[Outcome]) -> Judged:
+def score_condition(outcomes: list[Outcome]) -> ConditionScore:
     """The mean over draws, with an interval by bootstrap."""
     measures = np.array([0.0 if outcome.reason else outcome.measure for outcome in outcomes])
     again = np.random.default_rng(0).choice(measures, (1000, len(measures))).mean(1)
@@ -106,32 +108,37 @@ def judged(outcomes: list[Outcome]) -> Judged:
     reasons = Counter(outcome.reason for outcome in outcomes if outcome.reason)
     made = sum(not outcome.faulty for outcome in outcomes)
     why = reasons.most_common(1)[0][0] if reasons else ""
-    return Judged(float(measures.mean()), float(low), float(high), score, reasons.total(), len(outcomes), made, why)
+    return ConditionScore(
+        float(measures.mean()), float(low), float(high), score, reasons.total(), len(outcomes), made, why
+    )
 
 
-def _lesions(species: Species, genotype: str, draws: tuple[Draw, ...]) -> dict[str, Judged]:
+def _lesions(species: Species, genotype: str, draws: tuple[Draw, ...]) -> dict[str, ConditionScore]:
     whole = develop(Genotype.from_json(genotype), species.settings)
     brain = whole.brain
     brains = {}
     for part in whole.parts[1:]:
         kept = [effect for effect in brain.effects if effect.link not in part.links]
         brains[f"{part.name} limp"] = Brain(brain.neurons, brain.senses, kept, brain.rate)
-    for k in _heard(brain):
+    for k in _neurons_behind_effectors(brain):
         others = brain.neurons[:k] + (Neuron(Function.CONSTANT, weights=(0.0, 0.0, 0.0)),) + brain.neurons[k + 1 :]
         name = f"neuron {k} ({brain.neurons[k].function.name.lower()}) silent"
         brains[name] = Brain(others, brain.senses, brain.effects, brain.rate)
-    return {name: _judged(partial(_life, species, _with(whole, changed)), draws) for name, changed in brains.items()}
+    return {
+        name: _judged(partial(_run_altered_episode, species, _replace_brain(whole, changed)), draws)
+        for name, changed in brains.items()
+    }
 
 
-def _life(species: Species, changed: Phenotype, draw: Draw) -> Outcome:
+def _run_altered_episode(species: Species, changed: Phenotype, draw: Draw) -> Outcome:
     """Of a creature that is not as its genotype says."""
     score = evaluate(changed, species.task, draw.seed, number=draw.number)
     return Outcome(score.value, score.thesis, float(score.measure), score.reason)
 
 
-def _heard(brain: Brain) -> list[int]:
+def _neurons_behind_effectors(brain: Brain) -> list[int]:
     """The neurons that an effect hears of, itself or through others."""
-    first, sources = FIRST, [effect.source for effect in brain.effects if effect.weight]
+    first, sources = FIRST_NEURON_SIGNAL, [effect.source for effect in brain.effects if effect.weight]
     for source in sources:  # grows on the way
         if first <= source < first + len(brain.neurons):
             neuron = brain.neurons[source - first]
@@ -140,7 +147,7 @@ def _heard(brain: Brain) -> list[int]:
     return sorted({source - first for source in sources if first <= source < first + len(brain.neurons)})
 
 
-def _with(whole: Phenotype, brain: Brain) -> Phenotype:
+def _replace_brain(whole: Phenotype, brain: Brain) -> Phenotype:
     """The same creature with another brain."""
     other = develop(whole.genotype, whole.settings)
     other.brain = brain

@@ -18,7 +18,7 @@ from kinemorph.evolve.ranges import Count, Some
 from kinemorph.evolve.searches.search import Search
 from kinemorph.evolve.store.run_store import Store
 from kinemorph.spatial.arguments.annotated import checked_first
-from kinemorph.spatial.arguments.checks import whole
+from kinemorph.spatial.arguments.checks import check_whole
 
 HELD_OUT = 1024  # draws from this number on are never told to the search
 
@@ -196,7 +196,7 @@ class Run:
 @checked_first
 def held_out(seed: int, number: int) -> tuple[Draw, ...]:
     """Draws that no search sees."""
-    whole("held_out: seed", seed)
+    check_whole("held_out: seed", seed)
     return tuple(Draw(HELD_OUT + i, seed_of(seed, Purpose.HELD_OUT, draw=i)) for i in range(number))
 
 

@@ -13,9 +13,9 @@ from kinemorph._toml import Toml, checked, merged
 from kinemorph.evolve.evaluators.worker import Limits
 from kinemorph.evolve.run import Monitor
 from kinemorph.evolve.searches.search import Budget
-from kinemorph.evolve.trust import Trust, own
+from kinemorph.evolve.trust import Trust, resolve_own_class
 from kinemorph.spatial.arguments.annotated import checked_first
-from kinemorph.spatial.arguments.annotations import refuse_fields
+from kinemorph.spatial.arguments.annotations import check_fields
 
 MOST_WORKERS = 4096  # a run that is resumed says how many there were
 SEARCHES = {
@@ -45,7 +45,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     limits: Limits = Limits()
 
     def __post_init__(self) -> None:
-        refuse_fields(self)
+        check_fields(self)
         if self.seed < 0:
             raise ValueError(f"seed is {self.seed}, and must not be negative")
         if self.workers is not None and not 1 <= self.workers <= MOST_WORKERS:
@@ -76,7 +76,7 @@ def load_settings(file: Path | str, changes: dict[str, Any] | None = None) -> Se
 def kind_of_search(name: str, trust: Trust = ()) -> Any:
     """The class of a search: one of kinemorph's by its name, or one that is trusted, by module:name."""
     if ":" in name:
-        return own(name, "search", trust)
+        return resolve_own_class(name, "search", trust)
     if name not in SEARCHES:
         raise ValueError(
             f"there is no search {quoted(name)}; there are {', '.join(sorted(SEARCHES))}, or name yours as module:name"

@@ -14,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from kinemorph._files import is_there, quoted
+from kinemorph._files import quoted, require_file
 from kinemorph.creatures.tasks import Task
 
 Trust = Sequence[str | type]  # classes; modules by their name; files of Python by their path
@@ -39,7 +39,7 @@ def trusted(trust: Trust) -> tuple[str | type, ...]:
     return tuple(trust)
 
 
-def own(place: str, noun: str, trust: Trust) -> Any:
+def resolve_own_class(place: str, noun: str, trust: Trust) -> Any:
     """The task or the search that `module:name` stands for. ValueError if the user does not trust what it names."""
     module, _, name = place.partition(":")
     if not all(map(str.isidentifier, (*module.split("."), *name.split(".")))):
@@ -80,7 +80,7 @@ def _imported(named: str, what: str) -> Any:
     """
     module, folder = _module_name(named), os.getcwd()
     if named.endswith(".py"):
-        is_there(named)
+        require_file(named)
         folder = str(Path(named).resolve().parent)
     if folder not in sys.path:
         sys.path.append(folder)

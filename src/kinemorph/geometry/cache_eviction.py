@@ -7,24 +7,24 @@ import time
 from pathlib import Path
 
 DAY = 86400.0  # s
-FOLDER_CHECKS = 16  # scans of a folder, while its limit in bytes is written once
+FOLDER_SCANS = 16  # scans of a folder, while its limit in bytes is written once
 
 _written: dict[Path, int] = {}  # bytes since the last scan, by folder
 
 
-def forget_now_and_then(folder: Path, suffix: str, most: int, written: int, spared: float = 0.0) -> None:
+def evict_occasionally(folder: Path, suffix: str, most: int, written: int, spared: float = 0.0) -> None:
     """Call `evict_old_files` with the first file that this process writes, and after every share of `most` bytes
     written.
 
     A scan of thousands of files takes far longer than writing one.
     """
     _written[folder] = _written.get(folder, most) + written
-    if _written[folder] * FOLDER_CHECKS >= most:
+    if _written[folder] * FOLDER_SCANS >= most:
         _written[folder] = 0
-        forget(folder, suffix, most, spared)
+        evict_old_files(folder, suffix, most, spared)
 
 
-def forget(folder: Path, suffix: str, most: int, spared: float = 0.0) -> None:
+def evict_old_files(folder: Path, suffix: str, most: int, spared: float = 0.0) -> None:
     """Remove the least recently used files beyond `most` bytes, and partial files older than a day.
 
     Files used in the last `spared` seconds stay, even beyond the limit: a process may still need them.

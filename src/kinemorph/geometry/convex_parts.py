@@ -18,13 +18,13 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from kinemorph._extras import need
+from kinemorph._extras import require_module
 from kinemorph.geometry.meshes.faults import check_mesh
 from kinemorph.geometry.meshes.mesh import Mesh, mesh_of
 from kinemorph.geometry.polyhedron import Polyhedron
 from kinemorph.geometry.shapes import Shape, ShapeKind
 from kinemorph.spatial.arguments.annotated import checked_first, checked_on_failure
-from kinemorph.spatial.arguments.checks import shown
+from kinemorph.spatial.arguments.checks import repr_of
 
 NODE = np.dtype(
     [
@@ -53,7 +53,7 @@ PARTS = np.dtype(
 
 UNIT_BOX = Polyhedron.box((1.0, 1.0, 1.0))
 NO_MIDDLES = np.zeros((0, 3))  # of a body that is not split
-PAD = 1e-6  # sizes: how thick the box around flat parts is made
+FLAT_BOX_SHARE = 1e-6  # sizes: how thick the box around flat parts is made
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Distance = Callable[[Polyhedron, Polyhedron], float]  # of two cores; 0 or less if they overlap
@@ -76,18 +76,18 @@ class Parts:
     ) -> None:  # fmt: skip
         self.parts, self.solid = tuple(parts), solid
         if not isinstance(solid, Mesh | None):
-            raise TypeError(f"Parts: the solid is a Mesh, not {shown(solid)}")
+            raise TypeError(f"Parts: the solid is a Mesh, not {repr_of(solid)}")
         if not self.parts:
             raise ValueError("Parts: a body needs one convex part or more")
         for k, part in enumerate(self.parts):
             if not isinstance(part, Polyhedron):
-                raise TypeError(f"Parts: part {k} must be a Polyhedron, not {shown(part)}; core_of(shape)[0] is one")
+                raise TypeError(f"Parts: part {k} must be a Polyhedron, not {repr_of(part)}; core_of(shape)[0] is one")
         if inner not in ("hull", "box"):
-            raise ValueError(f"Parts: inner nodes are 'hull' or 'box', not {shown(inner)}")
+            raise ValueError(f"Parts: inner nodes are 'hull' or 'box', not {repr_of(inner)}")
         try:
             self.radii: Array = np.broadcast_to(np.asarray(radii, dtype=np.float64), len(self.parts)).copy()
         except (TypeError, ValueError):
-            raise ValueError(f"Parts: expected one radius or {len(self.parts)}, got {shown(radii)}") from None
+            raise ValueError(f"Parts: expected one radius or {len(self.parts)}, got {repr_of(radii)}") from None
         if not ((self.radii >= 0.0) & (self.radii < np.inf)).all():
             raise ValueError(f"Parts: radii {self.radii.tolist()} must be finite and not negative")
         self.inner = inner
@@ -193,7 +193,7 @@ class Parts:
             except ValueError as error:
                 raise ValueError(f"Parts: {error} (inner='box' needs no hulls)") from None
         low, high = np.minimum(a.bounds[0], b.bounds[0]), np.maximum(a.bounds[1], b.bounds[1])
-        size = np.maximum(high - low, PAD * (high - low).max())
+        size = np.maximum(high - low, FLAT_BOX_SHARE * (high - low).max())
         if not size.any():
             raise ValueError("Parts: the parts are points, all in one place")
         return UNIT_BOX.reshaped(0.5 * (low + high) + UNIT_BOX.points * size)
@@ -252,7 +252,7 @@ def decompose(
             raise ValueError(f"decompose: a {body.kind} is convex; expected a mesh")
         return replace(body, parts=decompose(mesh_of(body), concavity, most, seed))
     mesh = body
-    coacd = need("coacd", "decompose", "convex parts of a mesh")
+    coacd = require_module("coacd", "decompose", "convex parts of a mesh")
     if not 0.01 <= concavity <= 1.0:
         raise ValueError(f"decompose: concavity {concavity}; expected 0.01 to 1")
     if most is not None and (not isinstance(most, int) or most < 1):

@@ -11,8 +11,11 @@ if TYPE_CHECKING:
     from kinemorph.geometry.polyhedron import Polyhedron
 
 CONVEX_ERROR = 1e-6  # in sizes of the polyhedron: tolerance of flatness and convexity at edges
-BELOW = 1e-8  # in the same: tolerance of a vertex above a distant face, because thin faces tilt
-MOST_LOOKS, MOST_NUMBERS = 20_000, 10**6  # triangles that `hollow_depth` tests, and numbers in memory at a time
+BELOW_ERROR = 1e-8  # in the same: tolerance of a vertex above a distant face, because thin faces tilt
+MOST_TESTED_TRIANGLES, MOST_NUMBERS = (
+    20_000,
+    10**6,
+)  # triangles that `hollow_depth` tests, and numbers in memory at a time
 MOST_PAIRS = 2 * 10**8  # of vertices and faces: more take seconds to check
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -23,7 +26,7 @@ def check_closed(points: Array, loops: Sequence[Array]) -> None:
     n = len(points)
     for f, loop in enumerate(loops):
         if loop.ndim != 1 or len(loop) < 3:
-            raise _repeats(f, loop)
+            raise _repeat_error(f, loop)
     if not loops:
         raise ValueError("0 faces do not close around a body")
     counts = np.array([len(loop) for loop in loops])
@@ -32,7 +35,7 @@ def check_closed(points: Array, loops: Sequence[Array]) -> None:
     again = (np.diff(tail[order]) == 0) & (np.diff(face[order]) == 0)
     if again.any():
         f = face[order][np.argmax(again)]
-        raise _repeats(f, loops[f])
+        raise _repeat_error(f, loops[f])
     outside = (tail < 0) | (tail >= n)
     if outside.any():
         f = face[np.argmax(outside)]
@@ -61,17 +64,17 @@ def check_closed(points: Array, loops: Sequence[Array]) -> None:
         raise ValueError(f"vertices {tail[np.argmax(short)]} and {head[np.argmax(short)]} are in the same place")
 
 
-def _repeats(f: int, loop: Array) -> ValueError:
+def _repeat_error(f: int, loop: Array) -> ValueError:
     return ValueError(f"face {f} of the loops has the vertices {loop.tolist()}; expected 3 or more, each once")
 
 
-def hollow(core: Polyhedron, points: Array, triangles: Array) -> float:
+def hollow_depth(core: Polyhedron, points: Array, triangles: Array) -> float:
     """Depth (m) of a surface below its convex hull, at the centres of triangles; 0 if it is convex.
 
     Vertices would not do: those of an angle or a groove are on the hull. If triangles are many, evenly spread ones are
     tested.
     """
-    middles = points[triangles[:: 1 + len(triangles) // MOST_LOOKS]].mean(axis=1)
+    middles = points[triangles[:: 1 + len(triangles) // MOST_TESTED_TRIANGLES]].mean(axis=1)
     normals, offsets = core.faces["normal"], core.faces["offset"]
     deepest = 0.0
     for some in np.array_split(middles, 1 + len(middles) * len(offsets) // MOST_NUMBERS):
@@ -85,13 +88,13 @@ def check_convex(core: Polyhedron, tolerance: float = CONVEX_ERROR) -> None:
     faces, edges, signed = core.faces, core.edges, core.face_edges
     face = np.repeat(np.arange(len(faces)), faces["count"])
     corner = core.points[np.concatenate(core.loops)]
-    depth = faces["offset"][face] - dots(faces["normal"][face], corner)
+    depth = faces["offset"][face] - row_dots(faces["normal"][face], corner)
     if not (depth <= slack).all():  # not: NaN, the normal of a face without area, is wrong as well
         raise ValueError(f"face {face[np.argmax(~(depth <= slack))]} is not flat, or has no area")
 
     after = next_in_face(faces)
     side = corner[after] - corner
-    sine, cosine = dots(np.cross(side, side[after]), faces["normal"][face]), dots(side, side[after])
+    sine, cosine = row_dots(np.cross(side, side[after]), faces["normal"][face]), row_dots(side, side[after])
     turn = np.add.reduceat(np.arctan2(sine, cosine), faces["first"])  # once round is 2π, a star is 4π
     longer = np.maximum(np.linalg.norm(side, axis=1), np.linalg.norm(side[after], axis=1))
     bad = (sine < -slack * longer) | (np.abs(turn - 2.0 * np.pi) > 1.0)[face]
@@ -103,7 +106,7 @@ def check_convex(core: Polyhedron, tolerance: float = CONVEX_ERROR) -> None:
     place[signed] = np.arange(len(signed))
     right = place[1::2]
     beyond = corner[np.stack([after[after[right]], np.argsort(after)[right]])]
-    rise = (dots(faces["normal"][edges["left"]], beyond) - faces["offset"][edges["left"]]).max(axis=0)
+    rise = (row_dots(faces["normal"][edges["left"]], beyond) - faces["offset"][edges["left"]]).max(axis=0)
     if (rise > slack).any():
         e = edges[np.argmax(rise)]
         raise ValueError(
@@ -112,7 +115,7 @@ def check_convex(core: Polyhedron, tolerance: float = CONVEX_ERROR) -> None:
         )
 
 
-def check_below(core: Polyhedron, tolerance: float) -> None:
+def check_vertices_below(core: Polyhedron, tolerance: float) -> None:
     """Check that no vertex is above any face: tolerances at edges can add up around a curve of thin faces."""
     points, faces = core.points, core.faces
     if len(points) * len(faces) > MOST_PAIRS:
@@ -131,5 +134,5 @@ def next_in_face(faces: Array) -> Array:
     return after
 
 
-def dots(a: Array, b: Array) -> Array:
+def row_dots(a: Array, b: Array) -> Array:
     return np.einsum("...i,...i->...", a, b)

@@ -65,7 +65,7 @@ TRIANGLE = np.dtype(
 
 BOUNDS = np.dtype([("low", "f8", 3), ("high", "f8", 3)])
 
-IN_LEAF = 4  # triangles in a leaf of the tree of boxes, at most
+MOST_LEAF_TRIANGLES = 4  # triangles in a leaf of the tree of boxes, at most
 MOST_GROUND_CELLS = 10**8  # triangles or heights: ids of contacts have room for five times as many
 THIN_TRIANGLE_SHARE = 1e-9  # twice the area over the square of the longest side: less is no triangle
 
@@ -92,7 +92,7 @@ class Ground:
 
     def __reduce__(self) -> Any:  # a copy has its rows elsewhere, and needs an address of its own
         header = {name: self._header[name][0] for name in GROUND.names or () if name not in ("kind", *self._rows)}
-        return _copied, (type(self), int(self._header["kind"][0]), self._rows, header)
+        return _copy_ground, (type(self), int(self._header["kind"][0]), self._rows, header)
 
     @property
     def kind(self) -> GroundKind:
@@ -104,7 +104,7 @@ class Ground:
         h = self._header[0]
         kind = self.kind
         if kind is GroundKind.HALF_SPACE:
-            return np.array(ALL_OVER)
+            return np.array(UNBOUNDED)
         if kind is GroundKind.SOUP:
             points = self._rows["points"]["x"]
             return np.array([points.min(axis=0), points.max(axis=0)])
@@ -112,13 +112,13 @@ class Ground:
         return np.array([[h["x0"], h["y0"], -np.inf], [x, y, self._rows["heights"].max()]])
 
 
-def _copied(which: type[Ground], kind: int, rows: dict[str, Array], header: dict[str, Any]) -> Ground:
+def _copy_ground(which: type[Ground], kind: int, rows: dict[str, Array], header: dict[str, Any]) -> Ground:
     ground = which.__new__(which)
     Ground.__init__(ground, GroundKind(kind), {name: array.copy() for name, array in rows.items()}, **header)
     return ground
 
 
-ALL_OVER = (-math.inf,) * 3, (math.inf,) * 3
+UNBOUNDED = (-math.inf,) * 3, (math.inf,) * 3
 
 
 @checked_first
@@ -206,14 +206,14 @@ class Terrain(Ground):
         self.mesh = mesh
         first, place = distinct_points(mesh.vertices)
         points, corners = mesh.vertices[first], place[mesh.faces]
-        face = _with_area(points[corners])
+        face = _find_proper_triangles(points[corners])
         if not len(face):
             raise ValueError(f"Terrain: none of the {len(mesh.faces)} faces has an area")
-        leaf_order, boxes = _tree(points[corners[face]])
+        leaf_order, boxes = _make_box_tree(points[corners[face]])
         triangles = np.zeros(len(face), TRIANGLE)
         triangles["face"] = face[leaf_order]
         triangles["corners"] = corners[triangles["face"]]
-        triangles["across"], triangles["sides"], ends = _neighbours(triangles["corners"], len(points))
+        triangles["across"], triangles["sides"], ends = _find_neighbours(triangles["corners"], len(points))
         vertices = np.zeros(len(points), VERTEX)
         vertices["x"] = points
         vertices["count"] = np.bincount(ends.ravel(), minlength=len(points))
@@ -233,7 +233,7 @@ class Terrain(Ground):
         return f"Terrain of {int(self._header['n'][0])} triangles"
 
 
-def _with_area(corners: Array) -> Array:
+def _find_proper_triangles(corners: Array) -> Array:
     """Indices of triangles that are not degenerate."""
     sides = np.roll(corners, -1, axis=1) - corners
     twice_area = np.linalg.norm(np.cross(sides[:, 0], sides[:, 1]), axis=1)
@@ -241,13 +241,13 @@ def _with_area(corners: Array) -> Array:
     return np.flatnonzero(twice_area > THIN_TRIANGLE_SHARE * longest)
 
 
-def _tree(corners: Array) -> tuple[Array, Array]:
+def _make_box_tree(corners: Array) -> tuple[Array, Array]:
     """The triangles in the order of the leaves, and the boxes of the nodes: a heap, level by level.
 
     Each node has half of its parent's triangles, apart along the axis on which their middles spread most.
     """
     n = len(corners)
-    levels = max(0, math.ceil(math.log2(n / IN_LEAF)))
+    levels = max(0, math.ceil(math.log2(n / MOST_LEAF_TRIANGLES)))
     middles = corners.mean(axis=1)
     order = np.arange(n)
     for level in range(levels):
@@ -270,7 +270,7 @@ def _tree(corners: Array) -> tuple[Array, Array]:
     return order, boxes
 
 
-def _neighbours(corners: Array, n: int) -> tuple[Array, Array, Array]:
+def _find_neighbours(corners: Array, n: int) -> tuple[Array, Array, Array]:
     """For each side of each triangle the vertex across and the side's number; and the two ends of each numbered side.
 
     A side of three triangles or more has no neighbour across.

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from kinemorph.geometry.meshes.distinct_points import distinct_points
 
 MOST_VERTICES = 65536  # V-Clip walks on fewer; a hull with more is a mistake or wants `most`
-THICKEST = 1e-4  # sizes: what is merged within this is still a face
+THICKEST_MERGE = 1e-4  # sizes: what is merged within this is still a face
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -32,22 +32,22 @@ def hull_faces(
     These are attempts, the best one first: where facets bend by about `flat`, merging can spoil a face, and less of it
     is better.
     """
-    cloud, centre, size = _checked(points, flat)
+    cloud, centre, size = _check_points(points, flat)
     small = (cloud - centre) / size  # Qhull's tolerances are lengths: at size 1 they mean the same for all scales
     if most is not None:
         if not 4 <= most <= MOST_VERTICES:
             raise ValueError(f"hull: most is {most}; expected 4 to {MOST_VERTICES} vertices")
-        keep = _furthest(small, most)
+        keep = _choose_furthest(small, most)
         cloud, small = cloud[keep], small[keep]
     # QJ moves the points by rounding errors until nothing is coplanar: not pretty, but always a polyhedron.
     for options in (f"C-{flat:.3g}", f"C-{flat / 100.0:.3g}", "", "QJ"):
-        corners, loops = _qhull(small, options)
+        corners, loops = _run_qhull(small, options)
         if len(corners) > MOST_VERTICES:
             raise ValueError(
                 f"hull: it has more than {MOST_VERTICES} vertices; "
                 "pass most=1024, say, for the hull of the furthest points"
             )
-        if _closed(loops):
+        if _is_closed(loops):
             yield cloud[corners], loops
 
 
@@ -67,10 +67,10 @@ def hull_triangles(points: Array) -> Array:
 
 
 @np.errstate(over="ignore")  # the size may be infinite, though no number is
-def _checked(points: npt.ArrayLike, flat: float) -> tuple[Array, Array, float]:
+def _check_points(points: npt.ArrayLike, flat: float) -> tuple[Array, Array, float]:
     """The points, each once, with the middle and the size of the box around them; flat sets are refused."""
-    if not 0.0 <= flat <= THICKEST:
-        raise ValueError(f"hull: flat is {flat}; expected 0 to {THICKEST:g} of the size")
+    if not 0.0 <= flat <= THICKEST_MERGE:
+        raise ValueError(f"hull: flat is {flat}; expected 0 to {THICKEST_MERGE:g} of the size")
     try:
         cloud = np.array(points, dtype=np.float64)
     except (TypeError, ValueError):
@@ -107,7 +107,7 @@ def _checked(points: npt.ArrayLike, flat: float) -> tuple[Array, Array, float]:
     return cloud, centre, size
 
 
-def _qhull(points: Array, options: str, stop: int = MOST_VERTICES + 1) -> tuple[Array, list[Array]]:
+def _run_qhull(points: Array, options: str, stop: int = MOST_VERTICES + 1) -> tuple[Array, list[Array]]:
     """Which points are corners, and the loops of the faces in terms of these; Qhull stops after `stop` corners."""
     from scipy.spatial import ConvexHull, QhullError  # here: it takes a while, and few programs need hulls
 
@@ -138,7 +138,7 @@ def _sorted_loops(points: Array, normals: Array, face: Array, vertex: Array) -> 
     return corners, np.split(index, np.cumsum(count)[:-1])
 
 
-def _closed(loops: list[Array]) -> bool:
+def _is_closed(loops: list[Array]) -> bool:
     """Whether each edge has a face on its left and one on its right, each vertex three or more, like a ball in all."""
     if len(loops) < 4:
         return False
@@ -150,9 +150,9 @@ def _closed(loops: list[Array]) -> bool:
     return bool(paired and np.bincount(tail).min() > 2 and n - len(tail) // 2 + len(loops) == 2)
 
 
-def _furthest(points: Array, most: int) -> Array:
+def _choose_furthest(points: Array, most: int) -> Array:
     """Which points are furthest in `most` directions that are spread evenly over the sphere (a Fibonacci spiral)."""
-    some, _ = _qhull(points, "", stop=16 * int(most))  # Qhull begins with the furthest: enough of a large cloud
+    some, _ = _run_qhull(points, "", stop=16 * int(most))  # Qhull begins with the furthest: enough of a large cloud
     some = some if len(some) else np.arange(len(points))
     if len(some) <= most:
         return some

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph.geometry.cache_eviction import DAY, forget_now_and_then
+from kinemorph.geometry.cache_eviction import DAY, evict_occasionally
 from kinemorph.jit.api import kept_folder, make_kept, why_foreign_file
 from kinemorph.jit.cache.source_hash import file_digest, module_key
 
@@ -32,7 +32,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 Loops = tuple[Array, ...]  # the vertices of each face
 
 
-def entry_of(mesh: str, *options: object) -> Path | None:
+def hull_entry(mesh: str, *options: object) -> Path | None:
     """The file for the hull of a mesh file; None if the mesh cannot be read, or no folder is writable."""
     from scipy import __version__ as qhull  # SciPy brings Qhull along
 
@@ -46,7 +46,7 @@ def entry_of(mesh: str, *options: object) -> Path | None:
     return None
 
 
-def recall(entry: Path | None) -> tuple[Array, list[Array], float] | None:
+def load_hull(entry: Path | None) -> tuple[Array, list[Array], float] | None:
     """Points and faces of an entry, and the depth of the mesh below the hull; None if it is missing or damaged."""
     if entry is None:
         return None
@@ -68,7 +68,7 @@ def recall(entry: Path | None) -> tuple[Array, list[Array], float] | None:
         return None
 
 
-def keep(entry: Path | None, points: Array, loops: Loops, hollow: float) -> None:
+def save_hull(entry: Path | None, points: Array, loops: Loops, hollow: float) -> None:
     """Write an entry, if possible."""
     if entry is None:
         return
@@ -87,4 +87,4 @@ def keep(entry: Path | None, points: Array, loops: Loops, hollow: float) -> None
         except BaseException:
             os.unlink(temporary)
             raise
-        forget_now_and_then(entry.parent, ".hull", HULL_CACHE_BYTES, len(content))
+        evict_occasionally(entry.parent, ".hull", HULL_CACHE_BYTES, len(content))

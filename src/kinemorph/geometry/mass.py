@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from kinemorph.geometry.convex_parts import Parts
-from kinemorph.geometry.meshes.faults import FATAL, mesh_faults, turned_out
+from kinemorph.geometry.meshes.faults import FATAL, mesh_faults, turn_shells_out
 from kinemorph.geometry.meshes.mesh import Mesh, mesh_of
 from kinemorph.geometry.polyhedron import Polyhedron
 from kinemorph.geometry.shapes import Shape, ShapeKind
@@ -26,7 +26,7 @@ from kinemorph.spatial.arguments.annotated import checked_first
 from kinemorph.spatial.pose import Matrix, Pose, Vector
 from kinemorph.spatial.products import inner, times
 
-WATER = 1000.0  # kg/m³
+WATER_DENSITY = 1000.0  # kg/m³
 FLAT_VOLUME_SHARE = 1e-12  # volume over area times size: less is rounding
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -83,7 +83,7 @@ class MassProperties:
 
 
 @checked_first
-def mass_properties(body: Mesh | Polyhedron, density: float = WATER, *, turn: bool = False) -> MassProperties:
+def mass_properties(body: Mesh | Polyhedron, density: float = WATER_DENSITY, *, turn: bool = False) -> MassProperties:
     """Mass properties of the volume of a closed mesh or a polyhedron; density in kg/m³.
 
     A mesh with holes, inconsistent faces, or faces that look inwards raises ValueError, which says where; `turn=True`
@@ -94,14 +94,16 @@ def mass_properties(body: Mesh | Polyhedron, density: float = WATER, *, turn: bo
         if len(body.faces) < 4:
             raise ValueError(f"{body} has no volume")
         return _integrals(body.points, body.triangles, density)
-    mesh = turned_out(body) if turn else body
+    mesh = turn_shells_out(body) if turn else body
     if fatal := [str(fault) for fault in mesh_faults(mesh) if fault.kind in FATAL]:
         raise ValueError("the mesh is not the surface of a solid: " + "; ".join(fatal))
     return _integrals(mesh.vertices, mesh.faces, density)
 
 
 @checked_first
-def inertia_of(shape: Shape | Parts | Polyhedron, density: float = WATER, *, turn: bool = False) -> MassProperties:
+def inertia_of(
+    shape: Shape | Parts | Polyhedron, density: float = WATER_DENSITY, *, turn: bool = False
+) -> MassProperties:
     """Mass properties of a shape where it is on its link; density in kg/m³. Round shapes are round, not tessellated.
 
     Convex parts have those of the mesh that they were cut from, or else all of their own together.
@@ -117,7 +119,7 @@ def inertia_of(shape: Shape | Parts | Polyhedron, density: float = WATER, *, tur
         first, *others = (mass_properties(part, density) for part in shape.parts)
         return sum(others, first)
     if shape.kind is not ShapeKind.MESH:
-        return _simple(shape.kind, shape.size, density).moved(shape.pose)
+        return _simple_properties(shape.kind, shape.size, density).moved(shape.pose)
     try:
         return mass_properties(mesh_of(shape), density, turn=turn).moved(shape.pose)
     except ValueError as error:
@@ -153,7 +155,7 @@ def _integrals(points: Array, triangles: Array, density: float) -> MassPropertie
     return MassProperties(volume, density * volume, middle + com, density * (np.trace(C) * np.eye(3) - C))
 
 
-def _simple(kind: ShapeKind, size: tuple[float, ...], density: float) -> MassProperties:
+def _simple_properties(kind: ShapeKind, size: tuple[float, ...], density: float) -> MassProperties:
     """Mass properties of simple solids about their middle at the origin; cylinders, capsules and cones along z."""
     com = np.zeros(3)
     if kind is ShapeKind.BOX:

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from kinemorph.spatial.arguments.annotated import checked_first
-from kinemorph.spatial.arguments.checks import LOW_BITS, finite, whole
+from kinemorph.spatial.arguments.checks import LOW_BITS, check_finite, check_whole
 from kinemorph.spatial.pose import vector
 
 RANGES = {
@@ -14,7 +14,7 @@ RANGES = {
     "restitution": (0.0, 1.0),
     "tangential": (-1.0, 1.0),
 }  # of numbers of a material
-EVERYTHING = 0xFFFFFFFF  # the mask of a shape that meets all groups
+ALL_GROUPS_MASK = 0xFFFFFFFF  # the mask of a shape that meets all groups
 
 
 @checked_first
@@ -34,11 +34,11 @@ class Material:
 
     def __post_init__(self) -> None:
         for name, (least, most) in RANGES.items():
-            object.__setattr__(self, name, finite(f"Material: {name}", getattr(self, name), least, most))
-        object.__setattr__(self, "priority", whole("Material: priority", self.priority, -LOW_BITS, LOW_BITS))
+            object.__setattr__(self, name, check_finite(f"Material: {name}", getattr(self, name), least, most))
+        object.__setattr__(self, "priority", check_whole("Material: priority", self.priority, -LOW_BITS, LOW_BITS))
         x, y, z = vector(self.surface, 3, "Material: surface").tolist()
         object.__setattr__(self, "surface", (x, y, z))
-        directions = whole("Material: directions", self.directions, 1, 6)
+        directions = check_whole("Material: directions", self.directions, 1, 6)
         if directions not in (1, 3, 4, 6):
             raise ValueError(f"Material: directions {directions} must be 1, 3, 4 or 6")
         object.__setattr__(self, "directions", directions)

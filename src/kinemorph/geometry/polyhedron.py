@@ -27,23 +27,23 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph.geometry.convexity import (
-    BELOW,
+    BELOW_ERROR,
     CONVEX_ERROR,
-    check_below,
     check_closed,
     check_convex,
-    dots,
-    hollow,
+    check_vertices_below,
+    hollow_depth,
     next_in_face,
+    row_dots,
 )
 from kinemorph.geometry.hull import hull_faces
-from kinemorph.geometry.hull_cache import entry_of, keep, recall
+from kinemorph.geometry.hull_cache import hull_entry, load_hull, save_hull
 from kinemorph.geometry.meshes.mesh import load_mesh
 from kinemorph.geometry.meshes.tessellate import SEGMENTS
 from kinemorph.geometry.shapes import LARGEST_SIZE, Shape, ShapeKind
 from kinemorph.jit.rows import table
 from kinemorph.spatial.arguments.annotated import checked_first
-from kinemorph.spatial.arguments.checks import real, shown
+from kinemorph.spatial.arguments.checks import as_number, repr_of
 from kinemorph.spatial.pose import Pose, vector
 
 VERTEX = np.dtype(
@@ -198,7 +198,7 @@ class Polyhedron:
         return self.reshaped(pose.apply(self.points))
 
     def scaled(self, factor: float) -> Polyhedron:
-        factor = real(factor)
+        factor = as_number(factor)
         if not 0.0 < factor * max(1.0, float(np.abs(self.points).max())) <= LARGEST_SIZE:
             raise ValueError(
                 f"Polyhedron.scaled: factor {factor} must be positive and finite, for {LARGEST_SIZE:g} m at most"
@@ -207,7 +207,7 @@ class Polyhedron:
 
     def reshaped(self, points: Array) -> Polyhedron:
         """With the same topology and other positions of the vertices, such as after a stretch. Nothing is checked."""
-        return _measured(self._rows, points)
+        return _place_vertices(self._rows, points)
 
     def __repr__(self) -> str:
         v, e, f = len(self.vertices), len(self.edges), len(self.faces)
@@ -218,38 +218,40 @@ class Polyhedron:
     @staticmethod
     def point(at: Iterable[float] = (0.0, 0.0, 0.0)) -> Polyhedron:
         """The core of a sphere."""
-        return assembled(vector(at, 3, "Polyhedron.point: at").reshape(1, 3), ())
+        return assemble_polyhedron(vector(at, 3, "Polyhedron.point: at").reshape(1, 3), ())
 
     @staticmethod
     def segment(length: float) -> Polyhedron:
         """The core of a capsule: along z, its middle at the origin."""
-        (length,) = _positive("segment", length=length)
-        return assembled(np.array([[0.0, 0.0, -length / 2.0], [0.0, 0.0, length / 2.0]]), ())
+        (length,) = _check_positive("segment", length=length)
+        return assemble_polyhedron(np.array([[0.0, 0.0, -length / 2.0], [0.0, 0.0, length / 2.0]]), ())
 
     @staticmethod
     def box(size: Iterable[float]) -> Polyhedron:
         """Full edge lengths along x, y and z, its middle at the origin."""
-        x, y, z = _positive("box", **dict(zip("xyz", vector(size, 3, "Polyhedron.box: size").tolist(), strict=True)))
-        return box_of(box_row(np.array([x, y, z])))
+        x, y, z = _check_positive(
+            "box", **dict(zip("xyz", vector(size, 3, "Polyhedron.box: size").tolist(), strict=True))
+        )
+        return box_from_row(make_box_row(np.array([x, y, z])))
 
     @staticmethod
     def prism(radius: float, length: float, sides: int = SEGMENTS) -> Polyhedron:
         """A cylinder with flat sides: along z, its middle at the origin, its edges on the cylinder."""
-        radius, length = _positive("prism", radius=radius, length=length)
+        radius, length = _check_positive("prism", radius=radius, length=length)
         ring = _ring("prism", radius, sides)
         points = np.vstack([np.c_[ring, np.full(sides, -length / 2.0)], np.c_[ring, np.full(sides, length / 2.0)]])
         i = np.arange(sides)
         j = (i + 1) % sides
-        return assembled(points, [i[::-1], i + sides, *np.column_stack([i, j, j + sides, i + sides])])
+        return assemble_polyhedron(points, [i[::-1], i + sides, *np.column_stack([i, j, j + sides, i + sides])])
 
     @staticmethod
     def cone(radius: float, length: float, sides: int = SEGMENTS) -> Polyhedron:
         """A pyramid in a cone: along z from its base at -length/2 to its tip at +length/2."""
-        radius, length = _positive("cone", radius=radius, length=length)
+        radius, length = _check_positive("cone", radius=radius, length=length)
         ring = _ring("cone", radius, sides)
         points = np.vstack([np.c_[ring, np.full(sides, -length / 2.0)], [(0.0, 0.0, length / 2.0)]])
         i = np.arange(sides)
-        return assembled(points, [i[::-1], *np.column_stack([i, (i + 1) % sides, np.full(sides, sides)])])
+        return assemble_polyhedron(points, [i[::-1], *np.column_stack([i, (i + 1) % sides, np.full(sides, sides)])])
 
     @staticmethod
     def polygon(points: npt.ArrayLike) -> Polyhedron:
@@ -269,11 +271,11 @@ class Polyhedron:
         """
         spare: Polyhedron | None = None
         for corners, loops in hull_faces(points, flat, most):
-            core = assembled(corners, loops)
+            core = assemble_polyhedron(corners, loops)
             with suppress(ValueError):
                 check_convex(core, max(CONVEX_ERROR, 10.0 * flat))
                 spare = spare or core
-                check_below(core, max(BELOW, 20.0 * flat))
+                check_vertices_below(core, max(BELOW_ERROR, 20.0 * flat))
                 return core
         if spare is None:
             raise ValueError("hull: the points are too close to each other to tell faces apart; try another flat")
@@ -287,7 +289,7 @@ class Polyhedron:
             raise ValueError(f"a polyhedron needs finite vertices of shape (n, 3), got shape {corners.shape}")
         faces = [_face(loop) for loop in loops]
         check_closed(corners, faces)
-        core = assembled(corners, faces)
+        core = assemble_polyhedron(corners, faces)
         check_convex(core)
         return core
 
@@ -329,20 +331,20 @@ def _hull_of(shape: Shape, most: int | None) -> tuple[Polyhedron, float]:
 def _hull_of_mesh(
     path: str, stamp: tuple[int, int], scale: tuple[float, ...], most: int | None
 ) -> tuple[Polyhedron, float]:
-    entry = entry_of(path, scale, MESH_FLAT, most)
-    if (known := recall(entry)) and (core := _sound(*known)):
+    entry = hull_entry(path, scale, MESH_FLAT, most)
+    if (known := load_hull(entry)) and (core := _check_entry(*known)):
         return core, known[2]
     try:
         mesh = load_mesh(path, scale)
         core = Polyhedron.hull(mesh.vertices, MESH_FLAT, most)
-        depth = hollow(core, mesh.vertices, mesh.faces)
-        keep(entry, core.points, core.loops, depth)
+        depth = hollow_depth(core, mesh.vertices, mesh.faces)
+        save_hull(entry, core.points, core.loops, depth)
         return core, depth
     except ValueError as error:
         raise error if path in str(error) else ValueError(f"{path}: {error}") from None
 
 
-def _sound(points: Any, loops: Sequence[Any], depth: float) -> Polyhedron | None:
+def _check_entry(points: Any, loops: Sequence[Any], depth: float) -> Polyhedron | None:
     """The polyhedron of a cache entry with a valid checksum; None if its geometry is not valid."""
     try:
         if points.dtype != np.float64 or points.shape[1:] != (3,) or any(loop.dtype != np.int32 for loop in loops):
@@ -350,7 +352,7 @@ def _sound(points: Any, loops: Sequence[Any], depth: float) -> Polyhedron | None
         if not (np.isfinite(points).all() and 0.0 <= depth < np.inf):
             return None
         check_closed(points, loops)
-        core = assembled(points, loops)
+        core = assemble_polyhedron(points, loops)
         check_convex(core, KEPT_CONVEX)
     except (ValueError, LookupError, AttributeError):
         return None
@@ -380,13 +382,13 @@ BOX_PLACES = {name: int(BOX_ROWS.fields[name][1]) for name in BOX_PARTS}  # type
 @lru_cache(maxsize=1)
 def unit_box() -> tuple[Polyhedron, Array, Array, Array]:
     """A box of size 1, the bytes of its rows, and the axes of its edges and of the normals of its faces."""
-    box = assembled(BOX_CORNERS, BOX_LOOPS)
+    box = assemble_polyhedron(BOX_CORNERS, BOX_LOOPS)
     along, across = np.abs(box.edges["direction"]).argmax(axis=1), np.abs(box.faces["normal"]).argmax(axis=1)
     rows = (box.vertices, box.edges, box.faces, box._core)
     return box, np.frombuffer(b"".join(array.tobytes() for array in rows), np.uint8), along, across
 
 
-def box_row(size: Array) -> Array:
+def make_box_row(size: Array) -> Array:
     """BOX_ROWS of one box, an array of one, in one piece: `boxes.make_boxes` makes the same for many.
 
     Its directions are those of all boxes: only lengths are computed.
@@ -404,7 +406,7 @@ def box_row(size: Array) -> Array:
     return rows
 
 
-def box_of(row: Array) -> Polyhedron:
+def box_from_row(row: Array) -> Polyhedron:
     """A box of its row, an array of one."""
     unit, *_ = unit_box()
     parts = {name: row[name][0] for name in BOX_PARTS[:-1]}
@@ -420,13 +422,15 @@ def _face(loop: npt.ArrayLike) -> npt.NDArray[np.int32]:
     """The vertices of a face, checked to be whole numbers."""
     given = np.asarray(loop)
     if given.ndim != 1 or (given.dtype.kind not in "iu" and given.size):
-        raise TypeError(f"of_faces: loops has {shown(loop)}, and must be lists of whole numbers, the vertices of faces")
+        raise TypeError(
+            f"of_faces: loops has {repr_of(loop)}, and must be lists of whole numbers, the vertices of faces"
+        )
     return given.astype(np.int32)
 
 
-def _positive(what: str, **sizes: float) -> list[float]:
+def _check_positive(what: str, **sizes: float) -> list[float]:
     for name, value in sizes.items():
-        if not 0.0 < real(value) <= LARGEST_SIZE:
+        if not 0.0 < as_number(value) <= LARGEST_SIZE:
             raise ValueError(
                 f"Polyhedron.{what}: {name} {value} must be positive and finite, {LARGEST_SIZE:g} m at most"
             )
@@ -445,12 +449,12 @@ def _ring(what: str, radius: float, sides: int) -> Array:
 Rows = tuple[Array, Array, Array, Array, Array]  # of a Polyhedron
 
 
-def assembled(points: Array, loops: Sequence[Any]) -> Polyhedron:
+def assemble_polyhedron(points: Array, loops: Sequence[Any]) -> Polyhedron:
     """The polyhedron of faces that are known to be valid."""
-    return _measured(_linked(len(points), loops) if loops else _segment(len(points)), points)
+    return _place_vertices(_link_faces(len(points), loops) if loops else _segment(len(points)), points)
 
 
-def _linked(n: int, loops: Sequence[Any]) -> Rows:
+def _link_faces(n: int, loops: Sequence[Any]) -> Rows:
     """Rows with topology, without positions."""
     vertices, faces = np.zeros(n, VERTEX), np.zeros(len(loops), FACE)
     faces["count"] = counts = np.array([len(loop) for loop in loops])
@@ -460,7 +464,7 @@ def _linked(n: int, loops: Sequence[Any]) -> Rows:
     tail = np.concatenate([np.asarray(loop, dtype=np.int64) for loop in loops])
     face = np.repeat(np.arange(len(loops)), counts)
     after = next_in_face(faces)
-    edge, forwards, backwards = _paired(tail, tail[after], n)
+    edge, forwards, backwards = _pair_half_edges(tail, tail[after], n)
     edges = np.zeros(len(forwards), EDGE)
     edges["tail"], edges["head"] = tail[forwards], tail[backwards]
     edges["left"], edges["right"] = face[forwards], face[backwards]
@@ -469,7 +473,7 @@ def _linked(n: int, loops: Sequence[Any]) -> Rows:
 
     twin = np.empty_like(tail)
     twin[forwards], twin[backwards] = backwards, forwards
-    around = _turned(tail, twin[np.argsort(after)])
+    around = _order_around_vertices(tail, twin[np.argsort(after)])
     vertices["count"] = np.bincount(tail, minlength=n)
     vertices["first"] = np.cumsum(vertices["count"]) - vertices["count"]
     return vertices, edges, faces, edge[around].astype(np.int32), face_edges.astype(np.int32)
@@ -484,7 +488,7 @@ def _segment(n: int) -> Rows:
 
 
 @np.errstate(divide="ignore", invalid="ignore")  # a face without area gets NaN for a normal, and `check_convex` sees it
-def _measured(rows: Rows, points: Array) -> Polyhedron:
+def _place_vertices(rows: Rows, points: Array) -> Polyhedron:
     """The polyhedron with this topology and these positions."""
     vertices, edges, faces = (array.copy() for array in rows[:3])
     edge_at, face_edges = rows[3:]
@@ -500,13 +504,13 @@ def _measured(rows: Rows, points: Array) -> Polyhedron:
         arm = corner - corner[first][face]
         normal = np.add.reduceat(np.cross(arm, arm[next_in_face(faces)]), first)
         faces["normal"] = n = normal / np.linalg.norm(normal, axis=1)[:, None]
-        faces["offset"] = np.maximum.reduceat(dots(n[face], corner), first)
+        faces["offset"] = np.maximum.reduceat(row_dots(n[face], corner), first)
         edges["left_normal"] = np.cross(n[edges["left"]], d)
         edges["right_normal"] = np.cross(d, n[edges["right"]])
     return Polyhedron(vertices, edges, faces, edge_at, face_edges)
 
 
-def _paired(tail: Array, head: Array, n: int) -> tuple[Array, Array, Array]:
+def _pair_half_edges(tail: Array, head: Array, n: int) -> tuple[Array, Array, Array]:
     """The edge of each half-edge, and the half-edges of each edge: from its lower vertex up, and back."""
     key = np.minimum(tail, head) * n + np.maximum(tail, head)
     order = np.lexsort((tail > head, key))
@@ -515,7 +519,7 @@ def _paired(tail: Array, head: Array, n: int) -> tuple[Array, Array, Array]:
     return edge, order[0::2], order[1::2]
 
 
-def _turned(tail: Array, beyond: Array) -> Array:
+def _order_around_vertices(tail: Array, beyond: Array) -> Array:
     """The half-edges out of each vertex, counterclockwise; `beyond` of one is the next to its left."""
     _, here = np.unique(tail, return_index=True)
     start, place, turns = here, np.arange(len(here)), []

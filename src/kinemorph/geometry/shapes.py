@@ -9,9 +9,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kinemorph.geometry.material import EVERYTHING, Material
+from kinemorph.geometry.material import ALL_GROUPS_MASK, Material
 from kinemorph.spatial.arguments.annotated import checked_first
-from kinemorph.spatial.arguments.checks import bits, real, shown
+from kinemorph.spatial.arguments.checks import as_number, check_bits, repr_of
 from kinemorph.spatial.pose import Pose, vector
 
 if TYPE_CHECKING:
@@ -62,15 +62,17 @@ class Shape:
     name: str = ""
     material: Material | None = None
     group: int = 1
-    mask: int = EVERYTHING
+    mask: int = ALL_GROUPS_MASK
     parts: Parts | None = None
 
     def __post_init__(self) -> None:
-        size = tuple([real(x) for x in self.size])
+        size = tuple([as_number(x) for x in self.size])
         count = NUMBERS.get(self.kind, len(size))
         if len(size) != count or not all(map(math.isfinite, size)):
             word = "number" if count == 1 else "numbers"
-            raise ValueError(f"Shape: size is {shown(self.size)}, and must be {count} finite {word} for a {self.kind}")
+            raise ValueError(
+                f"Shape: size is {repr_of(self.size)}, and must be {count} finite {word} for a {self.kind}"
+            )
         object.__setattr__(self, "size", size)
 
     @staticmethod
@@ -121,24 +123,24 @@ _PLAIN = dict(vars(Shape(ShapeKind.SPHERE, (1.0,))))
 def _shape(kind: ShapeKind, size: tuple[float, ...], pose: Pose | None, more: dict[str, object]) -> Shape:
     what = f"Shape.{kind}"
     if kind is not ShapeKind.MESH:
-        given, size = size, tuple([real(x) for x in size])
+        given, size = size, tuple([as_number(x) for x in size])
         if not all(0.0 < x <= LARGEST_SIZE for x in size):
-            raise ValueError(f"{what}: size {shown(given)} must be positive and finite, {LARGEST_SIZE:g} m at most")
+            raise ValueError(f"{what}: size {repr_of(given)} must be positive and finite, {LARGEST_SIZE:g} m at most")
     for name, kinds in KINDS.items():
         if name in more and not isinstance(more[name], kinds):
-            raise TypeError(f"{what}: {name} is {shown(more[name])}, and must be {WORDS[name]}")
+            raise TypeError(f"{what}: {name} is {repr_of(more[name])}, and must be {WORDS[name]}")
     if more.get("parts") is not None and (kind is not ShapeKind.MESH or not hasattr(more["parts"], "radii")):
-        raise TypeError(f"{what}: parts is {shown(more['parts'])}, and must be the kinemorph.Parts of a mesh")
+        raise TypeError(f"{what}: parts is {repr_of(more['parts'])}, and must be the kinemorph.Parts of a mesh")
     if not isinstance(pose, Pose | None):
-        raise TypeError(f"{what}: pose is {shown(pose)}, and must be a kinemorph.Pose")
+        raise TypeError(f"{what}: pose is {repr_of(pose)}, and must be a kinemorph.Pose")
     if more.get("colour") is not None:
         more["colour"] = tuple(vector(more["colour"], 4, f"{what}: colour").tolist())  # type: ignore[arg-type]
     if "role" in more:
         if more["role"] not in tuple(Role):
-            raise ValueError(f"{what}: role is {shown(more['role'])}, and must be one of {', '.join(Role)}")
+            raise ValueError(f"{what}: role is {repr_of(more['role'])}, and must be one of {', '.join(Role)}")
         more["role"] = Role(str(more["role"]))
     for name in {"group", "mask"} & more.keys():
-        more[name] = bits(f"{what}: {name}", more[name])
+        more[name] = check_bits(f"{what}: {name}", more[name])
     return Shape(kind, size, pose or Pose(), **more)  # type: ignore[arg-type]
 
 

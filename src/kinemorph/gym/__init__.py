@@ -6,7 +6,7 @@
 from kinemorph.gym import _gymnasium  # noqa: F401  (says how to get it, if it is not there)
 from kinemorph.gym.env import WorldEnv
 from kinemorph.gym.hand_over import HandOver
-from kinemorph.gym.reading import Reading
+from kinemorph.gym.observation_reader import Reading
 from kinemorph.gym.stand_up import StandUp
 from kinemorph.gym.task import Task
 from kinemorph.gym.tasks import TASKS, register

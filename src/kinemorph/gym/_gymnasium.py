@@ -1,5 +1,5 @@
 """Says how to get gymnasium, if it is not there, before anything else asks for it."""
 
-from kinemorph._extras import need
+from kinemorph._extras import require_module
 
-need("gymnasium", "gym", "environments")
+require_module("gymnasium", "gym", "environments")

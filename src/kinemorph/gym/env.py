@@ -12,7 +12,7 @@ from kinemorph.gym.episode import NUMBERS, OBSERVATION_BOUND, PRESENT, Episode, 
 from kinemorph.gym.task import Task
 from kinemorph.gym.tasks import task_of
 from kinemorph.spatial.arguments.annotated import checked_first
-from kinemorph.spatial.arguments.checks import whole
+from kinemorph.spatial.arguments.checks import check_whole
 from kinemorph.view.pictures.picture import picture
 from kinemorph.view.recordings.film import film
 from kinemorph.world.world import World, WorldError
@@ -61,7 +61,7 @@ class WorldEnv(gymnasium.Env[Observation, Any]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
         """A new episode."""
-        super().reset(seed=None if seed is None else whole("reset: seed", seed))
+        super().reset(seed=None if seed is None else check_whole("reset: seed", seed))
         return self._episode.begin(self.np_random)
 
     def step(self, action: Any) -> Outcome:

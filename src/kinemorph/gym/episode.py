@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph.gym.reading import Reading
+from kinemorph.gym.observation_reader import Reading
 from kinemorph.gym.task import Task
-from kinemorph.spatial.arguments.checks import positive, shown, whole
+from kinemorph.spatial.arguments.checks import check_positive, check_whole, repr_of
 from kinemorph.world.world import World
 
 OBSERVATION_BOUND = 100.0  # what is seen has bounds: larger numbers are cut to these
@@ -24,14 +24,14 @@ Outcome = tuple[Observation, float, bool, bool, dict[str, Any]]
 def check_period(task: Task, world: World) -> None:
     """Refuse a period that is no whole number of steps: the world would go on for another time than it says."""
     what = f"task {type(task).__name__}"
-    period, steps = positive(f"{what}: period", task.period), task.period / world.dt
+    period, steps = check_positive(f"{what}: period", task.period), task.period / world.dt
     if round(steps) < 1 or abs(steps - round(steps)) > 1e-9 * steps:
         best = max(1, round(steps)) * world.dt
         raise ValueError(
             f"{what}: period {period:g} s is {steps:.6g} steps of {world.dt:g} s, and must be a whole number of them; "
             f"for example period = {best:g}, or World(dt={period / max(1, math.ceil(steps)):g})"
         )
-    whole(f"{what}: longest", task.longest, 1)
+    check_whole(f"{what}: longest", task.longest, 1)
 
 
 class Episode:
@@ -62,7 +62,7 @@ class Episode:
         except (TypeError, ValueError, OverflowError):
             given = np.zeros(0)
         if given.shape != (len(self.task.actions),) or not np.isfinite(given).all():
-            raise ValueError(f"an action is {len(self.task.actions)} finite numbers, not {shown(action)}")
+            raise ValueError(f"an action is {len(self.task.actions)} finite numbers, not {repr_of(action)}")
         self._action = np.clip(given, -1.0, 1.0)
         self.task.act(self.world, self._action)
         return self.world

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gymnasium
 
-from kinemorph._toml import nearest
+from kinemorph._toml import nearest_name
 from kinemorph.gym.hand_over import HandOver
 from kinemorph.gym.stand_up import StandUp
 from kinemorph.gym.task import Task
@@ -18,7 +18,7 @@ def task_of(what: Task | str) -> Task:
     if isinstance(what, Task):
         return what
     if what not in TASKS:
-        raise ValueError(nearest(str(what), list(TASKS), "task"))
+        raise ValueError(nearest_name(str(what), list(TASKS), "task"))
     return TASKS[what]()
 
 

@@ -17,7 +17,7 @@ from kinemorph.gym.tasks import task_of
 from kinemorph.motion.parallel import batch
 from kinemorph.motion.parallel.many_worlds import BatchError
 from kinemorph.spatial.arguments.annotated import checked_first
-from kinemorph.spatial.arguments.checks import shown, whole
+from kinemorph.spatial.arguments.checks import check_whole, repr_of
 
 Array = np.ndarray[Any, Any]
 THREAD_WORTH_TIME = 0.02  # s: what takes less is not worth a second thread
@@ -66,10 +66,10 @@ class WorldVectorEnv(VectorEnv[Observation, Any, Array]):
         if isinstance(seed, Sequence | np.ndarray):
             seeds = list(seed)
         elif seed is not None:
-            seeds = [whole("reset: seed", seed) + k for k in range(self.num_envs)]
+            seeds = [check_whole("reset: seed", seed) + k for k in range(self.num_envs)]
         if len(seeds) != self.num_envs:
             raise ValueError(f"there are {self.num_envs} episodes, and {len(seeds)} seeds")
-        seeds = [None if one is None else whole("reset: seed", one) for one in seeds]
+        seeds = [None if one is None else check_whole("reset: seed", one) for one in seeds]
         old = self._rngs or [np.random.default_rng() for _ in seeds]
         pairs = zip(old, seeds, strict=True)
         self._rngs = [rng if one is None else np.random.default_rng(one) for rng, one in pairs]
@@ -80,7 +80,7 @@ class WorldVectorEnv(VectorEnv[Observation, Any, Array]):
     def step(self, actions: Any) -> tuple[Observation, Array, Array, Array, dict[str, Any]]:
         """An action for each, and all worlds go on for a period; those that were over begin anew."""
         if not isinstance(actions, Sequence | np.ndarray) or np.ndim(actions) == 0 or len(actions) != self.num_envs:
-            raise ValueError(f"actions are {self.num_envs} rows, one for each episode, not {shown(actions)}")
+            raise ValueError(f"actions are {self.num_envs} rows, one for each episode, not {repr_of(actions)}")
         going = np.flatnonzero(~self._over).tolist()
         worlds = [self._episodes[k].act(actions[k]) for k in going]
         errors: dict[int, Exception] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 
-from kinemorph._files import ModelWarning, outside
+from kinemorph._files import ModelWarning, caller_level
 from kinemorph._xml import Element
 
 NAMED = 6  # further places that a warning names
@@ -28,4 +28,4 @@ class FileWarnings:
             if others:
                 names = ", ".join(other.place for other, _ in others[:NAMED])
                 text += f" (the same: {names}{f' and {len(others) - NAMED} more' if len(others) > NAMED else ''})"
-            warnings.warn(text, ModelWarning, outside())
+            warnings.warn(text, ModelWarning, caller_level())

@@ -64,17 +64,17 @@ class Body:
         self.shapes.extend(shape.moved(pose) for shape in link.shapes)
 
 
-Home = dict[str, tuple[Body, Pose]]  # where a link of the file went, and where its frame is there
+LinkPlaces = dict[str, tuple[Body, Pose]]  # where a link of the file went, and where its frame is there
 
 
 def assemble(
     builder: Builder,
     order: Iterable[FileLink],
     carrier: Mapping[str, FileJoint],
-    roots: Home,
+    roots: LinkPlaces,
     merge_fixed: bool,
     warned: FileWarnings,
-) -> Home:
+) -> LinkPlaces:
     """Put all links where they belong, parents first: one on a fixed joint into its parent, another on its own body.
 
     `carrier` is the joint that carries a link, `roots` where links without one are.
@@ -111,7 +111,7 @@ def assemble(
     return home
 
 
-def built(builder: Builder, root: Element) -> Model:
+def build_merged_model(builder: Builder, root: Element) -> Model:
     """The model, and what is wrong with it said of the file."""
     try:
         return builder.build(lenient=True)

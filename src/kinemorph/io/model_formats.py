@@ -10,9 +10,9 @@ from kinemorph._xml import read_xml
 from kinemorph.creatures.gallery import ROOMY
 from kinemorph.creatures.genotype.genotype import load_genotype
 from kinemorph.creatures.growth.develop import develop
+from kinemorph.io.file_kind import MODELS, kind_of
 from kinemorph.io.mjcf.load_mjcf import load_mjcf
 from kinemorph.io.mjcf.save_mjcf import save_mjcf
-from kinemorph.io.recognise import MODELS, kind_of
 from kinemorph.io.sdf.load_sdf import load_sdf
 from kinemorph.io.sdf.save_sdf import save_sdf
 from kinemorph.io.urdf.load_urdf import load_urdf

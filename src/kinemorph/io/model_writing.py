@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph._files import FileError, ModelWarning, outside, write_whole
-from kinemorph.geometry.material import EVERYTHING
+from kinemorph._files import FileError, ModelWarning, caller_level, write_whole
+from kinemorph.geometry.material import ALL_GROUPS_MASK
 from kinemorph.geometry.meshes.kept_mesh import keep_mesh
 from kinemorph.geometry.meshes.mesh import load_mesh
 from kinemorph.geometry.shapes import Role
@@ -62,7 +62,7 @@ class MeshFiles:
         return name
 
 
-class Lost:
+class LostFeatures:
     """What a kind of file has no place for: one warning for all of it."""
 
     def __init__(self, model: Model, kind: str) -> None:
@@ -87,7 +87,7 @@ class Lost:
             touching = [shape for shape in shapes if shape.role is not Role.VISUAL]
             if any(shape.material is not None for shape in touching):
                 self.add("materials of shapes", name)
-            if any((shape.group, shape.mask) != (1, EVERYTHING) for shape in touching):
+            if any((shape.group, shape.mask) != (1, ALL_GROUPS_MASK) for shape in touching):
                 self.add("groups of shapes", name)
 
     def add_dofs(self, of: str, name: str, dofs: Any) -> None:
@@ -103,10 +103,10 @@ class Lost:
         for what, names in self.found.items():
             shown = ", ".join(repr(name) for name in names[:3]) + (f" and {len(names) - 3} more" if names[3:] else "")
             text = f"model {self.model.name!r}: {self.kind} has no {what}: left out of {shown}"
-            warnings.warn(text, ModelWarning, outside())
+            warnings.warn(text, ModelWarning, caller_level())
 
 
-def write_model_file(file: Path, root: object, lost: Lost) -> Path:
+def write_model_file(file: Path, root: object, lost: LostFeatures) -> Path:
     """Write a file, whole or not at all, and tell the caller of `save_...` what it has no place for."""
     file.parent.mkdir(parents=True, exist_ok=True)
     write_whole(file, str(root).encode())

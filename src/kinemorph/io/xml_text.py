@@ -61,9 +61,9 @@ def number_text(value: Any) -> str:
 
 def quaternion_of(R: Matrix) -> list[float]:
     """w x y z, w not negative."""
-    from kinemorph.multibody.convert.coordinates import quaternion
+    from kinemorph.multibody.convert.coordinates import rotation_quaternion
 
-    x = quaternion(R)
+    x = rotation_quaternion(R)
     return (x if x[0] >= 0.0 else -x).tolist()
 
 

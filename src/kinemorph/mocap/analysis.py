@@ -22,12 +22,12 @@ from kinemorph.mocap.double_support import METHODS, least_torque_share, measured
 from kinemorph.mocap.link_motion import Places, on_link, places_of
 from kinemorph.mocap.smooth import Cutoff, Motion, Residuals, highest, reliable, residuals, smooth
 from kinemorph.mocap.support import Loads, Support, centre_of_pressure, support_of
-from kinemorph.mocap.support_handover import handed_over
+from kinemorph.mocap.support_handover import extend_contacts
 from kinemorph.multibody.algorithms.energy_momentum import momentum
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_first, checked_on_failure
-from kinemorph.spatial.arguments.checks import one_of, shown
+from kinemorph.spatial.arguments.checks import check_choice, repr_of
 from kinemorph.spatial.quaternion_arrays import rotate_all, to_matrices
 
 Array = npt.NDArray[np.float64]
@@ -89,7 +89,7 @@ class Analysis:
     def extension(self, side: str, bone: str, method: str | None = None) -> Array:
         """(frames,) N m/kg: the moment that extends hip ("thigh"), knee ("shank") or ankle ("foot"), by body mass."""
         return (
-            EXTENSION[one_of("extension: bone", bone, EXTENSION)]
+            EXTENSION[check_choice("extension: bone", bone, EXTENSION)]
             * self.moment(f"{side} {bone}", method)[:, 1]
             / self.body.mass
         )
@@ -100,7 +100,9 @@ class Analysis:
         Extension and plantar flexion are negative; a straight leg below an upright pelvis, on a level foot, is at zero.
         """
         R = to_matrices(self.motion.q[:, self.model.q_slice(f"{side} {bone}")])
-        return np.asarray(-EXTENSION[one_of("flexion: bone", bone, EXTENSION)] * np.arctan2(R[:, 0, 2], R[:, 2, 2]))
+        return np.asarray(
+            -EXTENSION[check_choice("flexion: bone", bone, EXTENSION)] * np.arctan2(R[:, 0, 2], R[:, 2, 2])
+        )
 
     def stances(self) -> list[tuple[str, Phase]]:
         """Every whole contact of a foot that is far enough from the ends of the recording: its side and its frames."""
@@ -121,12 +123,12 @@ class Analysis:
         return self._wrench(side, method)[:, 3:]
 
     def _loads(self, method: str | None) -> Loads:
-        return self.loads[one_of("method", method or self.method, self.loads)]
+        return self.loads[check_choice("method", method or self.method, self.loads)]
 
     def _wrench(self, side: str, method: str | None) -> Array:
         wrenches = self._loads(method).wrenches
         if side not in wrenches:
-            raise KeyError(f"there is no side {shown(side)}; there are {', '.join(wrenches)}")
+            raise KeyError(f"there is no side {repr_of(side)}; there are {', '.join(wrenches)}")
         return wrenches[side]
 
     def pressure(self, side: str, method: str | None = None) -> Array:
@@ -154,7 +156,7 @@ class Analysis:
         data, h = Data(model), 1e-5
         worst = 0.0
         for k in range(3, len(q) - 3, max(1, len(q) // 50)):
-            ahead, behind = (_moved(model, self.motion, k, sign * h) for sign in (1.0, -1.0))
+            ahead, behind = (_advance_frame(model, self.motion, k, sign * h) for sign in (1.0, -1.0))
             change = (momentum(model, data, *ahead)[3:] - momentum(model, data, *behind)[3:]) / (2.0 * h)
             total = self.ground[k] + rotate_all(q[k, 3:7], self.loads[self.method].tau[k, 3:6])
             worst = max(worst, float(np.abs(change - model.mass * model.gravity - total).max()))
@@ -197,7 +199,7 @@ class Analysis:
 
     def _beside_normal_gait(self) -> list[str]:
         """If this is a walk: where its hips are, and what is not as in healthy people."""
-        from kinemorph.mocap.gait_comparison import walking_of, walks  # late: it stands on this file
+        from kinemorph.mocap.gait_comparison import is_walk, walking_of  # late: it stands on this file
 
         moved = [
             f"the {side} one by {1e3 * forward:+.1f} mm forward and {1e3 * up:+.1f} mm up"
@@ -205,7 +207,7 @@ class Analysis:
             if forward or up
         ]
         lines = [f"hips are moved in the pelvis: {', '.join(moved)}"] if moved else []
-        if not walks(self):
+        if not is_walk(self):
             return lines
         walking = walking_of(self)
         lines.append(walking.judgement())
@@ -218,7 +220,7 @@ class Analysis:
         return lines
 
 
-def _moved(model: Model, motion: Motion, k: int, h: float) -> tuple[Array, Array]:
+def _advance_frame(model: Model, motion: Motion, k: int, h: float) -> tuple[Array, Array]:
     """Frame k, a moment later, by its own velocity and acceleration."""
     from kinemorph.multibody.algorithms.configuration import integrate
 
@@ -277,9 +279,9 @@ def analyse(
         shape: Any = {"height": height, "sex": sex, "table": table, "unit": unit, "up": up, "skeleton": skeleton}
         body = body_of(bvh, mass, **shape, hips=(0.0, 0.0) if isinstance(hips, str) else hips)
         if hips == "calibrated":
-            seen = _seen(body, cutoff, contacts, thresholds, None)
+            seen = _find_kinematics(body, cutoff, contacts, thresholds, None)
             body = body_of(bvh, mass, **shape, hips=calibrate_hips(seen))
-    seen = _seen(body, cutoff, contacts, thresholds, motion)
+    seen = _find_kinematics(body, cutoff, contacts, thresholds, motion)
     ankles = {side: seen.places.p[:, i] for i, side in enumerate(SIDES)}
     support = support_of(body.model, seen.motion, seen.contacts, ankles)
     loads, missed = _loads(support, body, seen.places, methods, forces, friction, seen.reliable)
@@ -288,7 +290,7 @@ def analyse(
     )
 
 
-class _Seen(NamedTuple):
+class _Kinematics(NamedTuple):
     """A recording without forces: its motion, where feet were, and when they stood."""
 
     body: Body
@@ -300,10 +302,10 @@ class _Seen(NamedTuple):
     places: Places  # of both feet
 
 
-def _seen(
+def _find_kinematics(
     body: Body, cutoff: Cutoff | str, contacts: str | os.PathLike[str] | Contacts | None,
     thresholds: Thresholds | None, motion: Motion | None,
-) -> _Seen:  # fmt: skip
+) -> _Kinematics:  # fmt: skip
     model = body.model
     enough = len(body.q) > 30 and highest(body.dt) > LOWEST_CUTOFF
     found = residuals(model, body.q, body.dt) if motion is None and enough else None
@@ -316,10 +318,10 @@ def _seen(
     places = places_of(model, motion, [f"{side} foot" for side in SIDES])
     touching = contacts if isinstance(contacts, Contacts) else _contacts(body, places, thresholds)
     if contacts is None:
-        touching = handed_over(touching, model, motion, places, body.feet, body.dt)
+        touching = extend_contacts(touching, model, motion, places, body.feet, body.dt)
     elif not isinstance(contacts, Contacts):
         touching = read_contacts(contacts, touching, body.t)
-    return _Seen(body, motion, touching, reliable(len(motion.q), body.dt, cutoff), cutoff, found, places)
+    return _Kinematics(body, motion, touching, reliable(len(motion.q), body.dt, cutoff), cutoff, found, places)
 
 
 def _contacts(body: Body, places: Places, thresholds: Thresholds | None) -> Contacts:

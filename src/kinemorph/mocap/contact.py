@@ -15,7 +15,7 @@ from kinemorph._files import FileError, quoted, read_bytes
 from kinemorph.mocap.body.inertias import SIDES
 from kinemorph.mocap.smooth import derivatives
 from kinemorph.spatial.arguments.annotated import checked_first
-from kinemorph.spatial.arguments.checks import positive
+from kinemorph.spatial.arguments.checks import check_positive
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -65,7 +65,7 @@ class Contacts:
 
     @property
     def phases(self) -> tuple[Phase, ...]:
-        return runs(self.kinds)
+        return find_runs(self.kinds)
 
     def stances(self, reliable: Flags) -> list[tuple[str, Phase]]:
         """Every whole contact of a foot with reliable frames only: its side and its frames."""
@@ -74,7 +74,7 @@ class Contacts:
         if any(reliable.shape != flags.shape for flags in self.feet.values()):
             raise ValueError(f"stances: reliable has shape {reliable.shape}, and must say it of each frame")
         for side, flags in self.feet.items():
-            for phase in runs(np.where(flags, side, "")):
+            for phase in find_runs(np.where(flags, side, "")):
                 whole = phase.start > 0 and phase.end < len(flags) and reliable[phase.start : phase.end].all()
                 if phase.kind == side and whole:
                     found.append((side, phase))
@@ -88,7 +88,7 @@ class Contacts:
         return np.asarray(self.level + points[..., :2] @ self.slope)
 
 
-def runs(kinds: npt.NDArray[np.str_]) -> tuple[Phase, ...]:
+def find_runs(kinds: npt.NDArray[np.str_]) -> tuple[Phase, ...]:
     """Stretches of equal entries."""
     ends = [*(np.flatnonzero(kinds[1:] != kinds[:-1]) + 1).tolist(), len(kinds)]
     starts = [0, *ends[:-1]]
@@ -104,17 +104,17 @@ def find_contacts(
     missing = [side for side in SIDES if side not in points]
     if missing:
         raise ValueError(f"find_contacts: points have no side {missing[0]!r}: a heel and a ball")
-    dt = positive("find_contacts: dt", dt)
+    dt = check_positive("find_contacts: dt", dt)
     series = [points[side][k] for side in SIDES for k in range(2)]
     speeds = [np.linalg.norm(derivatives(x, dt)[1], axis=1) for x in series]
     slope, levels = fit_floor(series, speeds, th)
     flags = []
     for x, speed, level in zip(series, speeds, levels, strict=True):
-        flags.append(touches(x[:, 2] - x[:, :2] @ slope - level, speed, th))
+        flags.append(apply_hysteresis(x[:, 2] - x[:, :2] @ slope - level, speed, th))
     feet, heels, balls = {}, {}, {}
     for i, side in enumerate(SIDES):
         heel, ball = flags[2 * i], flags[2 * i + 1]
-        foot = lasting(lasting(heel | ball, False, round(th.swing / dt)), True, round(th.stance / dt))
+        foot = drop_short_runs(drop_short_runs(heel | ball, False, round(th.swing / dt)), True, round(th.stance / dt))
         heels[side], balls[side] = heel & foot, ball & foot
         feet[side] = foot
     return Contacts(feet, heels, balls, float(np.mean(levels)), slope)
@@ -148,7 +148,7 @@ def fit_floor(series: list[Array], speeds: list[Array], th: Thresholds) -> tuple
     return slope, levels
 
 
-def touches(height: Array, speed: Array, th: Thresholds) -> Flags:
+def apply_hysteresis(height: Array, speed: Array, th: Thresholds) -> Flags:
     """Hysteresis: on where a point is low and slow, off where it is high or fast, else as before."""
     on = (height < th.low) & (speed < th.slow)
     off = (height > th.high) | (speed > th.fast)
@@ -160,10 +160,10 @@ def touches(height: Array, speed: Array, th: Thresholds) -> Flags:
     return found
 
 
-def lasting(flags: Flags, value: bool, least: int) -> Flags:
+def drop_short_runs(flags: Flags, value: bool, least: int) -> Flags:
     """The same, without stretches of `value` that are shorter than `least` frames; those at the ends stay."""
     found = flags.copy()
-    for phase in runs(np.where(flags, "1", "0")):
+    for phase in find_runs(np.where(flags, "1", "0")):
         inner = phase.start > 0 and phase.end < len(flags)
         if (phase.kind == "1") == value and inner and phase.end - phase.start < least:
             found[phase.start : phase.end] = not value

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from kinemorph.mocap.body.body import Foot
 from kinemorph.mocap.body.inertias import OTHER, SIDES
 from kinemorph.mocap.contact import Contacts, Phase
-from kinemorph.mocap.support import Support, centre_of_pressure, shift, wrench_at
+from kinemorph.mocap.support import Support, centre_of_pressure, shift_wrenches, wrench_at
 from kinemorph.mocap.support_handover import STRIKE
 from kinemorph.spatial.quaternion_arrays import rotate_all
 
@@ -45,7 +45,7 @@ def smooth_share(support: Support, feet: Mapping[str, Foot], turns: Mapping[str,
         rows = np.searchsorted(support.both, np.arange(phase.start, phase.end))
         before = phases[i - 1].kind if i else ""
         after = phases[i + 1].kind if i + 1 < len(phases) else ""
-        both = _Both(support, phase, feet, turns)
+        both = _DoubleSupport(support, phase, feet, turns)
         if before in SIDES and after == OTHER[before]:
             right[rows] = both.stepping(before)
         else:
@@ -53,7 +53,7 @@ def smooth_share(support: Support, feet: Mapping[str, Foot], turns: Mapping[str,
     return right
 
 
-class _Both:
+class _DoubleSupport:
     """A stretch of frames on both feet: the total load, and where the soles are."""
 
     def __init__(self, support: Support, phase: Phase, feet: Mapping[str, Foot], turns: Mapping[str, Array]) -> None:
@@ -66,7 +66,7 @@ class _Both:
         self.centre, self.free = centre_of_pressure(total, self.ankles["left"], self.floor)
         self.heels, self.toes, self.soles = {}, {}, {}
         for side, foot in feet.items():
-            corners = bearing(support.contacts, foot, side, np.arange(phase.start, phase.end))
+            corners = support_corners(support.contacts, foot, side, np.arange(phase.start, phase.end))
             corners = np.einsum("fij,fcj->fci", turns[side][frames], corners) + self.ankles[side][:, None]
             self.soles[side] = corners
             self.heels[side], self.toes[side] = corners[:, :2].mean(axis=1), corners[:, 2:].mean(axis=1)
@@ -157,9 +157,9 @@ def least_torque_share(
     weight = model.mass * float(np.linalg.norm(model.gravity))
     edges = np.array([[friction, 0, 1], [-friction, 0, 1], [0, friction, 1], [0, -friction, 1]]) * weight
     right, missed = np.zeros((len(support.both), 6)), np.zeros(len(support.both))
-    grips = {side: _grips(support, feet[side], side, turns[side], edges) for side in SIDES}
+    grips = {side: _friction_wrenches(support, feet[side], side, turns[side], edges) for side in SIDES}
     apart = support.ankles["left"][support.both] - support.ankles["right"][support.both]
-    across = shift(grips["right"], np.broadcast_to(apart[:, None], (*grips["right"].shape[:2], 3)))
+    across = shift_wrenches(grips["right"], np.broadcast_to(apart[:, None], (*grips["right"].shape[:2], 3)))
     stance = support.stances["left"]
     for row, frame in enumerate(support.both):
         left_grip, right_grip, at_left = grips["left"][row], grips["right"][row], across[row]
@@ -173,7 +173,7 @@ def least_torque_share(
                 np.concatenate([rows_total, rows_tau]), np.concatenate([WRENCH_WEIGHT * total, tau[used]])
             )
         except RuntimeError:  # it goes round in circles: half of the load for each, and all of it counts as missed
-            right[row], missed[row] = shift(0.5 * total, -apart[row]), 1.0
+            right[row], missed[row] = shift_wrenches(0.5 * total, -apart[row]), 1.0
             continue
         right[row] = factors[len(left_grip) :] @ right_grip
         bears = factors @ np.concatenate([left_grip, at_left])
@@ -181,10 +181,10 @@ def least_torque_share(
     return right, missed
 
 
-def _grips(support: Support, foot: Foot, side: str, turn: Array, edges: Array) -> Array:
+def _friction_wrenches(support: Support, foot: Foot, side: str, turn: Array, edges: Array) -> Array:
     """Unit wrenches that the ground can give to a foot, at its ankle: (both, 16, 6), four edges at four corners."""
     frames = support.both
-    corners = bearing(support.contacts, foot, side, frames)
+    corners = support_corners(support.contacts, foot, side, frames)
     arms = np.einsum("fij,fcj->fci", turn[frames], corners)
     ankle = support.ankles[side][frames]
     places = arms + ankle[:, None]
@@ -194,7 +194,7 @@ def _grips(support: Support, foot: Foot, side: str, turn: Array, edges: Array) -
     return np.concatenate([moment, force], axis=-1).reshape(len(frames), 16, 6)
 
 
-def bearing(contacts: Contacts, foot: Foot, side: str, frames: npt.NDArray[np.intp]) -> Array:
+def support_corners(contacts: Contacts, foot: Foot, side: str, frames: npt.NDArray[np.intp]) -> Array:
     """The corners of what a foot stands on (frames, 4, 3), in its frame: the sole, or a part if heel or toes rise."""
     heel, ball = contacts.heels[side][frames], contacts.balls[side][frames]
     corners = np.broadcast_to(foot.corners, (len(frames), 4, 3)).copy()
@@ -212,4 +212,4 @@ def measured_share(support: Support, forces: Mapping[str, Array]) -> Array:
         raise ValueError(
             f"measured forces need 'right', an array of shape {(count, 6)}: moment and force at the origin"
         )
-    return shift(right[support.both], support.ankles["right"][support.both])
+    return shift_wrenches(right[support.both], support.ankles["right"][support.both])

@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph.mocap.analysis import EXTENSION, Analysis
-from kinemorph.mocap.body.hips import speed_of, steps
+from kinemorph.mocap.body.hips import has_steps, speed_of
 from kinemorph.mocap.body.inertias import SIDES
 from kinemorph.mocap.normal_gait import Norm, norms, pace_of
 from kinemorph.spatial.arguments.annotated import checked_first
-from kinemorph.spatial.arguments.checks import one_of
+from kinemorph.spatial.arguments.checks import check_choice
 
 Array = npt.NDArray[np.float64]
 
@@ -50,7 +50,7 @@ class Walking:
     def norm(self, name: str, source: str = "Winter") -> Norm:
         """What is normal for a quantity at this pace."""
         known = norms(self.pace, source)
-        return known[one_of("norm: name", name, known)]
+        return known[check_choice("norm: name", name, known)]
 
     @property
     def outside(self) -> tuple[str, ...]:
@@ -68,11 +68,11 @@ class Walking:
         return f"{told}beyond two standard deviations of normal gait (Winter 1991) are {beyond}"
 
 
-def walks(analysis: Analysis) -> bool:
+def is_walk(analysis: Analysis) -> bool:
     """Whether the motion is a walk: stances of both feet, double support, no flight, and a speed of walking."""
     stances = analysis.stances()
     pace = pace_of(speed_of(analysis.motion.q[:, :2], stances, analysis.body.dt), analysis.body.leg)
-    return pace != "" and {side for side, _ in stances} == {*SIDES} and steps(analysis)
+    return pace != "" and {side for side, _ in stances} == {*SIDES} and has_steps(analysis)
 
 
 @checked_first

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from kinemorph._toml import Toml
 from kinemorph.spatial.arguments.annotated import checked_first
-from kinemorph.spatial.arguments.checks import finite, positive
+from kinemorph.spatial.arguments.checks import check_finite, check_positive
 
 PACES = ("slow", "natural", "fast")
 NORMAL_DEVIATIONS = 2.0  # deviations to both sides of the mean that count as normal: 95 % of people
@@ -56,8 +56,8 @@ def pace_of(speed: float, leg: float) -> str:
 
     It is "" if the speed is below that of any walk in the norms, or so high that people run.
     """
-    finite("pace_of: speed", speed)
-    positive("pace_of: leg", leg)
+    check_finite("pace_of: speed", speed)
+    check_positive("pace_of: leg", leg)
     bounds = _table().table["paces"]
     share = speed / math.sqrt(STANDARD_GRAVITY * leg)
     return next((pace for pace in reversed(PACES) if bounds["run"] > share >= bounds[pace]), "")

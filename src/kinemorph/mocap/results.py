@@ -13,7 +13,7 @@ from kinemorph.io.motion.tables import save_table
 from kinemorph.mocap.analysis import Analysis
 from kinemorph.mocap.body.inertias import SIDES
 from kinemorph.spatial.arguments.annotated import checked_first
-from kinemorph.view.pictures.plots import blank, plot_over_time
+from kinemorph.view.pictures.plots import empty_figure, plot_over_time
 from kinemorph.view.recordings.recording import Recording
 from kinemorph.view.replays.overlays import Lines
 from kinemorph.view.replays.replay import replay as write_page
@@ -78,7 +78,7 @@ def plot_stances(analysis: Analysis, path: PathLike, title: str = "") -> None:
 
     Lines are of the first method, bands reach over all methods.
     """
-    figure = blank(11.0, 3.4)
+    figure = empty_figure(11.0, 3.4)
     axes = figure.subplots(1, 4)
     colours = {"left": "tab:blue", "right": "tab:orange"}
     for axis, name in zip(axes, ("vertical force / weight", *(f"{joint} extension [N m/kg]" for joint in LEGS))):

@@ -13,11 +13,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph.multibody.checks import refuse_no_rotation
+from kinemorph.multibody.checks import check_quaternions
 from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_first
-from kinemorph.spatial.arguments.checks import positive
+from kinemorph.spatial.arguments.checks import check_positive
 from kinemorph.spatial.quaternion_arrays import (
     conjugate_all,
     continuous,
@@ -79,7 +79,7 @@ def low_pass(x: Array, dt: float, cutoff: float) -> Array:
     """A zero-lag Butterworth filter of fourth order along the first axis."""
     from scipy.signal import butter, sosfiltfilt
 
-    positive("dt", dt)
+    check_positive("dt", dt)
     if not cutoff * dt > SLOWEST:
         raise ValueError(f"cutoff {cutoff:g} Hz must be positive, and not too little for frames of dt {dt:g} s")
     limit = highest(dt)
@@ -151,7 +151,7 @@ def _check_frames(model: Model, q: Array) -> None:
             f"model {model.name!r}: q has shape {np.shape(q)}, expected finite numbers (frames, {model.nq})"
         )
     for frame in q[~_are_rotations(model, q)][:1]:
-        refuse_no_rotation(model, frame)
+        check_quaternions(model, frame)
 
 
 def _are_rotations(model: Model, q: Array) -> npt.NDArray[np.bool_]:

@@ -63,7 +63,7 @@ def stance_of(model: Model, motion: Motion, frames: npt.NDArray[np.intp], side: 
     return Stance(side, frames, seen, tau, np.concatenate([moment, force], axis=1))
 
 
-def shift(wrench: Array, by: Array) -> Array:
+def shift_wrenches(wrench: Array, by: Array) -> Array:
     """The same wrenches [moment, force] at points that lie `by` further."""
     found = wrench.copy()
     found[..., :3] -= np.cross(by, wrench[..., 3:])
@@ -79,7 +79,7 @@ def jacobians(stance: Stance, chosen: npt.NDArray[np.intp], other: str) -> Array
     return found
 
 
-def carried_back(model: Model, stance: Stance, chosen: npt.NDArray[np.intp], tau: Array) -> Array:
+def forces_at_pelvis_root(model: Model, stance: Stance, chosen: npt.NDArray[np.intp], tau: Array) -> Array:
     """Forces of the joints, as the model that is rooted at the pelvis has them; its root has none."""
     seen = stance.seen
     back = reroot_motion(seen.model, seen.q[chosen], seen.v[chosen], seen.a[chosen], model.names[0], tau)
@@ -110,10 +110,10 @@ class Support:
         tau, wrenches = self.alone.tau.copy(), {side: w.copy() for side, w in self.alone.wrenches.items()}
         if len(self.both):
             local = stance.tau[self.rows] - np.einsum("fij,fi->fj", self.J, right)
-            tau[self.both] = carried_back(self.model, stance, self.rows, local)
+            tau[self.both] = forces_at_pelvis_root(self.model, stance, self.rows, local)
             apart = self.ankles["left"][self.both] - self.ankles["right"][self.both]
             wrenches["right"][self.both] = right
-            wrenches["left"][self.both] -= shift(right, apart)
+            wrenches["left"][self.both] -= shift_wrenches(right, apart)
         return Loads(tau, wrenches)
 
 
@@ -128,7 +128,7 @@ def support_of(model: Model, motion: Motion, contacts: Contacts, ankles: Mapping
         frames = np.flatnonzero((kinds == side) | ((kinds == "double") & (side == "left")))
         stance = stances[side] = stance_of(model, motion, frames, side, ankles[side][frames])
         alone = np.flatnonzero(kinds[frames] == side)
-        tau[frames[alone]] = carried_back(model, stance, alone, stance.tau[alone])
+        tau[frames[alone]] = forces_at_pelvis_root(model, stance, alone, stance.tau[alone])
         wrenches[side][frames] = stance.wrench
     flying = np.flatnonzero(kinds == "flight")
     tau[flying] = batch.rnea(model, motion.q[flying], motion.v[flying], motion.a[flying])

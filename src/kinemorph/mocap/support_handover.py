@@ -27,7 +27,7 @@ STRIKE = 0.2  # where a foot in front bears first, a share of its length from th
 LONGEST_EXTENSION = 0.05  # s by which a contact is made longer at most
 
 
-def pressed(model: Model, motion: Motion, contacts: Contacts) -> Array:
+def pressure_centres(model: Model, motion: Motion, contacts: Contacts) -> Array:
     """Where the force of the ground on the whole body goes through the floor (frames, 3); NaN where nothing presses."""
     tau = batch.rnea(model, motion.q, motion.v, motion.a)
     origin, turn = motion.q[:, :3], motion.q[:, 3:7]
@@ -37,7 +37,7 @@ def pressed(model: Model, motion: Motion, contacts: Contacts) -> Array:
     return centre
 
 
-def handed_over(
+def extend_contacts(
     contacts: Contacts, model: Model, motion: Motion, places: Places, soles: Mapping[str, Foot], dt: float
 ) -> Contacts:
     """The contacts, extended until in single support the centre of pressure lies below the sole.
@@ -47,7 +47,7 @@ def handed_over(
     most = round(LONGEST_EXTENSION / dt)
     if not most or "double" not in contacts.kinds:
         return contacts
-    centre = pressed(model, motion, contacts)
+    centre = pressure_centres(model, motion, contacts)
     corners = {
         side: np.einsum("fij,cj->fci", places.R[:, i], soles[side].corners) + places.p[:, i, None]
         for i, side in enumerate(SIDES)

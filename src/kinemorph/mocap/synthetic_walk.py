@@ -22,11 +22,11 @@ from kinemorph.io.motion.bvh import Bvh
 from kinemorph.io.motion.save_bvh import bvh_of
 from kinemorph.mocap.body.figure import HEIGHT, human, sole, upright
 from kinemorph.mocap.body.inertias import SIDES
-from kinemorph.mocap.body.legs import bend
+from kinemorph.mocap.body.legs import knee_cosines
 from kinemorph.multibody.algorithms.configuration import neutral
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_first
-from kinemorph.spatial.arguments.checks import positive, whole
+from kinemorph.spatial.arguments.checks import check_positive, check_whole
 from kinemorph.spatial.quaternion_arrays import about, conjugate_all, multiply_all, rotate_all
 
 Array = npt.NDArray[np.float64]
@@ -90,9 +90,9 @@ def walk_file() -> Path:
 @checked_first
 def synthetic_walk(seconds: float = 4.0, rate: float = 100.0, gait: Gait | None = None) -> Bvh:
     """The walk, as a recording."""
-    positive("synthetic_walk: seconds", seconds)
-    positive("synthetic_walk: rate", rate)
-    whole("synthetic_walk: frames (seconds * rate)", round(min(seconds * rate, 1e18)), 2, MOST_FRAMES)
+    check_positive("synthetic_walk: seconds", seconds)
+    check_positive("synthetic_walk: rate", rate)
+    check_whole("synthetic_walk: frames (seconds * rate)", round(min(seconds * rate, 1e18)), 2, MOST_FRAMES)
     g = gait or Gait()
     model = human()
     t = np.arange(round(seconds * rate)) / rate
@@ -129,47 +129,47 @@ def pelvis(t: Array, g: Gait) -> tuple[Array, Array]:
     step = np.floor(2.0 * t / g.stride)
     share = t / g.stride - 0.5 * step
     last, span = BENDS[-1], 0.5 - BENDS[-1]
-    ends = between(lambda x, n: carried(x, n, g), 0.5, (last, 0.0), step, span, g)
+    ends = between(lambda x, n: pelvis_height(x, n, g), 0.5, (last, 0.0), step, span, g)
     u = (share - last) / span
-    root, turn = over_ground(t, g)
-    root[:, 2] = np.where(u < 0.0, carried(t, step, g), quintic(u, *ends))
+    root, turn = pelvis_path(t, g)
+    root[:, 2] = np.where(u < 0.0, pelvis_height(t, step, g), quintic(u, *ends))
     return root, turn
 
 
-def over_ground(t: Array, g: Gait) -> tuple[Array, Array]:
+def pelvis_path(t: Array, g: Gait) -> tuple[Array, Array]:
     """Where the pelvis is seen from above, and how it is turned."""
     phase = 2.0 * math.pi * t / g.stride
     ahead, aside, drop = (
-        waves(phase, first, amplitudes) for first, amplitudes in ((2, g.hasten), (1, g.sway), (1, g.drop))
+        odd_harmonics(phase, first, amplitudes) for first, amplitudes in ((2, g.hasten), (1, g.sway), (1, g.drop))
     )
     root = np.stack([g.speed * t + ahead.real, aside.real, np.zeros(len(t))], axis=1)
     turn = multiply_all(about(2, -PELVIS_TURN * np.cos(phase)), about(0, drop.imag))
     return root, multiply_all(turn, about(1, np.full(len(t), g.tilt)))
 
 
-def waves(phase: Array, first: int, amplitudes: Sequence[complex]) -> npt.NDArray[np.complex128]:
+def odd_harmonics(phase: Array, first: int, amplitudes: Sequence[complex]) -> npt.NDArray[np.complex128]:
     """A sum of every other harmonic: both halves of a stride mirror each other."""
     orders = first + 2 * np.arange(len(amplitudes))
     return np.asarray(np.exp(1j * np.outer(phase, orders)) @ np.array(amplitudes))
 
 
-def carried(t: Array, step: Array, g: Gait) -> Array:
+def pelvis_height(t: Array, step: Array, g: Gait) -> Array:
     """How high the pelvis is on the leg of a step, if its knee is bent as it should be; even steps are of the left."""
     a, b = THIGH, SHANK
     left = 1.0 - 2.0 * (step % 2.0)
     share = t / g.stride - 0.5 * step
-    root, turn = over_ground(t, g)
+    root, turn = pelvis_path(t, g)
     at = np.stack([np.zeros(len(t)), left * HIP, np.zeros(len(t))], axis=1)
     hip = root + rotate_all(turn, at)
     ankle, _ = on_floor(share, g)
     ankle += np.stack([0.5 * step * g.speed * g.stride, left * g.width, np.zeros(len(t))], axis=1)
-    knee = bends(g)(share)
+    knee = knee_flexion(g)(share)
     far = a**2 + b**2 + 2.0 * a * b * np.cos(knee) - ((ankle - hip)[:, :2] ** 2).sum(axis=1)
     return np.asarray(ankle[:, 2] + np.sqrt(np.maximum(far, 0.0)) - hip[:, 2])
 
 
 @lru_cache
-def bends(g: Gait) -> Callable[[Array], Array]:
+def knee_flexion(g: Gait) -> Callable[[Array], Array]:
     """How far the knee of a leg that bears is bent, by the share of the stride."""
     from scipy.interpolate import CubicSpline
 
@@ -205,7 +205,7 @@ def standing(t: Array, stride: Array, side: str, g: Gait) -> Array:
     far = np.linalg.norm(line, axis=1)
     if far.max() > STRETCHED * (a + b):
         raise ValueError(f"a leg of {a + b:.3f} m cannot reach {far.max():.3f} m: walk slower or crouch more")
-    knee, lead = np.arccos(bend(a, b, far))
+    knee, lead = np.arccos(knee_cosines(a, b, far))
     roll = np.arctan2(line[:, 1], -line[:, 2])
     pitch = np.arctan2(-line[:, 0], np.hypot(line[:, 1], line[:, 2]))
     return np.stack([roll, pitch - lead, knee, foot], axis=1)

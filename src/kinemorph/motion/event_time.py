@@ -40,14 +40,14 @@ class HappensAgainError(Exception):
         self.index = index
 
 
-def signs(rows: Rows) -> Any:
+def signs_of_values(rows: Rows) -> Any:
     """Of each function: 1, -1, or 0 in the dead zone."""
     return np.where(np.abs(rows["g"]) > rows["dead"], np.sign(rows["g"]), 0.0).astype(np.int32)
 
 
-def crossed(rows: Rows) -> list[int]:
+def find_crossed_events(rows: Rows) -> list[int]:
     """Events whose function has changed its sign, as the kernel `crosses` has it."""
-    s = signs(rows)
+    s = signs_of_values(rows)
     counts = (rows["direction"] == 0) | (rows["direction"] == s)
     return np.flatnonzero((rows["awake"] != 0) & (rows["side"] != 0) & (s == -rows["side"]) & counts).tolist()
 
@@ -55,16 +55,16 @@ def crossed(rows: Rows) -> list[int]:
 def first_crossing(values: Values, rows: Rows, length: float) -> Crossing:
     """The first events within a step at whose end some have crossed."""
     values(length)
-    candidates = crossed(rows)
+    candidates = find_crossed_events(rows)
     side = rows["side"].astype(np.float64)
     end = length
     waiting = candidates
     while waiting:
         for i in waiting:
             if side[i] * values(end)[i] <= 0.0:
-                end = _root(values, i, side[i], end, rows[i]["kind"] == TIME)
+                end = _find_root(values, i, side[i], end, rows[i]["kind"] == TIME)
         values(end)  # one that was back at the end of the step may have crossed by now
-        waiting = [i for i in crossed(rows) if i not in candidates]
+        waiting = [i for i in find_crossed_events(rows) if i not in candidates]
         candidates = candidates + waiting
     after = values(min(end + SAME_TIME, length))
     before = values(max(end - INSTANT, 0.0))
@@ -72,7 +72,7 @@ def first_crossing(values: Values, rows: Rows, length: float) -> Crossing:
     return Crossing(end, fired, np.abs(values(end) - before) > STILL_CHANGE)
 
 
-def new_sides(values: Values, rows: Rows, fired: list[int], stopped: Any) -> None:
+def update_event_sides(values: Values, rows: Rows, fired: list[int], stopped: Any) -> None:
     """After events: where a function goes now is its side.
 
     If it goes nowhere although it did before (`stopped`), it is still on the side that it came from: the event has
@@ -91,13 +91,13 @@ def new_sides(values: Values, rows: Rows, fired: list[int], stopped: Any) -> Non
     values(0.0)
 
 
-def _root(values: Values, i: int, side: float, hi: float, at_once: bool) -> float:
+def _find_root(values: Values, i: int, side: float, hi: float, at_once: bool) -> float:
     """The end of an interval of EXACT seconds in which event i happens: regula falsi (Illinois), with bisection."""
     lo, f_lo, f_hi = 0.0, side * values(0.0)[i], side * values(hi)[i]
     if f_lo <= 0.0:
         if at_once:
             return 0.0
-        lo, f_lo = _way_back(values, i, side, hi)
+        lo, f_lo = _find_return_crossing(values, i, side, hi)
     last = turn = 0
     while hi - lo > EVENT_TIME_ERROR:
         turn += 1
@@ -115,7 +115,7 @@ def _root(values: Values, i: int, side: float, hi: float, at_once: bool) -> floa
     return hi
 
 
-def _way_back(values: Values, i: int, side: float, hi: float) -> tuple[float, float]:
+def _find_return_crossing(values: Values, i: int, side: float, hi: float) -> tuple[float, float]:
     """The function has just been zero, left for its old side and come back within one step: when was it there?"""
     for k in range(1, 31):
         s = hi * 0.5**k

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph.constraint.loops import frames
+from kinemorph.constraint.loops import joint_frames
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.layout import link_data_of, links_of
@@ -27,7 +27,7 @@ from kinemorph.multibody.model.model import Model
 from kinemorph.multibody.state import State
 from kinemorph.multibody.system import SYSTEM, constraint_rows_of
 from kinemorph.spatial.arguments.annotated import checked_first
-from kinemorph.spatial.arguments.checks import largest, real, shown, text, whole
+from kinemorph.spatial.arguments.checks import as_number, check_limit, check_text, check_whole, repr_of
 from kinemorph.spatial.mat3 import mul_vec, tmul_vec
 from kinemorph.spatial.pose import vector
 from kinemorph.spatial.rows import load3, load9
@@ -116,7 +116,7 @@ class Event:
     @staticmethod
     def at(time: float, action: Action | None = None, name: str = "", **more: Any) -> Event:
         """At a given time, once."""
-        return _event(name or f"t = {_said(time)} s", EventKind.TIME, action, more, level=time, direction=1)
+        return _make_event(name or f"t = {_level_text(time)} s", EventKind.TIME, action, more, level=time, direction=1)
 
     @staticmethod
     def height(
@@ -134,8 +134,8 @@ class Event:
         It counts going down, if `direction` does not say otherwise.
         """
         settings = {"direction": -1, **more}
-        name = settings.pop("name", f"{place} at {_said(level)} m")
-        return _event(
+        name = settings.pop("name", f"{place} at {_level_text(level)} m")
+        return _make_event(
             name, EventKind.ALONG, action, settings, places=(seen_from, place), points=((0.0, 0.0, 0.0), point),
             along=normal, level=level,
         )  # fmt: skip
@@ -151,20 +151,20 @@ class Event:
         **more: Any,
     ) -> Event:
         """Two points are so many metres apart."""
-        name = more.pop("name", f"{a} to {b} {_said(level)} m")
-        return _event(name, EventKind.DISTANCE, action, more, places=(a, b), points=points, level=level)
+        name = more.pop("name", f"{a} to {b} {_level_text(level)} m")
+        return _make_event(name, EventKind.DISTANCE, action, more, places=(a, b), points=points, level=level)
 
     @staticmethod
     def position(joint: Any, level: float, action: Action | None = None, *, entry: int = 0, **more: Any) -> Event:
         """An entry of a joint's position passes a value, as the joint was declared, whatever the root is by then."""
-        name = more.pop("name", f"{joint} at {_said(level)}")
-        return _event(name, EventKind.POSITION, action, more, places=(joint,), entry=entry, level=level)
+        name = more.pop("name", f"{joint} at {_level_text(level)}")
+        return _make_event(name, EventKind.POSITION, action, more, places=(joint,), entry=entry, level=level)
 
     @staticmethod
     def velocity(joint: Any, level: float = 0.0, action: Action | None = None, *, entry: int = 0, **more: Any) -> Event:
         """An entry of a joint's velocity passes a value, likewise; at 0 the joint turns back."""
-        name = more.pop("name", f"{joint} moves at {_said(level)}")
-        return _event(name, EventKind.VELOCITY, action, more, places=(joint,), entry=entry, level=level)
+        name = more.pop("name", f"{joint} moves at {_level_text(level)}")
+        return _make_event(name, EventKind.VELOCITY, action, more, places=(joint,), entry=entry, level=level)
 
     @staticmethod
     def force(
@@ -177,9 +177,9 @@ class Event:
         **more: Any,
     ) -> Event:
         """The force (or moment) of a loop on its second link, along a direction of its frame on the first."""
-        name = more.pop("name", f"{loop} bears {_said(level)}")
+        name = more.pop("name", f"{loop} bears {_level_text(level)}")
         kind = EventKind.MOMENT if moment else EventKind.FORCE
-        return _event(name, kind, action, more, places=(loop,), along=along, level=level)
+        return _make_event(name, kind, action, more, places=(loop,), along=along, level=level)
 
     # --- what happens in worlds only ---
 
@@ -187,29 +187,31 @@ class Event:
     def contact(a: Any, b: Any = None, action: Action | None = None, **more: Any) -> Event:
         """Two bodies begin to touch; with `direction=-1` they part. Without b: a and anything; b may be "ground"."""
         settings = {"direction": 1, **more}
-        name = settings.pop("name", f"{_called(a)} {_way(settings, 'touches', 'parts from')} {_called(b)}")
-        return _event(name, EventKind.CONTACT, action, settings, places=(a, b))
+        name = settings.pop(
+            "name", f"{_place_name(a)} {_direction_text(settings, 'touches', 'parts from')} {_place_name(b)}"
+        )
+        return _make_event(name, EventKind.CONTACT, action, settings, places=(a, b))
 
     @staticmethod
     def impact(a: Any, b: Any = None, level: float = 0.0, action: Action | None = None, **more: Any) -> Event:
         """Two bodies press with more than so many N s in one step."""
         settings = {"direction": 1, **more}
-        name = settings.pop("name", f"{_called(a)} hits {_called(b)} with {_said(level)} N s")
-        return _event(name, EventKind.IMPULSE, action, settings, places=(a, b), level=level)
+        name = settings.pop("name", f"{_place_name(a)} hits {_place_name(b)} with {_level_text(level)} N s")
+        return _make_event(name, EventKind.IMPULSE, action, settings, places=(a, b), level=level)
 
     @staticmethod
     def limit(joint: Any, action: Action | None = None, **more: Any) -> Event:
         """A joint comes to one of its limits; with `direction=-1` it leaves it."""
         settings = {"direction": 1, **more}
-        name = settings.pop("name", f"{joint} {_way(settings, 'at', 'leaves')} its limit")
-        return _event(name, EventKind.LIMIT, action, settings, places=(joint,))
+        name = settings.pop("name", f"{joint} {_direction_text(settings, 'at', 'leaves')} its limit")
+        return _make_event(name, EventKind.LIMIT, action, settings, places=(joint,))
 
     @staticmethod
     def sleep(body: Any, action: Action | None = None, **more: Any) -> Event:
         """A body falls asleep; with `direction=-1` it wakes."""
         settings = {"direction": 1, **more}
-        name = settings.pop("name", f"{_called(body)} {_way(settings, 'sleeps', 'wakes')}")
-        return _event(name, EventKind.SLEEP, action, settings, places=(body,))
+        name = settings.pop("name", f"{_place_name(body)} {_direction_text(settings, 'sleeps', 'wakes')}")
+        return _make_event(name, EventKind.SLEEP, action, settings, places=(body,))
 
     @staticmethod
     def load(
@@ -220,30 +222,30 @@ class Event:
         With `direction=-1`: no more than that, after more.
         """
         settings = {"direction": 1, **more}
-        name = settings.pop("name", f"{joint} bears {_said(level)} {'N m' if moment else 'N'}")
-        if real(level) < 0.0:
+        name = settings.pop("name", f"{joint} bears {_level_text(level)} {'N m' if moment else 'N'}")
+        if as_number(level) < 0.0:
             raise ValueError(f"event {name!r}: its level, what a joint bears, is a length, and never below 0")
-        return _event(name, EventKind.LOAD, action, settings, places=(joint,), entry=int(moment), level=level)
+        return _make_event(name, EventKind.LOAD, action, settings, places=(joint,), entry=int(moment), level=level)
 
 
-def _called(place: Any) -> str:
+def _place_name(place: Any) -> str:
     name = getattr(place, "name", place)
-    return "anything" if place is None else name if isinstance(name, str) else shown(name)
+    return "anything" if place is None else name if isinstance(name, str) else repr_of(name)
 
 
-def _way(settings: dict[str, Any], there: str, back: str) -> str:
+def _direction_text(settings: dict[str, Any], there: str, back: str) -> str:
     """What happens, by the direction that counts."""
     direction = settings["direction"]
     return back if isinstance(direction, Integral) and direction == -1 else there
 
 
-def _said(level: float) -> str:
+def _level_text(level: float) -> str:
     if callable(level):
         raise TypeError("an event's level, such as 0.0, comes before its action")
-    return shown(level) if math.isnan(real(level)) else f"{real(level):g}"
+    return repr_of(level) if math.isnan(as_number(level)) else f"{as_number(level):g}"
 
 
-def _event(name: str, kind: EventKind, action: Action | None, more: dict[str, Any], **settings: Any) -> Event:
+def _make_event(name: str, kind: EventKind, action: Action | None, more: dict[str, Any], **settings: Any) -> Event:
     return Event(name, action=action, kind=kind, **{**settings, **more})
 
 
@@ -253,7 +255,7 @@ def point_of(d: Any, p: Vec3) -> Vec3:
 
 
 @kernel(inline=False)
-def measure(tree: Any, events: Any, t: float, q: Any, v: Any) -> None:
+def evaluate_event_functions(tree: Any, events: Any, t: float, q: Any, v: Any) -> None:
     """The functions of all events that are rows, after the links are placed (and the loops' forces known)."""
     links, rows = links_of(tree), link_data_of(tree)
     for i in range(events.shape[0]):
@@ -274,7 +276,7 @@ def measure(tree: Any, events: Any, t: float, q: Any, v: Any) -> None:
             system = rows_at(tree["system"], 1, SYSTEM)[0]
             loop = rows_at(system["loops"], system["count"], LOOP)[event["b"]]
             wrenches = constraint_rows_of(system)
-            n = mul_vec(frames(loop, rows[loop["a"] + 1], rows[loop["b"] + 1])[0], load3(event["n"]))
+            n = mul_vec(joint_frames(loop, rows[loop["a"] + 1], rows[loop["b"] + 1])[0], load3(event["n"]))
             g = 0.0
             for j in range(loop["first"], loop["first"] + loop["m"]):
                 w = wrenches[j]
@@ -283,7 +285,7 @@ def measure(tree: Any, events: Any, t: float, q: Any, v: Any) -> None:
 
 
 @kernel
-def sign(event: Any) -> int:
+def sign_of_event(event: Any) -> int:
     """1 or -1; 0 in the dead zone."""
     if event["g"] > event["dead"]:
         return 1
@@ -291,9 +293,9 @@ def sign(event: Any) -> int:
 
 
 @kernel
-def crosses(event: Any) -> bool:
+def has_crossed(event: Any) -> bool:
     """Whether the function has changed its sign in a way that counts."""
-    s = sign(event)
+    s = sign_of_event(event)
     return (
         event["awake"] != 0
         and event["side"] != 0
@@ -303,9 +305,9 @@ def crosses(event: Any) -> bool:
 
 
 @kernel
-def pass_by(event: Any) -> None:
+def update_event_side(event: Any) -> None:
     """Store the sign of the function after a step without this event. (Events of kind CALL are updated in Python.)"""
-    s = sign(event)
+    s = sign_of_event(event)
     if s != 0 and event["kind"] != CALL:
         event["side"] = s
         event["dead"] = DEAD
@@ -316,22 +318,22 @@ def check_events(events: Iterable[Event], *, world: bool = False) -> tuple[Event
     listed = tuple(events)
     for e in listed:
         if not isinstance(e, Event):
-            raise TypeError(f"events must be kinemorph.Event objects, not {shown(e)}")
-        text("event: name", e.name)
+            raise TypeError(f"events must be kinemorph.Event objects, not {repr_of(e)}")
+        check_text("event: name", e.name)
         if e.kind in IN_WORLDS and not world:
             raise ValueError(f"event {e.name!r} is of worlds, and a simulation has none: World.when waits for it")
         if type(e.direction) is not int or e.direction not in (-1, 0, 1):
-            raise ValueError(f"event {e.name!r}: direction {shown(e.direction)} must be 1, -1 or 0")
+            raise ValueError(f"event {e.name!r}: direction {repr_of(e.direction)} must be 1, -1 or 0")
         for what, function in (("action", e.action), ("only", e.only), ("function", e.function)):
             if function is not None and not callable(function):
-                raise TypeError(f"event {e.name!r}: its {what} must be a function, not {shown(function)}")
-        if not math.isfinite(real(e.level)):
-            raise ValueError(f"event {e.name!r}: {shown(e.level)} is not a level that can be reached")
+                raise TypeError(f"event {e.name!r}: its {what} must be a function, not {repr_of(function)}")
+        if not math.isfinite(as_number(e.level)):
+            raise ValueError(f"event {e.name!r}: {repr_of(e.level)} is not a level that can be reached")
         if (e.function is None) is (e.kind is EventKind.CALL):
             raise ValueError(f"event {e.name!r} needs a function, or one of Event.at, height, distance, position, ...")
-        largest(f"event {e.name!r}: times", e.times)
-        whole(f"event {e.name!r}: ends", int(e.ends) if isinstance(e.ends, bool) else e.ends)
-        whole(f"event {e.name!r}: entry", e.entry)
+        check_limit(f"event {e.name!r}: times", e.times)
+        check_whole(f"event {e.name!r}: ends", int(e.ends) if isinstance(e.ends, bool) else e.ends)
+        check_whole(f"event {e.name!r}: entry", e.entry)
         for each in (*e.points, e.along):
             vector(each, 3, f"event {e.name!r}")
         if not any(e.along):
@@ -339,7 +341,7 @@ def check_events(events: Iterable[Event], *, world: bool = False) -> tuple[Event
     return listed
 
 
-def look_up(events: tuple[Event, ...], rows: np.ndarray[Any, Any], model: Model, strict: bool) -> None:
+def resolve_event_names(events: tuple[Event, ...], rows: np.ndarray[Any, Any], model: Model, strict: bool) -> None:
     """Look up names in a structure. An event whose joint or loop is not there sleeps; if `strict`, it is an error."""
     for e, row in zip(events, rows, strict=True):
         row["kind"], row["direction"], row["level"] = e.kind, e.direction, e.level

@@ -14,9 +14,9 @@ import numpy as np
 from kinemorph.constraint.closure import CLOSED_ERROR, project_position, project_velocity
 from kinemorph.constraint.dynamics import constrained_body
 from kinemorph.constraint.gears import follow_gears
-from kinemorph.constraint.passive import joint_forces, push
+from kinemorph.constraint.passive import apply_passive_link_forces, fill_joint_forces
 from kinemorph.jit.api import for_lanes, generic, kernel
-from kinemorph.multibody.algorithms.configuration import advance, subtract
+from kinemorph.multibody.algorithms.configuration import advance_configuration, subtract_configurations
 from kinemorph.multibody.algorithms.joints import FREE, SPHERICAL
 from kinemorph.multibody.checks import Array
 from kinemorph.multibody.layout import links_of
@@ -43,8 +43,8 @@ GEAR_LOOP_ROUNDS = 3  # of gears and loops in turn: what one moves, the other mo
 
 @kernel(inline=False)
 def accelerations(tree: Any, q: Any, v: Any, tau: Any, external: Any, work: Any, a: Any) -> None:
-    joint_forces(tree, work[REST], q, v, tau, work[TAU])
-    push(tree, q, v)
+    fill_joint_forces(tree, work[REST], q, v, tau, work[TAU])
+    apply_passive_link_forces(tree, q, v)
     constrained_body(tree, q, v, work[TAU], external, a)
 
 
@@ -60,13 +60,13 @@ def project_state(tree: Any, q: Any, v: Any, step: Any) -> float:
 
 
 @generic
-def settle(tree: Any, q: Any, v: Any, step: Any) -> float:
+def close_step_loops(tree: Any, q: Any, v: Any, step: Any) -> float:
     """Project the state onto closed loops after a step. Returns the error that remains (rad or m)."""
     return project_state(tree, q, v, step) if tree["system"] != 0 else 0.0
 
 
-@for_lanes(settle)
-def _settle_lanes(tree: Any, q: Any, v: Any, step: Any) -> float:
+@for_lanes(close_step_loops)
+def _close_step_loops_lanes(tree: Any, q: Any, v: Any, step: Any) -> float:
     return 0.0
 
 
@@ -81,19 +81,19 @@ def euler_step(tree: Any, q: Any, v: Any, h: Scalar, tau: Any, external: Any, wo
 def euler_move(tree: Any, q: Any, v: Any, h: Scalar, work: Any) -> float:
     for k in range(tree["nv"]):
         put(v, k, get(v, k) + h * get(work[A1], k))
-    advance(tree, q, v, h, q)
-    return settle(tree, q, v, work[K1])
+    advance_configuration(tree, q, v, h, q)
+    return close_step_loops(tree, q, v, work[K1])
 
 
 @kernel
-def bend(w: Vec3, u: Vec3) -> Vec3:
+def inverse_dexp(w: Vec3, u: Vec3) -> Vec3:
     """u + ½ w x u + 1/12 w x (w x u)"""
     wu = cross(w, u)
     return axpy(axpy(u, 0.5, wu), 1.0 / 12.0, cross(w, wu))
 
 
 @kernel(inline=False)
-def straighten(tree: Any, s: Any, h: Scalar, v: Any, k: Any) -> None:
+def coordinate_rate(tree: Any, s: Any, h: Scalar, v: Any, k: Any) -> None:
     """The rate k of the coordinates s h of q ⊕ s h when the velocity there is v.
 
     Coordinates of rotations turn with the motion: k = v + ½ [s h, v] + 1/12 [s h, [s h, v]] (Munthe-Kaas), to the order
@@ -105,7 +105,7 @@ def straighten(tree: Any, s: Any, h: Scalar, v: Any, k: Any) -> None:
         j = l["iv"]
         if l["kind"] == SPHERICAL:
             w = load3_at(s, j)
-            store3_at(k, j, bend((w[0] * h, w[1] * h, w[2] * h), load3_at(v, j)))
+            store3_at(k, j, inverse_dexp((w[0] * h, w[1] * h, w[2] * h), load3_at(v, j)))
         elif l["kind"] == FREE:
             w = load3_at(s, j)
             u = load3_at(s, j + 3)
@@ -134,8 +134,8 @@ def rk4_approach(tree: Any, q: Any, v: Any, h: Scalar, work: Any, before: int) -
     k, a = work[before], work[before + 4]
     for i in range(tree["nv"]):
         put(work[V1], i, get(v, i) + h * get(a, i))
-    advance(tree, q, k, h, work[Q1])
-    straighten(tree, k, h, work[V1], work[before + 1])
+    advance_configuration(tree, q, k, h, work[Q1])
+    coordinate_rate(tree, k, h, work[V1], work[before + 1])
 
 
 @kernel(inline=False)
@@ -147,8 +147,8 @@ def rk4_combine(tree: Any, q: Any, v: Any, h: Scalar, work: Any) -> float:
         a = get(work[A1], i) + 2.0 * (get(work[A2], i) + get(work[A3], i)) + get(work[A4], i)
         put(work[K1], i, k)
         put(v, i, get(v, i) + sixth * a)
-    advance(tree, q, work[K1], sixth, q)
-    return settle(tree, q, v, work[K1])
+    advance_configuration(tree, q, work[K1], sixth, q)
+    return close_step_loops(tree, q, v, work[K1])
 
 
 @kernel(inline=False)
@@ -168,9 +168,9 @@ def rk4_step(tree: Any, q: Any, v: Any, h: Scalar, tau: Any, external: Any, work
 
 
 @kernel
-def distance(tree: Any, q0: Any, v0: Any, q1: Any, v1: Any, work: Any) -> float:
+def relative_state_error(tree: Any, q0: Any, v0: Any, q1: Any, v1: Any, work: Any) -> float:
     """The largest difference of two states, relative to 1 + |v| for velocities. work[K1] keeps q1 ⊖ q0."""
-    subtract(tree, q0, q1, work[K1])
+    subtract_configurations(tree, q0, q1, work[K1])
     largest = 0.0
     for k in range(tree["nv"]):
         largest = max(largest, abs(work[K1, k]), abs(v1[k] - v0[k]) / (1.0 + abs(v1[k])))
@@ -178,23 +178,23 @@ def distance(tree: Any, q0: Any, v0: Any, q1: Any, v1: Any, work: Any) -> float:
 
 
 @kernel(inline=False)
-def improve(tree: Any, tolerance: float, gap: float, work: Any) -> tuple[float, float]:
+def extrapolate_halved_step(tree: Any, tolerance: float, gap: float, work: Any) -> tuple[float, float]:
     """Compare a step as one (rows FULL) with the same as two halves (rows NEXT), and better the second (Fontijne 3.3).
 
     Returns how far loops stay open, and the error as a share of the tolerance. The difference of the two estimates the
     error; it is also added to the better one (Richardson).
     """
     q, v = work[Q_NEXT], work[V_NEXT]
-    error = distance(tree, work[Q_FULL], work[V_FULL], q, v, work) / tolerance
+    error = relative_state_error(tree, work[Q_FULL], work[V_FULL], q, v, work) / tolerance
     if error <= 1.0:
-        advance(tree, q, work[K1], 1.0 / 15.0, q)
+        advance_configuration(tree, q, work[K1], 1.0 / 15.0, q)
         for k in range(tree["nv"]):
             v[k] += (v[k] - work[V_FULL, k]) / 15.0
-        gap = settle(tree, q, v, work[K1])
+        gap = close_step_loops(tree, q, v, work[K1])
     return gap, error
 
 
-def workspace(model: Model) -> Array:
+def make_integrator_workspace(model: Model) -> Array:
     """Rows for the stages of a step."""
     work = np.zeros((WORK_ROWS, max(model.nq, model.nv, 1)))
     work[REST, : model.nq] = model.rest

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from kinemorph.constraint.closure import LoopError
 from kinemorph.jit.api import entry
-from kinemorph.motion.ignored import warn_ignored
-from kinemorph.motion.integrators import ADAPTIVE, Method, workspace
+from kinemorph.motion.exceeded_limits import warn_ignored
+from kinemorph.motion.integrators import ADAPTIVE, Method, make_integrator_workspace
 from kinemorph.motion.stepping import RUN, Halt, march
 from kinemorph.multibody.checks import (
     NO_FORCES,
@@ -21,15 +21,15 @@ from kinemorph.multibody.checks import (
     Matrix,
     Vector,
     as_arrays,
-    belongs,
-    checked,
+    check_data,
+    check_quaternions,
+    checked_copies,
     finite,
-    refuse_no_rotation,
 )
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_on_failure
-from kinemorph.spatial.arguments.checks import shown
+from kinemorph.spatial.arguments.checks import repr_of
 
 MOST_ROLLOUT_STEPS = 10_000_000
 _METHODS = {m.name.lower(): int(m) for m in Method if m is not Method.ADAPTIVE}
@@ -69,7 +69,7 @@ def rollout(
     steps: int = 1000, method: str = "rk4", every: int = 1, external: npt.ArrayLike = NO_FORCES, gap: float = 1e-9,
 ) -> Trajectory:  # fmt: skip
     """Like `step`, and keeps the start and every `every`-th state."""
-    belongs(model, data)
+    check_data(model, data)
     kind, steps, every = checked_steps(method, dt, steps, every)
     run, q_now, v_now, tau64, given = _start(model, q, v, tau, external, gap)
     row = run[0]
@@ -78,7 +78,7 @@ def rollout(
     count = steps // every + 1
     q_log, v_log = np.empty((count, model.nq)), np.empty((count, model.nv))
     q_log[0], v_log[0] = q_now, v_now
-    work = workspace(model)
+    work = make_integrator_workspace(model)
     with data.claimed() as address:
         pushes = data.pushed_by(given)
         halt = Halt(march(address, run.ctypes.data, q_now, v_now, tau64, pushes, work, q_log, v_log))
@@ -102,8 +102,8 @@ def rollout_adaptive(
     gap: float = 1e-9,
 ) -> Trajectory:
     """States at given times, by RK4 with step doubling: each step's error estimate stays below `tolerance`."""
-    belongs(model, data)
-    (t,) = checked(model, times=times)
+    check_data(model, data)
+    (t,) = checked_copies(model, times=times)
     if t.ndim != 1 or not t.size or (np.diff(t) < 0.0).any():
         raise ValueError("times must be a list of numbers that do not decrease, the start first")
     if not tolerance > 0.0:
@@ -114,7 +114,7 @@ def rollout_adaptive(
     run[0]["budget"] = operator.index(most_steps)
     q_log, v_log = np.empty((t.size, model.nq)), np.empty((t.size, model.nv))
     q_log[0], v_log[0] = q_now, v_now
-    work = workspace(model)
+    work = make_integrator_workspace(model)
     with data.claimed() as address:
         pushes = data.pushed_by(given)
         for i in range(1, t.size):
@@ -125,7 +125,7 @@ def rollout_adaptive(
                     address, run.ctypes.data, q_now, v_now, tau64, pushes, work, q_log[i : i + 1], v_log[i : i + 1],
                 )  # fmt: skip
                 if not run[0]["point"]:
-                    refuse_no_rotation(model, q_now)
+                    check_quaternions(model, q_now)
                     raise ArithmeticError(
                         f"model {model.name!r}: could not reach t = {t[i]:g} s within tolerance {tolerance:g} and "
                         f"{most_steps} steps; the motion may be too stiff"
@@ -137,7 +137,7 @@ def rollout_adaptive(
 
 
 @entry
-def _sound(q: Vector, v: Vector, tau: Vector, external: Matrix) -> bool:
+def _all_finite(q: Vector, v: Vector, tau: Vector, external: Matrix) -> bool:
     """Whether all numbers are finite."""
     return finite(q) and finite(v) and finite(tau) and finite(external.reshape(external.size))
 
@@ -148,8 +148,8 @@ def _start(model: Model, q: Any, v: Any, tau: Any, external: Any, gap: float) ->
         raise ValueError(f"gap {gap} must be positive")
     applied = np.zeros(model.nv) if tau is None else tau
     q64, v64, tau64, external64 = as_arrays(model, q=q, v=v, tau=applied, external=external)
-    if not _sound(q64, v64, tau64, external64):
-        checked(model, q=q, v=v, tau=applied, external=external)
+    if not _all_finite(q64, v64, tau64, external64):
+        checked_copies(model, q=q, v=v, tau=applied, external=external)
     run = np.zeros(1, RUN)
     run[0]["gap"], run[0]["most_tries"] = gap, MOST_ROLLOUT_STEPS
     return run, q64.copy(), v64.copy(), tau64, external64
@@ -162,7 +162,7 @@ def _failure(model: Model, run: Any, halt: Halt, q: Array, advice: str) -> Excep
         return LoopError(
             f"{text}, or a larger gap than {run['gap']:g} if the loop itself is not exact", "", float(run["open"]), q
         )
-    refuse_no_rotation(model, q)
+    check_quaternions(model, q)
     return ArithmeticError(f"{where} gave a state that is not finite; {advice}")
 
 
@@ -171,7 +171,7 @@ def checked_steps(method: str, dt: float, steps: int, every: int) -> tuple[int, 
     steps, every = operator.index(steps), operator.index(every)
     kind = _METHODS.get(str(method).lower())
     if kind is None:
-        raise ValueError(f"method {shown(method)} is not one of {', '.join(_METHODS)}")
+        raise ValueError(f"method {repr_of(method)} is not one of {', '.join(_METHODS)}")
     if not (math.isfinite(dt) and steps >= 0 and every >= 1):
         raise ValueError(f"dt {dt} must be finite, steps {steps} not negative, every {every} at least 1")
     return kind, steps, every

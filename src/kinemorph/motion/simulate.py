@@ -11,24 +11,41 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph._files import ModelWarning, outside
+from kinemorph._files import ModelWarning, caller_level
 from kinemorph.constraint.loops import loop_errors
-from kinemorph.motion.controlled import take_controlled
-from kinemorph.motion.event_time import EVENT_TIME_ERROR, HappensAgainError, crossed, first_crossing, new_sides, signs
-from kinemorph.motion.events import DEAD, EVENT, HELD, Event, EventKind, Outcome, check_events, look_up, takes_data
-from kinemorph.motion.ignored import warn_ignored
-from kinemorph.motion.integrators import ADAPTIVE, Method, workspace
+from kinemorph.motion.event_time import (
+    EVENT_TIME_ERROR,
+    HappensAgainError,
+    find_crossed_events,
+    first_crossing,
+    signs_of_values,
+    update_event_sides,
+)
+from kinemorph.motion.events import (
+    DEAD,
+    EVENT,
+    HELD,
+    Event,
+    EventKind,
+    Outcome,
+    check_events,
+    resolve_event_names,
+    takes_data,
+)
+from kinemorph.motion.exceeded_limits import warn_ignored
+from kinemorph.motion.force_callbacks import make_callback_step
+from kinemorph.motion.integrators import ADAPTIVE, Method, make_integrator_workspace
+from kinemorph.motion.joint_limits import Stops
 from kinemorph.motion.log import FRAME, Happening, Log, Stretch
 from kinemorph.motion.progress import Bar
 from kinemorph.motion.stepping import MOST_STEPS_TO_GRID, RUN, Halt, attempt, march, step_length, take_frame
-from kinemorph.motion.stopping import Stops
 from kinemorph.multibody.algorithms.kinematics import kinematics
-from kinemorph.multibody.checks import NO_FORCES, Array, checked, checked_state, refuse_no_rotation
+from kinemorph.multibody.checks import NO_FORCES, Array, check_quaternions, check_state, checked_copies
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.model.model import Model
 from kinemorph.multibody.state import State
 from kinemorph.spatial.arguments.annotated import checked_first
-from kinemorph.spatial.arguments.checks import finite, real, shown
+from kinemorph.spatial.arguments.checks import as_number, check_finite, repr_of
 from kinemorph.structure.report import Report
 
 MOST_STEPS = 1 << 53
@@ -80,16 +97,16 @@ class Simulation:
         limits: bool = True,
         restitution: float = 0.0,
     ) -> None:
-        checked_state(model, state)
+        check_state(model, state)
         methods = {m.name.lower(): int(m) for m in Method}
         if method not in methods:
-            raise ValueError(f"method {shown(method)} is not one of {', '.join(methods)}")
+            raise ValueError(f"method {repr_of(method)} is not one of {', '.join(methods)}")
         for name, value in (("dt", dt), ("log_dt", log_dt), ("tolerance", tolerance), ("gap", gap)):
-            if not 0.0 < real(value) < np.inf:
+            if not 0.0 < as_number(value) < np.inf:
                 raise ValueError(f"{name} {value} must be positive and finite")
         if not np.isfinite(state.time):
             raise ValueError(f"the state's time {state.time} must be finite")
-        self._limited, self._restitution = bool(limits), finite("restitution", restitution, 0.0, 1.0)
+        self._limited, self._restitution = bool(limits), check_finite("restitution", restitution, 0.0, 1.0)
         self.log = Log()
         self._turn = threading.Lock()  # of the thread that runs it
         self._events = check_events(events)
@@ -105,9 +122,9 @@ class Simulation:
         run["t"], run["most_tries"] = state.time, MOST_STEPS_TO_GRID
         self._forces = forces if callable(forces) else None
         self._push = external if callable(external) else None
-        tau = None if forces is None or callable(forces) else checked(model, tau=forces)[0]
+        tau = None if forces is None or callable(forces) else checked_copies(model, tau=forces)[0]
         given = NO_FORCES if external is None or callable(external) else external
-        self._external = checked(model, external=given)[0]
+        self._external = checked_copies(model, external=given)[0]
         self._adopt(model, State(state.q, state.v, tau=state.tau if tau is None else tau), True)
 
     # A copy shares nothing that changes, and can run while this one does not.
@@ -138,10 +155,10 @@ class Simulation:
 
     def _adopt(self, model: Model, state: State, first: bool = False) -> None:
         """Go on with this structure and state; nothing has changed if they are no good."""
-        q, v = checked(model, q=state.q, v=state.v)
+        q, v = checked_copies(model, q=state.q, v=state.v)
         same = not first and model is self.model
         none = self._tau if same else np.zeros(model.nv)
-        tau = checked(model, tau=none if state.tau is None else state.tau)[0]
+        tau = checked_copies(model, tau=none if state.tau is None else state.tau)[0]
         if same:
             self._refuse_open(model, self._observed(self._data, q, v, self._work))
         else:
@@ -151,8 +168,8 @@ class Simulation:
                 )
             count = len(self._events)
             rows = self._rows[:count].copy()
-            look_up(self._events, rows, model, first)
-            data, work = Data(model), workspace(model)
+            resolve_event_names(self._events, rows, model, first)
+            data, work = Data(model), make_integrator_workspace(model)
             self._refuse_open(model, self._observed(data, q, v, work))
             self.model, self._data, self._work = model, data, work
             self._run[0]["gravity"] = model.gravity
@@ -208,7 +225,7 @@ class Simulation:
     def _go_on(self, duration: float) -> Log:
         run = self._run[0]
         grid = max(self._log_dt, self._dt) if run["method"] == ADAPTIVE else self._dt
-        duration = finite("duration", duration, 0.0, MOST_STEPS * grid)
+        duration = check_finite("duration", duration, 0.0, MOST_STEPS * grid)
         run["last"] = max(1, int(np.ceil(duration / grid - 1e-9))) if duration > 0.0 else 0
         run["dt"] = duration / max(run["last"], 1)
         run["start"], run["point"] = run["t"], 0
@@ -242,7 +259,7 @@ class Simulation:
         length = float(run["length"])
         if before is not None and run["t"] > before[2]["t"]:
             self._call(self._q, self._v, self.time)
-            if crossed(self._rows):  # back to where the step began
+            if find_crossed_events(self._rows):  # back to where the step began
                 length = float(run["t"] - before[2]["t"])
                 (self._q, self._v, self._run[0], self._rows["side"]), halt = before, Halt.EVENT
                 run = self._run[0]
@@ -268,10 +285,14 @@ class Simulation:
             return self._tau, self._data.pushed_by(self._external)
         state = State(q.copy(), v.copy(), tau=self._tau.copy(), time=t)
         try:
-            tau = self._tau if self._forces is None else checked(self.model, tau=self._forces(self.model, state))[0]
+            tau = (
+                self._tau
+                if self._forces is None
+                else checked_copies(self.model, tau=self._forces(self.model, state))[0]
+            )
             external = self._external
             if self._push is not None:
-                external = checked(self.model, external=self._push(self.model, state))[0]
+                external = checked_copies(self.model, external=self._push(self.model, state))[0]
         except Exception as error:
             raise SimulationError(f"forces at t = {t:g} s: {error}", t, self.log) from error
         if t == self.time:
@@ -280,7 +301,7 @@ class Simulation:
 
     def _take(self, h: float) -> None:
         """Make a step of length h outside of the kernel, and leave it in the workspace."""
-        take_controlled(self._data.address, self._run, self._ask, self._q, self._v, h, self._work)
+        make_callback_step(self._data.address, self._run, self._ask, self._q, self._v, h, self._work)
 
     def _failure(self, halt: Halt) -> SimulationError:
         run, model = self._run[0], self.model
@@ -294,7 +315,7 @@ class Simulation:
             why = f"{where} a step left loop {name!r} open by {run['open']:.3g} (rad or m)"
             return SimulationError(f"{why}; a smaller dt than {self._dt:g} s may help", self.time, self.log, name)
         try:
-            refuse_no_rotation(model, self._q)
+            check_quaternions(model, self._q)
         except ValueError as error:
             return SimulationError(str(error), self.time, self.log)
         if halt is Halt.STUCK:
@@ -319,7 +340,7 @@ class Simulation:
         self._come_to_rest()
         self._try(0.0)
         fresh = (self._rows["side"] == 0) & (self._rows["awake"] != 0)
-        self._rows["side"][fresh] = signs(self._rows)[fresh]
+        self._rows["side"][fresh] = signs_of_values(self._rows)[fresh]
         for i, e in enumerate(self._events):
             if e.kind is EventKind.TIME and self._rows["g"][i] <= DEAD and not self._counts[i]:
                 self._rows["side"][i] = -1  # a time that has come exactly counts
@@ -351,7 +372,7 @@ class Simulation:
             self._rows[i]["g"] = g
 
     def _pass_by(self) -> None:
-        s = signs(self._rows)
+        s = signs_of_values(self._rows)
         for i in self._calls:
             if s[i]:
                 self._rows[i]["side"], self._rows[i]["dead"] = s[i], DEAD
@@ -379,17 +400,17 @@ class Simulation:
                 return False
             self._come_to_rest([i - count for i in let_go] if not done else [])
             if fired:
-                new_sides(self._try, self._rows, fired, [m or self._repeats(i) for i, m in enumerate(moves)])
+                update_event_sides(self._try, self._rows, fired, [m or self._repeats(i) for i, m in enumerate(moves)])
             done.update(fired)
             self._try(0.0)
-            fired = [i for i in crossed(self._rows) if i < count and i not in done]
+            fired = [i for i in find_crossed_events(self._rows) if i < count and i not in done]
             moves[:] = True
         return True
 
     # ---------------------------------------------------------------------------------------- joints at their limits
 
     def _come_to_rest(self, let_go: list[int] = NOTHING) -> None:
-        """Joints at their limits bounce, or stay there if they are pushed; those in `let_go` leave."""
+        """Joints at their limits bounce, or stay there if they are pushed; those in `release_grasp` leave."""
         if self._settled:
             return
         self._settled = True
@@ -494,7 +515,7 @@ class Simulation:
                 f"model {self.model.name!r}: joint {report.misled[0]!r} changed sides at t = {t:g} s, so its constant "
                 "forces act along axes that turn with its other link from now on; give forces as a function instead",
                 ModelWarning,
-                stacklevel=outside(),
+                stacklevel=caller_level(),
             )
         self.log.happenings.append(Happening(t, e.name, before, self.state, lost, result is not None, report))
         return self._counts[i] == e.ends

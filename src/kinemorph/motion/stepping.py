@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph.constraint.closure import prepare
-from kinemorph.constraint.loops import errors, relative_velocities
-from kinemorph.constraint.passive import push_links
-from kinemorph.constraint.solve import trust
+from kinemorph.constraint.closure import prepare_rows
+from kinemorph.constraint.loops import fill_errors, fill_relative_velocities
+from kinemorph.constraint.passive import fill_link_forces
+from kinemorph.constraint.solve import set_dependence
 from kinemorph.jit.api import entry, kernel, rows_at
-from kinemorph.motion.events import EVENT, FORCE, STOP, crosses, measure, pass_by
+from kinemorph.motion.events import EVENT, FORCE, STOP, evaluate_event_functions, has_crossed, update_event_side
 from kinemorph.motion.integrators import (
     A1,
     ADAPTIVE,
@@ -30,19 +30,19 @@ from kinemorph.motion.integrators import (
     V_FULL,
     V_NEXT,
     euler_move,
-    improve,
+    extrapolate_halved_step,
     rk4_approach,
     rk4_combine,
 )
+from kinemorph.motion.limit_forces import make_step_at_stops, measure_stops, project_onto_stops, stopped_accelerations
 from kinemorph.motion.log import FRAME
-from kinemorph.motion.stops import make_step, measure_stops, rest, stopped_accelerations
-from kinemorph.multibody.algorithms.energy_momentum import SUMS, sum_up
+from kinemorph.multibody.algorithms.energy_momentum import SUMS, store_sums
 from kinemorph.multibody.algorithms.impulse import articulate
-from kinemorph.multibody.algorithms.kinematics import move_all, place_all
+from kinemorph.multibody.algorithms.kinematics import move_links, place_links
 from kinemorph.multibody.checks import LARGEST_FLOAT, Matrix, Vector
 from kinemorph.multibody.layout import TREE, dofs_of
-from kinemorph.multibody.model.springs import stretch
-from kinemorph.multibody.system import SYSTEM, UNKNOWN
+from kinemorph.multibody.model.springs import fill_spring_stretch
+from kinemorph.multibody.system import SYSTEM, UNKNOWN_RANK
 
 SHORTEST_ADAPTIVE_STEP = 1e-12  # s: an adaptive step below this is stuck,
 MOST_STEPS_TO_GRID = 20_000  # and so is one that takes as many to reach the next grid point
@@ -104,7 +104,7 @@ def copy(source: Any, to: Any, count: int) -> None:
 
 
 @kernel
-def sound(x: Any, count: int) -> bool:
+def are_finite(x: Any, count: int) -> bool:
     """Whether the first entries are finite."""
     good = True
     for k in range(count):
@@ -113,7 +113,7 @@ def sound(x: Any, count: int) -> bool:
 
 
 @kernel(inline=False)
-def take(tree: Any, run: Any, q: Any, v: Any, h: float, tau: Any, external: Any, work: Any) -> None:
+def make_trial_step(tree: Any, run: Any, q: Any, v: Any, h: float, tau: Any, external: Any, work: Any) -> None:
     """Make a step from (q, v), into the rows Q_NEXT and V_NEXT; how far loops stay open and the error into the run."""
     nq, nv = tree["nq"], tree["nv"]
     q1, v1 = work[Q_NEXT], work[V_NEXT]
@@ -121,25 +121,27 @@ def take(tree: Any, run: Any, q: Any, v: Any, h: float, tau: Any, external: Any,
     copy(v, v1, nv)
     run["error"] = 0.0
     if run["method"] != ADAPTIVE:
-        run["open"] = make_step(tree, run, q1, v1, h, tau, external, work)
+        run["open"] = make_step_at_stops(tree, run, q1, v1, h, tau, external, work)
     else:
         copy(q, work[Q_FULL], nq)
         copy(v, work[V_FULL], nv)
-        make_step(tree, run, work[Q_FULL], work[V_FULL], h, tau, external, work)
-        make_step(tree, run, q1, v1, 0.5 * h, tau, external, work)
-        run["open"] = make_step(tree, run, q1, v1, 0.5 * h, tau, external, work)
-        better(tree, run, work)
+        make_step_at_stops(tree, run, work[Q_FULL], work[V_FULL], h, tau, external, work)
+        make_step_at_stops(tree, run, q1, v1, 0.5 * h, tau, external, work)
+        run["open"] = make_step_at_stops(tree, run, q1, v1, 0.5 * h, tau, external, work)
+        extrapolate_trial_step(tree, run, work)
 
 
 @kernel(inline=False)
-def better(tree: Any, run: Any, work: Any) -> None:
+def extrapolate_trial_step(tree: Any, run: Any, work: Any) -> None:
     """Extrapolate two half steps by a whole one (Richardson), and store the error estimate."""
-    gap, run["error"] = improve(tree, run["tolerance"], run["open"], work)
-    run["open"] = rest(tree, run, work[Q_NEXT], work[V_NEXT], gap, work[K1])
+    gap, run["error"] = extrapolate_halved_step(tree, run["tolerance"], run["open"], work)
+    run["open"] = project_onto_stops(tree, run, work[Q_NEXT], work[V_NEXT], gap, work[K1])
 
 
 @kernel(inline=False)
-def look(tree: Any, run: Any, events: Any, t: float, q: Any, v: Any, tau: Any, external: Any, work: Any) -> None:
+def evaluate_run_events(
+    tree: Any, run: Any, events: Any, t: float, q: Any, v: Any, tau: Any, external: Any, work: Any
+) -> None:
     """The functions of all events at a state."""
     if events.shape[0] == 0:
         return
@@ -150,17 +152,17 @@ def look(tree: Any, run: Any, events: Any, t: float, q: Any, v: Any, tau: Any, e
     if bears:  # the forces at loops and stops are part of the dynamics
         stopped_accelerations(tree, run, q, v, tau, external, work, work[A1])
     else:
-        place_all(tree, q)
-    measure(tree, events, t, q, v)
+        place_links(tree, q)
+    evaluate_event_functions(tree, events, t, q, v)
     measure_stops(tree, run, events, q)
 
 
 @kernel(inline=False)
-def observe(tree: Any, run: Any, q: Any, v: Any, work: Any, frame: Any) -> None:
+def measure_run_state(tree: Any, run: Any, q: Any, v: Any, work: Any, frame: Any) -> None:
     """Energies, how far and how fast loops are open, and the mobility."""
     nv = tree["nv"]
     sums, gravity = run["sums"], run["gravity"]
-    sum_up(tree, q, v, sums)
+    store_sums(tree, q, v, sums)
     frame["t"] = run["t"]
     frame["kinetic"] = sums["kinetic"]
     moment = sums["moment"]
@@ -168,27 +170,27 @@ def observe(tree: Any, run: Any, q: Any, v: Any, work: Any, frame: Any) -> None:
     frame["elastic"] = 0.0
     if tree["springs"] != 0:
         dofs = dofs_of(tree)
-        stretch(tree, work[REST], q, work[A1])
+        fill_spring_stretch(tree, work[REST], q, work[A1])
         for k in range(nv):
             frame["elastic"] += 0.5 * dofs[k]["stiffness"] * work[A1, k] * work[A1, k]
     if tree["pushes"] != 0:
-        frame["elastic"] += push_links(tree, q, v)
+        frame["elastic"] += fill_link_forces(tree, q, v)
     frame["loop_error"] = 0.0
     frame["loop_speed"] = 0.0
     frame["mobility"] = nv
     if tree["system"] != 0:
         system = rows_at(tree["system"], 1, SYSTEM)[0]
         articulate(tree, q)
-        trust(system, system["dependence"])
-        prepare(system, 0.0)
-        frame["loop_error"] = errors(system)
-        move_all(tree, q, v)
-        frame["loop_speed"] = relative_velocities(system)
-        frame["mobility"] = nv - system["rank"] if system["rank"] != UNKNOWN else UNKNOWN
+        set_dependence(system, system["dependence"])
+        prepare_rows(system, 0.0)
+        frame["loop_error"] = fill_errors(system)
+        move_links(tree, q, v)
+        frame["loop_speed"] = fill_relative_velocities(system)
+        frame["mobility"] = nv - system["rank"] if system["rank"] != UNKNOWN_RANK else UNKNOWN_RANK
 
 
 @kernel
-def shrunk(h: float, error: float) -> float:
+def reduced_step_length(h: float, error: float) -> float:
     """The length (s) of the next trial after one with this error, as a share of the tolerance."""
     return h * max(0.2, 0.9 * error**-0.25) if error < 1e12 else 0.1 * h
 
@@ -211,10 +213,10 @@ def next_step(run: Any) -> tuple[float, bool]:
 
 
 @kernel
-def refused(run: Any, h: float, good: bool) -> int:
+def reject_step(run: Any, h: float, good: bool) -> int:
     """What to do after a step that cannot stay: PAUSE to try a smaller one, or why there is none."""
     if run["method"] == ADAPTIVE:
-        run["h"] = shrunk(h, max(run["error"], 2.0)) if good else 0.1 * h
+        run["h"] = reduced_step_length(h, max(run["error"], 2.0)) if good else 0.1 * h
         if run["h"] < SHORTEST_ADAPTIVE_STEP:
             return STUCK if good else NOT_FINITE
         return PAUSE
@@ -240,25 +242,25 @@ def _march(
         run["budget"] -= 1
         h, whole = next_step(run)
         if run["made"] == 0:
-            take(tree, run, q, v, h, tau, external, work)
+            make_trial_step(tree, run, q, v, h, tau, external, work)
         run["made"] = 0
         run["tries"] += 1
         if adaptive and run["tries"] > run["most_tries"]:
             return STUCK
-        good = sound(work[Q_NEXT], nq) and sound(work[V_NEXT], nv)
+        good = are_finite(work[Q_NEXT], nq) and are_finite(work[V_NEXT], nv)
         if not (good and run["error"] <= 1.0 and run["open"] <= run["gap"]):
-            halt = refused(run, h, good)
+            halt = reject_step(run, h, good)
             if halt != PAUSE:
                 return halt
             continue
         now = grid_time(run, run["point"] + 1) if whole else run["t"] + h
-        look(tree, run, events, now, work[Q_NEXT], work[V_NEXT], tau, external, work)
+        evaluate_run_events(tree, run, events, now, work[Q_NEXT], work[V_NEXT], tau, external, work)
         for i in range(events.shape[0]):
-            if crosses(events[i]):
+            if has_crossed(events[i]):
                 run["length"] = h
                 return HIT
         for i in range(events.shape[0]):
-            pass_by(events[i])
+            update_event_side(events[i])
         copy(work[Q_NEXT], q, nq)
         copy(work[V_NEXT], v, nv)
         run["t"] = now
@@ -274,7 +276,7 @@ def _march(
                 copy(q, q_log[row], nq)
                 copy(v, v_log[row], nv)
                 if frames.shape[0] > 0:
-                    observe(tree, run, q, v, work, frames[row])
+                    measure_run_state(tree, run, q, v, work, frames[row])
     return END
 
 
@@ -293,16 +295,16 @@ def _attempt(
         copy(q, work[Q_NEXT], q.shape[0])
         copy(v, work[V_NEXT], v.shape[0])
     elif run["made"] == 0:
-        take(tree, run, q, v, h, tau, external, work)
+        make_trial_step(tree, run, q, v, h, tau, external, work)
     run["made"] = 0
     copy(work[Q_NEXT], q1, q.shape[0])
     copy(work[V_NEXT], v1, v.shape[0])
-    look(tree, run, events, run["t"] + h, q1, v1, tau, external, work)
+    evaluate_run_events(tree, run, events, run["t"] + h, q1, v1, tau, external, work)
 
 
 @entry
 def _observe(address: int, runs: Runs, q: Vector, v: Vector, work: Matrix, frames: Runs) -> None:
-    observe(rows_at(address, 1, TREE)[0], runs[0], q, v, work, frames[0])
+    measure_run_state(rows_at(address, 1, TREE)[0], runs[0], q, v, work, frames[0])
 
 
 @entry
@@ -331,12 +333,12 @@ def _combine(address: int, runs: Runs, q: Vector, v: Vector, h: float, work: Mat
     tree, run = rows_at(address, 1, TREE)[0], runs[0]
     euler = run["method"] == EULER
     gap = euler_move(tree, q, v, h, work) if euler else rk4_combine(tree, q, v, h, work)
-    return rest(tree, run, q, v, gap, work[K1])
+    return project_onto_stops(tree, run, q, v, gap, work[K1])
 
 
 @entry
 def _improve(address: int, runs: Runs, work: Matrix) -> None:
-    better(rows_at(address, 1, TREE)[0], runs[0], work)
+    extrapolate_trial_step(rows_at(address, 1, TREE)[0], runs[0], work)
 
 
 march, attempt, take_frame, step_length = _march, _attempt, _observe, _next_step

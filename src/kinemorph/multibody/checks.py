@@ -17,7 +17,7 @@ from kinemorph.multibody.data import Data
 from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model.model import Model
 from kinemorph.multibody.state import State
-from kinemorph.spatial.arguments.checks import shown
+from kinemorph.spatial.arguments.checks import repr_of
 
 OK = 0
 BAD_SIZE = 1  # an argument has a wrong shape
@@ -42,41 +42,41 @@ def finite(x: Any) -> bool:
     return good
 
 
-def refuse_stale(model: Model, data: Data) -> NoReturn:
+def raise_wrong_data(model: Model, data: Data) -> NoReturn:
     """Raise the error for a model and a data that do not belong together."""
-    checked_model(model)
+    check_model(model)
     if not isinstance(data, Data):
-        raise TypeError(f"the second argument must be a kinemorph.Data, not {shown(data)}: data = km.Data(model)")
+        raise TypeError(f"the second argument must be a kinemorph.Data, not {repr_of(data)}: data = km.Data(model)")
     raise ValueError(
         f"this Data belongs to another model (revision {data.revision}) than {model.name!r} "
         f"(revision {model.revision}); make a new one: data = km.Data(model)"
     )
 
 
-def belongs(model: Model, data: Data) -> None:
+def check_data(model: Model, data: Data) -> None:
     """Raise unless `model` is a Model and `data` is its Data."""
     if not (isinstance(model, Model) and isinstance(data, Data) and data.revision == model.revision):
-        refuse_stale(model, data)
+        raise_wrong_data(model, data)
 
 
-def checked_model(model: Model) -> None:
+def check_model(model: Model) -> None:
     """Raise unless `model` is a Model."""
     if not isinstance(model, Model):
-        raise TypeError(f"the first argument must be a kinemorph.Model, not {shown(model)}")
+        raise TypeError(f"the first argument must be a kinemorph.Model, not {repr_of(model)}")
 
 
-def checked_state(model: Model, state: State) -> None:
+def check_state(model: Model, state: State) -> None:
     """Raise unless `model` is a Model and `state` is a State."""
-    checked_model(model)
+    check_model(model)
     if not isinstance(state, State):
-        raise TypeError(f"model {model.name!r}: the state must be a kinemorph.State, not {shown(state)}")
+        raise TypeError(f"model {model.name!r}: the state must be a kinemorph.State, not {repr_of(state)}")
 
 
-def checked(model: Model, **values: Any) -> Any:
+def checked_copies(model: Model, **values: Any) -> Any:
     """Copies of arguments, by name, as arrays of the right shape, checked for finiteness."""
     arrays = [array.copy() for array in as_arrays(model, **values)]
     if not all(np.isfinite(array).all() for array in arrays):
-        complain(model, NOT_FINITE, **values)
+        raise_for_status(model, NOT_FINITE, **values)
     return arrays
 
 
@@ -87,14 +87,14 @@ def as_arrays(model: Model, **values: Any) -> Any:
         try:
             array = np.asarray(value)
         except ValueError:  # lists of several lengths
-            raise TypeError(f"model {model.name!r}: {name} must be real numbers, got {shown(value)}") from None
+            raise TypeError(f"model {model.name!r}: {name} must be real numbers, got {repr_of(value)}") from None
         _check_shape(model, name, array)
         fits = array.dtype == np.float64 and array.flags.carray and not isinstance(value, np.ma.MaskedArray)
-        arrays.append(array if fits else real(model, name, value))
+        arrays.append(array if fits else as_real_array(model, name, value))
     return arrays
 
 
-def real(model: Model, name: str, value: Any) -> Array:
+def as_real_array(model: Model, name: str, value: Any) -> Array:
     """An argument as an array that entries take, of any shape."""
     array = np.asarray(value)
     try:
@@ -104,20 +104,20 @@ def real(model: Model, name: str, value: Any) -> Array:
             raise TypeError
         return np.require(array, np.float64, ["C", "A", "W"])
     except (TypeError, ValueError):
-        raise TypeError(f"model {model.name!r}: {name} must be real numbers, got {shown(value)}") from None
+        raise TypeError(f"model {model.name!r}: {name} must be real numbers, got {repr_of(value)}") from None
 
 
-def complain(model: Model, status: int, **arguments: Any) -> NoReturn:
+def raise_for_status(model: Model, status: int, **arguments: Any) -> NoReturn:
     """Raise the error for a status: which argument is wrong, and how."""
     for name, value in arguments.items():
-        array = real(model, name, value)
+        array = as_real_array(model, name, value)
         _check_shape(model, name, array)
         if not np.isfinite(array).all():
             if not array.ndim:
                 raise ValueError(f"model {model.name!r}: {name} is {array}")
             where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
             index = where[0] if len(where) == 1 else where
-            place = _belongs(model, name, where[0]) if where else ""
+            place = _joint_of_entry(model, name, where[0]) if where else ""
             raise ValueError(f"model {model.name!r}: {name}[{index}] is {array[where]}{place}")
     if status == UNUSABLE:
         raise RuntimeError(
@@ -125,7 +125,7 @@ def complain(model: Model, status: int, **arguments: Any) -> NoReturn:
         )
     if status == NOT_FINITE:
         for name in _POSITIONS:
-            refuse_no_rotation(model, arguments.get(name), name)
+            check_quaternions(model, arguments.get(name), name)
         from kinemorph.multibody.model.massless import (
             massless_joints,  # it computes what it needs, with the checks above
         )
@@ -138,7 +138,7 @@ def complain(model: Model, status: int, **arguments: Any) -> NoReturn:
     raise ValueError(f"model {model.name!r}: an array has a wrong shape")
 
 
-def refuse_no_rotation(model: Model, q: Any, name: str = "q") -> None:
+def check_quaternions(model: Model, q: Any, name: str = "q") -> None:
     """Raise if a quaternion in a configuration has length zero or is not finite."""
     if q is None:
         return
@@ -170,7 +170,7 @@ _POSITIONS = ("q", "q0", "q1")
 _RATES = ("v", "a", "tau", "joints")
 
 
-def _belongs(model: Model, name: str, index: int) -> str:
+def _joint_of_entry(model: Model, name: str, index: int) -> str:
     if name == "external":
         return f" (link {model.names[index]!r})"
     if name not in _POSITIONS + _RATES:

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph.multibody.layout import DOF_DATA, LINK_DATA, TREE, TREE_KIND, copied, gear_room
+from kinemorph.multibody.layout import DOF_DATA, LINK_DATA, TREE, TREE_KIND, copy_rows, gear_scratch_size
 from kinemorph.multibody.loop_layout import make_system, system_bytes
 from kinemorph.multibody.model.loops import LOOP
 from kinemorph.multibody.model.model import Model, fill_tree
 from kinemorph.multibody.state import Array
 from kinemorph.multibody.system import ROW, SYSTEM
-from kinemorph.spatial.arguments.checks import shown
+from kinemorph.spatial.arguments.checks import repr_of
 
 _UPRIGHT = np.eye(3).ravel()
 
@@ -29,7 +29,7 @@ class Data:
 
     def __init__(self, model: Model) -> None:
         if not isinstance(model, Model):
-            raise TypeError(f"Data belongs to a kinemorph.Model, not to {shown(model)}")
+            raise TypeError(f"Data belongs to a kinemorph.Model, not to {repr_of(model)}")
         self.model = model  # kept alive: the kernels read its rows through an address
         self.revision = model.revision
         self.nv = model.nv
@@ -51,7 +51,7 @@ class Data:
         parts = TREE.itemsize, (model.n + 1) * LINK_DATA.itemsize, model.nv * DOF_DATA.itemsize
         pushes = 48 * model.n if model.passive else 0
         count = len(model.gear_rows) if model.catalog.mimics else 0
-        more = pushes, 8 * gear_room(count, model.nv)
+        more = pushes, 8 * gear_scratch_size(count, model.nv)
         if not len(model.loop_rows):
             return (*parts, 0, 0, 0, *more)
         loops = len(model.loop_rows) * LOOP.itemsize
@@ -142,9 +142,9 @@ class Data:
 
     # ------------------------------------------------------------------------------------------------------- copies
 
-    def claimed(self) -> Claim:
+    def claimed(self) -> ExclusiveUse:
         """Exclusive use for a long call that lets other threads run: calls of other threads raise meanwhile."""
-        return Claim(
+        return ExclusiveUse(
             self, "this Data is in use by another thread; give each thread its own: data = km.Data(model)"
         )  # fmt: skip
 
@@ -159,13 +159,13 @@ class Data:
     def __reduce__(self) -> tuple[Any, ...]:
         if self.header["busy"]:
             raise RuntimeError("this Data is in use by another thread and cannot be copied now")
-        return _restored, (self.model, copied(self._memory), self._M)
+        return _restore_data, (self.model, copy_rows(self._memory), self._M)
 
     def __repr__(self) -> str:
         return f"Data of {self.model!r}"
 
 
-class Claim:
+class ExclusiveUse:
     """Context of exclusive use of an object with a header, such as a `Data`, by a thread; yields its address."""
 
     __slots__ = ("_owner", "_refusal", "_waits")
@@ -186,7 +186,7 @@ class Claim:
         self._owner._lock.release()
 
 
-def _restored(model: Model, memory: np.ndarray[Any, Any], M: Array | None) -> Data:
+def _restore_data(model: Model, memory: np.ndarray[Any, Any], M: Array | None) -> Data:
     """Data with the saved numbers, and new addresses."""
     data = Data(model)
     header, rows, dofs, *_ = data._parts()

@@ -129,7 +129,7 @@ BODY = np.dtype(
     align=True,
 )
 
-BLOCK = np.dtype(
+TREE_RANGE = np.dtype(
     [
         ("first", "i4"),  # first link of a tree,
         ("n", "i4"),  # how many it has,
@@ -143,7 +143,7 @@ BLOCK = np.dtype(
 NUMBER = np.dtype(np.float64)
 
 
-def kind_of(name: str, *layouts: np.dtype[np.void]) -> int:
+def layout_hash(name: str, *layouts: np.dtype[np.void]) -> int:
     """A number that identifies a header and the layout of all rows that it points to; the first field of the header."""
     text = repr((name, [layout.descr if layout.names else str(layout) for layout in layouts]))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:7], "big")
@@ -155,7 +155,7 @@ TREE = np.dtype(
         ("n", "i8"),  # number of links
         ("nq", "i8"),
         ("nv", "i8"),
-        ("lone", "i8"),  # address of the LONE row of a free rigid body, in a forest; else 0
+        ("free_body", "i8"),  # address of the LONE row of a free rigid body, in a forest; else 0
         ("rows", "i8"),  # address of the LINK_DATA rows, the base first
         ("pushes", "i8"),  # address of n x 6 numbers: given forces on links and passive ones; 0 if none are passive
         ("links", "i8"),  # address of the LINK rows
@@ -170,7 +170,7 @@ TREE = np.dtype(
         ("system", "i8"),  # address of the constraints' header (`multibody.system.SYSTEM`), 0 if there are none
         ("gears", "i8"),  # address of the GEAR rows; 0 if no joint follows another, and in forests
         ("gear_count", "i8"),
-        ("gear_room", "i8"),  # address of scratch for gears, as many numbers as `gear_room` says
+        ("gear_room", "i8"),  # address of scratch for gears, as many numbers as `gear_scratch_size` says
     ]
 )
 GEAR = np.dtype(
@@ -183,8 +183,8 @@ GEAR = np.dtype(
         ("offset", "f8"),
     ]
 )
-TREE_KIND = kind_of("tree", TREE, LINK, DOF, LINK_DATA, DOF_DATA, GEAR)
-MODEL_KIND = kind_of("model", TREE, LINK, DOF)
+TREE_KIND = layout_hash("tree", TREE, LINK, DOF, LINK_DATA, DOF_DATA, GEAR)
+MODEL_KIND = layout_hash("model", TREE, LINK, DOF)
 
 
 @generic(lanes="kinemorph.motion.parallel.batch")
@@ -199,14 +199,14 @@ def dof_data(tree: Any) -> "np.dtype[np.void]":
     return DOF_DATA
 
 
-def copied(rows: np.ndarray[Any, Any], more: int = 0) -> np.ndarray[Any, Any]:
+def copy_rows(rows: np.ndarray[Any, Any], more: int = 0) -> np.ndarray[Any, Any]:
     """A copy of rows, with room for `more`; by its bytes, because NumPy copies structured rows field by field."""
     copy = np.empty(len(rows) + more, rows.dtype)
     copy.view(np.uint8)[: rows.nbytes] = rows.view(np.uint8)
     return copy
 
 
-def gear_room(count: int, nv: int) -> int:
+def gear_scratch_size(count: int, nv: int) -> int:
     """Numbers of scratch of `constraint.gears`: joint forces, accelerations, the response to each gear, and a matrix
     with its right side and the size of its diagonal."""
     return (2 + count) * nv + count * (count + 2) if count else 0

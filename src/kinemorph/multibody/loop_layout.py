@@ -39,7 +39,7 @@ def last_dof(tree: Any, link: int) -> int:
 
 
 @kernel
-def top_of(tree: Any, link: int) -> int:
+def root_link_of(tree: Any, link: int) -> int:
     """The root of the tree of a link, -1 for the base."""
     links = links_of(tree)
     while link >= 0 and links[link]["parent"] >= 0:
@@ -48,7 +48,7 @@ def top_of(tree: Any, link: int) -> int:
 
 
 @kernel
-def way(tree: Any, a: int, b: int, offset: int, path: Any, at: int) -> int:
+def fill_path(tree: Any, a: int, b: int, offset: int, path: Any, at: int) -> int:
     """Find the degrees of freedom on the paths of two links to the base, the last first. Returns their number.
 
     They are written to `path` from entry `at` on, if that is not negative, counted from `offset`.
@@ -78,10 +78,10 @@ def measure_loops(trees: Any, loops: Any, sizes: Any) -> None:
         loop["first"], loop["iq"], loop["iv"] = m, iq, iv
         A, B = rows_at(trees[loop["tree_a"]], 1, TREE)[0], rows_at(trees[loop["tree_b"]], 1, TREE)[0]
         if loop["tree_a"] == loop["tree_b"]:
-            count = way(B, loop["a"], loop["b"], 0, no_path, -1)
+            count = fill_path(B, loop["a"], loop["b"], 0, no_path, -1)
         else:
-            count = way(B, loop["b"], -1, 0, no_path, -1) + way(A, loop["a"], -1, 0, no_path, -1)
-        loop["top_a"], loop["top_b"] = top_of(A, loop["a"]), top_of(B, loop["b"])
+            count = fill_path(B, loop["b"], -1, 0, no_path, -1) + fill_path(A, loop["a"], -1, 0, no_path, -1)
+        loop["top_a"], loop["top_b"] = root_link_of(A, loop["a"]), root_link_of(B, loop["b"])
         m += loop["m"]
         iq += loop["nq"]
         iv += loop["nv"]
@@ -92,7 +92,7 @@ def measure_loops(trees: Any, loops: Any, sizes: Any) -> None:
 
 
 @kernel
-def shares(x: Any, y: Any) -> bool:
+def share_tree(x: Any, y: Any) -> bool:
     """Whether two loops have a tree in common."""
     a = x["top_a"] >= 0 and (
         (x["tree_a"] == y["tree_a"] and x["top_a"] == y["top_a"])
@@ -112,10 +112,10 @@ def find_islands(loops: Any, sizes: Any) -> None:
     for i in range(count):
         label = i
         for j in range(i):
-            if loops[j]["island"] < label and shares(loops[i], loops[j]):
+            if loops[j]["island"] < label and share_tree(loops[i], loops[j]):
                 label = loops[j]["island"]
         for j in range(i):
-            if loops[j]["island"] != label and shares(loops[i], loops[j]):
+            if loops[j]["island"] != label and share_tree(loops[i], loops[j]):
                 old = loops[j]["island"]
                 for k in range(i):
                     if loops[k]["island"] == old:
@@ -137,7 +137,7 @@ def find_islands(loops: Any, sizes: Any) -> None:
 
 
 @kernel
-def claim(at: int, count: int, size: int) -> int:
+def end_address(at: int, count: int, size: int) -> int:
     """The address after `count` entries of a size."""
     return at + count * size
 
@@ -159,29 +159,29 @@ def place_system(system: Any, at: int, trees: int, nv: int, loops: Any, sizes: A
     system["path_length"], system["Y_length"], system["G_length"] = sizes["path"], sizes["Y"], sizes["G"]
     system["island_count"] = sizes["islands"]
     system["rows"] = at
-    at = claim(at, m, ROW_SIZE)
+    at = end_address(at, m, ROW_SIZE)
     system["islands"] = at
-    at = claim(at, sizes["islands"], ISLAND_SIZE)
+    at = end_address(at, sizes["islands"], ISLAND_SIZE)
     system["trees"] = at
-    at = claim(at, trees, 8)
+    at = end_address(at, trees, 8)
     system["offsets"] = at
-    at = claim(at, trees, 8)
+    at = end_address(at, trees, 8)
     system["path"] = at
-    at = claim(at, sizes["path"], 8)
+    at = end_address(at, sizes["path"], 8)
     system["Y"] = at
-    at = claim(at, sizes["Y"], 8)
+    at = end_address(at, sizes["Y"], 8)
     system["W"] = at
-    at = claim(at, 6 * nv, 8)
+    at = end_address(at, 6 * nv, 8)
     system["q"], system["nq_loops"] = at, sizes["nq"]
-    at = claim(at, sizes["nq"], 8)
+    at = end_address(at, sizes["nq"], 8)
     system["v"], system["nv_loops"] = at, sizes["nv"]
-    at = claim(at, sizes["nv"], 8)
+    at = end_address(at, sizes["nv"], 8)
     system["members"] = at
-    at = claim(at, m, 8)
+    at = end_address(at, m, 8)
     system["order"] = at
-    at = claim(at, m, 8)
+    at = end_address(at, m, 8)
     system["G"] = at
-    system["F"] = claim(at, sizes["G"], 8)
+    system["F"] = end_address(at, sizes["G"], 8)
 
 
 @kernel(inline=False)
@@ -196,21 +196,21 @@ def lay_out(system: Any, loops: Any) -> None:
         loop = loops[i]
         ta, tb = loop["tree_a"], loop["tree_b"]
         if ta == tb:
-            split = count = way(rows_at(trees[tb], 1, TREE)[0], loop["a"], loop["b"], offsets[tb], path, at)
+            split = count = fill_path(rows_at(trees[tb], 1, TREE)[0], loop["a"], loop["b"], offsets[tb], path, at)
         else:
-            split = way(rows_at(trees[tb], 1, TREE)[0], loop["b"], -1, offsets[tb], path, at)
-            count = split + way(rows_at(trees[ta], 1, TREE)[0], loop["a"], -1, offsets[ta], path, at + split)
+            split = fill_path(rows_at(trees[tb], 1, TREE)[0], loop["b"], -1, offsets[tb], path, at)
+            count = split + fill_path(rows_at(trees[ta], 1, TREE)[0], loop["a"], -1, offsets[ta], path, at + split)
         for j in range(loop["first"], loop["first"] + loop["m"]):
             row = rows[j]
             row["tree_a"], row["tree_b"], row["a"], row["b"] = ta, tb, loop["a"], loop["b"]
             row["path"], row["length"], row["split"], row["y"] = at, count, split, y
             y += count
         at += count
-    number_members(system, loops)
+    fill_island_members(system, loops)
 
 
 @kernel
-def number_members(system: Any, loops: Any) -> None:
+def fill_island_members(system: Any, loops: Any) -> None:
     """List the rows of each island, and place its matrices."""
     islands = row_islands_of(system)
     members = rows_at(system["members"], system["m"], I8)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from kinemorph.jit.rows import table
-from kinemorph.multibody.layout import kind_of
+from kinemorph.multibody.layout import layout_hash
 
 ROW = np.dtype(
     [
@@ -41,7 +41,7 @@ ISLAND = np.dtype(
         ("dependence", "f8"),  # squared sine below which one of them depends on others
     ]
 )
-UNKNOWN = -1  # rank of rows that are not finite: their forces are NaN
+UNKNOWN_RANK = -1  # rank of rows that are not finite: their forces are NaN
 
 SYSTEM = np.dtype(
     [
@@ -74,7 +74,7 @@ SYSTEM = np.dtype(
         ("dependence", "f8"),  # squared sine below which a row depends on others, where loops are closed
     ]
 )
-SYSTEM_KIND = kind_of("system", SYSTEM, ROW, ISLAND)
+SYSTEM_KIND = layout_hash("system", SYSTEM, ROW, ISLAND)
 
 I8 = np.dtype("i8")
 F8 = np.dtype("f8")

@@ -19,13 +19,13 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph.jit.api import entry, rows_at
-from kinemorph.spatial.memory import BYTE, CACHE_LINE_BYTES, WORD, cleared, lent
+from kinemorph.spatial.memory import BYTE, CACHE_LINE_BYTES, WORD, lend_cleared_memory, lend_memory
 
 __all__ = ["BYTE", "CACHE_LINE_BYTES", "WORD", "Pattern", "Pointer", "Tables", "aligned_at", "in_one_piece"]
 SMALL_TABLE_BYTES = 1 << 12  # tables of at most this size are always cleared
-CHUNK = 1 << 16  # bytes of a chunk that the small tables of an owner share, to allocate less often
-Place = tuple[int, Any, int]  # of a table: number of rows, dtype, and its first byte
-NOWHERE: Mapping[str, Place] = {}
+SHARED_CHUNK_BYTES = 1 << 16  # bytes of a chunk that the small tables of an owner share, to allocate less often
+TablePlace = tuple[int, Any, int]  # of a table: number of rows, dtype, and its first byte
+NO_PLACES: Mapping[str, TablePlace] = {}
 Pointer = tuple["Tables", str, "Tables", str]  # field of a header; the table it points to, or the header
 
 
@@ -40,11 +40,11 @@ class Tables:
         self.used = dict(used or {})  # of a table the field that says how many of its rows last; None if none do
         self._begin()
 
-    def _begin(self, piece: Any = None, skip: int = 0, places: Mapping[str, Place] = NOWHERE) -> None:
+    def _begin(self, piece: Any = None, skip: int = 0, places: Mapping[str, TablePlace] = NO_PLACES) -> None:
         self._arrays: dict[str, Any] = dict(places)  # or its place in the memory block, until the first access
         self._piece, self._skip = piece, skip  # memory, and the bytes of it before the piece
         self._memory: Any = None
-        self._start, self._at = 0, CHUNK
+        self._start, self._at = 0, SHARED_CHUNK_BYTES
 
     def __getitem__(self, name: str) -> Any:
         table = self._arrays[name]
@@ -72,7 +72,7 @@ class Tables:
         self.header[name] = rows.ctypes.data
         self._arrays[name] = rows
 
-    def move_to(self, memory: Any, places: Mapping[str, Place]) -> None:
+    def move_to(self, memory: Any, places: Mapping[str, TablePlace]) -> None:
         """Use tables in another memory block in place of these; a kernel has updated the header."""
         for name, place in places.items():
             self._arrays[name] = *place, memory
@@ -80,13 +80,13 @@ class Tables:
     def _zeros(self, room: int, dtype: Any) -> tuple[Any, int]:
         """Zeroed rows that begin with a cache line, and their address."""
         size = room * dtype.itemsize
-        if size > CHUNK // 4:
+        if size > SHARED_CHUNK_BYTES // 4:
             return aligned_at(room, dtype)
-        if self._at + size > CHUNK:
-            self._memory, self._start = aligned_at(CHUNK, BYTE)
+        if self._at + size > SHARED_CHUNK_BYTES:
+            self._memory, self._start = aligned_at(SHARED_CHUNK_BYTES, BYTE)
             self._at = 0
         at = self._at
-        self._at += _whole_lines(size)
+        self._at += _round_to_cache_lines(size)
         return np.ndarray(room, dtype, self._memory, at), self._start + at
 
     def __getstate__(self) -> tuple[Any, dict[str, str | None], dict[str, tuple[int, Any]]]:
@@ -129,9 +129,9 @@ class Pattern:
         starts, at = [], 0
         for header in headers:
             starts.append(at)
-            at += _whole_lines(header.nbytes)
+            at += _round_to_cache_lines(header.nbytes)
         rows = {(k, name): table.view(BYTE).ravel() for k, tables in enumerate(owners) for name, table in tables}
-        places: list[dict[str, Place]] = [{} for _ in owners]
+        places: list[dict[str, TablePlace]] = [{} for _ in owners]
         fields = []
         filled = {key: bool(table.any()) for key, table in rows.items()}
         passing = {
@@ -145,7 +145,7 @@ class Pattern:
             places[k][name] = len(table), table.dtype, at
             headers[k][name] = at
             fields.append((starts[k] + headers[k].dtype.fields[name][1]) // WORD.itemsize)
-            at += _whole_lines(rows[k, name].nbytes)
+            at += _round_to_cache_lines(rows[k, name].nbytes)
             cleared = cleared if (k, name) in passing else at
         for one, name, other, table in pointers:
             k, to = owners.index(one), owners.index(other)
@@ -165,8 +165,8 @@ class Pattern:
 
     def tables(self) -> list[Tables]:
         """Make tables from the template, with addresses of their own."""
-        memory, first, skip = lent(self._size)
-        lay_down(first, self._cleared, self._words, self._fields)
+        memory, first, skip = lend_memory(self._size)
+        copy_pattern(first, self._cleared, self._words, self._fields)
         made = []
         for dtype, used, start, places in self._owners:
             tables = Tables.__new__(Tables)
@@ -178,7 +178,7 @@ class Pattern:
 
 
 @entry
-def lay_down(first: int, size: int, pattern: npt.NDArray[np.int64], fields: npt.NDArray[np.int64]) -> None:
+def copy_pattern(first: int, size: int, pattern: npt.NDArray[np.int64], fields: npt.NDArray[np.int64]) -> None:
     """Copy a template to an address and make its addresses absolute; the rest of `size` words is zero."""
     words, n = rows_at(first, size, WORD), pattern.shape[0]
     for k in range(n):
@@ -189,13 +189,13 @@ def lay_down(first: int, size: int, pattern: npt.NDArray[np.int64], fields: npt.
         words[fields[k]] += first
 
 
-def _whole_lines(size: int) -> int:
+def _round_to_cache_lines(size: int) -> int:
     return size + -size % CACHE_LINE_BYTES
 
 
 def aligned_at(room: int, dtype: Any) -> tuple[Any, int]:
     """Zeroed rows that begin with a cache line, and their address."""
-    memory, start, skip = cleared(room * dtype.itemsize)
+    memory, start, skip = lend_cleared_memory(room * dtype.itemsize)
     return np.ndarray(room, dtype, memory, skip), start
 
 
@@ -207,7 +207,7 @@ def in_one_piece(*tables: tuple[int | tuple[int, ...], Any]) -> tuple[list[Any],
         size += (
             (shape if isinstance(shape, int) else prod(shape)) * dtype.itemsize + CACHE_LINE_BYTES - 1
         ) & -CACHE_LINE_BYTES
-    memory, start, skip = cleared(size)
+    memory, start, skip = lend_cleared_memory(size)
     return (
         [np.ndarray(shape, dtype, memory, skip + at) for shape, dtype, at in places],
         [start + at for _, _, at in places],

@@ -24,7 +24,7 @@ Piece = tuple[Bytes, int, int]  # memory, the address of its first cache line, a
 _spare: dict[int, list[Piece]] = {}  # by size, the last lent at the end; most are in use
 
 
-def lent(size: int) -> Piece:
+def lend_memory(size: int) -> Piece:
     """A block of at least `size` bytes, not cleared. It is in use as long as any object refers to the first item
     returned, as arrays in that memory do.
     """
@@ -49,16 +49,16 @@ def lent(size: int) -> Piece:
     return memory, start, skip
 
 
-def cleared(size: int) -> Piece:
+def lend_cleared_memory(size: int) -> Piece:
     """The same, filled with zeros."""
-    piece = lent(size)
-    clear(piece[1], (size + 7) >> 3)
+    piece = lend_memory(size)
+    clear_words(piece[1], (size + 7) >> 3)
     return piece
 
 
 def _new(size: int) -> Piece:
     memory = np.empty(size + CACHE_LINE_BYTES, BYTE)
-    start = start_of(memory)
+    start = address_of(memory)
     return memory, start + -start % CACHE_LINE_BYTES, -start % CACHE_LINE_BYTES
 
 
@@ -73,14 +73,14 @@ UNUSED = _count_unused()
 
 
 @entry
-def start_of(memory: Bytes) -> int:
+def address_of(memory: Bytes) -> int:
     """The address of memory; `ctypes.data` of NumPy takes four times as long."""
     start: Any = np.int64(memory.ctypes.data)
     return int(start)
 
 
 @entry
-def clear(address: int, count: int) -> None:
+def clear_words(address: int, count: int) -> None:
     """Write `count` zero words."""
     words = rows_at(address, count, WORD)
     for k in range(count):

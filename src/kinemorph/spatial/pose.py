@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph.spatial.arguments.annotated import checked_on_failure
-from kinemorph.spatial.arguments.checks import finite, shown
+from kinemorph.spatial.arguments.checks import check_finite, repr_of
 from kinemorph.spatial.products import inner, length, times
 
 Vector = npt.NDArray[np.float64]
@@ -26,7 +26,7 @@ def vector(values: Iterable[float], size: int, what: str) -> Vector:
             raise TypeError
         array = np.array(list(values) if not isinstance(values, np.ndarray) else values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError, LookupError):
-        raise ValueError(f"{what}: expected {size} numbers, got {shown(values)}") from None
+        raise ValueError(f"{what}: expected {size} numbers, got {repr_of(values)}") from None
     if array.shape != (size,):
         raise ValueError(f"{what}: expected {size} numbers, got shape {array.shape}")
     if not all(map(math.isfinite, array.tolist())):  # of a few numbers, this is faster than NumPy
@@ -90,7 +90,7 @@ class Pose:
         size = math.hypot(*a)
         if size == 0.0:
             raise ValueError("Pose.turn: the axis is zero")
-        angle = finite("Pose.turn: angle", angle)
+        angle = check_finite("Pose.turn: angle", angle)
         x, y, z = a / size
         K = _cross_matrix(np.array([x, y, z]))
         return Pose(position, np.eye(3) + math.sin(angle) * K + (1.0 - math.cos(angle)) * times(K, K))

@@ -8,20 +8,20 @@ from dataclasses import replace
 import numpy as np
 
 from kinemorph.multibody.algorithms.configuration import neutral
-from kinemorph.multibody.checks import Array, checked, checked_state
-from kinemorph.multibody.layout import copied
+from kinemorph.multibody.checks import Array, check_state, checked_copies
+from kinemorph.multibody.layout import copy_rows
 from kinemorph.multibody.model.catalog import Catalog, Mimic
 from kinemorph.multibody.model.model import Model
 from kinemorph.multibody.state import State
 from kinemorph.spatial.arguments.annotated import checked_first
-from kinemorph.spatial.arguments.checks import shown
+from kinemorph.spatial.arguments.checks import repr_of
 from kinemorph.spatial.pose import Pose
 from kinemorph.spatial.products import times
-from kinemorph.structure.edit.model_edit import Links, change, edits
+from kinemorph.structure.edit.model_edit import Links, edit_model, thread_edit_rows
 from kinemorph.structure.edit.request import Request
 from kinemorph.structure.report import Report
 
-HERE = Pose()
+WORLD_ORIGIN = Pose()
 
 
 @checked_first
@@ -30,7 +30,7 @@ def add(
     state: State,
     other: Model,
     other_state: State | None = None,
-    at: Pose | Iterable[float] = HERE,
+    at: Pose | Iterable[float] = WORLD_ORIGIN,
     prefix: str = "",
 ) -> Report:
     """Add all trees and loops of another model to this one; the other model's base stands at `at` in the world.
@@ -38,13 +38,13 @@ def add(
     If `other_state` is not given, the other model is neutral and at rest. Names must not be taken; `prefix` is put
     before the names of the other model. Gravity is that of `model`.
     """
-    checked_state(model, state)
+    check_state(model, state)
     if not isinstance(other, Model):
-        raise TypeError(f"model {model.name!r}: only a kinemorph.Model can be added, not {shown(other)}")
+        raise TypeError(f"model {model.name!r}: only a kinemorph.Model can be added, not {repr_of(other)}")
     theirs = State(neutral(other), np.zeros(other.nv)) if other_state is None else other_state
-    checked_state(other, theirs)
-    other = stood(other, at if isinstance(at, Pose) else Pose(at))
-    catalog = _joined(model, other, prefix)
+    check_state(other, theirs)
+    other = placed_model(other, at if isinstance(at, Pose) else Pose(at))
+    catalog = _join_catalogs(model, other, prefix)
     links, dofs = np.concatenate([model.links, other.links]), np.concatenate([model.dofs, other.dofs])
     new, new_dofs = links[model.n :], dofs[model.nv :]
     new["parent"][new["parent"] >= 0] += model.n
@@ -64,14 +64,14 @@ def add(
                 row[side] += model.n
     rest = np.concatenate([model.rest, other.rest])
     both = Model.known(model.name, links, dofs, rest, model.gravity, bodies, loops, catalog, model.dependence)
-    return Report(both, _together(model, state, other, theirs), model, jump=np.zeros(both.nv))
+    return Report(both, _join_states(model, state, other, theirs), model, jump=np.zeros(both.nv))
 
 
-def stood(model: Model, place: Pose) -> Model:
+def placed_model(model: Model, place: Pose) -> Model:
     """The same model with its base, and everything mounted on the base, at `place` in the world."""
     if not place.position.any() and np.array_equal(place.rotation, np.eye(3)):
         return model
-    links, loops, c = copied(model.links), copied(model.loop_rows), model.catalog
+    links, loops, c = copy_rows(model.links), copy_rows(model.loop_rows), model.catalog
     for i in np.flatnonzero(links["parent"] < 0).tolist():
         row = links[i]
         row["p"] = place.apply(row["p"])
@@ -97,7 +97,7 @@ def stood(model: Model, place: Pose) -> Model:
     return model._like(links=links, loop_rows=loops, catalog=catalog)
 
 
-def _together(model: Model, state: State, other: Model, theirs: State) -> State:
+def _join_states(model: Model, state: State, other: Model, theirs: State) -> State:
     """Both states, one after the other; a vector that only one of them has is zero in the part of the other."""
     parts: dict[str, Array | None] = {}
     for name in ("q", "v", "a", "tau"):
@@ -107,11 +107,13 @@ def _together(model: Model, state: State, other: Model, theirs: State) -> State:
             continue
         sizes = (model.nv, other.nv)
         values = [np.zeros(size) if x is None else x for x, size in zip(given, sizes, strict=True)]
-        parts[name] = np.concatenate([checked(m, **{name: x})[0] for m, x in zip((model, other), values, strict=True)])
+        parts[name] = np.concatenate(
+            [checked_copies(m, **{name: x})[0] for m, x in zip((model, other), values, strict=True)]
+        )
     return State(parts["q"], parts["v"], parts["a"], parts["tau"], state.time)  # type: ignore[arg-type]
 
 
-def _joined(model: Model, other: Model, prefix: str) -> Catalog:
+def _join_catalogs(model: Model, other: Model, prefix: str) -> Catalog:
     """Names, shapes and frames of both models; raises ValueError if a name is taken."""
     ours, theirs, bodies = model.catalog, other.catalog, len(model.catalog.names)
     frames = {name: at for name, at in ours.frames.items() if name in model.frames}
@@ -149,18 +151,18 @@ def _joined(model: Model, other: Model, prefix: str) -> Catalog:
 @checked_first
 def remove(model: Model, state: State, link: str | int) -> Report:
     """Remove a link with the subtree that it carries and the loops on it. All other bodies keep their motion."""
-    checked_state(model, state)
+    check_state(model, state)
     index, _ = model.place(link)
     if link is None or index < 0:
         raise IndexError(f"model {model.name!r} has links 0 to {model.n - 1}, not {link}")
-    return change(model, state, Request.remove(edits()), Links(b=index))
+    return edit_model(model, state, Request.remove(thread_edit_rows()), Links(b=index))
 
 
 @checked_first
 def submodel(model: Model, link: str | int) -> Model:
     """A link and the subtree that it carries, with the loops inside, as a model; its joint stands on the base."""
     if not isinstance(model, Model):
-        raise TypeError(f"submodel takes a kinemorph.Model, not {shown(model)}")
+        raise TypeError(f"submodel takes a kinemorph.Model, not {repr_of(model)}")
     top, _ = model.place(link)
     if link is None or top < 0:
         raise IndexError(f"model {model.name!r} has links 0 to {model.n - 1}, not {link}")

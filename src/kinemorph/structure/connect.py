@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from kinemorph.multibody.checks import checked_state
+from kinemorph.multibody.checks import check_state
 from kinemorph.multibody.model.joint import Joint
 from kinemorph.multibody.model.model import Model
 from kinemorph.multibody.state import State
 from kinemorph.spatial.arguments.annotated import checked_first
 from kinemorph.spatial.pose import Pose
-from kinemorph.structure.edit.model_edit import Links, change, edits
+from kinemorph.structure.edit.model_edit import Links, edit_model, thread_edit_rows
 from kinemorph.structure.edit.request import Place, Request
 from kinemorph.structure.forest.layout import ON_LINK
 from kinemorph.structure.report import Report
@@ -36,18 +36,18 @@ def connect(
     (the joint's armature) counts as turning with the joint already, so it takes no part in the impact. The joint is
     called `joint.name`, or after the links that it connects: see `report.joint`.
     """
-    checked_state(model, state)
+    check_state(model, state)
     link_a, _ = model.place(a)
     link_b, place_b = model.place(b)
     held = None if on is None else place_b @ (on if isinstance(on, Pose) else Pose(on))
-    request = Request.connect(edits(), joint, at, how, held, ON_LINK)
+    request = Request.connect(thread_edit_rows(), joint, at, how, held, ON_LINK)
     if link_a == link_b:
         called = f"link {model.names[link_a]!r}" if link_a >= 0 else "the base"
         raise ValueError(f"model {model.name!r}: {called} cannot be connected to itself")
-    return change(model, state, request, Links(link_a, link_b), _name(model, joint, link_a, link_b))
+    return edit_model(model, state, request, Links(link_a, link_b), _name_new_joint(model, joint, link_a, link_b))
 
 
-def _name(model: Model, joint: Joint, a: int, b: int) -> str:
+def _name_new_joint(model: Model, joint: Joint, a: int, b: int) -> str:
     """The name of the new joint: `joint.name`, or one made of the names of the two links."""
     taken = {*model.joint_names, *model.loop_names}
     if joint.name:

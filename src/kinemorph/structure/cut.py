@@ -7,16 +7,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from kinemorph.multibody.checks import checked, checked_state
+from kinemorph.multibody.checks import check_state, checked_copies
 from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model.model import Model
 from kinemorph.multibody.state import State
 from kinemorph.spatial.arguments.annotated import checked_first
-from kinemorph.spatial.arguments.checks import shown, text
-from kinemorph.structure.edit.model_edit import Links, change, edits
+from kinemorph.spatial.arguments.checks import check_text, repr_of
+from kinemorph.structure.edit.model_edit import Links, edit_model, thread_edit_rows
 from kinemorph.structure.edit.request import Request
 from kinemorph.structure.report import Report
-from kinemorph.structure.support import first_to_fall
+from kinemorph.structure.support import first_unsupported_body
 
 
 @checked_first
@@ -37,35 +37,41 @@ def cut(
     the loop stays, also where the loop's sides still move apart, as those of a taut chain may by a little. With
     `allow_free=False`, a cut that leaves a part without support raises.
     """
-    checked_state(model, state)
+    check_state(model, state)
     if not isinstance(joint, str) and not hasattr(joint, "__index__"):
-        raise TypeError(f"model {model.name!r}: a joint is named, or an integer, not {shown(joint)}")
+        raise TypeError(f"model {model.name!r}: a joint is named, or an integer, not {repr_of(joint)}")
     if isinstance(joint, str) and joint in model.loop_names:
-        return _open(model, state, joint, allow_free)
+        return _remove_loop(model, state, joint, allow_free)
     link = model.joint(joint) if isinstance(joint, str) else operator.index(joint)
     if not 0 <= link < model.n:
         raise IndexError(f"model {model.name!r} has links 0 to {model.n - 1}, not {joint}")
     if not allow_free:
-        _refuse_fall(model, link, -1)
+        _refuse_unsupported(model, link, -1)
     top = link if root is None else model.link(root) if isinstance(root, str) else operator.index(root)
-    if not (0 <= top < model.n and _carries(model, link, top)):
+    if not (0 <= top < model.n and _subtree_contains(model, link, top)):
         raise ValueError(f"model {model.name!r}: link {model.names[link]!r} does not carry {root!r}")
-    return change(model, state, Request.cut(edits()), Links(root=top, cut=link), _name(model, link, top, name))
+    return edit_model(
+        model,
+        state,
+        Request.cut(thread_edit_rows()),
+        Links(root=top, cut=link),
+        _name_free_joint(model, link, top, name),
+    )
 
 
-def _open(model: Model, state: State, loop: str, allow_free: bool) -> Report:
+def _remove_loop(model: Model, state: State, loop: str, allow_free: bool) -> Report:
     """Remove a loop."""
     index = model.loop(loop)
     if not allow_free:
-        _refuse_fall(model, -1, index)
+        _refuse_unsupported(model, -1, index)
     left = model._like(loop_rows=model.loop_rows[np.arange(len(model.loop_rows)) != index])
     given = {"q": state.q, "v": state.v, "a": state.a, "tau": state.tau}
     given = {what: values for what, values in given.items() if values is not None}
-    now = dict(zip(given, checked(model, **given), strict=True))
+    now = dict(zip(given, checked_copies(model, **given), strict=True))
     return Report(left, replace(state, **now), model, jump=np.zeros(model.nv))
 
 
-def _carries(model: Model, link: int, other: int) -> bool:
+def _subtree_contains(model: Model, link: int, other: int) -> bool:
     """Whether `other` is `link` or a link that it carries."""
     parents = model.links["parent"]
     while other > link:
@@ -73,11 +79,11 @@ def _carries(model: Model, link: int, other: int) -> bool:
     return other == link
 
 
-def _name(model: Model, link: int, top: int, name: str | None) -> str:
+def _name_free_joint(model: Model, link: int, top: int, name: str | None) -> str:
     """The name of the free joint: `name` if it is given, or the name of the link that it carries, or one made of that:
     after a re-root another link's joint may have the link's name."""
     others = {*model.joint_names, *model.loop_names} - {model.joint_names[link]}
-    if name is not None and text("cut: name", name):
+    if name is not None and check_text("cut: name", name):
         if name in others:
             raise ValueError(f"model {model.name!r}: there is already a joint {name!r}")
         return name
@@ -85,12 +91,12 @@ def _name(model: Model, link: int, top: int, name: str | None) -> str:
     return next(n for n in (own, *(f"base-{own}{k or ''}" for k in range(len(others) + 1))) if n not in others)
 
 
-def _refuse_fall(model: Model, link: int, loop: int) -> None:
+def _refuse_unsupported(model: Model, link: int, loop: int) -> None:
     """Raise ValueError if a link loses its last support when a joint (of `link`, or of `loop`) is cut."""
     carried = {i: (i, int(l["parent"])) for i, l in enumerate(model.links) if l["kind"] != JointKind.FREE}
     closed = {-1 - k: (int(row["a"]), int(row["b"])) for k, row in enumerate(model.loop_rows) if row["nv"] < 6}
-    part = [i for i in range(link, model.n) if _carries(model, link, i)] if link >= 0 else []
-    lost = first_to_fall(carried, closed, link if link >= 0 else -1 - loop, part)
+    part = [i for i in range(link, model.n) if _subtree_contains(model, link, i)] if link >= 0 else []
+    lost = first_unsupported_body(carried, closed, link if link >= 0 else -1 - loop, part)
     if lost >= 0:
         joint = model.joint_names[link] if link >= 0 else model.loop_names[loop]
         raise ValueError(

@@ -18,7 +18,7 @@ from kinemorph.multibody.state import State
 from kinemorph.spatial.arguments.annotated import checked_first
 
 Indices = np.ndarray[tuple[int], np.dtype[np.int32]]
-AXES_TURN = (JointKind.SPHERICAL, JointKind.PLANAR, JointKind.FREE)  # with the link that the joint carries
+TURNING_AXES_KINDS = (JointKind.SPHERICAL, JointKind.PLANAR, JointKind.FREE)  # with the link that the joint carries
 
 
 @checked_first
@@ -98,7 +98,11 @@ class Report:
         found = []
         for i in np.flatnonzero(self._carried >= 0).tolist():
             l, to = self.before.links[i], self.model.links[self._carried[i]]
-            if l["kind"] in AXES_TURN and l["turned"] != to["turned"] and tau[to["iv"] : to["iv"] + to["nv"]].any():
+            if (
+                l["kind"] in TURNING_AXES_KINDS
+                and l["turned"] != to["turned"]
+                and tau[to["iv"] : to["iv"] + to["nv"]].any()
+            ):
                 found.append(self.before.joint_names[i])
         return tuple(found)
 

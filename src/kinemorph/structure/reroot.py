@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from kinemorph.multibody.checks import checked_state
+from kinemorph.multibody.checks import check_state
 from kinemorph.multibody.model.joint import Joint
 from kinemorph.multibody.model.model import Model
 from kinemorph.multibody.state import State
 from kinemorph.spatial.arguments.annotated import checked_first
 from kinemorph.spatial.pose import Pose
-from kinemorph.structure.edit.model_edit import Links, change, edits
+from kinemorph.structure.edit.model_edit import Links, edit_model, thread_edit_rows
 from kinemorph.structure.edit.request import Place, Request
 from kinemorph.structure.forest.layout import ON_LINK
 from kinemorph.structure.report import Report
@@ -32,20 +32,20 @@ def reroot(
     velocities: if the joint cannot move as the link does, an error says so (`connect` computes the impact). Loops do
     not change.
     """
-    checked_state(model, state)
+    check_state(model, state)
     top, place = model.place(link)
     if link is None or top < 0:
         raise IndexError(f"model {model.name!r} has links 0 to {model.n - 1}, not {link}")
     hold = None if on is None else place @ (on if isinstance(on, Pose) else Pose(on))
-    request = Request.reroot(edits(), joint, at, hold, ON_LINK)
-    gone = model.joint_names[first_of(model, top)]
+    request = Request.reroot(thread_edit_rows(), joint, at, hold, ON_LINK)
+    gone = model.joint_names[root_of_link(model, top)]
     name = request.joint.name or gone
     if name != gone and (name in model.joint_names or name in model.loop_names):
         raise ValueError(f"model {model.name!r}: there is already a joint {name!r}")
-    return change(model, state, request, Links(b=top), name)
+    return edit_model(model, state, request, Links(b=top), name)
 
 
-def first_of(model: Model, link: int) -> int:
+def root_of_link(model: Model, link: int) -> int:
     """The root link of the tree of a link."""
     parents = model.links["parent"]
     while parents[link] >= 0:

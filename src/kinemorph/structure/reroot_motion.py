@@ -11,16 +11,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinemorph.multibody.checks import NOT_FINITE, Array, complain
-from kinemorph.multibody.layout import DOF, LINK, copied
+from kinemorph.multibody.checks import NOT_FINITE, Array, raise_for_status
+from kinemorph.multibody.layout import DOF, LINK, copy_rows
 from kinemorph.multibody.model.loops import LOOP
 from kinemorph.multibody.model.model import Model
 from kinemorph.multibody.state import State
-from kinemorph.structure.edit.model_edit import edits, workshop
+from kinemorph.structure.edit.model_edit import thread_edit_rows, thread_forest
 from kinemorph.structure.edit.request import Request
-from kinemorph.structure.edit.to_model import HARVEST, harvest_model, measure
+from kinemorph.structure.edit.to_model import MODEL_EXPORT, export_model, measure_export
 from kinemorph.structure.forest.layout import ON_LINK, REST, TAU, A, Q, V
-from kinemorph.structure.forest.memory import clear
+from kinemorph.structure.forest.memory import clear_forest
 from kinemorph.structure.reroot import reroot
 
 
@@ -56,28 +56,28 @@ def reroot_motion(model: Model, q: Array, v: Array, a: Array, link: str | int, t
         empty = reroot(model, State(model.rest.copy(), np.zeros(model.nv)), link).model
         return Rerooted(empty, q, v, a, np.zeros((0, model.nv)), 0.0, 0.0)
     first = reroot(model, State(q[0], v[0], a[0], None if tau is None else tau[0]), link)
-    return _carry(model, first.model, model.place(link)[0], q, v, a, tau)
+    return _reroot_frames(model, first.model, model.place(link)[0], q, v, a, tau)
 
 
-def _carry(model: Model, changed: Model, top: int, q: Array, v: Array, a: Array, tau: Array | None) -> Rerooted:
+def _reroot_frames(model: Model, changed: Model, top: int, q: Array, v: Array, a: Array, tau: Array | None) -> Rerooted:
     """The states of all frames, each by the edit that `reroot` makes, without a new model for each frame."""
-    forest, frames = workshop(), len(q)
+    forest, frames = thread_forest(), len(q)
     numbers, after = np.zeros((6, model.nq)), np.empty((6, changed.nq))
     numbers[REST] = model.rest
-    request = Request.reroot(edits(), None, None, None, ON_LINK)
+    request = Request.reroot(thread_edit_rows(), None, None, None, ON_LINK)
     links, dofs = np.empty(changed.n, LINK), np.empty(changed.nv, DOF)
-    bodies, loops, harvests = copied(model.bodies), np.empty(0, LOOP), np.zeros(1, HARVEST)
+    bodies, loops, harvests = copy_rows(model.bodies), np.empty(0, LOOP), np.zeros(1, MODEL_EXPORT)
     new_q, (new_v, new_a, new_tau) = np.empty((frames, changed.nq)), np.empty((3, frames, changed.nv))
     worst_pose = worst_twist = 0.0
     for k in range(frames):
         numbers[Q], numbers[V, : model.nv], numbers[A, : model.nv] = q[k], v[k], a[k]
         if tau is not None:
             numbers[TAU, : model.nv] = tau[k]
-        clear(forest.address)
+        clear_forest(forest.address)
         forest._header[0]["dependence"] = model.dependence
         here, chosen, planted = forest._plant(model, numbers, -1, top)
         if here is None:
-            complain(model, NOT_FINITE, q=q[k], v=v[k], a=a[k])
+            raise_for_status(model, NOT_FINITE, q=q[k], v=v[k], a=a[k])
         request.row["a"], request.row["b"], request.row["root"] = -1, int(here[top]), -1
         if forest._apply(request):
             raise ArithmeticError(f"model {model.name!r}: frame {k} cannot be re-rooted at {model.names[top]!r}")
@@ -86,8 +86,8 @@ def _carry(model: Model, changed: Model, top: int, q: Array, v: Array, a: Array,
         row["trees"], row["bodies"], row["loops"] = planted["trees"], planted["bodies"], 0
         row["joints"] = planted["bodies"]
         row["n"] = row["nq"] = row["nv"] = 0
-        measure(forest.address, harvests)
-        while harvest_model(
+        measure_export(forest.address, harvests)
+        while export_model(
             forest.address, harvests, model.loop_rows, chosen, here, links, dofs, after.ravel(), bodies, loops
         ):
             forest._grow()

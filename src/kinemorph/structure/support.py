@@ -9,15 +9,17 @@ from kinemorph.jit.api import rows_at
 from kinemorph.multibody.algorithms.joints import FREE
 from kinemorph.multibody.layout import DOF
 from kinemorph.structure.forest.layout import BODIES, JOINTS, LOOPS
-from kinemorph.structure.forest.memory import INDEX
+from kinemorph.structure.forest.memory import ID_INDEX_MASK
 
 if TYPE_CHECKING:
     from kinemorph.structure.forest.tables import ForestTables
 
-Pair = tuple[int, int]  # two bodies that a joint ties; -1 is the base
+BodyPair = tuple[int, int]  # two bodies that a joint ties; -1 is the base
 
 
-def first_to_fall(carried: Mapping[int, Pair], closed: Mapping[int, Pair], joint: int, part: list[int]) -> int:
+def first_unsupported_body(
+    carried: Mapping[int, BodyPair], closed: Mapping[int, BodyPair], joint: int, part: list[int]
+) -> int:
     """The first body that loses its last support when a joint is cut, -1 if there is none.
 
     `carried` are the joints of trees without the free ones, `closed` those of loops, and `part` the subtree of the
@@ -25,14 +27,14 @@ def first_to_fall(carried: Mapping[int, Pair], closed: Mapping[int, Pair], joint
     """
     ties = {**carried, **closed}
     others = [pair for j, pair in ties.items() if j != joint]
-    lost = sorted(_supported(ties.values()) - _supported(others))
+    lost = sorted(_supported_bodies(ties.values()) - _supported_bodies(others))
     if lost or not part:
         return lost[0] if lost else -1
     inside = set(part)
     return -1 if any((a in inside) != (b in inside) for a, b in closed.values()) else part[0]
 
 
-def _supported(ties: Iterable[Pair]) -> set[int]:
+def _supported_bodies(ties: Iterable[BodyPair]) -> set[int]:
     """The bodies that joints and loops tie to the base, directly or through others."""
     found, listed = {-1}, list(ties)
     while more := {x for tie in listed for x in tie if found.intersection(tie)} - found:
@@ -40,7 +42,7 @@ def _supported(ties: Iterable[Pair]) -> set[int]:
     return found
 
 
-def falls_in(forest: ForestTables, joint: int) -> int:
+def first_unsupported_in_forest(forest: ForestTables, joint: int) -> int:
     """The index of a body of a forest that loses its last support when a joint (by index) is cut, -1 if there is none.
 
     Only the trees that loops couple to the joint's own tree are searched.
@@ -49,8 +51,8 @@ def falls_in(forest: ForestTables, joint: int) -> int:
     row = joints[joint]
     sides = loops[row["loop"]] if row["loop"] >= 0 else None
     waiting = [int(row["tree"])] if sides is None else [int(bodies[sides[s]]["tree"]) for s in "ab" if sides[s] >= 0]
-    carried: dict[int, Pair] = {}
-    closed: dict[int, Pair] = {}
+    carried: dict[int, BodyPair] = {}
+    closed: dict[int, BodyPair] = {}
     seen = set(waiting)
     part: list[int] = []
     while waiting:
@@ -72,15 +74,15 @@ def falls_in(forest: ForestTables, joint: int) -> int:
                 seen |= more
                 waiting += more
                 side = int(loop["next_b"] if side & 1 else loop["next_a"])
-    return first_to_fall(carried, closed, joint, part)
+    return first_unsupported_body(carried, closed, joint, part)
 
 
-def without_mass(forest: ForestTables, tree: int) -> int:
+def find_massless_body(forest: ForestTables, tree: int) -> int:
     """The id of the first body of a tree whose joint moves no mass, neither its own nor that of its subtree; else -1.
 
     A cut may leave such a body: if a body has several joints, all its links but the last are without mass.
     """
-    row, links = forest._tree(tree & INDEX), forest._links(tree & INDEX)
+    row, links = forest._tree(tree & ID_INDEX_MASK), forest._links(tree & ID_INDEX_MASK)
     armature = rows_at(int(row["dofs"]), int(row["nv"]), DOF)["armature"]
     carried = links["mass"].copy()
     for i in range(len(links) - 1, 0, -1):

@@ -14,7 +14,7 @@ from kinemorph.geometry.ground import Ground, HalfSpace
 from kinemorph.geometry.meshes.mesh import Mesh, load_mesh
 from kinemorph.geometry.shapes import Role, Shape, ShapeKind
 from kinemorph.spatial.pose import Pose
-from kinemorph.view.recordings.recording import SAME_SHAPE_POSE, SOIL, seen
+from kinemorph.view.recordings.recording import SAME_SHAPE_POSE, SOIL, shapes_to_show
 from kinemorph.world.world import World
 
 Array = npt.NDArray[np.float64]
@@ -31,7 +31,7 @@ def visible_shapes(world: World, id: int, meshes: Meshes) -> tuple[Shape, ...]:
         model = known.models.get(key)
         if model is None or not any(born == birth for _, _, born in record.bodies):
             continue
-        shapes = seen(model._own_shapes[[born for _, _, born in record.bodies].index(birth)])
+        shapes = shapes_to_show(model._own_shapes[[born for _, _, born in record.bodies].index(birth)])
         if any(shape.role is Role.VISUAL for shape in shapes):
             for shape in shapes:
                 _load(shape, meshes)
@@ -46,7 +46,7 @@ def base_shapes(world: World, meshes: Meshes, solid: bool = False) -> dict[tuple
     for key, model in () if solid else world.registry.models.items():
         looks = [shape for shape in model.base_shapes if shape.role is Role.VISUAL]
         bodily = [shape for shape in model.base_shapes if shape.role is Role.COLLISION]
-        hidden = [each for each in found if looks and any(_is(world.shapes[each[0]], s) for s in bodily)]
+        hidden = [each for each in found if looks and any(_is_shape_of_model(world.shapes[each[0]], s) for s in bodily)]
         if bodily and not hidden:  # it was removed, or its shapes cannot be told apart
             continue
         for each in hidden:
@@ -57,7 +57,7 @@ def base_shapes(world: World, meshes: Meshes, solid: bool = False) -> dict[tuple
     return {each: replace(s, role=Role.BOTH) if s.role is Role.COLLISION else s for each, s in found.items()}
 
 
-def _is(solid: object, shape: Shape) -> bool:
+def _is_shape_of_model(solid: object, shape: Shape) -> bool:
     """Whether something that collides is a shape of a model, where that says."""
     return (
         isinstance(solid, Shape)
@@ -94,7 +94,7 @@ def solid_shape(world: World, id: int, meshes: Meshes) -> Shape:
     return Shape.mesh(name, pose=at, colour=SOIL if isinstance(solid, Ground) else colour)
 
 
-def parents(world: World) -> dict[int, int | None]:
+def parents_of_bodies(world: World) -> dict[int, int | None]:
     """Of each body, by id, the one that carries it; None is the base."""
     found: dict[int, int | None] = {}
     for tree in world.queries.trees():

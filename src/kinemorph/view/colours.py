@@ -35,7 +35,7 @@ class Piece(NamedTuple):
 def pieces(mesh: Mesh) -> list[Piece]:
     """A mesh by the colours of its faces. Rare colours go to the next of the others."""
     if mesh.colours is None:
-        return [Piece(rounded(mesh.vertices), mesh.faces, None)]
+        return [Piece(round_vertices(mesh.vertices), mesh.faces, None)]
     shades = np.nan_to_num(np.round(mesh.colours[:, :3], 2), nan=-1.0)
     found, which, count = np.unique(shades, axis=0, return_inverse=True, return_counts=True)
     kept = found[np.argsort(-count, kind="stable")[:SHADES]]
@@ -45,11 +45,11 @@ def pieces(mesh: Mesh) -> list[Piece]:
         faces = mesh.faces[nearest == k]
         used, numbers = np.unique(faces, return_inverse=True)
         colour = None if shade[0] < 0.0 else tuple(shade.tolist())
-        parts.append(Piece(rounded(mesh.vertices[used]), numbers.reshape(-1, 3).astype(np.int32), colour))
+        parts.append(Piece(round_vertices(mesh.vertices[used]), numbers.reshape(-1, 3).astype(np.int32), colour))
     return parts
 
 
-def rounded(vertices: Array) -> Array:
+def round_vertices(vertices: Array) -> Array:
     """Vertices rounded to 1/32768 of their extent, which is invisible and packs a fifth better."""
     largest = float(np.abs(vertices).max(initial=0.0))
     if not largest:
@@ -80,17 +80,17 @@ def add_ground(scene: Any, name: str, piece: Piece, pose: Array, colour: tuple[i
     )  # fmt: skip
 
 
-def own_colour(shape: Shape, piece: Piece) -> Colour | None:
+def given_colour(shape: Shape, piece: Piece) -> Colour | None:
     """The colour that a shape was given, or its file; None if it has none."""
     return shape.colour[:3] if shape.colour is not None else piece.colour
 
 
-def plain_colour(body: int) -> Colour:
+def default_colour(body: int) -> Colour:
     """A default colour, another one for each body; -1 is the base."""
     return BASE if body < 0 else PALETTE[body % len(PALETTE)]
 
 
-def shade(depth: int, deepest: int) -> Colour:
+def depth_colour(depth: int, deepest: int) -> Colour:
     """The colour of a link that is so far from its root."""
     if depth == 0:
         return ROOT
@@ -103,7 +103,7 @@ def as_bytes(colour: Sequence[float]) -> tuple[int, ...]:
     return tuple(round(255 * min(max(c, 0.0), 1.0)) for c in colour[:3])
 
 
-def light(scene: Any) -> None:
+def add_sky_light(scene: Any) -> None:
     """The sky of all pages."""
     scene.configure_environment_map(None)  # its white sky would wash the colours out
     scene.add_light_hemisphere("/sky", sky_color=(255, 255, 255), ground_color=(150, 155, 165), intensity=2.0)

@@ -16,7 +16,7 @@ SIZE = 420, 300
 COLOURS = "#4878a8", "#d97f3e", "#5a9e5a", "#b05a6e", "#8064a8"
 
 
-def card(title: str, rows: dict[str, Any], image: Image | None = None, below: str = "") -> str:
+def html_card(title: str, rows: dict[str, Any], image: Image | None = None, below: str = "") -> str:
     """A title, a table and a picture beside it, with what is below that."""
     cells = ((in_html(name), in_html(value)) for name, value in rows.items())
     lines = "".join(f'<tr><td style="white-space:nowrap">{name}</td><td>{value}</td></tr>' for name, value in cells)
@@ -38,14 +38,14 @@ def model_html(model: Any) -> str:
 
     rows = {"links": model.n, "nq": model.nq, "nv": model.nv, "loops": len(model.loops), "mass": f"{model.mass:.4g} kg"}
     image = picture(model, neutral(model), size=SIZE) if _can_be_seen(model) else None
-    return card(f"Model {model.name!r}", rows, image)
+    return html_card(f"Model {model.name!r}", rows, image)
 
 
 def recording_html(recording: Any) -> str:
     """A recording: its end, and what happened."""
     rows = {"bodies": len(recording.bodies), "frames": len(recording.t)}
     rows |= {f"{chapter.t:.3g} s": chapter.what for chapter in recording.chapters[:12]}
-    return card(f"Recording {recording.name!r}", rows, _end_of(recording))
+    return html_card(f"Recording {recording.name!r}", rows, _last_picture(recording))
 
 
 def log_html(log: Any) -> str:
@@ -53,7 +53,7 @@ def log_html(log: Any) -> str:
     from kinemorph.view.pictures.picture import picture
 
     if not log.stretches:
-        return card("Log", {"time": "nothing was simulated"})
+        return html_card("Log", {"time": "nothing was simulated"})
     rows: dict[str, Any] = {"time": f"{log.t[0]:.3g} to {log.t[-1]:.3g} s", "energy changes by": f"{log.drift:.2e} J"}
     rows |= {f"{h.t:.3g} s": h.name for h in log.happenings[:12]}
     changes = [h.t for h in log.happenings if h.changed]
@@ -63,7 +63,7 @@ def log_html(log: Any) -> str:
         image = np.concatenate([picture(log, t, size=size) for t in times], axis=1)  # parts may fall far apart
     energies = {"kinetic": log.kinetic, "potential": log.potential, "elastic": log.elastic, "lost at events": log.lost}
     seen = {name: values for name, values in energies.items() if np.any(values)}
-    return card("Log", rows, image, curves(log.t, seen | {"total": log.total}, "J", changes))
+    return html_card("Log", rows, image, curves(log.t, seen | {"total": log.total}, "J", changes))
 
 
 def report_html(report: Any) -> str:
@@ -85,7 +85,7 @@ def report_html(report: Any) -> str:
             image = picture(new, report.state.q, size=SIZE, names=_place_of_joint(report))
         except MissingExtraError:  # names need Pillow
             image = picture(new, report.state.q, size=SIZE)
-    return card(f"Report on {new.name!r}", rows, image)
+    return html_card(f"Report on {new.name!r}", rows, image)
 
 
 def _place_of_joint(report: Any) -> dict[str, Any]:
@@ -116,10 +116,10 @@ def world_html(world: Any) -> str:
     found = world.queries.statistics
     rows = {"time": f"{world.time:.3f} s", "bodies": found.bodies, "trees": found.trees, "asleep": found.asleep}
     rows["contacts"] = found.contacts
-    return card("World", rows, _end_of(taken.recording))
+    return html_card("World", rows, _last_picture(taken.recording))
 
 
-def _end_of(recording: Any) -> Image | None:
+def _last_picture(recording: Any) -> Image | None:
     """How a recording ends, if there is anything to be seen."""
     from kinemorph.view.pictures.picture import picture, recorded_solids
 

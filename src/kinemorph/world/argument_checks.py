@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from kinemorph.geometry.material import Material
-from kinemorph.spatial.arguments.checks import shown
+from kinemorph.spatial.arguments.checks import repr_of
 from kinemorph.spatial.pose import Pose, vector
 
 UPRIGHT = np.eye(3)
@@ -29,4 +29,4 @@ def refuse(what: str, whose: str, **given: Any) -> None:
 def a_material(where: str, material: Material) -> None:
     """Refuse what is no material."""
     if not isinstance(material, Material):
-        raise TypeError(f"{where}: a material is a kinemorph.Material, not {shown(material)}")
+        raise TypeError(f"{where}: a material is a kinemorph.Material, not {repr_of(material)}")

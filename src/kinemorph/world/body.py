@@ -9,7 +9,7 @@ import numpy as np
 
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_on_failure
-from kinemorph.spatial.arguments.checks import shown
+from kinemorph.spatial.arguments.checks import repr_of
 from kinemorph.spatial.pose import Pose, vector
 from kinemorph.spatial.products import times
 from kinemorph.spatial.quaternion import from_matrix
@@ -48,7 +48,7 @@ class Body:
     def pose(self, pose: Pose) -> None:
         if not isinstance(pose, Pose):
             raise TypeError(
-                f"{self!r}: pose must be a kinemorph.Pose, not {shown(pose)}; position is for three numbers"
+                f"{self!r}: pose must be a kinemorph.Pose, not {repr_of(pose)}; position is for three numbers"
             )
         self.world.placement.place(self, pose)
 
@@ -158,8 +158,8 @@ class Figure:
         if model is not None and isinstance(name, str) and name not in model.names and name in model.frames:
             link, _ = model.frames[name]
             if link >= 0:
-                return f"{self!r}: {shown(name)} is part of {model.names[link]!r}, which it is fixed to; take that"
-        return f"{self!r} has no body {shown(name)}, but {', '.join(self._bodies)}"
+                return f"{self!r}: {repr_of(name)} is part of {model.names[link]!r}, which it is fixed to; take that"
+        return f"{self!r} has no body {repr_of(name)}, but {', '.join(self._bodies)}"
 
     def __iter__(self) -> Iterator[Body]:
         return iter(self._bodies.values())
@@ -170,7 +170,7 @@ class Figure:
     def joint(self, name: str) -> int:
         """The id of the joint of this name, of the tree or of a loop, for `world.cut`, `motor`, `servo` and others."""
         if not isinstance(name, str) or name not in self._joints:
-            raise KeyError(f"{self!r} has no joint {shown(name)}, but {', '.join(self._joints)}")
+            raise KeyError(f"{self!r} has no joint {repr_of(name)}, but {', '.join(self._joints)}")
         return JointId.of(self.world, self._joints[name])
 
     def position(self, joint: str) -> Array:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from kinemorph.contact.layout import Driven
+from kinemorph.contact.layout import DriveKind
 from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model.equipment import Actuator
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.pose import Pose
-from kinemorph.structure.forest.validation import demand
+from kinemorph.structure.forest.validation import require
 from kinemorph.world.body import Figure
 from kinemorph.world.control.drives import Controls, Drive, JointForce, Servo
 
@@ -61,7 +61,7 @@ def figure_of(world: World, record: FigureRecord, model: Model | None) -> Figure
 
 def drive_of(world: World, row: int, generation: int) -> Drive:
     """The handle of a drive of an actuator, which may be gone."""
-    kind = JointForce if world.solver["drives"][row]["kind"] == Driven.FORCE else Servo
+    kind = JointForce if world.solver["drives"][row]["kind"] == DriveKind.FORCE else Servo
     handle = kind(world, row)
     handle._generation = generation
     return handle
@@ -74,26 +74,26 @@ def is_left(record: FigureRecord, births: dict[int, int]) -> bool:
 
 def check_figures(figures: Any, drives: int) -> None:
     """Raise ValueError unless these are records of figures, with drives among so many rows."""
-    demand(isinstance(figures, dict) and all(type(key) is int for key in figures), "figures are none")
+    require(isinstance(figures, dict) and all(type(key) is int for key in figures), "figures are none")
     for one in figures.values():
-        demand(isinstance(one, tuple) and len(one) == 6 and type(one[0]) is str, "a figure is none")
+        require(isinstance(one, tuple) and len(one) == 6 and type(one[0]) is str, "a figure is none")
         record = FigureRecord(*one)
-        demand(all(isinstance(part, list) for part in record[1:]), "a figure is none")
-        demand(all(_fits(each, str, int, int) for each in record.bodies), "a figure has no bodies")
-        demand(all(_fits(each, str, int) for each in record.joints), "a figure has no joints")
-        demand(len(record.actuators) == len(record.drives), "a figure has other actuators")
+        require(all(isinstance(part, list) for part in record[1:]), "a figure is none")
+        require(all(_fits(each, str, int, int) for each in record.bodies), "a figure has no bodies")
+        require(all(_fits(each, str, int) for each in record.joints), "a figure has no joints")
+        require(len(record.actuators) == len(record.drives), "a figure has other actuators")
         for home in record.homes:
-            demand(_fits(home, int, tuple), "a figure floats nowhere")
-            demand(0 <= home[0] < min(len(record.bodies), len(record.joints)), "what floats is no body of its figure")
-            demand(len(home[1]) == 12 and all(type(x) is float for x in home[1]), "a figure floats nowhere")
+            require(_fits(home, int, tuple), "a figure floats nowhere")
+            require(0 <= home[0] < min(len(record.bodies), len(record.joints)), "what floats is no body of its figure")
+            require(len(home[1]) == 12 and all(type(x) is float for x in home[1]), "a figure floats nowhere")
             Pose(home[1][9:], np.array(home[1][:9]).reshape(3, 3))
         for fields, rows in zip(record.actuators, record.drives, strict=True):
-            demand(_fits(fields, str, str, float, tuple, tuple, tuple, tuple), "an actuator is none")
-            demand(all(type(x) is float for part in fields[3:] for x in part), "an actuator has no numbers")
-            demand([len(part) for part in (fields[3], *fields[5:])] == [3, 2, 2], "an actuator has no numbers")
+            require(_fits(fields, str, str, float, tuple, tuple, tuple, tuple), "an actuator is none")
+            require(all(type(x) is float for part in fields[3:] for x in part), "an actuator has no numbers")
+            require([len(part) for part in (fields[3], *fields[5:])] == [3, 2, 2], "an actuator has no numbers")
             Actuator(*fields)
-            demand(isinstance(rows, list) and len(rows) == len(fields[4]), "an actuator has no drives")
-            demand(all(_fits(row, int, int) and 0 <= row[0] < drives for row in rows), "an actuator has no drives")
+            require(isinstance(rows, list) and len(rows) == len(fields[4]), "an actuator has no drives")
+            require(all(_fits(row, int, int) and 0 <= row[0] < drives for row in rows), "an actuator has no drives")
 
 
 def _fits(value: Any, *kinds: type) -> bool:

@@ -17,7 +17,7 @@ from kinemorph.spatial.pose import Pose
 from kinemorph.spatial.products import times
 from kinemorph.structure.forest.forest import Forest
 from kinemorph.structure.forest.layout import BODIES
-from kinemorph.structure.forest.memory import INDEX
+from kinemorph.structure.forest.memory import ID_INDEX_MASK
 from kinemorph.world.spawn import free_position
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -37,7 +37,7 @@ class FreeRoot(NamedTuple):
     @staticmethod
     def of_tree(forest: Forest, tree: int) -> FreeRoot | None:
         """That of a tree of a forest; None if it does not float."""
-        row = forest._links(tree & INDEX)[0]
+        row = forest._links(tree & ID_INDEX_MASK)[0]
         return FreeRoot(_frame(row), _frame(forest._tables[BODIES][row["body"]])) if row["kind"] == FREE else None
 
     def pose(self, q: Array) -> Pose:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kinemorph._files import ModelWarning, outside
+from kinemorph._files import ModelWarning, caller_level
 from kinemorph.collision.queries.two_shapes import Pair
 from kinemorph.collision.shapes.shape_rows import Form
 from kinemorph.collision.shapes.shape_table import SHAPE_ROW_MASK
@@ -84,7 +84,7 @@ def let_nested_pass(world: World, model: Model, shapes: list[int]) -> None:
             f"world: model {model.name!r} comes in with links in each other ({listed(deepest)}), which pass through "
             "each other from now on; see world.collision_filter.ignored, and collide_with there to push them apart",
             ModelWarning,
-            stacklevel=outside(),
+            stacklevel=caller_level(),
         )
 
 
@@ -109,7 +109,7 @@ def tell_overlaps(world: World, newcomers: list[int]) -> None:
             f"world: at {world.time - world.dt:.6g} s there are bodies deep in each other ({listed(deepest)}), which "
             "are pushed apart; start them apart, or let them pass with world.collision_filter.ignore",
             ModelWarning,
-            stacklevel=outside(),
+            stacklevel=caller_level(),
         )
 
 

@@ -10,7 +10,7 @@ from kinemorph.collision.shapes.shape_rows import COLLISIONS
 from kinemorph.contact.impulse.collisions import IMPACTS
 from kinemorph.contact.layout import SOLVER
 from kinemorph.jit.rows import row
-from kinemorph.multibody.layout import kind_of
+from kinemorph.multibody.layout import layout_hash
 from kinemorph.structure.forest.layout import FOREST
 
 WORLD = np.dtype(
@@ -38,22 +38,22 @@ WORLD = np.dtype(
         ("model", "i8"),  # ContactModel; the fields below are for the impulse model only
         ("impacts", IMPACTS),  # settings of collisions
         ("within", "f8"),  # m: only contacts within this of the closest of their pair collide; inf: all
-        ("whole", "f8"),  # s, length of the whole step
-        ("gone", "f8"),  # s, elapsed in the step, which is made in parts
+        ("full_dt", "f8"),  # s, length of the whole step
+        ("elapsed", "f8"),  # s, elapsed in the step, which is made in parts
         ("part", "f8"),  # s, length of the part in progress, or of the last one while it can be undone; else 0
-        ("cap", "f8"),  # s, limit of the next part, after a longer one has led to an overlap
-        ("cuts", "i8"),  # halvings of the part
+        ("longest_part", "f8"),  # s, limit of the next part, after a longer one has led to an overlap
+        ("halvings", "i8"),  # halvings of the part
         ("parts", "i8"),  # made so far, in all steps
-        ("undone", "i8"),  # undone so far
+        ("parts_undone", "i8"),  # undone so far
         ("fresh", "i8"),  # whether an initial overlap would be an error: bodies are new
-        ("noted", "i8"),  # whether the sums of joint loads have begun in the step
+        ("loads_begun", "i8"),  # whether the sums of joint loads have begun in the step
         ("reach", "f8"),  # how often boxes were too small in this step, and were enlarged
-        ("boxed", "i8"),  # whether the predicted boxes of shapes still hold
+        ("boxes_valid", "i8"),  # whether the predicted boxes of shapes still hold
         ("a", "i8"),  # rows of the two shapes that caused an error Status
         ("b", "i8"),
     ]
 )
-WORLD_KIND = kind_of("world", WORLD)
+WORLD_KIND = layout_hash("world", WORLD)
 
 
 GOOD, NO_ROOM = 1 << 62, -2  # results of a batch; else the index of a tree that is not finite

@@ -9,16 +9,16 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph.collision.shapes.shape_table import SHAPE_ROW_MASK
-from kinemorph.contact.layout import BY_PLACE
+from kinemorph.contact.layout import WOKEN_BY_PLACEMENT
 from kinemorph.multibody.algorithms.joints import FREE, SPHERICAL
 from kinemorph.multibody.model.declared import as_declared
 from kinemorph.spatial.arguments.annotated import checked_on_failure
-from kinemorph.spatial.arguments.checks import shown
+from kinemorph.spatial.arguments.checks import repr_of
 from kinemorph.spatial.pose import Pose, rotation, vector
 from kinemorph.spatial.products import times
 from kinemorph.structure.forest.forest import Change
 from kinemorph.structure.forest.layout import IN_USE, LOOPS
-from kinemorph.structure.forest.memory import INDEX
+from kinemorph.structure.forest.memory import ID_INDEX_MASK
 from kinemorph.world.body import Body
 from kinemorph.world.free_root import FreeRoot
 from kinemorph.world.part import Part
@@ -28,7 +28,7 @@ from kinemorph.world.persistence.journal import an_input
 def numbers(given: Any, count: int, what: str) -> Any:
     """So many numbers, or the one."""
     if isinstance(given, str | bytes):
-        raise TypeError(f"{what}: expected {count} numbers, not {shown(given)}")
+        raise TypeError(f"{what}: expected {count} numbers, not {repr_of(given)}")
     alone = isinstance(given, int | float | np.number) and not isinstance(given, bool)
     return vector([given] if alone else given, count, what)
 
@@ -123,16 +123,16 @@ class Placement(Part):
         """Have a tree in this state from now on. What touched it wakes, and what it overlaps is told."""
         world = self.world
         sleep = world.sleep
-        sleep._wake(*members, *sleep._neighbours(members), why=BY_PLACE)
+        sleep._wake(*members, *sleep._neighbours(members), why=WOKEN_BY_PLACEMENT)
         world.forest.set_state(tree, q=q, v=v)
         world._header[0]["fresh"] = 1
         world._newcomers += [
-            shape & SHAPE_ROW_MASK for body in members for shape in world.registry.mounted.get(body & INDEX, [])
+            shape & SHAPE_ROW_MASK for body in members for shape in world.registry.mounted.get(body & ID_INDEX_MASK, [])
         ]
 
     def _tied(self, members: list[int], outside: bool) -> bool:
         """Whether a loop ties one of these bodies, or ties one of them to another body or the base."""
-        forest, indices = self.world.forest, {body & INDEX for body in members}
+        forest, indices = self.world.forest, {body & ID_INDEX_MASK for body in members}
         for loop in forest._tables[LOOPS][: int(forest._pools[LOOPS]["count"])]:
             inside = (int(loop["a"]) in indices) + (int(loop["b"]) in indices)
             if loop["next"] == IN_USE and inside and (inside == 1 or not outside):

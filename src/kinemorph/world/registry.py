@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kinemorph.spatial.arguments.annotated import checked_on_failure
-from kinemorph.structure.forest.memory import INDEX
+from kinemorph.structure.forest.memory import ID_INDEX_MASK
 from kinemorph.world.figures import FigureRecord
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Registry:
 
     def shapes_of(self, body: int) -> list[int]:
         """Ids of the shapes that are fixed to a body, by its id."""
-        return [*self.mounted.get(body & INDEX, ())]
+        return [*self.mounted.get(body & ID_INDEX_MASK, ())]
 
     @property
     def ground_shapes(self) -> list[int]:

@@ -7,20 +7,20 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from kinemorph.contact.layout import BY_CALL, BY_EDIT, BY_FORCE, BY_LOST, BY_PLACE
+from kinemorph.contact.layout import WOKEN_BY_CALL, WOKEN_BY_EDIT, WOKEN_BY_FORCE, WOKEN_BY_LOSS, WOKEN_BY_PLACEMENT
 from kinemorph.spatial.arguments.annotated import checked_on_failure
 from kinemorph.structure.forest.layout import BODIES, IN_USE, LOOPS, TREES
-from kinemorph.structure.forest.memory import INDEX
+from kinemorph.structure.forest.memory import ID_INDEX_MASK
 from kinemorph.world.body import Body
 from kinemorph.world.part import Part
 from kinemorph.world.persistence.journal import an_input
 
 WAKE_REASONS = {
-    BY_EDIT: "the structure changed",
-    BY_CALL: "it was asked to wake",
-    BY_FORCE: "what acts on it was changed",
-    BY_PLACE: "something was put elsewhere, or set in motion",
-    BY_LOST: "something that is gone touched it",
+    WOKEN_BY_EDIT: "the structure changed",
+    WOKEN_BY_CALL: "it was asked to wake",
+    WOKEN_BY_FORCE: "what acts on it was changed",
+    WOKEN_BY_PLACEMENT: "something was put elsewhere, or set in motion",
+    WOKEN_BY_LOSS: "something that is gone touched it",
 }
 
 
@@ -33,13 +33,13 @@ class Sleep(Part):
     @an_input
     def wake(self, body: Body | int) -> None:
         """Wake a body, and all that touches it."""
-        self._wake(self.world._id(body), why=BY_CALL)
+        self._wake(self.world._id(body), why=WOKEN_BY_CALL)
 
-    def _wake(self, *bodies: int, why: int = BY_EDIT) -> None:
+    def _wake(self, *bodies: int, why: int = WOKEN_BY_EDIT) -> None:
         for body in bodies:
-            self._wake_tree(self.world.forest.tree_of(body) & INDEX, why)
+            self._wake_tree(self.world.forest.tree_of(body) & ID_INDEX_MASK, why)
 
-    def _wake_tree(self, tree: int, why: int = BY_EDIT) -> None:
+    def _wake_tree(self, tree: int, why: int = WOKEN_BY_EDIT) -> None:
         """Wake a tree, by its index."""
         world = self.world
         if tree >= len(world.solver["spans"]):  # it has just come in
@@ -54,7 +54,7 @@ class Sleep(Part):
     def _waking(self, *bodies: int) -> Iterator[None]:
         """Wake bodies for a change of the structure; if that is refused, they sleep on."""
         world = self.world
-        trees = [world.forest.tree_of(body) & INDEX for body in bodies]
+        trees = [world.forest.tree_of(body) & ID_INDEX_MASK for body in bodies]
         before = world.solver["spans"][trees].copy()
         self._wake(*bodies)
         try:
@@ -66,11 +66,11 @@ class Sleep(Part):
     def why_awake(self, body: Body | int) -> str:
         """What woke a body when it last slept."""
         world = self.world
-        waker = int(world.solver["spans"][world.forest.tree_of(world._id(body)) & INDEX]["woken_by"])
+        waker = int(world.solver["spans"][world.forest.tree_of(world._id(body)) & ID_INDEX_MASK]["woken_by"])
         if waker <= 0:
             return WAKE_REASONS.get(waker, "")
         if world.forest._tables[TREES][waker - 1]["next"] != IN_USE:
-            return WAKE_REASONS[BY_LOST]
+            return WAKE_REASONS[WOKEN_BY_LOSS]
         top = world.forest._id(BODIES, int(world.forest._links(waker - 1)[0]["body"]))
         return f"{world.registry.body_names[top]!r} touched it"
 
@@ -78,10 +78,10 @@ class Sleep(Part):
         """Nothing has woken trees that have just come in; those whose places they have are gone."""
         spans = self.world.solver["spans"]
         for tree in trees:
-            place = tree & INDEX
+            place = tree & ID_INDEX_MASK
             if tree != place and place < len(spans):  # else nothing has had that place
                 woken = spans["woken_by"]
-                woken[woken == place + 1] = BY_LOST
+                woken[woken == place + 1] = WOKEN_BY_LOSS
                 woken[place] = 0
 
     def _forget_wakers(self) -> None:
@@ -89,18 +89,18 @@ class Sleep(Part):
         world = self.world
         woken, trees = world.solver["spans"]["woken_by"], world.forest._tables[TREES]["next"]
         waker = np.clip(woken - 1, 0, len(trees) - 1)
-        woken[(woken > 0) & (trees[waker] != IN_USE)] = BY_LOST
+        woken[(woken > 0) & (trees[waker] != IN_USE)] = WOKEN_BY_LOSS
 
     def _inherit_waker(self, whole: int, parts: set[int]) -> None:
         """Parts that a cut has made trees were woken when the whole was, whichever trees had their places before."""
         woken = self.world.solver["spans"]["woken_by"]
         for part in parts:
-            woken[part & INDEX] = woken[whole & INDEX]
+            woken[part & ID_INDEX_MASK] = woken[whole & ID_INDEX_MASK]
 
     def _neighbours(self, bodies: list[int]) -> list[int]:
         """Bodies that touched one of these in the last step, or that loops or force elements tie to one."""
         world = self.world
-        indices = {body & INDEX for body in bodies}
+        indices = {body & ID_INDEX_MASK for body in bodies}
         found = set()
         rows = world.shapes.rows
         for pair in world.collisions.pairs[world.collisions.lasting]:
@@ -121,12 +121,12 @@ class Sleep(Part):
         there = {-1, *forest.bodies.tolist()} if forest.header["element_count"] else set()
         for a, b in forest._ends[: int(forest.header["element_count"])].tolist():
             if a in there and b in there:
-                yield a & INDEX if a >= 0 else -1, b & INDEX if b >= 0 else -1
+                yield a & ID_INDEX_MASK if a >= 0 else -1, b & ID_INDEX_MASK if b >= 0 else -1
 
     def is_asleep(self, body: Body | int) -> bool:
         """Whether a body does not move until something wakes it."""
         world = self.world
-        return bool(world.solver["spans"][world.forest.tree_of(world._id(body)) & INDEX]["asleep"])
+        return bool(world.solver["spans"][world.forest.tree_of(world._id(body)) & ID_INDEX_MASK]["asleep"])
 
     def _touching(self, row: int) -> list[int]:
         """Bodies that touched a shape in the last step."""
@@ -140,4 +140,4 @@ class Sleep(Part):
     def _wake_all(self) -> None:
         """Something acts otherwise on everything."""
         for tree in self.world.forest.trees.tolist():
-            self._wake_tree(tree & INDEX, BY_FORCE)
+            self._wake_tree(tree & ID_INDEX_MASK, WOKEN_BY_FORCE)

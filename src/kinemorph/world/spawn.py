@@ -9,23 +9,23 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph._files import ModelWarning, outside
+from kinemorph._files import ModelWarning, caller_level
 from kinemorph.constraint.closure import LoopError, project
 from kinemorph.constraint.loops import loop_errors
 from kinemorph.geometry.convex_parts import Parts
-from kinemorph.geometry.mass import WATER, inertia_of
+from kinemorph.geometry.mass import WATER_DENSITY, inertia_of
 from kinemorph.geometry.polyhedron import Polyhedron, hollow_of
 from kinemorph.geometry.shapes import Role, Shape
 from kinemorph.multibody.algorithms.configuration import neutral
 from kinemorph.multibody.convert.mujoco_names import new_name
 from kinemorph.multibody.data import Data
-from kinemorph.multibody.layout import JointKind, copied
+from kinemorph.multibody.layout import JointKind, copy_rows
 from kinemorph.multibody.model.builder import Builder
 from kinemorph.multibody.model.inertia import Inertia
 from kinemorph.multibody.model.joint import Joint
 from kinemorph.multibody.model.model import Model
 from kinemorph.multibody.state import State
-from kinemorph.spatial.arguments.checks import positive
+from kinemorph.spatial.arguments.checks import check_positive
 from kinemorph.spatial.pose import Pose
 from kinemorph.spatial.quaternion import from_matrix
 from kinemorph.structure.add import add
@@ -73,7 +73,7 @@ def on_one_stand(model: Model) -> Model:
     stand.link(new_name("stand", {*model.names, *model.joint_names, *model.frames}), None, Joint.fixed())
     below = stand.build()
     both = add(below, State(neutral(below), np.zeros(0)), model).model
-    links = copied(both.links)
+    links = copy_rows(both.links)
     links["parent"][np.array(apart) + 1] = 0
     return both._like(links=links)
 
@@ -82,8 +82,8 @@ def free_body(shape: Shape | Parts | Polyhedron, density: float | None, mass: fl
     """A model of one free link with the mass of a shape; and with the shape, if models may have such."""
     if density is not None and mass is not None:
         raise ValueError(f"add: give a density or a mass, not both: {density} kg/m³ and {mass} kg")
-    thick = WATER if density is None else positive("add: density", density)
-    heavy = None if mass is None else positive("add: mass", mass)
+    thick = WATER_DENSITY if density is None else check_positive("add: density", density)
+    heavy = None if mass is None else check_positive("add: mass", mass)
     lasts = isinstance(shape, Shape) and shape.path is None and _has_hash(shape)  # files may change
     return (_made_again if lasts else _made)(shape, thick, heavy, name)
 
@@ -149,7 +149,7 @@ def tell(model: Model, what: str, names: list[str], but: str = "do not act in wo
         model.told.add(f"{what} in worlds")
         shown = ", ".join(map(repr, dict.fromkeys(names[:3]))) + (", ..." if names[3:] else "")
         text = f"world: model {model.name!r} has {what} ({shown}), which {but}"
-        warnings.warn(text, ModelWarning, stacklevel=outside())
+        warnings.warn(text, ModelWarning, stacklevel=caller_level())
 
 
 def free_position(pose: Pose) -> Array:

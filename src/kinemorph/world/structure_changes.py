@@ -11,25 +11,25 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph.collision.shapes.shape_rows import POSE, STATIC_CARRIER
-from kinemorph.collision.shapes.shape_table import NO_BODIES, SHAPE_ROW_MASK, Mount, Mounts, Solid, mounts_of
+from kinemorph.collision.shapes.shape_table import NO_BODIES, SHAPE_ROW_MASK, Mount, Mounts, Solid, make_mounts
 from kinemorph.geometry.convex_parts import Parts
 from kinemorph.geometry.ground import Ground, HalfSpace
-from kinemorph.geometry.material import EVERYTHING, Material
+from kinemorph.geometry.material import ALL_GROUPS_MASK, Material
 from kinemorph.geometry.polyhedron import Polyhedron
 from kinemorph.geometry.shapes import Role, Shape
 from kinemorph.multibody.algorithms.configuration import neutral
-from kinemorph.multibody.checks import checked
+from kinemorph.multibody.checks import checked_copies
 from kinemorph.multibody.model.elements import ForceElement
 from kinemorph.multibody.model.joint import Joint
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_on_failure
-from kinemorph.spatial.arguments.checks import shown, text
+from kinemorph.spatial.arguments.checks import check_text, repr_of
 from kinemorph.spatial.pose import Pose, vector
 from kinemorph.spatial.products import times
-from kinemorph.structure.add import stood
+from kinemorph.structure.add import placed_model
 from kinemorph.structure.forest.forest import Change
 from kinemorph.structure.forest.layout import BODIES, IN_USE
-from kinemorph.structure.forest.memory import INDEX
+from kinemorph.structure.forest.memory import ID_INDEX_MASK
 from kinemorph.world.argument_checks import a_material, place_at, refuse
 from kinemorph.world.body import Body, Figure
 from kinemorph.world.control.joint_drives import fit_actuators
@@ -57,7 +57,7 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 @cache
 def _plane() -> Mounts:
     """The plane z = 0, on which most worlds stand."""
-    return mounts_of([(HalfSpace(), -1, None, 1, EVERYTHING)])
+    return make_mounts([(HalfSpace(), -1, None, 1, ALL_GROUPS_MASK)])
 
 
 @checked_on_failure
@@ -75,10 +75,10 @@ class StructureChanges(Part):
         if material is not None:
             a_material("add_ground", material)
         if isinstance(ground, Shape):
-            mounts = mounts_of([(ground, -1, None, ground.group, ground.mask)])
+            mounts = make_mounts([(ground, -1, None, ground.group, ground.mask)])
             material = ground.material or material
         else:
-            mounts = _plane() if ground is None else mounts_of([(ground, -1, None, 1, EVERYTHING)])
+            mounts = _plane() if ground is None else make_mounts([(ground, -1, None, 1, ALL_GROUPS_MASK)])
         return ShapeId.of(world, self._add_shapes(mounts, [material or world.material])[0])
 
     @an_input
@@ -117,12 +117,12 @@ class StructureChanges(Part):
         `kinemorph.close`.
         """
         pose = place_at("add: at", at)
-        text("add: name", name)
+        check_text("add: name", name)
         if material is not None:
             a_material("add", material)
         if not isinstance(what, Model):
             if not isinstance(what, Shape | Parts | Polyhedron):
-                raise TypeError(f"add: it takes a kinemorph.Shape, Parts or a kinemorph.Model, not {shown(what)}")
+                raise TypeError(f"add: it takes a kinemorph.Shape, Parts or a kinemorph.Model, not {repr_of(what)}")
             refuse("add", "a model; a shape is where `at` says, and moves by `twist`", q=q, v=v)
             model = free_body(what, density, mass, name or "body")
             w = vector((0.0,) * 6 if twist is None else twist, 6, "add: twist")
@@ -130,12 +130,12 @@ class StructureChanges(Part):
             solid = None if isinstance(what, Shape) else what
             return next(iter(self._plant(model, free_position(pose), rates, material, "", solid)))
         refuse("add", "a shape; a model has masses, and moves by `v`", twist=twist, density=density, mass=mass)
-        start = neutral(what) if q is None else checked(what, q=q)[0]
+        start = neutral(what) if q is None else checked_copies(what, q=q)[0]
         if floats(what) and not base_moves(what, pose):
             root = FreeRoot.of_link(what.links[0])
             start[:7] = root.position(pose @ root.pose(start))
         else:
-            what = on_one_stand(stood(what, pose))
+            what = on_one_stand(placed_model(what, pose))
         return self._plant(what, start, v, material, name or what.name or "figure")
 
     def _plant(
@@ -162,7 +162,9 @@ class StructureChanges(Part):
         shapes = self._add_shapes(mounts, materials, planted.bodies if prepared else NO_BODIES)
         self._place_shapes(planted.bodies)
         for a, b in model.exclusions if equipment.exclusions else ():
-            for one, other in product(*(registry.mounted.get(bodies[i] & INDEX if i >= 0 else -1, []) for i in (a, b))):
+            for one, other in product(
+                *(registry.mounted.get(bodies[i] & ID_INDEX_MASK if i >= 0 else -1, []) for i in (a, b))
+            ):
                 world.collisions.ignore(one, other)
         joints, loops = planted.joints.tolist(), planted.loops.tolist()
         jointed = list(zip(model.joint_names, joints, strict=True))
@@ -197,17 +199,21 @@ class StructureChanges(Part):
         """The shapes of a model on its bodies, and what they are made of, or all of them; a `solid` is on the first."""
         if model.mounts is not None and solid is None:
             return model.mounts, [usual]
-        on = [(body & INDEX, shape) for body, shapes in zip(bodies, model._own_shapes, strict=True) for shape in shapes]
+        on = [
+            (body & ID_INDEX_MASK, shape)
+            for body, shapes in zip(bodies, model._own_shapes, strict=True)
+            for shape in shapes
+        ]
         on += [(-1, shape) for shape in model.base_shapes]
         mounts: list[Mount] = [(s, body, None, s.group, s.mask) for body, s in on if s.role is not Role.VISUAL]
         materials = [s.material or usual for _, s in on if s.role is not Role.VISUAL]
         if solid is not None:
-            mounts.append((solid, bodies[0] & INDEX, None, 1, EVERYTHING))
+            mounts.append((solid, bodies[0] & ID_INDEX_MASK, None, 1, ALL_GROUPS_MASK))
             materials.append(usual)
         for floor in model.catalog.equipment.floors:
             mounts.append((floor.ground, -1, floor.pose, floor.group, floor.mask))
             materials.append(floor.material or usual)
-        return mounts_of(mounts), materials
+        return make_mounts(mounts), materials
 
     def _place_shapes(self, bodies: Any) -> None:
         """Have the shapes of new bodies where these are before anything looks for pairs of them."""
@@ -245,9 +251,9 @@ class StructureChanges(Part):
         change = world.forest.remove(world._id(body))
         sleep._forget_wakers()
         for member in before:
-            slot = world.forest._tables[BODIES][member & INDEX]
+            slot = world.forest._tables[BODIES][member & ID_INDEX_MASK]
             if slot["next"] != IN_USE or slot["generation"] != member >> 32:
-                for shape in registry.mounted.pop(member & INDEX, []):
+                for shape in registry.mounted.pop(member & ID_INDEX_MASK, []):
                     world.shapes.remove(shape)
                 del registry.body_names[member], registry.births[member]
         if registry.loop_exclusions:
@@ -297,7 +303,7 @@ class StructureChanges(Part):
         """
         world = self.world
         if not isinstance(element, ForceElement):
-            raise TypeError(f"world: tie takes a kinemorph.ForceElement, not {shown(element)}")
+            raise TypeError(f"world: tie takes a kinemorph.ForceElement, not {repr_of(element)}")
         ids = [-1 if body is None else world._id(body) for body in (a, b)]
         if ids[0] == ids[1]:
             raise ValueError("world: tie takes two bodies, or a body and the world")
@@ -343,7 +349,7 @@ class StructureChanges(Part):
     def _exclude_loop_sides(self, loop: int) -> None:
         """Bodies that the joint of a loop ties do not meet, as those in a tree do not, until it is cut."""
         world = self.world
-        sides = [body & INDEX for body in world.forest.sides(loop)]
+        sides = [body & ID_INDEX_MASK for body in world.forest.sides(loop)]
         if len(sides) == 2:
             ignored = world.collisions.broad_phase.ignored
             pairs = product(*(world.registry.mounted.get(side, []) for side in sides))
@@ -356,7 +362,7 @@ class StructureChanges(Part):
         """Which body carries which: neighbours in a tree do not meet, nor those with but massless links in between."""
         world = self.world
         for tree in set(trees):
-            links = world.forest._links(tree & INDEX)
+            links = world.forest._links(tree & ID_INDEX_MASK)
             self._carry(*(links[name].tolist() for name in ("body", "parent", "mass")))
         world._follow_tables()
         world._monitors.follow()
@@ -366,10 +372,10 @@ class StructureChanges(Part):
         world = self.world
         carriers, mounted = world.shapes.rows["carrier"], world.registry.mounted
         for body, k in zip(bodies, parents, strict=True):
-            shapes = mounted.get(body & INDEX)
+            shapes = mounted.get(body & ID_INDEX_MASK)
             if not shapes:
                 continue
-            while k >= 0 and masses[k] == 0.0 and bodies[k] & INDEX not in mounted:  # it is a part of a joint
+            while k >= 0 and masses[k] == 0.0 and bodies[k] & ID_INDEX_MASK not in mounted:  # it is a part of a joint
                 k = parents[k]
             for shape in shapes:
-                carriers[shape & SHAPE_ROW_MASK] = bodies[k] & INDEX if k >= 0 else STATIC_CARRIER
+                carriers[shape & SHAPE_ROW_MASK] = bodies[k] & ID_INDEX_MASK if k >= 0 else STATIC_CARRIER

@@ -16,9 +16,9 @@ import numpy as np
 
 from kinemorph._extras import in_notebooks
 from kinemorph.collision.collisions import Collisions
-from kinemorph.collision.collisions import first_tables as first_collisions
+from kinemorph.collision.collisions import first_collision_tables as first_collisions
 from kinemorph.collision.shapes.shape_table import ShapeTable
-from kinemorph.collision.shapes.shape_table import first_tables as first_shapes
+from kinemorph.collision.shapes.shape_table import first_shape_tables as first_shapes
 from kinemorph.contact.solver import Solver
 from kinemorph.geometry.material import Material
 from kinemorph.motion.events import Event
@@ -26,17 +26,17 @@ from kinemorph.motion.progress import STEP_COUNT_LIMIT, Bar
 from kinemorph.multibody.model.massless import massless_joints
 from kinemorph.multibody.tables import Pattern, Pointer, Tables
 from kinemorph.spatial.arguments.annotated import checked_on_failure, checks_itself
-from kinemorph.spatial.arguments.checks import finite, flag, shown, whole
+from kinemorph.spatial.arguments.checks import check_finite, check_flag, check_whole, repr_of
 from kinemorph.spatial.pose import vector
 from kinemorph.structure.forest.forest import Change, Forest
 from kinemorph.structure.forest.layout import BODIES, IN_USE, TREES
-from kinemorph.structure.forest.tables import first_tables as first_forest
-from kinemorph.structure.support import without_mass
+from kinemorph.structure.forest.tables import make_first_tables as first_forest
+from kinemorph.structure.support import find_massless_body
 from kinemorph.world.argument_checks import a_material
 from kinemorph.world.body import Body, Figure
 from kinemorph.world.brains.brain_instances import BrainInstances
 from kinemorph.world.brains.brains import Brains
-from kinemorph.world.brains.episode_statistics import see_lives
+from kinemorph.world.brains.episode_statistics import refresh_statistics
 from kinemorph.world.control.body_forces import Forces
 from kinemorph.world.control.collision_filter import CollisionFilter
 from kinemorph.world.control.events import Action, EventMonitor, EventMonitors
@@ -45,7 +45,7 @@ from kinemorph.world.control.surfaces import Surfaces
 from kinemorph.world.control.timers import Task, Timer, Timers
 from kinemorph.world.figures import figure_of
 from kinemorph.world.ids import BodyId, Id, JointId, ShapeId
-from kinemorph.world.impulse.settings import NONE, impulses, settle_model
+from kinemorph.world.impulse.settings import NO_SETTINGS, make_settings, write_settings
 from kinemorph.world.initial_overlap import tell_overlaps
 from kinemorph.world.layout import WORLD, WORLD_KIND, ContactModel, Phase, Status
 from kinemorph.world.part import forward, part_of
@@ -58,7 +58,7 @@ from kinemorph.world.placement import Placement
 from kinemorph.world.queries.queries import Queries
 from kinemorph.world.registry import Registry
 from kinemorph.world.sleep import Sleep
-from kinemorph.world.step.capacity import has_all_rooms
+from kinemorph.world.step.capacity import has_capacity
 from kinemorph.world.step.run import run_steps
 from kinemorph.world.structure_changes import StructureChanges
 from kinemorph.world.threads.worker_threads import MOST_THREADS, WorkerThreads
@@ -80,12 +80,12 @@ GLANCE = 0.2  # s of computing, about, between two looks at the clock and at the
 @functools.lru_cache(maxsize=64, typed=True)
 def _pattern(dt: float, sleep: bool | float, substeps: int | None, sweeps: bool, width: float) -> Pattern:
     """All tables of a world with these settings in which there is nothing yet; `width` is that of an envelope."""
-    if not SHORTEST_STEP <= finite("world: dt", dt) <= 0.1:
+    if not SHORTEST_STEP <= check_finite("world: dt", dt) <= 0.1:
         raise ValueError(f"world: dt {dt} must be from {SHORTEST_STEP:g} to 0.1 s")
     if substeps is not None:
-        whole("world: substeps", substeps, 1, 100)
-    if not isinstance(sleep, bool) and not finite("world: sleep", sleep) > 0.0:
-        raise ValueError(f"world: sleep {shown(sleep)} must be True, False, or a speed in m/s")
+        check_whole("world: substeps", substeps, 1, 100)
+    if not isinstance(sleep, bool) and not check_finite("world: sleep", sleep) > 0.0:
+        raise ValueError(f"world: sleep {repr_of(sleep)} must be True, False, or a speed in m/s")
     own, forest, solver, minds = Tables(WORLD), first_forest(), Solver.first_tables(), BrainInstances.first_tables()
     shapes = first_shapes()
     pairs, boxes = first_collisions(CONTACT_MARGIN + width, min(KEEP_WITHIN, KEPT_ENVELOPE_SHARE * (width or 1.0)))
@@ -94,7 +94,7 @@ def _pattern(dt: float, sleep: bool | float, substeps: int | None, sweeps: bool,
     world["kind"], world["dt"], world["slow"], world["patience"] = WORLD_KIND, dt, slow, PATIENCE if sleep else math.inf
     n = substeps or math.ceil(dt / LONGEST_SUBSTEP - 1e-9)
     s["substeps"], s["h"] = n, dt / n
-    if flag("world: sweeps", sweeps):
+    if check_flag("world: sweeps", sweeps):
         s["direct_work"] = 0
     pointers: tuple[Pointer, ...] = (
         (own, "forest", forest, ""), (own, "collisions", pairs, ""), (own, "solver", solver, ""),
@@ -147,8 +147,8 @@ class World:
     ) -> None:
         gravity = vector(gravity, 3, "world: gravity")
         a_material("world", material)
-        model = impulses(gravity, contact, epsilon, handling, boost)
-        settings = dt, sleep, substeps, sweeps, 0.0 if model is NONE else float(model["epsilon"])
+        model = make_settings(gravity, contact, epsilon, handling, boost)
+        settings = dt, sleep, substeps, sweeps, 0.0 if model is NO_SETTINGS else float(model["epsilon"])
         try:
             pattern = _pattern(*settings)
         except TypeError:  # what has no hash may still be a number
@@ -158,8 +158,8 @@ class World:
             Forest(gravity, tables=forest), Collisions.of(pairs, boxes, ShapeTable(shapes)), Solver(solver), own.header,
             own.address, material, {}, {}, {}, {}, {}, EventMonitors(), Timers(), {}, None, {}, BrainInstances(minds),
         )  # fmt: skip
-        if model is not NONE:
-            settle_model(own.header, self.solver, model)
+        if model is not NO_SETTINGS:
+            write_settings(own.header, self.solver, model)
         if type(threads) is not int or threads != 1:
             self.threads = threads
 
@@ -270,14 +270,14 @@ class World:
 
     def run(self, seconds: float) -> None:
         """Go on for so long, in whole steps, or until an event that ends. Long runs show how far they are."""
-        finite("world: run: seconds", seconds, 0.0, STEP_COUNT_LIMIT * self.dt)
+        check_finite("world: run: seconds", seconds, 0.0, STEP_COUNT_LIMIT * self.dt)
         self.step(round(seconds / self.dt))
 
     @checks_itself
     def step(self, count: int = 1) -> None:
         """Make so many steps. One that cannot be made raises `WorldError`, and the world stays where it was."""
         if type(count) is not int or not 0 <= count <= STEP_COUNT_LIMIT:
-            count = whole("world: step: count", count, 0, STEP_COUNT_LIMIT)
+            count = check_whole("world: step: count", count, 0, STEP_COUNT_LIMIT)
         if self._stepping_thread:
             self._check_thread()
             raise RuntimeError("world: a step cannot be made by what is called in between steps")
@@ -314,7 +314,7 @@ class World:
         glance = 16 if self._few == FEW else self._few  # steps, as many as take a moment
         self._monitors.refuse_orphans()
         self._timers.refuse_orphans()
-        self._brain_instances.header["heeded"] = bool(self.observers or self._monitors)
+        self._brain_instances.header["has_listeners"] = bool(self.observers or self._monitors)
         while left > 0:
             self._timers.call()
             self._follow_shapes()
@@ -369,7 +369,7 @@ class World:
 
     @threads.setter
     def threads(self, count: int) -> None:
-        whole("world: threads", count, 1, MOST_THREADS)
+        check_whole("world: threads", count, 1, MOST_THREADS)
         most = int(self.collisions.header["most"][0])
         self._worker_threads = None if count == 1 else WorkerThreads(int(count), most)
 
@@ -449,7 +449,7 @@ class World:
             if key in self.registry.models and any(body == id for _, id, _ in record.bodies):
                 for joint in massless_joints(self.registry.models[key])[:1]:
                     return f"joint {joint!r} moves no mass: give its link an inertia, or the joint an armature; "
-        light = without_mass(self.forest, self.forest.tree_of(body))
+        light = find_massless_body(self.forest, self.forest.tree_of(body))
         return (
             f"body {self.registry.body_names[light]!r} and what it carries have no mass: remove it; "
             if light >= 0
@@ -463,7 +463,7 @@ class World:
 
     def _follow_tables(self) -> None:
         self.collisions.expect()
-        if not has_all_rooms(self._address, self.shapes.count):
+        if not has_capacity(self._address, self.shapes.count):
             trees, _, joints, loops = self.forest._pools["count"].tolist()
             contacts = int(self.collisions.header["contact_room"][0])
             self.solver.follow(trees, self.shapes.count, contacts, joints, loops)
@@ -482,7 +482,7 @@ class World:
             body.check(self, BodyId)
         if not isinstance(body, int | np.integer) or isinstance(body, bool):
             raise TypeError(
-                f"world: a body is a kinemorph.Body or its id, not {shown(body)}; by its name it is world[name], and "
+                f"world: a body is a kinemorph.Body or its id, not {repr_of(body)}; by its name it is world[name], and "
                 "that of a figure figure[name]"
             )
         if int(body) not in self.registry.body_names:
@@ -525,7 +525,7 @@ class World:
         if len(found) != 1:
             instead = "see world.figures" if what == "figure" else f"ask the figure, or give the {what} itself"
             many = f" alone, but {len(found)} of them: {instead}" if found else ""
-            raise KeyError(f"world: there is no {what} {shown(name)}{many}")
+            raise KeyError(f"world: there is no {what} {repr_of(name)}{many}")
         return found[0]
 
     def joint_id(self, joint: Change | int | str) -> int:
@@ -540,7 +540,7 @@ class World:
         if isinstance(id, Id):
             id.check(self, JointId)
         if not isinstance(id, int | np.integer) or isinstance(id, bool):
-            raise TypeError(f"world: a joint is what `connect` returned, its id or its name, not {shown(id)}")
+            raise TypeError(f"world: a joint is what `connect` returned, its id or its name, not {repr_of(id)}")
         if not self.forest.has_joint(int(id)):
             raise KeyError(f"world: there is no joint {id} (any more)")
         return int(id)
@@ -600,7 +600,7 @@ class World:
         self.collisions.lend()
         self._follow_tables()
         if self._brain_instances.header["watched"][0]:
-            see_lives(self._address)
+            refresh_statistics(self._address)
         header, known = self._header.copy(), self.registry
         for name in (
             "forest",

@@ -10,19 +10,26 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph.collision.broad.hash_check import count_again
-from kinemorph.collision.broad.hash_rows import ABSENT, IGNORED
+from kinemorph.collision.broad.hash_check import compare_counts
+from kinemorph.collision.broad.hash_rows import ABSENT_LEVEL, IGNORED
 from kinemorph.collision.broad.hash_tables import HashTables
-from kinemorph.collision.broad.hash_update import TABLE_FULL, forget, meetings, put_boxes, set_linger, update_boxes
+from kinemorph.collision.broad.hash_update import (
+    TABLE_FULL,
+    collect_pairs,
+    delete_box,
+    put_boxes,
+    set_linger,
+    update_boxes,
+)
 from kinemorph.geometry.ground import BOUNDS
 from kinemorph.multibody.tables import Tables
 from kinemorph.spatial.arguments.annotated import checked_on_failure
-from kinemorph.spatial.arguments.checks import bits, shown
+from kinemorph.spatial.arguments.checks import check_bits, repr_of
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Ids = np.ndarray[Any, np.dtype[np.int32]]
 
-EVERYTHING = 0xFFFFFFFF  # mask that accepts all groups
+ALL_GROUPS_MASK = 0xFFFFFFFF  # mask that accepts all groups
 
 
 @checked_on_failure
@@ -92,15 +99,21 @@ class BroadPhase:
     # --- boxes ---
 
     def add(
-        self, low: npt.ArrayLike, high: npt.ArrayLike, *, group: int = 1, mask: int = EVERYTHING, fixed: bool = False
+        self,
+        low: npt.ArrayLike,
+        high: npt.ArrayLike,
+        *,
+        group: int = 1,
+        mask: int = ALL_GROUPS_MASK,
+        fixed: bool = False,
     ) -> int:
         """Add a box from `low` to `high` (m). Returns its id, the smallest one that is free.
 
         Two boxes meet if each one's group (of 32 bits) is in the other's mask, unless both are fixed.
         """
         box = _box(low, high, "the new box")
-        bits("group", group)
-        bits("mask", mask)
+        check_bits("group", group)
+        check_bits("mask", mask)
         i = heapq.heappop(self._free) if self._free else int(self.hash.header["n"][0])
         self.make_room(i + 1)
         self.hash.header["n"] = max(i + 1, self.hash.header["n"][0])
@@ -120,7 +133,7 @@ class BroadPhase:
 
     def take_out(self, id: int) -> None:
         """Remove a box and its pairs; its id is not given back to `add`."""
-        forget(self._address, id)
+        delete_box(self._address, id)
         for other in self._ignored.pop(id, ()):
             self._ignored[other].discard(id)
         self._shape = None
@@ -139,10 +152,10 @@ class BroadPhase:
     def regroup(self, id: int, *, group: int, mask: int) -> None:
         """Change the group and mask of a box. Ignored pairs stay ignored."""
         i = self._known(id)
-        bits("group", group)
-        bits("mask", mask)
+        check_bits("group", group)
+        check_bits("mask", mask)
         box = self._rows_of([i])
-        forget(self._address, i)
+        delete_box(self._address, i)
         self.hash["filters"][i]["group"], self.hash["filters"][i]["mask"] = group, mask
         self._put(np.array([i]), box)
         for other in sorted(self._ignored.get(i, ())):
@@ -185,17 +198,19 @@ class BroadPhase:
 
     def __contains__(self, id: Any) -> bool:
         there = isinstance(id, int | np.integer) and not isinstance(id, bool) and 0 <= id < self.hash.header["n"][0]
-        return bool(there) and bool(self.boxes["level"][id] != ABSENT)
+        return bool(there) and bool(self.boxes["level"][id] != ABSENT_LEVEL)
 
     @property
     def ids(self) -> Ids:
         """All ids, ascending."""
-        return np.flatnonzero(self.boxes["level"] != ABSENT).astype(np.int32)
+        return np.flatnonzero(self.boxes["level"] != ABSENT_LEVEL).astype(np.int32)
 
     @property
     def moving(self) -> Ids:
         """The ids of boxes that are not fixed, ascending: the order in which `update` takes boxes."""
-        return np.flatnonzero((self.boxes["level"] != ABSENT) & (self.hash["filters"]["fixed"] == 0)).astype(np.int32)
+        return np.flatnonzero((self.boxes["level"] != ABSENT_LEVEL) & (self.hash["filters"]["fixed"] == 0)).astype(
+            np.int32
+        )
 
     def box(self, id: int) -> tuple[Array, Array]:
         """The lowest and the highest corner of a box."""
@@ -217,7 +232,7 @@ class BroadPhase:
     def pairs(self) -> Ids:
         """The pairs of boxes that overlap or touch: (m, 2), sorted. A view, valid until the next change."""
         if self._dirty:
-            self._pairs = self._found[: meetings(self._address)]
+            self._pairs = self._found[: collect_pairs(self._address)]
             self._dirty = False
         return self._pairs
 
@@ -291,7 +306,7 @@ class BroadPhase:
 
     def check(self) -> None:
         """Compare every count with one from scratch in plain Python; AssertionError if one differs."""
-        count_again(self)
+        compare_counts(self)
 
     @property
     def boxes(self) -> Any:
@@ -324,7 +339,7 @@ class BroadPhase:
     def _known(self, id: Any) -> int:
         if isinstance(id, int | np.integer) and id in self:
             return int(id)
-        raise ValueError(f"there is no box {shown(id)}")
+        raise ValueError(f"there is no box {repr_of(id)}")
 
     def _convert(self, values: npt.ArrayLike, name: str) -> Array:
         shape, self._shape = self._shape, None  # None: after an error the next update sets the order again
@@ -354,7 +369,7 @@ def _rows(name: str, given: npt.ArrayLike) -> Array:
     if rows.ndim not in (1, 2) or rows.shape[-1] != 3:
         raise ValueError(f"swept: {name} has shape {rows.shape}, expected (n, 3)")
     if not np.isfinite(rows).all():
-        raise ValueError(f"swept: {name} must be finite, and is {shown(rows.tolist())}")
+        raise ValueError(f"swept: {name} must be finite, and is {repr_of(rows.tolist())}")
     return rows
 
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kinemorph.collision.broad.hash_rows import ALL_OVER, PLACE_MASK
+from kinemorph.collision.broad.hash_rows import OVERSIZED_LEVEL, PLACE_MASK
 
 if TYPE_CHECKING:
     from kinemorph.collision.broad.broad_phase import BroadPhase
 
 
-def count_again(broad: BroadPhase) -> None:
+def compare_counts(broad: BroadPhase) -> None:
     """Compare every count with one from scratch; AssertionError if one differs."""
     boxes, grid = broad.boxes, broad.hash.header[0]
     alive = broad.ids.tolist()
@@ -24,8 +24,8 @@ def count_again(broad: BroadPhase) -> None:
     for (*_, k), inside in tiles.items():
         natives = [i for i in inside if level[i] == k]
         shared.update((min(i, j), max(i, j)) for i in natives for j in inside if level[j] < k or i < j)
-    shared.update((min(i, j), max(i, j)) for i in alive if level[i] == ALL_OVER
-                  for j in alive if level[j] != ALL_OVER or i < j)  # fmt: skip
+    shared.update((min(i, j), max(i, j)) for i in alive if level[i] == OVERSIZED_LEVEL
+                  for j in alive if level[j] != OVERSIZED_LEVEL or i < j)  # fmt: skip
     wanted = {ij: n for ij, n in shared.items() if _wanted(broad, *ij)}
     rows = broad.rows[: grid["pair_count"]]
     rows = rows[rows["shared"] >= 0]
@@ -44,7 +44,7 @@ def _tiles(broad: BroadPhase) -> dict[Any, list[int]]:
     for i in broad.ids.tolist():
         level, scale = int(boxes["level"][i]), boxes["scale"][i]
         first, last = (np.floor(boxes[corner][i] * scale).astype(int).tolist() for corner in ("low", "high"))
-        for k in range(level, grid["top"] + 1) if level != ALL_OVER else ():
+        for k in range(level, grid["top"] + 1) if level != OVERSIZED_LEVEL else ():
             if grid["open"] >> k & 1:
                 s = k - level
                 for xyz in product(*(range(a >> s, (b >> s) + 1) for a, b in zip(first, last, strict=True))):

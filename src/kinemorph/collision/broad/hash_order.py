@@ -6,11 +6,19 @@ same from update to update: their sorted order is kept, removed pairs are droppe
 
 from typing import Any
 
-from kinemorph.collision.broad.hash_pairs import grow_old
-from kinemorph.collision.broad.hash_rows import BOX_PAIR, FRESH, IGNORED, INDEX, MEETING, box_pairs_of, boxes_of
+from kinemorph.collision.broad.hash_pairs import age_pair
+from kinemorph.collision.broad.hash_rows import (
+    BOX_PAIR,
+    IGNORED,
+    INDEX_ROW,
+    LISTED_PAIR,
+    MOST_NEW_PAIRS,
+    box_pairs_of,
+    boxes_of,
+)
 from kinemorph.jit.api import kernel, rows_at
 
-FEW = 16  # rows; fewer are sorted by insertion
+INSERTION_SORT_ROWS = 16  # rows; fewer are sorted by insertion
 
 
 @kernel
@@ -20,29 +28,31 @@ def collect_overlapping(grid: Any, passed: int) -> int:
     """
     boxes = boxes_of(grid)
     pairs = box_pairs_of(grid)
-    found = rows_at(grid["found"], grid["pair_room"], MEETING)
-    spare = rows_at(grid["sorted"], grid["pair_room"], MEETING)
+    found = rows_at(grid["found"], grid["pair_room"], LISTED_PAIR)
+    spare = rows_at(grid["sorted"], grid["pair_room"], LISTED_PAIR)
     m = 0
     order = -1  # sort key of the last one found: rows are reused, but most often in order
     sorted_so_far = True
     for row in range(grid["pair_count"]):
         pair = pairs[row]
-        write(found[m], pair["a"], pair["b"], row)  # always: adding 0 or 1 is faster than a mispredicted branch
-        meets = overlap(boxes[pair["a"]], boxes[pair["b"]]) & (pair["linger"] != IGNORED)
+        write_listed_pair(
+            found[m], pair["a"], pair["b"], row
+        )  # always: adding 0 or 1 is faster than a mispredicted branch
+        meets = boxes_overlap(boxes[pair["a"]], boxes[pair["b"]]) & (pair["linger"] != IGNORED)
         m += meets
         here = (int(pair["a"]) << 32) + int(pair["b"]) if meets else order
         sorted_so_far &= here >= order
         order = here
         if pair["shared"] == 0 and passed:
-            grow_old(grid, row)
+            age_pair(grid, row)
     grid["n_fresh"] = -1  # the kept order of close pairs is lost
     if not sorted_so_far:
-        _sort(grid, found, spare, m)
+        _sort_pairs(grid, found, spare, m)
     return m
 
 
 @kernel
-def overlap(box_a: Any, box_b: Any) -> int:
+def boxes_overlap(box_a: Any, box_b: Any) -> int:
     """1 if two boxes overlap or touch, else 0."""
     pl, ph, ql, qh = box_a["low"], box_a["high"], box_b["low"], box_b["high"]
     return (
@@ -52,20 +62,20 @@ def overlap(box_a: Any, box_b: Any) -> int:
 
 
 @kernel
-def _sort(grid: Any, meetings: Any, spare: Any, count: int) -> None:
+def _sort_pairs(grid: Any, meetings: Any, spare: Any, count: int) -> None:
     """Sort by ids: two passes of counting sort, by b and then by a, linear in boxes and pairs; insertion sort for a
     few.
     """
-    if count <= FEW:
-        _insert_all(meetings, count)
+    if count <= INSERTION_SORT_ROWS:
+        _insertion_sort(meetings, count)
         return
-    tally = rows_at(grid["tally"], grid["n"] + 1, INDEX)
-    _sort_by(meetings, spare, count, 1, tally)
-    _sort_by(spare, meetings, count, 0, tally)
+    tally = rows_at(grid["tally"], grid["n"] + 1, INDEX_ROW)
+    _counting_sort(meetings, spare, count, 1, tally)
+    _counting_sort(spare, meetings, count, 0, tally)
 
 
 @kernel
-def _insert_all(meetings: Any, count: int) -> None:
+def _insertion_sort(meetings: Any, count: int) -> None:
     """Insertion sort of the first `count` rows by both ids."""
     for k in range(1, count):
         a, b, row = meetings[k]["ij"][0], meetings[k]["ij"][1], meetings[k]["row"]
@@ -74,13 +84,13 @@ def _insert_all(meetings: Any, count: int) -> None:
             meetings[i - 1]["ij"][0] > a or (meetings[i - 1]["ij"][0] == a and meetings[i - 1]["ij"][1] > b)
         ):
             one = meetings[i - 1]
-            write(meetings[i], one["ij"][0], one["ij"][1], one["row"])
+            write_listed_pair(meetings[i], one["ij"][0], one["ij"][1], one["row"])
             i -= 1
-        write(meetings[i], a, b, row)
+        write_listed_pair(meetings[i], a, b, row)
 
 
 @kernel(inline=False)
-def _sort_by(source: Any, target: Any, count: int, side: int, tally: Any) -> None:
+def _counting_sort(source: Any, target: Any, count: int, side: int, tally: Any) -> None:
     """A stable counting sort of the first `count` rows by one of the two ids."""
     for i in range(tally.shape[0]):
         tally[i]["i"] = 0
@@ -90,12 +100,12 @@ def _sort_by(source: Any, target: Any, count: int, side: int, tally: Any) -> Non
         tally[i]["i"] += tally[i - 1]["i"]
     for k in range(count):
         at = tally[source[k]["ij"][side]]
-        write(target[at["i"]], source[k]["ij"][0], source[k]["ij"][1], source[k]["row"])
+        write_listed_pair(target[at["i"]], source[k]["ij"][0], source[k]["ij"][1], source[k]["row"])
         at["i"] += 1
 
 
 @kernel
-def write(meeting: Any, a: int, b: int, row: int) -> None:
+def write_listed_pair(meeting: Any, a: int, b: int, row: int) -> None:
     meeting["ij"][0] = a
     meeting["ij"][1] = b
     meeting["row"] = row
@@ -111,22 +121,22 @@ def collect_close(grid: Any, passed: int) -> int:
     The previous order and the new pairs are merged into the other half of the table.
     """
     if grid["n_fresh"] < 0:
-        _start_order(grid)
-    _sort_fresh(grid)
+        _sort_close_pairs(grid)
+    _sort_new_pairs(grid)
     room = grid["pair_room"]
     pairs = rows_at(grid["pairs"], room, BOX_PAIR)
-    both = rows_at(grid["sorted"], 2 * room + 1, MEETING)
-    fresh = rows_at(grid["fresh"], FRESH, MEETING)
-    found = rows_at(grid["found"], room + 1, MEETING)
+    both = rows_at(grid["sorted"], 2 * room + 1, LISTED_PAIR)
+    fresh = rows_at(grid["fresh"], MOST_NEW_PAIRS, LISTED_PAIR)
+    found = rows_at(grid["found"], room + 1, LISTED_PAIR)
     old, new = (room, 0) if grid["half"] else (0, room)
     end = old + grid["n_sorted"]
     start = new
     m = 0
     f = 0
     while old < end or f < grid["n_fresh"]:
-        if f < grid["n_fresh"] and (old == end or not _comes_first(both[old], fresh[f])):
+        if f < grid["n_fresh"] and (old == end or not _precedes(both[old], fresh[f])):
             next = fresh[f]
-            old += old < end and not _comes_first(next, both[old])  # a pair that was removed and came back
+            old += old < end and not _precedes(next, both[old])  # a pair that was removed and came back
             f += 1
         else:
             next = both[old]
@@ -134,10 +144,10 @@ def collect_close(grid: Any, passed: int) -> int:
         a, b, row = next["ij"][0], next["ij"][1], next["row"]
         pair = pairs[row]
         if pair["shared"] == 0 and passed:
-            grow_old(grid, row)
+            age_pair(grid, row)
         alive = (pair["a"] == a) & (pair["b"] == b) & (pair["shared"] >= 0)
-        write(both[new], a, b, row)  # always, as above
-        write(found[m], a, b, row)
+        write_listed_pair(both[new], a, b, row)  # always, as above
+        write_listed_pair(found[m], a, b, row)
         new += alive
         m += alive & (pair["linger"] != IGNORED)
     grid["n_sorted"] = new - start
@@ -147,32 +157,32 @@ def collect_close(grid: Any, passed: int) -> int:
 
 
 @kernel
-def _comes_first(first: Any, second: Any) -> bool:
+def _precedes(first: Any, second: Any) -> bool:
     return first["ij"][0] < second["ij"][0] or (first["ij"][0] == second["ij"][0] and first["ij"][1] < second["ij"][1])
 
 
 @kernel(inline=False)
-def _start_order(grid: Any) -> None:
+def _sort_close_pairs(grid: Any) -> None:
     """Sort all pairs from scratch."""
     room = grid["pair_room"]
     pairs = rows_at(grid["pairs"], room, BOX_PAIR)
-    order = rows_at(grid["sorted"], room, MEETING)
-    found = rows_at(grid["found"], room, MEETING)
+    order = rows_at(grid["sorted"], room, LISTED_PAIR)
+    found = rows_at(grid["found"], room, LISTED_PAIR)
     m = 0
     for row in range(grid["pair_count"]):
         if pairs[row]["shared"] >= 0:
-            write(order[m], pairs[row]["a"], pairs[row]["b"], row)
+            write_listed_pair(order[m], pairs[row]["a"], pairs[row]["b"], row)
             m += 1
-    _sort(grid, order, found, m)
+    _sort_pairs(grid, order, found, m)
     grid["n_sorted"] = m
     grid["n_fresh"] = 0
     grid["half"] = 0
 
 
 @kernel(inline=False)
-def _sort_fresh(grid: Any) -> None:
+def _sort_new_pairs(grid: Any) -> None:
     """Sort the few new pairs, each once: a pair that was removed and came back keeps its last row."""
-    fresh = rows_at(grid["fresh"], FRESH, MEETING)
+    fresh = rows_at(grid["fresh"], MOST_NEW_PAIRS, LISTED_PAIR)
     n = 0
     for k in range(grid["n_fresh"]):
         a, b, row = fresh[k]["ij"][0], fresh[k]["ij"][1], fresh[k]["row"]
@@ -183,7 +193,7 @@ def _sort_fresh(grid: Any) -> None:
             fresh[q - 1]["row"] = row
             continue
         for r in range(n, q, -1):
-            write(fresh[r], fresh[r - 1]["ij"][0], fresh[r - 1]["ij"][1], fresh[r - 1]["row"])
-        write(fresh[q], a, b, row)
+            write_listed_pair(fresh[r], fresh[r - 1]["ij"][0], fresh[r - 1]["ij"][1], fresh[r - 1]["row"])
+        write_listed_pair(fresh[q], a, b, row)
         n += 1
     grid["n_fresh"] = n

@@ -10,20 +10,20 @@ from typing import Any
 
 from kinemorph.collision.broad.hash_rows import (
     FILTER,
-    FRESH,
+    FREE_PAIR_BASE,
     FULL_PAIRS,
-    GONE,
     IGNORED,
-    INDEX,
-    MEETING,
-    VACANT,
+    INDEX_ROW,
+    LISTED_PAIR,
+    MOST_NEW_PAIRS,
+    VACANT_SLOT,
     box_pairs_of,
 )
 from kinemorph.jit.api import kernel, rows_at
 
 
 @kernel
-def wanted(filter_a: Any, filter_b: Any) -> bool:
+def filters_allow_pair(filter_a: Any, filter_b: Any) -> bool:
     """Whether groups, masks and fixed flags of two boxes allow a pair."""
     return (
         (filter_a["mask"] & filter_b["group"]) != 0
@@ -33,7 +33,7 @@ def wanted(filter_a: Any, filter_b: Any) -> bool:
 
 
 @kernel
-def scatter(high: int, low: int) -> int:
+def hash_words(high: int, low: int) -> int:
     """Hash two numbers of 32 bits to one from 0 to 2^62; close numbers are scattered.
 
     Nothing overflows: overflow of signed numbers is undefined in LLVM, and two inlined copies of the formula could give
@@ -46,37 +46,37 @@ def scatter(high: int, low: int) -> int:
 
 
 @kernel
-def home(low_id: int, high_id: int) -> int:
+def pair_hash(low_id: int, high_id: int) -> int:
     """Hash of the pair low_id < high_id, where its search begins."""
-    return scatter(int(low_id), int(high_id))
+    return hash_words(int(low_id), int(high_id))
 
 
 @kernel
-def slot_of(grid: Any, first: int, second: int) -> int:
+def find_slot(grid: Any, first: int, second: int) -> int:
     """The slot that has the row of a pair, or the free slot for it."""
-    slots = rows_at(grid["slots"], grid["slot_mask"] + 1, INDEX)
+    slots = rows_at(grid["slots"], grid["slot_mask"] + 1, INDEX_ROW)
     pairs = box_pairs_of(grid)
     a = min(first, second)
     b = max(first, second)
-    s = home(a, b) & grid["slot_mask"]
-    while slots[s]["i"] != VACANT and (pairs[slots[s]["i"]]["a"] != a or pairs[slots[s]["i"]]["b"] != b):
+    s = pair_hash(a, b) & grid["slot_mask"]
+    while slots[s]["i"] != VACANT_SLOT and (pairs[slots[s]["i"]]["a"] != a or pairs[slots[s]["i"]]["b"] != b):
         s = (s + 1) & grid["slot_mask"]
     return s
 
 
 @kernel
-def row_of(grid: Any, first: int, second: int) -> int:
+def find_or_create_pair(grid: Any, first: int, second: int) -> int:
     """The row of a pair, created if missing; -1 if the filters exclude the pair, or a table is full."""
-    slot = rows_at(grid["slots"], grid["slot_mask"] + 1, INDEX)[slot_of(grid, first, second)]
-    if slot["i"] != VACANT:
+    slot = rows_at(grid["slots"], grid["slot_mask"] + 1, INDEX_ROW)[find_slot(grid, first, second)]
+    if slot["i"] != VACANT_SLOT:
         return slot["i"]
     filters = rows_at(grid["filters"], grid["n"], FILTER)
-    if not wanted(filters[first], filters[second]):
+    if not filters_allow_pair(filters[first], filters[second]):
         return -1
     pairs = box_pairs_of(grid)
     row = grid["pair_free"]
     if row >= 0:
-        grid["pair_free"] = GONE - pairs[row]["shared"]
+        grid["pair_free"] = FREE_PAIR_BASE - pairs[row]["shared"]
     elif grid["pair_count"] < grid["pair_room"]:
         row = grid["pair_count"]
         grid["pair_count"] = row + 1
@@ -84,23 +84,23 @@ def row_of(grid: Any, first: int, second: int) -> int:
         grid["full"] |= FULL_PAIRS
         return -1
     grid["pairs_made"] += 1
-    rows_at(grid["lives"], grid["pair_room"], INDEX)[row]["i"] += 1
+    rows_at(grid["lives"], grid["pair_room"], INDEX_ROW)[row]["i"] += 1
     slot["i"] = row
     pair = pairs[row]
     pair["a"] = min(first, second)
     pair["b"] = max(first, second)
     pair["shared"] = 0
     pair["linger"] = grid["linger"]
-    _list_fresh(grid, pair, row)
+    _append_new_pair(grid, pair, row)
     return row
 
 
 @kernel
-def _list_fresh(grid: Any, pair: Any, row: int) -> None:
+def _append_new_pair(grid: Any, pair: Any, row: int) -> None:
     """Add a new pair to the list for the sorted order; if they are too many, the order is made from scratch."""
     n = grid["n_fresh"]
-    if n >= 0 and n < FRESH:
-        fresh = rows_at(grid["fresh"], FRESH, MEETING)[n]
+    if n >= 0 and n < MOST_NEW_PAIRS:
+        fresh = rows_at(grid["fresh"], MOST_NEW_PAIRS, LISTED_PAIR)[n]
         fresh["ij"][0] = pair["a"]
         fresh["ij"][1] = pair["b"]
         fresh["row"] = row
@@ -112,7 +112,7 @@ def _list_fresh(grid: Any, pair: Any, row: int) -> None:
 @kernel(inline=False)
 def share_tile(grid: Any, first: int, second: int) -> None:
     """Count one more tile that two boxes share."""
-    row = row_of(grid, first, second)
+    row = find_or_create_pair(grid, first, second)
     if row >= 0:
         pair = box_pairs_of(grid)[row]
         if pair["shared"] == 0 and pair["linger"] != IGNORED:
@@ -122,9 +122,9 @@ def share_tile(grid: Any, first: int, second: int) -> None:
 
 @kernel(inline=False)
 def unshare_tile(grid: Any, first: int, second: int) -> None:
-    """Count one shared tile less. The pair stays until `grow_old` removes it."""
-    row = rows_at(grid["slots"], grid["slot_mask"] + 1, INDEX)[slot_of(grid, first, second)]["i"]
-    if row != VACANT:  # else the filters exclude the pair, or the table was full at its creation
+    """Count one shared tile less. The pair stays until `age_pair` removes it."""
+    row = rows_at(grid["slots"], grid["slot_mask"] + 1, INDEX_ROW)[find_slot(grid, first, second)]["i"]
+    if row != VACANT_SLOT:  # else the filters exclude the pair, or the table was full at its creation
         box_pairs_of(grid)[row]["shared"] -= 1
 
 
@@ -132,29 +132,29 @@ def unshare_tile(grid: Any, first: int, second: int) -> None:
 def delete_pair(grid: Any, row: int) -> None:
     """Free the row of a pair and its slot."""
     pairs = box_pairs_of(grid)
-    slots = rows_at(grid["slots"], grid["slot_mask"] + 1, INDEX)
-    hole = slot_of(grid, pairs[row]["a"], pairs[row]["b"])
+    slots = rows_at(grid["slots"], grid["slot_mask"] + 1, INDEX_ROW)
+    hole = find_slot(grid, pairs[row]["a"], pairs[row]["b"])
     s = hole
     while True:  # close the gap: move up each later row that a search could no longer reach
         s = (s + 1) & grid["slot_mask"]
         other = slots[s]["i"]
-        if other == VACANT:
+        if other == VACANT_SLOT:
             break
-        start = home(pairs[other]["a"], pairs[other]["b"])
+        start = pair_hash(pairs[other]["a"], pairs[other]["b"])
         if ((s - start) & grid["slot_mask"]) >= ((s - hole) & grid["slot_mask"]):
             slots[hole]["i"] = other
             hole = s
-    slots[hole]["i"] = VACANT
+    slots[hole]["i"] = VACANT_SLOT
     pair = pairs[row]
     pair["a"] = 0
     pair["b"] = 0
     pair["linger"] = IGNORED  # so that it is not collected
-    pair["shared"] = GONE - grid["pair_free"]
+    pair["shared"] = FREE_PAIR_BASE - grid["pair_free"]
     grid["pair_free"] = row
 
 
 @kernel(inline=False)
-def grow_old(grid: Any, row: int) -> None:
+def age_pair(grid: Any, row: int) -> None:
     """Age a pair without shared tiles by one update, and remove it in time (the hysteresis of Fontijne 2.3.3)."""
     pair = box_pairs_of(grid)[row]
     if pair["linger"] == 0:

@@ -17,8 +17,8 @@ BOX = np.dtype(
         ("entry", "i4"),  # the first of its entries in tiles; for OVERSIZED_LEVEL the next such box
     ]
 )  # a cache line: all that an update reads while a box stays in its tiles
-ALL_OVER = -1
-ABSENT = -2
+OVERSIZED_LEVEL = -1
+ABSENT_LEVEL = -2
 
 FILTER = np.dtype(
     [
@@ -80,11 +80,11 @@ BOX_PAIR = np.dtype(
 )
 IGNORED = -1  # counted as any other pair, never reported; for example the boxes at a joint
 
-FRESH = 64  # new pairs in an update: if there are more, all are sorted
-GONE = -2
-VACANT = -1  # an unused slot
-MEETING = np.dtype([("ij", "i4", 2), ("row", "i4")])  # the two ids, and the row of their pair
-INDEX = np.dtype([("i", "i4")])
+MOST_NEW_PAIRS = 64  # new pairs in an update: if there are more, all are sorted
+FREE_PAIR_BASE = -2
+VACANT_SLOT = -1  # an unused slot
+LISTED_PAIR = np.dtype([("ij", "i4", 2), ("row", "i4")])  # the two ids, and the row of their pair
+INDEX_ROW = np.dtype([("i", "i4")])
 
 TILE = np.dtype(
     [
@@ -97,7 +97,7 @@ LEVEL_BITS = 6
 LEVEL_MASK = 63
 PLACE_BITS = 19  # of x, of y and of z, so that a key is positive
 PLACE_MASK = (1 << PLACE_BITS) - 1
-EMPTY = -1
+EMPTY_TILE_KEY = -1
 
 ENTRY = np.dtype(
     [

@@ -8,25 +8,25 @@ from typing import Any
 import numpy as np
 
 from kinemorph.collision.broad.hash_rows import (
-    ABSENT,
+    ABSENT_LEVEL,
     BOX,
     BOX_PAIR,
-    EMPTY,
+    EMPTY_TILE_KEY,
     ENTRY,
     FILTER,
-    FRESH,
     FULL_ENTRIES,
     FULL_PAIRS,
     FULL_TILES,
     HASH,
-    INDEX,
-    MEETING,
+    INDEX_ROW,
+    LISTED_PAIR,
+    MOST_NEW_PAIRS,
     TILE,
 )
-from kinemorph.collision.broad.hash_update import TABLE_FULL, fill
+from kinemorph.collision.broad.hash_update import TABLE_FULL, rebuild_tables
 from kinemorph.multibody.tables import Pattern, Tables
 
-KEPT = (
+SAVED_HEADER_FIELDS = (
     "n",
     "moving",
     "top",
@@ -63,7 +63,7 @@ class HashTables:
         self._make_entries(256)
         self._make_tiles(256)
         self._make_pairs(64)
-        fill(self.address)
+        rebuild_tables(self.address)
         return self._tables
 
     def _hold(self, tables: Tables) -> None:
@@ -73,7 +73,7 @@ class HashTables:
         """Boxes, and pairs in their rows; tiles and slots are filled again."""
         header = self.header.copy()
         for name in HASH.names or ():
-            if name not in KEPT:
+            if name not in SAVED_HEADER_FIELDS:
                 header[name] = 0
         n, moving, count = (int(header[name][0]) for name in ("n", "moving", "pair_count"))
         boxes, pairs = self["boxes"][:n].copy(), self["pairs"][:count].copy()
@@ -100,7 +100,7 @@ class HashTables:
             ("lives", lives),
         ):
             self[name][: len(rows)] = rows
-        while fill(self.address) == TABLE_FULL:
+        while rebuild_tables(self.address) == TABLE_FULL:
             if self.header["full"][0] & FULL_PAIRS:  # it has a row for each pair
                 raise ValueError("a broad phase lacks pairs of boxes that share a tile")
             self._double()
@@ -112,15 +112,15 @@ class HashTables:
     def tile_count(self) -> int:
         """How many tiles have a box in them."""
         tiles = self["tiles"]
-        return int(((tiles["key"] != EMPTY) & ((tiles["natives"] >= 0) | (tiles["guests"] >= 0))).sum())
+        return int(((tiles["key"] != EMPTY_TILE_KEY) & ((tiles["natives"] >= 0) | (tiles["guests"] >= 0))).sum())
 
     def make_boxes(self, room: int) -> None:
         """Make rows for `room` boxes; existing ones are kept."""
         there = len(self["boxes"]) if "boxes" in self._tables else 0
-        self._tables.make("boxes", room, BOX, keep=True)["level"][there:] = ABSENT
+        self._tables.make("boxes", room, BOX, keep=True)["level"][there:] = ABSENT_LEVEL
         self._tables.make("filters", room, FILTER, keep=True)
-        self._tables.make("order", room, INDEX, keep=True)
-        self._tables.make("tally", room + 1, INDEX)
+        self._tables.make("order", room, INDEX_ROW, keep=True)
+        self._tables.make("tally", room + 1, INDEX_ROW)
 
     def _make_entries(self, room: int) -> None:
         self._tables.make("entries", room, ENTRY)
@@ -132,17 +132,17 @@ class HashTables:
 
     def _make_pairs(self, room: int) -> None:
         self._tables.make("pairs", room, BOX_PAIR, keep=True)
-        self._tables.make("lives", room, INDEX, keep=True)
-        self._tables.make("slots", 2 * room, INDEX)
-        self._tables.make("sorted", 2 * room + 1, MEETING)  # one more is written beyond the last
-        self._tables.make("fresh", FRESH, MEETING)
-        self._tables.make("found", room + 1, MEETING)
+        self._tables.make("lives", room, INDEX_ROW, keep=True)
+        self._tables.make("slots", 2 * room, INDEX_ROW)
+        self._tables.make("sorted", 2 * room + 1, LISTED_PAIR)  # one more is written beyond the last
+        self._tables.make("fresh", MOST_NEW_PAIRS, LISTED_PAIR)
+        self._tables.make("found", room + 1, LISTED_PAIR)
         self.header["n_fresh"] = -1
         self.header["pair_room"], self.header["slot_mask"] = room, 2 * room - 1
 
     def rebuild(self) -> None:
         """Fill all tables again from the rows of the boxes, and enlarge them if necessary."""
-        while fill(self.address) == TABLE_FULL:
+        while rebuild_tables(self.address) == TABLE_FULL:
             self._double()
 
     def grow(self) -> None:

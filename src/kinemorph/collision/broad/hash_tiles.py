@@ -19,17 +19,17 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph.collision.broad.hash_pairs import scatter, share_tile, unshare_tile
+from kinemorph.collision.broad.hash_pairs import hash_words, share_tile, unshare_tile
 from kinemorph.collision.broad.hash_rows import (
-    ABSENT,
-    ALL_OVER,
-    EMPTY,
+    ABSENT_LEVEL,
+    EMPTY_TILE_KEY,
     ENTRY,
     FILTER,
     FULL_ENTRIES,
     FULL_TILES,
     LEVEL_BITS,
     LEVEL_MASK,
+    OVERSIZED_LEVEL,
     PLACE_BITS,
     PLACE_MASK,
     TILE,
@@ -45,9 +45,9 @@ X_BIT = LEVEL_BITS + 2 * PLACE_BITS
 BLOCK_MASK = ~(1 << X_BIT | 1 << Y_BIT | 1 << Z_BIT)  # bits of a key that the tiles of a block share
 ROW_MASK = (1 << 48) - 1  # largest number of rows of a table, less one
 LARGEST_TILE_COORDINATE = 2.0**50  # larger tile coordinates are not exact enough
-LEVEL_GROWTH = 1.25  # factor by which a box may grow without leaving a level that it has just reached
-ALL_OVER_FROM = 4  # times the budget, at the coarsest level (Fontijne 2.3.3)
-NOWHERE = (0.0, 0.0, 0.0), (-1.0, -1.0, -1.0)  # first and last of an empty range of tiles
+LEVEL_GROWTH_FACTOR = 1.25  # factor by which a box may grow without leaving a level that it has just reached
+OVERSIZED_BUDGET_FACTOR = 4  # times the budget, at the coarsest level (Fontijne 2.3.3)
+NO_TILES = (0.0, 0.0, 0.0), (-1.0, -1.0, -1.0)  # first and last of an empty range of tiles
 
 
 # --- one tile ---
@@ -63,28 +63,28 @@ def tile_key(x: int, y: int, z: int, level: int) -> int:
 
 
 @kernel
-def between(x: int, first: int, last: int) -> bool:
+def in_tile_range(x: int, first: int, last: int) -> bool:
     """Whether a coordinate, modulo 2^19, is from `first` to `last`."""
     return ((x - first) & PLACE_MASK) <= last - first
 
 
 @kernel
-def tile_home(key: int) -> int:
+def tile_hash(key: int) -> int:
     """Hash of a tile, where its search begins. Blocks of 2 x 2 x 2 tiles are adjacent in memory, because boxes visit
     neighbours together; the blocks themselves are scattered.
     """
     block = key & BLOCK_MASK
     corner = key >> X_BIT & 1 | (key >> Y_BIT & 1) << 1 | (key >> Z_BIT & 1) << 2
-    return (scatter(block >> 32, block & 0xFFFFFFFF) & ROW_MASK) << 3 | corner
+    return (hash_words(block >> 32, block & 0xFFFFFFFF) & ROW_MASK) << 3 | corner
 
 
 @kernel
-def tile_at(grid: Any, key: int) -> int:
+def find_or_create_tile(grid: Any, key: int) -> int:
     """The row of a tile, created if missing; -1 when the table is half full."""
     mask = grid["tile_mask"]
     tiles = rows_at(grid["tiles"], mask + 1, TILE)
-    k = tile_home(key) & mask
-    while tiles[k]["key"] != EMPTY:
+    k = tile_hash(key) & mask
+    while tiles[k]["key"] != EMPTY_TILE_KEY:
         if tiles[k]["key"] == key:
             return k
         k = (k + 1) & mask
@@ -99,7 +99,7 @@ def tile_at(grid: Any, key: int) -> int:
 
 
 @kernel
-def new_entry(grid: Any) -> int:
+def take_entry(grid: Any) -> int:
     e = grid["entry_free"]
     if e >= 0:
         grid["entry_free"] = rows_at(grid["entries"], grid["entry_room"], ENTRY)[e]["sibling"]
@@ -113,19 +113,19 @@ def new_entry(grid: Any) -> int:
 
 
 @kernel(inline=False)
-def enter(grid: Any, box_id: int, x: int, y: int, z: int, level: int) -> None:
+def enter_tile(grid: Any, box_id: int, x: int, y: int, z: int, level: int) -> None:
     """Enter a box into a tile: form pairs with its natives, and at the native level with its guests too."""
     key = tile_key(x, y, z, level)
-    k = tile_at(grid, key)
-    e = new_entry(grid) if k >= 0 else -1
+    k = find_or_create_tile(grid, key)
+    e = take_entry(grid) if k >= 0 else -1
     if e < 0:
         return
     entries = rows_at(grid["entries"], grid["entry_room"], ENTRY)
     tile = rows_at(grid["tiles"], grid["tile_mask"] + 1, TILE)[k]
     box = boxes_of(grid)[box_id]
-    meet(grid, box_id, tile["natives"], 1)
+    count_shared_tiles(grid, box_id, tile["natives"], 1)
     if level == box["level"]:
-        meet(grid, box_id, tile["guests"], 1)
+        count_shared_tiles(grid, box_id, tile["guests"], 1)
         head = tile["natives"]
         tile["natives"] = e
     else:
@@ -144,7 +144,7 @@ def enter(grid: Any, box_id: int, x: int, y: int, z: int, level: int) -> None:
 
 
 @kernel(inline=False)
-def leave(grid: Any, box_id: int, entry: int) -> None:
+def leave_tile(grid: Any, box_id: int, entry: int) -> None:
     """Free an entry of a box; the caller removes it from the chain of the box."""
     entries = rows_at(grid["entries"], grid["entry_room"], ENTRY)
     old = entries[entry]
@@ -159,15 +159,15 @@ def leave(grid: Any, box_id: int, entry: int) -> None:
         tile["natives"] = after
     else:
         tile["guests"] = after
-    meet(grid, box_id, tile["natives"], -1)
+    count_shared_tiles(grid, box_id, tile["natives"], -1)
     if native:
-        meet(grid, box_id, tile["guests"], -1)
+        count_shared_tiles(grid, box_id, tile["guests"], -1)
     old["sibling"] = grid["entry_free"]
     grid["entry_free"] = entry
 
 
 @kernel
-def meet(grid: Any, box_id: int, entry: int, change: int) -> None:
+def count_shared_tiles(grid: Any, box_id: int, entry: int, change: int) -> None:
     """Count a shared tile more or less with each box of a list of entries."""
     entries = rows_at(grid["entries"], grid["entry_room"], ENTRY)
     while entry >= 0:
@@ -182,7 +182,7 @@ def meet(grid: Any, box_id: int, entry: int, change: int) -> None:
 
 
 @kernel
-def covered(low: Any, high: Any, scale: float) -> float:
+def count_covered_tiles(low: Any, high: Any, scale: float) -> float:
     """Number of tiles that a box covers (Fontijne eq. 2.3); inf where tile coordinates are too large.
 
     Unlike in the thesis, a face that just touches the next tile counts as in it: boxes that touch then share a tile.
@@ -198,16 +198,16 @@ def covered(low: Any, high: Any, scale: float) -> float:
 
 
 @kernel
-def most_covered(low: Any, high: Any, scale: float) -> float:
+def bound_covered_tiles(low: Any, high: Any, scale: float) -> float:
     """Number of tiles that a box LEVEL_GROWTH times as large could cover in the worst position."""
     n = 1.0
     for d in range(3):
-        n *= np.floor(LEVEL_GROWTH * (high[d] - low[d]) * scale) + 2.0
+        n *= np.floor(LEVEL_GROWTH_FACTOR * (high[d] - low[d]) * scale) + 2.0
     return n
 
 
 @kernel
-def native_level(grid: Any, box_id: int) -> int:
+def choose_native_level(grid: Any, box_id: int) -> int:
     """The native level of a box (Fontijne 2.3.2), with hysteresis.
 
     It becomes coarser when the box covers more tiles than the budget, but finer only if the finer level would not be
@@ -218,18 +218,18 @@ def native_level(grid: Any, box_id: int) -> int:
     old = int(box["level"])
     level = max(old, 0)
     scale = box["scale"] if old >= 0 else grid["finest"]
-    while level < grid["top"] and covered(box["low"], box["high"], scale) > t:
+    while level < grid["top"] and count_covered_tiles(box["low"], box["high"], scale) > t:
         level += 1
         scale *= 0.5
     if level == grid["top"]:
-        n = covered(box["low"], box["high"], scale)
-        if n > ALL_OVER_FROM * t or (old == ALL_OVER and n > t):
-            return ALL_OVER
+        n = count_covered_tiles(box["low"], box["high"], scale)
+        if n > OVERSIZED_BUDGET_FACTOR * t or (old == OVERSIZED_LEVEL and n > t):
+            return OVERSIZED_LEVEL
     if level == old:
-        while level > 0 and most_covered(box["low"], box["high"], 2.0 * scale) <= t:
+        while level > 0 and bound_covered_tiles(box["low"], box["high"], 2.0 * scale) <= t:
             level -= 1
             scale *= 2.0
-        while level < old and covered(box["low"], box["high"], scale) > t:  # far out only coarse tiles do
+        while level < old and count_covered_tiles(box["low"], box["high"], scale) > t:  # far out only coarse tiles do
             level += 1
             scale *= 0.5
     return level
@@ -258,10 +258,10 @@ def enter_level(grid: Any, box_id: int, level: int, first: Vec3, last: Vec3) -> 
     x1, y1, z1 = int(last[0]) >> s, int(last[1]) >> s, int(last[2]) >> s
     for x in range(int(p[0]) >> s, (int(q[0]) >> s) + 1):
         for y in range(int(p[1]) >> s, (int(q[1]) >> s) + 1):
-            known = between(x, x0, x1) and between(y, y0, y1)
+            known = in_tile_range(x, x0, x1) and in_tile_range(y, y0, y1)
             for z in range(int(p[2]) >> s, (int(q[2]) >> s) + 1):
-                if not (known and between(z, z0, z1)):
-                    enter(grid, box_id, x, y, z, level)
+                if not (known and in_tile_range(z, z0, z1)):
+                    enter_tile(grid, box_id, x, y, z, level)
 
 
 @kernel(inline=False)
@@ -275,19 +275,19 @@ def enter_levels(grid: Any, box_id: int, first: Vec3, last: Vec3) -> None:
 
 
 @kernel(inline=False)
-def attach(grid: Any, box_id: int) -> None:
+def enter_box(grid: Any, box_id: int) -> None:
     """Enter a placed box into all its tiles; an oversized box forms pairs with all others instead."""
     boxes = boxes_of(grid)
     box = boxes[box_id]
-    if box["level"] == ALL_OVER:
+    if box["level"] == OVERSIZED_LEVEL:
         for j in range(grid["n"]):
-            if j != box_id and boxes[j]["level"] != ABSENT:
+            if j != box_id and boxes[j]["level"] != ABSENT_LEVEL:
                 share_tile(grid, box_id, j)
         box["entry"] = grid["all_over"]
         grid["all_over"] = box_id
         return
     box["entry"] = -1
-    enter_levels(grid, box_id, NOWHERE[0], NOWHERE[1])
+    enter_levels(grid, box_id, NO_TILES[0], NO_TILES[1])
     j = grid["all_over"]
     while j >= 0:
         share_tile(grid, box_id, j)
@@ -295,13 +295,13 @@ def attach(grid: Any, box_id: int) -> None:
 
 
 @kernel(inline=False)
-def detach(grid: Any, box_id: int) -> None:
+def withdraw_box(grid: Any, box_id: int) -> None:
     """Undo `enter_box`: its level is ABSENT_LEVEL afterwards."""
     boxes = boxes_of(grid)
     box = boxes[box_id]
-    if box["level"] == ALL_OVER:
+    if box["level"] == OVERSIZED_LEVEL:
         for j in range(grid["n"]):
-            if j != box_id and boxes[j]["level"] != ABSENT:
+            if j != box_id and boxes[j]["level"] != ABSENT_LEVEL:
                 unshare_tile(grid, box_id, j)
         if grid["all_over"] == box_id:
             grid["all_over"] = box["entry"]
@@ -311,17 +311,17 @@ def detach(grid: Any, box_id: int) -> None:
                 j = boxes[j]["entry"]
             boxes[j]["entry"] = box["entry"]
     else:
-        give_back(grid, box_id, NOWHERE[0], NOWHERE[1])
+        leave_tiles(grid, box_id, NO_TILES[0], NO_TILES[1])
         j = grid["all_over"]
         while j >= 0:
             unshare_tile(grid, box_id, j)
             j = boxes[j]["entry"]
-    box["level"] = ABSENT
+    box["level"] = ABSENT_LEVEL
     box["entry"] = -1
 
 
 @kernel(inline=False)
-def give_back(grid: Any, box_id: int, first: Vec3, last: Vec3) -> None:
+def leave_tiles(grid: Any, box_id: int, first: Vec3, last: Vec3) -> None:
     """Leave all tiles except those between first and last (of the native level), scaled to coarser levels."""
     box = boxes_of(grid)[box_id]
     entries = rows_at(grid["entries"], grid["entry_room"], ENTRY)
@@ -331,13 +331,13 @@ def give_back(grid: Any, box_id: int, first: Vec3, last: Vec3) -> None:
         after = entries[e]["sibling"]
         key = entries[e]["key"]
         s = (key & LEVEL_MASK) - int(box["level"])
-        inside = between(key >> X_BIT, int(first[0]) >> s, int(last[0]) >> s)
-        inside = inside and between(key >> Y_BIT, int(first[1]) >> s, int(last[1]) >> s)
-        inside = inside and between(key >> Z_BIT, int(first[2]) >> s, int(last[2]) >> s)
+        inside = in_tile_range(key >> X_BIT, int(first[0]) >> s, int(last[0]) >> s)
+        inside = inside and in_tile_range(key >> Y_BIT, int(first[1]) >> s, int(last[1]) >> s)
+        inside = inside and in_tile_range(key >> Z_BIT, int(first[2]) >> s, int(last[2]) >> s)
         if inside:
             kept = e
         else:
-            leave(grid, box_id, e)
+            leave_tile(grid, box_id, e)
             if kept >= 0:
                 entries[kept]["sibling"] = after
             else:
@@ -354,7 +354,7 @@ def open_level(grid: Any, level: int) -> None:
     boxes = boxes_of(grid)
     for j in range(grid["n"]):
         if boxes[j]["level"] >= 0 and boxes[j]["level"] < level:
-            enter_level(grid, j, level, NOWHERE[0], NOWHERE[1])
+            enter_level(grid, j, level, NO_TILES[0], NO_TILES[1])
 
 
 @kernel(inline=False)
@@ -364,24 +364,24 @@ def rehash(grid: Any, box_id: int, low: Vec3, high: Vec3) -> None:
     first, last = first_tile(box), last_tile(box)
     store3(box["low"], low)
     store3(box["high"], high)
-    level = native_level(grid, box_id)
+    level = choose_native_level(grid, box_id)
     if level != box["level"]:
-        if box["level"] != ABSENT:
-            detach(grid, box_id)
+        if box["level"] != ABSENT_LEVEL:
+            withdraw_box(grid, box_id)
         open_level(grid, level)
         box["level"] = level
         box["scale"] = grid["finest"] * 0.5**level if level >= 0 else 0.0
-        attach(grid, box_id)
-    elif level != ALL_OVER:
+        enter_box(grid, box_id)
+    elif level != OVERSIZED_LEVEL:
         new_first, new_last = first_tile(box), last_tile(box)
-        if not within(first, last, new_first, new_last):
-            give_back(grid, box_id, new_first, new_last)
-        if not within(new_first, new_last, first, last):
+        if not tiles_within(first, last, new_first, new_last):
+            leave_tiles(grid, box_id, new_first, new_last)
+        if not tiles_within(new_first, new_last, first, last):
             enter_levels(grid, box_id, first, last)
 
 
 @kernel
-def within(first: Vec3, last: Vec3, outer_first: Vec3, outer_last: Vec3) -> bool:
+def tiles_within(first: Vec3, last: Vec3, outer_first: Vec3, outer_last: Vec3) -> bool:
     """Whether a range of tiles is within another."""
     return (
         (outer_first[0] <= first[0]) & (last[0] <= outer_last[0]) & (outer_first[1] <= first[1])

@@ -6,19 +6,19 @@ from typing import Any
 import numpy as np
 
 from kinemorph.collision.broad.hash_order import collect_overlapping
-from kinemorph.collision.broad.hash_pairs import delete_pair, row_of, slot_of
+from kinemorph.collision.broad.hash_pairs import delete_pair, find_or_create_pair, find_slot
 from kinemorph.collision.broad.hash_rows import (
-    ABSENT,
-    EMPTY,
+    ABSENT_LEVEL,
+    EMPTY_TILE_KEY,
     HASH,
     IGNORED,
-    INDEX,
+    INDEX_ROW,
     TILE,
-    VACANT,
+    VACANT_SLOT,
     box_pairs_of,
     boxes_of,
 )
-from kinemorph.collision.broad.hash_tiles import LEVEL_GROWTH, attach, detach, rehash
+from kinemorph.collision.broad.hash_tiles import LEVEL_GROWTH_FACTOR, enter_box, rehash, withdraw_box
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.spatial.rows import load3, store3
 from kinemorph.spatial.vec3 import Vec3
@@ -34,8 +34,8 @@ def update_boxes(address: int, lows: Any, highs: Any) -> int:
     BAD_BOX.
     """
     grid = rows_at(address, 1, HASH)[0]
-    order = rows_at(grid["order"], grid["moving"], INDEX)
-    if not are_boxes(lows, highs):
+    order = rows_at(grid["order"], grid["moving"], INDEX_ROW)
+    if not boxes_are_finite(lows, highs):
         return BAD_BOX
     for r in range(grid["moving"]):
         move_box(grid, int(order[r]["i"]), load3(lows[r]), load3(highs[r]))
@@ -55,7 +55,7 @@ def move_box(grid: Any, box_id: int, low: Vec3, high: Vec3) -> None:
         same &= np.floor(low[d] * scale) == np.floor(box["low"][d] * scale)
         same &= np.floor(high[d] * scale) == np.floor(box["high"][d] * scale)
         size = max(size, high[d] - low[d])
-    if same and 2.0 * LEVEL_GROWTH * size * scale >= 1.0:
+    if same and 2.0 * LEVEL_GROWTH_FACTOR * size * scale >= 1.0:
         store3(box["low"], low)
         store3(box["high"], high)
     else:  # other tiles, or small enough for a finer level
@@ -63,7 +63,7 @@ def move_box(grid: Any, box_id: int, low: Vec3, high: Vec3) -> None:
 
 
 @kernel
-def are_boxes(lows: Any, highs: Any) -> bool:
+def boxes_are_finite(lows: Any, highs: Any) -> bool:
     good = True
     for r in range(lows.shape[0]):
         for d in range(3):
@@ -84,16 +84,16 @@ def put_boxes(address: int, ids: Ids, boxes: Any) -> int:
 
 
 @entry
-def meetings(address: int) -> int:
+def collect_pairs(address: int) -> int:
     """Collect the overlapping pairs, without an update."""
     return collect_overlapping(rows_at(address, 1, HASH)[0], 0)
 
 
 @entry
-def forget(address: int, box_id: int) -> None:
+def delete_box(address: int, box_id: int) -> None:
     """Remove a box and all its pairs."""
     grid = rows_at(address, 1, HASH)[0]
-    detach(grid, box_id)
+    withdraw_box(grid, box_id)
     pairs = box_pairs_of(grid)
     for row in range(grid["pair_count"]):
         if pairs[row]["shared"] >= 0 and (pairs[row]["a"] == box_id or pairs[row]["b"] == box_id):
@@ -104,32 +104,32 @@ def forget(address: int, box_id: int) -> None:
 def set_linger(address: int, first: int, second: int, linger: int) -> int:
     """Set the updates for which a pair outlives its last shared tile; IGNORED creates the pair if it is missing."""
     grid = rows_at(address, 1, HASH)[0]
-    slots = rows_at(grid["slots"], grid["slot_mask"] + 1, INDEX)
-    if linger != IGNORED and slots[slot_of(grid, first, second)]["i"] == VACANT:
+    slots = rows_at(grid["slots"], grid["slot_mask"] + 1, INDEX_ROW)
+    if linger != IGNORED and slots[find_slot(grid, first, second)]["i"] == VACANT_SLOT:
         return 0
-    row = row_of(grid, first, second)
+    row = find_or_create_pair(grid, first, second)
     if row >= 0:
         box_pairs_of(grid)[row]["linger"] = linger
     return TABLE_FULL if grid["full"] else 0
 
 
 @entry
-def fill(address: int) -> int:
+def rebuild_tables(address: int) -> int:
     """Build all tables again from the rows of boxes and pairs. Returns 0 or TABLE_FULL."""
     grid = rows_at(address, 1, HASH)[0]
     n = grid["n"]
     boxes = boxes_of(grid)
     tiles = rows_at(grid["tiles"], grid["tile_mask"] + 1, TILE)
-    slots = rows_at(grid["slots"], grid["slot_mask"] + 1, INDEX)
+    slots = rows_at(grid["slots"], grid["slot_mask"] + 1, INDEX_ROW)
     pairs = box_pairs_of(grid)
     for k in range(grid["tile_mask"] + 1):
-        tiles[k]["key"] = EMPTY
+        tiles[k]["key"] = EMPTY_TILE_KEY
     for s in range(grid["slot_mask"] + 1):
-        slots[s]["i"] = VACANT
+        slots[s]["i"] = VACANT_SLOT
     for row in range(grid["pair_count"]):
         if pairs[row]["shared"] >= 0:
             pairs[row]["shared"] = 0
-            slots[slot_of(grid, pairs[row]["a"], pairs[row]["b"])]["i"] = row
+            slots[find_slot(grid, pairs[row]["a"], pairs[row]["b"])]["i"] = row
     grid["full"] = grid["open"] = grid["tile_count"] = grid["entry_count"] = 0
     grid["entry_free"] = grid["all_over"] = -1
     for i in range(n):
@@ -137,8 +137,8 @@ def fill(address: int) -> int:
             grid["open"] |= 1 << int(boxes[i]["level"])
     for i in range(n):
         grid["n"] = i + 1  # later boxes are not entered yet
-        if boxes[i]["level"] != ABSENT:
-            attach(grid, i)
+        if boxes[i]["level"] != ABSENT_LEVEL:
+            enter_box(grid, i)
         if grid["full"]:
             grid["n"] = n
             return TABLE_FULL

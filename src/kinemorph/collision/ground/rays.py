@@ -6,23 +6,23 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph.collision.ground.surface import HALF_SPACE, SOUP, corner, place
+from kinemorph.collision.ground.surface import HALF_SPACE, SOUP, ground_vertex, triangle_vertex
 from kinemorph.geometry.ground import BOUNDS, GROUND
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.spatial.rows import load3, load3_at, store3_at
 from kinemorph.spatial.vec3 import Vec3, cross, dot, neg, scale, sub
 
 TREE_STACK = 64  # capacity of the stack: one node a level
-RIM = 1e-12  # share of its sides by which a ray may miss a triangle: no ray slips through an edge
-Meeting = tuple[float, int]  # distance along the ray (m), and the triangle
+HIT_SLACK_SHARE = 1e-12  # share of its sides by which a ray may miss a triangle: no ray slips through an edge
+GroundHit = tuple[float, int]  # distance along the ray (m), and the triangle
 
 
 @kernel(inline=False)
-def _meet_triangle(ground: Any, triangle: int, origin: Vec3, direction: Vec3, best: Meeting) -> Meeting:
+def _hit_triangle(ground: Any, triangle: int, origin: Vec3, direction: Vec3, best: GroundHit) -> GroundHit:
     """Möller and Trumbore: origin + s direction = a + u (b - a) + v (c - a)."""
-    a = place(ground, corner(ground, triangle, 0))
-    ab = sub(place(ground, corner(ground, triangle, 1)), a)
-    ac = sub(place(ground, corner(ground, triangle, 2)), a)
+    a = ground_vertex(ground, triangle_vertex(ground, triangle, 0))
+    ab = sub(ground_vertex(ground, triangle_vertex(ground, triangle, 1)), a)
+    ac = sub(ground_vertex(ground, triangle_vertex(ground, triangle, 2)), a)
     h = cross(direction, ac)
     det = dot(ab, h)
     if det == 0.0:
@@ -32,13 +32,13 @@ def _meet_triangle(ground: Any, triangle: int, origin: Vec3, direction: Vec3, be
     q = cross(r, ab)
     v = dot(direction, q) / det
     s = dot(ac, q) / det
-    if u < -RIM or v < -RIM or u + v > 1.0 + RIM or not 0.0 <= s < best[0]:
+    if u < -HIT_SLACK_SHARE or v < -HIT_SLACK_SHARE or u + v > 1.0 + HIT_SLACK_SHARE or not 0.0 <= s < best[0]:
         return best
     return s, triangle
 
 
 @kernel
-def _enters(box: Any, origin: Vec3, direction: Vec3, longest: float) -> float:
+def _box_entry(box: Any, origin: Vec3, direction: Vec3, longest: float) -> float:
     """Distance (m) along the ray where a box begins; inf if the ray misses it."""
     lo = 0.0
     hi = longest
@@ -51,11 +51,11 @@ def _enters(box: Any, origin: Vec3, direction: Vec3, longest: float) -> float:
         t = (box["high"][k] - origin[k]) / direction[k]
         lo = max(lo, min(s, t))
         hi = min(hi, max(s, t))
-    return lo if lo <= hi * (1.0 + RIM) else np.inf
+    return lo if lo <= hi * (1.0 + HIT_SLACK_SHARE) else np.inf
 
 
 @kernel(inline=False)
-def _through_tree(ground: Any, origin: Vec3, direction: Vec3, longest: float, stack: Any) -> Meeting:
+def _cast_through_tree(ground: Any, origin: Vec3, direction: Vec3, longest: float, stack: Any) -> GroundHit:
     boxes = rows_at(ground["boxes"], 2 * ground["leaves"], BOUNDS)
     n, leaves = ground["n"], ground["leaves"]
     best = (longest, -1)
@@ -64,15 +64,17 @@ def _through_tree(ground: Any, origin: Vec3, direction: Vec3, longest: float, st
     while top > 0:
         top -= 1
         node = int(stack[top])
-        if _enters(boxes[node], origin, direction, best[0]) == np.inf:
+        if _box_entry(boxes[node], origin, direction, best[0]) == np.inf:
             continue
         if node >= leaves:
             k = node - leaves
             for t in range(k * n // leaves, (k + 1) * n // leaves):
-                best = _meet_triangle(ground, t, origin, direction, best)
+                best = _hit_triangle(ground, t, origin, direction, best)
         else:  # the nearer child first
             a = 2 * node
-            swap = _enters(boxes[a], origin, direction, best[0]) < _enters(boxes[a + 1], origin, direction, best[0])
+            swap = _box_entry(boxes[a], origin, direction, best[0]) < _box_entry(
+                boxes[a + 1], origin, direction, best[0]
+            )
             stack[top] = a + 1 if swap else a
             stack[top + 1] = a if swap else a + 1
             top += 2
@@ -80,21 +82,21 @@ def _through_tree(ground: Any, origin: Vec3, direction: Vec3, longest: float, st
 
 
 @kernel(inline=False)
-def _along_cells(ground: Any, origin: Vec3, direction: Vec3, longest: float) -> Meeting:
+def _cast_along_cells(ground: Any, origin: Vec3, direction: Vec3, longest: float) -> GroundHit:
     """The nearest triangle of a height field on the ray, by a walk from cell to cell seen from above."""
     best = (longest, -1)
     mx, my = ground["nx"] - 1, ground["ny"] - 1
     x, y = (origin[0] - ground["x0"]) / ground["dx"], (origin[1] - ground["y0"]) / ground["dy"]  # in cells
     dx, dy = direction[0] / ground["dx"], direction[1] / ground["dy"]
-    lo, hi = _clip(x, dx, mx, 0.0, longest)
-    lo, hi = _clip(y, dy, my, lo, hi)
+    lo, hi = _clip_to_cells(x, dx, mx, 0.0, longest)
+    lo, hi = _clip_to_cells(y, dy, my, lo, hi)
     if not lo <= hi:
         return best
     i = min(max(int(np.floor(x + lo * dx)), 0), mx - 1)
     j = min(max(int(np.floor(y + lo * dy)), 0), my - 1)
     for _ in range(mx + my + 2):
         for half in range(2):
-            best = _meet_triangle(ground, 2 * (i * my + j) + half, origin, direction, best)
+            best = _hit_triangle(ground, 2 * (i * my + j) + half, origin, direction, best)
         si = ((i + 1 if dx > 0.0 else i) - x) / dx if dx != 0.0 else np.inf  # where the ray leaves the cell
         sj = ((j + 1 if dy > 0.0 else j) - y) / dy if dy != 0.0 else np.inf
         if min(si, sj) > min(hi, best[0]):
@@ -109,7 +111,7 @@ def _along_cells(ground: Any, origin: Vec3, direction: Vec3, longest: float) -> 
 
 
 @kernel
-def _clip(x: float, dx: float, cells: int, lo: float, hi: float) -> tuple[float, float]:
+def _clip_to_cells(x: float, dx: float, cells: int, lo: float, hi: float) -> tuple[float, float]:
     """The part of lo .. hi along which x + s dx is from 0 to `cells`."""
     if dx == 0.0:
         return (lo, hi) if 0.0 <= x <= cells else (1.0, 0.0)
@@ -118,7 +120,7 @@ def _clip(x: float, dx: float, cells: int, lo: float, hi: float) -> tuple[float,
 
 
 @kernel(inline=False)
-def meet(ground: Any, origin: Vec3, direction: Vec3, longest: float, stack: Any) -> tuple[float, Vec3]:
+def cast_at_ground(ground: Any, origin: Vec3, direction: Vec3, longest: float, stack: Any) -> tuple[float, Vec3]:
     """Distance (m) along a unit direction to the ground, and the normal there; inf if there is no hit."""
     if ground["kind"] == HALF_SPACE:
         n = load3(ground["normal"])
@@ -129,23 +131,26 @@ def meet(ground: Any, origin: Vec3, direction: Vec3, longest: float, stack: Any)
         s = above / speed if speed > 0.0 else np.inf
         return (s if s <= longest else np.inf), n
     if ground["kind"] == SOUP:
-        s, triangle = _through_tree(ground, origin, direction, longest, stack)
+        s, triangle = _cast_through_tree(ground, origin, direction, longest, stack)
     else:
-        s, triangle = _along_cells(ground, origin, direction, longest)
+        s, triangle = _cast_along_cells(ground, origin, direction, longest)
     if triangle < 0:
         return np.inf, direction
-    a = place(ground, corner(ground, triangle, 0))
-    n = cross(sub(place(ground, corner(ground, triangle, 1)), a), sub(place(ground, corner(ground, triangle, 2)), a))
+    a = ground_vertex(ground, triangle_vertex(ground, triangle, 0))
+    n = cross(
+        sub(ground_vertex(ground, triangle_vertex(ground, triangle, 1)), a),
+        sub(ground_vertex(ground, triangle_vertex(ground, triangle, 2)), a),
+    )
     n = scale(n, 1.0 / np.sqrt(dot(n, n)))
     return s, (n if dot(n, direction) <= 0.0 else neg(n))
 
 
 @entry
-def meet_all(
+def cast_all_at_ground(
     address: int, origins: Any, directions: Any, longest: float, distances: Any, normals: Any, stack: Any
 ) -> None:
     """`cast_at_ground` for rows of origins and unit directions (n, 3); `stack` has TREE_STACK entries."""
     ground = rows_at(address, 1, GROUND)[0]
     for k in range(distances.shape[0]):
-        distances[k], n = meet(ground, load3_at(origins[k], 0), load3_at(directions[k], 0), longest, stack)
+        distances[k], n = cast_at_ground(ground, load3_at(origins[k], 0), load3_at(directions[k], 0), longest, stack)
         store3_at(normals[k], 0, n)

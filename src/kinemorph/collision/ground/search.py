@@ -24,31 +24,31 @@ import numpy as np
 from kinemorph.collision.ground.surface import (
     FIELD,
     HALF_SPACE,
-    LOOSE,
     NEIGHBOUR_SINE,
+    OVERLAP_SINE,
     SOUP,
-    belongs,
-    corner,
-    face,
-    normal_beyond,
-    normal_of,
-    place,
-    put_triangle,
+    ground_vertex,
+    in_normal_cone,
+    mesh_face,
+    neighbour_normal,
+    normal_of_triangle,
+    triangle_vertex,
+    write_triangle,
 )
-from kinemorph.collision.narrow.core_pair import CORE_PAIR, DEEP, evaluate
-from kinemorph.collision.narrow.features import F, V, farthest, position
+from kinemorph.collision.narrow.core_pair import CORE_PAIR, DEEP, evaluate_core_pair
+from kinemorph.collision.narrow.features import F, V, core_vertex, support_vertex
 from kinemorph.collision.narrow.manifold import NO_FEATURES
 from kinemorph.collision.narrow.part_pairs import (
-    KEY,
-    LISTED,
+    LISTED_ROW,
+    PART_KEY,
     TRIANGLE_SIZE,
-    begin,
-    count,
+    add_row_counters,
+    clear_list,
     keep_closest,
-    next_row,
-    put_on_list,
+    list_row,
+    prepare_row,
 )
-from kinemorph.collision.round.solids import farthest_piece, support, turn_to, turned
+from kinemorph.collision.round.solids import support_piece, support_point, turn_matrix, turn_towards
 from kinemorph.geometry.ground import BOUNDS
 from kinemorph.geometry.polyhedron import CORE
 from kinemorph.jit.api import kernel, rows_at
@@ -56,7 +56,7 @@ from kinemorph.spatial.mat3 import mul_vec, tmul_vec
 from kinemorph.spatial.rows import load3, load9, store3, store9
 from kinemorph.spatial.vec3 import Vec3, add, axpy, dot, neg
 
-CARRIED = np.dtype(
+GROUND_BODY = np.dtype(
     [
         ("core", "i8"),  # address of a CORE
         ("R", "f8", 9),  # rotation of the body in the frame of the ground
@@ -71,51 +71,56 @@ CARRIED = np.dtype(
 )
 HEIGHTS = np.dtype(np.float64)
 FLAT_ON_TRIANGLE_COSINE = 0.99  # cosine: a body within 8° of a triangle lies flat on it
-DROPPED, BEHIND, SEAM, FORCED, BURIED, GOOD = 0, 1, 2, 3, 4, 5  # verdicts on a row, see above
-LONGER = 2.0  # factor by which a forced way out may be longer than the deepest accepted one
+DROPPED, BEHIND, INTERNAL_EDGE, FORCED, BURIED, ACCEPTED = 0, 1, 2, 3, 4, 5  # verdicts on a row, see above
+FORCED_WAY_FACTOR = 2.0  # factor by which a forced way out may be longer than the deepest accepted one
 
 
 @kernel
-def survey(ground: Any, body: Any, margin: float, reach: float, search: Any, work: Any) -> None:
+def find_near_triangles(ground: Any, body: Any, margin: float, reach: float, search: Any, work: Any) -> None:
     """List the triangles no farther than `margin` (m) from a body, and find the distance if it is below `reach` (m).
 
     search["distance"] is inf if there is none.
     """
-    begin(search)
+    clear_list(search)
     if ground["kind"] == HALF_SPACE:
-        _turn_down(ground, body)
-        _over_plane(ground, body, search)
+        _turn_to_half_space(ground, body)
+        _evaluate_half_space(ground, body, search)
         return
-    _measure(body)
+    _write_bounds(body)
     if ground["kind"] == SOUP:
-        _through_tree(ground, body, margin, reach, search, work)
+        _search_tree(ground, body, margin, reach, search, work)
     else:
         first = max(margin, 0.0)
         while True:
-            _over_cells(ground, body, margin, min(first, reach), search, work)
-            if search["distance"] <= first or search["n_listed"] > 0 or first >= reach or _covers(ground, body, first):
+            _search_cells(ground, body, margin, min(first, reach), search, work)
+            if (
+                search["distance"] <= first
+                or search["n_listed"] > 0
+                or first >= reach
+                or _covers_field(ground, body, first)
+            ):
                 break
             first = 4.0 * first + ground["dx"] + ground["dy"]
-            begin(search)
-    _settle(ground, search, margin)
+            clear_list(search)
+    _drop_long_ways_out(ground, search, margin)
 
 
 @kernel(inline=False)
-def _measure(body: Any) -> None:
+def _write_bounds(body: Any) -> None:
     """Write the bounds of a body, from its support points along the axes."""
     core = rows_at(body["core"], 1, CORE)[0]
     R = load9(body["R"])
     v = 0
     for k in range(3):
         n = (R[3 * k], R[3 * k + 1], R[3 * k + 2])
-        reach, v = farthest_piece(core, v, n)
+        reach, v = support_piece(core, v, n)
         body["high"][k] = reach + body["p"][k] + body["radius"]
-        reach, v = farthest_piece(core, v, neg(n))
+        reach, v = support_piece(core, v, neg(n))
         body["low"][k] = body["p"][k] - reach - body["radius"]
 
 
 @kernel
-def _gap(body: Any, low: Any, high: Any) -> float:
+def _squared_box_distance(body: Any, low: Any, high: Any) -> float:
     """Squared distance (m²) between the bounds of the body and a box."""
     s = 0.0
     for k in range(3):
@@ -125,13 +130,13 @@ def _gap(body: Any, low: Any, high: Any) -> float:
 
 
 @kernel
-def _limit(search: Any, margin: float, reach: float) -> float:
+def _search_radius(search: Any, margin: float, reach: float) -> float:
     """Distance (m) beyond which a triangle cannot change the result."""
     return max(margin, min(reach, search["distance"]), 0.0)
 
 
 @kernel(inline=False)
-def _through_tree(ground: Any, body: Any, margin: float, reach: float, search: Any, work: Any) -> None:
+def _search_tree(ground: Any, body: Any, margin: float, reach: float, search: Any, work: Any) -> None:
     boxes = rows_at(ground["boxes"], 2 * ground["leaves"], BOUNDS)
     n, leaves = ground["n"], ground["leaves"]
     stack = search["stack"]
@@ -140,42 +145,44 @@ def _through_tree(ground: Any, body: Any, margin: float, reach: float, search: A
     while top > 0:
         top -= 1
         node = stack[top]
-        limit = _limit(search, margin, reach)
-        if not _gap(body, boxes[node]["low"], boxes[node]["high"]) <= limit * limit:
+        limit = _search_radius(search, margin, reach)
+        if not _squared_box_distance(body, boxes[node]["low"], boxes[node]["high"]) <= limit * limit:
             continue
         if node >= leaves:
             k = node - leaves
             for t in range(k * n // leaves, (k + 1) * n // leaves):
-                _consider(ground, t, body, margin, _limit(search, margin, reach), search, work)
+                _evaluate_triangle(ground, t, body, margin, _search_radius(search, margin, reach), search, work)
         else:  # the nearer child first: its distance may exclude the other one
             a = 2 * node
-            swap = _gap(body, boxes[a]["low"], boxes[a]["high"]) < _gap(body, boxes[a + 1]["low"], boxes[a + 1]["high"])
+            swap = _squared_box_distance(body, boxes[a]["low"], boxes[a]["high"]) < _squared_box_distance(
+                body, boxes[a + 1]["low"], boxes[a + 1]["high"]
+            )
             stack[top] = a + 1 if swap else a
             stack[top + 1] = a if swap else a + 1
             top += 2
 
 
 @kernel(inline=False)
-def _over_cells(ground: Any, body: Any, margin: float, reach: float, search: Any, work: Any) -> None:
+def _search_cells(ground: Any, body: Any, margin: float, reach: float, search: Any, work: Any) -> None:
     """Evaluate the triangles of a height field under the bounds of the body, extended by `reach` (m)."""
     z = rows_at(ground["heights"], ground["n_points"], HEIGHTS)
     nx, ny = ground["nx"], ground["ny"]
-    i0 = _cell(body["low"][0] - reach, ground["x0"], ground["dx"], nx, 0)
-    i1 = _cell(body["high"][0] + reach, ground["x0"], ground["dx"], nx, 1)
-    j0 = _cell(body["low"][1] - reach, ground["y0"], ground["dy"], ny, 0)
-    j1 = _cell(body["high"][1] + reach, ground["y0"], ground["dy"], ny, 1)
+    i0 = _cell_at(body["low"][0] - reach, ground["x0"], ground["dx"], nx, 0)
+    i1 = _cell_at(body["high"][0] + reach, ground["x0"], ground["dx"], nx, 1)
+    j0 = _cell_at(body["low"][1] - reach, ground["y0"], ground["dy"], ny, 0)
+    j1 = _cell_at(body["high"][1] + reach, ground["y0"], ground["dy"], ny, 1)
     for i in range(i0, i1):
         for j in range(j0, j1):
             v = i * ny + j
-            limit = min(_limit(search, margin, reach), reach)
+            limit = min(_search_radius(search, margin, reach), reach)
             if max(max(z[v], z[v + 1]), max(z[v + ny], z[v + ny + 1])) < body["low"][2] - limit:
                 continue
             for half in range(2):
-                _consider(ground, 2 * (i * (ny - 1) + j) + half, body, margin, limit, search, work)
+                _evaluate_triangle(ground, 2 * (i * (ny - 1) + j) + half, body, margin, limit, search, work)
 
 
 @kernel
-def _cell(x: float, x0: float, dx: float, n: int, up: int) -> int:
+def _cell_at(x: float, x0: float, dx: float, n: int, up: int) -> int:
     """The cell at a coordinate, with `up` the next one; clamped to 0 to n - 1."""
     s = (x - x0) / dx
     if not s >= 0.0:  # NaN too
@@ -184,7 +191,7 @@ def _cell(x: float, x0: float, dx: float, n: int, up: int) -> int:
 
 
 @kernel
-def _within(ground: Any, x: Any) -> bool:
+def _is_over_field(ground: Any, x: Any) -> bool:
     """Whether a height field has a height at this x and y."""
     i = (x[0] - ground["x0"]) / ground["dx"]
     j = (x[1] - ground["y0"]) / ground["dy"]
@@ -192,7 +199,7 @@ def _within(ground: Any, x: Any) -> bool:
 
 
 @kernel
-def _covers(ground: Any, body: Any, reach: float) -> bool:
+def _covers_field(ground: Any, body: Any, reach: float) -> bool:
     """Whether no cell is farther than `reach` (m) from the bounds of the body, seen from above."""
     x1 = ground["x0"] + (ground["nx"] - 1) * ground["dx"]
     y1 = ground["y0"] + (ground["ny"] - 1) * ground["dy"]
@@ -203,48 +210,50 @@ def _covers(ground: Any, body: Any, reach: float) -> bool:
 
 
 @kernel(inline=False)
-def _consider(ground: Any, triangle: int, body: Any, margin: float, limit: float, search: Any, work: Any) -> None:
+def _evaluate_triangle(
+    ground: Any, triangle: int, body: Any, margin: float, limit: float, search: Any, work: Any
+) -> None:
     """Evaluate a triangle, unless its box is farther than `limit` (m), and list it if it is near."""
-    a = place(ground, corner(ground, triangle, 0))
-    b = place(ground, corner(ground, triangle, 1))
-    c = place(ground, corner(ground, triangle, 2))
+    a = ground_vertex(ground, triangle_vertex(ground, triangle, 0))
+    b = ground_vertex(ground, triangle_vertex(ground, triangle, 1))
+    c = ground_vertex(ground, triangle_vertex(ground, triangle, 2))
     low = (min(a[0], b[0], c[0]), min(a[1], b[1], c[1]), min(a[2], b[2], c[2]))
     high = (max(a[0], b[0], c[0]), max(a[1], b[1], c[1]), max(a[2], b[2], c[2]))
     if ground["kind"] == FIELD:  # solid below the surface
         low = (low[0], low[1], -np.inf)
-    if not _gap(body, low, high) <= limit * limit:
+    if not _squared_box_distance(body, low, high) <= limit * limit:
         return
-    k = next_row(search, triangle, body["part"])
+    k = prepare_row(search, triangle, body["part"])
     if k < 0:
         return
     row = rows_at(search["pairs"], search["room"], CORE_PAIR)[k]
     row["core1"] = search["triangles"] + k * TRIANGLE_SIZE
-    put_triangle(ground, triangle, row["core1"])
+    write_triangle(ground, triangle, row["core1"])
     row["core2"] = body["core"]
     row["radius1"] = 0.0
     row["radius2"] = body["radius"]
     for m in range(9):
         row["R"][m] = body["R"][m]
     store3(row["p"], load3(body["p"]))
-    evaluate(row, work)
-    count(search, row)
-    verdict = _judge(ground, triangle, row)
-    keep = verdict >= SEAM and row["distance"] <= margin
-    if row["distance"] < search["distance"] and (verdict == GOOD or verdict == BEHIND):
-        keep_closest(search, row, k if keep else -1, face(ground, triangle), body["part"], NO_FEATURES, 1)
+    evaluate_core_pair(row, work)
+    add_row_counters(search, row)
+    verdict = _judge_triangle(ground, triangle, row)
+    keep = verdict >= INTERNAL_EDGE and row["distance"] <= margin
+    if row["distance"] < search["distance"] and (verdict == ACCEPTED or verdict == BEHIND):
+        keep_closest(search, row, k if keep else -1, mesh_face(ground, triangle), body["part"], NO_FEATURES, 1)
     if keep:
-        put_on_list(search, verdict)
+        list_row(search, verdict)
 
 
 @kernel(inline=False)
-def _settle(ground: Any, search: Any, margin: float) -> None:
+def _drop_long_ways_out(ground: Any, search: Any, margin: float) -> None:
     """Drop forced ways out that are much longer than accepted ones, if there are any.
 
     The depth of a body that is entirely below a height field is the shortest way up.
     """
     pairs = rows_at(search["pairs"], search["room"], CORE_PAIR)
-    keys = rows_at(search["keys"], search["room"], KEY)
-    listed = rows_at(search["listed"], search["room"], LISTED)
+    keys = rows_at(search["keys"], search["room"], PART_KEY)
+    listed = rows_at(search["listed"], search["room"], LISTED_ROW)
     good = search["distance"]
     up = -np.inf
     for c in range(search["n_listed"]):
@@ -256,76 +265,76 @@ def _settle(ground: Any, search: Any, margin: float) -> None:
         k = listed[c]
         verdict = keys[k]["verdict"]
         if verdict == FORCED or verdict == BURIED:
-            if deepest < 0.0 and pairs[k]["distance"] < LONGER * deepest - margin:
+            if deepest < 0.0 and pairs[k]["distance"] < FORCED_WAY_FACTOR * deepest - margin:
                 continue
             if pairs[k]["distance"] < search["distance"] and (verdict == FORCED or pairs[k]["distance"] == up):
-                keep_closest(search, pairs[k], k, face(ground, int(keys[k]["i"])), keys[k]["j"], NO_FEATURES, 1)
+                keep_closest(search, pairs[k], k, mesh_face(ground, int(keys[k]["i"])), keys[k]["j"], NO_FEATURES, 1)
         listed[kept] = k
         kept += 1
     search["n_listed"] = kept
 
 
 @kernel(inline=False)
-def _judge(ground: Any, triangle: int, row: Any) -> int:
+def _judge_triangle(ground: Any, triangle: int, row: Any) -> int:
     """Correct the answer of V-Clip for one triangle by its neighbours. Returns the verdict."""
     n = load3(row["normal"])
-    triangle_normal = normal_of(ground, triangle)
+    triangle_normal = normal_of_triangle(ground, triangle)
     front = dot(n, triangle_normal)
     if row["relation"] == DEEP:
-        if front > FLAT_ON_TRIANGLE_COSINE and not belongs(ground, triangle, n, NEIGHBOUR_SINE):
-            _along(ground, triangle, row, triangle_normal)
-            return GOOD
-        if front > -LOOSE and belongs(ground, triangle, n, LOOSE):
-            return GOOD
+        if front > FLAT_ON_TRIANGLE_COSINE and not in_normal_cone(ground, triangle, n, NEIGHBOUR_SINE):
+            _set_normal(ground, triangle, row, triangle_normal)
+            return ACCEPTED
+        if front > -OVERLAP_SINE and in_normal_cone(ground, triangle, n, OVERLAP_SINE):
+            return ACCEPTED
         _push_out(ground, triangle, row, triangle_normal)
         return FORCED
-    if belongs(ground, triangle, n, NEIGHBOUR_SINE):
-        if front > -LOOSE:
-            return GOOD
-        if ground["kind"] != FIELD or not _within(ground, row["x2"]):
+    if in_normal_cone(ground, triangle, n, NEIGHBOUR_SINE):
+        if front > -OVERLAP_SINE:
+            return ACCEPTED
+        if ground["kind"] != FIELD or not _is_over_field(ground, row["x2"]):
             return BEHIND
         _push_out(ground, triangle, row, triangle_normal)
         return BURIED
     if front < FLAT_ON_TRIANGLE_COSINE:
         return DROPPED
-    _along(ground, triangle, row, triangle_normal)
-    return SEAM
+    _set_normal(ground, triangle, row, triangle_normal)
+    return INTERNAL_EDGE
 
 
 @kernel(inline=False)
 def _push_out(ground: Any, triangle: int, row: Any, triangle_normal: Vec3) -> None:
     """Set the shortest way out along the normal of the triangle, or of a neighbour beyond a convex edge."""
     best = triangle_normal
-    least = _depth(ground, triangle, row, triangle_normal)
+    least = _depth_along(ground, triangle, row, triangle_normal)
     for c in range(3):
-        n = normal_beyond(ground, triangle, c, triangle_normal)
-        depth = _depth(ground, triangle, row, n)
+        n = neighbour_normal(ground, triangle, c, triangle_normal)
+        depth = _depth_along(ground, triangle, row, n)
         if depth < least:
             least = depth
             best = n
-    _along(ground, triangle, row, best)
+    _set_normal(ground, triangle, row, best)
 
 
 @kernel
-def _depth(ground: Any, triangle: int, row: Any, n: Vec3) -> float:
+def _depth_along(ground: Any, triangle: int, row: Any, n: Vec3) -> float:
     """Distance (m) that the core must move along n to clear the triangle."""
     core = rows_at(row["core2"], 1, CORE)[0]
     R = load9(row["R"])
-    reach, _ = farthest_piece(core, 0, neg(tmul_vec(R, n)))
+    reach, _ = support_piece(core, 0, neg(tmul_vec(R, n)))
     top = -np.inf
     for c in range(3):
-        top = max(top, dot(n, place(ground, corner(ground, triangle, c))))
+        top = max(top, dot(n, ground_vertex(ground, triangle_vertex(ground, triangle, c))))
     return top + reach - dot(n, load3(row["p"]))
 
 
 @kernel(inline=False)
-def _along(ground: Any, triangle: int, row: Any, n: Vec3) -> None:
+def _set_normal(ground: Any, triangle: int, row: Any, n: Vec3) -> None:
     """Set n as the normal of a row, and the lowest point of the body along it as the contact."""
     core = rows_at(row["core2"], 1, CORE)[0]
     R = load9(row["R"])
-    v, x = support(core, 0, neg(tmul_vec(R, n)))
+    v, x = support_point(core, 0, neg(tmul_vec(R, n)))
     x = add(mul_vec(R, x), load3(row["p"]))
-    depth = _depth(ground, triangle, row, n)
+    depth = _depth_along(ground, triangle, row, n)
     row["distance"] = -depth - row["radius2"]
     row["kind1"], row["index1"] = F, 0
     row["kind2"], row["index2"] = V, v
@@ -335,22 +344,22 @@ def _along(ground: Any, triangle: int, row: Any, n: Vec3) -> None:
 
 
 @kernel
-def _turn_down(ground: Any, body: Any) -> None:
+def _turn_to_half_space(ground: Any, body: Any) -> None:
     """Turn a round body about its axis until an edge of its prism touches the half-space."""
     core = rows_at(body["core"], 1, CORE)[0]
     R = load9(body["R"])
-    c, s = turn_to(core, neg(tmul_vec(R, load3(ground["normal"]))))
-    store9(body["R"], turned(R, c, s))
+    c, s = turn_towards(core, neg(tmul_vec(R, load3(ground["normal"]))))
+    store9(body["R"], turn_matrix(R, c, s))
 
 
 @kernel
-def _over_plane(ground: Any, body: Any, search: Any) -> None:
+def _evaluate_half_space(ground: Any, body: Any, search: Any) -> None:
     """Distance from a half-space: that of the support vertex against its normal."""
     core = rows_at(body["core"], 1, CORE)[0]
     R = load9(body["R"])
     n = load3(ground["normal"])
-    v = farthest(core, body["vertex"], neg(tmul_vec(R, n)))
-    x = add(mul_vec(R, position(core, v)), load3(body["p"]))
+    v = support_vertex(core, body["vertex"], neg(tmul_vec(R, n)))
+    x = add(mul_vec(R, core_vertex(core, v)), load3(body["p"]))
     above = dot(n, x) - ground["offset"]
     search["distance"] = above - body["radius"]
     search["i"] = 0

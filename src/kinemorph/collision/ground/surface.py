@@ -21,12 +21,12 @@ HALF_SPACE, SOUP, FIELD = int(GroundKind.HALF_SPACE), int(GroundKind.SOUP), int(
 INDEX = np.dtype(np.int32)
 HEIGHT = np.dtype(np.float64)
 NEIGHBOUR_SINE = 1e-6  # sine: directions closer to tangential do not lead towards a neighbour
-LOOSE = 0.14  # sine: the same for bodies that overlap the ground, 8°: there the normal may be one of the body
-RING = ((1, 0), (1, 1), (0, 1), (-1, 0), (-1, -1), (0, -1))  # neighbours in a height field
+OVERLAP_SINE = 0.14  # sine: the same for bodies that overlap the ground, 8°: there the normal may be one of the body
+FIELD_NEIGHBOURS = ((1, 0), (1, 1), (0, 1), (-1, 0), (-1, -1), (0, -1))  # neighbours in a height field
 
 
 @kernel
-def place(ground: Any, vertex: int) -> Vec3:
+def ground_vertex(ground: Any, vertex: int) -> Vec3:
     """Position (m) of a vertex."""
     if ground["kind"] == SOUP:
         return load3(rows_at(ground["points"], ground["n_points"], VERTEX)[vertex]["x"])
@@ -36,7 +36,7 @@ def place(ground: Any, vertex: int) -> Vec3:
 
 
 @kernel(inline=False)
-def corner(ground: Any, triangle: int, corner_number: int) -> int:
+def triangle_vertex(ground: Any, triangle: int, corner_number: int) -> int:
     """Vertex of a triangle, by corner number. Cell (i, j) of a field: (ij, i+1 j, i+1 j+1) and (ij, i+1 j+1, i j+1)."""
     if ground["kind"] == SOUP:
         return int(rows_at(ground["triangles"], ground["n"], TRIANGLE)[triangle]["corners"][corner_number])
@@ -56,7 +56,7 @@ def _first_corner(ground: Any, triangle: int) -> int:
 
 
 @kernel(inline=False)
-def across(ground: Any, triangle: int, side_number: int) -> int:
+def vertex_across(ground: Any, triangle: int, side_number: int) -> int:
     """The vertex of the neighbour beyond a side of a triangle; -1 at a border. Side k starts at corner k."""
     if ground["kind"] == SOUP:
         return int(rows_at(ground["triangles"], ground["n"], TRIANGLE)[triangle]["across"][side_number])
@@ -65,21 +65,21 @@ def across(ground: Any, triangle: int, side_number: int) -> int:
     j = v - i * ground["ny"]
     if triangle & 1:
         if side_number == 0:
-            return _vertex(ground, i + 1, j)
-        return _vertex(ground, i + 1, j + 2) if side_number == 1 else _vertex(ground, i - 1, j)
+            return _field_vertex(ground, i + 1, j)
+        return _field_vertex(ground, i + 1, j + 2) if side_number == 1 else _field_vertex(ground, i - 1, j)
     if side_number == 2:
-        return _vertex(ground, i, j + 1)
-    return _vertex(ground, i, j - 1) if side_number == 0 else _vertex(ground, i + 2, j + 1)
+        return _field_vertex(ground, i, j + 1)
+    return _field_vertex(ground, i, j - 1) if side_number == 0 else _field_vertex(ground, i + 2, j + 1)
 
 
 @kernel
-def _vertex(ground: Any, row: int, column: int) -> int:
+def _field_vertex(ground: Any, row: int, column: int) -> int:
     inside = 0 <= row < ground["nx"] and 0 <= column < ground["ny"]
     return int(row * ground["ny"] + column) if inside else -1
 
 
 @kernel(inline=False)
-def side(ground: Any, triangle: int, side_number: int) -> int:
+def shared_side(ground: Any, triangle: int, side_number: int) -> int:
     """The number of a side of a triangle, which its neighbour shares."""
     if ground["kind"] == SOUP:
         return int(rows_at(ground["triangles"], ground["n"], TRIANGLE)[triangle]["sides"][side_number])
@@ -90,7 +90,7 @@ def side(ground: Any, triangle: int, side_number: int) -> int:
 
 
 @kernel
-def face(ground: Any, triangle: int) -> int:
+def mesh_face(ground: Any, triangle: int) -> int:
     """The face of the mesh that a triangle is."""
     if ground["kind"] == SOUP:
         return int(rows_at(ground["triangles"], ground["n"], TRIANGLE)[triangle]["face"])
@@ -98,99 +98,107 @@ def face(ground: Any, triangle: int) -> int:
 
 
 @kernel(inline=False)
-def open_at_vertex(ground: Any, vertex: int, n: Vec3, slack: float) -> bool:
+def is_open_at_vertex(ground: Any, vertex: int, n: Vec3, slack: float) -> bool:
     """Whether no edge of the ground leads from a vertex towards n."""
-    x = place(ground, vertex)
+    x = ground_vertex(ground, vertex)
     if ground["kind"] == SOUP:
         row = rows_at(ground["points"], ground["n_points"], VERTEX)[vertex]
         ring = rows_at(ground["ring"], ground["n_ring"], INDEX)
         for k in range(row["first"], row["first"] + row["count"]):
-            if _towards(sub(place(ground, int(ring[k])), x), n, slack):
+            if _leads_towards(sub(ground_vertex(ground, int(ring[k])), x), n, slack):
                 return False
         return True
     i = vertex // ground["ny"]
     j = vertex - i * ground["ny"]
     for k in range(6):
-        w = _vertex(ground, i + RING[k][0], j + RING[k][1])
-        if w >= 0 and _towards(sub(place(ground, w), x), n, slack):
+        w = _field_vertex(ground, i + FIELD_NEIGHBOURS[k][0], j + FIELD_NEIGHBOURS[k][1])
+        if w >= 0 and _leads_towards(sub(ground_vertex(ground, w), x), n, slack):
             return False
     return True
 
 
 @kernel
-def _towards(r: Vec3, n: Vec3, slack: float) -> bool:
+def _leads_towards(r: Vec3, n: Vec3, slack: float) -> bool:
     s = dot(r, n)
     return s > 0.0 and s * s > slack * slack * dot(r, r)
 
 
 @kernel(inline=False)
-def belongs(ground: Any, triangle: int, n: Vec3, slack: float) -> bool:
+def in_normal_cone(ground: Any, triangle: int, n: Vec3, slack: float) -> bool:
     """Whether n is in the normal cone of the surface at the triangle's support feature: nothing on the surface leads
     towards n.
     """
-    a = corner(ground, triangle, 0)
-    b = corner(ground, triangle, 1)
-    c = corner(ground, triangle, 2)
-    sa = dot(n, place(ground, a))
-    sb = dot(n, place(ground, b))
-    sc = dot(n, place(ground, c))
-    r = sub(place(ground, b), place(ground, a))
-    q = sub(place(ground, c), place(ground, a))
+    a = triangle_vertex(ground, triangle, 0)
+    b = triangle_vertex(ground, triangle, 1)
+    c = triangle_vertex(ground, triangle, 2)
+    sa = dot(n, ground_vertex(ground, a))
+    sb = dot(n, ground_vertex(ground, b))
+    sc = dot(n, ground_vertex(ground, c))
+    r = sub(ground_vertex(ground, b), ground_vertex(ground, a))
+    q = sub(ground_vertex(ground, c), ground_vertex(ground, a))
     tol = NEIGHBOUR_SINE * math.sqrt(dot(r, r) + dot(q, q))
     top = max(sa, sb, sc) - tol
     on_a, on_b, on_c = sa >= top, sb >= top, sc >= top  # the corners that are farthest along n
     if on_a and on_b and on_c:
         return True
     if on_a and on_b:
-        return _open_at_side(ground, triangle, 0, n, slack)
+        return _is_open_at_side(ground, triangle, 0, n, slack)
     if on_b and on_c:
-        return _open_at_side(ground, triangle, 1, n, slack)
+        return _is_open_at_side(ground, triangle, 1, n, slack)
     if on_c and on_a:
-        return _open_at_side(ground, triangle, 2, n, slack)
-    return open_at_vertex(ground, a if on_a else (b if on_b else c), n, slack)
+        return _is_open_at_side(ground, triangle, 2, n, slack)
+    return is_open_at_vertex(ground, a if on_a else (b if on_b else c), n, slack)
 
 
 @kernel
-def _open_at_side(ground: Any, triangle: int, side_number: int, n: Vec3, slack: float) -> bool:
-    w = across(ground, triangle, side_number)
-    return w < 0 or not _towards(sub(place(ground, w), place(ground, corner(ground, triangle, side_number))), n, slack)
+def _is_open_at_side(ground: Any, triangle: int, side_number: int, n: Vec3, slack: float) -> bool:
+    w = vertex_across(ground, triangle, side_number)
+    return w < 0 or not _leads_towards(
+        sub(ground_vertex(ground, w), ground_vertex(ground, triangle_vertex(ground, triangle, side_number))), n, slack
+    )
 
 
 @kernel(inline=False)
-def normal_of(ground: Any, triangle: int) -> Vec3:
-    x = place(ground, corner(ground, triangle, 0))
-    n = cross(sub(place(ground, corner(ground, triangle, 1)), x), sub(place(ground, corner(ground, triangle, 2)), x))
+def normal_of_triangle(ground: Any, triangle: int) -> Vec3:
+    x = ground_vertex(ground, triangle_vertex(ground, triangle, 0))
+    n = cross(
+        sub(ground_vertex(ground, triangle_vertex(ground, triangle, 1)), x),
+        sub(ground_vertex(ground, triangle_vertex(ground, triangle, 2)), x),
+    )
     return scale(n, 1.0 / math.sqrt(dot(n, n)))
 
 
 @kernel(inline=False)
-def normal_beyond(ground: Any, triangle: int, side_number: int, n: Vec3) -> Vec3:
+def neighbour_normal(ground: Any, triangle: int, side_number: int, n: Vec3) -> Vec3:
     """The normal of the neighbour beyond a side, if the edge is convex; else n, that of the triangle itself."""
-    w = across(ground, triangle, side_number)
+    w = vertex_across(ground, triangle, side_number)
     if w < 0:
         return n
-    tail = place(ground, corner(ground, triangle, side_number))
-    out = sub(place(ground, w), tail)
+    tail = ground_vertex(ground, triangle_vertex(ground, triangle, side_number))
+    out = sub(ground_vertex(ground, w), tail)
     if dot(out, n) >= 0.0:
         return n
-    m = cross(out, sub(place(ground, corner(ground, triangle, side_number + 1 if side_number < 2 else 0)), tail))
+    m = cross(
+        out,
+        sub(ground_vertex(ground, triangle_vertex(ground, triangle, side_number + 1 if side_number < 2 else 0)), tail),
+    )
     length = math.sqrt(dot(m, m))
     return scale(m, 1.0 / length) if length > 0.0 else n
 
 
 @kernel
-def is_seam(ground: Any, triangle: int, side_number: int, n: Vec3) -> bool:
+def is_internal_edge(ground: Any, triangle: int, side_number: int, n: Vec3) -> bool:
     """Whether the ground continues flat beyond a side; n is the normal of the triangle."""
-    w = across(ground, triangle, side_number)
+    w = vertex_across(ground, triangle, side_number)
     if w < 0:
         return False
-    r = sub(place(ground, w), place(ground, corner(ground, triangle, side_number)))
+    r = sub(ground_vertex(ground, w), ground_vertex(ground, triangle_vertex(ground, triangle, side_number)))
     s = dot(r, n)
     return s * s <= NEIGHBOUR_SINE * NEIGHBOUR_SINE * dot(r, r)
 
 
 @kernel(inline=False)
-def put_triangle(ground: Any, triangle: int, address: int) -> None:
+def write_triangle(ground: Any, triangle: int, address: int) -> None:
     """Write a triangle into the FLAT_CORE at `address`."""
     core = rows_at(address, 1, CORE)[0]
     vertices = rows_at(core["vertices"], 3, VERTEX)
@@ -198,10 +206,10 @@ def put_triangle(ground: Any, triangle: int, address: int) -> None:
     faces = rows_at(core["faces"], 2, FACE)
     centre = (0.0, 0.0, 0.0)
     for c in range(3):
-        x = place(ground, corner(ground, triangle, c))
+        x = ground_vertex(ground, triangle_vertex(ground, triangle, c))
         store3(vertices[c]["x"], x)
         centre = add(centre, scale(x, 1.0 / 3.0))
-    n = normal_of(ground, triangle)
+    n = normal_of_triangle(ground, triangle)
     offset = dot(n, load3(vertices[0]["x"]))
     store3(faces[0]["normal"], n)
     store3(faces[1]["normal"], neg(n))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from kinemorph.collision.narrow.closest_points import closest_points
-from kinemorph.collision.narrow.features import HERE, INDEX, E, F, V, point_outside_face, position
+from kinemorph.collision.narrow.features import INDEX, NOT_FOUND, E, F, V, core_vertex, point_outside_face
 from kinemorph.geometry.polyhedron import edges_of, faces_of
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec, transpose
@@ -20,7 +20,7 @@ Best = tuple[float, int, int, int, int]  # distance, then kind and row of the fe
 
 
 @kernel(inline=False)
-def all_features(core_a: Any, core_b: Any, R: Mat3, p: Vec3, n: Vec3, best: Best, tol: float) -> Best:
+def find_closest_features(core_a: Any, core_b: Any, R: Mat3, p: Vec3, n: Vec3, best: Best, tol: float) -> Best:
     """The closest features of two cores that do not overlap, where a point x of core_a is R x + p in core_b.
 
     n is a direction from core_b to core_a, `best` the distance of any two features.
@@ -28,18 +28,20 @@ def all_features(core_a: Any, core_b: Any, R: Mat3, p: Vec3, n: Vec3, best: Best
     q = neg(tmul_vec(R, p))
     low, _ = _extent(core_a, R, p, n)
     _, high = _extent(core_b, (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0), (0.0, 0.0, 0.0), n)
-    best = _edges_edges(core_a, core_b, R, p, n, low, high, best, tol)
-    best = _vertices_faces(core_a, core_b, R, p, n, low, high, best, tol)
+    best = _compare_edges(core_a, core_b, R, p, n, low, high, best, tol)
+    best = _compare_vertices_faces(core_a, core_b, R, p, n, low, high, best, tol)
     m = neg(tmul_vec(R, n))  # now from A to B, and in the frame of A
     shift = dot(n, p)
-    best = _flip(_vertices_faces(core_b, core_a, transpose(R), q, m, -high + shift, -low + shift, _flip(best), tol))
+    best = _exchange(
+        _compare_vertices_faces(core_b, core_a, transpose(R), q, m, -high + shift, -low + shift, _exchange(best), tol)
+    )
     if core_a["n_edges"] == 0 or core_b["n_edges"] == 0:
-        best = _points(core_a, core_b, R, p, best)
+        best = _compare_vertices(core_a, core_b, R, p, best)
     return best
 
 
 @kernel
-def _flip(best: Best) -> Best:
+def _exchange(best: Best) -> Best:
     """Exchange the two features of a result."""
     return best[0], best[3], best[4], best[1], best[2]
 
@@ -50,26 +52,26 @@ def _extent(core: Any, R: Mat3, p: Vec3, n: Vec3) -> tuple[float, float]:
     low = np.inf
     high = -np.inf
     for v in range(core["n_vertices"]):
-        s = dot(n, add(mul_vec(R, position(core, v)), p))
+        s = dot(n, add(mul_vec(R, core_vertex(core, v)), p))
         low = min(low, s)
         high = max(high, s)
     return low, high
 
 
 @kernel(inline=False)
-def _edges_edges(
+def _compare_edges(
     core_a: Any, core_b: Any, R: Mat3, p: Vec3, n: Vec3, low: float, high: float, best: Best, tol: float
 ) -> Best:
     """Improve `best` by pairs of edges within the slab."""
     edges_a = edges_of(core_a)
     edges_b = edges_of(core_b)
     for a in range(core_a["n_edges"]):
-        s = dot(n, add(mul_vec(R, position(core_a, edges_a[a]["tail"])), p))
-        t = dot(n, add(mul_vec(R, position(core_a, edges_a[a]["head"])), p))
+        s = dot(n, add(mul_vec(R, core_vertex(core_a, edges_a[a]["tail"])), p))
+        t = dot(n, add(mul_vec(R, core_vertex(core_a, edges_a[a]["head"])), p))
         if min(s, t) > high + best[0] + tol:
             continue
         for b in range(core_b["n_edges"]):
-            u = max(dot(n, position(core_b, edges_b[b]["tail"])), dot(n, position(core_b, edges_b[b]["head"])))
+            u = max(dot(n, core_vertex(core_b, edges_b[b]["tail"])), dot(n, core_vertex(core_b, edges_b[b]["head"])))
             if u < low - best[0] - tol:
                 continue
             _, _, _, distance = closest_points(core_a, core_b, R, p, E, a, E, b)
@@ -79,7 +81,7 @@ def _edges_edges(
 
 
 @kernel(inline=False)
-def _vertices_faces(
+def _compare_vertices_faces(
     core_a: Any, core_b: Any, R: Mat3, p: Vec3, n: Vec3, low: float, high: float, best: Best, tol: float
 ) -> Best:
     """Improve `best` by vertices of core_a above faces of core_b within the slab."""
@@ -89,13 +91,13 @@ def _vertices_faces(
     for f in range(core_b["n_faces"]):
         reach = -np.inf
         for k in range(faces[f]["first"], faces[f]["first"] + faces[f]["count"]):
-            reach = max(reach, dot(n, position(core_b, edges[face_edges[k] >> 1]["tail"])))
-            reach = max(reach, dot(n, position(core_b, edges[face_edges[k] >> 1]["head"])))
+            reach = max(reach, dot(n, core_vertex(core_b, edges[face_edges[k] >> 1]["tail"])))
+            reach = max(reach, dot(n, core_vertex(core_b, edges[face_edges[k] >> 1]["head"])))
         if reach < low - best[0] - tol:
             continue
         for v in range(core_a["n_vertices"]):
-            x = add(mul_vec(R, position(core_a, v)), p)
-            if dot(n, x) > high + best[0] + tol or point_outside_face(core_b, f, x, 0.0) != HERE:
+            x = add(mul_vec(R, core_vertex(core_a, v)), p)
+            if dot(n, x) > high + best[0] + tol or point_outside_face(core_b, f, x, 0.0) != NOT_FOUND:
                 continue
             _, _, _, distance = closest_points(core_a, core_b, R, p, V, v, F, f)
             if 0.0 <= distance < best[0]:
@@ -104,7 +106,7 @@ def _vertices_faces(
 
 
 @kernel(inline=False)
-def _points(core_a: Any, core_b: Any, R: Mat3, p: Vec3, best: Best) -> Best:
+def _compare_vertices(core_a: Any, core_b: Any, R: Mat3, p: Vec3, best: Best) -> Best:
     """Improve `best` by pairs with a vertex: needed if a core has no edges that contain its vertices."""
     for a in range(core_a["n_vertices"]):
         for b in range(core_b["n_vertices"]):

@@ -3,7 +3,15 @@
 import math
 from typing import Any
 
-from kinemorph.collision.narrow.features import E, F, V, between_segments, clip_to_face, height, position
+from kinemorph.collision.narrow.features import (
+    E,
+    F,
+    V,
+    clip_edge_to_face,
+    closest_on_segments,
+    core_vertex,
+    height_above_face,
+)
 from kinemorph.geometry.polyhedron import edges_of, faces_of
 from kinemorph.jit.api import kernel
 from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec, transpose
@@ -11,7 +19,7 @@ from kinemorph.spatial.rows import load3
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, neg, scale, sub
 
 Closest = tuple[Vec3, Vec3, Vec3, float]  # points of core_a and core_b, unit normal from b to a, distance (m)
-SKEW = 1e-3  # sine: edges at a larger angle take their cross product as normal, which is exact even if they touch
+SKEW_SINE = 1e-3  # sine: edges at a larger angle take their cross product as normal, which is exact even if they touch
 
 
 @kernel(inline=False)
@@ -35,39 +43,39 @@ def _simpler_first(
 ) -> Closest:
     """The same for kind_a <= kind_b: vertices before edges before faces."""
     if kind_a == V:
-        x = add(mul_vec(R, position(core_a, index_a)), p)
+        x = add(mul_vec(R, core_vertex(core_a, index_a)), p)
         if kind_b == V:
-            return apart(x, position(core_b, index_b))
+            return connect_points(x, core_vertex(core_b, index_b))
         if kind_b == E:
             row = edges_of(core_b)[index_b]
-            tail = position(core_b, row["tail"])
+            tail = core_vertex(core_b, row["tail"])
             d = load3(row["direction"])
             s = min(max(dot(sub(x, tail), d), 0.0), row["length"])
-            return apart(x, axpy(tail, s, d))
-        return _over_face(core_b, index_b, x)
+            return connect_points(x, axpy(tail, s, d))
+        return _connect_to_face(core_b, index_b, x)
     row = edges_of(core_a)[index_a]
-    t = add(mul_vec(R, position(core_a, row["tail"])), p)
+    t = add(mul_vec(R, core_vertex(core_a, row["tail"])), p)
     d = mul_vec(R, load3(row["direction"]))
     if kind_b == F:
-        lo, hi, _, _ = clip_to_face(core_b, index_b, t, d, row["length"], 0.0)
-        return _over_face(core_b, index_b, axpy(t, 0.5 * (lo + hi), d))
+        lo, hi, _, _ = clip_edge_to_face(core_b, index_b, t, d, row["length"], 0.0)
+        return _connect_to_face(core_b, index_b, axpy(t, 0.5 * (lo + hi), d))
     other = edges_of(core_b)[index_b]
-    tail = position(core_b, other["tail"])
+    tail = core_vertex(core_b, other["tail"])
     u = load3(other["direction"])
-    s1, s2 = between_segments(t, d, row["length"], tail, u, other["length"])
+    s1, s2 = closest_on_segments(t, d, row["length"], tail, u, other["length"])
     x = axpy(t, s1, d)
     y = axpy(tail, s2, u)
     n = cross(d, u)
     sine = math.sqrt(dot(n, n))
-    if sine < SKEW or s1 <= 0.0 or s2 <= 0.0 or s1 >= row["length"] or s2 >= other["length"]:
-        return apart(x, y)
+    if sine < SKEW_SINE or s1 <= 0.0 or s2 <= 0.0 or s1 >= row["length"] or s2 >= other["length"]:
+        return connect_points(x, y)
     distance = dot(n, sub(x, y)) / sine
     n = scale(n, 1.0 / sine if distance >= 0.0 else -1.0 / sine)
     return x, y, n, abs(distance)
 
 
 @kernel
-def apart(x: Vec3, y: Vec3) -> Closest:
+def connect_points(x: Vec3, y: Vec3) -> Closest:
     """Closest points x and y as a result: their direction and distance; along z if they coincide."""
     r = sub(x, y)
     distance = math.sqrt(dot(r, r))
@@ -77,8 +85,8 @@ def apart(x: Vec3, y: Vec3) -> Closest:
 
 
 @kernel
-def _over_face(core_b: Any, f: int, x: Vec3) -> Closest:
+def _connect_to_face(core_b: Any, f: int, x: Vec3) -> Closest:
     """The result for a point x and face f: its foot, the normal of the face and its signed height."""
     n = load3(faces_of(core_b)[f]["normal"])
-    above = height(core_b, f, x)
+    above = height_above_face(core_b, f, x)
     return x, axpy(x, -above, n), n, above

@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from kinemorph.collision.narrow.core_pair import evaluate
+from kinemorph.collision.narrow.core_pair import evaluate_core_pair
 from kinemorph.collision.shapes.shape_rows import MEETS, SLOW, STATIC_CARRIER, mounts_of, shape_poses_of
 from kinemorph.jit.api import kernel
 from kinemorph.spatial.mat3 import tmul_vec
@@ -32,7 +32,7 @@ TOUCHING_WAY_SHARE = 1e-6  # of the way in a step: shapes within this distance t
 
 
 @kernel
-def way_of(collisions: Any, pair: Any, first: Any, second: Any) -> Vec3:
+def relative_displacement(collisions: Any, pair: Any, first: Any, second: Any) -> Vec3:
     """Relative displacement (m) of the second shape of a fast pair in a step, in the frame of the first; zero if it is
     not fast.
     """
@@ -49,7 +49,7 @@ def way_of(collisions: Any, pair: Any, first: Any, second: Any) -> Vec3:
 
 
 @kernel(inline=False)
-def go_ahead(row: Any, way: Vec3, work: Any) -> tuple[float, float]:
+def advance_to_impact(row: Any, way: Vec3, work: Any) -> tuple[float, float]:
     """Move core 2 of an evaluated pair along `way` (m) until it touches core 1.
 
     Returns the share of the way at the impact, and MEETS; or 0 and the clearance (m) by which the two pass each other,
@@ -75,15 +75,15 @@ def go_ahead(row: Any, way: Vec3, work: Any) -> tuple[float, float]:
         if closing <= 0.0 or t >= high:
             t = 0.5 * (low + high)
         store3(row["p"], axpy(p, t, way))
-        evaluate(row, work)
+        evaluate_core_pair(row, work)
     if t > 0.0:
         store3(row["p"], p)
-        evaluate(row, work)
+        evaluate_core_pair(row, work)
     return 0.0, passes
 
 
 @kernel
-def bring_back(points: Any, count: int, share: float, way: Vec3) -> None:
+def move_contacts_to_start(points: Any, count: int, share: float, way: Vec3) -> None:
     """Shift contacts found at `share` of the way back to the start of the step, where shape 2 is not there yet."""
     for k in range(count):
         x1, x2, n = load3(points[k]["x1"]), axpy(load3(points[k]["x2"]), -share, way), load3(points[k]["normal"])
@@ -92,7 +92,7 @@ def bring_back(points: Any, count: int, share: float, way: Vec3) -> None:
 
 
 @kernel
-def points_of(contact: Any) -> tuple[Vec3, Vec3]:
+def contact_points(contact: Any) -> tuple[Vec3, Vec3]:
     """Where a contact acts on each shape: midway between its points, or at its own point on each if the shapes are
     fast.
 

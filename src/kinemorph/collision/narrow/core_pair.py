@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph.collision.narrow.all_features import all_features
+from kinemorph.collision.narrow.all_features import find_closest_features
 from kinemorph.collision.narrow.closest_points import closest_points
-from kinemorph.collision.narrow.depth import DIFFERENCE_FLAT, PARTED, ROUGH, penetration
-from kinemorph.collision.narrow.features import V, farthest, position, tolerance
-from kinemorph.collision.narrow.shallow import shallow
-from kinemorph.collision.narrow.vclip import CLOSEST, TOO_MANY_STEPS, walk
-from kinemorph.collision.round.normals import along
-from kinemorph.collision.round.pairs import follow, true_closest
-from kinemorph.collision.round.points import FARTHEST_TOLERANCES, feature_along, level
+from kinemorph.collision.narrow.depth import DIFFERENCE_FLAT, ROUGH, SEPARATED, find_penetration
+from kinemorph.collision.narrow.features import V, core_vertex, support_vertex, tolerance
+from kinemorph.collision.narrow.shallow import find_shallow_depth
+from kinemorph.collision.narrow.vclip import CLOSEST, TOO_MANY_STEPS, walk_to_closest
+from kinemorph.collision.round.normals import separation_along
+from kinemorph.collision.round.pairs import refine_closest, track_closest
+from kinemorph.collision.round.points import FARTHEST_TOLERANCES, named_support_feature, split_residual
 from kinemorph.geometry.polyhedron import CORE
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec
@@ -65,44 +65,46 @@ class Relation(IntEnum):
 NEW, APART, DEEP, ROUND = (int(x) for x in (Relation.NEW, Relation.APART, Relation.DEEP, Relation.ROUND))
 EXACT_TOLERANCES = 1e5  # accuracy of an answer in tolerances: 1e-9 of the sizes
 DEEP_LOOK_PERIOD = 16  # after so many overlaps that are not shallow, `shallow` is tried again
-SAGITTA = 0.005  # share of the radius by which a disc exceeds its inscribed polygon of 32 sides, at most
-TWO_SIDES = 2  # faces of a ground triangle: its normal is judged with its neighbours, and not tracked
+SAGITTA_SHARE = 0.005  # share of the radius by which a disc exceeds its inscribed polygon of 32 sides, at most
+TRIANGLE_FACES = 2  # faces of a ground triangle: its normal is judged with its neighbours, and not tracked
 CHECKED_TOLERANCES = (
     1e8  # an answer within so many tolerances is checked, because a walk may end too early: 1e-6 of the sizes
 )
 
 
 @kernel(inline=False)
-def evaluate(pair: Any, work: Any) -> None:
+def evaluate_core_pair(pair: Any, work: Any) -> None:
     """Compute the answer of one pair. Below, core_a is core 2 and core_b is core 1, whose frame is used."""
     core_a = rows_at(pair["core2"], 1, CORE)[0]
     core_b = rows_at(pair["core1"], 1, CORE)[0]
     if core_a["sides"] + core_b["sides"] == 0:
         _evaluate_cores(pair, work)
-    elif pair["relation"] != ROUND or not _go_on(pair, core_a, core_b, work):
+    elif pair["relation"] != ROUND or not _track_round(pair, core_a, core_b, work):
         _evaluate_round(pair, core_a, core_b, work)
 
 
 @kernel(inline=False)
-def _go_on(pair: Any, core_a: Any, core_b: Any, work: Any) -> bool:
+def _track_round(pair: Any, core_a: Any, core_b: Any, work: Any) -> bool:
     """Track the answer of a pair with a round solid from the previous one. False if it cannot be proved to be the
     closest.
     """
     n, R, p = load3(pair["normal"]), load9(pair["R"]), load3(pair["p"])
     if pair["coarse"] > 0.0:
-        apart = along(core_a, core_b, R, p, n, 0, 0)[0] - pair["radius1"] - pair["radius2"]
+        apart = separation_along(core_a, core_b, R, p, n, 0, 0)[0] - pair["radius1"] - pair["radius2"]
         if apart > pair["coarse"]:
             pair["distance"] = apart
             return True
     tol = tolerance(core_a, core_b, p)
-    found, x, y, way = follow(core_a, core_b, R, p, p, n, tol, work)
+    found, x, y, way = track_closest(core_a, core_b, R, p, p, n, tol, work)
     if not found:
         pair["relation"] = DEEP  # the old normal is still the best guess
         return False
     pair["steps"] = 0
-    pair["kind1"], pair["index1"] = feature_along(core_b, way[3], way[1], FARTHEST_TOLERANCES * tol)
-    pair["kind2"], pair["index2"] = feature_along(core_a, way[2], neg(tmul_vec(R, way[1])), FARTHEST_TOLERANCES * tol)
-    _answer(pair, *level(x, y, way))
+    pair["kind1"], pair["index1"] = named_support_feature(core_b, way[3], way[1], FARTHEST_TOLERANCES * tol)
+    pair["kind2"], pair["index2"] = named_support_feature(
+        core_a, way[2], neg(tmul_vec(R, way[1])), FARTHEST_TOLERANCES * tol
+    )
+    _write_answer(pair, *split_residual(x, y, way))
     return True
 
 
@@ -115,14 +117,14 @@ def _evaluate_round(pair: Any, core_a: Any, core_b: Any, work: Any) -> None:
     n, p = load3(pair["normal"]), load3(pair["p"])
     x = axpy(load3(pair["x2"]), pair["radius2"], n)
     apart = pair["distance"] + pair["radius1"] + pair["radius2"]
-    round_more = SAGITTA * (core_a["low"] + core_a["high"] + core_b["low"] + core_b["high"])
+    round_more = SAGITTA_SHARE * (core_a["low"] + core_a["high"] + core_b["low"] + core_b["high"])
     if pair["coarse"] > 0.0 and pair["distance"] - round_more > pair["coarse"]:
         pair["distance"] -= round_more
     else:
-        _answer(
-            pair, *true_closest(core_a, core_b, load9(pair["R"]), p, x, n, apart, tolerance(core_a, core_b, p), work)
+        _write_answer(
+            pair, *refine_closest(core_a, core_b, load9(pair["R"]), p, x, n, apart, tolerance(core_a, core_b, p), work)
         )
-    if pair["relation"] != NEW and core_b["n_faces"] != TWO_SIDES:
+    if pair["relation"] != NEW and core_b["n_faces"] != TRIANGLE_FACES:
         pair["relation"] = ROUND
 
 
@@ -134,12 +136,12 @@ def _evaluate_cores(pair: Any, work: Any) -> None:
     R = load9(pair["R"])
     p = load3(pair["p"])
     tol = tolerance(core_a, core_b, p)
-    if pair["relation"] == DEEP and _overlap(pair, core_a, core_b, R, p, load3(pair["normal"]), tol, work):
+    if pair["relation"] == DEEP and _evaluate_overlap(pair, core_a, core_b, R, p, load3(pair["normal"]), tol, work):
         return
     if pair["relation"] != APART:
-        _face_each_other(pair, core_a, core_b, R, p)
+        _start_at_facing_vertices(pair, core_a, core_b, R, p)
     limit = 100 + 4 * (core_a["n_faces"] + core_b["n_faces"])
-    found, kind_a, index_a, kind_b, index_b, steps = walk(
+    found, kind_a, index_a, kind_b, index_b, steps = walk_to_closest(
         core_a,
         core_b,
         R,
@@ -161,25 +163,27 @@ def _evaluate_cores(pair: Any, work: Any) -> None:
     x, y, n, distance = closest_points(core_a, core_b, R, p, kind_a, index_a, kind_b, index_b)
     sure = found == CLOSEST and distance > EXACT_TOLERANCES * tol
     if sure and distance < CHECKED_TOLERANCES * tol:
-        sure = distance - _room(core_a, core_b, R, p, n) <= EXACT_TOLERANCES * tol
+        sure = distance - _gap_along(core_a, core_b, R, p, n) <= EXACT_TOLERANCES * tol
     if not sure:
         if found == TOO_MANY_STEPS:
             pair["fallbacks"] += 1
-        if _overlap(pair, core_a, core_b, R, p, _between_centres(core_a, core_b, R, p), tol, work):
+        if _evaluate_overlap(pair, core_a, core_b, R, p, _centre_difference(core_a, core_b, R, p), tol, work):
             return
         if found != TOO_MANY_STEPS:
             pair["fallbacks"] += 1
         x, y, _, distance = closest_points(core_a, core_b, R, p, V, 0, V, 0)
         n = load3(pair["normal"])  # it separates the cores
-        _, kind_a, index_a, kind_b, index_b = all_features(core_a, core_b, R, p, n, (distance, V, 0, V, 0), tol)
+        _, kind_a, index_a, kind_b, index_b = find_closest_features(
+            core_a, core_b, R, p, n, (distance, V, 0, V, 0), tol
+        )
         pair["kind1"], pair["index1"], pair["kind2"], pair["index2"] = kind_b, index_b, kind_a, index_a
         x, y, n, distance = closest_points(core_a, core_b, R, p, kind_a, index_a, kind_b, index_b)
     pair["relation"] = APART
-    _answer(pair, x, y, n, distance)
+    _write_answer(pair, x, y, n, distance)
 
 
 @kernel(inline=False)
-def bound(pair: Any) -> None:
+def bound_core_pair(pair: Any) -> None:
     """Compute a lower bound of the distance, without depth: for hulls that are opened if they are near.
 
     It is exact for polyhedra that are apart and a little too small for round solids; it is the distance of cores that
@@ -192,9 +196,9 @@ def bound(pair: Any) -> None:
     tol = tolerance(core_a, core_b, p)
     if pair["relation"] != APART:
         pair["relation"] = NEW  # no normal to start from
-        _face_each_other(pair, core_a, core_b, R, p)
+        _start_at_facing_vertices(pair, core_a, core_b, R, p)
     limit = 100 + 4 * (core_a["n_faces"] + core_b["n_faces"])
-    found, kind_a, index_a, kind_b, index_b, steps = walk(
+    found, kind_a, index_a, kind_b, index_b, steps = walk_to_closest(
         core_a,
         core_b,
         R,
@@ -215,8 +219,8 @@ def bound(pair: Any) -> None:
     )
     pair["relation"] = APART
     x, y, n, distance = closest_points(core_a, core_b, R, p, kind_a, index_a, kind_b, index_b)
-    round_more = SAGITTA * (core_a["low"] + core_a["high"] + core_b["low"] + core_b["high"])
-    _answer(
+    round_more = SAGITTA_SHARE * (core_a["low"] + core_a["high"] + core_b["low"] + core_b["high"])
+    _write_answer(
         pair,
         x,
         y,
@@ -226,28 +230,30 @@ def bound(pair: Any) -> None:
 
 
 @kernel
-def _room(core_a: Any, core_b: Any, R: Mat3, p: Vec3, n: Vec3) -> float:
+def _gap_along(core_a: Any, core_b: Any, R: Mat3, p: Vec3, n: Vec3) -> float:
     """The gap (m) between the cores along n: a lower bound of their distance."""
-    x = add(mul_vec(R, position(core_a, farthest(core_a, 0, neg(tmul_vec(R, n))))), p)
-    return dot(n, sub(x, position(core_b, farthest(core_b, 0, n))))
+    x = add(mul_vec(R, core_vertex(core_a, support_vertex(core_a, 0, neg(tmul_vec(R, n))))), p)
+    return dot(n, sub(x, core_vertex(core_b, support_vertex(core_b, 0, n))))
 
 
 @kernel
-def _between_centres(core_a: Any, core_b: Any, R: Mat3, p: Vec3) -> Vec3:
+def _centre_difference(core_a: Any, core_b: Any, R: Mat3, p: Vec3) -> Vec3:
     """Vector from the centre of core_b to that of core_a, in the frame of core_b."""
     return sub(add(mul_vec(R, load3(core_a["centre"])), p), load3(core_b["centre"]))
 
 
 @kernel(inline=False)
-def _face_each_other(pair: Any, core_a: Any, core_b: Any, R: Mat3, p: Vec3) -> None:
+def _start_at_facing_vertices(pair: Any, core_a: Any, core_b: Any, R: Mat3, p: Vec3) -> None:
     """Start a new walk at the vertices that are farthest towards the other core."""
-    n = _between_centres(core_a, core_b, R, p) if pair["relation"] == NEW else load3(pair["normal"])
-    pair["kind1"], pair["index1"] = V, farthest(core_b, 0, n)
-    pair["kind2"], pair["index2"] = V, farthest(core_a, 0, neg(tmul_vec(R, n)))
+    n = _centre_difference(core_a, core_b, R, p) if pair["relation"] == NEW else load3(pair["normal"])
+    pair["kind1"], pair["index1"] = V, support_vertex(core_b, 0, n)
+    pair["kind2"], pair["index2"] = V, support_vertex(core_a, 0, neg(tmul_vec(R, n)))
 
 
 @kernel(inline=False)
-def _overlap(pair: Any, core_a: Any, core_b: Any, R: Mat3, p: Vec3, guess: Vec3, tol: float, work: Any) -> bool:
+def _evaluate_overlap(
+    pair: Any, core_a: Any, core_b: Any, R: Mat3, p: Vec3, guess: Vec3, tol: float, work: Any
+) -> bool:
     """Fill in the answer if the cores overlap or touch; else store a separating direction as the normal, and return
     False.
     """
@@ -255,29 +261,31 @@ def _overlap(pair: Any, core_a: Any, core_b: Any, R: Mat3, p: Vec3, guess: Vec3,
         pair["missed"] = 0
     else:
         if pair["missed"] == 0:
-            found, x, y, n, depth = shallow(core_a, core_b, R, p, guess)
+            found, x, y, n, depth = find_shallow_depth(core_a, core_b, R, p, guess)
             if found:
-                _answer(pair, x, y, n, -depth)
+                _write_answer(pair, x, y, n, -depth)
                 return True
         pair["missed"] = (pair["missed"] + 1) % DEEP_LOOK_PERIOD
     a = int(pair["index2"]) if pair["kind2"] == V else 0
     b = int(pair["index1"]) if pair["kind1"] == V else 0
-    status, x, y, n, depth = penetration(core_a, core_b, R, p, guess, a, b, EXACT_TOLERANCES * tol, work)
-    if status == PARTED:
+    status, x, y, n, depth = find_penetration(core_a, core_b, R, p, guess, a, b, EXACT_TOLERANCES * tol, work)
+    if status == SEPARATED:
         store3(pair["normal"], n)
         return False
     if status >= ROUGH:
         pair["rough"] += 1
     if status == DIFFERENCE_FLAT:
-        x, y = _touch(pair, core_a, core_b, R, p, n, tol)
+        x, y = _find_touching_points(pair, core_a, core_b, R, p, n, tol)
     pair["relation"] = APART if status == DIFFERENCE_FLAT else DEEP
     r = scale(axpy(sub(x, y), depth, n), 0.5)  # a residual below the gap: each point is moved by half of it
-    _answer(pair, sub(x, r), add(y, r), n, -depth)
+    _write_answer(pair, sub(x, r), add(y, r), n, -depth)
     return True
 
 
 @kernel(inline=False)
-def _touch(pair: Any, core_a: Any, core_b: Any, R: Mat3, p: Vec3, n: Vec3, tol: float) -> tuple[Vec3, Vec3]:
+def _find_touching_points(
+    pair: Any, core_a: Any, core_b: Any, R: Mat3, p: Vec3, n: Vec3, tol: float
+) -> tuple[Vec3, Vec3]:
     """Touching points of cores that are flat together. The walk may have ended at features that are only nearly
     closest.
     """
@@ -285,7 +293,7 @@ def _touch(pair: Any, core_a: Any, core_b: Any, R: Mat3, p: Vec3, n: Vec3, tol: 
     x, y, _, apart = closest_points(core_a, core_b, R, p, kind_a, index_a, kind_b, index_b)
     if apart > EXACT_TOLERANCES * tol:
         pair["fallbacks"] += 1
-        _, kind_a, index_a, kind_b, index_b = all_features(
+        _, kind_a, index_a, kind_b, index_b = find_closest_features(
             core_a, core_b, R, p, n, (apart, kind_a, index_a, kind_b, index_b), tol
         )
         pair["kind1"], pair["index1"], pair["kind2"], pair["index2"] = kind_b, index_b, kind_a, index_a
@@ -294,7 +302,7 @@ def _touch(pair: Any, core_a: Any, core_b: Any, R: Mat3, p: Vec3, n: Vec3, tol: 
 
 
 @kernel
-def _answer(pair: Any, x: Vec3, y: Vec3, n: Vec3, distance: float) -> None:
+def _write_answer(pair: Any, x: Vec3, y: Vec3, n: Vec3, distance: float) -> None:
     """Write the answer for the shapes from that of the cores: the radii move the closest points towards each other."""
     pair["distance"] = distance - pair["radius1"] - pair["radius2"]
     store3(pair["normal"], n)

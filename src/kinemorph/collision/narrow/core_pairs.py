@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph.collision.narrow.core_pair import CORE_PAIR, evaluate
+from kinemorph.collision.narrow.core_pair import CORE_PAIR, evaluate_core_pair
 from kinemorph.collision.narrow.depth import WORK
 from kinemorph.geometry.polyhedron import Polyhedron
 from kinemorph.jit.api import entry
@@ -34,17 +34,17 @@ class CorePairs:
 
     def update(self) -> Any:
         """Evaluate all pairs, each starting from its previous features. Returns the rows."""
-        update(self.rows, self._work)
+        update_core_pairs(self.rows, self._work)
         return self.rows
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def __reduce__(self) -> Any:
-        return _copied, (self.cores, self.rows)
+        return _copy_core_pairs, (self.cores, self.rows)
 
 
-def _copied(cores: Sequence[tuple[Polyhedron, Polyhedron]], rows: Any) -> CorePairs:
+def _copy_core_pairs(cores: Sequence[tuple[Polyhedron, Polyhedron]], rows: Any) -> CorePairs:
     """A copy of unpickled pairs, with rows that point to its own cores."""
     pairs = CorePairs(cores)
     addresses = pairs.rows["core1"].copy(), pairs.rows["core2"].copy()
@@ -74,7 +74,7 @@ def make_work() -> Any:
 
 
 @entry(nogil=True)
-def update(pairs: Any, work: Any) -> None:
+def update_core_pairs(pairs: Any, work: Any) -> None:
     """Evaluate all pairs: rows of CORE_PAIR, and one row of WORK."""
     for k in range(pairs.shape[0]):
-        evaluate(pairs[k], work[0])
+        evaluate_core_pair(pairs[k], work[0])

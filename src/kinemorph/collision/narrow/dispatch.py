@@ -13,49 +13,57 @@ If a table is full, a pair is left as it was: it is evaluated again after the ta
 import math
 from typing import Any
 
-from kinemorph.collision.broad.hash_rows import INDEX, MEETING
+from kinemorph.collision.broad.hash_rows import INDEX_ROW, LISTED_PAIR
 from kinemorph.collision.contact_table import (
-    half_of,
-    has_hardly_moved,
+    can_keep_contacts,
+    finish_pair,
+    had_fast_impact,
+    half_start,
+    impact_normal,
     keep_contacts,
-    met_along,
-    met_fast,
-    put_contacts,
-    put_world,
-    settle,
-    was_looked_at,
+    was_evaluated,
+    write_contacts,
+    write_world_contact,
 )
-from kinemorph.collision.ground.contacts import ground_contacts
-from kinemorph.collision.ground.search import CARRIED, survey
+from kinemorph.collision.ground.contacts import find_ground_contacts
+from kinemorph.collision.ground.search import GROUND_BODY, find_near_triangles
 from kinemorph.collision.ground.surface import HALF_SPACE
-from kinemorph.collision.narrow.conservative_advancement import bring_back, go_ahead, way_of
-from kinemorph.collision.narrow.core_pair import CORE_PAIR, NEW, bound, evaluate
-from kinemorph.collision.narrow.depth import WORK
-from kinemorph.collision.narrow.hull_trees import search
-from kinemorph.collision.narrow.manifold import MANIFOLD_ROWS, POINT, features_of, manifold
-from kinemorph.collision.narrow.part_pairs import (
-    KEY,
-    KNOWN,
-    KNOWN_SIZE,
-    LISTED,
-    SEARCH,
-    keep_start,
-    remember,
-    start_from,
+from kinemorph.collision.narrow.conservative_advancement import (
+    advance_to_impact,
+    move_contacts_to_start,
+    relative_displacement,
 )
-from kinemorph.collision.narrow.speculative_corners import GUARDS, go_back, guard
+from kinemorph.collision.narrow.core_pair import CORE_PAIR, NEW, bound_core_pair, evaluate_core_pair
+from kinemorph.collision.narrow.depth import WORK
+from kinemorph.collision.narrow.hull_trees import search_trees
+from kinemorph.collision.narrow.manifold import MANIFOLD_POINT, MANIFOLD_ROWS, closest_features_id, find_manifold
+from kinemorph.collision.narrow.part_pairs import (
+    KNOWN_FEATURES,
+    KNOWN_SIZE,
+    LISTED_ROW,
+    PART_KEY,
+    SEARCH,
+    load_start,
+    store_known,
+    store_start,
+)
+from kinemorph.collision.narrow.speculative_corners import (
+    MOST_SPECULATIVE_CONTACTS,
+    add_speculative_contacts,
+    separate_along_impact,
+)
 from kinemorph.collision.shapes.shape_rows import (
     ANCHOR,
     CONTACT,
+    CONTACT_POSE,
     DONE,
     FULL,
     FULL_CONTACTS,
     FULL_KNOWN,
     FULL_SEARCH,
-    MADE,
     MEETS,
-    MEMORY,
     PAIR,
+    PAIR_MEMORY,
     SLOW,
     Form,
     Question,
@@ -73,10 +81,10 @@ from kinemorph.spatial.mat3 import mul, tmul_vec, transpose
 from kinemorph.spatial.rows import load3, load9, store3, store9
 from kinemorph.spatial.vec3 import Vec3, dot, scale, sub
 
-CONVEX, IS_GROUND = int(Form.CONVEX), int(Form.GROUND)
+CONVEX, GROUND_FORM = int(Form.CONVEX), int(Form.GROUND)
 CONTACTS = int(Question.CONTACTS)
-POINT_SIZE = POINT.itemsize
-MEMORY_SIZE, PAIR_SIZE, CONTACT_SIZE, ANCHOR_SIZE = (x.itemsize for x in (MEMORY, PAIR, CONTACT, ANCHOR))
+POINT_SIZE = MANIFOLD_POINT.itemsize
+MEMORY_SIZE, PAIR_SIZE, CONTACT_SIZE, ANCHOR_SIZE = (x.itemsize for x in (PAIR_MEMORY, PAIR, CONTACT, ANCHOR))
 PREFETCHED_PAIRS = 4  # pairs ahead whose PAIR_MEMORY rows are prefetched: they are in random order
 PAIRS_AHEAD = 8  # PAIR rows ahead that are prefetched: another thread may have written them last
 
@@ -85,14 +93,14 @@ PAIRS_AHEAD = 8  # PAIR rows ahead that are prefetched: another thread may have 
 def find_contacts(collisions: Any) -> int:
     """Find the contacts, or the closest points, of all pairs. After FULL and larger tables it continues."""
     if collisions["goes_on"] == 0:
-        begin_looking(collisions)
+        begin_narrow_phase(collisions)
     collisions["goes_on"] = 0
-    open_rows(collisions)
-    return look_at(collisions, collisions["next"], collisions["n_met"])
+    set_contact_rows(collisions)
+    return evaluate_pairs(collisions, collisions["next"], collisions["n_met"])
 
 
 @kernel
-def begin_looking(collisions: Any) -> None:
+def begin_narrow_phase(collisions: Any) -> None:
     """Begin a step: no pairs, contacts or known features so far."""
     collisions["step"] += 1
     collisions["next"] = 0
@@ -102,18 +110,18 @@ def begin_looking(collisions: Any) -> None:
 
 
 @kernel
-def open_rows(collisions: Any) -> None:
+def set_contact_rows(collisions: Any) -> None:
     """Set the addresses where the contacts of this step are written."""
-    now = half_of(collisions["step"], collisions["contact_room"])
+    now = half_start(collisions["step"], collisions["contact_room"])
     collisions["fresh"] = collisions["contacts"] + now * CONTACT_SIZE
     collisions["fresh_anchors"] = collisions["anchors"] + now * ANCHOR_SIZE
 
 
 @kernel(inline=False)
-def look_at(collisions: Any, start: int, stop: int) -> int:
+def evaluate_pairs(collisions: Any, start: int, stop: int) -> int:
     """Find the contacts, or the closest points, of the candidate pairs from `start` to before `stop`."""
-    met = rows_at(collisions["met"], collisions["n_met"], MEETING)
-    lives = rows_at(collisions["lives"], collisions["room"], INDEX)
+    met = rows_at(collisions["met"], collisions["n_met"], LISTED_PAIR)
+    lives = rows_at(collisions["lives"], collisions["room"], INDEX_ROW)
     pairs = pairs_of(collisions)
     shapes = shapes_of(collisions)
     memories = memories_of(collisions)
@@ -129,23 +137,23 @@ def look_at(collisions: Any, start: int, stop: int) -> int:
             continue
         pair_row = collisions["n_pairs"]
         pair, memory = pairs[pair_row], memories[memory_row]
-        turned = shapes[j]["form"] == IS_GROUND
+        turned = shapes[j]["form"] == GROUND_FORM
         pair["a"], pair["b"] = (j, i) if turned else (i, j)
         pair["row"] = memory_row
         pair["exact"] = 1
         first, second = shapes[pair["a"]], shapes[pair["b"]]
-        if not _is_of(memory, pair, first, second, lives[memory_row]["i"]):
-            _stamp(memory, pair, first, second, lives[memory_row]["i"])
-        kept, margin = _approach(collisions, pair, memory)
+        if not _belongs_to(memory, pair, first, second, lives[memory_row]["i"]):
+            _claim_memory(memory, pair, first, second, lives[memory_row]["i"])
+        kept, margin = _prepare_pair(collisions, pair, memory)
         if kept:
             places = shape_poses_of(collisions)
             status = keep_contacts(collisions, pair_row, pair, memory, places[pair["a"]], places[pair["b"]])
         elif first["form"] == CONVEX and second["form"] == CONVEX:
-            status = _two_cores(collisions, pair_row, pair, first, second, memory, margin)
-        elif turned or first["form"] == IS_GROUND:
-            status = _on_ground(collisions, pair_row, pair, first, second, memory, margin)
+            status = _collide_cores(collisions, pair_row, pair, first, second, memory, margin)
+        elif turned or first["form"] == GROUND_FORM:
+            status = _collide_ground(collisions, pair_row, pair, first, second, memory, margin)
         else:
-            status = _two_trees(collisions, pair_row, pair, first, second, memory, margin)
+            status = _collide_trees(collisions, pair_row, pair, first, second, memory, margin)
         if status == FULL:
             collisions["next"] = m
             collisions["goes_on"] = 1
@@ -163,7 +171,7 @@ def _are_joined(first: Any, second: Any) -> bool:
 
 
 @kernel
-def _approach(collisions: Any, pair: Any, memory: Any) -> tuple[bool, float]:
+def _prepare_pair(collisions: Any, pair: Any, memory: Any) -> tuple[bool, float]:
     """Write the pose of the second shape in the first. Returns whether contacts are kept; if not, the margin (m) for
     new ones.
     """
@@ -179,17 +187,17 @@ def _approach(collisions: Any, pair: Any, memory: Any) -> tuple[bool, float]:
         return False, 0.0
     margin = collisions["margin"] + one["sweep"] + other["sweep"]
     if collisions["keep_within"] > 0.0:
-        made = rows_at(collisions["made"], collisions["room"], MADE)[pair["row"]]
+        made = rows_at(collisions["made"], collisions["room"], CONTACT_POSE)[pair["row"]]
         reach = mounts_of(collisions)[pair["b"]]["reach"]
         shapes = shapes_of(collisions)
         both_round = shapes[pair["a"]]["radius"] > 0.0 and shapes[pair["b"]]["radius"] > 0.0 and memory["count"] > 0
-        if not both_round and has_hardly_moved(collisions, memory, made, R, p, reach, margin):
+        if not both_round and can_keep_contacts(collisions, memory, made, R, p, reach, margin):
             return True, margin
     return False, margin + collisions["keep_within"]
 
 
 @kernel
-def _is_of(memory: Any, pair: Any, first: Any, second: Any, life: int) -> bool:
+def _belongs_to(memory: Any, pair: Any, first: Any, second: Any, life: int) -> bool:
     """Whether a row of PAIR_MEMORY belongs to a pair: rows, generations and life are equal."""
     same = (memory["a"] == pair["a"]) & (memory["b"] == pair["b"]) & (memory["life"] == life)
     same &= memory["generation_a"] == first["generation"]
@@ -197,7 +205,7 @@ def _is_of(memory: Any, pair: Any, first: Any, second: Any, life: int) -> bool:
 
 
 @kernel
-def _stamp(memory: Any, pair: Any, first: Any, second: Any, life: int) -> None:
+def _claim_memory(memory: Any, pair: Any, first: Any, second: Any, life: int) -> None:
     """Assign a row of PAIR_MEMORY to a pair, without any features or contacts."""
     memory["a"] = pair["a"]
     memory["b"] = pair["b"]
@@ -217,9 +225,11 @@ def _stamp(memory: Any, pair: Any, first: Any, second: Any, life: int) -> None:
 
 
 @kernel
-def _two_cores(collisions: Any, pair_row: int, pair: Any, first: Any, second: Any, memory: Any, margin: float) -> int:
+def _collide_cores(
+    collisions: Any, pair_row: int, pair: Any, first: Any, second: Any, memory: Any, margin: float
+) -> int:
     if (
-        collisions["n_contacts"] + collisions["most"] + GUARDS > collisions["contact_room"]
+        collisions["n_contacts"] + collisions["most"] + MOST_SPECULATIVE_CONTACTS > collisions["contact_room"]
     ):  # checked first: an evaluation cannot be undone
         collisions["full"] |= FULL_CONTACTS
         return FULL
@@ -230,9 +240,9 @@ def _two_cores(collisions: Any, pair_row: int, pair: Any, first: Any, second: An
     row["radius2"] = second["radius"]
     row["coarse"] = margin if collisions["question"] == CONTACTS else 0.0
     row["steps"] = row["missed"] = 0  # most overlaps of resting bodies are shallow
-    start_from(memory["start"], row)
-    evaluate(row, rows_at(collisions["work"], 1, WORK)[0])
-    keep_start(row, memory["start"])
+    load_start(memory["start"], row)
+    evaluate_core_pair(row, rows_at(collisions["work"], 1, WORK)[0])
+    store_start(row, memory["start"])
     collisions["updates"] += 1
     collisions["walked"] += row["steps"]
     if row["fallbacks"] + row["rough"] > 0:
@@ -242,47 +252,49 @@ def _two_cores(collisions: Any, pair_row: int, pair: Any, first: Any, second: An
         row["rough"] = 0
     place = shape_poses_of(collisions)[pair["a"]]
     if collisions["question"] != CONTACTS:
-        return _put_closest(collisions, pair_row, pair, memory, row, features_of(row), 0, 0, place)
-    points = rows_at(collisions["found"], MANIFOLD_ROWS, POINT)
+        return _write_closest(collisions, pair_row, pair, memory, row, closest_features_id(row), 0, 0, place)
+    points = rows_at(collisions["found"], MANIFOLD_ROWS, MANIFOLD_POINT)
     distance = row["distance"]
     back = (
         row["distance"] < 0.0
-        and met_fast(collisions, memory)
-        and go_back(row, tmul_vec(load9(place["R"]), met_along(collisions, memory)))
+        and had_fast_impact(collisions, memory)
+        and separate_along_impact(row, tmul_vec(load9(place["R"]), impact_normal(collisions, memory)))
     )
-    found, passes = _where_they_meet(collisions, row, way_of(collisions, pair, first, second), margin, points)
+    found, passes = _find_pair_contacts(
+        collisions, row, relative_displacement(collisions, pair, first, second), margin, points
+    )
     passes = MEETS if back else passes
-    end = put_contacts(collisions, pair_row, memory, points, found, 0, 0, collisions["n_contacts"], place, passes)
-    return settle(collisions, pair, memory, end, distance, margin, collisions["n_known"])
+    end = write_contacts(collisions, pair_row, memory, points, found, 0, 0, collisions["n_contacts"], place, passes)
+    return finish_pair(collisions, pair, memory, end, distance, margin, collisions["n_known"])
 
 
 @kernel
-def _where_they_meet(collisions: Any, row: Any, way: Vec3, margin: float, points: Any) -> tuple[int, float]:
+def _find_pair_contacts(collisions: Any, row: Any, way: Vec3, margin: float, points: Any) -> tuple[int, float]:
     """Write the contacts of two evaluated cores. Returns their number, and SLOW, MEETS or the clearance (m) of a fast
     pair.
 
     Contacts of a fast pair are those at its time of impact.
     """
     if row["distance"] > margin or dot(way, way) == 0.0:
-        return manifold(row, margin, collisions["most"], points), SLOW
+        return find_manifold(row, margin, collisions["most"], points), SLOW
     p = load3(row["p"])
-    share, passes = go_ahead(row, way, rows_at(collisions["work"], 1, WORK)[0])
-    found = manifold(row, margin, collisions["most"], points)
+    share, passes = advance_to_impact(row, way, rows_at(collisions["work"], 1, WORK)[0])
+    found = find_manifold(row, margin, collisions["most"], points)
     if passes == MEETS:
-        found = guard(row, scale(way, 1.0 - share), points, found)
+        found = add_speculative_contacts(row, scale(way, 1.0 - share), points, found)
     if share > 0.0:
-        bring_back(points, found, share, way)
+        move_contacts_to_start(points, found, share, way)
     store3(row["p"], p)
     return found, passes
 
 
 @kernel
-def _put_closest(
+def _write_closest(
     collisions: Any, pair_row: int, pair: Any, memory: Any, point: Any, id: int, part1: int, part2: int, place: Any
 ) -> int:
     """Write the closest points of a pair as its only contact, without a match in the next step."""
     at = collisions["n_contacts"]
-    put_world(
+    write_world_contact(
         rows_at(collisions["contacts"], collisions["contact_room"], CONTACT)[at],
         id,
         part1,
@@ -301,7 +313,7 @@ def _put_closest(
 
 
 @kernel
-def _keep_known(collisions: Any, memory: Any, end: int) -> None:
+def _assign_known(collisions: Any, memory: Any, end: int) -> None:
     """Assign the rows of KNOWN_FEATURES up to `end` to a pair."""
     memory["first_known"] = collisions["n_known"]
     memory["n_known"] = end - collisions["n_known"]
@@ -312,11 +324,11 @@ def _keep_known(collisions: Any, memory: Any, end: int) -> None:
 
 
 @kernel
-def _recall(collisions: Any, search: Any, memory: Any) -> None:
+def _load_known(collisions: Any, search: Any, memory: Any) -> None:
     """Give a search the features that the pair had in the step before."""
     search["cursor"] = 0
-    search["n_known"] = memory["n_known"] if was_looked_at(collisions, memory) else 0
-    then = half_of(collisions["step"] - 1, collisions["known_room"]) + memory["first_known"]
+    search["n_known"] = memory["n_known"] if was_evaluated(collisions, memory) else 0
+    then = half_start(collisions["step"] - 1, collisions["known_room"]) + memory["first_known"]
     search["known"] = collisions["known"] + then * KNOWN_SIZE
     search["updates"] = 0
     search["walked"] = 0
@@ -325,20 +337,22 @@ def _recall(collisions: Any, search: Any, memory: Any) -> None:
 
 
 @kernel
-def _remembered(collisions: Any, search: Any, first: int) -> int:
+def _store_known(collisions: Any, search: Any, first: int) -> int:
     """Store the features of a search from row `first` on. Returns the row after them, or -1 if a table was full."""
     if search["missed"] > 0:
         collisions["full"] |= FULL_SEARCH
         return -1
-    now = half_of(collisions["step"], collisions["known_room"])
-    end = remember(search, rows_at(collisions["known"] + now * KNOWN_SIZE, collisions["known_room"], KNOWN), first)
+    now = half_start(collisions["step"], collisions["known_room"])
+    end = store_known(
+        search, rows_at(collisions["known"] + now * KNOWN_SIZE, collisions["known_room"], KNOWN_FEATURES), first
+    )
     if end < 0:
         collisions["full"] |= FULL_KNOWN
     return end
 
 
 @kernel
-def _add_up(collisions: Any, search: Any) -> None:
+def _add_counters(collisions: Any, search: Any) -> None:
     """Add the counters of a finished search to those of the collisions."""
     collisions["updates"] += search["updates"]
     collisions["walked"] += search["walked"]
@@ -347,7 +361,9 @@ def _add_up(collisions: Any, search: Any) -> None:
 
 
 @kernel(inline=False)
-def _two_trees(collisions: Any, pair_row: int, pair: Any, first: Any, second: Any, memory: Any, margin: float) -> int:
+def _collide_trees(
+    collisions: Any, pair_row: int, pair: Any, first: Any, second: Any, memory: Any, margin: float
+) -> int:
     if collisions["n_contacts"] >= collisions["contact_room"]:
         collisions["full"] |= FULL_CONTACTS
         return FULL
@@ -360,23 +376,23 @@ def _two_trees(collisions: Any, pair_row: int, pair: Any, first: Any, second: An
     threshold = margin if asked else collisions["threshold"]
     end_known = collisions["n_known"]
     end = collisions["n_contacts"]
-    if _stay_closed(row, nodes1[0], nodes2[0], memory, threshold):
+    if _hulls_are_apart(row, nodes1[0], nodes2[0], memory, threshold):
         collisions["updates"] += 1
         collisions["walked"] += row["steps"]
         pair["exact"] = 0
         distance = row["distance"]
         if not asked:
-            _keep_known(collisions, memory, end_known)
-            part1, part2 = _part(nodes1, 0), _part(nodes2, 0)
-            _put_closest(collisions, pair_row, pair, memory, row, features_of(row), part1, part2, place)
+            _assign_known(collisions, memory, end_known)
+            part1, part2 = _part_of_node(nodes1, 0), _part_of_node(nodes2, 0)
+            _write_closest(collisions, pair_row, pair, memory, row, closest_features_id(row), part1, part2, place)
     else:
-        _recall(collisions, part_search, memory)
+        _load_known(collisions, part_search, memory)
         work = rows_at(collisions["work"], 1, WORK)[0]
         deepest = threshold if asked else math.inf  # the distance of opened trees is exact
-        search(nodes1, nodes2, load9(row["R"]), load3(row["p"]), margin, deepest, part_search, work)
-        end_known = _remembered(collisions, part_search, end_known)
+        search_trees(nodes1, nodes2, load9(row["R"]), load3(row["p"]), margin, deepest, part_search, work)
+        end_known = _store_known(collisions, part_search, end_known)
         if asked and end_known >= 0:
-            end = _of_parts(
+            end = _write_part_contacts(
                 collisions,
                 pair_row,
                 memory,
@@ -385,25 +401,25 @@ def _two_trees(collisions: Any, pair_row: int, pair: Any, first: Any, second: An
                 nodes2,
                 margin,
                 place,
-                way_of(collisions, pair, first, second),
+                relative_displacement(collisions, pair, first, second),
             )
         if end_known < 0 or end < 0:
             return FULL
         collisions["opened"] += 1
-        _add_up(collisions, part_search)
+        _add_counters(collisions, part_search)
         distance = part_search["distance"]
         if not asked:
             pair["exact"] = part_search["exact"]
-            _keep_known(collisions, memory, end_known)
-            part1, part2 = _part(nodes1, int(part_search["i"])), _part(nodes2, int(part_search["j"]))
-            _put_closest(collisions, pair_row, pair, memory, part_search, part_search["id"], part1, part2, place)
+            _assign_known(collisions, memory, end_known)
+            part1, part2 = _part_of_node(nodes1, int(part_search["i"])), _part_of_node(nodes2, int(part_search["j"]))
+            _write_closest(collisions, pair_row, pair, memory, part_search, part_search["id"], part1, part2, place)
     if threshold < math.inf:  # else the hulls were not evaluated
-        keep_start(row, memory["start"])
-    return settle(collisions, pair, memory, end, distance, margin, end_known) if asked else DONE
+        store_start(row, memory["start"])
+    return finish_pair(collisions, pair, memory, end, distance, margin, end_known) if asked else DONE
 
 
 @kernel
-def _stay_closed(row: Any, root1: Any, root2: Any, memory: Any, threshold: float) -> bool:
+def _hulls_are_apart(row: Any, root1: Any, root2: Any, memory: Any, threshold: float) -> bool:
     """Whether the hulls around two shapes are farther apart than a threshold, so that the trees stay closed."""
     if threshold == math.inf:
         return False
@@ -412,20 +428,20 @@ def _stay_closed(row: Any, root1: Any, root2: Any, memory: Any, threshold: float
     row["radius1"] = root1["radius"]
     row["radius2"] = root2["radius"]
     row["steps"] = 0
-    start_from(memory["start"], row)
-    bound(row)
+    load_start(memory["start"], row)
+    bound_core_pair(row)
     return row["distance"] > threshold
 
 
 @kernel
-def _part(nodes: Any, node: int) -> int:
+def _part_of_node(nodes: Any, node: int) -> int:
     """The part of a leaf; -1 - node for a hull that was not opened."""
     part = int(nodes[node]["part"])
     return part if part >= 0 else -1 - node
 
 
 @kernel(inline=False)
-def _of_parts(
+def _write_part_contacts(
     collisions: Any,
     pair_row: int,
     memory: Any,
@@ -437,16 +453,16 @@ def _of_parts(
     way: Vec3,
 ) -> int:
     """Write the contacts of all pairs of parts that a search has listed. Returns the row after them, or -1 if full."""
-    points = rows_at(collisions["found"], MANIFOLD_ROWS, POINT)
+    points = rows_at(collisions["found"], MANIFOLD_ROWS, MANIFOLD_POINT)
     pairs = rows_at(search["pairs"], search["room"], CORE_PAIR)
-    keys = rows_at(search["keys"], search["room"], KEY)
-    listed = rows_at(search["listed"], search["room"], LISTED)
+    keys = rows_at(search["keys"], search["room"], PART_KEY)
+    listed = rows_at(search["listed"], search["room"], LISTED_ROW)
     at = collisions["n_contacts"]
     for m in range(search["n_listed"]):
         key = keys[listed[m]]
-        found, passes = _where_they_meet(collisions, pairs[listed[m]], way, margin, points)
+        found, passes = _find_pair_contacts(collisions, pairs[listed[m]], way, margin, points)
         part1, part2 = int(nodes1[key["i"]]["part"]), int(nodes2[key["j"]]["part"])
-        at = put_contacts(collisions, pair_row, memory, points, found, part1, part2, at, place, passes)
+        at = write_contacts(collisions, pair_row, memory, points, found, part1, part2, at, place, passes)
         if at < 0:
             break
     return at
@@ -456,18 +472,20 @@ def _of_parts(
 
 
 @kernel
-def _on_ground(collisions: Any, pair_row: int, pair: Any, first: Any, second: Any, memory: Any, margin: float) -> int:
+def _collide_ground(
+    collisions: Any, pair_row: int, pair: Any, first: Any, second: Any, memory: Any, margin: float
+) -> int:
     search = rows_at(collisions["search"], 1, SEARCH)[0]
-    body = rows_at(collisions["carried"], 1, CARRIED)[0]
+    body = rows_at(collisions["carried"], 1, GROUND_BODY)[0]
     ground = rows_at(first["ground"], 1, GROUND)[0]
     nodes = rows_at(second["nodes"], second["n_nodes"], NODE)
     place = shape_poses_of(collisions)[pair["a"]]
-    points = rows_at(collisions["found"], MANIFOLD_ROWS, POINT)
+    points = rows_at(collisions["found"], MANIFOLD_ROWS, MANIFOLD_POINT)
     asked = collisions["question"] == CONTACTS
-    way = way_of(collisions, pair, first, second)
+    way = relative_displacement(collisions, pair, first, second)
     passes = MEETS if dot(way, way) > 0.0 else SLOW  # no time of impact with the ground is computed
-    _recall(collisions, search, memory)
-    _carry(collisions, body, memory["start"]["index2"] if second["n_nodes"] == 1 else 0)
+    _load_known(collisions, search, memory)
+    _set_ground_body(collisions, body, memory["start"]["index2"] if second["n_nodes"] == 1 else 0)
     reach = margin if asked else math.inf
     nearest = math.inf
     points[0]["distance"] = math.inf
@@ -480,10 +498,10 @@ def _on_ground(collisions: Any, pair_row: int, pair: Any, first: Any, second: An
         body["core"] = nodes[i]["core"]
         body["radius"] = nodes[i]["radius"]
         body["part"] = nodes[i]["part"]
-        survey(ground, body, margin, reach, search, rows_at(collisions["work"], 1, WORK)[0])
-        end_known = _remembered(collisions, search, end_known)
+        find_near_triangles(ground, body, margin, reach, search, rows_at(collisions["work"], 1, WORK)[0])
+        end_known = _store_known(collisions, search, end_known)
         if end_known >= 0 and asked:
-            at = _put_carried(collisions, pair_row, memory, ground, body, search, margin, at, place, passes)
+            at = _write_ground_contacts(collisions, pair_row, memory, ground, body, search, margin, at, place, passes)
             seen = math.inf if ground["kind"] == HALF_SPACE else margin  # terrain is searched to the margin only
             nearest = min(nearest, search["distance"], seen)
         elif search["distance"] < nearest:
@@ -499,16 +517,16 @@ def _on_ground(collisions: Any, pair_row: int, pair: Any, first: Any, second: An
         return FULL
     memory["start"]["index2"] = body["vertex"]
     if asked:
-        settle(collisions, pair, memory, at, nearest, margin, end_known)
+        finish_pair(collisions, pair, memory, at, nearest, margin, end_known)
     else:
-        _keep_known(collisions, memory, end_known)
-        _put_closest(collisions, pair_row, pair, memory, points[0], -1, part1, part2, place)
-    _add_up(collisions, search)
+        _assign_known(collisions, memory, end_known)
+        _write_closest(collisions, pair_row, pair, memory, points[0], -1, part1, part2, place)
+    _add_counters(collisions, search)
     return DONE
 
 
 @kernel
-def _carry(collisions: Any, body: Any, vertex: int) -> None:
+def _set_ground_body(collisions: Any, body: Any, vertex: int) -> None:
     """Set the pose of a body on the ground to that of the second shape."""
     row = rows_at(collisions["row"], 1, CORE_PAIR)[0]
     store9(body["R"], load9(row["R"]))
@@ -517,7 +535,7 @@ def _carry(collisions: Any, body: Any, vertex: int) -> None:
 
 
 @kernel
-def _put_carried(
+def _write_ground_contacts(
     collisions: Any,
     pair_row: int,
     memory: Any,
@@ -530,10 +548,10 @@ def _put_carried(
     passes: float,
 ) -> int:
     """Write the contacts of one part on the ground. Returns the row after them, or -1 if the table is full."""
-    points = rows_at(collisions["found"], MANIFOLD_ROWS, POINT)
-    spare = rows_at(collisions["found"] + MANIFOLD_ROWS * POINT_SIZE, MANIFOLD_ROWS, POINT)
-    found = ground_contacts(ground, body, search, margin, collisions["most"], points, spare)
-    return put_contacts(collisions, pair_row, memory, points, found, 0, int(body["part"]), at, place, passes)
+    points = rows_at(collisions["found"], MANIFOLD_ROWS, MANIFOLD_POINT)
+    spare = rows_at(collisions["found"] + MANIFOLD_ROWS * POINT_SIZE, MANIFOLD_ROWS, MANIFOLD_POINT)
+    found = find_ground_contacts(ground, body, search, margin, collisions["most"], points, spare)
+    return write_contacts(collisions, pair_row, memory, points, found, 0, int(body["part"]), at, place, passes)
 
 
 @kernel

@@ -19,9 +19,9 @@ from kinemorph.spatial.vec3 import Vec3, axpy, cross, dot, sub
 INDEX = np.dtype(np.int32)
 FEATURE_TOLERANCE = 1e-14  # of the sizes and distances involved: some ten roundings
 CROSS_PRODUCT_ROUNDING = 1e-15  # of the sizes: rounding error of cross products of unit vectors
-SLOPE = 1e-12  # an edge that rises less than this over its length is parallel to a face
-SAMPLE = 64  # vertices of a large core that are scanned before hill climbing
-HERE = -1  # no neighbour is nearer
+PARALLEL_SLOPE = 1e-12  # an edge that rises less than this over its length is parallel to a face
+SCANNED_VERTICES = 64  # vertices of a large core that are scanned before hill climbing
+NOT_FOUND = -1  # no neighbour is nearer
 FEATURES_MEET = -2  # the features touch or cross: no neighbour can be preferred
 
 
@@ -37,7 +37,7 @@ V, E, F = int(Feature.VERTEX), int(Feature.EDGE), int(Feature.FACE)  # as plain 
 
 
 @kernel
-def position(core: Any, v: int) -> Vec3:
+def core_vertex(core: Any, v: int) -> Vec3:
     return load3(vertices_of(core)[v]["x"])
 
 
@@ -59,7 +59,7 @@ def edge_towards(core: Any, v: int, x: Vec3, tol: float) -> int:
     edge_at = rows_at(core["edge_at"], core["n_edge_at"], INDEX)
     vertex = vertices_of(core)[v]
     r = sub(x, load3(vertex["x"]))
-    found = HERE
+    found = NOT_FOUND
     most = tol
     for k in range(vertex["first"], vertex["first"] + vertex["count"]):
         e = edge_at[k]
@@ -77,8 +77,8 @@ def edge_down(core: Any, v: int, n: Vec3) -> int:
     edges = edges_of(core)
     edge_at = rows_at(core["edge_at"], core["n_edge_at"], INDEX)
     vertex = vertices_of(core)[v]
-    found = HERE
-    least = -SLOPE
+    found = NOT_FOUND
+    least = -PARALLEL_SLOPE
     for k in range(vertex["first"], vertex["first"] + vertex["count"]):
         e = edge_at[k]
         s = dot(load3(edges[e]["direction"]), n)
@@ -90,7 +90,7 @@ def edge_down(core: Any, v: int, n: Vec3) -> int:
 
 
 @kernel(inline=False)
-def farthest(core: Any, v: int, n: Vec3) -> int:
+def support_vertex(core: Any, v: int, n: Vec3) -> int:
     """The support vertex: the one farthest along n; v is a guess.
 
     A scan of a few dozen vertices comes first. On larger cores, hill climbing along edges from the best of them leads
@@ -98,27 +98,27 @@ def farthest(core: Any, v: int, n: Vec3) -> int:
     """
     vertices = vertices_of(core)
     most = dot(n, load3(vertices[v]["x"]))
-    stride = core["n_vertices"] // SAMPLE
+    stride = core["n_vertices"] // SCANNED_VERTICES
     for k in range(0, core["n_vertices"], max(stride, 1)):
         s = dot(n, load3(vertices[k]["x"]))
         if s > most:
             most = s
             v = k
-    return uphill(core, v, n) if stride > 1 else v
+    return climb_to_vertex(core, v, n) if stride > 1 else v
 
 
 @kernel(inline=False)
-def facing(core: Any, v: int, n: Vec3) -> tuple[int, float]:
+def most_aligned_face(core: Any, v: int, n: Vec3) -> tuple[int, float]:
     """The face most aligned with n, among those at the support vertex, and the cosine; NOT_FOUND and -1 if there are no
     faces.
     """
     if core["n_faces"] == 0:
-        return HERE, -1.0
+        return NOT_FOUND, -1.0
     edges = edges_of(core)
     edge_at = rows_at(core["edge_at"], core["n_edge_at"], INDEX)
     faces = faces_of(core)
-    vertex = vertices_of(core)[farthest(core, v, n)]
-    found = HERE
+    vertex = vertices_of(core)[support_vertex(core, v, n)]
+    found = NOT_FOUND
     most = -2.0
     for k in range(vertex["first"], vertex["first"] + vertex["count"]):
         for f in (edges[edge_at[k]]["left"], edges[edge_at[k]]["right"]):
@@ -130,7 +130,7 @@ def facing(core: Any, v: int, n: Vec3) -> tuple[int, float]:
 
 
 @kernel
-def uphill(core: Any, v: int, n: Vec3) -> int:
+def climb_to_vertex(core: Any, v: int, n: Vec3) -> int:
     """The support vertex along n, reached from v along edges."""
     edges = edges_of(core)
     edge_at = rows_at(core["edge_at"], core["n_edge_at"], INDEX)
@@ -159,7 +159,7 @@ def point_outside_edge(core: Any, e: int, x: Vec3, tol: float) -> tuple[int, int
     The end planes come first: only between the ends does a step into a face shorten the distance.
     """
     edge = edges_of(core)[e]
-    r = sub(x, position(core, edge["tail"]))
+    r = sub(x, core_vertex(core, edge["tail"]))
     s = dot(r, load3(edge["direction"]))
     if s < -tol:
         return V, edge["tail"]
@@ -171,7 +171,7 @@ def point_outside_edge(core: Any, e: int, x: Vec3, tol: float) -> tuple[int, int
         return F, edge["left"]
     if right > tol:
         return F, edge["right"]
-    return E, HERE
+    return E, NOT_FOUND
 
 
 @kernel
@@ -180,13 +180,13 @@ def point_outside_face(core: Any, f: int, x: Vec3, tol: float) -> int:
     edges = edges_of(core)
     face_edges = rows_at(core["face_edges"], core["n_edge_at"], INDEX)
     face = faces_of(core)[f]
-    found = HERE
+    found = NOT_FOUND
     least = -tol
     for k in range(face["first"], face["first"] + face["count"]):
         side = face_edges[k]
         edge = edges[side >> 1]
         inward = load3(edge["right_normal"]) if side & 1 else load3(edge["left_normal"])
-        s = dot(inward, sub(x, position(core, edge["tail"])))
+        s = dot(inward, sub(x, core_vertex(core, edge["tail"])))
         if s < least:
             least = s
             found = side >> 1
@@ -194,7 +194,7 @@ def point_outside_face(core: Any, f: int, x: Vec3, tol: float) -> int:
 
 
 @kernel
-def height(core: Any, f: int, x: Vec3) -> float:
+def height_above_face(core: Any, f: int, x: Vec3) -> float:
     """Signed height (m) of a point above the plane of a face."""
     face = faces_of(core)[f]
     return dot(load3(face["normal"]), x) - face["offset"]
@@ -223,7 +223,7 @@ def edge_outside_edge(core: Any, e: int, t: Vec3, d: Vec3, length: float, tol: f
     follow, for the clipped part.
     """
     edge = edges_of(core)[e]
-    tail = position(core, edge["tail"])
+    tail = core_vertex(core, edge["tail"])
     u = load3(edge["direction"])
     r = sub(t, tail)
     s0 = dot(r, u)
@@ -254,9 +254,9 @@ def edge_outside_edge(core: Any, e: int, t: Vec3, d: Vec3, length: float, tol: f
         if rd + hi - edge["length"] * ds < -tol:
             return V, edge["head"]
     if edge["left"] < 0:
-        return E, HERE
+        return E, NOT_FOUND
     left = _crosses_into_face(core, edge["left"], load3(edge["left_normal"]), r, d, lo, hi, tol)
-    if left != HERE:
+    if left != NOT_FOUND:
         return F, left
     return F, _crosses_into_face(core, edge["right"], load3(edge["right_normal"]), r, d, lo, hi, tol)
 
@@ -271,7 +271,7 @@ def _crosses_into_face(core: Any, f: int, inward: Vec3, r: Vec3, d: Vec3, lo: fl
     at_lo = a0 + lo * da
     at_hi = a0 + hi * da
     if at_lo <= tol and at_hi <= tol:
-        return HERE
+        return NOT_FOUND
     if at_lo > tol and at_hi > tol:
         return f
     n = load3(faces_of(core)[f]["normal"])
@@ -279,13 +279,15 @@ def _crosses_into_face(core: Any, f: int, inward: Vec3, r: Vec3, d: Vec3, lo: fl
     if abs(above) <= tol:
         return FEATURES_MEET
     slope = dot(d, n) if above > 0.0 else -dot(d, n)  # of the distance
-    if (at_lo > tol and slope > SLOPE) or (at_hi > tol and slope < -SLOPE):
+    if (at_lo > tol and slope > PARALLEL_SLOPE) or (at_hi > tol and slope < -PARALLEL_SLOPE):
         return f
-    return HERE
+    return NOT_FOUND
 
 
 @kernel
-def clip_to_face(core: Any, f: int, t: Vec3, d: Vec3, length: float, slack: float) -> tuple[float, float, int, int]:
+def clip_edge_to_face(
+    core: Any, f: int, t: Vec3, d: Vec3, length: float, slack: float
+) -> tuple[float, float, int, int]:
     """The part lo .. hi (m) of the edge from t along d above face f, and the edges of f that cut it off, or NOT_FOUND.
 
     lo > hi if nothing is left. The face is widened by `slack` (m) on all sides.
@@ -295,13 +297,13 @@ def clip_to_face(core: Any, f: int, t: Vec3, d: Vec3, length: float, slack: floa
     face = faces_of(core)[f]
     lo = 0.0
     hi = length
-    edge_lo = HERE
-    edge_hi = HERE
+    edge_lo = NOT_FOUND
+    edge_hi = NOT_FOUND
     for k in range(face["first"], face["first"] + face["count"]):
         side = face_edges[k]
         edge = edges[side >> 1]
         inward = load3(edge["right_normal"]) if side & 1 else load3(edge["left_normal"])
-        a = dot(inward, sub(t, position(core, edge["tail"]))) + slack
+        a = dot(inward, sub(t, core_vertex(core, edge["tail"]))) + slack
         da = dot(inward, d)
         b = a + length * da
         if a < 0.0 and b < 0.0:
@@ -316,7 +318,7 @@ def clip_to_face(core: Any, f: int, t: Vec3, d: Vec3, length: float, slack: floa
 
 
 @kernel
-def between_segments(t1: Vec3, d1: Vec3, l1: float, t2: Vec3, d2: Vec3, l2: float) -> tuple[float, float]:
+def closest_on_segments(t1: Vec3, d1: Vec3, l1: float, t2: Vec3, d2: Vec3, l2: float) -> tuple[float, float]:
     """Closest points of two segments, as lengths (m) from their tails.
 
     The sine of the angle comes from the cross product: 1 - cos² would lose half of its digits. The segments count as

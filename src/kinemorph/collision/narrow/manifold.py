@@ -13,27 +13,34 @@ import numpy as np
 from kinemorph.collision.narrow.closest_points import closest_points
 from kinemorph.collision.narrow.core_pair import APART
 from kinemorph.collision.narrow.features import (
-    HERE,
     INDEX,
+    NOT_FOUND,
     E,
     F,
     V,
-    clip_to_face,
+    clip_edge_to_face,
+    core_vertex,
     edge_towards,
-    facing,
-    height,
+    height_above_face,
+    most_aligned_face,
     point_outside_edge,
     point_outside_face,
-    position,
 )
-from kinemorph.collision.round.solids import FACE_COSINE, carries, farthest_piece, turn_to, turned, turned_vec
+from kinemorph.collision.round.solids import (
+    FACE_COSINE,
+    facing_feature,
+    support_piece,
+    turn_matrix,
+    turn_towards,
+    turn_vector,
+)
 from kinemorph.geometry.polyhedron import CORE, edges_of, faces_of, vertices_of
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec, transpose
 from kinemorph.spatial.rows import load3, load9, store3
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, neg, scale, sub
 
-POINT = np.dtype(
+MANIFOLD_POINT = np.dtype(
     [
         ("id", "i8"),  # kinds and rows of the two features
         ("distance", "f8"),  # m, along the normal; negative: depth
@@ -68,7 +75,7 @@ def contact_features(id: int) -> tuple[int, int, int, int]:
 
 
 @kernel
-def features_of(pair: Any) -> int:
+def closest_features_id(pair: Any) -> int:
     """The closest features of a pair as an id, or NO_FEATURES if the cores overlap."""
     apart = pair["relation"] == APART or pair["distance"] + pair["radius1"] + pair["radius2"] > 0.0
     return closest_id(pair) if apart else NO_FEATURES
@@ -82,42 +89,42 @@ def closest_id(pair: Any) -> int:
     n = load3(pair["normal"])
     core_a = rows_at(pair["core2"], 1, CORE)[0]
     core_b = rows_at(pair["core1"], 1, CORE)[0]
-    k1, i1 = _named(core_b, pair["kind1"], pair["index1"], n)
-    k2, i2 = _named(core_a, pair["kind2"], pair["index2"], neg(tmul_vec(load9(pair["R"]), n)))
+    k1, i1 = _named_feature(core_b, pair["kind1"], pair["index1"], n)
+    k2, i2 = _named_feature(core_a, pair["kind2"], pair["index2"], neg(tmul_vec(load9(pair["R"]), n)))
     return contact_id(k1, i1, k2, i2)
 
 
 @kernel
-def _named(core: Any, kind: int, index: int, n: Vec3) -> tuple[int, int]:
+def _named_feature(core: Any, kind: int, index: int, n: Vec3) -> tuple[int, int]:
     if core["sides"] == 0:
         return int(kind), int(index)
-    f, e, _ = carries(core, n)
-    if f != HERE:
+    f, e, _ = facing_feature(core, n)
+    if f != NOT_FOUND:
         return F, f
-    return (E, e) if e != HERE else (V, farthest_piece(core, 0, n)[1])
+    return (E, e) if e != NOT_FOUND else (V, support_piece(core, 0, n)[1])
 
 
 @kernel(inline=False)
-def manifold(pair: Any, margin: float, most: int, contacts: Any) -> int:
+def find_manifold(pair: Any, margin: float, most: int, contacts: Any) -> int:
     """Write the contacts of an evaluated pair within `margin` (m), at most `most`. Returns their number.
 
     `contacts` has MANIFOLD_ROWS rows; the first ones are the result.
     """
     if pair["distance"] > margin:
         return 0
-    count = between(pair, margin, contacts)
+    count = find_face_contacts(pair, margin, contacts)
     if count == 0:
         n = load3(pair["normal"])
         contacts[0]["id"] = closest_id(pair)
         store3(contacts[0]["x1"], axpy(load3(pair["x1"]), -pair["radius1"], n))
         store3(contacts[0]["x2"], axpy(load3(pair["x2"]), pair["radius2"], n))
         count = 1
-    with_radii(pair, contacts, count)
-    return spread(contacts, 0, count, most, margin)
+    add_radii(pair, contacts, count)
+    return choose_spread_contacts(contacts, 0, count, most, margin)
 
 
 @kernel(inline=False)
-def between(pair: Any, margin: float, contacts: Any) -> int:
+def find_face_contacts(pair: Any, margin: float, contacts: Any) -> int:
     """Contacts of the cores where faces or parallel edges overlap. Returns their number, 0 if there are none.
 
     Round cores are turned about their axes until an edge of the prism is at the contact.
@@ -130,56 +137,58 @@ def between(pair: Any, margin: float, contacts: Any) -> int:
     reach = margin + pair["radius1"] + pair["radius2"]  # of the cores
     start = pair["kind1"], pair["index1"], pair["kind2"], pair["index2"]
     if core_a["sides"] + core_b["sides"] == 0:
-        return _between_cores(core_a, core_b, R, p, n, start, reach, contacts)
-    c, s = turn_to(core_a, neg(tmul_vec(R, n)))
-    R = turned(R, c, s)
-    c, s = turn_to(core_b, n)
-    R = transpose(turned(transpose(R), c, s))
-    count = _between_cores(core_a, core_b, R, turned_vec(p, c, -s), turned_vec(n, c, -s), start, reach, contacts)
+        return _find_core_contacts(core_a, core_b, R, p, n, start, reach, contacts)
+    c, s = turn_towards(core_a, neg(tmul_vec(R, n)))
+    R = turn_matrix(R, c, s)
+    c, s = turn_towards(core_b, n)
+    R = transpose(turn_matrix(transpose(R), c, s))
+    count = _find_core_contacts(core_a, core_b, R, turn_vector(p, c, -s), turn_vector(n, c, -s), start, reach, contacts)
     for k in range(count):
-        store3(contacts[k]["x1"], turned_vec(load3(contacts[k]["x1"]), c, s))
-        store3(contacts[k]["x2"], turned_vec(load3(contacts[k]["x2"]), c, s))
+        store3(contacts[k]["x1"], turn_vector(load3(contacts[k]["x1"]), c, s))
+        store3(contacts[k]["x2"], turn_vector(load3(contacts[k]["x2"]), c, s))
     return count
 
 
 @kernel(inline=False)
-def _between_cores(
+def _find_core_contacts(
     core_a: Any, core_b: Any, R: Mat3, p: Vec3, n: Vec3, start: tuple[int, int, int, int], reach: float, contacts: Any
 ) -> int:
     kind_b, index_b, kind_a, index_a = start
     q = neg(tmul_vec(R, p))
     m = neg(tmul_vec(R, n))  # from shape 2 to shape 1, in the frame of core 2
-    f1, index_b, c1 = _front(core_b, kind_b, index_b, n)
-    f2, index_a, c2 = _front(core_a, kind_a, index_a, m)
+    f1, index_b, c1 = _front_features(core_b, kind_b, index_b, n)
+    f2, index_a, c2 = _front_features(core_a, kind_a, index_a, m)
     count = 0
     if c1 > FACE_COSINE:
-        count = _over(core_a, f2, index_a, core_b, f1, R, p, n, True, reach, contacts, 0)
-        count = _beside(core_a, f2, core_b, f1, R, p, n, reach, contacts, 0, count)
+        count = _contacts_over_face(core_a, f2, index_a, core_b, f1, R, p, n, True, reach, contacts, 0)
+        count = _contacts_beside_face(core_a, f2, core_b, f1, R, p, n, reach, contacts, 0, count)
     if c2 > FACE_COSINE:
         first = count
-        count = _over(core_b, f1, index_b, core_a, f2, transpose(R), q, m, c1 <= FACE_COSINE, reach, contacts, first)
-        count = _beside(core_b, f1, core_a, f2, transpose(R), q, m, reach, contacts, first, count)
-        _turn_round(contacts, first, count, R, p)
-    if c1 <= FACE_COSINE and c2 <= FACE_COSINE and index_a != HERE and index_b != HERE:
-        count = _along_edges(core_a, index_a, core_b, index_b, R, p, n, reach, contacts)
+        count = _contacts_over_face(
+            core_b, f1, index_b, core_a, f2, transpose(R), q, m, c1 <= FACE_COSINE, reach, contacts, first
+        )
+        count = _contacts_beside_face(core_b, f1, core_a, f2, transpose(R), q, m, reach, contacts, first, count)
+        _exchange_shapes(contacts, first, count, R, p)
+    if c1 <= FACE_COSINE and c2 <= FACE_COSINE and index_a != NOT_FOUND and index_b != NOT_FOUND:
+        count = _parallel_edge_contacts(core_a, index_a, core_b, index_b, R, p, n, reach, contacts)
     return count
 
 
 @kernel(inline=False)
-def _front(core: Any, kind: int, index: int, n: Vec3) -> tuple[int, int, float]:
+def _front_features(core: Any, kind: int, index: int, n: Vec3) -> tuple[int, int, float]:
     """The face most aligned with n, the edge that may carry instead (the closest feature, or the only edge), and the
     cosine; NOT_FOUND where there is none.
     """
     if core["sides"] > 0:
-        return carries(core, n)
-    f, cosine = facing(core, index if kind == V else 0, n)
+        return facing_feature(core, n)
+    f, cosine = most_aligned_face(core, index if kind == V else 0, n)
     if kind == E:
         return f, index, cosine
-    return f, 0 if core["n_edges"] == 1 else HERE, cosine
+    return f, 0 if core["n_edges"] == 1 else NOT_FOUND, cosine
 
 
 @kernel
-def with_radii(pair: Any, contacts: Any, count: int) -> None:
+def add_radii(pair: Any, contacts: Any, count: int) -> None:
     """Move contacts from the cores to the surfaces of the shapes, and write distance and normal."""
     n = load3(pair["normal"])
     for k in range(count):
@@ -192,28 +201,28 @@ def with_radii(pair: Any, contacts: Any, count: int) -> None:
 
 
 @kernel(inline=False)
-def circles(core: Any, f: int) -> tuple[Vec3, float, float]:
+def face_circles(core: Any, f: int) -> tuple[Vec3, float, float]:
     """Centre of a face, and squares of an inscribed and a circumscribed radius (m²): for early accept and reject."""
     edges = edges_of(core)
     face_edges = rows_at(core["face_edges"], core["n_edge_at"], INDEX)
     face = faces_of(core)[f]
     centre = (0.0, 0.0, 0.0)
     for k in range(face["first"], face["first"] + face["count"]):
-        centre = add(centre, position(core, edges[face_edges[k] >> 1]["tail"]))
-        centre = add(centre, position(core, edges[face_edges[k] >> 1]["head"]))
+        centre = add(centre, core_vertex(core, edges[face_edges[k] >> 1]["tail"]))
+        centre = add(centre, core_vertex(core, edges[face_edges[k] >> 1]["head"]))
     centre = scale(centre, 0.5 / face["count"])
     inner, outer = math.inf, 0.0
     for k in range(face["first"], face["first"] + face["count"]):
         side = face_edges[k]
         edge = edges[side >> 1]
         inward = load3(edge["right_normal"]) if side & 1 else load3(edge["left_normal"])
-        r = sub(centre, position(core, edge["tail"]))
+        r = sub(centre, core_vertex(core, edge["tail"]))
         inner, outer = min(inner, dot(inward, r)), max(outer, dot(r, r))
     return centre, SQUARED_RADIUS_SHARE * max(inner, 0.0) ** 2, outer / SQUARED_RADIUS_SHARE
 
 
 @kernel
-def reach_of(r: Vec3, d: Vec3, length: float, n: Vec3) -> tuple[float, float]:
+def edge_distances(r: Vec3, d: Vec3, length: float, n: Vec3) -> tuple[float, float]:
     """Smallest and largest squared distance (m²) of an edge from a centre, projected along n; r is the edge's tail."""
     along = axpy(d, -dot(n, d), n)
     r = axpy(r, -dot(n, r), n)
@@ -225,7 +234,7 @@ def reach_of(r: Vec3, d: Vec3, length: float, n: Vec3) -> tuple[float, float]:
 
 
 @kernel(inline=False)
-def _over(
+def _contacts_over_face(
     core_a: Any,
     face_a: int,
     edge_a: int,
@@ -245,40 +254,42 @@ def _over(
     """
     edges = edges_of(core_a)
     face_edges = rows_at(core_a["face_edges"], core_a["n_edge_at"], INDEX)
-    first, sides = 0, 1 if edge_a != HERE else 0
-    if face_a != HERE:
+    first, sides = 0, 1 if edge_a != NOT_FOUND else 0
+    if face_a != NOT_FOUND:
         face = faces_of(core_a)[face_a]
         first, sides = int(face["first"]), int(face["count"])
     slack = FACE_WIDENING * core_b["radius_bound"]
     many = sides > MANY_SIDES and faces_of(core_b)[face_b]["count"] > MANY_SIDES
-    centre, inner, outer = circles(core_b, face_b) if many else ((0.0, 0.0, 0.0), 0.0, 0.0)
+    centre, inner, outer = face_circles(core_b, face_b) if many else ((0.0, 0.0, 0.0), 0.0, 0.0)
     for k in range(first, first + sides):
-        side = int(face_edges[k]) if face_a != HERE else 2 * edge_a
+        side = int(face_edges[k]) if face_a != NOT_FOUND else 2 * edge_a
         e = side >> 1
-        t = add(mul_vec(R, position(core_a, edges[e]["tail"])), p)
+        t = add(mul_vec(R, core_vertex(core_a, edges[e]["tail"])), p)
         d = mul_vec(R, load3(edges[e]["direction"]))
         length = edges[e]["length"]
-        lo, hi, edge_lo, edge_hi = 0.0, length, HERE, HERE
-        near, far = reach_of(sub(t, centre), d, length, load3(faces_of(core_b)[face_b]["normal"]))
+        lo, hi, edge_lo, edge_hi = 0.0, length, NOT_FOUND, NOT_FOUND
+        near, far = edge_distances(sub(t, centre), d, length, load3(faces_of(core_b)[face_b]["normal"]))
         if many and near > outer:
             continue
         if not (many and far < inner):
-            lo, hi, edge_lo, edge_hi = clip_to_face(core_b, face_b, t, d, length, slack)
+            lo, hi, edge_lo, edge_hi = clip_edge_to_face(core_b, face_b, t, d, length, slack)
         if lo > hi:
             continue
-        if edge_lo == HERE and (face_a == HERE or side & 1 == 0):  # each vertex starts one side of its face
-            count = _put(core_b, face_b, F, face_b, V, edges[e]["tail"], t, n, reach, contacts, count)
-        if edge_hi == HERE and (face_a == HERE or side & 1 == 1):
-            count = _put(core_b, face_b, F, face_b, V, edges[e]["head"], axpy(t, length, d), n, reach, contacts, count)
-        if edge_lo != HERE and cross:
-            count = _put(core_b, face_b, E, edge_lo, E, e, axpy(t, lo, d), n, reach, contacts, count)
-        if edge_hi != HERE and cross:
-            count = _put(core_b, face_b, E, edge_hi, E, e, axpy(t, hi, d), n, reach, contacts, count)
+        if edge_lo == NOT_FOUND and (face_a == NOT_FOUND or side & 1 == 0):  # each vertex starts one side of its face
+            count = _add_contact(core_b, face_b, F, face_b, V, edges[e]["tail"], t, n, reach, contacts, count)
+        if edge_hi == NOT_FOUND and (face_a == NOT_FOUND or side & 1 == 1):
+            count = _add_contact(
+                core_b, face_b, F, face_b, V, edges[e]["head"], axpy(t, length, d), n, reach, contacts, count
+            )
+        if edge_lo != NOT_FOUND and cross:
+            count = _add_contact(core_b, face_b, E, edge_lo, E, e, axpy(t, lo, d), n, reach, contacts, count)
+        if edge_hi != NOT_FOUND and cross:
+            count = _add_contact(core_b, face_b, E, edge_hi, E, e, axpy(t, hi, d), n, reach, contacts, count)
     return count
 
 
 @kernel(inline=False)
-def _beside(
+def _contacts_beside_face(
     core_a: Any,
     face_a: int,
     core_b: Any,
@@ -296,7 +307,7 @@ def _beside(
     A hull may have small faces at both ends of a long edge. It rests on that edge, whichever of the faces is most
     aligned.
     """
-    if face_a == HERE or core_a["sides"] > 0:
+    if face_a == NOT_FOUND or core_a["sides"] > 0:
         return count
     vertices, edges = vertices_of(core_a), edges_of(core_a)
     edge_at = rows_at(core_a["edge_at"], core_a["n_edge_at"], INDEX)
@@ -316,18 +327,20 @@ def _beside(
             ):
                 continue
             end = edge["head"] if edge["tail"] == v else edge["tail"]
-            t = add(mul_vec(R, position(core_a, v)), p)
+            t = add(mul_vec(R, core_vertex(core_a, v)), p)
             d = scale(mul_vec(R, load3(edge["direction"])), 1.0 if edge["tail"] == v else -1.0)
-            _, hi, _, cut = clip_to_face(core_b, face_b, t, d, edge["length"], FACE_WIDENING * core_b["radius_bound"])
-            id = contact_id(F, face_b, V, end) if cut == HERE else contact_id(E, cut, E, edge_at[k])
-            if hi > 0.0 and not known(contacts, first, count, id):
+            _, hi, _, cut = clip_edge_to_face(
+                core_b, face_b, t, d, edge["length"], FACE_WIDENING * core_b["radius_bound"]
+            )
+            id = contact_id(F, face_b, V, end) if cut == NOT_FOUND else contact_id(E, cut, E, edge_at[k])
+            if hi > 0.0 and not has_contact(contacts, first, count, id):
                 k1, i1, k2, i2 = contact_features(id)
-                count = _put(core_b, face_b, k1, i1, k2, i2, axpy(t, hi, d), n, reach, contacts, count)
+                count = _add_contact(core_b, face_b, k1, i1, k2, i2, axpy(t, hi, d), n, reach, contacts, count)
     return count
 
 
 @kernel
-def known(contacts: Any, first: int, count: int, id: int) -> bool:
+def has_contact(contacts: Any, first: int, count: int, id: int) -> bool:
     """Whether one of the contacts from `first` to before `count` has this id."""
     for k in range(first, count):
         if contacts[k]["id"] == id:
@@ -336,7 +349,7 @@ def known(contacts: Any, first: int, count: int, id: int) -> bool:
 
 
 @kernel(inline=False)
-def _put(
+def _add_contact(
     core_b: Any,
     face_b: int,
     kind_b: int,
@@ -351,7 +364,7 @@ def _put(
 ) -> int:
     """Add point x of core_a, and the point of face_b below it along n, if they are within reach."""
     slope = dot(n, load3(faces_of(core_b)[face_b]["normal"]))
-    above = height(core_b, face_b, x) / slope if slope > 0.1 else np.inf
+    above = height_above_face(core_b, face_b, x) / slope if slope > 0.1 else np.inf
     if above > reach or count >= MANIFOLD_ROWS:
         return count
     contacts[count]["id"] = contact_id(kind_b, index_b, kind_a, index_a)
@@ -361,7 +374,7 @@ def _put(
 
 
 @kernel
-def _turn_round(contacts: Any, start: int, end: int, R: Mat3, p: Vec3) -> None:
+def _exchange_shapes(contacts: Any, start: int, end: int, R: Mat3, p: Vec3) -> None:
     """Exchange the shapes of contacts that were found in reverse order, in the frame of core 2."""
     for k in range(start, end):
         k2, i2, k1, i1 = contact_features(contacts[k]["id"])
@@ -372,15 +385,15 @@ def _turn_round(contacts: Any, start: int, end: int, R: Mat3, p: Vec3) -> None:
 
 
 @kernel(inline=False)
-def _along_edges(
+def _parallel_edge_contacts(
     core_a: Any, index_a: int, core_b: Any, index_b: int, R: Mat3, p: Vec3, n: Vec3, reach: float, contacts: Any
 ) -> int:
     """The two ends of the common part of parallel edges. Returns 0 if they cross, or if one end is too far apart."""
     edge_a = edges_of(core_a)[index_a]
     edge_b = edges_of(core_b)[index_b]
-    t = add(mul_vec(R, position(core_a, edge_a["tail"])), p)
+    t = add(mul_vec(R, core_vertex(core_a, edge_a["tail"])), p)
     d = mul_vec(R, load3(edge_a["direction"]))
-    tail = position(core_b, edge_b["tail"])
+    tail = core_vertex(core_b, edge_b["tail"])
     u = load3(edge_b["direction"])
     sine = cross(d, u)
     s0 = dot(sub(t, tail), u)
@@ -406,7 +419,7 @@ def _along_edges(
 
 
 @kernel(inline=False)
-def spread(contacts: Any, start: int, end: int, most: int, margin: float) -> int:
+def choose_spread_contacts(contacts: Any, start: int, end: int, most: int, margin: float) -> int:
     """Move `most` well-spread contacts of rows start .. end to the front. Returns their number.
 
     Chosen are the deepest, the farthest from it, then the one that adds most area. Contacts far above the deepest one
@@ -418,16 +431,16 @@ def spread(contacts: Any, start: int, end: int, most: int, margin: float) -> int
         best = chosen
         value = -np.inf
         for k in range(chosen, end):
-            v = _merit(contacts, start, chosen, k, margin)
+            v = _contact_merit(contacts, start, chosen, k, margin)
             if v > value:
                 value = v
                 best = k
-        swap(contacts[chosen], contacts[best])
+        swap_contacts(contacts[chosen], contacts[best])
     return most
 
 
 @kernel
-def _merit(contacts: Any, start: int, chosen: int, candidate: int, margin: float) -> float:
+def _contact_merit(contacts: Any, start: int, chosen: int, candidate: int, margin: float) -> float:
     """Gain of adding a candidate to the contacts from `start` to before `chosen`."""
     if chosen == start:
         return -contacts[candidate]["distance"]
@@ -449,7 +462,7 @@ def _merit(contacts: Any, start: int, chosen: int, candidate: int, margin: float
 
 
 @kernel
-def swap(one: Any, other: Any) -> None:
+def swap_contacts(one: Any, other: Any) -> None:
     one["id"], other["id"] = other["id"], one["id"]
     one["distance"], other["distance"] = other["distance"], one["distance"]
     for c in range(3):
@@ -459,7 +472,7 @@ def swap(one: Any, other: Any) -> None:
 
 
 @kernel(inline=False)
-def track(pair: Any, contact: Any, slack: float) -> bool:
+def track_contact(pair: Any, contact: Any, slack: float) -> bool:
     """Move a contact to the closest points of its features. Returns whether it still is one (Fontijne 2.4.2).
 
     It is, if the closest points lie in the Voronoi regions of each other's feature, to within `slack` (m).
@@ -482,19 +495,19 @@ def track(pair: Any, contact: Any, slack: float) -> bool:
 @kernel
 def _in_region(core: Any, kind: int, index: int, x: Vec3, slack: float) -> bool:
     if kind == V:
-        return edge_towards(core, index, x, slack) == HERE
+        return edge_towards(core, index, x, slack) == NOT_FOUND
     if kind == E:
-        return point_outside_edge(core, index, x, slack)[1] == HERE
-    return point_outside_face(core, index, x, slack) == HERE and height(core, index, x) >= -slack
+        return point_outside_edge(core, index, x, slack)[1] == NOT_FOUND
+    return point_outside_face(core, index, x, slack) == NOT_FOUND and height_above_face(core, index, x) >= -slack
 
 
 @entry
-def manifold_of(pairs: Any, margin: float, most: int, contacts: Any) -> int:
+def find_manifold_of_first(pairs: Any, margin: float, most: int, contacts: Any) -> int:
     """`manifold` of the first of the pairs, for Python."""
-    return manifold(pairs[0], margin, most, contacts)
+    return find_manifold(pairs[0], margin, most, contacts)
 
 
 @entry
-def track_of(pairs: Any, contacts: Any, slack: float) -> bool:
+def track_first_contact(pairs: Any, contacts: Any, slack: float) -> bool:
     """`track_contact` of the first of the contacts with the first of the pairs, for Python."""
-    return track(pairs[0], contacts[0], slack)
+    return track_contact(pairs[0], contacts[0], slack)

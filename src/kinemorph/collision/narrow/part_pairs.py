@@ -19,7 +19,7 @@ from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.multibody.tables import Pattern, Tables
 from kinemorph.spatial.rows import load3, store3
 
-KNOWN = np.dtype(
+KNOWN_FEATURES = np.dtype(
     [
         ("i", "i4"),  # node of the first tree, or triangle of the ground
         ("j", "i4"),  # node of the second tree, or part on the ground
@@ -32,16 +32,16 @@ KNOWN = np.dtype(
         ("normal", "f8", 3),  # if the cores overlap, or one is round
     ]
 )  # features of a pair of parts from the last call
-KNOWN_SIZE = KNOWN.itemsize
+KNOWN_SIZE = KNOWN_FEATURES.itemsize
 
-KEY = np.dtype(
+PART_KEY = np.dtype(
     [
         ("i", "i4"),  # as in KNOWN_FEATURES
         ("j", "i4"),
         ("verdict", "i4"),  # of the search: LEAF_VERDICT, or those of `ground.search`
     ]
 )
-LISTED = np.dtype(np.int32)
+LISTED_ROW = np.dtype(np.int32)
 PAIR_STACK = 128  # capacity of the stack: one or two nodes or pairs a level of the trees
 
 SEARCH = np.dtype(
@@ -78,12 +78,12 @@ SEARCH = np.dtype(
 FLAT_CORE = np.dtype([("core", CORE), ("vertices", VERTEX, (3,)), ("edges", EDGE, (3,)), ("faces", FACE, (2,))])
 TRIANGLE_SIZE = FLAT_CORE.itemsize
 ROWS_OF_CORES = ("vertices", "edges", "faces")
-NOTHING = np.zeros(0, KNOWN)
-TEMPLATE = Polyhedron.polygon([(0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)])
+NO_KNOWN_ROWS = np.zeros(0, KNOWN_FEATURES)
+TRIANGLE_TEMPLATE = Polyhedron.polygon([(0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)])
 
 
 @kernel
-def begin(search: Any) -> None:
+def clear_list(search: Any) -> None:
     """Empty the list."""
     search["n"] = 0
     search["n_listed"] = 0
@@ -94,25 +94,25 @@ def begin(search: Any) -> None:
 
 
 @kernel(inline=False)
-def next_row(search: Any, i: int, j: int) -> int:
+def prepare_row(search: Any, i: int, j: int) -> int:
     """Prepare the next row for pair (i, j) with its known features; it is not yet in use. -1: there is no room."""
     k = search["n"]
     if k >= search["room"]:
         search["missed"] += 1
         return -1
     row = rows_at(search["pairs"], search["room"], CORE_PAIR)[k]
-    key = rows_at(search["keys"], search["room"], KEY)[k]
+    key = rows_at(search["keys"], search["room"], PART_KEY)[k]
     key["i"] = i
     key["j"] = j
     row["relation"] = NEW
     row["steps"] = row["missed"] = 0
     n = search["n_known"]
-    known = rows_at(search["known"], n, KNOWN)
+    known = rows_at(search["known"], n, KNOWN_FEATURES)
     c = search["cursor"]
     for _ in range(n):
         c = c if c < n else 0
         if known[c]["i"] == i and known[c]["j"] == j:
-            start_from(known[c], row)
+            load_start(known[c], row)
             search["cursor"] = c + 1
             break
         c += 1
@@ -120,7 +120,7 @@ def next_row(search: Any, i: int, j: int) -> int:
 
 
 @kernel
-def start_from(known: Any, row: Any) -> None:
+def load_start(known: Any, row: Any) -> None:
     """Copy the features where the last walk ended, from which the next one starts."""
     row["kind1"], row["index1"] = known["kind1"], known["index1"]
     row["kind2"], row["index2"] = known["kind2"], known["index2"]
@@ -130,8 +130,8 @@ def start_from(known: Any, row: Any) -> None:
 
 
 @kernel
-def keep_start(row: Any, known: Any) -> None:
-    """The inverse of `start_from`."""
+def store_start(row: Any, known: Any) -> None:
+    """The inverse of `load_start`."""
     known["kind1"], known["index1"] = row["kind1"], row["index1"]
     known["kind2"], known["index2"] = row["kind2"], row["index2"]
     known["relation"] = row["relation"]
@@ -140,7 +140,7 @@ def keep_start(row: Any, known: Any) -> None:
 
 
 @kernel
-def count(search: Any, row: Any) -> None:
+def add_row_counters(search: Any, row: Any) -> None:
     """Add the counters of an evaluated row to those of the search."""
     search["updates"] += 1
     search["walked"] += row["steps"]
@@ -152,10 +152,10 @@ def count(search: Any, row: Any) -> None:
 
 
 @kernel
-def put_on_list(search: Any, verdict: int) -> None:
-    """Keep the row that `next_row` prepared, and list it with its verdict."""
-    rows_at(search["keys"], search["room"], KEY)[search["n"]]["verdict"] = verdict
-    rows_at(search["listed"], search["room"], LISTED)[search["n_listed"]] = search["n"]
+def list_row(search: Any, verdict: int) -> None:
+    """Keep the row that `prepare_row` prepared, and list it with its verdict."""
+    rows_at(search["keys"], search["room"], PART_KEY)[search["n"]]["verdict"] = verdict
+    rows_at(search["listed"], search["room"], LISTED_ROW)[search["n_listed"]] = search["n"]
     search["n_listed"] += 1
     search["n"] += 1
 
@@ -175,19 +175,19 @@ def keep_closest(search: Any, row: Any, row_number: int, i: int, j: int, id: int
 
 
 @kernel(inline=False)
-def remember(search: Any, known: Any, first: int) -> int:
+def store_known(search: Any, known: Any, first: int) -> int:
     """Write the features of all rows from row `first` of `known` on. Returns the row after them, or -1 if there is no
     room.
     """
     if first + search["n"] > known.shape[0]:
         return -1
     pairs = rows_at(search["pairs"], search["room"], CORE_PAIR)
-    keys = rows_at(search["keys"], search["room"], KEY)
+    keys = rows_at(search["keys"], search["room"], PART_KEY)
     for k in range(search["n"]):
         row = known[first + k]
         row["i"] = keys[k]["i"]
         row["j"] = keys[k]["j"]
-        keep_start(pairs[k], row)
+        store_start(pairs[k], row)
     return first + search["n"]
 
 
@@ -207,7 +207,7 @@ class PartPairs:
             cores, start = tables["triangles"]["core"], int(self.header["triangles"][0])
             for name in ROWS_OF_CORES:
                 cores[name] += start
-        self._known = NOTHING
+        self._known = NO_KNOWN_ROWS
 
     def __reduce__(self) -> Any:  # it has addresses, and nothing in it outlives a call
         return PartPairs, (int(self.header["room"][0]),)
@@ -233,8 +233,8 @@ class PartPairs:
 
     def remember(self) -> None:
         """Keep the features of this search for the next one."""
-        self._known = np.zeros(int(self.header["n"][0]), KNOWN)
-        _remember_all(self.header, self._known)
+        self._known = np.zeros(int(self.header["n"][0]), KNOWN_FEATURES)
+        _store_all_known(self.header, self._known)
         self.header["known"], self.header["n_known"] = self._known.ctypes.data, len(self._known)
         self.header["cursor"] = 0
 
@@ -245,17 +245,17 @@ def _pattern(room: int) -> Pattern:
     tables = Tables(SEARCH)
     tables.header["room"], tables.header["distance"] = room, np.inf
     tables.make("pairs", room, CORE_PAIR)
-    tables.make("keys", room, KEY)
-    tables.make("listed", room, LISTED)
+    tables.make("keys", room, PART_KEY)
+    tables.make("listed", room, LISTED_ROW)
     cores = tables.make("triangles", room, FLAT_CORE)
-    cores["core"] = rows_at(TEMPLATE.address, 1, CORE)[0]  # all share the index lists of the template
+    cores["core"] = rows_at(TRIANGLE_TEMPLATE.address, 1, CORE)[0]  # all share the index lists of the template
     offsets: Any = FLAT_CORE.fields
     for name in ROWS_OF_CORES:
-        cores[name] = getattr(TEMPLATE, name)
+        cores[name] = getattr(TRIANGLE_TEMPLATE, name)
         cores["core"][name] = TRIANGLE_SIZE * np.arange(room) + offsets[name][1]
     return Pattern(tables)
 
 
 @entry
-def _remember_all(searches: Any, known: Any) -> None:
-    remember(searches[0], known, 0)
+def _store_all_known(searches: Any, known: Any) -> None:
+    store_known(searches[0], known, 0)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from kinemorph.collision.narrow.features import HERE, INDEX, facing, farthest, position
+from kinemorph.collision.narrow.features import INDEX, NOT_FOUND, core_vertex, most_aligned_face, support_vertex
 from kinemorph.geometry.polyhedron import edges_of, faces_of
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec, transpose
@@ -23,28 +23,28 @@ Shallow = tuple[bool, Vec3, Vec3, Vec3, float]  # whether proved, points of a an
 
 
 @kernel(inline=False)
-def shallow(core_a: Any, core_b: Any, R: Mat3, p: Vec3, guess: Vec3) -> Shallow:
+def find_shallow_depth(core_a: Any, core_b: Any, R: Mat3, p: Vec3, guess: Vec3) -> Shallow:
     """Depth of core_a and core_b, where a point x of core_a is R x + p in core_b, if faces near `guess` prove it."""
-    found, x, n, depth = behind_face(core_a, core_b, R, p, guess)
+    found, x, n, depth = depth_behind_face(core_a, core_b, R, p, guess)
     if found:
         return True, x, axpy(x, depth, n), n, depth
     S, q = transpose(R), neg(tmul_vec(R, p))
-    found, y, m, depth = behind_face(core_b, core_a, S, q, neg(mul_vec(S, guess)))
+    found, y, m, depth = depth_behind_face(core_b, core_a, S, q, neg(mul_vec(S, guess)))
     y, n = add(mul_vec(R, y), p), neg(mul_vec(R, m))
     return found, axpy(y, -depth, n), y, n, depth
 
 
 @kernel(inline=False)
-def behind_face(core_a: Any, core_b: Any, R: Mat3, p: Vec3, guess: Vec3) -> tuple[bool, Vec3, Vec3, float]:
+def depth_behind_face(core_a: Any, core_b: Any, R: Mat3, p: Vec3, guess: Vec3) -> tuple[bool, Vec3, Vec3, float]:
     """The deepest corner of core_a behind the face of core_b most aligned with `guess`: whether this is the depth of
     both, its position, the face's normal, and its depth behind the face (m).
     """
-    f, _ = facing(core_b, 0, guess)
-    if f == HERE:
+    f, _ = most_aligned_face(core_b, 0, guess)
+    if f == NOT_FOUND:
         return False, guess, guess, 0.0
     face = faces_of(core_b)[f]
     n = load3(face["normal"])
-    x = add(mul_vec(R, position(core_a, farthest(core_a, 0, neg(tmul_vec(R, n))))), p)
+    x = add(mul_vec(R, core_vertex(core_a, support_vertex(core_a, 0, neg(tmul_vec(R, n))))), p)
     depth = face["offset"] - dot(n, x)
     if not depth > 0.0:
         return False, x, n, depth
@@ -54,12 +54,12 @@ def behind_face(core_a: Any, core_b: Any, R: Mat3, p: Vec3, guess: Vec3) -> tupl
     if not below > 2.0 * depth:
         return False, x, n, depth
     share = 2.0 * depth / below
-    room = inside_by(core_b, face, x)
+    room = distance_inside_face(core_b, face, x)
     return room * (1.0 - share) - share * math.sqrt(dot(aside, aside)) >= depth, x, n, depth
 
 
 @kernel
-def inside_by(core: Any, face: Any, x: Vec3) -> float:
+def distance_inside_face(core: Any, face: Any, x: Vec3) -> float:
     """Distance (m) of a point from the nearest side of a face, projected along its normal; negative outside."""
     edges = edges_of(core)
     face_edges = rows_at(core["face_edges"], core["n_edge_at"], INDEX)
@@ -68,5 +68,5 @@ def inside_by(core: Any, face: Any, x: Vec3) -> float:
         side = face_edges[k]
         edge = edges[side >> 1]
         inward = load3(edge["right_normal"]) if side & 1 else load3(edge["left_normal"])
-        least = min(least, dot(inward, sub(x, position(core, edge["tail"]))))
+        least = min(least, dot(inward, sub(x, core_vertex(core, edge["tail"]))))
     return least

@@ -21,22 +21,22 @@ import numpy as np
 
 from kinemorph.collision.narrow.features import (
     FEATURES_MEET,
-    HERE,
     INDEX,
-    SLOPE,
+    NOT_FOUND,
+    PARALLEL_SLOPE,
     E,
     F,
     V,
-    between_segments,
-    clip_to_face,
+    clip_edge_to_face,
+    closest_on_segments,
+    core_vertex,
     edge_down,
     edge_outside_edge,
     edge_towards,
-    height,
+    height_above_face,
     highest_face,
     point_outside_edge,
     point_outside_face,
-    position,
 )
 from kinemorph.geometry.polyhedron import edges_of, faces_of
 from kinemorph.jit.api import kernel, rows_at
@@ -44,7 +44,7 @@ from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec, transpose
 from kinemorph.spatial.rows import load3
 from kinemorph.spatial.vec3 import Vec3, add, axpy, dot, neg, sub
 
-GOES_ON = 0
+WALK_CONTINUES = 0
 CLOSEST = 1  # the features are the closest ones
 OVERLAP = 2  # the cores overlap or touch
 TOO_MANY_STEPS = 3  # the step limit was reached
@@ -53,7 +53,7 @@ Step = tuple[int, int, int, int, int]  # result, then kind and row of the featur
 
 
 @kernel(inline=False)
-def walk(
+def walk_to_closest(
     core_a: Any,
     core_b: Any,
     R: Mat3,
@@ -88,8 +88,8 @@ def walk(
         elif kind_a == E:
             found, kind_a, index_a, kind_b, index_b = _edge_face(core_a, core_b, R, p, index_a, index_b, tol)
         else:  # FF is not a state: it comes from stale features only
-            found, kind_a, index_a, kind_b, index_b = GOES_ON, V, 0, F, index_b
-        if found != GOES_ON:
+            found, kind_a, index_a, kind_b, index_b = WALK_CONTINUES, V, 0, F, index_b
+        if found != WALK_CONTINUES:
             return (
                 (found, kind_b, index_b, kind_a, index_a, step + 1)
                 if swapped
@@ -104,46 +104,46 @@ def walk(
 
 @kernel
 def _vertex_vertex(core_a: Any, core_b: Any, R: Mat3, p: Vec3, q: Vec3, index_a: int, index_b: int, tol: float) -> Step:
-    x = position(core_a, index_a)
-    y = position(core_b, index_b)
+    x = core_vertex(core_a, index_a)
+    y = core_vertex(core_b, index_b)
     e = edge_towards(core_b, index_b, add(mul_vec(R, x), p), tol)
-    if e != HERE:
-        return GOES_ON, V, index_a, E, e
+    if e != NOT_FOUND:
+        return WALK_CONTINUES, V, index_a, E, e
     e = edge_towards(core_a, index_a, add(tmul_vec(R, y), q), tol)
-    if e != HERE:
-        return GOES_ON, E, e, V, index_b
+    if e != NOT_FOUND:
+        return WALK_CONTINUES, E, e, V, index_b
     return CLOSEST, V, index_a, V, index_b
 
 
 @kernel
 def _vertex_edge(core_a: Any, core_b: Any, R: Mat3, p: Vec3, q: Vec3, index_a: int, index_b: int, tol: float) -> Step:
-    x = add(mul_vec(R, position(core_a, index_a)), p)
+    x = add(mul_vec(R, core_vertex(core_a, index_a)), p)
     kind, i = point_outside_edge(core_b, index_b, x, tol)
-    if i != HERE:
-        return GOES_ON, V, index_a, kind, i
+    if i != NOT_FOUND:
+        return WALK_CONTINUES, V, index_a, kind, i
     row = edges_of(core_b)[index_b]
-    tail = position(core_b, row["tail"])
+    tail = core_vertex(core_b, row["tail"])
     u = load3(row["direction"])
     foot = axpy(tail, dot(sub(x, tail), u), u)
     e = edge_towards(core_a, index_a, add(tmul_vec(R, foot), q), tol)
-    if e != HERE:
-        return GOES_ON, E, e, E, index_b
+    if e != NOT_FOUND:
+        return WALK_CONTINUES, E, e, E, index_b
     return CLOSEST, V, index_a, E, index_b
 
 
 @kernel
 def _vertex_face(core_a: Any, core_b: Any, R: Mat3, p: Vec3, index_a: int, index_b: int, tol: float) -> Step:
-    x = add(mul_vec(R, position(core_a, index_a)), p)
+    x = add(mul_vec(R, core_vertex(core_a, index_a)), p)
     e = point_outside_face(core_b, index_b, x, tol)
-    if e != HERE:
-        return GOES_ON, V, index_a, E, e
-    if height(core_b, index_b, x) < -tol:  # inside, or a local minimum behind the body: decided by a scan
+    if e != NOT_FOUND:
+        return WALK_CONTINUES, V, index_a, E, e
+    if height_above_face(core_b, index_b, x) < -tol:  # inside, or a local minimum behind the body: decided by a scan
         f, above = highest_face(core_b, x)
-        return (GOES_ON, V, index_a, F, f) if above > tol else (OVERLAP, V, index_a, F, index_b)
+        return (WALK_CONTINUES, V, index_a, F, f) if above > tol else (OVERLAP, V, index_a, F, index_b)
     n = load3(faces_of(core_b)[index_b]["normal"])
     e = edge_down(core_a, index_a, tmul_vec(R, n))
-    if e != HERE:
-        return GOES_ON, E, e, F, index_b
+    if e != NOT_FOUND:
+        return WALK_CONTINUES, E, e, F, index_b
     return CLOSEST, V, index_a, F, index_b
 
 
@@ -151,45 +151,53 @@ def _vertex_face(core_a: Any, core_b: Any, R: Mat3, p: Vec3, index_a: int, index
 def _edge_edge(core_a: Any, core_b: Any, R: Mat3, p: Vec3, q: Vec3, index_a: int, index_b: int, tol: float) -> Step:
     edge_a = edges_of(core_a)[index_a]
     edge_b = edges_of(core_b)[index_b]
-    t = add(mul_vec(R, position(core_a, edge_a["tail"])), p)
+    t = add(mul_vec(R, core_vertex(core_a, edge_a["tail"])), p)
     d = mul_vec(R, load3(edge_a["direction"]))
     kind, i = edge_outside_edge(core_b, index_b, t, d, edge_a["length"], tol)
     if i >= 0:
-        return GOES_ON, E, index_a, kind, i
+        return WALK_CONTINUES, E, index_a, kind, i
     touch = i == FEATURES_MEET
-    t = add(tmul_vec(R, position(core_b, edge_b["tail"])), q)
+    t = add(tmul_vec(R, core_vertex(core_b, edge_b["tail"])), q)
     d = tmul_vec(R, load3(edge_b["direction"]))
     kind, i = edge_outside_edge(core_a, index_a, t, d, edge_b["length"], tol)
     if i >= 0:
-        return GOES_ON, kind, i, E, index_b
+        return WALK_CONTINUES, kind, i, E, index_b
     return OVERLAP if touch or i == FEATURES_MEET else CLOSEST, E, index_a, E, index_b
 
 
 @kernel
 def _edge_face(core_a: Any, core_b: Any, R: Mat3, p: Vec3, index_a: int, index_b: int, tol: float) -> Step:
     row = edges_of(core_a)[index_a]
-    t = add(mul_vec(R, position(core_a, row["tail"])), p)
+    t = add(mul_vec(R, core_vertex(core_a, row["tail"])), p)
     d = mul_vec(R, load3(row["direction"]))
-    lo, hi, edge_lo, edge_hi = clip_to_face(core_b, index_b, t, d, row["length"], 0.0)
+    lo, hi, edge_lo, edge_hi = clip_edge_to_face(core_b, index_b, t, d, row["length"], 0.0)
     if lo > hi:  # it misses the face: the closest feature is on its boundary
-        return GOES_ON, E, index_a, E, _nearest_rim(core_b, index_b, edge_lo, t, d, row["length"])
+        return WALK_CONTINUES, E, index_a, E, _nearest_rim(core_b, index_b, edge_lo, t, d, row["length"])
     n = load3(faces_of(core_b)[index_b]["normal"])
-    above_lo = height(core_b, index_b, axpy(t, lo, d))
-    above_hi = height(core_b, index_b, axpy(t, hi, d))
+    above_lo = height_above_face(core_b, index_b, axpy(t, lo, d))
+    above_hi = height_above_face(core_b, index_b, axpy(t, hi, d))
     if max(above_lo, above_hi) < -tol:  # as for a vertex: inside, or behind the body
         f, above = highest_face(core_b, axpy(t, 0.5 * (lo + hi), d))
-        return (GOES_ON, E, index_a, F, f) if above > tol else (OVERLAP, E, index_a, F, index_b)
+        return (WALK_CONTINUES, E, index_a, F, f) if above > tol else (OVERLAP, E, index_a, F, index_b)
     if min(above_lo, above_hi) <= tol:
         return OVERLAP, E, index_a, F, index_b
     slope = dot(d, n)  # of the distance along the edge
-    if abs(slope) <= SLOPE:
+    if abs(slope) <= PARALLEL_SLOPE:
         up = tmul_vec(R, n)
         sinks = max(-dot(load3(row["left_normal"]), up), -dot(load3(row["right_normal"]), up))
-        if sinks <= SLOPE:
+        if sinks <= PARALLEL_SLOPE:
             return CLOSEST, E, index_a, F, index_b
     if slope >= 0.0:
-        return (GOES_ON, E, index_a, E, edge_lo) if edge_lo != HERE else (GOES_ON, V, row["tail"], F, index_b)
-    return (GOES_ON, E, index_a, E, edge_hi) if edge_hi != HERE else (GOES_ON, V, row["head"], F, index_b)
+        return (
+            (WALK_CONTINUES, E, index_a, E, edge_lo)
+            if edge_lo != NOT_FOUND
+            else (WALK_CONTINUES, V, row["tail"], F, index_b)
+        )
+    return (
+        (WALK_CONTINUES, E, index_a, E, edge_hi)
+        if edge_hi != NOT_FOUND
+        else (WALK_CONTINUES, V, row["head"], F, index_b)
+    )
 
 
 @kernel(inline=False)
@@ -202,11 +210,11 @@ def _nearest_rim(core: Any, f: int, cut: int, t: Vec3, d: Vec3, length: float) -
     least = np.inf
     for k in range(row["first"] - 1, row["first"] + row["count"]):
         e = cut if k < row["first"] else sides[k] >> 1
-        tail = position(core, edges[e]["tail"])
+        tail = core_vertex(core, edges[e]["tail"])
         u = load3(edges[e]["direction"])
-        s1, s2 = between_segments(t, d, length, tail, u, edges[e]["length"])
+        s1, s2 = closest_on_segments(t, d, length, tail, u, edges[e]["length"])
         r = sub(axpy(t, s1, d), axpy(tail, s2, u))
-        if dot(r, r) < least * (1.0 - SLOPE):
+        if dot(r, r) < least * (1.0 - PARALLEL_SLOPE):
             least = dot(r, r)
             found = e
     return found

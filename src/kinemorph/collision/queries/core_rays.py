@@ -13,21 +13,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinemorph.collision.narrow.closest_points import apart
-from kinemorph.collision.narrow.depth import unit
+from kinemorph.collision.narrow.closest_points import connect_points
+from kinemorph.collision.narrow.depth import unit_vector
 from kinemorph.collision.narrow.features import (
     FEATURE_TOLERANCE,
-    HERE,
     INDEX,
+    NOT_FOUND,
     E,
     F,
     V,
+    core_vertex,
     edge_towards,
-    height,
+    height_above_face,
     highest_face,
     point_outside_edge,
     point_outside_face,
-    position,
 )
 from kinemorph.collision.round.solids import closest_on_round
 from kinemorph.geometry.polyhedron import CORE, Polyhedron, edges_of, faces_of, vertices_of
@@ -38,11 +38,13 @@ from kinemorph.spatial.vec3 import Vec3, axpy, cross, dot, sub
 
 LARGEST_RAY_LENGTH = 1e150  # m: squares of larger distances overflow
 MOST_RAY_ITERATIONS = 60  # Newton steps along a ray; a handful is usual
-Place = tuple[int, int, Vec3, Vec3, float]  # kind and row of a feature, its closest point, unit normal, distance
+ClosestFeature = tuple[
+    int, int, Vec3, Vec3, float
+]  # kind and row of a feature, its closest point, unit normal, distance
 
 
 @kernel(inline=False)
-def locate(core: Any, x: Vec3, kind: int, index: int) -> Place:
+def find_closest_feature(core: Any, x: Vec3, kind: int, index: int) -> ClosestFeature:
     """The feature of a core closest to x, from a first guess; the distance is negative inside a solid."""
     if core["sides"] > 0:
         y, n, distance = closest_on_round(core, x)
@@ -53,45 +55,45 @@ def locate(core: Any, x: Vec3, kind: int, index: int) -> Place:
     for _ in range(100 + 4 * core["n_faces"]):
         if kind == V:
             e = edge_towards(core, index, x, tol)
-            if e == HERE:
-                y = position(core, index)
-                return _outside(core, V, index, x, y, tol)
+            if e == NOT_FOUND:
+                y = core_vertex(core, index)
+                return _outside_result(core, V, index, x, y, tol)
             kind, index = E, e
         elif kind == E:
             k, j = point_outside_edge(core, index, x, tol)
-            if j == HERE:
-                return _outside(core, E, index, x, _foot(core, index, x), tol)
+            if j == NOT_FOUND:
+                return _outside_result(core, E, index, x, _project_on_edge(core, index, x), tol)
             kind, index = k, j
         else:
             e = point_outside_face(core, index, x, tol)
-            above = height(core, index, x)
-            if e == HERE and above < -tol:
+            above = height_above_face(core, index, x)
+            if e == NOT_FOUND and above < -tol:
                 f, above = highest_face(core, x)
                 if above > tol and f != index:
                     index = f
                     continue
                 index = f
-            if e == HERE:
+            if e == NOT_FOUND:
                 n = load3(faces_of(core)[index]["normal"])
                 return F, index, axpy(x, -above, n), n, above
             kind, index = E, e
-    return _scan(core, x)
+    return _scan_features(core, x)
 
 
 @kernel
-def _foot(core: Any, e: int, x: Vec3) -> Vec3:
+def _project_on_edge(core: Any, e: int, x: Vec3) -> Vec3:
     row = edges_of(core)[e]
-    tail = position(core, row["tail"])
+    tail = core_vertex(core, row["tail"])
     d = load3(row["direction"])
     return axpy(tail, min(max(dot(sub(x, tail), d), 0.0), row["length"]), d)
 
 
 @kernel(inline=False)
-def _outside(core: Any, kind: int, index: int, x: Vec3, y: Vec3, tol: float) -> Place:
+def _outside_result(core: Any, kind: int, index: int, x: Vec3, y: Vec3, tol: float) -> ClosestFeature:
     """The result for x closest to point y of a vertex or edge. On the core itself, the normal is one that points
     outwards.
     """
-    _, _, n, distance = apart(x, y)
+    _, _, n, distance = connect_points(x, y)
     if distance <= tol and core["n_edges"] > 0:
         e = index
         if kind == V:
@@ -102,26 +104,26 @@ def _outside(core: Any, kind: int, index: int, x: Vec3, y: Vec3, tol: float) -> 
             n = load3(faces_of(core)[edge["left"]]["normal"])
         else:
             d = load3(edge["direction"])
-            n = unit(cross(d, (1.0, 0.0, 0.0) if abs(d[0]) < 0.6 else (0.0, 1.0, 0.0)))
+            n = unit_vector(cross(d, (1.0, 0.0, 0.0) if abs(d[0]) < 0.6 else (0.0, 1.0, 0.0)))
     return kind, index, y, n, distance
 
 
 @kernel(inline=False)
-def _scan(core: Any, x: Vec3) -> Place:
+def _scan_features(core: Any, x: Vec3) -> ClosestFeature:
     """The same by trying all features: used if rounding makes the walk cycle."""
     if core["n_faces"] > 0:
         f, above = highest_face(core, x)
-        if above <= 0.0 or point_outside_face(core, f, x, 0.0) == HERE:
+        if above <= 0.0 or point_outside_face(core, f, x, 0.0) == NOT_FOUND:
             n = load3(faces_of(core)[f]["normal"])
             return F, f, axpy(x, -above, n), n, above
-    best = _outside(core, V, 0, x, position(core, 0), 0.0)
+    best = _outside_result(core, V, 0, x, core_vertex(core, 0), 0.0)
     for e in range(core["n_edges"]):
-        place = _outside(core, E, e, x, _foot(core, e, x), 0.0)
+        place = _outside_result(core, E, e, x, _project_on_edge(core, e, x), 0.0)
         if place[4] < best[4]:
             best = place
     for f in range(core["n_faces"]):
-        above = height(core, f, x)
-        if 0.0 <= above < best[4] and point_outside_face(core, f, x, 0.0) == HERE:
+        above = height_above_face(core, f, x)
+        if 0.0 <= above < best[4] and point_outside_face(core, f, x, 0.0) == NOT_FOUND:
             n = load3(faces_of(core)[f]["normal"])
             best = (F, f, axpy(x, -above, n), n, above)
     return best
@@ -133,7 +135,7 @@ def cast_at_core(core: Any, radius: float, origin: Vec3, direction: Vec3, longes
 
     A ray that starts inside hits at once, with the normal of the closest point of the surface.
     """
-    kind, i, _, n, distance = locate(core, origin, V, 0)
+    kind, i, _, n, distance = find_closest_feature(core, origin, V, 0)
     near = 10.0 * FEATURE_TOLERANCE * (abs(distance) + core["radius_bound"] + radius)
     t = 0.0
     for _ in range(MOST_RAY_ITERATIONS):
@@ -144,12 +146,12 @@ def cast_at_core(core: Any, radius: float, origin: Vec3, direction: Vec3, longes
         if speed <= 0.0 or speed * (longest - t) < gap:  # it moves away, or would hit too late
             return np.inf, n
         t += gap / speed
-        kind, i, _, n, distance = locate(core, axpy(origin, t, direction), kind, i)
+        kind, i, _, n, distance = find_closest_feature(core, axpy(origin, t, direction), kind, i)
     return np.inf, n  # it grazes
 
 
 @entry
-def cast_all(
+def cast_all_at_core(
     address: int, radius: float, origins: Any, directions: Any, longest: float, distances: Any, normals: Any
 ) -> None:
     """`cast_at_core` for rows of origins and unit directions (n, 3)."""
@@ -160,12 +162,12 @@ def cast_all(
 
 
 @entry
-def locate_all(address: int, radius: float, points: Any, distances: Any, normals: Any) -> None:
+def locate_points(address: int, radius: float, points: Any, distances: Any, normals: Any) -> None:
     """Signed distances and normals of rows of points (n, 3) from a shape."""
     core = rows_at(address, 1, CORE)[0]
     kind, i = V, 0
     for k in range(distances.shape[0]):
-        kind, i, _, n, distance = locate(core, load3_at(points[k], 0), kind, i)
+        kind, i, _, n, distance = find_closest_feature(core, load3_at(points[k], 0), kind, i)
         distances[k] = distance - radius
         store3_at(normals[k], 0, n)
 
@@ -184,27 +186,27 @@ def core_cast(
     """The first point of a shape on a ray, in the frame of its core; None if there is none nearer than `longest`."""
     start = vector(origin, 3, "core_cast: origin")
     way = vector(direction, 3, "core_cast: direction")
-    way = unit_way(way, "core_cast")
+    way = unit_direction(way, "core_cast")
     if not np.abs(start).max() < LARGEST_RAY_LENGTH:
         raise ValueError(f"core_cast: origin {start.tolist()} is too far away, more than {LARGEST_RAY_LENGTH} m")
     t, normals = np.zeros(1), np.zeros((1, 3))
-    cast_all(core.address, float(radius), start.reshape(1, 3), way.reshape(1, 3), float(longest), t, normals)
+    cast_all_at_core(core.address, float(radius), start.reshape(1, 3), way.reshape(1, 3), float(longest), t, normals)
     if t[0] == np.inf:
         return None
-    return Hit(float(t[0]), triple(start + t[0] * way), triple(normals[0]))
+    return Hit(float(t[0]), as_triple(start + t[0] * way), as_triple(normals[0]))
 
 
 def core_closest_point(core: Polyhedron, radius: float, point: Iterable[float]) -> Hit:
     """The point of the surface of a shape closest to a point, in the frame of its core."""
     x = vector(point, 3, "core_closest_point: point")
     distances, normals = np.zeros(1), np.zeros((1, 3))
-    locate_all(core.address, float(radius), x.reshape(1, 3), distances, normals)
+    locate_points(core.address, float(radius), x.reshape(1, 3), distances, normals)
     if not math.isfinite(distances[0]):  # too far away
         raise ValueError(f"core_closest_point: {x.tolist()} is too far away for its distance to be a number")
-    return Hit(float(distances[0]), triple(x - distances[0] * normals[0]), triple(normals[0]))
+    return Hit(float(distances[0]), as_triple(x - distances[0] * normals[0]), as_triple(normals[0]))
 
 
-def unit_way(direction: Vector, what: str) -> Vector:
+def unit_direction(direction: Vector, what: str) -> Vector:
     largest = np.abs(direction).max()
     if largest == 0.0:
         raise ValueError(f"{what}: direction is zero")
@@ -212,5 +214,5 @@ def unit_way(direction: Vector, what: str) -> Vector:
     return way / np.linalg.norm(way)
 
 
-def triple(x: Any) -> tuple[float, float, float]:
+def as_triple(x: Any) -> tuple[float, float, float]:
     return float(x[0]), float(x[1]), float(x[2])

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from kinemorph.collision.ground.rays import TREE_STACK, meet_all
-from kinemorph.collision.queries.core_rays import Hit, core_cast, core_closest_point, triple, unit_way
+from kinemorph.collision.ground.rays import TREE_STACK, cast_all_at_ground
+from kinemorph.collision.queries.core_rays import Hit, as_triple, core_cast, core_closest_point, unit_direction
 from kinemorph.collision.queries.two_shapes import Pair
 from kinemorph.collision.shapes.shape_table import Solid, core_and_radius
 from kinemorph.geometry.convex_parts import Parts
@@ -16,7 +16,7 @@ from kinemorph.geometry.ground import Ground
 from kinemorph.geometry.polyhedron import Polyhedron
 from kinemorph.geometry.shapes import Shape
 from kinemorph.spatial.arguments.annotated import checked_on_failure
-from kinemorph.spatial.arguments.checks import shown
+from kinemorph.spatial.arguments.checks import repr_of
 from kinemorph.spatial.pose import Pose, Vector, vector
 
 A_POINT = Polyhedron.point()
@@ -34,7 +34,7 @@ def cast(
 
     A ray that starts inside hits the shape at once. Triangles of the ground are hit from both sides.
     """
-    start, way = vector(origin, 3, "cast: origin"), unit_way(vector(direction, 3, "cast: direction"), "cast")
+    start, way = vector(origin, 3, "cast: origin"), unit_direction(vector(direction, 3, "cast: direction"), "cast")
     if not longest >= 0.0:
         raise ValueError(f"cast: longest {longest} must not be negative")
     at = _placed(shape, pose)
@@ -59,7 +59,7 @@ def closest_point(shape: Solid, pose: Pose | None, point: Iterable[float]) -> Hi
     inside = at.inverse().apply(x)
     if isinstance(shape, Ground):
         d = Pair(shape, A_POINT).distance(None, Pose(inside))
-        return _seen_from(at, Hit(d.distance, triple(d.point_a), triple(d.normal)))
+        return _seen_from(at, Hit(d.distance, as_triple(d.point_a), as_triple(d.normal)))
     hits = (core_closest_point(core, radius, inside) for core, radius in _parts(shape))
     return _seen_from(at, min(hits, key=lambda h: h.distance))
 
@@ -67,7 +67,7 @@ def closest_point(shape: Solid, pose: Pose | None, point: Iterable[float]) -> Hi
 def _placed(shape: Solid, pose: Pose | None) -> Pose:
     here = Pose() if pose is None else pose
     if not isinstance(here, Pose):
-        raise TypeError(f"pose must be a km.Pose or None, not {shown(pose)}")
+        raise TypeError(f"pose must be a km.Pose or None, not {repr_of(pose)}")
     return here @ shape.pose if isinstance(shape, Shape) else here
 
 
@@ -81,13 +81,13 @@ def _parts(shape: Solid) -> list[tuple[Polyhedron, float]]:
 
 def _cast_on_ground(ground: Ground, origin: Vector, direction: Vector, longest: float) -> Hit | None:
     t, normals = np.zeros(1), np.zeros((1, 3))
-    meet_all(
+    cast_all_at_ground(
         ground.address, origin.reshape(1, 3), direction.reshape(1, 3), float(longest), t, normals, np.zeros(TREE_STACK)
     )
     if t[0] == math.inf:
         return None
-    return Hit(float(t[0]), triple(origin + t[0] * direction), triple(normals[0]))
+    return Hit(float(t[0]), as_triple(origin + t[0] * direction), as_triple(normals[0]))
 
 
 def _seen_from(pose: Pose, hit: Hit) -> Hit:
-    return Hit(hit.distance, triple(pose.apply(hit.point)), triple(pose.rotation @ hit.normal))
+    return Hit(hit.distance, as_triple(pose.apply(hit.point)), as_triple(pose.rotation @ hit.normal))

@@ -17,12 +17,12 @@ from kinemorph.collision.collisions import Collisions
 from kinemorph.collision.narrow.core_pairs import CorePairs
 from kinemorph.collision.narrow.features import Feature
 from kinemorph.collision.narrow.manifold import (
+    MANIFOLD_POINT,
     MANIFOLD_ROWS,
     NO_FEATURES,
-    POINT,
     contact_features,
     contact_id,
-    track_of,
+    track_first_contact,
 )
 from kinemorph.collision.queries.core_rays import LARGEST_RAY_LENGTH
 from kinemorph.collision.shapes.shape_rows import POSE, Candidates, Question
@@ -32,13 +32,13 @@ from kinemorph.geometry.ground import Ground
 from kinemorph.geometry.polyhedron import Polyhedron
 from kinemorph.geometry.shapes import Shape
 from kinemorph.spatial.arguments.annotated import checked_on_failure
-from kinemorph.spatial.arguments.checks import shown
+from kinemorph.spatial.arguments.checks import repr_of
 from kinemorph.spatial.pose import Matrix, Pose, Vector
 
 Core: TypeAlias = tuple[Polyhedron, float]  # with the radius around it
-Named: TypeAlias = tuple[Feature, int]  # a feature of a core, or of the ground: kind and row
+NamedFeature: TypeAlias = tuple[Feature, int]  # a feature of a core, or of the ground: kind and row
 
-ORIGIN = Pose()
+IDENTITY_POSE = Pose()
 TOUCHING_DISTANCE = 1e-9  # m: the direction between closer features is noise
 
 
@@ -49,8 +49,8 @@ class Distance(NamedTuple):
     normal: Vector  # unit, from the first to the second
     point_a: Vector  # m, on the first
     point_b: Vector  # m, on the second: point_b - point_a = distance normal
-    feature_a: Named | None = None  # the closest ones; None where cores overlap
-    feature_b: Named | None = None
+    feature_a: NamedFeature | None = None  # the closest ones; None where cores overlap
+    feature_b: NamedFeature | None = None
     part_a: int = 0  # part of a concave body, or triangle of the ground
     part_b: int = 0
 
@@ -65,8 +65,8 @@ class Contact(NamedTuple):
     normal: Vector  # unit, from the first to the second
     point_a: Vector  # m, on the first
     point_b: Vector  # m, on the second
-    feature_a: Named
-    feature_b: Named
+    feature_a: NamedFeature
+    feature_b: NamedFeature
     part_a: int = 0
     part_b: int = 0
 
@@ -143,7 +143,7 @@ class Pair:
         if not 0.0 <= slack < math.inf:
             raise ValueError(f"track: slack {slack} must be finite and not negative")
         if not isinstance(contact, Contact | Distance):
-            raise TypeError(f"track: it follows a kinemorph.Contact or Distance, not {shown(contact)}")
+            raise TypeError(f"track: it follows a kinemorph.Contact or Distance, not {repr_of(contact)}")
         if contact.feature_a is None or contact.feature_b is None:
             raise ValueError("track: there are no features to follow: the cores overlap, or it is a distance of ground")
         if any(isinstance(shape, Ground) or _is_round(shape) for shape in self._shapes):
@@ -155,9 +155,9 @@ class Pair:
         _check_features(features, cores)
         pairs = CorePairs([(cores[0][0], cores[1][0])], (cores[0][1], cores[1][1]))
         pairs.rows["R"], pairs.rows["p"] = (R.T @ R2).reshape(9), R.T @ (p2 - p)
-        row = np.zeros(1, POINT)
+        row = np.zeros(1, MANIFOLD_POINT)
         row["id"] = contact_id(*map(int, features[0] + features[1]))
-        still = track_of(pairs.rows, row, float(slack))
+        still = track_first_contact(pairs.rows, row, float(slack))
         moved = _signed(row[0], R.T @ contact.normal, cores, slack)
         if not still or moved.distance > slack:
             return None
@@ -206,9 +206,9 @@ def _is_round(shape: Solid) -> bool:
 
 def _checked(pose: Pose | None, name: str) -> Pose:
     if pose is None:
-        return ORIGIN
+        return IDENTITY_POSE
     if not isinstance(pose, Pose):
-        raise TypeError(f"{name} must be a km.Pose or None, not {shown(pose)}")
+        raise TypeError(f"{name} must be a km.Pose or None, not {repr_of(pose)}")
     return pose
 
 
@@ -219,7 +219,7 @@ def _at(pose: Pose | None, shape: Solid, name: str) -> tuple[Matrix, Vector]:
     return pose.rotation @ shape.pose.rotation, pose.apply(shape.pose.position)
 
 
-def _check_features(features: tuple[Named, Named], cores: Sequence[Core]) -> None:
+def _check_features(features: tuple[NamedFeature, NamedFeature], cores: Sequence[Core]) -> None:
     for feature, (core, _) in zip(features, cores, strict=True):
         if not 0 <= feature[1] < len((core.vertices, core.edges, core.faces)[feature[0]]):
             raise ValueError(f"track: {core} has no feature {feature}: is this a contact of another pair?")

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from kinemorph.collision.narrow.features import HERE, INDEX, farthest, position
+from kinemorph.collision.narrow.features import INDEX, NOT_FOUND, core_vertex, support_vertex
 from kinemorph.geometry.polyhedron import edges_of, faces_of, vertices_of
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.spatial.mat3 import Mat3
@@ -27,11 +27,11 @@ AXIS = (0.0, 0.0, 1.0)
 
 
 @kernel(inline=False)
-def farthest_piece(core: Any, piece: int, n: Vec3) -> tuple[float, int]:
+def support_piece(core: Any, piece: int, n: Vec3) -> tuple[float, int]:
     """Support of a solid along n: how far it reaches (m), and the piece; `piece` is a guess."""
     if core["sides"] == 0:
-        piece = farthest(core, piece, n)
-        return dot(n, position(core, piece)), piece
+        piece = support_vertex(core, piece, n)
+        return dot(n, core_vertex(core, piece)), piece
     aside = math.sqrt(n[0] * n[0] + n[1] * n[1])
     low = core["low"] * aside - core["half"] * n[2]
     high = core["high"] * aside + core["half"] * n[2]
@@ -39,17 +39,17 @@ def farthest_piece(core: Any, piece: int, n: Vec3) -> tuple[float, int]:
 
 
 @kernel
-def middle(core: Any, piece: int) -> tuple[Vec3, float]:
+def piece_disc(core: Any, piece: int) -> tuple[Vec3, float]:
     """Centre and radius (m) of a piece."""
     if core["sides"] == 0:
-        return position(core, piece), 0.0
+        return core_vertex(core, piece), 0.0
     return ((0.0, 0.0, -core["half"]), core["low"]) if piece == 0 else ((0.0, 0.0, core["half"]), core["high"])
 
 
 @kernel(inline=False)
-def point_of(core: Any, piece: int, n: Vec3) -> Vec3:
+def piece_point(core: Any, piece: int, n: Vec3) -> Vec3:
     """Support point of a piece along n."""
-    c, r = middle(core, piece)
+    c, r = piece_disc(core, piece)
     aside = math.sqrt(n[0] * n[0] + n[1] * n[1])
     if r == 0.0 or aside == 0.0:
         return c
@@ -57,14 +57,14 @@ def point_of(core: Any, piece: int, n: Vec3) -> Vec3:
 
 
 @kernel(inline=False)
-def support(core: Any, piece: int, n: Vec3) -> tuple[int, Vec3]:
+def support_point(core: Any, piece: int, n: Vec3) -> tuple[int, Vec3]:
     """The piece farthest along n, and its support point; `piece` is a guess."""
-    _, piece = farthest_piece(core, piece, n)
-    return piece, point_of(core, piece, n)
+    _, piece = support_piece(core, piece, n)
+    return piece, piece_point(core, piece, n)
 
 
 @kernel(inline=False)
-def ways_round(core: Any, piece: int) -> int:
+def count_flats(core: Any, piece: int) -> int:
     """Number of flats, and of circles, at a piece."""
     if core["sides"] > 0:
         return 1
@@ -72,7 +72,7 @@ def ways_round(core: Any, piece: int) -> int:
 
 
 @kernel(inline=False)
-def circle_at(core: Any, piece: int, number: int) -> tuple[Vec3, float]:
+def normal_circle(core: Any, piece: int, number: int) -> tuple[Vec3, float]:
     """Axis and height of a circle of normals at a piece."""
     if core["sides"] > 0:
         return AXIS, core["slope"]
@@ -82,7 +82,7 @@ def circle_at(core: Any, piece: int, number: int) -> tuple[Vec3, float]:
 
 
 @kernel(inline=False)
-def flat_at(core: Any, piece: int, number: int) -> Vec3:
+def flat_normal(core: Any, piece: int, number: int) -> Vec3:
     """Normal of a face at a piece, each one once; a segment has none, and returns its direction."""
     if core["sides"] > 0:
         return (0.0, 0.0, -1.0) if piece == 0 else AXIS
@@ -126,7 +126,7 @@ def closest_on_round(core: Any, x: Vec3) -> tuple[Vec3, Vec3, float]:
 
 
 @kernel
-def turn_to(core: Any, n: Vec3) -> tuple[float, float]:
+def turn_towards(core: Any, n: Vec3) -> tuple[float, float]:
     """Cosine and sine of the angle by which a round core must turn about its axis to have an edge towards n.
 
     The solid is symmetric, so the turn changes nothing but the prism: it then touches along n with a true corner or
@@ -139,7 +139,7 @@ def turn_to(core: Any, n: Vec3) -> tuple[float, float]:
 
 
 @kernel
-def turned(R: Mat3, c: float, s: float) -> Mat3:
+def turn_matrix(R: Mat3, c: float, s: float) -> Mat3:
     """R times a rotation about z."""
     return (
         R[0] * c + R[1] * s, R[1] * c - R[0] * s, R[2],
@@ -149,20 +149,20 @@ def turned(R: Mat3, c: float, s: float) -> Mat3:
 
 
 @kernel
-def turned_vec(x: Vec3, c: float, s: float) -> Vec3:
+def turn_vector(x: Vec3, c: float, s: float) -> Vec3:
     """A vector rotated about z."""
     return c * x[0] - s * x[1], s * x[0] + c * x[1], x[2]
 
 
 @kernel(inline=False)
-def carries(core: Any, n: Vec3) -> tuple[int, int, float]:
+def facing_feature(core: Any, n: Vec3) -> tuple[int, int, float]:
     """For a round core turned to n: the disc across n and its cosine, or else the edge on its side; NOT_FOUND, -1 if
     none.
     """
     cosine = abs(n[2])
     disc = 1 if n[2] > 0.0 else 0
     if cosine > FACE_COSINE and not (disc == 1 and core["high"] == 0.0):
-        return disc, HERE, cosine
+        return disc, NOT_FOUND, cosine
     if abs(n[2] - core["slope"]) < ROUND_SIDE_SINE:
-        return HERE, int(core["generator"]), -1.0
-    return HERE, HERE, -1.0
+        return NOT_FOUND, int(core["generator"]), -1.0
+    return NOT_FOUND, NOT_FOUND, -1.0

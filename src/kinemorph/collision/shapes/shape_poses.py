@@ -32,27 +32,27 @@ def place_shape(collisions: Any, row: int, R: Mat3, p: Vec3) -> None:
     grow = (
         0.5 * (collisions["margin"] + collisions["keep_within"]) + place["sweep"]
     )  # the other half of the margin is in the box of the other shape
-    low, high = box_around(mount, R, p)
+    low, high = world_box(mount, R, p)
     box = rows_at(collisions["boxes"], collisions["n"], BOUNDS)[row]
     store3(box["low"], (low[0] - grow, low[1] - grow, low[2] - grow))
     store3(box["high"], (high[0] + grow, high[1] + grow, high[2] + grow))
 
 
 @kernel
-def box_around(mount: Any, R: Mat3, p: Vec3) -> tuple[Vec3, Vec3]:
+def world_box(mount: Any, R: Mat3, p: Vec3) -> tuple[Vec3, Vec3]:
     """Lowest and highest corner of a box around a shape at R and p: the bounds of its own rotated box."""
     a = load3(mount["low"])
     b = load3(mount["high"])
     r = mount["pad"]
-    x0, x1 = _span(R[0], R[1], R[2], a, b)
-    y0, y1 = _span(R[3], R[4], R[5], a, b)
-    z0, z1 = _span(R[6], R[7], R[8], a, b)
+    x0, x1 = _project_box(R[0], R[1], R[2], a, b)
+    y0, y1 = _project_box(R[3], R[4], R[5], a, b)
+    z0, z1 = _project_box(R[6], R[7], R[8], a, b)
     low = (p[0] + x0 - r, p[1] + y0 - r, p[2] + z0 - r)
     return low, (p[0] + x1 + r, p[1] + y1 + r, p[2] + z1 + r)
 
 
 @kernel
-def _span(x: float, y: float, z: float, low_corner: Vec3, high_corner: Vec3) -> tuple[float, float]:
+def _project_box(x: float, y: float, z: float, low_corner: Vec3, high_corner: Vec3) -> tuple[float, float]:
     """The least and the largest product of a direction with a point of a box."""
     low = (
         min(x * low_corner[0], x * high_corner[0])

@@ -9,7 +9,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from kinemorph.collision.narrow.part_pairs import KNOWN
+from kinemorph.collision.narrow.part_pairs import KNOWN_FEATURES
 from kinemorph.jit.rows import table
 
 
@@ -85,7 +85,7 @@ POSE = np.dtype(
     ]
 )
 
-PLACE = np.dtype(
+SHAPE_POSE = np.dtype(
     [
         ("R", "f8", 9),  # rotation of a shape in the world; `place_shape`
         ("p", "f8", 3),  # m, position; `place_shape`
@@ -131,7 +131,7 @@ ANCHOR = np.dtype(
     ]
 )
 
-MEMORY = np.dtype(
+PAIR_MEMORY = np.dtype(
     [
         ("a", "i4"),  # the stamp: rows and generations of the two shapes, and the life of the row in the hash.
         ("b", "i4"),  # The other fields belong to the pair with this stamp
@@ -140,7 +140,10 @@ MEMORY = np.dtype(
         ("life", "i4"),
         ("rolls", "i4"),  # whether its contacts are on the rim or the side of a round shape: bits 1 of a, 2 of b
         ("step", "i8"),  # when the pair was last looked at; the rows below are those of that step
-        ("start", KNOWN),  # where the next walk on the cores or hulls starts. Ground: index2 is the deepest vertex
+        (
+            "start",
+            KNOWN_FEATURES,
+        ),  # where the next walk on the cores or hulls starts. Ground: index2 is the deepest vertex
         ("first", "i4"),  # its contacts
         ("count", "i4"),
         ("first_known", "i4"),  # trees, ground: its rows of KNOWN_FEATURES
@@ -151,7 +154,7 @@ MEMORY = np.dtype(
     ]
 )
 
-MADE = np.dtype(
+CONTACT_POSE = np.dtype(
     [
         ("R", "f8", 9),  # rotation of b in the frame of a, when the contacts of a pair were made
         ("p", "f8", 3),  # m, position of b there
@@ -228,8 +231,8 @@ DONE, FULL, BAD_BOX, WRONG_ROW = (int(status) for status in Status)
 # --- accessors of tables, by their headers ---
 
 shapes_of = table(SHAPE, "shapes", "n")
-shape_poses_of = table(PLACE, "places", "n")
+shape_poses_of = table(SHAPE_POSE, "places", "n")
 contacts_of = table(CONTACT, "contacts", "contact_room", times=2)
 mounts_of = table(MOUNT, "mounts", "n")
 pairs_of = table(PAIR, "pairs", "room")
-memories_of = table(MEMORY, "memory", "room")
+memories_of = table(PAIR_MEMORY, "memory", "room")

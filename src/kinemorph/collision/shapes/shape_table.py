@@ -11,19 +11,19 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from kinemorph.collision.broad.broad_phase import EVERYTHING
+from kinemorph.collision.broad.broad_phase import ALL_GROUPS_MASK
 from kinemorph.collision.narrow.part_pairs import PAIR_STACK
 from kinemorph.collision.shapes.shape_rows import MOUNT, SHAPE, SHAPES, STATIC_CARRIER, Form
 from kinemorph.collision.shapes.shape_writing import ROW_BITS, write_shapes
 from kinemorph.geometry.boxes import box_pattern, make_boxes
 from kinemorph.geometry.convex_parts import NODE, Parts
 from kinemorph.geometry.ground import Ground, HalfSpace
-from kinemorph.geometry.polyhedron import BOX_ROWS, CACHED_CORES, Polyhedron, box_of, core_of
+from kinemorph.geometry.polyhedron import BOX_ROWS, CACHED_CORES, Polyhedron, box_from_row, core_of
 from kinemorph.geometry.shapes import Shape, ShapeKind
 from kinemorph.multibody.model.catalog import Catalog
 from kinemorph.multibody.tables import Pattern, Tables, in_one_piece
 from kinemorph.spatial.arguments.annotated import checked_on_failure
-from kinemorph.spatial.arguments.checks import bits, shown
+from kinemorph.spatial.arguments.checks import check_bits, repr_of
 from kinemorph.spatial.pose import Pose
 
 Solid: TypeAlias = Shape | Polyhedron | tuple[Polyhedron, float] | Parts | Ground
@@ -33,17 +33,17 @@ NO_BODIES = np.zeros(0, np.int64)
 
 BASE_LINK = -1  # link number of static shapes
 HALF_SPACE_EXTENT = 1e18  # m: extent of the box of a half-space
-ALL_OVER = [-HALF_SPACE_EXTENT] * 3, [HALF_SPACE_EXTENT] * 3
+HALF_SPACE_BOUNDS = [-HALF_SPACE_EXTENT] * 3, [HALF_SPACE_EXTENT] * 3
 CONVEX, GROUND = int(Form.CONVEX), int(Form.GROUND)
-FOLLOWS = ("form", "core", "nodes", "n_nodes", "ground", "radius")  # fields of SHAPE that follow from the body
+BODY_FIELDS = ("form", "core", "nodes", "n_nodes", "ground", "radius")  # fields of SHAPE that follow from the body
 SHAPE_ROW_MASK = (1 << ROW_BITS) - 1
 FIRST_ROWS = 16  # rows of a new table
 REVISION = np.dtype(np.int64)
 
-HERE = Pose()
+IDENTITY_POSE = Pose()
 
 
-class Description(NamedTuple):
+class BodyFields(NamedTuple):
     """Fields of rows that follow from the geometry of a body; see `shape_rows`."""
 
     form: int
@@ -60,13 +60,13 @@ class Description(NamedTuple):
 class Mounts(NamedTuple):
     """Shapes and the links that carry them, as arguments of `write_shapes`."""
 
-    solids: Sequence[Solid | Later]  # as they were given
-    owners: Sequence[Parts | Ground | Box]  # objects whose addresses are in `whole`
+    solids: Sequence[Solid | LateShape]  # as they were given
+    owners: Sequence[Parts | Ground | BoxOwner]  # objects whose addresses are in `whole`
     whole: Array
     numbers: Array
 
 
-class Later:
+class LateShape:
     """One of a model's shapes, created on demand."""
 
     __slots__ = ("_catalog", "_k")
@@ -78,8 +78,8 @@ class Later:
         return [shape for shapes in self._catalog.shapes for shape in shapes][self._k]
 
 
-def _made(solid: Solid | Later | None) -> Solid | None:
-    return solid.made() if isinstance(solid, Later) else solid
+def _resolve_solid(solid: Solid | LateShape | None) -> Solid | None:
+    return solid.made() if isinstance(solid, LateShape) else solid
 
 
 @checked_on_failure
@@ -98,8 +98,8 @@ class ShapeTable:
         self._tables, self._room = _pattern().tables()[0] if tables is None else tables, FIRST_ROWS
         self.moves = 0  # how often the rows have moved to other memory
         self.revision = 0  # how often the table has changed
-        self._solids: list[Solid | Later | None] = []  # as they were given
-        self._owners: list[Parts | Ground | Box | None] = []  # objects whose addresses are in the rows
+        self._solids: list[Solid | LateShape | None] = []  # as they were given
+        self._owners: list[Parts | Ground | BoxOwner | None] = []  # objects whose addresses are in the rows
         self._free: list[int] = []  # free rows, a heap
 
     @property
@@ -134,7 +134,13 @@ class ShapeTable:
     # --- adding and removing ---
 
     def add(
-        self, solid: Solid, link: int = BASE_LINK, pose: Pose | None = None, *, group: int = 1, mask: int = EVERYTHING
+        self,
+        solid: Solid,
+        link: int = BASE_LINK,
+        pose: Pose | None = None,
+        *,
+        group: int = 1,
+        mask: int = ALL_GROUPS_MASK,
     ) -> int:
         """Fix a shape to a link, at `pose` in the link's frame. Returns its id.
 
@@ -145,7 +151,7 @@ class ShapeTable:
 
     def add_all(self, mounts: Sequence[Mount]) -> list[int]:
         """The same for many: solid, link, pose, group and mask of each. If one is refused, none is added."""
-        return self.write(mounts_of(mounts))[:, 0].tolist()
+        return self.write(make_mounts(mounts))[:, 0].tolist()
 
     def write(self, mounts: Mounts, bodies: Array = NO_BODIES) -> Array:
         """Add shapes as rows. Returns the id and the link of each; for `bodies` see `write_shapes`."""
@@ -195,8 +201,8 @@ class ShapeTable:
     def regroup(self, id: int, *, group: int, mask: int) -> None:
         """Change the group and mask of a shape."""
         row = self.row_of(id)
-        bits("group", group)
-        bits("mask", mask)
+        check_bits("group", group)
+        check_bits("mask", mask)
         self.rows["group"][row], self.rows["mask"][row] = group, mask
         self._note(row)
 
@@ -212,7 +218,7 @@ class ShapeTable:
         self.changed[row] = self.revision
 
     def _make_room(self, room: int) -> None:
-        tables_for(room, self._tables)
+        make_shape_tables(room, self._tables)
         self._room, self.moves = room, self.moves + 1
 
     # --- ids ---
@@ -228,7 +234,7 @@ class ShapeTable:
                     raise ValueError(f"shape {id} was removed; {self.id_at(row)} has its row now")
             elif row < len(self._owners) and generation < self.rows["generation"][row]:
                 raise ValueError(f"shape {id} was removed")
-        raise ValueError(f"there is no shape {shown(id)}")
+        raise ValueError(f"there is no shape {repr_of(id)}")
 
     def id_at(self, row: int) -> int:
         """The id of the shape in a row."""
@@ -258,20 +264,20 @@ class ShapeTable:
 
     def __getitem__(self, id: int) -> Solid:
         """The solid that was added under this id."""
-        solid = _made(self._solids[self.row_of(id)])
+        solid = _resolve_solid(self._solids[self.row_of(id)])
         assert solid is not None
         return solid
 
     def body(self, id: int) -> Parts | Ground:
         """The geometry of a shape: convex parts, or ground."""
-        body = _body(self._owners[self.row_of(id)])
+        body = _body_of_owner(self._owners[self.row_of(id)])
         assert body is not None
         return body
 
     @property
     def bodies(self) -> list[Parts | Ground | None]:
         """The geometry of the shape in each row; None in free rows."""
-        return [_body(owner) for owner in self._owners]
+        return [_body_of_owner(owner) for owner in self._owners]
 
     def link(self, id: int) -> int:
         """The link that carries a shape; -1 is the base."""
@@ -286,23 +292,31 @@ class ShapeTable:
         """Rows without addresses and fields that follow from bodies; bodies are immutable, and shared by copies."""
         n = self.count
         rows = self.rows[:n].copy()
-        for name in FOLLOWS:
+        for name in BODY_FIELDS:
             rows[name] = 0
         mounts, changed, free = self.mounts[:n].copy(), self.changed[:n].copy(), sorted(self._free)
-        return rows, mounts, changed, self.revision, [_made(solid) for solid in self._solids], self.bodies, free
+        return (
+            rows,
+            mounts,
+            changed,
+            self.revision,
+            [_resolve_solid(solid) for solid in self._solids],
+            self.bodies,
+            free,
+        )
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         rows, mounts, changed, self.revision, solids, bodies, free = state
         if rows.dtype != SHAPE or mounts.dtype != MOUNT:
             raise ValueError("shapes that another version of kinemorph has pickled cannot be read")
         self._room, self.moves = max(FIRST_ROWS, len(rows)), 0
-        self._tables = tables_for(self._room, Tables(SHAPES))
+        self._tables = make_shape_tables(self._room, Tables(SHAPES))
         self.rows[: len(rows)], self.mounts[: len(rows)], self.changed[: len(rows)] = rows, mounts, changed
         self._solids, self._owners, self._free = list(solids), list(bodies), list(free)
         for row, body in enumerate(bodies):  # copies of cores have other addresses
             if body is not None:
-                said, shape, mount = _description(body), self.rows[row], self.mounts[row]
-                for name in FOLLOWS:
+                said, shape, mount = _describe_body(body), self.rows[row], self.mounts[row]
+                for name in BODY_FIELDS:
                     shape[name] = getattr(said, name)
                 mount["low"], mount["high"], mount["pad"], mount["reach"] = said.low, said.high, said.radius, said.reach
 
@@ -310,7 +324,7 @@ class ShapeTable:
         return copy.copy(self)
 
 
-def tables_for(room: int, tables: Tables) -> Tables:
+def make_shape_tables(room: int, tables: Tables) -> Tables:
     """Tables with room for `room` shapes, which keep existing rows."""
     for name, dtype in (("rows", SHAPE), ("mounts", MOUNT), ("changed", REVISION)):
         tables.make(name, room, dtype, keep=True)
@@ -318,17 +332,17 @@ def tables_for(room: int, tables: Tables) -> Tables:
     return tables
 
 
-def first_tables() -> Tables:
+def first_shape_tables() -> Tables:
     """Tables of shapes without any shapes."""
-    return tables_for(FIRST_ROWS, Tables(SHAPES))
+    return make_shape_tables(FIRST_ROWS, Tables(SHAPES))
 
 
 @cache
 def _pattern() -> Pattern:
-    return Pattern(first_tables())
+    return Pattern(first_shape_tables())
 
 
-class Box:
+class BoxOwner:
     """The owner of a box's rows; it makes a body of one part on demand."""
 
     __slots__ = ("_body", "_k", "_rows")
@@ -340,13 +354,13 @@ class Box:
     @property
     def body(self) -> Parts:
         if self._body is None:
-            core = box_of(self._rows[self._k : self._k + 1])
+            core = box_from_row(self._rows[self._k : self._k + 1])
             self._body = Parts.single(core, 0.0, *core.bounds.tolist())
         return self._body
 
 
-def _body(owner: Parts | Ground | Box | None) -> Parts | Ground | None:
-    return owner.body if isinstance(owner, Box) else owner
+def _body_of_owner(owner: Parts | Ground | BoxOwner | None) -> Parts | Ground | None:
+    return owner.body if isinstance(owner, BoxOwner) else owner
 
 
 def body_of(solid: Any) -> Parts | Ground:
@@ -363,15 +377,15 @@ def body_of(solid: Any) -> Parts | Ground:
     return Parts([core], radius)
 
 
-def mounts_of(mounts: Sequence[Mount]) -> Mounts:
+def make_mounts(mounts: Sequence[Mount]) -> Mounts:
     """Solids with their links, poses, groups and masks, as rows."""
     places = []
     for solid, link, pose, group, mask in mounts:
-        bits("group", group)
-        bits("mask", mask)
+        check_bits("group", group)
+        check_bits("mask", mask)
         _check_link(link)
         places.append(_pose_on_link(solid, pose))
-    described = _described([solid for solid, *_ in mounts])
+    described = _describe_solids([solid for solid, *_ in mounts])
     whole: list[int] = []
     numbers: list[float] = []
     for (_, link, _, group, mask), at, (_, said) in zip(mounts, places, described, strict=True):
@@ -385,7 +399,7 @@ def mounts_of(mounts: Sequence[Mount]) -> Mounts:
     )  # fmt: skip
 
 
-def _described(solids: list[Any]) -> list[tuple[Parts | Ground | Box, Description]]:
+def _describe_solids(solids: list[Any]) -> list[tuple[Parts | Ground | BoxOwner, BodyFields]]:
     """Bodies of solids, and their descriptions. Boxes of new sizes are made together."""
     found: list[Any] = []
     new: dict[tuple[float, ...], Any] = {}
@@ -397,12 +411,12 @@ def _described(solids: list[Any]) -> list[tuple[Parts | Ground | Box, Descriptio
                     new[solid.size] = None
                 found.append(known)
             else:
-                found.append(_simple(solid.kind, solid.size))
+                found.append(_describe_simple(solid.kind, solid.size))
         else:
             body = body_of(solid)
-            found.append((body, _description(body)))
+            found.append((body, _describe_body(body)))
     if new:
-        new = dict(zip(new, _new_boxes(list(new)), strict=True))
+        new = dict(zip(new, _describe_boxes(list(new)), strict=True))
         _BOXES.update(new)
         for size in list(_BOXES)[: max(0, len(_BOXES) - CACHED_CORES)]:
             _BOXES.pop(size, None)
@@ -410,10 +424,10 @@ def _described(solids: list[Any]) -> list[tuple[Parts | Ground | Box, Descriptio
     return found
 
 
-_BOXES: dict[tuple[float, ...], tuple[Box, Description]] = {}  # the last ones, by size: many are equal
+_BOXES: dict[tuple[float, ...], tuple[BoxOwner, BodyFields]] = {}  # the last ones, by size: many are equal
 
 
-def _new_boxes(sizes: list[tuple[float, ...]]) -> Iterator[tuple[Box, Description]]:
+def _describe_boxes(sizes: list[tuple[float, ...]]) -> Iterator[tuple[BoxOwner, BodyFields]]:
     numbers = np.array(sizes, np.float64)
     if not ((numbers > 0.0) & (numbers < np.inf)).all():
         for size in sizes:
@@ -423,18 +437,18 @@ def _new_boxes(sizes: list[tuple[float, ...]]) -> Iterator[tuple[Box, Descriptio
     rows.flags.writeable = False
     columns = (nodes[name].tolist() for name in ("core", "low", "high", "radius_bound"))
     for k, (core, low, high, reach) in enumerate(zip(*columns, strict=True)):
-        yield Box(rows, k), Description(CONVEX, core, starts[1] + k * NODE.itemsize, 1, 0, 0.0, low, high, reach)
+        yield BoxOwner(rows, k), BodyFields(CONVEX, core, starts[1] + k * NODE.itemsize, 1, 0, 0.0, low, high, reach)
 
 
 @lru_cache(maxsize=CACHED_CORES)
-def _simple(kind: ShapeKind, size: tuple[float, ...]) -> tuple[Parts, Description]:
+def _describe_simple(kind: ShapeKind, size: tuple[float, ...]) -> tuple[Parts, BodyFields]:
     """The same for a simple shape; shapes of the same size share the immutable body."""
-    core, radius = core_of(Shape(kind, size, HERE))
+    core, radius = core_of(Shape(kind, size, IDENTITY_POSE))
     low, high = core.bounds.tolist()
     reach = math.sqrt(max(x * x + y * y + z * z for x, y, z in core.points.tolist())) + radius
     body = Parts.single(core, radius, low, high)
     node = body.address - NODE.itemsize
-    return body, Description(CONVEX, core.address, node, 1, 0, radius, low, high, reach)
+    return body, BodyFields(CONVEX, core.address, node, 1, 0, radius, low, high, reach)
 
 
 def core_and_radius(solid: Any) -> tuple[Polyhedron, float]:
@@ -449,40 +463,40 @@ def core_and_radius(solid: Any) -> tuple[Polyhedron, float]:
             raise ValueError(f"the radius around {solid[0]!r} is {radius}; expected it finite and not negative")
         return solid[0], radius
     raise TypeError(
-        f"expected a Shape, a Polyhedron, a pair of a Polyhedron and a radius, Parts, or ground; got {shown(solid)}"
+        f"expected a Shape, a Polyhedron, a pair of a Polyhedron and a radius, Parts, or ground; got {repr_of(solid)}"
     )
 
 
-def _description(body: Parts | Ground) -> Description:
+def _describe_body(body: Parts | Ground) -> BodyFields:
     """The fields of rows that follow from a body."""
     if isinstance(body, Ground):
-        low, high = ALL_OVER
+        low, high = HALF_SPACE_BOUNDS
         if not isinstance(body, HalfSpace):
             low, high = (
                 [min(max(x, -HALF_SPACE_EXTENT), HALF_SPACE_EXTENT) for x in corner] for corner in body.bounds.tolist()
             )
-        return Description(GROUND, 0, 0, 0, body.address, 0.0, low, high, math.inf)
+        return BodyFields(GROUND, 0, 0, 0, body.address, 0.0, low, high, math.inf)
     root = body.nodes[0]
     address, reach = int(body.nodes.ctypes.data), 0.0
     for part, radius in zip(body.parts, body.radii.tolist(), strict=True):
         reach = max(reach, float(np.linalg.norm(part.points, axis=1).max()) + radius)
     if len(body.nodes) == 1:
         low, high = body.parts[0].bounds.tolist()
-        return Description(CONVEX, int(root["core"]), address, 1, 0, float(body.radii[0]), low, high, reach)
+        return BodyFields(CONVEX, int(root["core"]), address, 1, 0, float(body.radii[0]), low, high, reach)
     low, high = root["low"].tolist(), root["high"].tolist()
-    return Description(int(Form.TREE), 0, address, len(body.nodes), 0, 0.0, low, high, reach)
+    return BodyFields(int(Form.TREE), 0, address, len(body.nodes), 0, 0.0, low, high, reach)
 
 
 def _pose_on_link(solid: Solid, pose: Pose | None) -> Pose:
-    at = HERE if pose is None else pose
+    at = IDENTITY_POSE if pose is None else pose
     if not isinstance(at, Pose):
-        raise TypeError(f"pose must be a km.Pose or None, not {shown(pose)}")
+        raise TypeError(f"pose must be a km.Pose or None, not {repr_of(pose)}")
     if not isinstance(solid, Shape):
         return at
-    return solid.pose if at is HERE else at @ solid.pose
+    return solid.pose if at is IDENTITY_POSE else at @ solid.pose
 
 
 def _check_link(link: Any) -> None:
     whole = type(link) is int or isinstance(link, np.integer)
     if not whole or not BASE_LINK <= link < 1 << 31:
-        raise ValueError(f"link is {shown(link)}; expected -1 for the base, or the number of a link")
+        raise ValueError(f"link is {repr_of(link)}; expected -1 for the base, or the number of a link")

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph.collision.broad.hash_rows import FILTER, HASH, INDEX
+from kinemorph.collision.broad.hash_rows import FILTER, HASH, INDEX_ROW
 from kinemorph.collision.broad.hash_tiles import rehash
 from kinemorph.collision.shapes.shape_rows import COLLISIONS, MOUNT, SHAPE, SHAPES, shapes_of
 from kinemorph.geometry.ground import BOUNDS
@@ -56,7 +56,7 @@ def write_shapes(
 
 
 @kernel
-def has_end(box: Any) -> bool:
+def box_is_finite(box: Any) -> bool:
     good = True
     for d in range(3):
         good &= abs(box["low"][d]) <= LARGEST_FLOAT and abs(box["high"][d]) <= LARGEST_FLOAT
@@ -64,7 +64,7 @@ def has_end(box: Any) -> bool:
 
 
 @entry
-def put_shapes(address: int, rows: Ids, start: int) -> int:
+def put_shape_boxes(address: int, rows: Ids, start: int) -> int:
     """Put the boxes of shapes into the hash, from `rows[start]` on; it has rows for them.
 
     Returns how many are done, fewer than all if a table is full; or NO_NEXT_SHAPE - k if box k is not finite.
@@ -73,7 +73,7 @@ def put_shapes(address: int, rows: Ids, start: int) -> int:
     grid = rows_at(collisions["hash"], 1, HASH)[0]
     boxes, shapes = rows_at(collisions["boxes"], collisions["n"], BOUNDS), shapes_of(collisions)
     for k in range(start, rows.shape[0]):
-        if not has_end(boxes[rows[k]]):
+        if not box_is_finite(boxes[rows[k]]):
             return NO_NEXT_SHAPE - k
     for k in range(start, rows.shape[0]):
         i = rows[k]
@@ -87,11 +87,11 @@ def put_shapes(address: int, rows: Ids, start: int) -> int:
 
 
 @entry
-def list_moving(address: int) -> int:
+def list_moving_shapes(address: int) -> int:
     """Let the next update of the hash be for the boxes of all shapes on links. Returns how many these are."""
     collisions = rows_at(address, 1, COLLISIONS)[0]
     grid = rows_at(collisions["hash"], 1, HASH)[0]
-    shapes, order = shapes_of(collisions), rows_at(grid["order"], grid["n"], INDEX)
+    shapes, order = shapes_of(collisions), rows_at(grid["order"], grid["n"], INDEX_ROW)
     count = 0
     for i in range(collisions["n"]):
         if shapes[i]["form"] != 0 and shapes[i]["link"] >= 0:

@@ -10,10 +10,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from kinemorph.contact.gauss_seidel.iteration import rub_within
-from kinemorph.contact.gauss_seidel.row_products import kick, strike, strike_three, velocity
+from kinemorph.contact.gauss_seidel.iteration import solve_friction
+from kinemorph.contact.gauss_seidel.row_products import (
+    apply_contact_impulses,
+    apply_normal_impulse,
+    apply_row_impulse,
+    contact_velocity,
+)
 from kinemorph.contact.layout import (
-    Bounded,
+    DofConstraintKind,
     contact_constraints,
     displacement_of,
     dof_constraints,
@@ -29,15 +34,17 @@ from kinemorph.spatial.scalar import sqrt
 
 LEAST_BOUNCE_PASSES = 2  # over all contacts that bounce simultaneously
 MOST_PAIR_TURNS = 30  # over pairs that bounce one after the other
-AT_ONCE = 4  # smallest number of passes over the contacts of one pair
+LEAST_PAIR_PASSES = 4  # smallest number of passes over the contacts of one pair
 MOST_BOUNCE_PASSES = 60
-EVEN = 1e-7  # share of the approach speed: a pass that changes less is the last, so that flat impacts cause no spin
-CARRY = 4  # passes without restitution after the pairs
-DRIVEN = int(Bounded.DRIVEN)
+BOUNCE_TOLERANCE = (
+    1e-7  # share of the approach speed: a pass that changes less is the last, so that flat impacts cause no spin
+)
+CARRY_PASSES = 4  # passes without restitution after the pairs
+DRIVEN = int(DofConstraintKind.DRIVEN)
 
 
 @kernel
-def meet(solver: Any, island: Any) -> int:
+def find_approach_speeds(solver: Any, island: Any) -> int:
     """Set `approach` (m/s) of contacts with restitution, before impulses act. Returns how many exceed the threshold.
 
     A contact that closes its gap within the step has the speed of that moment: v² - 2 a s.
@@ -48,30 +55,38 @@ def meet(solver: Any, island: Any) -> int:
     for i in range(island["touch_count"]):
         contact = touches[i]
         if contact["restitution"] > 0.0:
-            v, a = velocity(contact, 0, Y, z), velocity(contact, 0, Y, za)
+            v, a = contact_velocity(contact, 0, Y, z), contact_velocity(contact, 0, Y, za)
             if v < 0.0:
-                contact["approach"] = -sqrt(max(v * v - 2.0 * a * max(contact["s0"], 0.0), 0.0))
-                count += 1 if contact["approach"] < -solver["bounce"] else 0
+                contact["approach"] = -sqrt(max(v * v - 2.0 * a * max(contact["initial_separation"], 0.0), 0.0))
+                count += 1 if contact["approach"] < -solver["bounce_speed"] else 0
     return count
 
 
 @kernel
-def slide(contact: Any, Y: Any, z: Any, most: float) -> None:
+def solve_total_friction(contact: Any, Y: Any, z: Any, most: float) -> None:
     """Solve the total tangential impulses of a contact within a disc of radius `most` (N s)."""
-    v1, v2 = velocity(contact, 1, Y, z) + contact["w1"], velocity(contact, 2, Y, z) + contact["w2"]
-    contact["p1"], contact["p2"] = contact["sum1"], contact["sum2"]
-    p1, p2 = rub_within(contact, v1, v2, most)
-    strike_three(contact, Y, z, 0.0, p1 - contact["sum1"], p2 - contact["sum2"])
-    contact["sum1"], contact["sum2"] = p1, p2
+    v1, v2 = (
+        contact_velocity(contact, 1, Y, z) + contact["surface_velocity1"],
+        contact_velocity(contact, 2, Y, z) + contact["surface_velocity2"],
+    )
+    contact["tangent_impulse1"], contact["tangent_impulse2"] = (
+        contact["total_tangent_impulse1"],
+        contact["total_tangent_impulse2"],
+    )
+    p1, p2 = solve_friction(contact, v1, v2, most)
+    apply_contact_impulses(
+        contact, Y, z, 0.0, p1 - contact["total_tangent_impulse1"], p2 - contact["total_tangent_impulse2"]
+    )
+    contact["total_tangent_impulse1"], contact["total_tangent_impulse2"] = p1, p2
 
 
 @kernel
-def only_takes(solver: Any, island: Any) -> bool:
+def is_dissipative(solver: Any, island: Any) -> bool:
     """Whether no row of an island can add energy: it has no drive and no moving surface."""
     touches = contact_constraints(solver)[island["first_touch"] :]
     bounds = dof_constraints(solver)[island["first_bound"] :]
     for i in range(island["touch_count"]):
-        if touches[i]["w1"] != 0.0 or touches[i]["w2"] != 0.0:
+        if touches[i]["surface_velocity1"] != 0.0 or touches[i]["surface_velocity2"] != 0.0:
             return False
     for i in range(island["bound_count"]):
         if bounds[i]["what"] == DRIVEN:
@@ -80,7 +95,7 @@ def only_takes(solver: Any, island: Any) -> bool:
 
 
 @kernel(inline=False)
-def keep_energy(solver: Any, island: Any) -> None:
+def limit_bounce_energy(solver: Any, island: Any) -> None:
     """Scale the restitution so that the energy does not exceed that before the step plus the work of forces.
 
     Bodies have moved as if nothing bounced, so their positions may not fit the velocities after the bounce. z0 is the
@@ -102,7 +117,7 @@ def keep_energy(solver: Any, island: Any) -> None:
 
 
 @kernel(inline=False)
-def bounce(solver: Any, island: Any) -> None:
+def apply_restitution(solver: Any, island: Any) -> None:
     """Restitution of contacts that approached faster than the threshold and had a normal impulse, by Gauss-Seidel."""
     touches = contact_constraints(solver)[island["first_touch"] :]
     Y, z, z0 = whitened_rows(solver), z_of(solver), z0_of(solver)
@@ -112,31 +127,38 @@ def bounce(solver: Any, island: Any) -> None:
         even = n + 1 >= LEAST_BOUNCE_PASSES
         for i in range(island["touch_count"]):
             contact = touches[i]
-            if contact["approach"] < -solver["bounce"] and contact["sum"] > 0.0:
+            if contact["approach"] < -solver["bounce_speed"] and contact["sum"] > 0.0:
                 p = max(
                     0.0,
                     contact["last"]
-                    - (velocity(contact, 0, Y, z) + contact["restitution"] * contact["approach"]) * contact["inverse"],
+                    - (contact_velocity(contact, 0, Y, z) + contact["restitution"] * contact["approach"])
+                    * contact["effective_mass"],
                 )
-                even = even and abs(p - contact["last"]) <= -EVEN * contact["approach"] * contact["inverse"]
-                strike(contact, Y, z, p - contact["last"])
+                even = (
+                    even
+                    and abs(p - contact["last"]) <= -BOUNCE_TOLERANCE * contact["approach"] * contact["effective_mass"]
+                )
+                apply_normal_impulse(contact, Y, z, p - contact["last"])
                 contact["sum"] += p - contact["last"]
                 contact["last"] = p
                 if contact["friction"] > 0.0:
-                    pushed1, pushed2 = contact["p1"], contact["p2"]
-                    slide(contact, Y, z, contact["friction"] * contact["sum"])
-                    contact["p1"], contact["p2"] = pushed1, pushed2  # for the warm start of the next step
+                    pushed1, pushed2 = contact["tangent_impulse1"], contact["tangent_impulse2"]
+                    solve_total_friction(contact, Y, z, contact["friction"] * contact["sum"])
+                    contact["tangent_impulse1"], contact["tangent_impulse2"] = (
+                        pushed1,
+                        pushed2,
+                    )  # for the warm start of the next step
         if even:
             break
-    if only_takes(solver, island):
-        keep_energy(solver, island)
+    if is_dissipative(solver, island):
+        limit_bounce_energy(solver, island)
 
 
 # ------------------------------------------------------------------------------------------------- propagating impacts
 
 
 @kernel
-def start_impacts(solver: Any, island: Any) -> None:
+def store_velocities(solver: Any, island: Any) -> None:
     """x ← z, the velocities before the step."""
     z, x = z_of(solver), x_of(solver)
     for k in range(island["offset"], island["offset"] + island["nz"]):
@@ -149,7 +171,7 @@ def same_trees(a: Any, b: Any) -> bool:
 
 
 @kernel
-def goes_on(solver: Any, island: Any) -> bool:
+def has_several_pairs(solver: Any, island: Any) -> bool:
     """Whether contacts with restitution had impulses between more than one pair of trees."""
     touches = contact_constraints(solver)[island["first_touch"] :]
     found = -1
@@ -164,27 +186,32 @@ def goes_on(solver: Any, island: Any) -> bool:
 
 
 @kernel(inline=False)
-def carry(solver: Any, island: Any, resting: bool) -> None:
+def solve_without_bounce(solver: Any, island: Any, resting: bool) -> None:
     """Solve active contacts without restitution; with `resting`, only those without an impact."""
     touches = contact_constraints(solver)[island["first_touch"] :]
     Y, z = whitened_rows(solver), z_of(solver)
-    for _ in range(CARRY):
+    for _ in range(CARRY_PASSES):
         for i in range(island["touch_count"]):
             contact = touches[i]
-            if contact["acted"] == 0 or (resting and contact["approach"] < -solver["bounce"]):
+            if contact["acted"] == 0 or (resting and contact["approach"] < -solver["bounce_speed"]):
                 continue
-            p = max(0.0, contact["pn"] - velocity(contact, 0, Y, z) * contact["inverse"])
-            strike(contact, Y, z, p - contact["pn"])
-            contact["pn"] = p
+            p = max(0.0, contact["normal_impulse"] - contact_velocity(contact, 0, Y, z) * contact["effective_mass"])
+            apply_normal_impulse(contact, Y, z, p - contact["normal_impulse"])
+            contact["normal_impulse"] = p
             if contact["friction"] > 0.0:
-                v1, v2 = velocity(contact, 1, Y, z) + contact["w1"], velocity(contact, 2, Y, z) + contact["w2"]
-                p1, p2 = rub_within(contact, v1, v2, contact["friction"] * p)
-                strike_three(contact, Y, z, 0.0, p1 - contact["p1"], p2 - contact["p2"])
-                contact["p1"], contact["p2"] = p1, p2
+                v1, v2 = (
+                    contact_velocity(contact, 1, Y, z) + contact["surface_velocity1"],
+                    contact_velocity(contact, 2, Y, z) + contact["surface_velocity2"],
+                )
+                p1, p2 = solve_friction(contact, v1, v2, contact["friction"] * p)
+                apply_contact_impulses(
+                    contact, Y, z, 0.0, p1 - contact["tangent_impulse1"], p2 - contact["tangent_impulse2"]
+                )
+                contact["tangent_impulse1"], contact["tangent_impulse2"] = p1, p2
 
 
 @kernel(inline=False)
-def go_back(solver: Any, island: Any) -> None:
+def restart_from_stored(solver: Any, island: Any) -> None:
     """Set z to the velocities at the end of the step under the forces and the stored contact impulses alone.
 
     As at the start of a substep, the stored impulses are scaled so that they add no energy.
@@ -200,7 +227,7 @@ def go_back(solver: Any, island: Any) -> None:
     for i in range(island["touch_count"]):
         t = touches[i]
         if t["sum"] > 0.0:
-            strike_three(t, Y, g, parts * t["kept"][0], parts * t["kept"][1], parts * t["kept"][2])
+            apply_contact_impulses(t, Y, g, parts * t["kept"][0], parts * t["kept"][1], parts * t["kept"][2])
     along = size = 0.0
     for k in range(first, stop):
         along -= z[k] * g[k]
@@ -212,15 +239,19 @@ def go_back(solver: Any, island: Any) -> None:
         t = touches[i]
         pressed = parts * share if t["sum"] > 0.0 else 0.0
         t["acted"] = 1 if t["sum"] > 0.0 else 0
-        t["pn"], t["p1"], t["p2"] = pressed * t["kept"][0], pressed * t["kept"][1], pressed * t["kept"][2]
-        t["sum"] = t["sum1"] = t["sum2"] = 0.0
+        t["normal_impulse"], t["tangent_impulse1"], t["tangent_impulse2"] = (
+            pressed * t["kept"][0],
+            pressed * t["kept"][1],
+            pressed * t["kept"][2],
+        )
+        t["sum"] = t["total_tangent_impulse1"] = t["total_tangent_impulse2"] = 0.0
     for i in range(island["bound_count"]):  # dof rows keep their impulses
         constraint = bounds[i]
-        kick(Y, constraint["y"], z, constraint["o"], constraint["l"], constraint["sum"])
-    carry(solver, island, True)  # else the weight of resting bodies would cause restitution
+        apply_row_impulse(Y, constraint["y"], z, constraint["o"], constraint["l"], constraint["sum"])
+    solve_without_bounce(solver, island, True)  # else the weight of resting bodies would cause restitution
     for i in range(island["touch_count"]):  # approach speed at impact less the speed at the end of the step
         t = touches[i]
-        t["approach"] = t["approach"] - velocity(t, 0, Y, z) if t["approach"] < -solver["bounce"] else 0.0
+        t["approach"] = t["approach"] - contact_velocity(t, 0, Y, z) if t["approach"] < -solver["bounce_speed"] else 0.0
 
 
 @kernel
@@ -231,43 +262,43 @@ def bounce_pair(solver: Any, touches: Any, first: int, stop: int, start: bool) -
     for i in range(first, stop):
         t = touches[i]
         if t["acted"] != 0:
-            v = velocity(t, 0, Y, z)
-            t["s"] = v + t["approach"] if start else v  # the separation is no longer needed
-            t["last"] = t["sum1"] = t["sum2"] = 0.0
-            least = min(least, t["s"])
-    if least > -solver["bounce"]:
+            v = contact_velocity(t, 0, Y, z)
+            t["separation"] = v + t["approach"] if start else v  # the separation is no longer needed
+            t["last"] = t["total_tangent_impulse1"] = t["total_tangent_impulse2"] = 0.0
+            least = min(least, t["separation"])
+    if least > -solver["bounce_speed"]:
         return False
     for n in range(MOST_BOUNCE_PASSES):
-        even = n + 1 >= AT_ONCE
+        even = n + 1 >= LEAST_PAIR_PASSES
         for i in range(first, stop):
             t = touches[i]
             if t["acted"] == 0:
                 continue
-            back = t["restitution"] * t["s"] if t["s"] < -solver["bounce"] else 0.0
-            p = max(0.0, t["last"] - (velocity(t, 0, Y, z) + back) * t["inverse"])
-            even = even and abs(p - t["last"]) <= -EVEN * least * t["inverse"]
-            strike(t, Y, z, p - t["last"])
+            back = t["restitution"] * t["separation"] if t["separation"] < -solver["bounce_speed"] else 0.0
+            p = max(0.0, t["last"] - (contact_velocity(t, 0, Y, z) + back) * t["effective_mass"])
+            even = even and abs(p - t["last"]) <= -BOUNCE_TOLERANCE * least * t["effective_mass"]
+            apply_normal_impulse(t, Y, z, p - t["last"])
             t["last"] = p
             if t["friction"] > 0.0:
-                kept1, kept2 = t["p1"], t["p2"]
-                slide(t, Y, z, t["friction"] * p)
-                t["p1"], t["p2"] = kept1, kept2
+                kept1, kept2 = t["tangent_impulse1"], t["tangent_impulse2"]
+                solve_total_friction(t, Y, z, t["friction"] * p)
+                t["tangent_impulse1"], t["tangent_impulse2"] = kept1, kept2
         if even:
             break
     return True
 
 
 @kernel(inline=False)
-def pass_on(solver: Any, island: Any) -> bool:
+def propagate_impacts(solver: Any, island: Any) -> bool:
     """Solve impacts that propagate through several pairs. False, and no change, if there is only one pair."""
-    if not goes_on(solver, island):
+    if not has_several_pairs(solver, island):
         return False
     touches = contact_constraints(solver)[island["first_touch"] :]
     count = island["touch_count"]
     z, z0 = z_of(solver), z0_of(solver)
     for k in range(island["offset"], island["offset"] + island["nz"]):
         z0[k] = z[k]
-    go_back(solver, island)
+    restart_from_stored(solver, island)
     for turn in range(MOST_PAIR_TURNS):
         some = False
         first = 0
@@ -282,12 +313,20 @@ def pass_on(solver: Any, island: Any) -> bool:
             first = stop
         if not some:
             break
-    carry(solver, island, False)
-    if only_takes(solver, island):
-        keep_energy(solver, island)
+    solve_without_bounce(solver, island, False)
+    if is_dissipative(solver, island):
+        limit_bounce_energy(solver, island)
     part = 1.0 / solver["substeps"]
     for i in range(count):
         t = touches[i]
-        t["sum"], t["sum1"], t["sum2"] = t["sum"] + t["pn"], t["p1"], t["p2"]
-        t["pn"], t["p1"], t["p2"] = part * t["pn"], part * t["p1"], part * t["p2"]
+        t["sum"], t["total_tangent_impulse1"], t["total_tangent_impulse2"] = (
+            t["sum"] + t["normal_impulse"],
+            t["tangent_impulse1"],
+            t["tangent_impulse2"],
+        )
+        t["normal_impulse"], t["tangent_impulse1"], t["tangent_impulse2"] = (
+            part * t["normal_impulse"],
+            part * t["tangent_impulse1"],
+            part * t["tangent_impulse2"],
+        )
     return True

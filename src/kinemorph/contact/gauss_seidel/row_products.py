@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from kinemorph.constraint.basis import product, products
+from kinemorph.constraint.basis import slice_product, three_slice_products
 from kinemorph.contact.islands import EQUAL_ROW_ENTRIES
 from kinemorph.jit.api import kernel
 from kinemorph.spatial.lanes.four import (
@@ -39,7 +39,7 @@ def is_small(l: int) -> bool:
 
 
 @kernel
-def take_small(z: Any, o: int, l: int) -> Sixteen:
+def load_small(z: Any, o: int, l: int) -> Sixteen:
     """Load a small slice of z, or a row. No loop is used, because LLVM would unroll eight turns of it."""
     none = splat(0.0)
     second = load_from(z, o + 4) if l > 4 else none
@@ -48,7 +48,7 @@ def take_small(z: Any, o: int, l: int) -> Sixteen:
 
 
 @kernel
-def put_small(z: Any, o: int, l: int, x: Sixteen) -> None:
+def store_small(z: Any, o: int, l: int, x: Sixteen) -> None:
     """Store a small slice."""
     store_from(z, o, x[0])
     if l > 4:
@@ -60,19 +60,19 @@ def put_small(z: Any, o: int, l: int, x: Sixteen) -> None:
 
 
 @kernel
-def times(y: Sixteen, x: Sixteen) -> Scalar:
+def lane_products(y: Sixteen, x: Sixteen) -> Scalar:
     """Four numbers whose sum is yᵀ z."""
     return fma(y[0], x[0], y[1] * x[1]) + fma(y[2], x[2], y[3] * x[3])
 
 
 @kernel
-def measure_small(y: Sixteen, x: Sixteen) -> float:
+def dot_small(y: Sixteen, x: Sixteen) -> float:
     """yᵀ z."""
-    return sum_of(times(y, x))
+    return sum_of(lane_products(y, x))
 
 
 @kernel
-def struck_small(x: Sixteen, y: Sixteen, p: float) -> Sixteen:
+def add_small(x: Sixteen, y: Sixteen, p: float) -> Sixteen:
     """z + y p."""
     P = splat(p)
     return fma(y[0], P, x[0]), fma(y[1], P, x[1]), fma(y[2], P, x[2]), fma(y[3], P, x[3])
@@ -82,37 +82,39 @@ def struck_small(x: Sixteen, y: Sixteen, p: float) -> Sixteen:
 
 
 @kernel
-def along(Y: Any, y: int, z: Any, o: int, l: int) -> float:
+def row_velocity(Y: Any, y: int, z: Any, o: int, l: int) -> float:
     """yᵀ z."""
-    return measure_small(take_small(Y, y, l), take_small(z, o, l)) if is_small(l) else product(Y, y, z, o, l)
+    return dot_small(load_small(Y, y, l), load_small(z, o, l)) if is_small(l) else slice_product(Y, y, z, o, l)
 
 
 @kernel
-def velocity(contact: Any, row: int, Y: Any, z: Any) -> float:
+def contact_velocity(contact: Any, row: int, Y: Any, z: Any) -> float:
     """Relative velocity (m/s) of a contact along its normal (row 0, positive if parting) or a tangent (1, 2)."""
     y = contact["y"] + row * (contact["l1"] + contact["l2"])
-    x = product(Y, y + contact["l1"], z, contact["o2"], contact["l2"])
-    return x + product(Y, y, z, contact["o1"], contact["l1"]) if contact["l1"] > 0 else x
+    x = slice_product(Y, y + contact["l1"], z, contact["o2"], contact["l2"])
+    return x + slice_product(Y, y, z, contact["o1"], contact["l1"]) if contact["l1"] > 0 else x
 
 
 @kernel
-def velocities(contact: Any, Y: Any, z: Any) -> tuple[float, float, float]:
+def contact_velocities(contact: Any, Y: Any, z: Any) -> tuple[float, float, float]:
     """The same for all three rows."""
 
     stride = contact["l1"] + contact["l2"]
     a, b, c = contact["y"], contact["y"] + stride, contact["y"] + 2 * stride
-    v, v1, v2 = products(Y, a + contact["l1"], b + contact["l1"], c + contact["l1"], z, contact["o2"], contact["l2"])
+    v, v1, v2 = three_slice_products(
+        Y, a + contact["l1"], b + contact["l1"], c + contact["l1"], z, contact["o2"], contact["l2"]
+    )
     if contact["l1"] == 0:
         return v, v1, v2
-    u, u1, u2 = products(Y, a, b, c, z, contact["o1"], contact["l1"])
+    u, u1, u2 = three_slice_products(Y, a, b, c, z, contact["o1"], contact["l1"])
     return v + u, v1 + u1, v2 + u2
 
 
 @kernel
-def kick(Y: Any, y: int, z: Any, o: int, l: int, p: float) -> None:
+def apply_row_impulse(Y: Any, y: int, z: Any, o: int, l: int, p: float) -> None:
     """z ← z + y p."""
     if is_small(l):
-        put_small(z, o, l, struck_small(take_small(z, o, l), take_small(Y, y, l), p))
+        store_small(z, o, l, add_small(load_small(z, o, l), load_small(Y, y, l), p))
         return
     whole, P = l & ~3, splat(p)
     for k in range(0, whole, 4):
@@ -122,12 +124,12 @@ def kick(Y: Any, y: int, z: Any, o: int, l: int, p: float) -> None:
 
 
 @kernel
-def kick_three(Y: Any, y: int, stride: int, z: Any, o: int, l: int, p: float, p1: float, p2: float) -> None:
+def apply_three_impulses(Y: Any, y: int, stride: int, z: Any, o: int, l: int, p: float, p1: float, p2: float) -> None:
     """The same for three rows."""
     if is_small(l):
-        x = struck_small(take_small(z, o, l), take_small(Y, y, l), p)
-        x = struck_small(struck_small(x, take_small(Y, y + stride, l), p1), take_small(Y, y + 2 * stride, l), p2)
-        put_small(z, o, l, x)
+        x = add_small(load_small(z, o, l), load_small(Y, y, l), p)
+        x = add_small(add_small(x, load_small(Y, y + stride, l), p1), load_small(Y, y + 2 * stride, l), p2)
+        store_small(z, o, l, x)
         return
     y1, y2 = y + stride, y + 2 * stride
     whole, P, P1, P2 = l & ~3, splat(p), splat(p1), splat(p2)
@@ -139,33 +141,33 @@ def kick_three(Y: Any, y: int, stride: int, z: Any, o: int, l: int, p: float, p1
 
 
 @kernel
-def strike(contact: Any, Y: Any, z: Any, p: float) -> None:
+def apply_normal_impulse(contact: Any, Y: Any, z: Any, p: float) -> None:
     """Apply a normal impulse (N s) to z."""
     if contact["l1"] > 0:
-        kick(Y, contact["y"], z, contact["o1"], contact["l1"], p)
-    kick(Y, contact["y"] + contact["l1"], z, contact["o2"], contact["l2"], p)
+        apply_row_impulse(Y, contact["y"], z, contact["o1"], contact["l1"], p)
+    apply_row_impulse(Y, contact["y"] + contact["l1"], z, contact["o2"], contact["l2"], p)
 
 
 @kernel
-def strike_three(contact: Any, Y: Any, z: Any, p: float, p1: float, p2: float) -> None:
+def apply_contact_impulses(contact: Any, Y: Any, z: Any, p: float, p1: float, p2: float) -> None:
     """Apply a normal and two tangential impulses (N s) to z."""
     stride = contact["l1"] + contact["l2"]
     if contact["l1"] > 0:
-        kick_three(Y, contact["y"], stride, z, contact["o1"], contact["l1"], p, p1, p2)
-    kick_three(Y, contact["y"] + contact["l1"], stride, z, contact["o2"], contact["l2"], p, p1, p2)
+        apply_three_impulses(Y, contact["y"], stride, z, contact["o1"], contact["l1"], p, p1, p2)
+    apply_three_impulses(Y, contact["y"] + contact["l1"], stride, z, contact["o2"], contact["l2"], p, p1, p2)
 
 
 # ------------------------------------------------------------------------------------------------ one or two of six
 
 
 @kernel
-def in_registers(contact: Any) -> bool:
+def fits_registers(contact: Any) -> bool:
     """Whether a contact has one or two slices of six numbers."""
     return contact["l2"] == 6 and (contact["l1"] == 6 or contact["l1"] == 0)
 
 
 @kernel
-def take(contact: Any, z: Any) -> Twelve:
+def load_twelve(contact: Any, z: Any) -> Twelve:
     """Load the entries of z of a contact with one or two slices of six."""
     o1, o2 = contact["o1"], contact["o2"]
     if contact["l1"] == 0:
@@ -174,7 +176,7 @@ def take(contact: Any, z: Any) -> Twelve:
 
 
 @kernel
-def put(contact: Any, z: Any, x: Twelve) -> None:
+def store_twelve(contact: Any, z: Any, x: Twelve) -> None:
     """Store them."""
     o1, o2 = contact["o1"], contact["o2"]
     if contact["l1"] == 0:
@@ -187,7 +189,7 @@ def put(contact: Any, z: Any, x: Twelve) -> None:
 
 
 @kernel
-def row_of(contact: Any, row: int, Y: Any) -> Twelve:
+def load_row(contact: Any, row: int, Y: Any) -> Twelve:
     """Load one of the three rows of such a contact."""
     if contact["l1"] == 0:
         y = contact["y"] + 6 * row
@@ -197,13 +199,13 @@ def row_of(contact: Any, row: int, Y: Any) -> Twelve:
 
 
 @kernel
-def measure(y: Twelve, x: Twelve) -> float:
+def dot_twelve(y: Twelve, x: Twelve) -> float:
     """yᵀ z."""
     return sum_of(fma(y[2], x[2], fma(y[1], x[1], y[0] * x[0])))
 
 
 @kernel
-def struck(x: Twelve, y: Twelve, p: float) -> Twelve:
+def add_twelve(x: Twelve, y: Twelve, p: float) -> Twelve:
     """z + y p."""
     P = splat(p)
     return fma(y[0], P, x[0]), fma(y[1], P, x[1]), fma(y[2], P, x[2])

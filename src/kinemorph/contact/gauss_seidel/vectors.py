@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kinemorph.constraint.basis import last_product
+from kinemorph.constraint.basis import remainder_product
 from kinemorph.jit.api import kernel
 from kinemorph.spatial.lanes.four import fma, load_from, splat, store_from, sum_of
 
@@ -25,7 +25,7 @@ def clear(x: Any, at: int, n: int) -> None:
 
 
 @kernel
-def apply_forces(z: Any, za: Any, h: float, g: Any, z0: Any, o: int, n: int) -> tuple[float, float]:
+def integrate_forces(z: Any, za: Any, h: float, g: Any, z0: Any, o: int, n: int) -> tuple[float, float]:
     """z0 ← z + h za. Returns z0ᵀ g and gᵀ g."""
     whole, H = n & ~3, splat(h)
     along = size = splat(0.0)
@@ -35,11 +35,11 @@ def apply_forces(z: Any, za: Any, h: float, g: Any, z0: Any, o: int, n: int) -> 
         along, size = fma(x, y, along), fma(y, y, size)
     for k in range(o + whole, o + n):
         z0[k] = z[k] + h * za[k]
-    return _both(along, size, z0, g, o + whole, n)
+    return _product_pair(along, size, z0, g, o + whole, n)
 
 
 @kernel
-def difference(z: Any, z0: Any, g: Any, o: int, n: int) -> tuple[float, float]:
+def subtract_vectors(z: Any, z0: Any, g: Any, o: int, n: int) -> tuple[float, float]:
     """g ← z - z0. Returns z0ᵀ g and gᵀ g."""
     whole = n & ~3
     along = size = splat(0.0)
@@ -50,17 +50,19 @@ def difference(z: Any, z0: Any, g: Any, o: int, n: int) -> tuple[float, float]:
         along, size = fma(x, y, along), fma(y, y, size)
     for k in range(o + whole, o + n):
         g[k] = z[k] - z0[k]
-    return _both(along, size, z0, g, o + whole, n)
+    return _product_pair(along, size, z0, g, o + whole, n)
 
 
 @kernel
-def _both(along: Any, size: Any, z0: Any, g: Any, rest: int, n: int) -> tuple[float, float]:
+def _product_pair(along: Any, size: Any, z0: Any, g: Any, rest: int, n: int) -> tuple[float, float]:
     """The two products, with the last n & 3 entries added."""
-    return sum_of(along) + last_product(z0, rest, g, rest, n), sum_of(size) + last_product(g, rest, g, rest, n)
+    return sum_of(along) + remainder_product(z0, rest, g, rest, n), sum_of(size) + remainder_product(
+        g, rest, g, rest, n
+    )
 
 
 @kernel
-def add_share(x: Any, share: float, y: Any, z: Any, o: int, n: int) -> None:
+def add_scaled(x: Any, share: float, y: Any, z: Any, o: int, n: int) -> None:
     """z ← x + share y."""
     whole, S = n & ~3, splat(share)
     for k in range(o, o + whole, 4):

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph.collision.contact_table import half_of
+from kinemorph.collision.contact_table import half_start
 from kinemorph.collision.shapes.shape_rows import CONTACT, memories_of, pairs_of
-from kinemorph.constraint.basis import product
-from kinemorph.contact.gauss_seidel.row_products import kick, velocity
+from kinemorph.constraint.basis import slice_product
+from kinemorph.contact.gauss_seidel.row_products import apply_row_impulse, contact_velocity
 from kinemorph.contact.impulse.collision_law import collision_impulse
 from kinemorph.contact.layout import (
-    Bounded,
+    DofConstraintKind,
     contact_constraints,
     dof_constraints,
     g_of,
@@ -29,7 +29,7 @@ from kinemorph.contact.layout import (
     z0_of,
     z_of,
 )
-from kinemorph.contact.material_mixing import blend_tangential
+from kinemorph.contact.material_mixing import mix_tangential_restitution
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.spatial.rows import load3
 from kinemorph.spatial.scalar import sqrt
@@ -38,7 +38,7 @@ from kinemorph.spatial.vec3 import Vec3, dot
 MOST_COLLISION_ROUNDS = 30  # over all pairs
 SAME_NORMAL_COSINE = 1.0 - 1e-6  # cosine above which normals count as equal
 AT_LIMIT_DISTANCE = 1e-3  # rad or m: a joint closer to its limit is stopped there
-LOWER, UPPER = int(Bounded.LOWER), int(Bounded.UPPER)
+LOWER, UPPER = int(DofConstraintKind.LOWER), int(DofConstraintKind.UPPER)
 
 IMPACTS = np.dtype(
     [
@@ -46,24 +46,24 @@ IMPACTS = np.dtype(
         ("slow", "f8"),  # m/s: slower collisions are micro-collisions
         ("boost", "f8"),  # their largest restitution e_max; 0 if contacts without restitution replace them
         ("turn", "i8"),  # number of solves; its parity alternates the order of the pairs
-        ("strikes", "i8"),  # collisions so far
+        ("collision_count", "i8"),  # collisions so far
         ("struck", "i8"),  # whether there were any in the step
     ]
 )
 
 
 @kernel
-def approaches(r: Any, contact: Any, gap: float, v: float) -> bool:
+def is_colliding(r: Any, contact: Any, gap: float, v: float) -> bool:
     """Whether a contact with normal velocity v (m/s) collides."""
     return (
-        contact["s0"] + gap <= r["epsilon"]
+        contact["initial_separation"] + gap <= r["epsilon"]
         and v < (0.0 if r["boost"] > 0.0 else -r["slow"])
-        and contact["inverse"] > 0.0
+        and contact["effective_mass"] > 0.0
     )
 
 
 @kernel
-def add_rows(contact: Any, weight: float, Y: Any, a: Any, b: Any, c: Any) -> None:
+def add_contact_rows(contact: Any, weight: float, Y: Any, a: Any, b: Any, c: Any) -> None:
     """Add `weight` times the three rows of a contact to a, b and c."""
     stride = contact["l1"] + contact["l2"]
     for k in range(stride):
@@ -73,26 +73,28 @@ def add_rows(contact: Any, weight: float, Y: Any, a: Any, b: Any, c: Any) -> Non
 
 
 @kernel
-def add_impulse(contact: Any, share: float, p: Vec3) -> None:
+def add_to_total(contact: Any, share: float, p: Vec3) -> None:
     """Add a share of an impulse to the totals of a contact."""
     contact["sum"] += share * p[0]
-    contact["sum1"] += share * p[1]
-    contact["sum2"] += share * p[2]
+    contact["total_tangent_impulse1"] += share * p[1]
+    contact["total_tangent_impulse2"] += share * p[2]
 
 
 @kernel(inline=False)
-def hit(contact: Any, a: Any, b: Any, c: Any, z: Any, e: float, tangential: float) -> tuple[float, float, float]:
+def apply_collision(
+    contact: Any, a: Any, b: Any, c: Any, z: Any, e: float, tangential: float
+) -> tuple[float, float, float]:
     """Apply a collision along rows a, b, c, with the slices and friction of a contact. Returns the impulse (N s)."""
     o1, l1, o2, l2 = contact["o1"], contact["l1"], contact["o2"], contact["l2"]
     n = l1 + l2
     u = (
-        product(a, 0, z, o1, l1) + product(a, l1, z, o2, l2),
-        product(b, 0, z, o1, l1) + product(b, l1, z, o2, l2) + contact["w1"],
-        product(c, 0, z, o1, l1) + product(c, l1, z, o2, l2) + contact["w2"],
+        slice_product(a, 0, z, o1, l1) + slice_product(a, l1, z, o2, l2),
+        slice_product(b, 0, z, o1, l1) + slice_product(b, l1, z, o2, l2) + contact["surface_velocity1"],
+        slice_product(c, 0, z, o1, l1) + slice_product(c, l1, z, o2, l2) + contact["surface_velocity2"],
     )
     K = (
-        product(a, 0, a, 0, n), product(a, 0, b, 0, n), product(a, 0, c, 0, n),
-        product(b, 0, b, 0, n), product(b, 0, c, 0, n), product(c, 0, c, 0, n),
+        slice_product(a, 0, a, 0, n), slice_product(a, 0, b, 0, n), slice_product(a, 0, c, 0, n),
+        slice_product(b, 0, b, 0, n), slice_product(b, 0, c, 0, n), slice_product(c, 0, c, 0, n),
     )  # fmt: skip
     p = collision_impulse(u, K, e, tangential, contact["friction"])
     for k in range(l1):
@@ -103,11 +105,11 @@ def hit(contact: Any, a: Any, b: Any, c: Any, z: Any, e: float, tangential: floa
 
 
 @kernel
-def boosted(r: Any, contact: Any, gap: float, speed: float) -> float:
+def collision_restitution(r: Any, contact: Any, gap: float, speed: float) -> float:
     """Restitution of a contact; that of a micro-collision grows with depth in the envelope (Fontijne eq. 3.38)."""
     if r["boost"] == 0.0 or speed >= r["slow"]:
         return contact["restitution"]
-    depth = min(max((r["epsilon"] - contact["s0"] - gap) / r["epsilon"], 0.0), 1.0)
+    depth = min(max((r["epsilon"] - contact["initial_separation"] - gap) / r["epsilon"], 0.0), 1.0)
     return contact["restitution"] + (r["boost"] - contact["restitution"]) * depth
 
 
@@ -118,53 +120,57 @@ def collide_pair(solver: Any, r: Any, touches: Any, first: int, stop: int, tange
     a, b, c = g_of(solver), z0_of(solver), x_of(solver)
     lead, least = -1, 0.0
     for i in range(first, stop):
-        v = velocity(touches[i], 0, Y, z)
-        if v < least and approaches(r, touches[i], solver["gap"], v):
+        v = contact_velocity(touches[i], 0, Y, z)
+        if v < least and is_colliding(r, touches[i], solver["gap"], v):
             lead, least = i, v
     if lead < 0:
         return 0.0
     contact = touches[lead]
-    n, along, total = load3(contact["normal"]), load3(contact["t1"]), 0.0
+    n, along, total = load3(contact["normal"]), load3(contact["tangent1"]), 0.0
     for k in range(contact["l1"] + contact["l2"]):
         a[k] = b[k] = c[k] = 0.0
     if r["boost"] > 0.0:
-        add_rows(contact, 1.0, Y, a, b, c)
-        u1, u2 = velocity(contact, 1, Y, z), velocity(contact, 2, Y, z)
-        e = boosted(r, contact, solver["gap"], sqrt(least * least + u1 * u1 + u2 * u2))
-        p = hit(contact, a, b, c, z, e, tangential)
-        add_impulse(contact, 1.0, p)
+        add_contact_rows(contact, 1.0, Y, a, b, c)
+        u1, u2 = contact_velocity(contact, 1, Y, z), contact_velocity(contact, 2, Y, z)
+        e = collision_restitution(r, contact, solver["gap"], sqrt(least * least + u1 * u1 + u2 * u2))
+        p = apply_collision(contact, a, b, c, z, e, tangential)
+        add_to_total(contact, 1.0, p)
         return p[0]
     for k in range(2):  # their sum, then their rows
         for i in range(first, stop):
             other = touches[i]
-            v = velocity(other, 0, Y, z)
+            v = contact_velocity(other, 0, Y, z)
             other["approach"] = 0.0
-            if not (approaches(r, other, solver["gap"], v) and dot(load3(other["normal"]), n) > SAME_NORMAL_COSINE):
+            if not (is_colliding(r, other, solver["gap"], v) and dot(load3(other["normal"]), n) > SAME_NORMAL_COSINE):
                 continue
-            if dot(load3(other["t1"]), along) > SAME_NORMAL_COSINE:
+            if dot(load3(other["tangent1"]), along) > SAME_NORMAL_COSINE:
                 if k == 0:
                     total -= v
                 else:
                     other["approach"] = -v / total
-                    add_rows(other, -v / total, Y, a, b, c)
-    p = hit(contact, a, b, c, z, contact["restitution"], tangential)
+                    add_contact_rows(other, -v / total, Y, a, b, c)
+    p = apply_collision(contact, a, b, c, z, contact["restitution"], tangential)
     for i in range(first, stop):
-        add_impulse(touches[i], touches[i]["approach"], p)
+        add_to_total(touches[i], touches[i]["approach"], p)
     return p[0]
 
 
 @kernel(inline=False)
-def stop_joints(solver: Any, island: Any) -> bool:
+def stop_joints_at_limits(solver: Any, island: Any) -> bool:
     """Joint impulses (Fontijne 3.6.8) that stop motion beyond limits. Returns whether there was any."""
     bounds = dof_constraints(solver)[island["first_bound"] :]
     Y, z = whitened_rows(solver), z_of(solver)
     some = False
     for i in range(island["bound_count"]):
         constraint = bounds[i]
-        if (constraint["what"] == LOWER or constraint["what"] == UPPER) and constraint["s0"] < AT_LIMIT_DISTANCE:
-            v = product(Y, constraint["y"], z, constraint["o"], constraint["l"])
+        if (constraint["what"] == LOWER or constraint["what"] == UPPER) and constraint[
+            "initial_separation"
+        ] < AT_LIMIT_DISTANCE:
+            v = slice_product(Y, constraint["y"], z, constraint["o"], constraint["l"])
             if v < 0.0:
-                kick(Y, constraint["y"], z, constraint["o"], constraint["l"], -v * constraint["inverse"])
+                apply_row_impulse(
+                    Y, constraint["y"], z, constraint["o"], constraint["l"], -v * constraint["effective_mass"]
+                )
                 some |= v < -AT_LIMIT_DISTANCE
     return some
 
@@ -178,7 +184,7 @@ def collide_island(solver: Any, collisions: Any, r: Any, island: Any) -> None:
     memories = memories_of(collisions)
     materials = materials_of(solver)
     agreed = pair_materials_of(solver)
-    now, count = half_of(collisions["step"], room), island["touch_count"]
+    now, count = half_start(collisions["step"], room), island["touch_count"]
     for turn in range(MOST_COLLISION_ROUNDS):
         some = False
         backward = (turn + r["turn"]) & 1 != 0
@@ -194,20 +200,20 @@ def collide_island(solver: Any, collisions: Any, r: Any, island: Any) -> None:
                 while stop < count and contacts[now + touches[stop]["contact"]]["pair"] == pair:
                     stop += 1
                 at = stop
-            tangential = blend_tangential(materials, agreed, pairs[pair]["a"], pairs[pair]["b"])
+            tangential = mix_tangential_restitution(materials, agreed, pairs[pair]["a"], pairs[pair]["b"])
             p = collide_pair(solver, r, touches, first, stop, tangential)
             if p > 0.0:
                 some = True
-                r["strikes"] += 1
+                r["collision_count"] += 1
                 memories[pairs[pair]["row"]]["struck"] += p
-        if island["bound_count"] > 0 and stop_joints(solver, island):
+        if island["bound_count"] > 0 and stop_joints_at_limits(solver, island):
             some = True
         if not some:
             break
 
 
 @kernel(inline=False)
-def collide_all(solver: Any, collisions: Any, r: Any) -> None:
+def collide_islands(solver: Any, collisions: Any, r: Any) -> None:
     """Solve the collisions of all islands, from the velocities z to new ones in z."""
     islands = islands_of(solver)
     for i in range(solver["island_count"]):

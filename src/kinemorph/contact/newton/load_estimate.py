@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from kinemorph.collision.contact_table import half_of
+from kinemorph.collision.contact_table import half_start
 from kinemorph.collision.shapes.shape_rows import contacts_of, pairs_of, shapes_of
-from kinemorph.contact.islands import MASK, island_of, tree_index
+from kinemorph.contact.islands import HASH_MASK, island_of, tree_index
 from kinemorph.contact.layout import (
     WEDGED,
     contact_constraints,
@@ -28,18 +28,20 @@ from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import dot
 from kinemorph.structure.forest.layout import bodies_of, tree_of, trees_of
 
-HEAVY = 8.0  # load over own mass, above which an island becomes direct
-BURDENED = 0.1  # the same for islands at rest in impulse worlds, where iteration makes light bodies rock without end
+HEAVY_LOAD_RATIO = 8.0  # load over own mass, above which an island becomes direct
+RESTING_LOAD_RATIO = (
+    0.1  # the same for islands at rest in impulse worlds, where iteration makes light bodies rock without end
+)
 LIGHT_LOAD_SHARE = 0.5  # share of these ratios above which an island stays direct
-CRUSHING = 50.0  # load over own mass, above which an island with trees faster than 0.5 m/s becomes direct
-CALM = 0.5  # m/s, that speed
+CRUSHING_LOAD_RATIO = 50.0  # load over own mass, above which an island with trees faster than 0.5 m/s becomes direct
+CALM_SPEED = 0.5  # m/s, that speed
 CARRYING_COSINE = 0.3  # cosine of the angle to the vertical, above which a normal supports
 ESTIMATE_PERIOD_BITS = 6  # the choice is repeated every 2⁶ steps
 MOST_LOAD_PASSES = 100
 
 
 @kernel
-def mass_of(tree: Any) -> float:
+def tree_mass(tree: Any) -> float:
     links = links_of(tree)
     total = 0.0
     for i in range(tree["n"]):
@@ -48,14 +50,14 @@ def mass_of(tree: Any) -> float:
 
 
 @kernel
-def stands_by_itself(trees: Any, t: int) -> bool:
+def is_fixed_to_base(trees: Any, t: int) -> bool:
     """Whether a tree is fixed to the base: it supports as the ground does."""
     tree = tree_of(trees[t])
     return links_of(tree)[0]["kind"] != FREE
 
 
 @kernel(inline=False)
-def mark_due(solver: Any, trees: Any, step: int) -> bool:
+def find_due_islands(solver: Any, trees: Any, step: int) -> bool:
     """Keep the choice of islands whose pairs are unchanged; set `direct` of the others to -1. True if there are any."""
     spans, islands = slices_of(solver), islands_of(solver)
     some = False
@@ -66,7 +68,7 @@ def mark_due(solver: Any, trees: Any, step: int) -> bool:
         if island["first_tree"] == island["last_tree"]:
             first["direct"] &= WEDGED
             continue
-        now = island["pairs"] + ((step >> ESTIMATE_PERIOD_BITS) & 0xFFFFF) * (MASK + 1)
+        now = island["pairs"] + ((step >> ESTIMATE_PERIOD_BITS) & 0xFFFFF) * (HASH_MASK + 1)
         if now == first["pairs"]:
             island["direct"] = first["direct"] & 1
             continue
@@ -74,7 +76,7 @@ def mark_due(solver: Any, trees: Any, step: int) -> bool:
         t = island["first_tree"]
         while t >= 0:
             span = spans[t]
-            span["mass"], span["load"] = mass_of(tree_of(trees[t])), 0.0
+            span["mass"], span["load"] = tree_mass(tree_of(trees[t])), 0.0
             span["level"], span["below"] = -1, 0
             t = span["next"]
         first["pairs"] = now
@@ -82,7 +84,7 @@ def mark_due(solver: Any, trees: Any, step: int) -> bool:
 
 
 @kernel(inline=False)
-def list_rests(solver: Any, forest: Any, collisions: Any) -> int:
+def list_supports(solver: Any, forest: Any, collisions: Any) -> int:
     """List the supports between trees in the islands that are due. Returns their number."""
     spans, islands = slices_of(solver), islands_of(solver)
     bodies = bodies_of(forest)
@@ -90,7 +92,7 @@ def list_rests(solver: Any, forest: Any, collisions: Any) -> int:
     shapes, pairs = shapes_of(collisions), pairs_of(collisions)
     contacts = contacts_of(collisions)
     rests = supports_of(solver)
-    now = half_of(collisions["step"], collisions["contact_room"])
+    now = half_start(collisions["step"], collisions["contact_room"])
     g = (forest["gx"], forest["gy"], forest["gz"])
     least = CARRYING_COSINE * sqrt(dot(g, g))
     count = 0
@@ -104,9 +106,9 @@ def list_rests(solver: Any, forest: Any, collisions: Any) -> int:
             continue
         a, b = tree_index(bodies, shapes[pair["a"]]["link"]), tree_index(bodies, shapes[pair["b"]]["link"])
         below, above = (a, b) if up > 0.0 else (b, a)
-        if below >= 0 and stands_by_itself(trees, below):
+        if below >= 0 and is_fixed_to_base(trees, below):
             below = -1
-        if above < 0 or above == below or stands_by_itself(trees, above):
+        if above < 0 or above == below or is_fixed_to_base(trees, above):
             continue
         rests[count]["below"], rests[count]["above"], rests[count]["share"] = below, above, 0.0
         count += 1
@@ -134,7 +136,7 @@ def find_levels(solver: Any, count: int) -> None:
 
 
 @kernel(inline=False)
-def hand_down(solver: Any, count: int) -> None:
+def distribute_loads(solver: Any, count: int) -> None:
     """Load (kg) of each tree: every tree divides its mass and load equally among its supports."""
     spans, rests = slices_of(solver), supports_of(solver)
     for _ in range(MOST_LOAD_PASSES):
@@ -154,7 +156,7 @@ def hand_down(solver: Any, count: int) -> None:
 
 
 @kernel
-def is_new(solver: Any, island: Any) -> bool:
+def lacks_stored_impulses(solver: Any, island: Any) -> bool:
     """Whether an island has contacts without stored impulses: iteration would need many steps to find them."""
     touches = contact_constraints(solver)[island["first_touch"] :]
     for i in range(island["touch_count"]):
@@ -164,7 +166,7 @@ def is_new(solver: Any, island: Any) -> bool:
 
 
 @kernel(inline=False)
-def decide(solver: Any, island: Any, slow: float) -> None:
+def choose_island_solver(solver: Any, island: Any, slow: float) -> None:
     """Set `direct` of an island and of its trees. An island that may slow down is examined again in the next step."""
     spans = slices_of(solver)
     was, heaviest, fastest = 0, 0.0, 0.0
@@ -176,11 +178,11 @@ def decide(solver: Any, island: Any, slow: float) -> None:
         if span["mass"] > 0.0:
             heaviest = max(heaviest, span["load"] / span["mass"])
         t = span["next"]
-    heavy = BURDENED if fastest < slow else HEAVY
-    least = LIGHT_LOAD_SHARE * heavy if was != 0 else heavy if fastest < CALM else CRUSHING
+    heavy = RESTING_LOAD_RATIO if fastest < slow else HEAVY_LOAD_RATIO
+    least = LIGHT_LOAD_SHARE * heavy if was != 0 else heavy if fastest < CALM_SPEED else CRUSHING_LOAD_RATIO
     direct = 1 if heaviest > least else 0
-    new = 1 if fastest < CALM and is_new(solver, island) else 0
-    if direct == 0 and (new != 0 or heaviest > (BURDENED if slow > 0.0 else HEAVY)):
+    new = 1 if fastest < CALM_SPEED and lacks_stored_impulses(solver, island) else 0
+    if direct == 0 and (new != 0 or heaviest > (RESTING_LOAD_RATIO if slow > 0.0 else HEAVY_LOAD_RATIO)):
         spans[island["first_tree"]]["pairs"] = -1
     island["direct"] = max(direct, new)
     t = island["first_tree"]
@@ -190,15 +192,15 @@ def decide(solver: Any, island: Any, slow: float) -> None:
 
 
 @kernel
-def choose(solver: Any, forest: Any, collisions: Any, slow: float) -> None:
+def choose_loaded_islands(solver: Any, forest: Any, collisions: Any, slow: float) -> None:
     """Set `direct` of each island. In impulse worlds, islands slower than `slow` (m/s) count as resting."""
     trees = trees_of(forest)
     islands = islands_of(solver)
-    if not mark_due(solver, trees, collisions["step"]):
+    if not find_due_islands(solver, trees, collisions["step"]):
         return
-    count = list_rests(solver, forest, collisions)
+    count = list_supports(solver, forest, collisions)
     find_levels(solver, count)
-    hand_down(solver, count)
+    distribute_loads(solver, count)
     for i in range(solver["island_count"]):
         if islands[i]["direct"] < 0:
-            decide(solver, islands[i], slow)
+            choose_island_solver(solver, islands[i], slow)

@@ -14,34 +14,34 @@ from __future__ import annotations
 
 from typing import Any
 
-from kinemorph.constraint.basis import product
-from kinemorph.contact.gauss_seidel.restitution import only_takes
+from kinemorph.constraint.basis import slice_product
+from kinemorph.contact.gauss_seidel.restitution import is_dissipative
 from kinemorph.contact.islands import I4, I8
 from kinemorph.contact.layout import cost_rows, displacement_of, g_of, whitened_rows, x_of, z0_of, z_of, za_of
 from kinemorph.contact.newton.constraint_cost import (
-    act,
-    grip_bounds,
-    grip_touches,
-    impulses,
-    release,
-    slopes,
-    stay_in,
-    velocities,
+    apply_cost_row,
+    clamp_friction_estimate,
+    cost_row_impulses,
+    cost_row_slopes,
+    cost_row_velocities,
+    fill_contact_costs,
+    fill_dof_costs,
+    store_solution,
 )
-from kinemorph.contact.newton.skyline import add_one, add_three, factor, substitute
+from kinemorph.contact.newton.skyline import add_contact_block, add_outer_product, factor, substitute
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.system import F8
 
-MOST_STEPS, MOST_TRIALS = 40, 12
-WHOLE_ROUNDS = 2  # rounds with full updates of friction limits; later ones have half
-GOOD = 1e-8  # residual, as a share of velocities, that one more solution with the same matrix removes
+MOST_NEWTON_STEPS, MOST_SEARCH_STEPS = 40, 12
+FULL_WEIGHT_ROUNDS = 2  # rounds with full updates of friction limits; later ones have half
+RESIDUAL_TOLERANCE = 1e-8  # residual, as a share of velocities, that one more solution with the same matrix removes
 ENERGY_ROUNDING = 1e-6  # of the energy of an island
 LESS_LOAD_WEIGHT = 1e-3  # weight of the decreasing load of a stiff drive in the convergence test: little speed error
-PARTS = 1e-6  # m/s: touching contacts that move no faster need no second solve
+SLACK_SPEED = 1e-6  # m/s: touching contacts that move no faster need no second solve
 
 
 @kernel(inline=False)
-def start(solver: Any, island: Any) -> None:
+def start_direct_solve(solver: Any, island: Any) -> None:
     """Fill the cost rows and their velocities, with biases and surface velocities, and z*.
 
     Velocities that are negligible beside the change by forces in a step are set to zero: they cause no Newton step, and
@@ -60,15 +60,22 @@ def start(solver: Any, island: Any) -> None:
     for k in range(first, stop):
         z[k] *= keep
         z0[k] = z[k] + dt * za[k]
-    grip_touches(solver, island)
-    grip_bounds(solver, island)
-    for i in range(island["grip_count"]):
+    fill_contact_costs(solver, island)
+    fill_dof_costs(solver, island)
+    for i in range(island["cost_row_count"]):
         cost = grips[i]
-        vn, v1, v2 = velocities(cost, Y, z)
-        cost["vn"], cost["v1"], cost["v2"], cost["dn"], cost["d1"], cost["d2"] = (
+        vn, v1, v2 = cost_row_velocities(cost, Y, z)
+        (
+            cost["normal_velocity"],
+            cost["tangent_velocity1"],
+            cost["tangent_velocity2"],
+            cost["normal_velocity_step"],
+            cost["tangent_velocity_step1"],
+            cost["tangent_velocity_step2"],
+        ) = (
             vn + cost["bias"],
-            cost["v1"] + v1,
-            cost["v2"] + v2,
+            cost["tangent_velocity1"] + v1,
+            cost["tangent_velocity2"] + v2,
             0.0,
             0.0,
             0.0,
@@ -76,7 +83,7 @@ def start(solver: Any, island: Any) -> None:
 
 
 @kernel(inline=False)
-def residual(solver: Any, island: Any) -> float:
+def evaluate_residual(solver: Any, island: Any) -> float:
     """Impulses p of all cost rows, and the gradient of the cost, g ← z - z* - Σ Y p. Returns |g|²."""
     first, stop = island["offset"], island["offset"] + island["nz"]
     Y, z, z0, r = (
@@ -88,11 +95,11 @@ def residual(solver: Any, island: Any) -> float:
     grips = cost_rows(island)
     for k in range(first, stop):
         r[k] = z[k] - z0[k]
-    for i in range(island["grip_count"]):
+    for i in range(island["cost_row_count"]):
         g = grips[i]
-        g["pn"], g["p1"], g["p2"] = impulses(g, 0.0)
-        if g["pn"] != 0.0 or g["p1"] != 0.0 or g["p2"] != 0.0:
-            act(g, Y, r, -1.0)
+        g["normal_impulse"], g["tangent_impulse1"], g["tangent_impulse2"] = cost_row_impulses(g, 0.0)
+        if g["normal_impulse"] != 0.0 or g["tangent_impulse1"] != 0.0 or g["tangent_impulse2"] != 0.0:
+            apply_cost_row(g, Y, r, -1.0)
     size = 0.0
     for k in range(first, stop):
         size += r[k] * r[k]
@@ -100,7 +107,7 @@ def residual(solver: Any, island: Any) -> float:
 
 
 @kernel(inline=False)
-def fill_matrix(solver: Any, island: Any) -> None:
+def factor_hessian(solver: Any, island: Any) -> None:
     """The Hessian H at the velocities of the cost rows, and its Cholesky factor."""
     first, n = island["offset"], island["nz"]
     Y = whitened_rows(solver)
@@ -112,19 +119,19 @@ def fill_matrix(solver: Any, island: Any) -> None:
         for j in range(at[k] + low[k], at[k] + k):
             E[j] = 0.0
         E[at[k] + k] = 1.0
-    for i in range(island["grip_count"]):
+    for i in range(island["cost_row_count"]):
         cost = grips[i]
-        gn, g11, g12, g22 = slopes(cost, 0.0)
+        gn, g11, g12, g22 = cost_row_slopes(cost, 0.0)
         l1, l2 = cost["l1"], cost["l2"]
         r1 = row_of[cost["o1"] - first] if l1 > 0 else 0
         r2 = row_of[cost["o2"] - first] if l2 > 0 else 0
         if cost["tangents"] == 2 and cost["most"] > 0.0:
-            add_three(E, at, r1, l1, r2, l2, Y, cost["yn"], gn, g11, g12, g22)
+            add_contact_block(E, at, r1, l1, r2, l2, Y, cost["normal_row"], gn, g11, g12, g22)
         elif cost["normal"] != 0:
             if gn > 0.0:
-                add_one(E, at, r1, l1, r2, l2, Y, cost["yn"], gn)
+                add_outer_product(E, at, r1, l1, r2, l2, Y, cost["normal_row"], gn)
         elif g11 > 0.0:
-            add_one(E, at, r1, l1, r2, l2, Y, cost["yt"], g11)
+            add_outer_product(E, at, r1, l1, r2, l2, Y, cost["tangent_row"], g11)
     factor(E, at, low, n)
 
 
@@ -142,13 +149,15 @@ def newton_direction(solver: Any, island: Any) -> None:
     substitute(E, at, low, n, x)
     for k in range(n):
         r[first + k] = x[row_of[k]]
-    for i in range(island["grip_count"]):
+    for i in range(island["cost_row_count"]):
         cost = grips[i]
-        cost["dn"], cost["d1"], cost["d2"] = velocities(cost, Y, r)
+        cost["normal_velocity_step"], cost["tangent_velocity_step1"], cost["tangent_velocity_step2"] = (
+            cost_row_velocities(cost, Y, r)
+        )
 
 
 @kernel(inline=False)
-def search(solver: Any, island: Any) -> float:
+def search_line(solver: Any, island: Any) -> float:
     """Line search: the share x of the step g with least cost, where the monotone slope is zero."""
     first, stop = island["offset"], island["offset"] + island["nz"]
     z, z0, d = z_of(solver), z0_of(solver), g_of(solver)
@@ -158,17 +167,21 @@ def search(solver: Any, island: Any) -> float:
         begin += d[k] * (z[k] - z0[k])
         size += d[k] * d[k]
     down = begin
-    for i in range(island["grip_count"]):
+    for i in range(island["cost_row_count"]):
         g = grips[i]
-        down -= g["pn"] * g["dn"] + g["p1"] * g["d1"] + g["p2"] * g["d2"]
+        down -= (
+            g["normal_impulse"] * g["normal_velocity_step"]
+            + g["tangent_impulse1"] * g["tangent_velocity_step1"]
+            + g["tangent_impulse2"] * g["tangent_velocity_step2"]
+        )
     left, right, x = 0.0, 1e9, 1.0
-    for _ in range(MOST_TRIALS):
+    for _ in range(MOST_SEARCH_STEPS):
         slope, curve = begin + x * size, size
-        for i in range(island["grip_count"]):
+        for i in range(island["cost_row_count"]):
             g = grips[i]
-            pn, p1, p2 = impulses(g, x)
-            gn, g11, g12, g22 = slopes(g, x)
-            dn, d1, d2 = g["dn"], g["d1"], g["d2"]
+            pn, p1, p2 = cost_row_impulses(g, x)
+            gn, g11, g12, g22 = cost_row_slopes(g, x)
+            dn, d1, d2 = g["normal_velocity_step"], g["tangent_velocity_step1"], g["tangent_velocity_step2"]
             slope -= pn * dn + p1 * d1 + p2 * d2
             curve += gn * dn * dn + g11 * d1 * d1 + 2.0 * g12 * d1 * d2 + g22 * d2 * d2
         if abs(slope) <= -1e-3 * down:
@@ -184,36 +197,40 @@ def search(solver: Any, island: Any) -> float:
 
 
 @kernel
-def advance(solver: Any, island: Any, x: float) -> None:
+def advance_along(solver: Any, island: Any, x: float) -> None:
     """z ← z + x g, and the same for the velocities of the cost rows."""
     z, d = z_of(solver), g_of(solver)
     grips = cost_rows(island)
     for k in range(island["offset"], island["offset"] + island["nz"]):
         z[k] += x * d[k]
-    for i in range(island["grip_count"]):
+    for i in range(island["cost_row_count"]):
         cost = grips[i]
-        cost["vn"], cost["v1"], cost["v2"] = (
-            cost["vn"] + x * cost["dn"],
-            cost["v1"] + x * cost["d1"],
-            cost["v2"] + x * cost["d2"],
+        cost["normal_velocity"], cost["tangent_velocity1"], cost["tangent_velocity2"] = (
+            cost["normal_velocity"] + x * cost["normal_velocity_step"],
+            cost["tangent_velocity1"] + x * cost["tangent_velocity_step1"],
+            cost["tangent_velocity2"] + x * cost["tangent_velocity_step2"],
         )
 
 
 @kernel(inline=False)
-def held(solver: Any, island: Any) -> float:
+def held_by_drives(solver: Any, island: Any) -> float:
     """Square of the velocity change by the previous impulses of stiff drives, a scale of residuals without gravity."""
 
     Y, total = whitened_rows(solver), 0.0
     grips = cost_rows(island)
-    for i in range(island["touch_count"], island["grip_count"]):
+    for i in range(island["touch_count"], island["cost_row_count"]):
         cost = grips[i]
-        if cost["driven"] != 0 and cost["stays"] > 0.0:
-            total += cost["before"] * cost["before"] * product(Y, cost["yt"], Y, cost["yt"], cost["l2"])
+        if cost["driven"] != 0 and cost["kept_share"] > 0.0:
+            total += (
+                cost["before"]
+                * cost["before"]
+                * slice_product(Y, cost["tangent_row"], Y, cost["tangent_row"], cost["l2"])
+            )
     return total
 
 
 @kernel(inline=False)
-def descend(solver: Any, island: Any) -> int:
+def minimize_cost(solver: Any, island: Any) -> int:
     """Newton's method from the present velocities. Returns the number of steps.
 
     It is 0 if the residual is small beside the change by forces in a step.
@@ -225,23 +242,23 @@ def descend(solver: Any, island: Any) -> int:
     for k in range(first, stop):
         forces += dt * dt * za[k] * za[k]
         scale += z0[k] * z0[k]
-    scale += forces + held(solver, island)
-    if residual(solver, island) <= solver["still"] * solver["still"] * forces:
+    scale += forces + held_by_drives(solver, island)
+    if evaluate_residual(solver, island) <= solver["still"] * solver["still"] * forces:
         return 0
-    for n in range(MOST_STEPS):
-        fill_matrix(solver, island)
+    for n in range(MOST_NEWTON_STEPS):
+        factor_hessian(solver, island)
         newton_direction(solver, island)
-        advance(solver, island, search(solver, island))
-        if residual(solver, island) <= GOOD * GOOD * scale:
+        advance_along(solver, island, search_line(solver, island))
+        if evaluate_residual(solver, island) <= RESIDUAL_TOLERANCE * RESIDUAL_TOLERANCE * scale:
             newton_direction(solver, island)
-            advance(solver, island, 1.0)
-            residual(solver, island)
+            advance_along(solver, island, 1.0)
+            evaluate_residual(solver, island)
             return n + 1
-    return MOST_STEPS
+    return MOST_NEWTON_STEPS
 
 
 @kernel(inline=False)
-def update(solver: Any, island: Any, slack: bool, weight: float) -> bool:
+def update_estimates(solver: Any, island: Any, slack: bool, weight: float) -> bool:
     """Update the estimates q from the impulses, and the friction limits. True if the change is within tolerance.
 
     With `slack` the normals of touching contacts are updated too, which makes them rigid. The limits have a weight,
@@ -250,66 +267,68 @@ def update(solver: Any, island: Any, slack: bool, weight: float) -> bool:
     """
     grips = cost_rows(island)
     largest = change = 0.0
-    for i in range(island["grip_count"]):
+    for i in range(island["cost_row_count"]):
         cost = grips[i]
-        largest = max(largest, cost["pn"])
+        largest = max(largest, cost["normal_impulse"])
         if slack and cost["touching"] != 0:
-            change = max(change, abs(cost["pn"] - cost["qn"]))
-            cost["qn"] = cost["pn"]
+            change = max(change, abs(cost["normal_impulse"] - cost["qn"]))
+            cost["qn"] = cost["normal_impulse"]
         if cost["tangents"] == 0 or cost["driven"] != 0:
-            largest = max(largest, abs(cost["p1"]))
-            if cost["driven"] != 0 and cost["stays"] > 0.0 and abs(cost["p1"]) < abs(cost["before"]):
-                new = cost["p1"] - cost["before"]
+            largest = max(largest, abs(cost["tangent_impulse1"]))
+            if cost["driven"] != 0 and cost["kept_share"] > 0.0 and abs(cost["tangent_impulse1"]) < abs(cost["before"]):
+                new = cost["tangent_impulse1"] - cost["before"]
                 change = max(change, LESS_LOAD_WEIGHT * abs(new))
-                cost["q1"], cost["before"] = cost["q1"] + cost["stays"] * new, cost["p1"]
+                cost["q1"], cost["before"] = cost["q1"] + cost["kept_share"] * new, cost["tangent_impulse1"]
             continue
-        change = max(change, max(abs(cost["p1"] - cost["q1"]), abs(cost["p2"] - cost["q2"])))
+        change = max(
+            change, max(abs(cost["tangent_impulse1"] - cost["q1"]), abs(cost["tangent_impulse2"] - cost["q2"]))
+        )
         if cost["friction"] > 0.0:
-            most = cost["friction"] * cost["pn"]
+            most = cost["friction"] * cost["normal_impulse"]
             change = max(change, abs(most - cost["most"]))
             cost["most"] += weight * (most - cost["most"])
         else:
-            largest = max(largest, abs(cost["p1"]))
-        stay_in(cost, cost["p1"], cost["p2"])
-    return change <= solver["settled"] * largest
+            largest = max(largest, abs(cost["tangent_impulse1"]))
+        clamp_friction_estimate(cost, cost["tangent_impulse1"], cost["tangent_impulse2"])
+    return change <= solver["settled_share"] * largest
 
 
 @kernel(inline=False)
-def settle(solver: Any, island: Any, slack: bool) -> bool:
+def iterate_friction(solver: Any, island: Any, slack: bool) -> bool:
     """Alternate Newton solves and updates of the friction limits until they agree. False if Newton did not converge."""
     steps = 0
-    for n in range(solver["rounds"]):
-        steps = descend(solver, island)
+    for n in range(solver["friction_rounds"]):
+        steps = minimize_cost(solver, island)
         island["newton_steps"] += steps
-        if update(solver, island, slack, 1.0 if n < WHOLE_ROUNDS else 0.5):
+        if update_estimates(solver, island, slack, 1.0 if n < FULL_WEIGHT_ROUNDS else 0.5):
             break
-    return steps < MOST_STEPS
+    return steps < MOST_NEWTON_STEPS
 
 
 @kernel(inline=False)
-def slacken(island: Any) -> bool:
+def remove_bias(island: Any) -> bool:
     """Remove the bias of touching contacts and take their impulses as estimates. True if velocities may change."""
     grips = cost_rows(island)
     changes = False
-    for i in range(island["grip_count"]):
+    for i in range(island["cost_row_count"]):
         cost = grips[i]
         if cost["touching"] != 0:
-            cost["vn"] -= cost["bias"]
-            cost["bias"], cost["qn"] = 0.0, cost["pn"]
-            if cost["pn"] > 0.0 and abs(cost["vn"]) > PARTS:
+            cost["normal_velocity"] -= cost["bias"]
+            cost["bias"], cost["qn"] = 0.0, cost["normal_impulse"]
+            if cost["normal_impulse"] > 0.0 and abs(cost["normal_velocity"]) > SLACK_SPEED:
                 changes = True
     return changes
 
 
 @kernel
-def has_lost(solver: Any, island: Any) -> bool:
+def has_gained_no_energy(solver: Any, island: Any) -> bool:
     """Whether an island has no more energy than without constraint rows, or has drives or moving surfaces."""
     z, z0 = z_of(solver), z0_of(solver)
     now = before = 0.0
     for k in range(island["offset"], island["offset"] + island["nz"]):
         now += z[k] * z[k]
         before += z0[k] * z0[k]
-    return now <= (1.0 + ENERGY_ROUNDING) * before or not only_takes(solver, island)
+    return now <= (1.0 + ENERGY_ROUNDING) * before or not is_dissipative(solver, island)
 
 
 @kernel(inline=False)
@@ -323,15 +342,15 @@ def solve_directly(solver: Any, island: Any) -> bool:
     z0, za = z0_of(solver), za_of(solver)
     dt = solver["h"] * solver["substeps"]
     island["newton_steps"] = 0
-    start(solver, island)
-    good = settle(solver, island, False)
+    start_direct_solve(solver, island)
+    good = iterate_friction(solver, island, False)
     for k in range(island["offset"], island["offset"] + island["nz"]):
         moved[k] = dt * z[k]
-    if good and slacken(island):
-        good = settle(solver, island, True)
-    if not (good and has_lost(solver, island)):
+    if good and remove_bias(island):
+        good = iterate_friction(solver, island, True)
+    if not (good and has_gained_no_energy(solver, island)):
         for k in range(island["offset"], island["offset"] + island["nz"]):
             z[k] = z0[k] - dt * za[k]
         return False
-    release(solver, island)
+    store_solution(solver, island)
     return True

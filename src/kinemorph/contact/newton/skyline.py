@@ -9,34 +9,34 @@ from __future__ import annotations
 
 from typing import Any
 
-from kinemorph.constraint.basis import product
+from kinemorph.constraint.basis import slice_product
 from kinemorph.contact.islands import I4, I8
 from kinemorph.contact.layout import (
-    FULL_ENVELOPE,
-    GRIP,
+    COST_ROW,
+    FULL_SKYLINE,
     contact_constraints,
     dof_constraints,
     islands_of,
     slices_of,
 )
-from kinemorph.contact.newton.load_estimate import mass_of
+from kinemorph.contact.newton.load_estimate import tree_mass
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.structure.forest.layout import tree_of, trees_of
 
-GRIP_SIZE = GRIP.itemsize
+COST_ROW_SIZE = COST_ROW.itemsize
 DEEP_OVERLAP = 2e-3  # m: more than any load causes
 NARROW_ROW_WORK = 144  # multiplications per row, as of two free bodies: narrower profiles need no other order
 
 
 @kernel
-def lower(low: Any, row: int, length: int, column: int) -> None:
+def lower_first_columns(low: Any, row: int, length: int, column: int) -> None:
     for k in range(row, row + length):
         low[k] = min(low[k], column)
 
 
 @kernel(inline=False)
-def measure(solver: Any, island: Any) -> int:
+def find_profile(solver: Any, island: Any) -> int:
     """Find the first column of each row, for the current order of z. Returns the multiplications of a factorization."""
     first, nz = island["offset"], island["nz"]
     row_of, low = rows_at(solver["row_of"], solver["nz"], I4)[first:], rows_at(solver["low"], solver["nz"], I4)[first:]
@@ -50,12 +50,12 @@ def measure(solver: Any, island: Any) -> int:
         one = row_of[t["o1"] - first] if t["l1"] > 0 else nz
         column = min(one, second)
         if t["l1"] > 0:
-            lower(low, one, t["l1"], column)
+            lower_first_columns(low, one, t["l1"], column)
         if t["l2"] > 0:
-            lower(low, second, t["l2"], column)
+            lower_first_columns(low, second, t["l2"], column)
     for i in range(island["bound_count"]):
         row = row_of[bounds[i]["o"] - first]
-        lower(low, row, bounds[i]["l"], row)
+        lower_first_columns(low, row, bounds[i]["l"], row)
     work = 0
     for k in range(nz):
         work += (k - low[k] + 1) * (k - low[k] + 1)
@@ -63,14 +63,14 @@ def measure(solver: Any, island: Any) -> int:
 
 
 @kernel
-def rows_by_index(solver: Any, island: Any) -> None:
+def order_rows_by_index(solver: Any, island: Any) -> None:
     row_of = rows_at(solver["row_of"], solver["nz"], I4)[island["offset"] :]
     for k in range(island["nz"]):
         row_of[k] = k
 
 
 @kernel(inline=False)
-def rows_by_level(solver: Any, island: Any) -> None:
+def order_rows_by_level(solver: Any, island: Any) -> None:
     """Order the rows of an island's trees by level from the lowest, and by index within a level."""
     first, nz = island["offset"], island["nz"]
     spans = slices_of(solver)
@@ -99,18 +99,18 @@ def rows_by_level(solver: Any, island: Any) -> None:
 
 
 @kernel
-def weigh_island(solver: Any, trees: Any, island: Any) -> None:
+def sum_island_mass(solver: Any, trees: Any, island: Any) -> None:
     spans = slices_of(solver)
     island["mass"] = 0.0
     t = island["first_tree"]
     while t >= 0:
-        spans[t]["mass"] = mass_of(tree_of(trees[t]))
+        spans[t]["mass"] = tree_mass(tree_of(trees[t]))
         island["mass"] += spans[t]["mass"]
         t = spans[t]["next"]
 
 
 @kernel(inline=False)
-def lay_out(solver: Any, island: Any) -> None:
+def allocate_skyline(solver: Any, island: Any) -> None:
     """Allocate an island's rows in the skyline matrix, and its cost rows."""
     low = rows_at(solver["low"], solver["nz"], I4)[island["offset"] :]
     start = rows_at(solver["start"], solver["nz"], I8)[island["offset"] :]
@@ -120,19 +120,19 @@ def lay_out(solver: Any, island: Any) -> None:
         at += k - low[k] + 1
     island["envelope"] = solver["envelope_used"]
     solver["envelope_used"] += at
-    island["grips"] = solver["grips"] + GRIP_SIZE * (island["first_touch"] + island["first_bound"])
-    island["grip_count"] = island["touch_count"] + island["bound_count"]
+    island["grips"] = solver["grips"] + COST_ROW_SIZE * (island["first_touch"] + island["first_bound"])
+    island["cost_row_count"] = island["touch_count"] + island["bound_count"]
 
 
 @kernel
-def jammed(solver: Any, island: Any) -> bool:
+def has_deep_overlap(solver: Any, island: Any) -> bool:
     """Whether a contact overlaps deeply, in an island with loops that may prevent its correction.
 
     Stiff contact springs that act against each other through loops would make the solution unstable.
     """
     touches = contact_constraints(solver)[island["first_touch"] :]
     for i in range(island["touch_count"]):
-        if touches[i]["s0"] < -DEEP_OVERLAP:
+        if touches[i]["initial_separation"] < -DEEP_OVERLAP:
             return True
     return False
 
@@ -140,26 +140,26 @@ def jammed(solver: Any, island: Any) -> bool:
 @kernel(inline=False)
 def plan_island(solver: Any, trees: Any, island: Any) -> bool:
     """Order and allocate the rows of one island. False if its matrix is too much work, or loops have deep overlap."""
-    if island["held"] > 0 and jammed(solver, island):
+    if island["held"] > 0 and has_deep_overlap(solver, island):
         return False
-    rows_by_index(solver, island)
-    work = measure(solver, island)
+    order_rows_by_index(solver, island)
+    work = find_profile(solver, island)
     if work > NARROW_ROW_WORK * island["nz"] and island["held"] == 0:  # trees of a loop projection stay adjacent
-        rows_by_level(solver, island)
-        other = measure(solver, island)
+        order_rows_by_level(solver, island)
+        other = find_profile(solver, island)
         if other > work:
-            rows_by_index(solver, island)
-            measure(solver, island)
+            order_rows_by_index(solver, island)
+            find_profile(solver, island)
         work = min(work, other)
     if work > solver["direct_work"]:
         return False
-    weigh_island(solver, trees, island)
-    lay_out(solver, island)
+    sum_island_mass(solver, trees, island)
+    allocate_skyline(solver, island)
     return True
 
 
 @kernel
-def plan_envelopes(solver: Any, forest: Any) -> bool:
+def plan_skylines(solver: Any, forest: Any) -> bool:
     """Order and allocate the rows of all directly solved islands. False if the skyline table is full."""
     islands = islands_of(solver)
     trees = trees_of(forest)
@@ -168,40 +168,40 @@ def plan_envelopes(solver: Any, forest: Any) -> bool:
         if islands[i]["direct"] != 0 and not plan_island(solver, trees, islands[i]):
             islands[i]["direct"] = 0
     if solver["envelope_used"] > solver["envelope_room"]:
-        solver["full"] |= FULL_ENVELOPE
+        solver["full"] |= FULL_SKYLINE
         return False
     return True
 
 
 @kernel
-def add_row(E: Any, at: int, count: int, Y: Any, y: int, w: float) -> None:
+def add_scaled_row(E: Any, at: int, count: int, Y: Any, y: int, w: float) -> None:
     for j in range(count):
         E[at + j] += w * Y[y + j]
 
 
 @kernel(inline=False)
-def add_one(E: Any, start: Any, r1: int, l1: int, r2: int, l2: int, Y: Any, y: int, g: float) -> None:
+def add_outer_product(E: Any, start: Any, r1: int, l1: int, r2: int, l2: int, Y: Any, y: int, g: float) -> None:
     """H ← H + g y yᵀ, lower triangle; y has two slices, in the rows from r1 and r2 on."""
     for k in range(l1):
         w = g * Y[y + k]
-        add_row(E, start[r1 + k] + r1, k + 1, Y, y, w)
+        add_scaled_row(E, start[r1 + k] + r1, k + 1, Y, y, w)
         if r2 < r1:
-            add_row(E, start[r1 + k] + r2, l2, Y, y + l1, w)
+            add_scaled_row(E, start[r1 + k] + r2, l2, Y, y + l1, w)
     for k in range(l2):
         w = g * Y[y + l1 + k]
-        add_row(E, start[r2 + k] + r2, k + 1, Y, y + l1, w)
+        add_scaled_row(E, start[r2 + k] + r2, k + 1, Y, y + l1, w)
         if r1 < r2:
-            add_row(E, start[r2 + k] + r1, l1, Y, y, w)
+            add_scaled_row(E, start[r2 + k] + r1, l1, Y, y, w)
 
 
 @kernel
-def add_rows(E: Any, at: int, count: int, Y: Any, y: int, stride: int, w: float, w1: float, w2: float) -> None:
+def add_scaled_rows(E: Any, at: int, count: int, Y: Any, y: int, stride: int, w: float, w1: float, w2: float) -> None:
     for j in range(count):
         E[at + j] += w * Y[y + j] + w1 * Y[y + stride + j] + w2 * Y[y + 2 * stride + j]
 
 
 @kernel(inline=False)
-def add_three(
+def add_contact_block(
     E: Any, start: Any, r1: int, l1: int, r2: int, l2: int, Y: Any, y: int, g: float, g11: float, g12: float, g22: float
 ) -> None:
     """The same for a normal and two tangents a, b: H ← H + g y yᵀ + Σ g_ab y_a y_bᵀ."""
@@ -209,15 +209,15 @@ def add_three(
     for k in range(l1):
         a, b = Y[y + n + k], Y[y + 2 * n + k]
         w, w1, w2 = g * Y[y + k], g11 * a + g12 * b, g12 * a + g22 * b
-        add_rows(E, start[r1 + k] + r1, k + 1, Y, y, n, w, w1, w2)
+        add_scaled_rows(E, start[r1 + k] + r1, k + 1, Y, y, n, w, w1, w2)
         if r2 < r1:
-            add_rows(E, start[r1 + k] + r2, l2, Y, y + l1, n, w, w1, w2)
+            add_scaled_rows(E, start[r1 + k] + r2, l2, Y, y + l1, n, w, w1, w2)
     for k in range(l2):
         a, b = Y[y + n + l1 + k], Y[y + 2 * n + l1 + k]
         w, w1, w2 = g * Y[y + l1 + k], g11 * a + g12 * b, g12 * a + g22 * b
-        add_rows(E, start[r2 + k] + r2, k + 1, Y, y + l1, n, w, w1, w2)
+        add_scaled_rows(E, start[r2 + k] + r2, k + 1, Y, y + l1, n, w, w1, w2)
         if r1 < r2:
-            add_rows(E, start[r2 + k] + r1, l1, Y, y, n, w, w1, w2)
+            add_scaled_rows(E, start[r2 + k] + r1, l1, Y, y, n, w, w1, w2)
 
 
 @kernel(inline=False)
@@ -227,8 +227,8 @@ def factor(E: Any, start: Any, low: Any, n: int) -> None:
         row, first = start[i], low[i]
         for j in range(first, i):
             k = max(first, low[j])
-            E[row + j] = (E[row + j] - product(E, row + k, E, start[j] + k, j - k)) * E[start[j] + j]
-        pivot = E[row + i] - product(E, row + first, E, row + first, i - first)
+            E[row + j] = (E[row + j] - slice_product(E, row + k, E, start[j] + k, j - k)) * E[start[j] + j]
+        pivot = E[row + i] - slice_product(E, row + first, E, row + first, i - first)
         E[row + i] = 1.0 / sqrt(max(pivot, 1.0))
 
 
@@ -237,7 +237,7 @@ def substitute(E: Any, start: Any, low: Any, n: int, x: Any) -> None:
     """x ← H⁻¹ x, from the factor."""
     for i in range(n):
         row, first = start[i], low[i]
-        x[i] = (x[i] - product(E, row + first, x, first, i - first)) * E[row + i]
+        x[i] = (x[i] - slice_product(E, row + first, x, first, i - first)) * E[row + i]
     for k in range(n):
         i = n - 1 - k
         row = start[i]

@@ -16,30 +16,32 @@ from __future__ import annotations
 
 from typing import Any
 
-from kinemorph.constraint.basis import product
+from kinemorph.constraint.basis import slice_product
 from kinemorph.contact.layout import (
     SAME_TREE,
     WEDGED,
-    Bounded,
+    DofConstraintKind,
     contact_constraints,
     dof_constraints,
     islands_of,
     slices_of,
     whitened_rows,
 )
-from kinemorph.contact.newton.load_estimate import HEAVY, LIGHT_LOAD_SHARE
-from kinemorph.contact.rows.drive_rows import FEW_RATES, FEW_TOUCHES, yielding
+from kinemorph.contact.newton.load_estimate import HEAVY_LOAD_RATIO, LIGHT_LOAD_SHARE
+from kinemorph.contact.rows.drive_rows import MOST_DIRECT_CONTACTS, MOST_DIRECT_ENTRIES, drive_diagonal
 from kinemorph.jit.api import kernel
 
-UPPER, DRIVEN = int(Bounded.UPPER), int(Bounded.DRIVEN)
-LEAST_SHARE = 1.0 - 1.0 / HEAVY  # c² above which an island becomes direct
-LIGHT_SHARE = 1.0 - 1.0 / (LIGHT_LOAD_SHARE * HEAVY)  # c² above which it stays direct
-STANDING_SHARE = 0.5  # c² of a drive and a contact above which an island slower than `STANDING_SPEED` becomes direct
+UPPER, DRIVEN = int(DofConstraintKind.UPPER), int(DofConstraintKind.DRIVEN)
+WEDGED_COSINE_SQUARED = 1.0 - 1.0 / HEAVY_LOAD_RATIO  # c² above which an island becomes direct
+STILL_WEDGED_COSINE_SQUARED = 1.0 - 1.0 / (LIGHT_LOAD_SHARE * HEAVY_LOAD_RATIO)  # c² above which it stays direct
+STANDING_COSINE_SQUARED = (
+    0.5  # c² of a drive and a contact above which an island slower than `STANDING_SPEED` becomes direct
+)
 STANDING_SPEED = 0.01  # m/s
 
 
 @kernel
-def side_of(t: Any, tree: int) -> tuple[int, int]:
+def tree_side(t: Any, tree: int) -> tuple[int, int]:
     """First number and length of a tree's part of a contact normal's y; length 0 if the contact is of other trees."""
     if t["tree2"] == tree:
         return t["y"] + t["l1"], int(t["l2"])
@@ -47,31 +49,31 @@ def side_of(t: Any, tree: int) -> tuple[int, int]:
 
 
 @kernel
-def drive_against(Y: Any, constraint: Any, t: Any) -> float:
+def drive_product(Y: Any, constraint: Any, t: Any) -> float:
     """Product yᵀ y of a drive and a contact normal, if the drive's joint is between the contact and the base, or closes
     a loop; else 0."""
-    y, l = side_of(t, constraint["tree"])
+    y, l = tree_side(t, constraint["tree"])
     if constraint["dof"] >= l or (constraint["dof"] >= 0 and Y[y + constraint["dof"]] == 0.0):
         return 0.0
-    return product(Y, constraint["y"], Y, y, min(constraint["l"], l))
+    return slice_product(Y, constraint["y"], Y, y, min(constraint["l"], l))
 
 
 @kernel
-def limit_against(Y: Any, constraint: Any, t: Any) -> float:
+def limit_product(Y: Any, constraint: Any, t: Any) -> float:
     """Product yᵀ y of a limit and a contact normal, if it is negative (they oppose each other) and the limit's joint is
     between the contact and the base; else 0."""
-    return min(drive_against(Y, constraint, t), 0.0)
+    return min(drive_product(Y, constraint, t), 0.0)
 
 
 @kernel
-def touch_against(Y: Any, a: Any, t: Any) -> float:
+def self_contact_product(Y: Any, a: Any, t: Any) -> float:
     """The same for a contact `a` between two links of one tree, instead of a limit."""
-    y, l = side_of(t, a["tree2"])
-    return min(product(Y, a["y"], Y, y, min(a["l2"], l)), 0.0) if l > 0 else 0.0
+    y, l = tree_side(t, a["tree2"])
+    return min(slice_product(Y, a["y"], Y, y, min(a["l2"], l)), 0.0) if l > 0 else 0.0
 
 
 @kernel
-def may_wedge(solver: Any, island: Any) -> tuple[bool, bool]:
+def has_wedge_candidates(solver: Any, island: Any) -> tuple[bool, bool]:
     """Whether an island has rows of drives or limits, and whether links of one tree touch each other."""
     bounds = dof_constraints(solver)[island["first_bound"] :]
     touches = contact_constraints(solver)[island["first_touch"] :]
@@ -84,7 +86,7 @@ def may_wedge(solver: Any, island: Any) -> tuple[bool, bool]:
 
 
 @kernel
-def stands(solver: Any, island: Any) -> bool:
+def is_standing(solver: Any, island: Any) -> bool:
     """Whether all trees of an island are slower than `STANDING_SPEED`."""
     spans, tree, fastest = slices_of(solver), island["first_tree"], 0.0
     while tree >= 0:
@@ -94,39 +96,39 @@ def stands(solver: Any, island: Any) -> bool:
 
 
 @kernel
-def wedged_by(solver: Any, island: Any) -> float:
+def largest_wedge(solver: Any, island: Any) -> float:
     """The largest c² of an island; also writes `bears` of its limits."""
-    holds, within = may_wedge(solver, island)
+    holds, within = has_wedge_candidates(solver, island)
     if not (holds or within):
         return 0.0
     bounds = dof_constraints(solver)[island["first_bound"] :]
     touches = contact_constraints(solver)[island["first_touch"] :]
     Y, most, h = whitened_rows(solver), 0.0, solver["h"] * solver["substeps"]
-    weight = LEAST_SHARE / STANDING_SHARE if stands(solver, island) else 1.0
+    weight = WEDGED_COSINE_SQUARED / STANDING_COSINE_SQUARED if is_standing(solver, island) else 1.0
     for i in range(island["touch_count"]):
         t = touches[i]
         total = 0.0
         for j in range(island["bound_count"] if holds else 0):
             constraint = bounds[j]
             if constraint["what"] <= UPPER:
-                both = limit_against(Y, constraint, t)
-                share = both * both * constraint["inverse"]
-                constraint["bears"] = max(constraint["bears"], share)
-                total += share * t["inverse"]  # limits are taken as independent, which they nearly are
+                both = limit_product(Y, constraint, t)
+                share = both * both * constraint["effective_mass"]
+                constraint["load_per_mass"] = max(constraint["load_per_mass"], share)
+                total += share * t["effective_mass"]  # limits are taken as independent, which they nearly are
             elif constraint["what"] == DRIVEN:
-                both = drive_against(Y, constraint, t)
-                total += weight * both * both * t["inverse"] / yielding(constraint, h)
+                both = drive_product(Y, constraint, t)
+                total += weight * both * both * t["effective_mass"] / drive_diagonal(constraint, h)
         for j in range(island["touch_count"] if within else 0):
             a = touches[j]
             if a["tree1"] == SAME_TREE:
-                both = touch_against(Y, a, t)
-                total = max(total, both * both * a["inverse"] * t["inverse"])
+                both = self_contact_product(Y, a, t)
+                total = max(total, both * both * a["effective_mass"] * t["effective_mass"])
         most = max(most, total)
     return most
 
 
 @kernel(inline=False)
-def choose_wedged(solver: Any) -> None:
+def choose_wedged_islands(solver: Any) -> None:
     """Set `direct` of small islands with a wedged link."""
 
     spans, islands = slices_of(solver), islands_of(solver)
@@ -135,7 +137,11 @@ def choose_wedged(solver: Any) -> None:
         first = spans[island["first_tree"]]
         was = first["direct"] & WEDGED
         first["direct"] &= ~WEDGED
-        few = island["nz"] <= FEW_RATES and island["touch_count"] <= FEW_TOUCHES
-        if few and island["touch_count"] > 0 and wedged_by(solver, island) > (LIGHT_SHARE if was != 0 else LEAST_SHARE):
+        few = island["nz"] <= MOST_DIRECT_ENTRIES and island["touch_count"] <= MOST_DIRECT_CONTACTS
+        if (
+            few
+            and island["touch_count"] > 0
+            and largest_wedge(solver, island) > (STILL_WEDGED_COSINE_SQUARED if was != 0 else WEDGED_COSINE_SQUARED)
+        ):
             first["direct"] |= WEDGED
             island["direct"] = 1

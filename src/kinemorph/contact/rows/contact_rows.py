@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from kinemorph.collision.contact_table import half_of
-from kinemorph.collision.narrow.conservative_advancement import points_of
+from kinemorph.collision.contact_table import half_start
+from kinemorph.collision.narrow.conservative_advancement import contact_points
 from kinemorph.collision.shapes.shape_rows import CONTACT, SLOW, pairs_of, shape_poses_of, shapes_of
-from kinemorph.constraint.basis import product, products
+from kinemorph.constraint.basis import slice_product, three_slice_products
 from kinemorph.contact.gauss_seidel.vectors import clear
-from kinemorph.contact.islands import stretch_to
+from kinemorph.contact.islands import row_length
 from kinemorph.contact.layout import (
     FLIES_BY,
     FULL_Y,
@@ -26,10 +26,18 @@ from kinemorph.contact.layout import (
     stored_impulses,
     whitened_rows,
 )
-from kinemorph.contact.material_mixing import blend
-from kinemorph.contact.rows.free_body_rows import NOWHERE, Alone, beside, next_ones, put_alone, put_six, seen_alone
-from kinemorph.contact.rows.free_root_rows import is_free, taken_by
-from kinemorph.contact.rows.ghost_edges import is_paved
+from kinemorph.contact.material_mixing import mix_materials
+from kinemorph.contact.rows.free_body_rows import (
+    NO_BODY,
+    LoneBody,
+    lone_body_of,
+    rotate_lanes,
+    stack_vectors,
+    write_lone_rows,
+    write_six,
+)
+from kinemorph.contact.rows.free_root_rows import has_free_root, root_response
+from kinemorph.contact.rows.ghost_edges import has_convex_ground
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.algorithms.aba import is_at_parent
 from kinemorph.multibody.algorithms.joints import FREE, REVOLUTE
@@ -42,16 +50,18 @@ from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import Scalar, Vec3, add, axpy, cross, dot, scale, sub
 from kinemorph.structure.forest.layout import bodies_of, tree_of, trees_of
 
-OUT_OF_REACH = 1.0  # m: the gap of a contact that nothing can close
-RIGID = 1e-20  # share of the inverse mass of the whole tree that is rounding
-LIGHTEST_LINK = 1e-6  # kg: joints may have inertia where links have none
-STUCK = 1e5  # effective mass along the normal over the mass of the tree, above which the tree counts as immovable
-ASLANT = 10.0  # m along the surface per m along the normal
+OUT_OF_REACH_GAP = 1.0  # m: the gap of a contact that nothing can close
+RIGID_SHARE = 1e-20  # share of the inverse mass of the whole tree that is rounding
+LEAST_TREE_MASS = 1e-6  # kg: joints may have inertia where links have none
+IMMOVABLE_MASS_RATIO = (
+    1e5  # effective mass along the normal over the mass of the tree, above which the tree counts as immovable
+)
+LARGEST_SLIDE_RATIO = 10.0  # m along the surface per m along the normal
 TANGENT_X_SHARE = 0.6  # a normal with less than this along x has its first tangent across x
 
 
 @kernel
-def tangents(n: Vec3) -> tuple[Vec3, Vec3]:
+def tangent_vectors(n: Vec3) -> tuple[Vec3, Vec3]:
     """Two unit vectors perpendicular to a unit vector and to each other, a function of that vector alone."""
     t = (0.0, n[2], -n[1]) if abs(n[0]) < TANGENT_X_SHARE else (-n[2], 0.0, n[0])
     t = scale(t, 1.0 / sqrt(dot(t, t)))
@@ -59,7 +69,7 @@ def tangents(n: Vec3) -> tuple[Vec3, Vec3]:
 
 
 @kernel
-def pass_link(
+def pass_joint(
     tree: Any, link: int, n: Vec3, f: Vec3, Y: Any, y: int, stride: int, same: Scalar, next_one: Scalar
 ) -> tuple[Vec3, Vec3, Scalar, Scalar]:
     """Propagate three wrenches (lanes), at the origin of a link, through its joint, and write their entries of y.
@@ -83,24 +93,24 @@ def pass_link(
 
 
 @kernel
-def to_base(
+def propagate_to_base(
     tree: Any, root: Any, link: int, n: Vec3, f: Vec3, Y: Any, y: int, stride: int, same: Scalar, next_one: Scalar
 ) -> tuple[Scalar, Scalar]:
-    """The same through all joints from a link to the base; a free root takes its share by `taken_by`."""
-    links, end = links_of(tree), 0 if is_free(tree) else -1
+    """The same through all joints from a link to the base; a free root takes its share by `root_response`."""
+    links, end = links_of(tree), 0 if has_free_root(tree) else -1
     while link > end:
-        n, f, same, next_one = pass_link(tree, link, n, f, Y, y, stride, same, next_one)
+        n, f, same, next_one = pass_joint(tree, link, n, f, Y, y, stride, same, next_one)
         link = links[link]["parent"]
     if link == 0:
-        turns, goes = taken_by(root, n, f)
-        put_six(turns, goes, Y, y, stride)
+        turns, goes = root_response(root, n, f)
+        write_six(turns, goes, Y, y, stride)
         same = same + dot(turns, turns) + dot(goes, goes)
-        next_one = next_one + dot(turns, next_ones(turns)) + dot(goes, next_ones(goes))
+        next_one = next_one + dot(turns, rotate_lanes(turns)) + dot(goes, rotate_lanes(goes))
     return same, next_one
 
 
 @kernel
-def both_to_base(
+def propagate_both_to_base(
     tree: Any, root: Any, a: int, b: int, na: Vec3, fa: Vec3, nb: Vec3, fb: Vec3, Y: Any, y: int, stride: int
 ) -> tuple[Scalar, Scalar]:
     """The same for wrenches on two links of a tree, which are added where their paths to the base meet."""
@@ -108,12 +118,12 @@ def both_to_base(
     same, next_one = splat(0.0), splat(0.0)
     while a != b:  # the deeper of the two goes on
         if b > a:
-            nb, fb, same, next_one = pass_link(tree, b, nb, fb, Y, y, stride, same, next_one)
+            nb, fb, same, next_one = pass_joint(tree, b, nb, fb, Y, y, stride, same, next_one)
             b = links[b]["parent"]
         else:
-            na, fa, same, next_one = pass_link(tree, a, na, fa, Y, y, stride, same, next_one)
+            na, fa, same, next_one = pass_joint(tree, a, na, fa, Y, y, stride, same, next_one)
             a = links[a]["parent"]
-    return to_base(tree, root, a, add(na, nb), add(fa, fb), Y, y, stride, same, next_one)
+    return propagate_to_base(tree, root, a, add(na, nb), add(fa, fb), Y, y, stride, same, next_one)
 
 
 @kernel
@@ -123,14 +133,14 @@ def moments_at(tree: Any, link: int, x: Vec3, forces: Vec3) -> Vec3:
 
 
 @kernel
-def tree_at(forest: Any, body: int) -> Any:
+def tree_of_body(forest: Any, body: int) -> Any:
     """The TREE of a body."""
     slot = bodies_of(forest)[body]
     return tree_of(trees_of(forest)[slot["tree"]])
 
 
 @kernel
-def stretch(forest: Any, spans: Any, body: int) -> tuple[int, int, int, bool]:
+def body_slice(forest: Any, spans: Any, body: int) -> tuple[int, int, int, bool]:
     """Tree of a body (-1 if immovable), first entry and length of its rows in z, and whether the tree has joints."""
     if body < 0:
         return -1, 0, 0, False
@@ -138,61 +148,69 @@ def stretch(forest: Any, spans: Any, body: int) -> tuple[int, int, int, bool]:
     offset = spans[slot["tree"]]["offset"]
     if offset < 0:
         return -1, 0, 0, False
-    tree = tree_at(forest, body)
-    if tree["lone"] != 0:
+    tree = tree_of_body(forest, body)
+    if tree["free_body"] != 0:
         return slot["tree"], offset, 6, False
-    return slot["tree"], offset, stretch_to(spans[slot["tree"]], last_dof(tree, slot["link"]) + 1), True
+    return slot["tree"], offset, row_length(spans[slot["tree"]], last_dof(tree, slot["link"]) + 1), True
 
 
 @kernel
-def lay_side(
+def fill_side(
     solver: Any, forest: Any, body: int, x: Vec3, forces: Vec3, sign: float, Y: Any, y: int, stride: int
 ) -> tuple[Scalar, Scalar]:
     """Write one body's part of the three rows of a contact, zero before. Returns the products of that part."""
-    tree = tree_at(forest, body)
-    if tree["lone"] != 0:
-        return put_alone(seen_alone(tree), x, forces, sign, Y, y, stride)
+    tree = tree_of_body(forest, body)
+    if tree["free_body"] != 0:
+        return write_lone_rows(lone_body_of(tree), x, forces, sign, Y, y, stride)
     slot, f = bodies_of(forest)[body], scale(forces, sign)
     root, n = free_roots_of(solver)[slot["tree"]], moments_at(tree, slot["link"], x, f)
-    return to_base(tree, root, slot["link"], n, f, Y, y, stride, splat(0.0), splat(0.0))
+    return propagate_to_base(tree, root, slot["link"], n, f, Y, y, stride, splat(0.0), splat(0.0))
 
 
 @kernel
-def invert_two(contact: Any, t11: float, t12: float, t22: float) -> None:
+def invert_tangent_block(contact: Any, t11: float, t12: float, t22: float) -> None:
     """Inverse of the tangents' 2 x 2 matrix of a contact or torsional constraint, and of its largest eigenvalue."""
     determinant = t11 * t22 - t12 * t12
     middle, half = 0.5 * (t11 + t22), sqrt(0.25 * (t11 - t22) * (t11 - t22) + t12 * t12)
     contact["least"] = 1.0 / (middle + half) if middle > 0.0 else 0.0
     if determinant > 1e-12 * middle * middle:
         one = 1.0 / determinant
-        contact["b11"], contact["b12"], contact["b22"] = t22 * one, -t12 * one, t11 * one
+        contact["tangent_mass11"], contact["tangent_mass12"], contact["tangent_mass22"] = (
+            t22 * one,
+            -t12 * one,
+            t11 * one,
+        )
     else:  # motion along one tangent only
-        contact["b11"], contact["b12"], contact["b22"] = contact["least"], 0.0, contact["least"]
+        contact["tangent_mass11"], contact["tangent_mass12"], contact["tangent_mass22"] = (
+            contact["least"],
+            0.0,
+            contact["least"],
+        )
 
 
 @kernel
-def weigh_by(contact: Any, same: Scalar, next_one: Scalar) -> None:
+def set_effective_masses(contact: Any, same: Scalar, next_one: Scalar) -> None:
     """Effective masses of a contact, from the products of its three rows."""
     nn = lane(same, 0)
-    contact["inverse"] = 1.0 / nn if nn > 0.0 else 0.0  # 0: nothing moves along the normal
-    contact["an1"], contact["an2"] = lane(next_one, 0), lane(next_one, 2)
-    invert_two(contact, lane(same, 1), lane(next_one, 1), lane(same, 2))
+    contact["effective_mass"] = 1.0 / nn if nn > 0.0 else 0.0  # 0: nothing moves along the normal
+    contact["normal_coupling1"], contact["normal_coupling2"] = lane(next_one, 0), lane(next_one, 2)
+    invert_tangent_block(contact, lane(same, 1), lane(next_one, 1), lane(same, 2))
 
 
 @kernel
-def weigh(contact: Any, Y: Any) -> None:
+def recompute_effective_masses(contact: Any, Y: Any) -> None:
     """The same from the rows themselves, after they have changed."""
     l = contact["l1"] + contact["l2"]
     a, b, c = contact["y"], contact["y"] + l, contact["y"] + 2 * l
-    nn, an1, an2 = products(Y, a, b, c, Y, a, l)
-    contact["inverse"] = 1.0 / nn if nn > 0.0 else 0.0  # 0: nothing moves along the normal
-    contact["an1"], contact["an2"] = an1, an2
-    bb, bc, cc = product(Y, b, Y, b, l), product(Y, b, Y, c, l), product(Y, c, Y, c, l)
-    invert_two(contact, bb, bc, cc)
+    nn, an1, an2 = three_slice_products(Y, a, b, c, Y, a, l)
+    contact["effective_mass"] = 1.0 / nn if nn > 0.0 else 0.0  # 0: nothing moves along the normal
+    contact["normal_coupling1"], contact["normal_coupling2"] = an1, an2
+    bb, bc, cc = slice_product(Y, b, Y, b, l), slice_product(Y, b, Y, c, l), slice_product(Y, c, Y, c, l)
+    invert_tangent_block(contact, bb, bc, cc)
 
 
 @kernel
-def mass_held(forest: Any, a: int, b: int) -> float:
+def anchored_mass(forest: Any, a: int, b: int) -> float:
     """Mass (kg) of the tree of both bodies, or of the heavier tree if all moving ones are fixed to the base; else 0."""
     bodies = bodies_of(forest)
     trees = trees_of(forest)
@@ -212,112 +230,120 @@ def mass_held(forest: Any, a: int, b: int) -> float:
 
 
 @kernel
-def go_easy(solver: Any, contact: Any, held: float) -> None:
+def limit_anchored_overlap(solver: Any, contact: Any, held: float) -> None:
     """Limit the overlap of a contact whose effective mass exceeds the mass of an anchored or self-touching tree.
 
     The normal then points nearly along a constrained direction, and motion along it needs much faster motion elsewhere.
     The overlap is limited to what one step corrects with no part faster than the parting speed.
     """
-    if held > 0.0 and contact["inverse"] > held:
-        deepest = solver["push"] * solver["h"] * solver["substeps"] * sqrt(held / contact["inverse"])
-        contact["s"] = contact["s0"] = max(contact["s0"], -deepest)
-        if contact["inverse"] > STUCK * held:
-            contact["inverse"] = 0.0  # a finite one would give unbounded speeds
+    if held > 0.0 and contact["effective_mass"] > held:
+        deepest = solver["parting_speed"] * solver["h"] * solver["substeps"] * sqrt(held / contact["effective_mass"])
+        contact["separation"] = contact["initial_separation"] = max(contact["initial_separation"], -deepest)
+        if contact["effective_mass"] > IMMOVABLE_MASS_RATIO * held:
+            contact["effective_mass"] = 0.0  # a finite one would give unbounded speeds
 
 
 @kernel
-def go_straight(solver: Any, contact: Any) -> None:
+def limit_sliding_overlap(solver: Any, contact: Any) -> None:
     """Limit the overlap of a contact whose correction moves it mostly along the surface, as light links on sliders do.
 
     The overlap is limited to what one step corrects if it slides at most at ten times the parting speed.
 
     """
     aside = (
-        contact["inverse"] * contact["inverse"] * (contact["an1"] * contact["an1"] + contact["an2"] * contact["an2"])
+        contact["effective_mass"]
+        * contact["effective_mass"]
+        * (
+            contact["normal_coupling1"] * contact["normal_coupling1"]
+            + contact["normal_coupling2"] * contact["normal_coupling2"]
+        )
     )  # squared
-    if aside > ASLANT * ASLANT:
-        contact["s"] = contact["s0"] = max(
-            contact["s0"], -solver["push"] * solver["h"] * solver["substeps"] * ASLANT / sqrt(aside)
+    if aside > LARGEST_SLIDE_RATIO * LARGEST_SLIDE_RATIO:
+        contact["separation"] = contact["initial_separation"] = max(
+            contact["initial_separation"],
+            -solver["parting_speed"] * solver["h"] * solver["substeps"] * LARGEST_SLIDE_RATIO / sqrt(aside),
         )
 
 
 @kernel
-def leave_out(contact: Any, Y: Any, y: int, length: int) -> None:
+def disable_contact(contact: Any, Y: Any, y: int, length: int) -> None:
     """Disable a contact along whose normal nothing can move, because its two sides are connected rigidly there."""
     clear(Y, y, 3 * length)
-    contact["s"] = contact["s0"] = OUT_OF_REACH
-    contact["pn"] = contact["p1"] = contact["p2"] = contact["friction"] = contact["restitution"] = 0.0
+    contact["separation"] = contact["initial_separation"] = OUT_OF_REACH_GAP
+    contact["normal_impulse"] = contact["tangent_impulse1"] = contact["tangent_impulse2"] = contact[
+        "friction"
+    ] = contact["restitution"] = 0.0
 
 
 @kernel
-def slide_of(collisions: Any, shape: int, material: Any) -> Vec3:
+def surface_velocity(collisions: Any, shape: int, material: Any) -> Vec3:
     """Surface velocity (m/s, world) of a shape with a conveyor material, relative to the shape."""
     return mul_vec(load9(shape_poses_of(collisions)[shape]["R"]), load3(material["surface"]))
 
 
 @kernel
-def mix(solver: Any, collisions: Any, pair: Any) -> tuple[float, float, Vec3]:
+def mix_pair(solver: Any, collisions: Any, pair: Any) -> tuple[float, float, Vec3]:
     """Friction, restitution and relative surface velocity of a pair, from the materials of both shapes."""
     materials = materials_of(solver)
     agreed = pair_materials_of(solver)
-    friction, restitution, _, _ = blend(materials, agreed, pair["a"], pair["b"])
+    friction, restitution, _, _ = mix_materials(materials, agreed, pair["a"], pair["b"])
     slip = (0.0, 0.0, 0.0)
-    if solver["conveys"] != 0:
+    if solver["any_moving_surface"] != 0:
         one, other = materials[pair["a"]], materials[pair["b"]]
-        slip = sub(slide_of(collisions, pair["b"], other), slide_of(collisions, pair["a"], one))
+        slip = sub(surface_velocity(collisions, pair["b"], other), surface_velocity(collisions, pair["a"], one))
     return friction, restitution, slip
 
 
 @kernel
-def start_touch(t: Any, contact: Any, t1: Vec3, t2: Vec3, p: Vec3, slip: Vec3, gap: float) -> None:
+def start_contact(t: Any, contact: Any, t1: Vec3, t2: Vec3, p: Vec3, slip: Vec3, gap: float) -> None:
     """Set the fields of a contact constraint that need no rows; p is its stored impulse (N s, world)."""
     n = load3(contact["normal"])
     store3(t["normal"], n)
-    store3(t["t1"], t1)
-    store3(t["t2"], t2)
-    t["s0"] = t["s"] = contact["distance"] - gap
-    t["pn"], t["p1"], t["p2"] = max(0.0, dot(p, n)), dot(p, t1), dot(p, t2)
-    t["kept"][0], t["kept"][1], t["kept"][2] = t["pn"], t["p1"], t["p2"]
-    t["sum"] = t["sum1"] = t["sum2"] = t["approach"] = 0.0
+    store3(t["tangent1"], t1)
+    store3(t["tangent2"], t2)
+    t["initial_separation"] = t["separation"] = contact["distance"] - gap
+    t["normal_impulse"], t["tangent_impulse1"], t["tangent_impulse2"] = max(0.0, dot(p, n)), dot(p, t1), dot(p, t2)
+    t["kept"][0], t["kept"][1], t["kept"][2] = t["normal_impulse"], t["tangent_impulse1"], t["tangent_impulse2"]
+    t["sum"] = t["total_tangent_impulse1"] = t["total_tangent_impulse2"] = t["approach"] = 0.0
     t["acted"] = 0
-    t["w1"], t["w2"] = dot(slip, t1), dot(slip, t2)
+    t["surface_velocity1"], t["surface_velocity2"] = dot(slip, t1), dot(slip, t2)
 
 
 @kernel(inline=False)
-def lay_joined(
+def fill_same_tree_rows(
     solver: Any, forest: Any, contact: Any, x1: Vec3, x2: Vec3, forces: Vec3, a: int, b: int, held: float
 ) -> None:
     """Write the rows of a contact between two bodies of one tree of mass `held`; the rows are zero before."""
     Y, y, length = whitened_rows(solver), contact["y"], contact["l2"]
-    bodies, tree = bodies_of(forest), tree_at(forest, a)
+    bodies, tree = bodies_of(forest), tree_of_body(forest, a)
     one, other, root = bodies[a]["link"], bodies[b]["link"], free_roots_of(solver)[contact["tree2"]]
     back = scale(forces, -1.0)
     na, nb = moments_at(tree, one, x1, back), moments_at(tree, other, x2, forces)
-    same, next_one = both_to_base(tree, root, one, other, na, back, nb, forces, Y, y, length)
-    if lane(same, 0) * max(held, LIGHTEST_LINK) <= RIGID:
-        leave_out(contact, Y, y, length)
+    same, next_one = propagate_both_to_base(tree, root, one, other, na, back, nb, forces, Y, y, length)
+    if lane(same, 0) * max(held, LEAST_TREE_MASS) <= RIGID_SHARE:
+        disable_contact(contact, Y, y, length)
         same = next_one = splat(0.0)
-    weigh_by(contact, same, next_one)
+    set_effective_masses(contact, same, next_one)
 
 
 @kernel
-def lay_jointed(solver: Any, forest: Any, contact: Any, x1: Vec3, x2: Vec3, forces: Vec3, a: int, b: int) -> None:
+def fill_jointed_rows(solver: Any, forest: Any, contact: Any, x1: Vec3, x2: Vec3, forces: Vec3, a: int, b: int) -> None:
     """The same for bodies of two trees of which at least one has joints, or for one tree and an immovable side."""
     Y, y, l1, length = whitened_rows(solver), contact["y"], contact["l1"], contact["l1"] + contact["l2"]
     same = next_one = splat(0.0)
     if l1 > 0:
-        same, next_one = lay_side(solver, forest, a, x1, forces, -1.0, Y, y, length)
+        same, next_one = fill_side(solver, forest, a, x1, forces, -1.0, Y, y, length)
     if contact["l2"] > 0:
-        more, more_next = lay_side(solver, forest, b, x2, forces, 1.0, Y, y + l1, length)
+        more, more_next = fill_side(solver, forest, b, x2, forces, 1.0, Y, y + l1, length)
         same, next_one = same + more, next_one + more_next
-    weigh_by(contact, same, next_one)
+    set_effective_masses(contact, same, next_one)
 
 
 @kernel
 def contact_slices(forest: Any, spans: Any, a: int, b: int) -> tuple[int, int, int, int, int, int, bool]:
     """Trees and slices of z of two bodies, as a contact constraint has them, and whether both are free bodies."""
-    tree1, o1, l1, jointed1 = stretch(forest, spans, a)
-    tree2, o2, l2, jointed2 = stretch(forest, spans, b)
+    tree1, o1, l1, jointed1 = body_slice(forest, spans, a)
+    tree2, o2, l2, jointed2 = body_slice(forest, spans, b)
     if l1 > 0 and tree1 == tree2:
         o1, l1, l2 = 0, 0, max(l1, l2)
     return tree1, o1, l1, tree2, o2, l2, not (jointed1 or jointed2)
@@ -331,7 +357,7 @@ def fill_pair(solver: Any, forest: Any, collisions: Any, first: int, stop: int, 
     """
     touches, order = contact_constraint_room(solver), contact_order(solver)
     room = collisions["contact_room"]
-    now = half_of(collisions["step"], room)
+    now = half_start(collisions["step"], room)
     contacts = rows_at(collisions["contacts"], 2 * room, CONTACT)
     impulses, Y = stored_impulses(solver), whitened_rows(solver)
     shapes, spans = shapes_of(collisions), slices_of(solver)
@@ -342,46 +368,46 @@ def fill_pair(solver: Any, forest: Any, collisions: Any, first: int, stop: int, 
     if used + 3 * length * (stop - first) > solver["Y_room"]:
         solver["full"] |= FULL_Y
         return -1
-    if is_paved(shapes, pair):
-        solver["paved"] = 1
-    friction, restitution, slip = mix(solver, collisions, pair)
+    if has_convex_ground(shapes, pair):
+        solver["any_convex_ground"] = 1
+    friction, restitution, slip = mix_pair(solver, collisions, pair)
     if restitution > 0.0:
         solver["bouncing"] = 1
     joined = tree2 >= 0 and tree1 == tree2
     held = 0.0
     if not alone:
-        held = mass_held(forest, a, b)
+        held = anchored_mass(forest, a, b)
         clear(Y, used, 3 * length * (stop - first))
-    one = seen_alone(tree_at(forest, a)) if alone and l1 > 0 else NOWHERE
-    other = seen_alone(tree_at(forest, b)) if alone and l2 > 0 else NOWHERE
+    one = lone_body_of(tree_of_body(forest, a)) if alone and l1 > 0 else NO_BODY
+    other = lone_body_of(tree_of_body(forest, b)) if alone and l2 > 0 else NO_BODY
     n = (0.0, 0.0, 0.0)
     t1, t2 = n, n
-    forces = beside(n, t1, t2)
+    forces = stack_vectors(n, t1, t2)
     for i in range(first, stop):
         t, contact = touches[i], contacts[now + order[i]]
         normal = load3(contact["normal"])
         if normal[0] != n[0] or normal[1] != n[1] or normal[2] != n[2]:
             n = normal
-            t1, t2 = tangents(n)
-            forces = beside(n, t1, t2)
+            t1, t2 = tangent_vectors(n)
+            forces = stack_vectors(n, t1, t2)
         p = load3_at(impulses, 3 * (room - now + contact["before"])) if contact["before"] >= 0 else (0.0, 0.0, 0.0)
-        start_touch(t, contact, t1, t2, p, slip, solver["gap"])
+        start_contact(t, contact, t1, t2, p, slip, solver["gap"])
         t["friction"], t["restitution"] = friction, restitution
         t["contact"], t["y"], t["o1"], t["l1"], t["o2"], t["l2"] = order[i], used, o1, l1, o2, l2
         t["tree1"], t["tree2"] = tree1, tree2
         t["fast"] = FLIES_BY if contact["passes"] > 0.0 else (1 if contact["passes"] != SLOW and alone else 0)
         if t["fast"] == FLIES_BY:
-            solver["passing"] = 1
-        x1, x2 = points_of(contact)
+            solver["any_fly_by"] = 1
+        x1, x2 = contact_points(contact)
         if alone:
-            fill_alone(t, x1, x2, forces, one, other, Y)
+            fill_lone_rows(t, x1, x2, forces, one, other, Y)
         else:
             if joined:
-                lay_joined(solver, forest, t, x1, x2, forces, a, b, held)
+                fill_same_tree_rows(solver, forest, t, x1, x2, forces, a, b, held)
             else:
-                lay_jointed(solver, forest, t, x1, x2, forces, a, b)
-            go_easy(solver, t, held)
-            go_straight(solver, t)
+                fill_jointed_rows(solver, forest, t, x1, x2, forces, a, b)
+            limit_anchored_overlap(solver, t, held)
+            limit_sliding_overlap(solver, t)
             if joined:
                 t["tree1"] = SAME_TREE
         used += 3 * length
@@ -389,16 +415,16 @@ def fill_pair(solver: Any, forest: Any, collisions: Any, first: int, stop: int, 
 
 
 @kernel
-def fill_alone(contact: Any, x1: Vec3, x2: Vec3, forces: Vec3, one: Alone, other: Alone, Y: Any) -> None:
+def fill_lone_rows(contact: Any, x1: Vec3, x2: Vec3, forces: Vec3, one: LoneBody, other: LoneBody, Y: Any) -> None:
     """The rows of a contact between two free bodies, or a free body and an immovable side."""
     y, l1, l2 = contact["y"], contact["l1"], contact["l2"]
     same, next_one = splat(0.0), splat(0.0)
     if l1 > 0:
-        same, next_one = put_alone(one, x1, forces, -1.0, Y, y, l1 + l2)
+        same, next_one = write_lone_rows(one, x1, forces, -1.0, Y, y, l1 + l2)
     if l2 > 0:
-        more, more_next = put_alone(other, x2, forces, 1.0, Y, y + l1, l1 + l2)
+        more, more_next = write_lone_rows(other, x2, forces, 1.0, Y, y + l1, l1 + l2)
         same, next_one = same + more, next_one + more_next
-    weigh_by(contact, same, next_one)
+    set_effective_masses(contact, same, next_one)
 
 
 @kernel
@@ -411,7 +437,7 @@ def end_of_pair(order: Any, contacts: Any, first: int, stop: int) -> int:
 
 
 @kernel(inline=False)
-def fill_some(solver: Any, forest: Any, collisions: Any, first: int, stop: int, used: int) -> int:
+def fill_contact_range(solver: Any, forest: Any, collisions: Any, first: int, stop: int, used: int) -> int:
     """Fill the contact constraints from `first` to before `stop`. Returns the end of their y, -1 without room."""
     order, contacts = contact_order(solver), rows_at(collisions["fresh"], collisions["n_contacts"], CONTACT)
     while first < stop and used >= 0:
@@ -422,17 +448,17 @@ def fill_some(solver: Any, forest: Any, collisions: Any, first: int, stop: int, 
 
 
 @kernel
-def fill_touches(solver: Any, forest: Any, collisions: Any) -> bool:
+def fill_all_contacts(solver: Any, forest: Any, collisions: Any) -> bool:
     """Fill the contact constraints of all awake islands, in their order. False if a table is full."""
-    solver["bouncing"] = solver["passing"] = solver["paved"] = 0
-    used = fill_some(solver, forest, collisions, 0, solver["touch_count"], solver["Y_used"])
+    solver["bouncing"] = solver["any_fly_by"] = solver["any_convex_ground"] = 0
+    used = fill_contact_range(solver, forest, collisions, 0, solver["touch_count"], solver["Y_used"])
     if used >= 0:
         solver["Y_used"] = used
     return used >= 0
 
 
 @kernel(inline=False)
-def numbers_of(solver: Any, forest: Any, collisions: Any, first: int, stop: int) -> int:
+def count_row_numbers(solver: Any, forest: Any, collisions: Any, first: int, stop: int) -> int:
     """Count of the numbers y of the contacts from `first` to before `stop`."""
 
     order, contacts = contact_order(solver), rows_at(collisions["fresh"], collisions["n_contacts"], CONTACT)

@@ -6,18 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph.contact.joint_warm_start import follow_joint
+from kinemorph.contact.joint_warm_start import refresh_joint_impulses
 from kinemorph.contact.layout import (
-    Bounded,
+    DofConstraintKind,
     dof_constraint_room,
     free_roots_of,
     islands_of,
     slices_of,
 )
-from kinemorph.contact.rows.dof_rows import put_bound, put_mixture
+from kinemorph.contact.rows.dof_rows import add_dof_row, add_joint_row
 from kinemorph.contact.rows.drive_rows import fill_tree_drives
-from kinemorph.contact.rows.free_root_rows import is_free, see_root
-from kinemorph.contact.rows.loop_joint_rows import fill_loop_bounds
+from kinemorph.contact.rows.free_root_rows import fill_free_root, has_free_root
+from kinemorph.contact.rows.loop_joint_rows import fill_loop_joint_rows
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.algorithms.joints import FREE, SPHERICAL
 from kinemorph.multibody.layout import dofs_of, links_of
@@ -26,38 +26,43 @@ from kinemorph.spatial.quaternion import log, log_shift
 from kinemorph.spatial.rows import load4_at
 from kinemorph.structure.forest.layout import A, Q, V, tree_of, trees_of
 
-LOWER, UPPER, DRY, FAST = int(Bounded.LOWER), int(Bounded.UPPER), int(Bounded.DRY), int(Bounded.FAST)
+LOWER, UPPER, DRY, FAST = (
+    int(DofConstraintKind.LOWER),
+    int(DofConstraintKind.UPPER),
+    int(DofConstraintKind.DRY),
+    int(DofConstraintKind.FAST),
+)
 LIMIT_STEPS_AHEAD = 2.0  # steps: a limit gets a row if it may be reached so soon,
 NEAR_LIMIT = 0.01  # rad or m: or if it is closer than this
-BRISK = 0.5  # share of the largest speed, below which a degree of freedom needs no row for it
+BRISK_SPEED_SHARE = 0.5  # share of the largest speed, below which a degree of freedom needs no row for it
 
 
 @kernel
-def put_limit(solver: Any, tree: Any, t: int, link: int, dof: int, what: int, gap: float, force: float) -> bool:
+def add_limit_row(solver: Any, tree: Any, t: int, link: int, dof: int, what: int, gap: float, force: float) -> bool:
     """Add the row of a limit at a distance `gap`, with its stored force. False if a table is full."""
-    at = put_bound(solver, tree, t, link, dof, -1.0 if what == UPPER else 1.0, what)
+    at = add_dof_row(solver, tree, t, link, dof, -1.0 if what == UPPER else 1.0, what)
     if at >= 0:
         constraint = dof_constraint_room(solver)[at]
-        constraint["s"] = constraint["s0"] = gap
+        constraint["separation"] = constraint["initial_separation"] = gap
         constraint["p"] = solver["h"] * force
     return at >= 0
 
 
 @kernel(inline=False)
-def put_fast(solver: Any, tree: Any, t: int, link: int, dof: int, v: float, a: float) -> bool:
+def add_speed_limit_row(solver: Any, tree: Any, t: int, link: int, dof: int, v: float, a: float) -> bool:
     """Add the row of a speed limit (rad/s or m/s), if it may be reached in this step. False if a table is full."""
     fastest = dofs_of(tree)[dof]["speed"]
     then = v + solver["h"] * solver["substeps"] * a
-    if max(abs(v), abs(then)) < BRISK * fastest:
+    if max(abs(v), abs(then)) < BRISK_SPEED_SHARE * fastest:
         return True
-    at = put_bound(solver, tree, t, link, dof, -1.0 if v + then > 0.0 else 1.0, FAST)
+    at = add_dof_row(solver, tree, t, link, dof, -1.0 if v + then > 0.0 else 1.0, FAST)
     if at >= 0:
         dof_constraint_room(solver)[at]["target"] = fastest
     return at >= 0
 
 
 @kernel(inline=False)
-def fill_ball(solver: Any, tree: Any, t: int, link: int, q: Any, v: Any, forces: Any) -> bool:
+def fill_ball_limits(solver: Any, tree: Any, t: int, link: int, q: Any, v: Any, forces: Any) -> bool:
     """Fill the limits of a ball joint, on the components of its rotation vector. False if a table is full."""
     l = links_of(tree)[link]
     dofs = dofs_of(tree)[l["iv"] :]
@@ -76,17 +81,17 @@ def fill_ball(solver: Any, tree: Any, t: int, link: int, q: Any, v: Any, forces:
             sign = -1.0 if what == UPPER else 1.0
             one = (sign if j == 0 else 0.0, sign if j == 1 else 0.0, sign if j == 2 else 0.0)
             m = log_shift(phi, one)
-            at = put_mixture(solver, tree, t, link, l["iv"] + j, (m[0], m[1], m[2], 0.0, 0.0, 0.0), what)
+            at = add_joint_row(solver, tree, t, link, l["iv"] + j, (m[0], m[1], m[2], 0.0, 0.0, 0.0), what)
             if at < 0:
                 return False
             constraint = bounds[at]
-            constraint["s"] = constraint["s0"] = gap
+            constraint["separation"] = constraint["initial_separation"] = gap
             constraint["p"] = solver["h"] * forces[6 * what + j]
     return True
 
 
 @kernel(inline=False)
-def fill_tree_bounds(solver: Any, forest: Any, slot: Any, t: int) -> bool:
+def fill_tree_limits(solver: Any, forest: Any, slot: Any, t: int) -> bool:
     """Fill the limits, speed limits and dry friction of one tree. The stored force of a distant limit becomes zero."""
     tree = tree_of(slot)
     links, dofs = links_of(tree), dofs_of(tree)
@@ -100,16 +105,16 @@ def fill_tree_bounds(solver: Any, forest: Any, slot: Any, t: int) -> bool:
         if l["nv"] == 0:
             continue
         several = l["kind"] == FREE or l["kind"] == SPHERICAL
-        forces = follow_joint(solver, forest, l)["p"]
+        forces = refresh_joint_impulses(solver, forest, l)["p"]
         for j in range(l["nv"]):
             k = l["iv"] + j
             dof = dofs[k]
             if dof["friction"] > 0.0:
-                at = put_bound(solver, tree, t, i, k, 1.0, DRY)
+                at = add_dof_row(solver, tree, t, i, k, 1.0, DRY)
                 if at < 0:
                     return False
                 bounds[at]["most"], bounds[at]["p"] = dof["friction"], solver["h"] * forces[6 * DRY + j]
-            if 0.0 < dof["speed"] < np.inf and not put_fast(solver, tree, t, i, k, v[k], a[k]):
+            if 0.0 < dof["speed"] < np.inf and not add_speed_limit_row(solver, tree, t, i, k, v[k], a[k]):
                 return False
             if several:
                 continue
@@ -118,15 +123,15 @@ def fill_tree_bounds(solver: Any, forest: Any, slot: Any, t: int) -> bool:
                 gap = x - dof["lower"] if what == LOWER else dof["upper"] - x
                 if not gap < near:
                     forces[6 * what + j] = 0.0
-                elif not put_limit(solver, tree, t, i, k, what, gap, forces[6 * what + j]):
+                elif not add_limit_row(solver, tree, t, i, k, what, gap, forces[6 * what + j]):
                     return False
-        if l["kind"] == SPHERICAL and not fill_ball(solver, tree, t, i, q, v, forces):
+        if l["kind"] == SPHERICAL and not fill_ball_limits(solver, tree, t, i, q, v, forces):
             return False
     return True
 
 
 @kernel(inline=False)
-def fill_bounds(solver: Any, forest: Any, memory: int) -> bool:
+def fill_dof_constraints(solver: Any, forest: Any, memory: int) -> bool:
     """Fill the dof rows and free roots of all awake trees and their loops, by island. False if a table is full.
 
     `memory` is the address of 19 numbers, needed if there are loops.
@@ -140,18 +145,18 @@ def fill_bounds(solver: Any, forest: Any, memory: int) -> bool:
         t = islands[i]["first_tree"]
         while t >= 0:
             tree = tree_of(trees[t])
-            if solver["figures"] != 0 and spans[t]["jointed"] != 0 and is_free(tree):
-                see_root(tree, roots[t])
+            if solver["any_jointed"] != 0 and spans[t]["jointed"] != 0 and has_free_root(tree):
+                fill_free_root(tree, roots[t])
             if solver["drive_count"] > 0 and not fill_tree_drives(solver, forest, trees[t], t):
                 return False
             if (
-                solver["figures"] != 0
+                solver["any_jointed"] != 0
                 and spans[t]["jointed"] != 0
-                and not fill_tree_bounds(solver, forest, trees[t], t)
+                and not fill_tree_limits(solver, forest, trees[t], t)
             ):
                 return False
             t = spans[t]["next"]
-        if islands[i]["held"] > 0 and not fill_loop_bounds(solver, forest, i, memory):
+        if islands[i]["held"] > 0 and not fill_loop_joint_rows(solver, forest, i, memory):
             return False
         islands[i]["bound_count"] = solver["bound_count"] - islands[i]["first_bound"]
     return True

@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 
 from kinemorph.contact.gauss_seidel.vectors import clear
-from kinemorph.contact.islands import stretch_to
+from kinemorph.contact.islands import row_length
 from kinemorph.contact.layout import (
-    FULL_BOUNDS,
+    FULL_DOF_CONSTRAINTS,
     FULL_Y,
     dof_constraint_room,
     free_roots_of,
     slices_of,
     whitened_rows,
 )
-from kinemorph.contact.rows.free_root_rows import is_free, taken_by
+from kinemorph.contact.rows.free_root_rows import has_free_root, root_response
 from kinemorph.jit.api import kernel
 from kinemorph.multibody.algorithms.aba import is_at_parent
 from kinemorph.multibody.algorithms.joints import REVOLUTE
@@ -27,14 +27,14 @@ from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale
 
 
 @kernel
-def go_inward(tree: Any, link: int, first: int, n: Vec3, f: Vec3, Y: Any, y: int, share: float) -> float:
+def propagate_wrench(tree: Any, link: int, first: int, n: Vec3, f: Vec3, Y: Any, y: int, share: float) -> float:
     """Propagate a wrench at a link's origin to the base, from dof `first` on, and add `share` times its y. yᵀ y."""
-    total, n, f = go_until(tree, link, -1, first, n, f, Y, y, share)
+    total, n, f = propagate_wrench_until(tree, link, -1, first, n, f, Y, y, share)
     return total
 
 
 @kernel
-def go_until(
+def propagate_wrench_until(
     tree: Any, link: int, end: int, first: int, n: Vec3, f: Vec3, Y: Any, y: int, share: float
 ) -> tuple[float, Vec3, Vec3]:
     """The same as far as link `end`. Returns yᵀ y and the remaining wrench at the origin of that link."""
@@ -59,31 +59,31 @@ def go_until(
 
 
 @kernel(inline=False)
-def add_unit(tree: Any, link: int, dof: int, size: float, Y: Any, y: int) -> float:
+def add_dof_force(tree: Any, link: int, dof: int, size: float, Y: Any, y: int) -> float:
     """Add y of a force `size` (N m or N) in one degree of freedom of a link's joint. Returns yᵀ y."""
     dof_data = dof_data_of(tree)[dof]
     u = dof_data["D"][0]
     Y[y + dof] += size * u
     n, f = scale(load3(dof_data["U"]), -u), scale(load3_at(dof_data["U"], 3), -u)
-    return size * size * (u * u + go_inward(tree, link, dof + 1, n, f, Y, y, size))
+    return size * size * (u * u + propagate_wrench(tree, link, dof + 1, n, f, Y, y, size))
 
 
 @kernel
-def put_unit(tree: Any, root: Any, link: int, dof: int, sign: float, Y: Any, y: int) -> float:
+def fill_free_root_row(tree: Any, root: Any, link: int, dof: int, sign: float, Y: Any, y: int) -> float:
     """The same for a unit force in a tree with a free root; the row is zero before."""
     dof_data = dof_data_of(tree)[dof]
     u = dof_data["D"][0]
     Y[y + dof] = sign * u
     n, f = scale(load3(dof_data["U"]), -u), scale(load3_at(dof_data["U"], 3), -u)
-    total, n, f = go_until(tree, link, 0, dof + 1, n, f, Y, y, sign)
-    turn, go = taken_by(root, n, f)
+    total, n, f = propagate_wrench_until(tree, link, 0, dof + 1, n, f, Y, y, sign)
+    turn, go = root_response(root, n, f)
     store3_at(Y, y, scale(turn, sign))
     store3_at(Y, y + 3, scale(go, sign))
     return u * u + total + dot(turn, turn) + dot(go, go)
 
 
 @kernel(inline=False)
-def add_mixture(tree: Any, link: int, forces: Six, Y: Any, y: int) -> float:
+def add_joint_force(tree: Any, link: int, forces: Six, Y: Any, y: int) -> float:
     """Add y of forces in all degrees of freedom of a link's joint. Returns yᵀ y."""
     l = links_of(tree)[link]
     first = l["iv"]
@@ -99,21 +99,21 @@ def add_mixture(tree: Any, link: int, forces: Six, Y: Any, y: int) -> float:
         Y[y + first + j] += u
         total += u * u
         n, f = axpy(n, -u, load3(dof_data["U"])), axpy(f, -u, load3_at(dof_data["U"], 3))
-    return total + go_inward(tree, link, first + l["nv"], n, f, Y, y, 1.0)
+    return total + propagate_wrench(tree, link, first + l["nv"], n, f, Y, y, 1.0)
 
 
 @kernel(inline=False)
 def add_link_wrench(tree: Any, link: int, n: Vec3, f: Vec3, Y: Any, y: int) -> None:
     """Add y of a wrench on a link, at the link's origin, in world axes."""
-    go_inward(tree, link, 0, n, f, Y, y, 1.0)
+    propagate_wrench(tree, link, 0, n, f, Y, y, 1.0)
 
 
 @kernel
-def put_bound(solver: Any, tree: Any, t: int, link: int, dof: int, sign: float, what: int) -> int:
+def add_dof_row(solver: Any, tree: Any, t: int, link: int, dof: int, sign: float, what: int) -> int:
     """Add the row of one degree of freedom, with a sign. Returns its index, -1 if a table is full."""
     i = solver["bound_count"]
-    length = stretch_of(solver, tree, t, link)
-    used = claim(solver, length)
+    length = joint_row_length(solver, tree, t, link)
+    used = claim_row(solver, length)
     if used < 0:
         return -1
     constraint, Y = dof_constraint_room(solver)[i], whitened_rows(solver)
@@ -124,20 +124,20 @@ def put_bound(solver: Any, tree: Any, t: int, link: int, dof: int, sign: float, 
         length,
         used,
     )
-    if link > 0 and is_free(tree):
+    if link > 0 and has_free_root(tree):
         root = free_roots_of(solver)[t]
-        start_bound(solver, constraint, put_unit(tree, root, link, dof, sign, Y, used))
+        start_dof_row(solver, constraint, fill_free_root_row(tree, root, link, dof, sign, Y, used))
     else:
-        start_bound(solver, constraint, add_unit(tree, link, dof, sign, Y, used))
+        start_dof_row(solver, constraint, add_dof_force(tree, link, dof, sign, Y, used))
     return i
 
 
 @kernel(inline=False)
-def put_mixture(solver: Any, tree: Any, t: int, link: int, dof: int, forces: Six, what: int) -> int:
+def add_joint_row(solver: Any, tree: Any, t: int, link: int, dof: int, forces: Six, what: int) -> int:
     """Add the row of a combination of all degrees of freedom of a joint. Returns its index, -1 if a table is full."""
     i = solver["bound_count"]
-    length = stretch_of(solver, tree, t, link)
-    used = claim(solver, length)
+    length = joint_row_length(solver, tree, t, link)
+    used = claim_row(solver, length)
     if used < 0:
         return -1
     constraint, Y = dof_constraint_room(solver)[i], whitened_rows(solver)
@@ -148,23 +148,23 @@ def put_mixture(solver: Any, tree: Any, t: int, link: int, dof: int, forces: Six
         length,
         used,
     )
-    start_bound(solver, constraint, add_mixture(tree, link, forces, Y, used))
+    start_dof_row(solver, constraint, add_joint_force(tree, link, forces, Y, used))
     return i
 
 
 @kernel
-def stretch_of(solver: Any, tree: Any, t: int, link: int) -> int:
+def joint_row_length(solver: Any, tree: Any, t: int, link: int) -> int:
     """Length of a row on the joint of a link of tree t."""
     l = links_of(tree)[link]
-    return stretch_to(slices_of(solver)[t], l["iv"] + l["nv"])
+    return row_length(slices_of(solver)[t], l["iv"] + l["nv"])
 
 
 @kernel
-def claim(solver: Any, length: int) -> int:
+def claim_row(solver: Any, length: int) -> int:
     """Claim a dof row with `length` zero numbers y. Returns the first of them, -1 if a table is full."""
     used = solver["Y_used"]
     if solver["bound_count"] == solver["bound_room"]:
-        solver["full"] |= FULL_BOUNDS
+        solver["full"] |= FULL_DOF_CONSTRAINTS
         return -1
     if used + length > solver["Y_room"]:
         solver["full"] |= FULL_Y
@@ -175,11 +175,13 @@ def claim(solver: Any, length: int) -> int:
 
 
 @kernel
-def start_bound(solver: Any, constraint: Any, total: float) -> None:
+def start_dof_row(solver: Any, constraint: Any, total: float) -> None:
     """Initialize a dof row; `total` is its yᵀ y."""
 
     constraint["o"] = slices_of(solver)[constraint["tree"]]["offset"]
-    constraint["inverse"], constraint["p"], constraint["sum"], constraint["target"] = 1.0 / total, 0.0, 0.0, 0.0
+    constraint["effective_mass"], constraint["p"], constraint["sum"], constraint["target"] = 1.0 / total, 0.0, 0.0, 0.0
     constraint["most"], constraint["least"], constraint["drive"] = np.inf, -np.inf, -1
-    constraint["s"] = constraint["s0"] = constraint["bears"] = constraint["trifle"] = 0.0
+    constraint["separation"] = constraint["initial_separation"] = constraint["load_per_mass"] = constraint[
+        "rounding_impulse"
+    ] = 0.0
     constraint["acted"] = 0

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph.constraint.basis import product
+from kinemorph.constraint.basis import slice_product
 from kinemorph.contact.layout import (
-    Bounded,
-    Driven,
+    DofConstraintKind,
+    DriveKind,
     dof_constraint_room,
     dof_constraints,
     drives_of,
@@ -25,27 +25,27 @@ from kinemorph.contact.layout import (
     za_of,
 )
 from kinemorph.contact.rows.dof_rows import (
+    add_dof_force,
+    add_dof_row,
+    add_joint_force,
+    add_joint_row,
     add_link_wrench,
-    add_mixture,
-    add_unit,
-    claim,
-    put_bound,
-    put_mixture,
-    start_bound,
-    stretch_of,
+    claim_row,
+    joint_row_length,
+    start_dof_row,
 )
 from kinemorph.jit.api import kernel, rows_at
-from kinemorph.multibody.algorithms.free_body import lone_of, whitened_wrench
+from kinemorph.multibody.algorithms.free_body import free_body_of, whiten_free_body_wrench
 from kinemorph.multibody.layout import dofs_of, link_data_of, links_of
 from kinemorph.multibody.model.declared import (
     Six,
+    declared_dof,
+    declared_dof_weights,
     declared_force,
     declared_position,
-    degree,
-    drift,
+    declared_velocity_drift,
     is_mixed,
-    mixture,
-    sense,
+    joint_sign,
 )
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.mat3 import mul, mul_vec
@@ -62,14 +62,17 @@ from kinemorph.structure.forest.layout import (
     tree_of,
     trees_of,
 )
-from kinemorph.structure.forest.memory import INDEX, pool_of
+from kinemorph.structure.forest.memory import ID_INDEX_MASK, pool_of
 
-DRIVEN = int(Bounded.DRIVEN)
-ROW, FORCE, COUPLED = int(Driven.ROW), int(Driven.FORCE), int(Driven.COUPLED)
-TRIFLE_IMPULSE_SHARE = 1e-12  # share of the impulse that would stop a motor
-CATCH_UP = 0.2  # share of a coupling's position error that a step corrects
-STRONGLY = 0.3  # cosine between two drives of a tree, above which Gauss-Seidel needs many iterations
-FEW_RATES, FEW_TOUCHES = 128, 64  # entries of z, contacts: largest island solved directly for drives or wedges
+DRIVEN = int(DofConstraintKind.DRIVEN)
+ROW, FORCE, COUPLED = int(DriveKind.ROW), int(DriveKind.FORCE), int(DriveKind.COUPLED)
+ROUNDING_IMPULSE_SHARE = 1e-12  # share of the impulse that would stop a motor
+COUPLING_CORRECTION_SHARE = 0.2  # share of a coupling's position error that a step corrects
+CONFLICT_COSINE = 0.3  # cosine between two drives of a tree, above which Gauss-Seidel needs many iterations
+MOST_DIRECT_ENTRIES, MOST_DIRECT_CONTACTS = (
+    128,
+    64,
+)  # entries of z, contacts: largest island solved directly for drives or wedges
 
 
 @kernel
@@ -80,7 +83,7 @@ def clip(x: float, size: float) -> float:
 @kernel
 def joint_slot(forest: Any, id: int) -> int:
     """The row of a joint, -1 if it is gone."""
-    i = id & INDEX
+    i = id & ID_INDEX_MASK
     if i >= forest["joint_room"]:
         return -1
     slot = joints_of(forest)[i]
@@ -88,7 +91,7 @@ def joint_slot(forest: Any, id: int) -> int:
 
 
 @kernel
-def found_degree(forest: Any, id: int, dof: int) -> tuple[int, int, int]:
+def find_dof(forest: Any, id: int, dof: int) -> tuple[int, int, int]:
     """Tree, link, and index within the link, of a degree of freedom numbered as declared.
 
     The tree is -1 if the joint is gone or closes a loop, or if it has no such degree of freedom.
@@ -103,11 +106,11 @@ def found_degree(forest: Any, id: int, dof: int) -> tuple[int, int, int]:
     slot = trees_of(forest)[t]
     tree = tree_of(slot)
     link = links_of(tree)[k]
-    return (t, k, degree(link, dof)) if 0 <= dof < link["nv"] else (-1, 0, 0)
+    return (t, k, declared_dof(link, dof)) if 0 <= dof < link["nv"] else (-1, 0, 0)
 
 
 @kernel(inline=False)
-def find_drives(solver: Any, forest: Any) -> None:
+def list_drives(solver: Any, forest: Any) -> None:
     """List the drives of each tree, in the order of their rows, and remove those of joints that are gone."""
     spans, drives = slices_of(solver), drives_of(solver)
     joints = joints_of(forest)
@@ -144,11 +147,11 @@ def fill_tree_drives(solver: Any, forest: Any, slot: Any, t: int) -> bool:
     i = spans[t]["drive"]
     while i >= 0:
         drive = drives[i]
-        link = joints[drive["joint"] & INDEX]["link"]
+        link = joints[drive["joint"] & ID_INDEX_MASK]["link"]
         l = links[link]
         if drive["kind"] == ROW and drive["dof"] < l["nv"]:
-            effort = dofs[l["iv"] + degree(l, drive["dof"])]["effort"]
-            at = put_drive(solver, tree, t, link, drive["dof"], q)
+            effort = dofs[l["iv"] + declared_dof(l, drive["dof"])]["effort"]
+            at = add_drive_row(solver, tree, t, link, drive["dof"], q)
             if at < 0:
                 return False
             b = bounds[at]
@@ -161,16 +164,16 @@ def fill_tree_drives(solver: Any, forest: Any, slot: Any, t: int) -> bool:
             b["stiffness"], b["damping"] = drive["stiffness"], drive["damping"]
             if is_mixed(l, drive["dof"]):  # its axes rotate during the step
                 v = rows_at(slot["state"] + 8 * tree["nq"] * V, tree["nv"], F8)
-                b["target"] -= solver["h"] * solver["substeps"] * drift(l, q, v, drive["dof"])
+                b["target"] -= solver["h"] * solver["substeps"] * declared_velocity_drift(l, q, v, drive["dof"])
             if drive["damping"] == np.inf:  # at its target speed its impulse is rounding
-                b["trifle"] = TRIFLE_IMPULSE_SHARE * abs(drive["speed"]) * b["inverse"]
+                b["rounding_impulse"] = ROUNDING_IMPULSE_SHARE * abs(drive["speed"]) * b["effective_mass"]
             if drive["stiffness"] > 0.0:
-                b["s"] = b["s0"] = drive["position"] - declared_position(l, q, drive["dof"])
-            given = clip(given_force(solver, joints, slot, tree, t, link, drive["dof"]), effort)
+                b["separation"] = b["initial_separation"] = drive["position"] - declared_position(l, q, drive["dof"])
+            given = clip(total_given_force(solver, joints, slot, tree, t, link, drive["dof"]), effort)
             b["least"] = max(drive["least"], min(0.0, -effort - given))
             b["most"] = min(drive["most"], max(0.0, effort - given))
-        elif drive["kind"] == COUPLED and joints[drive["source"] & INDEX]["tree"] == t:
-            if not couple(solver, joints, tree, t, drive, q):
+        elif drive["kind"] == COUPLED and joints[drive["source"] & ID_INDEX_MASK]["tree"] == t:
+            if not add_coupling_row(solver, joints, tree, t, drive, q):
                 return False
             b = bounds[solver["bound_count"] - 1]
             b["drive"], b["p"] = i, solver["h"] * drive["applied"]
@@ -179,55 +182,55 @@ def fill_tree_drives(solver: Any, forest: Any, slot: Any, t: int) -> bool:
 
 
 @kernel
-def put_drive(solver: Any, tree: Any, t: int, link: int, dof: int, q: Any) -> int:
+def add_drive_row(solver: Any, tree: Any, t: int, link: int, dof: int, q: Any) -> int:
     """Add the row of a degree of freedom in the declared direction of its joint. Its index, -1 if a table is full."""
     l = links_of(tree)[link]
     if is_mixed(l, dof):
-        return put_mixture(solver, tree, t, link, l["iv"] + dof, mixture(l, q, dof), DRIVEN)
-    return put_bound(solver, tree, t, link, l["iv"] + degree(l, dof), sense(l), DRIVEN)
+        return add_joint_row(solver, tree, t, link, l["iv"] + dof, declared_dof_weights(l, q, dof), DRIVEN)
+    return add_dof_row(solver, tree, t, link, l["iv"] + declared_dof(l, dof), joint_sign(l), DRIVEN)
 
 
 @kernel(inline=False)
-def couple(solver: Any, joints: Any, tree: Any, t: int, drive: Any, q: Any) -> bool:
+def add_coupling_row(solver: Any, joints: Any, tree: Any, t: int, drive: Any, q: Any) -> bool:
     """Add the row of a coupling: speed of a joint minus `ratio` times that of another. False if a table is full."""
     links = links_of(tree)
-    one, other = joints[drive["joint"] & INDEX]["link"], joints[drive["source"] & INDEX]["link"]
+    one, other = joints[drive["joint"] & ID_INDEX_MASK]["link"], joints[drive["source"] & ID_INDEX_MASK]["link"]
     a, b = links[one], links[other]
-    length = max(stretch_of(solver, tree, t, one), stretch_of(solver, tree, t, other))
+    length = max(joint_row_length(solver, tree, t, one), joint_row_length(solver, tree, t, other))
     at = solver["bound_count"]
-    used = claim(solver, length)
+    used = claim_row(solver, length)
     if used < 0:
         return False
     Y = whitened_rows(solver)
     row = dof_constraint_room(solver)[at]
     row["what"], row["tree"], row["dof"], row["l"], row["y"] = DRIVEN, t, a["iv"], length, used
-    own, theirs = sense(a), sense(b)
-    add_unit(tree, one, a["iv"], own, Y, used)
-    add_unit(tree, other, b["iv"], -theirs * drive["ratio"], Y, used)
-    start_bound(solver, row, product(Y, used, Y, used, length))
+    own, theirs = joint_sign(a), joint_sign(b)
+    add_dof_force(tree, one, a["iv"], own, Y, used)
+    add_dof_force(tree, other, b["iv"], -theirs * drive["ratio"], Y, used)
+    start_dof_row(solver, row, slice_product(Y, used, Y, used, length))
     off = drive["position"] + drive["ratio"] * theirs * q[b["iq"]] - own * q[a["iq"]]
-    row["target"] = CATCH_UP * off / (solver["h"] * solver["substeps"])
+    row["target"] = COUPLING_CORRECTION_SHARE * off / (solver["h"] * solver["substeps"])
     row["damping"], row["stiffness"], row["force"] = np.inf, 0.0, 0.0
     return True
 
 
 @kernel
-def given_force(solver: Any, joints: Any, slot: Any, tree: Any, t: int, link: int, dof: int) -> float:
+def total_given_force(solver: Any, joints: Any, slot: Any, tree: Any, t: int, link: int, dof: int) -> float:
     """Total given force (N m or N) in a declared degree of freedom: from the tree's state and from drives."""
     drives = drives_of(solver)
-    total = given_by_state(slot, tree, link, dof)
+    total = state_force(slot, tree, link, dof)
     span = slices_of(solver)[t]
     i = span["drive"] if span["forced"] != 0 else -1
     while i >= 0:
         drive = drives[i]
-        if drive["kind"] == FORCE and joints[drive["joint"] & INDEX]["link"] == link and drive["dof"] == dof:
+        if drive["kind"] == FORCE and joints[drive["joint"] & ID_INDEX_MASK]["link"] == link and drive["dof"] == dof:
             total += drive["force"]
         i = drive["next"]
     return total
 
 
 @kernel
-def given_by_state(slot: Any, tree: Any, link: int, dof: int) -> float:
+def state_force(slot: Any, tree: Any, link: int, dof: int) -> float:
     """The given force from the tree's state alone."""
     q = rows_at(slot["state"] + 8 * tree["nq"] * Q, tree["nq"], F8)
     tau = rows_at(slot["state"] + 8 * tree["nq"] * TAU, tree["nv"], F8)
@@ -235,7 +238,7 @@ def given_by_state(slot: Any, tree: Any, link: int, dof: int) -> float:
 
 
 @kernel(inline=False)
-def give_forces(solver: Any, forest: Any) -> None:
+def apply_given_forces(solver: Any, forest: Any) -> None:
     """Add the given forces of drives to za. Those of the trees' states are in za already."""
     spans, drives = slices_of(solver), drives_of(solver)
     trees = trees_of(forest)
@@ -245,34 +248,34 @@ def give_forces(solver: Any, forest: Any) -> None:
         drive = drives[i]
         if drive["joint"] < 0 or drive["kind"] != FORCE:
             continue
-        at = joints[drive["joint"] & INDEX]
+        at = joints[drive["joint"] & ID_INDEX_MASK]
         t = at["tree"]
         if t < 0 or spans[t]["offset"] < 0:
             continue
         tree = tree_of(trees[t])
         link, dof = at["link"], drive["dof"]
         l = links_of(tree)[link]
-        if dof >= l["nv"] or tree["lone"] != 0 or not is_first(drives, spans[t]["drive"], i):
+        if dof >= l["nv"] or tree["free_body"] != 0 or not is_first_drive(drives, spans[t]["drive"], i):
             continue
-        k = l["iv"] + degree(l, dof)
+        k = l["iv"] + declared_dof(l, dof)
         effort = dofs_of(tree)[k]["effort"]
-        acted = clip(given_by_state(trees[t], tree, link, dof), effort)
-        more = clip(given_force(solver, joints, trees[t], tree, t, link, dof), effort) - acted
+        acted = clip(state_force(trees[t], tree, link, dof), effort)
+        more = clip(total_given_force(solver, joints, trees[t], tree, t, link, dof), effort) - acted
         if more != 0.0 and is_mixed(l, dof):
             q = rows_at(trees[t]["state"] + 8 * tree["nq"] * Q, tree["nq"], F8)
-            add_mixture(tree, link, scaled(mixture(l, q, dof), more), za, spans[t]["offset"])
+            add_joint_force(tree, link, scale_six(declared_dof_weights(l, q, dof), more), za, spans[t]["offset"])
         elif more != 0.0:
-            add_unit(tree, link, k, sense(l) * more, za, spans[t]["offset"])
+            add_dof_force(tree, link, k, joint_sign(l) * more, za, spans[t]["offset"])
         drive["applied"] = more
 
 
 @kernel
-def scaled(x: Six, size: float) -> Six:
+def scale_six(x: Six, size: float) -> Six:
     return x[0] * size, x[1] * size, x[2] * size, x[3] * size, x[4] * size, x[5] * size
 
 
 @kernel
-def is_first(drives: Any, at: int, i: int) -> bool:
+def is_first_drive(drives: Any, at: int, i: int) -> bool:
     """Whether drive i is the first with a given force in its degree of freedom; it then acts for all of them."""
     while at != i:
         e = drives[at]
@@ -283,7 +286,7 @@ def is_first(drives: Any, at: int, i: int) -> bool:
 
 
 @kernel(inline=False)
-def push_bodies(solver: Any, forest: Any) -> None:
+def apply_pushes(solver: Any, forest: Any) -> None:
     """Add the pushes on bodies to za, and remove those of bodies that are gone."""
     spans, pushes = slices_of(solver), pushes_of(solver)
     trees = trees_of(forest)
@@ -293,7 +296,7 @@ def push_bodies(solver: Any, forest: Any) -> None:
         p = pushes[i]
         if p["body"] < 0:
             continue
-        slot = bodies[p["body"] & INDEX]
+        slot = bodies[p["body"] & ID_INDEX_MASK]
         if slot["next"] != IN_USE or slot["generation"] != p["body"] >> 32:
             p["body"], p["generation"] = -1, p["generation"] + 1
             continue
@@ -305,15 +308,15 @@ def push_bodies(solver: Any, forest: Any) -> None:
         R = load9(data["R"])
         own = mul(R, load9(slot["R"]))
         f, n = load3(p["force"]), load3(p["torque"])
-        if p["turning"] != 0:
+        if p["in_body_frame"] != 0:
             f, n = mul_vec(own, f), mul_vec(own, n)
         arm = add(mul_vec(R, load3(slot["p"])), mul_vec(own, load3(p["at"])))
         n = add(n, cross(arm, f))
-        if tree["lone"] == 0:
+        if tree["free_body"] == 0:
             add_link_wrench(tree, slot["link"], n, f, za, o)
             continue
-        lone = lone_of(tree)
-        turn, push = whitened_wrench(lone, R, sub(n, cross(mul_vec(R, load3(lone["c"])), f)), f)
+        lone = free_body_of(tree)
+        turn, push = whiten_free_body_wrench(lone, R, sub(n, cross(mul_vec(R, load3(lone["c"])), f)), f)
         for k in range(3):
             za[o + k] += turn[0] if k == 0 else turn[1] if k == 1 else turn[2]
             za[o + 3 + k] += push[0] if k == 0 else push[1] if k == 1 else push[2]
@@ -328,13 +331,13 @@ def keep_pushed_awake(solver: Any, forest: Any) -> None:
         push = pushes[i]
         acts = dot(load3(push["force"]), load3(push["force"])) + dot(load3(push["torque"]), load3(push["torque"])) > 0.0
         if push["body"] >= 0 and acts:
-            slot = bodies[push["body"] & INDEX]
+            slot = bodies[push["body"] & ID_INDEX_MASK]
             if slot["next"] == IN_USE and slot["generation"] == push["body"] >> 32:
                 spans[slot["tree"]]["still"] = 0.0
 
 
 @kernel(inline=False)
-def settle_drives(solver: Any) -> None:
+def finish_drives(solver: Any) -> None:
     """After a step: store the mean forces of drive rows, and remove pushes that act for one step."""
     drives, bounds = drives_of(solver), dof_constraint_room(solver)
     pushes = pushes_of(solver)
@@ -346,7 +349,7 @@ def settle_drives(solver: Any) -> None:
         if bounds[i]["what"] == DRIVEN:
             drives[bounds[i]["drive"]]["applied"] = bounds[i]["sum"] * per_step
     for i in range(solver["push_count"]):
-        if pushes[i]["body"] >= 0 and pushes[i]["lasting"] == 0:
+        if pushes[i]["body"] >= 0 and pushes[i]["persistent"] == 0:
             pushes[i]["body"], pushes[i]["generation"] = -1, pushes[i]["generation"] + 1
 
 
@@ -354,16 +357,16 @@ def settle_drives(solver: Any) -> None:
 
 
 @kernel
-def yielding(constraint: Any, h: float) -> float:
+def drive_diagonal(constraint: Any, h: float) -> float:
     """Diagonal of the system matrix of a drive's row: yᵀ y plus the compliance of the drive (1/kg or 1/(kg m²))."""
     if constraint["damping"] == np.inf:
-        return 1.0 / constraint["inverse"]
+        return 1.0 / constraint["effective_mass"]
     k = h * (constraint["damping"] + h * constraint["stiffness"])
-    return 1.0 / constraint["inverse"] + 1.0 / k if k > 0.0 else np.inf
+    return 1.0 / constraint["effective_mass"] + 1.0 / k if k > 0.0 else np.inf
 
 
 @kernel
-def pull_at_each_other(solver: Any, island: Any) -> bool:
+def has_conflicting_drives(solver: Any, island: Any) -> bool:
     """Whether two drives of one tree in an island are coupled strongly: the cosine of their rows exceeds a limit."""
     bounds = dof_constraints(solver)[island["first_bound"] :]
     Y, h = whitened_rows(solver), solver["h"] * solver["substeps"]
@@ -371,23 +374,27 @@ def pull_at_each_other(solver: Any, island: Any) -> bool:
         a = bounds[i]
         if a["what"] != DRIVEN:
             continue
-        most = STRONGLY * STRONGLY * yielding(a, h)
+        most = CONFLICT_COSINE * CONFLICT_COSINE * drive_diagonal(a, h)
         for j in range(i + 1, island["bound_count"]):
             constraint = bounds[j]
             if constraint["what"] != DRIVEN or constraint["tree"] != a["tree"]:
                 continue
-            both = product(Y, a["y"], Y, constraint["y"], min(a["l"], constraint["l"]))
-            if both * both > most * yielding(constraint, h):
+            both = slice_product(Y, a["y"], Y, constraint["y"], min(a["l"], constraint["l"]))
+            if both * both > most * drive_diagonal(constraint, h):
                 return True
     return False
 
 
 @kernel(inline=False)
-def choose_driven(solver: Any) -> None:
+def choose_driven_islands(solver: Any) -> None:
     """Set `direct` of small islands with strongly coupled drives."""
 
     islands = islands_of(solver)
     for i in range(solver["island_count"]):
         island = islands[i]
-        if island["direct"] == 0 and island["nz"] <= FEW_RATES and island["touch_count"] <= FEW_TOUCHES:
-            island["direct"] = 1 if pull_at_each_other(solver, island) else 0
+        if (
+            island["direct"] == 0
+            and island["nz"] <= MOST_DIRECT_ENTRIES
+            and island["touch_count"] <= MOST_DIRECT_CONTACTS
+        ):
+            island["direct"] = 1 if has_conflicting_drives(solver, island) else 0

@@ -4,32 +4,32 @@ from __future__ import annotations
 
 from typing import Any
 
-from kinemorph.collision.contact_table import half_of
+from kinemorph.collision.contact_table import half_start
 from kinemorph.collision.shapes.shape_rows import contacts_of
-from kinemorph.contact.gauss_seidel.row_products import velocity
+from kinemorph.contact.gauss_seidel.row_products import contact_velocity
 from kinemorph.contact.layout import FLIES_BY, contact_constraints, whitened_rows, z_of, za_of
 from kinemorph.jit.api import kernel
 
 LEFT_OUT_GAP = 1e9  # m: the separation of a disabled contact
-THROWN_WAY_FACTOR = 2.0  # upper bound of a body's deflection over the displacement that its other contacts remove
+DEFLECTION_FACTOR = 2.0  # upper bound of a body's deflection over the displacement that its other contacts remove
 
 
 @kernel(inline=False)
-def let_pass(solver: Any, collisions: Any) -> None:
+def drop_fly_by_contacts(solver: Any, collisions: Any) -> None:
     """Disable contacts whose bodies pass each other by more than their other contacts may deflect them."""
     touches = contact_constraints(solver)
     contacts = contacts_of(collisions)
-    now = half_of(collisions["step"], collisions["contact_room"])
+    now = half_start(collisions["step"], collisions["contact_room"])
     for i in range(solver["touch_count"]):
         contact = touches[i]
         if contact["fast"] == FLIES_BY and contacts[now + contact["contact"]][
             "passes"
-        ] > THROWN_WAY_FACTOR * thrown_off(solver, touches, contact):
-            contact["s0"] = contact["s"] = LEFT_OUT_GAP
+        ] > DEFLECTION_FACTOR * largest_deflection(solver, touches, contact):
+            contact["initial_separation"] = contact["separation"] = LEFT_OUT_GAP
 
 
 @kernel(inline=False)
-def thrown_off(solver: Any, touches: Any, contact: Any) -> float:
+def largest_deflection(solver: Any, touches: Any, contact: Any) -> float:
     """Displacement (m) in this step that other contacts may remove from the bodies of a fly-by contact."""
 
     Y, z, za = whitened_rows(solver), z_of(solver), za_of(solver)
@@ -41,6 +41,6 @@ def thrown_off(solver: Any, touches: Any, contact: Any) -> float:
             u["tree2"] >= 0 and (u["tree2"] == contact["tree1"] or u["tree2"] == contact["tree2"])
         )
         if shared and u["fast"] != FLIES_BY:
-            ahead = u["s0"] + dt * (velocity(u, 0, Y, z) + dt * velocity(u, 0, Y, za))
+            ahead = u["initial_separation"] + dt * (contact_velocity(u, 0, Y, z) + dt * contact_velocity(u, 0, Y, za))
             taken += max(0.0, -ahead) * (1.0 + u["friction"])
     return taken

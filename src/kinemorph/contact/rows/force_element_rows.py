@@ -12,26 +12,39 @@ from __future__ import annotations
 
 from typing import Any
 
-from kinemorph.constraint.basis import product
-from kinemorph.constraint.loop_springs import as_wrench, loop_spring_forces
-from kinemorph.constraint.loops import frames
-from kinemorph.contact.gauss_seidel.row_products import strike, velocity
-from kinemorph.contact.islands import tie
-from kinemorph.contact.layout import FULL_Y, PULL, element_constraints, slices_of, whitened_rows, z_of, za_of
-from kinemorph.contact.rows.contact_rows import stretch
-from kinemorph.contact.rows.dof_rows import go_inward
-from kinemorph.contact.rows.loop_projection import widen
+from kinemorph.constraint.basis import slice_product
+from kinemorph.constraint.loop_springs import joint_force_wrench, loop_spring_forces
+from kinemorph.constraint.loops import joint_frames
+from kinemorph.contact.gauss_seidel.row_products import apply_normal_impulse, contact_velocity
+from kinemorph.contact.islands import join_trees
+from kinemorph.contact.layout import (
+    ELEMENT_CONSTRAINT,
+    FULL_Y,
+    element_constraints,
+    slices_of,
+    whitened_rows,
+    z_of,
+    za_of,
+)
+from kinemorph.contact.rows.contact_rows import body_slice
+from kinemorph.contact.rows.dof_rows import propagate_wrench
+from kinemorph.contact.rows.loop_projection import project_constraint
 from kinemorph.jit.api import kernel, rows_at
-from kinemorph.multibody.algorithms.free_body import link_of, lone_of, whitened_wrench
+from kinemorph.multibody.algorithms.free_body import free_body_link, free_body_of, whiten_free_body_wrench
 from kinemorph.multibody.algorithms.inversion import extract_position
 from kinemorph.multibody.layout import LINK_DATA, link_data_of
-from kinemorph.multibody.model.elements import LINE, SMALLEST_LENGTH, bend_springs, elements_of, place_on
+from kinemorph.multibody.model.elements import LINE, SMALLEST_LENGTH, bushing_spring_wrench, elements_of, place_frame
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.mat3 import mul, mul_vec, tmul_vec, transpose
 from kinemorph.spatial.rows import load3, load3_at, load9, store3_at
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import Vec3, add, cross, dot, neg, scale, sub
-from kinemorph.structure.forest.elements import drop_stale, end_of, end_row, on_link
+from kinemorph.structure.forest.elements import (
+    body_frame_to_link_frame,
+    drop_stale_elements,
+    element_body,
+    element_link_row,
+)
 from kinemorph.structure.forest.layout import (
     IN_USE,
     LOOPS,
@@ -41,59 +54,59 @@ from kinemorph.structure.forest.layout import (
     tree_of,
     trees_of,
 )
-from kinemorph.structure.forest.memory import claim, clear_words, pool_of
+from kinemorph.structure.forest.memory import claim_scratch, clear_words, pool_of
 
-PULL_SIZE = PULL.itemsize
+ELEMENT_CONSTRAINT_SIZE = ELEMENT_CONSTRAINT.itemsize
 MOST_ELEMENT_PASSES = 30
 SETTLED_IMPULSE_SHARE = 1e-12  # change of impulses, as a share of the largest, after which no pass is needed
 ZERO = (0.0, 0.0, 0.0)
 
 
 @kernel(inline=False)
-def tie_elements(solver: Any, forest: Any) -> None:
+def join_element_trees(solver: Any, forest: Any) -> None:
     """Join the trees connected by elements into islands, so that they sleep and wake together."""
     spans = slices_of(solver)
     bodies = bodies_of(forest)
-    drop_stale(forest)
+    drop_stale_elements(forest)
     for i in range(forest["element_count"]):
-        a, b = end_of(forest, i, 0), end_of(forest, i, 1)
+        a, b = element_body(forest, i, 0), element_body(forest, i, 1)
         if a >= 0 and b >= 0:
-            tie(spans, bodies[a]["tree"], bodies[b]["tree"])
+            join_trees(spans, bodies[a]["tree"], bodies[b]["tree"])
 
 
 @kernel(inline=False)
 def add_wrench_at(tree: Any, link: int, x: Vec3, n: Vec3, f: Vec3, Y: Any, y: int) -> None:
     """Add y of a wrench (n, f) at point x on a link, world axes."""
     rows = link_data_of(tree)
-    if tree["lone"] != 0:
-        lone, d = lone_of(tree), link_of(tree)
+    if tree["free_body"] != 0:
+        lone, d = free_body_of(tree), free_body_link(tree)
         R = load9(d["R"])
         lever = sub(sub(x, load3(d["p"])), mul_vec(R, load3(lone["c"])))
-        turn, push = whitened_wrench(lone, R, add(n, cross(lever, f)), f)
+        turn, push = whiten_free_body_wrench(lone, R, add(n, cross(lever, f)), f)
         store3_at(Y, y, add(load3_at(Y, y), turn))
         store3_at(Y, y + 3, add(load3_at(Y, y + 3), push))
         return
     n = add(n, cross(sub(x, load3(rows[link + 1]["p"])), f))
-    go_inward(tree, link, 0, n, f, Y, y, 1.0)
+    propagate_wrench(tree, link, 0, n, f, Y, y, 1.0)
 
 
 @kernel
-def add_end(forest: Any, body: int, x: Vec3, n: Vec3, f: Vec3, Y: Any, y: int) -> None:
+def add_body_wrench(forest: Any, body: int, x: Vec3, n: Vec3, f: Vec3, Y: Any, y: int) -> None:
     slot = bodies_of(forest)[body]
     trees = trees_of(forest)
     add_wrench_at(tree_of(trees[slot["tree"]]), slot["link"], x, n, f, Y, y)
 
 
 @kernel(inline=False)
-def put_pull(
+def add_element_row(
     solver: Any, forest: Any, a: int, b: int, x: Vec3, n: Vec3, f: Vec3, force: float, stiffness: float, damping: float
 ) -> bool:
     """Add a row along a unit wrench at x on body b, and the opposite on a (-1: the base). False if Y is full."""
     spans = slices_of(solver)
     Y, dt = whitened_rows(solver), solver["h"] * solver["substeps"]
-    tree1, o1, l1, _ = stretch(forest, spans, a)
-    tree2, o2, l2, _ = stretch(forest, spans, b)
-    pull = rows_at(solver["pulls"], solver["pull_count"] + 1, PULL)[solver["pull_count"]]
+    tree1, o1, l1, _ = body_slice(forest, spans, a)
+    tree2, o2, l2, _ = body_slice(forest, spans, b)
+    pull = rows_at(solver["pulls"], solver["pull_count"] + 1, ELEMENT_CONSTRAINT)[solver["pull_count"]]
     pull["tree1"], pull["tree2"] = tree1, tree2
     joined = tree1 >= 0 and tree1 == tree2
     length = max(l1, l2) if joined else l1 + l2
@@ -105,18 +118,18 @@ def put_pull(
         Y[k] = 0.0
     first = 0 if joined else l1
     if l1 > 0:
-        add_end(forest, a, x, neg(n), neg(f), Y, used)
+        add_body_wrench(forest, a, x, neg(n), neg(f), Y, used)
     if l2 > 0:
-        add_end(forest, b, x, n, f, Y, used + first)
+        add_body_wrench(forest, b, x, n, f, Y, used + first)
     pull["o1"], pull["l1"], pull["o2"], pull["l2"] = o1, 0 if joined else l1, o2, length if joined else l2
     pull["y"], pull["p"], pull["force"] = used, 0.0, force
     solver["Y_used"] = used + length
-    if solver["hold_count"] > 0 and not widen(solver, pull, 1):
+    if solver["hold_count"] > 0 and not project_constraint(solver, pull, 1):
         return False
-    size = product(Y, pull["y"], Y, pull["y"], pull["l1"] + pull["l2"])
+    size = slice_product(Y, pull["y"], Y, pull["y"], pull["l1"] + pull["l2"])
     turns = dt * dt * stiffness * size  # squared radians a step
     share = 0.5 if turns <= 1.0 else 1.0 - 0.5 / turns
-    pull["size"], pull["give"] = size, dt * (damping + share * dt * stiffness)
+    pull["size"], pull["velocity_gain"] = size, dt * (damping + share * dt * stiffness)
     if size > 0.0:
         solver["pull_count"] += 1
     return True
@@ -130,13 +143,13 @@ def fill_element(solver: Any, forest: Any, i: int) -> bool:
         slices_of(solver),
         bodies_of(forest),
     )
-    a, b = end_of(forest, i, 0), end_of(forest, i, 1)
+    a, b = element_body(forest, i, 0), element_body(forest, i, 1)
     if (a < 0 and b < 0) or spans[bodies[a if a >= 0 else b]["tree"]]["offset"] < 0:
         return True
-    Ra, pa = on_link(forest, a, load9(e["Ra"]), load3(e["pa"]))
-    Rb, pb = on_link(forest, b, load9(e["Rb"]), load3(e["pb"]))
-    Ra, xa, _ = place_on(rows_at(end_row(forest, a, b), 1, LINK_DATA)[0], Ra, pa)
-    Rb, x, _ = place_on(rows_at(end_row(forest, b, a), 1, LINK_DATA)[0], Rb, pb)
+    Ra, pa = body_frame_to_link_frame(forest, a, load9(e["Ra"]), load3(e["pa"]))
+    Rb, pb = body_frame_to_link_frame(forest, b, load9(e["Rb"]), load3(e["pb"]))
+    Ra, xa, _ = place_frame(rows_at(element_link_row(forest, a, b), 1, LINK_DATA)[0], Ra, pa)
+    Rb, x, _ = place_frame(rows_at(element_link_row(forest, b, a), 1, LINK_DATA)[0], Rb, pb)
     d = sub(x, xa)
     k, c = e["stiffness"], e["damping"]
     if e["kind"] == LINE:
@@ -144,20 +157,20 @@ def fill_element(solver: Any, forest: Any, i: int) -> bool:
         if not distance > SMALLEST_LENGTH:
             return True
         force = -k[0] * (distance - e["length"]) - e["tension"]
-        return put_pull(solver, forest, a, b, x, ZERO, scale(d, 1.0 / distance), force, k[0], c[0])
-    n, f, _ = bend_springs(e, transpose(Ra), Rb, d)
+        return add_element_row(solver, forest, a, b, x, ZERO, scale(d, 1.0 / distance), force, k[0], c[0])
+    n, f, _ = bushing_spring_wrench(e, transpose(Ra), Rb, d)
     for j in range(3):
         axis = (Ra[j], Ra[3 + j], Ra[6 + j])
         turns, moves = k[j] > 0.0 or c[j] > 0.0 or n[j] != 0.0, k[3 + j] > 0.0 or c[3 + j] > 0.0
-        if turns and not put_pull(solver, forest, a, b, x, axis, ZERO, n[j], k[j], c[j]):
+        if turns and not add_element_row(solver, forest, a, b, x, axis, ZERO, n[j], k[j], c[j]):
             return False
-        if moves and not put_pull(solver, forest, a, b, x, ZERO, axis, f[j], k[3 + j], c[3 + j]):
+        if moves and not add_element_row(solver, forest, a, b, x, ZERO, axis, f[j], k[3 + j], c[3 + j]):
             return False
     return True
 
 
 @kernel(inline=False)
-def fill_loop(solver: Any, forest: Any, i: int, memory: int) -> bool:
+def fill_loop_springs(solver: Any, forest: Any, i: int, memory: int) -> bool:
     """Fill the rows of springs and dampers in a loop's joint, with room for 19 numbers. False if Y is full."""
     loop = loops_of(forest)[i]
     slot = loop_slots_of(forest)[i]
@@ -168,8 +181,11 @@ def fill_loop(solver: Any, forest: Any, i: int, memory: int) -> bool:
     a, b = slot["a"], slot["b"]
     if spans[bodies[a if a >= 0 else b]["tree"]]["offset"] < 0:
         return True
-    da, db = rows_at(end_row(forest, a, b), 1, LINK_DATA)[0], rows_at(end_row(forest, b, a), 1, LINK_DATA)[0]
-    Ra, xa, Rb, x = frames(loop, da, db)
+    da, db = (
+        rows_at(element_link_row(forest, a, b), 1, LINK_DATA)[0],
+        rows_at(element_link_row(forest, b, a), 1, LINK_DATA)[0],
+    )
+    Ra, xa, Rb, x = joint_frames(loop, da, db)
     clear_words(memory, 8 * 19)
     q, force, unit = rows_at(memory, 7, F8), rows_at(memory + 56, 6, F8), rows_at(memory + 104, 6, F8)
     loop["iq"] = loop["iv"] = 0  # each system counts in its own way
@@ -178,23 +194,25 @@ def fill_loop(solver: Any, forest: Any, i: int, memory: int) -> bool:
     for j in range(loop["nv"]):
         if loop["stiffness"][j] > 0.0 or loop["damping"][j] > 0.0 or force[j] != 0.0:
             unit[j] = 1.0
-            n, f = as_wrench(loop, q, unit)
+            n, f = joint_force_wrench(loop, q, unit)
             unit[j] = 0.0
             n, f = mul_vec(Rb, n), mul_vec(Rb, f)
-            if not put_pull(solver, forest, a, b, x, n, f, force[j], loop["stiffness"][j], loop["damping"][j]):
+            if not add_element_row(solver, forest, a, b, x, n, f, force[j], loop["stiffness"][j], loop["damping"][j]):
                 return False
     return True
 
 
 @kernel(inline=False)
-def claim_pulls(solver: Any, forest: Any) -> int:
+def claim_element_rows(solver: Any, forest: Any) -> int:
     """Claim room for all rows. Returns the address of 19 more numbers, 0 if the forest's scratch is too small."""
-    solver["pulls"] = claim(forest, 6 * PULL_SIZE * (forest["element_count"] + pool_of(forest, LOOPS)["used"]))
-    return claim(forest, 8 * 19)
+    solver["pulls"] = claim_scratch(
+        forest, 6 * ELEMENT_CONSTRAINT_SIZE * (forest["element_count"] + pool_of(forest, LOOPS)["used"])
+    )
+    return claim_scratch(forest, 8 * 19)
 
 
 @kernel(inline=False)
-def fill_pulls(solver: Any, forest: Any, memory: int) -> bool:
+def fill_element_rows(solver: Any, forest: Any, memory: int) -> bool:
     """Fill the rows of all elements, and of all loop joints with springs or dampers. False if Y is full."""
     loops = loop_slots_of(forest)
     ties = loops_of(forest)
@@ -203,13 +221,13 @@ def fill_pulls(solver: Any, forest: Any, memory: int) -> bool:
         if not fill_element(solver, forest, i):
             return False
     for i in range(pool_of(forest, LOOPS)["count"]):
-        if loops[i]["next"] == IN_USE and ties[i]["passive"] != 0 and not fill_loop(solver, forest, i, memory):
+        if loops[i]["next"] == IN_USE and ties[i]["passive"] != 0 and not fill_loop_springs(solver, forest, i, memory):
             return False
     return True
 
 
 @kernel(inline=False)
-def pull_all(solver: Any) -> None:
+def solve_elements(solver: Any) -> None:
     """Solve the element rows by Gauss-Seidel, and add their effect in the step to the accelerations za."""
     pulls = element_constraints(solver)
     Y, z, za = whitened_rows(solver), z_of(solver), za_of(solver)
@@ -219,10 +237,14 @@ def pull_all(solver: Any) -> None:
         for i in range(solver["pull_count"]):
             element = pulls[i]
             v = (
-                velocity(element, 0, Y, z) + dt * velocity(element, 0, Y, za) - element["size"] * element["p"]
+                contact_velocity(element, 0, Y, z)
+                + dt * contact_velocity(element, 0, Y, za)
+                - element["size"] * element["p"]
             )  # without this row
-            p = (dt * element["force"] - element["give"] * v) / (1.0 + element["give"] * element["size"])
-            strike(element, Y, za, (p - element["p"]) / dt)
+            p = (dt * element["force"] - element["velocity_gain"] * v) / (
+                1.0 + element["velocity_gain"] * element["size"]
+            )
+            apply_normal_impulse(element, Y, za, (p - element["p"]) / dt)
             largest, change = max(largest, abs(p)), max(change, abs(p - element["p"]))
             element["p"] = p
         if change <= SETTLED_IMPULSE_SHARE * largest:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kinemorph.constraint.whiten import keep_both
+from kinemorph.constraint.whiten import store_velocity_pair
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.algorithms.joints import FREE
 from kinemorph.multibody.layout import LINK_DATA, dof_data_of, links_of
@@ -19,13 +19,13 @@ from kinemorph.spatial.vec3 import Vec3, add, axpy, dot, scale
 
 
 @kernel
-def is_free(tree: Any) -> bool:
+def has_free_root(tree: Any) -> bool:
     """Whether the root joint of a tree is free."""
     return links_of(tree)[0]["kind"] == FREE
 
 
 @kernel
-def see_root(tree: Any, root: Any) -> None:
+def fill_free_root(tree: Any, root: Any) -> None:
     """Compute the response matrices of a tree with a free root.
 
     Degree of freedom k has u_k = D_k s_kᵀ (w - Σ_j<k U_j u_j) for a wrench w: each row follows from the earlier ones.
@@ -49,13 +49,13 @@ def see_root(tree: Any, root: Any) -> None:
 
 
 @kernel
-def taken_by(root: Any, n: Vec3, f: Vec3) -> tuple[Vec3, Vec3]:
+def root_response(root: Any, n: Vec3, f: Vec3) -> tuple[Vec3, Vec3]:
     """Angular and linear part of y at the root, for a wrench at its origin, or for several in lanes."""
     return mul_vec(load9(root["turn"]), n), add(mul_vec(load9(root["swing"]), n), mul_vec(load9(root["go"]), f))
 
 
 @kernel
-def velocity_of(root: Any, z: Any) -> tuple[Vec3, Vec3]:
+def root_velocity(root: Any, z: Any) -> tuple[Vec3, Vec3]:
     """Angular (rad/s) and linear (m/s) velocity of the root, world axes, from its whitened velocity z (transpose)."""
     turning, going = load3(z), load3_at(z, 3)
     w = add(tmul_vec(load9(root["turn"]), turning), tmul_vec(load9(root["swing"]), going))
@@ -64,12 +64,12 @@ def velocity_of(root: Any, z: Any) -> tuple[Vec3, Vec3]:
 
 @kernel
 def unwhiten_root(tree: Any, root: Any, z: Any, v: Any, z2: Any, v2: Any) -> None:
-    """Unwhiten the root of two velocity vectors z, z2 into v, v2, and set the first link's data for `unwhiten_two`."""
+    """Unwhiten the root of z and z2 into v and v2, and set the first link's data for `unwhiten_velocity_pair`."""
     data = rows_at(tree["rows"], 2, LINK_DATA)[1]
     R = load9(data["R"])
-    w, u = velocity_of(root, z)
-    w2, u2 = velocity_of(root, z2)
-    keep_both(data, w, u, w2, u2)
+    w, u = root_velocity(root, z)
+    w2, u2 = root_velocity(root, z2)
+    store_velocity_pair(data, w, u, w2, u2)
     store3(v, tmul_vec(R, w))
     store3_at(v, 3, tmul_vec(R, u))
     store3(v2, tmul_vec(R, w2))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kinemorph.collision.contact_table import half_of
+from kinemorph.collision.contact_table import half_start
 from kinemorph.collision.shapes.shape_rows import (
     Form,
     contacts_of,
@@ -27,40 +27,40 @@ from kinemorph.spatial.rows import load3, load9
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import Vec3, dot, scale, sub
 
-FLUSH = 1e-4  # m: a piece that stands out by more is a step, whose contacts stay
+FLUSH_HEIGHT = 1e-4  # m: a piece that stands out by more is a step, whose contacts stay
 SAME_NORMAL_DEFECT = 1e-10  # one minus the cosine between normals that are the same
 CONVEX = int(Form.CONVEX)
 
 
 @kernel
-def is_paved(shapes: Any, pair: Any) -> bool:
+def has_convex_ground(shapes: Any, pair: Any) -> bool:
     """Whether one shape of a pair is fixed and convex."""
     a, b = shapes[pair["a"]], shapes[pair["b"]]
     return (a["fixed"] != 0 and a["form"] == CONVEX) or (b["fixed"] != 0 and b["form"] == CONVEX)
 
 
 @kernel(inline=False)
-def pass_seams(solver: Any, collisions: Any) -> None:
+def drop_ghost_contacts(solver: Any, collisions: Any) -> None:
     """Disable contacts with convex ground that another contact makes redundant; that other contact is then kept."""
     touches = contact_constraints(solver)
     spans = slices_of(solver)
     for i in range(solver["touch_count"]):
-        touches[i]["keeps"] = 0
+        touches[i]["supersedes"] = 0
         tree = tree_on_ground(touches[i])
         if tree >= 0:
             spans[tree]["on_ground"] = -1
     for i in range(solver["touch_count"] - 1, -1, -1):
         tree = tree_on_ground(touches[i])
         if tree >= 0:
-            touches[i]["beside"] = spans[tree]["on_ground"]
+            touches[i]["next_on_ground"] = spans[tree]["on_ground"]
             spans[tree]["on_ground"] = i
     for j in range(solver["touch_count"]):
         tree = tree_on_ground(touches[j])
-        if tree >= 0 and touches[j]["keeps"] == 0 and touches[j]["s"] < LEFT_OUT_GAP:
-            k = keeper_of(collisions, touches, j, spans[tree]["on_ground"])
+        if tree >= 0 and touches[j]["supersedes"] == 0 and touches[j]["separation"] < LEFT_OUT_GAP:
+            k = superseding_contact(collisions, touches, j, spans[tree]["on_ground"])
             if k >= 0:
-                touches[k]["keeps"] = 1
-                touches[j]["s0"] = touches[j]["s"] = LEFT_OUT_GAP
+                touches[k]["supersedes"] = 1
+                touches[j]["initial_separation"] = touches[j]["separation"] = LEFT_OUT_GAP
 
 
 @kernel
@@ -72,39 +72,39 @@ def tree_on_ground(t: Any) -> int:
 
 
 @kernel(inline=False)
-def keeper_of(collisions: Any, touches: Any, j: int, first: int) -> int:
+def superseding_contact(collisions: Any, touches: Any, j: int, first: int) -> int:
     """Contact of the list from `first` on (linked by `beside`) that makes contact j redundant; -1 for none."""
     contacts = contacts_of(collisions)
     shapes, pairs = shapes_of(collisions), pairs_of(collisions)
-    now = half_of(collisions["step"], collisions["contact_room"])
+    now = half_start(collisions["step"], collisions["contact_room"])
     contact = contacts[now + touches[j]["contact"]]
     pair = pairs[contact["pair"]]
-    fixed, moving, part, n, _ = seen_from_ground(shapes, pair, contact)
+    fixed, moving, part, n, _ = orient_from_ground(shapes, pair, contact)
     if fixed < 0 or shapes[fixed]["form"] != CONVEX:
         return -1
-    y, size = on_moving(pair, contact, fixed), 2.0 * mounts_of(collisions)[moving]["reach"]
+    y, size = moving_point(pair, contact, fixed), 2.0 * mounts_of(collisions)[moving]["reach"]
     k = first
     while k >= 0:
         other = contacts[now + touches[k]["contact"]]
-        if other["pair"] != contact["pair"] and touches[k]["s"] < LEFT_OUT_GAP:
-            ground, shape, of, m, x = seen_from_ground(shapes, pairs[other["pair"]], other)
+        if other["pair"] != contact["pair"] and touches[k]["separation"] < LEFT_OUT_GAP:
+            ground, shape, of, m, x = orient_from_ground(shapes, pairs[other["pair"]], other)
             if ground >= 0 and shape == moving and of == part and dot(n, m) <= 1.0 - SAME_NORMAL_DEFECT:
-                d, z = sub(n, m), on_moving(pairs[other["pair"]], other, ground)
+                d, z = sub(n, m), moving_point(pairs[other["pair"]], other, ground)
                 near = abs(dot(d, sub(y, z))) <= size * dot(d, d)  # else the shape is flat there, and rests on both
-                if near and reach(collisions, fixed, m) <= dot(m, x) + FLUSH:
+                if near and support_distance(collisions, fixed, m) <= dot(m, x) + FLUSH_HEIGHT:
                     return k
-        k = touches[k]["beside"]
+        k = touches[k]["next_on_ground"]
     return -1
 
 
 @kernel
-def on_moving(pair: Any, contact: Any, fixed: int) -> Vec3:
+def moving_point(pair: Any, contact: Any, fixed: int) -> Vec3:
     """Point (m, world) of a contact on the moving shape."""
     return load3(contact["x2"]) if pair["a"] == fixed else load3(contact["x1"])
 
 
 @kernel
-def seen_from_ground(shapes: Any, pair: Any, contact: Any) -> tuple[int, int, int, Vec3, Vec3]:
+def orient_from_ground(shapes: Any, pair: Any, contact: Any) -> tuple[int, int, int, Vec3, Vec3]:
     """Fixed shape of a contact (-1 for none), moving shape and its part, and normal and point on the ground."""
     n = load3(contact["normal"])
     if shapes[pair["a"]]["fixed"] != 0:
@@ -114,7 +114,7 @@ def seen_from_ground(shapes: Any, pair: Any, contact: Any) -> tuple[int, int, in
 
 
 @kernel(inline=False)
-def reach(collisions: Any, row: int, n: Vec3) -> float:
+def support_distance(collisions: Any, row: int, n: Vec3) -> float:
     """Support distance of a convex shape along a direction: largest n·x (m) over its points x in the world."""
     shape, place = shapes_of(collisions)[row], shape_poses_of(collisions)[row]
     core = rows_at(shape["core"], 1, CORE)[0]

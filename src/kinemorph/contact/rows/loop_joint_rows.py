@@ -10,20 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph.constraint.basis import product
-from kinemorph.constraint.loop_springs import as_wrench
-from kinemorph.constraint.loops import frames
+from kinemorph.constraint.basis import slice_product
+from kinemorph.constraint.loop_springs import joint_force_wrench
+from kinemorph.constraint.loops import joint_frames
 from kinemorph.contact.layout import (
-    Bounded,
-    Driven,
+    DofConstraintKind,
+    DriveKind,
     dof_constraint_room,
     drives_of,
     loop_projections,
     slices_of,
     whitened_rows,
 )
-from kinemorph.contact.rows.dof_rows import claim, start_bound
-from kinemorph.contact.rows.force_element_rows import add_end
+from kinemorph.contact.rows.dof_rows import claim_row, start_dof_row
+from kinemorph.contact.rows.force_element_rows import add_body_wrench
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.algorithms.inversion import extract_position, extract_velocity
 from kinemorph.multibody.algorithms.joints import FREE, SPHERICAL
@@ -33,7 +33,7 @@ from kinemorph.multibody.system import F8
 from kinemorph.spatial.mat3 import mul, mul_vec, tmul_vec, transpose
 from kinemorph.spatial.rows import load3
 from kinemorph.spatial.vec3 import neg, sub
-from kinemorph.structure.forest.elements import end_row
+from kinemorph.structure.forest.elements import element_link_row
 from kinemorph.structure.forest.layout import (
     IN_USE,
     LOOPS,
@@ -42,17 +42,28 @@ from kinemorph.structure.forest.layout import (
     loop_slots_of,
     loops_of,
 )
-from kinemorph.structure.forest.memory import INDEX, clear_words, pool_of
+from kinemorph.structure.forest.memory import ID_INDEX_MASK, clear_words, pool_of
 
-LOWER, UPPER, DRIVEN, FAST = int(Bounded.LOWER), int(Bounded.UPPER), int(Bounded.DRIVEN), int(Bounded.FAST)
-ROW = int(Driven.ROW)
+LOWER, UPPER, DRIVEN, FAST = (
+    int(DofConstraintKind.LOWER),
+    int(DofConstraintKind.UPPER),
+    int(DofConstraintKind.DRIVEN),
+    int(DofConstraintKind.FAST),
+)
+ROW = int(DriveKind.ROW)
 DOF_SIZE = DOF.itemsize
 NO_DOF = -1  # `dof` of a row in a loop's joint, which has no degree of freedom of a tree
-AHEAD, NEAR, BRISK = 2.0, 0.01, 0.5  # steps, rad or m, share of speed: as in `contact.rows.dof_limits`
+LOOP_LIMIT_STEPS_AHEAD, LOOP_NEAR_LIMIT, LOOP_BRISK_SPEED_SHARE = (
+    2.0,
+    0.01,
+    0.5,
+)  # steps, rad or m, share of speed: as in `contact.rows.dof_limits`
 
 
 @kernel(inline=False)
-def put_loop_bound(solver: Any, forest: Any, k: int, x: Any, q: Any, unit: Any, j: int, sign: float, what: int) -> int:
+def add_loop_joint_row(
+    solver: Any, forest: Any, k: int, x: Any, q: Any, unit: Any, j: int, sign: float, what: int
+) -> int:
     """Add a row along degree of freedom j of the joint of loop k, at point x. Its index, -1 if a table is full."""
     loop, slot = (
         loops_of(forest)[k],
@@ -64,34 +75,36 @@ def put_loop_bound(solver: Any, forest: Any, k: int, x: Any, q: Any, unit: Any, 
     )
     a, b = slot["a"], slot["b"]
     t = bodies[b if b >= 0 else a]["tree"]
-    hold = loop_projections(solver)[spans[t]["hold"]]
+    hold = loop_projections(solver)[spans[t]["projection"]]
     at = solver["bound_count"]
-    y = claim(solver, hold["nz"])
+    y = claim_row(solver, hold["nz"])
     if y < 0:
         return -1
     unit[j] = sign
-    n, f = as_wrench(loop, q, unit)
+    n, f = joint_force_wrench(loop, q, unit)
     unit[j] = 0.0
-    da, db = ends_of(forest, a, b)
-    _, _, R, _ = frames(loop, da, db)
+    da, db = loop_link_data(forest, a, b)
+    _, _, R, _ = joint_frames(loop, da, db)
     n, f = mul_vec(R, n), mul_vec(R, f)
     Y = whitened_rows(solver)
     first = y - hold["offset"]
     if a >= 0:
-        add_end(forest, a, x, neg(n), neg(f), Y, first + spans[bodies[a]["tree"]]["offset"])
+        add_body_wrench(forest, a, x, neg(n), neg(f), Y, first + spans[bodies[a]["tree"]]["offset"])
     if b >= 0:
-        add_end(forest, b, x, n, f, Y, first + spans[bodies[b]["tree"]]["offset"])
+        add_body_wrench(forest, b, x, n, f, Y, first + spans[bodies[b]["tree"]]["offset"])
     row = dof_constraint_room(solver)[at]
     row["what"], row["tree"], row["dof"], row["l"], row["y"] = what, t, NO_DOF, hold["nz"], y
-    start_bound(solver, row, product(Y, y, Y, y, hold["nz"]))
+    start_dof_row(solver, row, slice_product(Y, y, Y, y, hold["nz"]))
     row["o"] = hold["offset"]
     return at
 
 
 @kernel
-def ends_of(forest: Any, a: int, b: int) -> tuple[Any, Any]:
+def loop_link_data(forest: Any, a: int, b: int) -> tuple[Any, Any]:
     """LINK_DATA rows of two bodies, one of which may be the base."""
-    return rows_at(end_row(forest, a, b), 1, LINK_DATA)[0], rows_at(end_row(forest, b, a), 1, LINK_DATA)[0]
+    return rows_at(element_link_row(forest, a, b), 1, LINK_DATA)[0], rows_at(
+        element_link_row(forest, b, a), 1, LINK_DATA
+    )[0]
 
 
 @kernel(inline=False)
@@ -102,19 +115,19 @@ def fill_loop_limits(solver: Any, forest: Any, k: int, x: Any, q: Any, v: Any, u
     bounds, dt = dof_constraint_room(solver), solver["h"] * solver["substeps"]
     several = loop["kind"] == FREE or loop["kind"] == SPHERICAL
     for j in range(loop["nv"]):
-        dof, near = dofs[j], NEAR + AHEAD * dt * abs(v[j])
-        if 0.0 < dof["speed"] < np.inf and abs(v[j]) > BRISK * dof["speed"]:
-            at = put_loop_bound(solver, forest, k, x, q, unit, j, -1.0 if v[j] > 0.0 else 1.0, FAST)
+        dof, near = dofs[j], LOOP_NEAR_LIMIT + LOOP_LIMIT_STEPS_AHEAD * dt * abs(v[j])
+        if 0.0 < dof["speed"] < np.inf and abs(v[j]) > LOOP_BRISK_SPEED_SHARE * dof["speed"]:
+            at = add_loop_joint_row(solver, forest, k, x, q, unit, j, -1.0 if v[j] > 0.0 else 1.0, FAST)
             if at < 0:
                 return False
             bounds[at]["target"] = dof["speed"]
         for what in range(0 if several else 2):
             gap = q[j] - dof["lower"] if what == LOWER else dof["upper"] - q[j]
             if gap < near:
-                at = put_loop_bound(solver, forest, k, x, q, unit, j, 1.0 if what == LOWER else -1.0, what)
+                at = add_loop_joint_row(solver, forest, k, x, q, unit, j, 1.0 if what == LOWER else -1.0, what)
                 if at < 0:
                     return False
-                bounds[at]["s"] = bounds[at]["s0"] = gap
+                bounds[at]["separation"] = bounds[at]["initial_separation"] = gap
     return True
 
 
@@ -131,10 +144,10 @@ def fill_loop_drives(solver: Any, forest: Any, k: int, x: Any, q: Any, unit: Any
     )
     for i in range(solver["drive_count"]):
         drive = drives[i]
-        there = drive["joint"] >= 0 and drive["joint"] & INDEX == slot["joint"]
+        there = drive["joint"] >= 0 and drive["joint"] & ID_INDEX_MASK == slot["joint"]
         if not there or drive["kind"] != ROW or joints[slot["joint"]]["generation"] != drive["joint"] >> 32:
             continue
-        at = put_loop_bound(solver, forest, k, x, q, unit, drive["dof"], 1.0, DRIVEN)
+        at = add_loop_joint_row(solver, forest, k, x, q, unit, drive["dof"], 1.0, DRIVEN)
         if at < 0:
             return False
         constraint, effort = bounds[at], dofs[drive["dof"]]["effort"]
@@ -147,13 +160,13 @@ def fill_loop_drives(solver: Any, forest: Any, k: int, x: Any, q: Any, unit: Any
         constraint["stiffness"], constraint["damping"] = drive["stiffness"], drive["damping"]
         constraint["least"], constraint["most"] = max(drive["least"], -effort), min(drive["most"], effort)
         if drive["stiffness"] > 0.0:
-            constraint["s"] = constraint["s0"] = drive["position"] - q[drive["dof"]]
+            constraint["separation"] = constraint["initial_separation"] = drive["position"] - q[drive["dof"]]
         spans[bodies[slot["b"] if slot["b"] >= 0 else slot["a"]]["tree"]]["still"] = 0.0  # driven trees do not sleep
     return True
 
 
 @kernel(inline=False)
-def fill_loop_bounds(solver: Any, forest: Any, island: int, memory: int) -> bool:
+def fill_loop_joint_rows(solver: Any, forest: Any, island: int, memory: int) -> bool:
     """Fill the rows of the joints of all loops in an island, with room for 19 numbers. False if a table is full."""
     loops = loop_slots_of(forest)
     ties = loops_of(forest)
@@ -168,8 +181,8 @@ def fill_loop_bounds(solver: Any, forest: Any, island: int, memory: int) -> bool
             continue
         if spans[bodies[slot["b"] if slot["b"] >= 0 else slot["a"]]["tree"]]["island"] != island:
             continue
-        da, db = ends_of(forest, slot["a"], slot["b"])
-        Ra, xa, Rb, x = frames(loop, da, db)
+        da, db = loop_link_data(forest, slot["a"], slot["b"])
+        Ra, xa, Rb, x = joint_frames(loop, da, db)
         clear_words(memory, 8 * 19)
         loop["iq"] = loop["iv"] = 0  # each system has its own numbering
         extract_position(loop, mul(transpose(Ra), Rb), tmul_vec(Ra, sub(x, xa)), q)

@@ -11,13 +11,20 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph.constraint.basis import add_forbidden_forces, fill_basis, product, subtract, take_out, take_out_row
-from kinemorph.constraint.loops import errors, orient
-from kinemorph.constraint.solve import doubt, factor_rows, multiply_rows
+from kinemorph.constraint.basis import (
+    add_projection_forces,
+    fill_basis,
+    remove_loop_part,
+    remove_row_loop_part,
+    slice_product,
+    subtract_scaled,
+)
+from kinemorph.constraint.loops import fill_errors, orient_rows
+from kinemorph.constraint.solve import factor_rows, multiply_rows, raise_dependence
 from kinemorph.constraint.whiten import whiten
 from kinemorph.contact.layout import (
     FULL_Y,
-    HOLD,
+    LOOP_PROJECTION,
     contact_constraints,
     dof_constraints,
     element_constraints,
@@ -30,56 +37,56 @@ from kinemorph.contact.layout import (
     z_of,
     za_of,
 )
-from kinemorph.contact.rows.contact_rows import leave_out, weigh
-from kinemorph.contact.rows.torsional_friction import weigh_twist
+from kinemorph.contact.rows.contact_rows import disable_contact, recompute_effective_masses
+from kinemorph.contact.rows.torsional_friction import set_torsional_masses
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.model.loops import LOOP
 from kinemorph.multibody.system import F8, SYSTEM, constraint_rows_of
 from kinemorph.spatial.rows import load3, store3_at
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import axpy
-from kinemorph.structure.forest.islands import assemble, collect
+from kinemorph.structure.forest.islands import assemble_system, collect_coupled_trees
 from kinemorph.structure.forest.layout import LOOPS, loop_slots_of, tree_of, trees_of
-from kinemorph.structure.forest.memory import claim, clear_words, pool_of
+from kinemorph.structure.forest.memory import claim_scratch, clear_words, pool_of
 
-HOLD_SIZE = HOLD.itemsize
-IMMOVABLE = 1e-10  # share of yᵀ y after projection, below which the row cannot move
-STUBBORN = 0.1  # share of |y| after projection, below which overlap is reduced: its correction needs fast motion
+LOOP_PROJECTION_SIZE = LOOP_PROJECTION.itemsize
+IMMOVABLE_SHARE = 1e-10  # share of yᵀ y after projection, below which the row cannot move
+GENTLE_SHARE = 0.1  # share of |y| after projection, below which overlap is reduced: its correction needs fast motion
 
 
 @kernel
-def hold_of(solver: Any, t: int) -> int:
+def projection_of(solver: Any, t: int) -> int:
     """Index of the loop projection of a tree, -1 if it has none or t is -1."""
-    return slices_of(solver)[t]["hold"] if t >= 0 else -1
+    return slices_of(solver)[t]["projection"] if t >= 0 else -1
 
 
 @kernel(inline=False)
-def find_holds(solver: Any, forest: Any) -> bool:
+def find_projections(solver: Any, forest: Any) -> bool:
     """Create the loop projections, with contiguous slices of z for their trees. False if scratch is too small."""
     spans, islands = slices_of(solver), islands_of(solver)
     trees = trees_of(forest)
     room = pool_of(forest, LOOPS)["used"]
-    solver["holds"] = claim(forest, room * HOLD_SIZE)
+    solver["holds"] = claim_scratch(forest, room * LOOP_PROJECTION_SIZE)
     if solver["holds"] == 0:
         return False
-    holds = rows_at(solver["holds"], room, HOLD)
+    holds = rows_at(solver["holds"], room, LOOP_PROJECTION)
     for i in range(solver["island_count"]):
         at = islands[i]["offset"]
         t = islands[i]["first_tree"]
         while t >= 0:
-            if spans[t]["hold"] < 0 and trees[t]["sides"] > 0:
+            if spans[t]["projection"] < 0 and trees[t]["sides"] > 0:
                 k = solver["hold_count"]
-                collect(forest, t, -1)
-                if not begin_hold(forest, holds[k], at):
+                collect_coupled_trees(forest, t, -1)
+                if not start_projection(forest, holds[k], at):
                     return False
                 u = holds[k]["first_tree"]
                 while u >= 0:
-                    spans[u]["offset"], spans[u]["hold"] = at, k
+                    spans[u]["offset"], spans[u]["projection"] = at, k
                     at += spans[u]["width"]
                     u = trees[u]["follows"]
                 solver["hold_count"] = k + 1
                 islands[i]["held"] += 1
-            elif spans[t]["hold"] < 0:
+            elif spans[t]["projection"] < 0:
                 spans[t]["offset"] = at
                 at += spans[t]["width"]
             t = spans[t]["next"]
@@ -87,12 +94,12 @@ def find_holds(solver: Any, forest: Any) -> bool:
 
 
 @kernel(inline=False)
-def begin_hold(forest: Any, hold: Any, offset: int) -> bool:
+def start_projection(forest: Any, hold: Any, offset: int) -> bool:
     """Assemble the loop constraints of the collected trees and the basis Q. False if scratch is too small."""
     trees = trees_of(forest)
     hold["first_tree"], hold["first_loop"] = forest["first_tree"], forest["first_loop"]
     hold["offset"], hold["flies"] = offset, 0
-    hold["system"] = assemble(forest, 0)
+    hold["system"] = assemble_system(forest, 0)
     if hold["system"] == 0:
         return False
     system = rows_at(hold["system"], 1, SYSTEM)[0]
@@ -103,15 +110,18 @@ def begin_hold(forest: Any, hold: Any, offset: int) -> bool:
         tree = tree_of(trees[t])
         numbers += tree["nq"] + tree["nv"]
         t = trees[t]["follows"]
-    hold["Q"], hold["reaction"] = claim(forest, 8 * system["m"] * system["nv"]), claim(forest, 8 * system["m"])
-    hold["backup"] = claim(forest, 8 * numbers)
+    hold["Q"], hold["reaction"] = (
+        claim_scratch(forest, 8 * system["m"] * system["nv"]),
+        claim_scratch(forest, 8 * system["m"]),
+    )
+    hold["backup"] = claim_scratch(forest, 8 * numbers)
     if hold["backup"] == 0:
         return False
-    orient(system)
+    orient_rows(system)
     whiten(system)
     multiply_rows(system)
-    hold["error"] = errors(system)
-    doubt(system, system["dependence"])
+    hold["error"] = fill_errors(system)
+    raise_dependence(system, system["dependence"])
     factor_rows(system, 0.0)
     hold["rank"] = fill_basis(system, rows_at(hold["Q"], system["m"] * system["nv"], F8))
     clear_words(hold["reaction"], 8 * system["m"])
@@ -119,15 +129,15 @@ def begin_hold(forest: Any, hold: Any, offset: int) -> bool:
 
 
 @kernel
-def strip(hold: Any, x: Any, at: int, share: float) -> None:
+def remove_forbidden(hold: Any, x: Any, at: int, share: float) -> None:
     """x ← x - share Qᵀ Q x, for the entries of a loop projection, which begin at `at`."""
-    take_out(rows_at(hold["Q"], hold["rank"] * hold["nz"], F8), hold["rank"], hold["nz"], x, at, share)
+    remove_loop_part(rows_at(hold["Q"], hold["rank"] * hold["nz"], F8), hold["rank"], hold["nz"], x, at, share)
 
 
 @kernel
 def projected_slices(solver: Any, element: Any) -> tuple[int, int, int, int]:
     """The slices of z of a row after projection, when it acts on all trees of its projections: o1, l1, o2, l2."""
-    h1, h2 = hold_of(solver, element["tree1"]), hold_of(solver, element["tree2"])
+    h1, h2 = projection_of(solver, element["tree1"]), projection_of(solver, element["tree2"])
     holds = loop_projections(solver)
     o1, l1 = (holds[h1]["offset"], holds[h1]["nz"]) if h1 >= 0 else (element["o1"], element["l1"])
     o2, l2 = (holds[h2]["offset"], holds[h2]["nz"]) if h2 >= 0 else (element["o2"], element["l2"])
@@ -135,23 +145,23 @@ def projected_slices(solver: Any, element: Any) -> tuple[int, int, int, int]:
 
 
 @kernel
-def ranks(solver: Any, element: Any) -> tuple[int, int]:
+def projection_ranks(solver: Any, element: Any) -> tuple[int, int]:
     """Number of loop reactions stored behind such a row, for each of its two projections."""
-    h1, h2 = hold_of(solver, element["tree1"]), hold_of(solver, element["tree2"])
+    h1, h2 = projection_of(solver, element["tree1"]), projection_of(solver, element["tree2"])
     holds = loop_projections(solver)
     return holds[h1]["rank"] if h1 >= 0 and h1 != h2 else 0, holds[h2]["rank"] if h2 >= 0 else 0
 
 
 @kernel(inline=False)
-def widen_rows(solver: Any, element: Any, old: int, count: int) -> int:
+def project_rows(solver: Any, element: Any, old: int, count: int) -> int:
     """Project `count` rows y of a contact or element constraint, stored from number `old` on.
 
     Returns their new first number, -1 if Y is full. The old numbers stay in Y; the slices of `element` are unchanged.
     """
-    h1, h2 = hold_of(solver, element["tree1"]), hold_of(solver, element["tree2"])
+    h1, h2 = projection_of(solver, element["tree1"]), projection_of(solver, element["tree2"])
     holds, Y = loop_projections(solver), whitened_rows(solver)
     p1, n1, p2, n2 = projected_slices(solver, element)
-    r1, r2 = ranks(solver, element)
+    r1, r2 = projection_ranks(solver, element)
     o1, l1, o2, l2 = element["o1"], element["l1"], element["o2"], element["l2"]
     length, used = n1 + n2, solver["Y_used"]
     if used + count * (length + r1 + r2) > solver["Y_room"]:
@@ -169,9 +179,9 @@ def widen_rows(solver: Any, element: Any, old: int, count: int) -> int:
         kept = used + count * length + r * (r1 + r2)
         if h1 >= 0 and l1 > 0:
             rank, n = (r1, n1) if n1 > 0 else (r2, n2)
-            take_out_row(rows_at(holds[h1]["Q"], rank * n, F8), rank, n, Y, y, x, first, l1, kept)
+            remove_row_loop_part(rows_at(holds[h1]["Q"], rank * n, F8), rank, n, Y, y, x, first, l1, kept)
         if h2 >= 0 and l2 > 0:
-            take_out_row(
+            remove_row_loop_part(
                 rows_at(holds[h2]["Q"], r2 * n2, F8), r2, n2, Y, y + n1, x + l1, o2 - p2, l2, kept + r1
             )  # fmt: skip
     solver["Y_used"] = used + count * (length + r1 + r2)
@@ -179,11 +189,11 @@ def widen_rows(solver: Any, element: Any, old: int, count: int) -> int:
 
 
 @kernel
-def widen(solver: Any, element: Any, count: int) -> bool:
+def project_constraint(solver: Any, element: Any, count: int) -> bool:
     """Project all rows of a contact or element constraint, and set its slices. False if Y is full."""
-    if hold_of(solver, element["tree1"]) < 0 and hold_of(solver, element["tree2"]) < 0:
+    if projection_of(solver, element["tree1"]) < 0 and projection_of(solver, element["tree2"]) < 0:
         return True
-    y = widen_rows(solver, element, element["y"], count)
+    y = project_rows(solver, element, element["y"], count)
     if y >= 0:
         element["o1"], element["l1"], element["o2"], element["l2"] = projected_slices(solver, element)
         element["y"] = y
@@ -191,52 +201,54 @@ def widen(solver: Any, element: Any, count: int) -> bool:
 
 
 @kernel
-def react(solver: Any, element: Any, count: int, row: int, p: float) -> None:
+def add_loop_reaction(solver: Any, element: Any, count: int, row: int, p: float) -> None:
     """Add the loop reactions to an impulse p at one row of a projected constraint."""
-    h1, h2 = hold_of(solver, element["tree1"]), hold_of(solver, element["tree2"])
+    h1, h2 = projection_of(solver, element["tree1"]), projection_of(solver, element["tree2"])
     if p == 0.0 or (h1 < 0 and h2 < 0):
         return
     holds, Y = loop_projections(solver), whitened_rows(solver)
-    r1, r2 = ranks(solver, element)
+    r1, r2 = projection_ranks(solver, element)
     kept = element["y"] + count * (element["l1"] + element["l2"]) + row * (r1 + r2)
     if r1 > 0:
-        subtract(rows_at(holds[h1]["reaction"], r1, F8), 0, Y, kept, r1, p)
+        subtract_scaled(rows_at(holds[h1]["reaction"], r1, F8), 0, Y, kept, r1, p)
     if r2 > 0:
-        subtract(rows_at(holds[h2]["reaction"], r2, F8), 0, Y, kept + r1, r2, p)
+        subtract_scaled(rows_at(holds[h2]["reaction"], r2, F8), 0, Y, kept + r1, r2, p)
 
 
 @kernel
-def gently(gap: float, after: float, before: float) -> float:
+def reduced_overlap(gap: float, after: float, before: float) -> float:
     """The gap, reduced if it is an overlap whose correction the loops nearly prevent (|y|² `before` and `after`)."""
-    return gap if gap > 0.0 else gap * min(1.0, sqrt(after / before) / STUBBORN)
+    return gap if gap > 0.0 else gap * min(1.0, sqrt(after / before) / GENTLE_SHARE)
 
 
 @kernel(inline=False)
-def hold_touch(solver: Any, contact: Any) -> bool:
+def project_contact(solver: Any, contact: Any) -> bool:
     """Project the rows of a contact. It is disabled if the loops allow no motion along its normal."""
     Y = whitened_rows(solver)
     old, n = contact["y"], contact["l1"] + contact["l2"]
-    normal = product(Y, old, Y, old, n)
-    along = product(Y, old + n, Y, old + n, 2 * n)
-    if not widen(solver, contact, 3):
+    normal = slice_product(Y, old, Y, old, n)
+    along = slice_product(Y, old + n, Y, old + n, 2 * n)
+    if not project_constraint(solver, contact, 3):
         return False
     y, n = contact["y"], contact["l1"] + contact["l2"]
-    left = product(Y, y, Y, y, n)
-    if left > IMMOVABLE * normal:
-        contact["s"] = contact["s0"] = gently(contact["s0"], left, normal)
-        if not product(Y, y + n, Y, y + n, 2 * n) > IMMOVABLE * along:
+    left = slice_product(Y, y, Y, y, n)
+    if left > IMMOVABLE_SHARE * normal:
+        contact["separation"] = contact["initial_separation"] = reduced_overlap(
+            contact["initial_separation"], left, normal
+        )
+        if not slice_product(Y, y + n, Y, y + n, 2 * n) > IMMOVABLE_SHARE * along:
             for k in range(y + n, y + 3 * n):
                 Y[k] = 0.0
     else:
-        leave_out(contact, Y, y, n)
-    weigh(contact, Y)
+        disable_contact(contact, Y, y, n)
+    recompute_effective_masses(contact, Y)
     return True
 
 
 @kernel(inline=False)
-def hold_bound(solver: Any, constraint: Any) -> bool:
+def project_dof_row(solver: Any, constraint: Any) -> bool:
     """Project a dof row. It gets no impulse if the loops allow no motion along it."""
-    h = hold_of(solver, constraint["tree"])
+    h = projection_of(solver, constraint["tree"])
     if h < 0:
         return True
     hold, Y = loop_projections(solver)[h], whitened_rows(solver)
@@ -244,15 +256,20 @@ def hold_bound(solver: Any, constraint: Any) -> bool:
     if used + n + rank > solver["Y_room"]:
         solver["full"] |= FULL_Y
         return False
-    before = product(Y, constraint["y"], Y, constraint["y"], constraint["l"])
+    before = slice_product(Y, constraint["y"], Y, constraint["y"], constraint["l"])
     for k in range(n + rank):
         Y[used + k] = Y[constraint["y"] + k - shift] if shift <= k < shift + constraint["l"] else 0.0
-    take_out_row(rows_at(hold["Q"], rank * n, F8), rank, n, Y, used, constraint["y"], shift, constraint["l"], used + n)
-    after = product(Y, used, Y, used, n)
-    if after > IMMOVABLE * before:
-        constraint["inverse"], constraint["s0"] = 1.0 / after, gently(constraint["s0"], after, before)
+    remove_row_loop_part(
+        rows_at(hold["Q"], rank * n, F8), rank, n, Y, used, constraint["y"], shift, constraint["l"], used + n
+    )
+    after = slice_product(Y, used, Y, used, n)
+    if after > IMMOVABLE_SHARE * before:
+        constraint["effective_mass"], constraint["initial_separation"] = (
+            1.0 / after,
+            reduced_overlap(constraint["initial_separation"], after, before),
+        )
     else:
-        constraint["inverse"], constraint["damping"] = 0.0, np.inf  # so that a drive has no force there
+        constraint["effective_mass"], constraint["damping"] = 0.0, np.inf  # so that a drive has no force there
         for k in range(used, used + n):
             Y[k] = 0.0
     constraint["o"], constraint["l"], constraint["y"] = hold["offset"], n, used
@@ -261,40 +278,40 @@ def hold_bound(solver: Any, constraint: Any) -> bool:
 
 
 @kernel(inline=False)
-def hold_twist(solver: Any, r: Any, element: Any) -> bool:
+def project_torsional(solver: Any, r: Any, element: Any) -> bool:
     """Project the rows of a torsional constraint; call it before the slices of its contact are changed."""
-    if hold_of(solver, element["tree1"]) < 0 and hold_of(solver, element["tree2"]) < 0:
+    if projection_of(solver, element["tree1"]) < 0 and projection_of(solver, element["tree2"]) < 0:
         return True
-    y = widen_rows(solver, element, r["y"], 3)
+    y = project_rows(solver, element, r["y"], 3)
     if y < 0:
         return False
     r["y"] = y
     _, n1, _, n2 = projected_slices(solver, element)
-    weigh_twist(r, n1 + n2, whitened_rows(solver))
+    set_torsional_masses(r, n1 + n2, whitened_rows(solver))
     return True
 
 
 @kernel(inline=False)
-def hold_rows(solver: Any) -> bool:
+def project_all_rows(solver: Any) -> bool:
     """Project all rows of contacts, limits, friction and motors. False if Y is full."""
     touches, bounds = contact_constraints(solver), dof_constraints(solver)
     twists = torsional_constraints(solver)
     for i in range(solver["bound_count"]):
-        if not hold_bound(solver, bounds[i]):
+        if not project_dof_row(solver, bounds[i]):
             return False
     for i in range(solver["twist_count"]):
-        if not hold_twist(solver, twists[i], touches[twists[i]["touch"]]):
+        if not project_torsional(solver, twists[i], touches[twists[i]["contact_constraint"]]):
             return False
     for i in range(solver["touch_count"]):
-        if (hold_of(solver, touches[i]["tree1"]) >= 0 or hold_of(solver, touches[i]["tree2"]) >= 0) and not hold_touch(
-            solver, touches[i]
-        ):
+        if (
+            projection_of(solver, touches[i]["tree1"]) >= 0 or projection_of(solver, touches[i]["tree2"]) >= 0
+        ) and not project_contact(solver, touches[i]):
             return False
     return True
 
 
 @kernel(inline=False)
-def note_forces(solver: Any) -> None:
+def store_accelerations(solver: Any) -> None:
     """g ← za of trees with loops, before given forces are added to za."""
     holds = loop_projections(solver)
     za, g = za_of(solver), g_of(solver)
@@ -304,7 +321,7 @@ def note_forces(solver: Any) -> None:
 
 
 @kernel(inline=False)
-def hold_forces(solver: Any) -> None:
+def project_forces(solver: Any) -> None:
     """After given forces were added: project their part of za, and add their loop reactions and bound of work."""
     holds = loop_projections(solver)
     za, g, dt = za_of(solver), g_of(solver), solver["h"] * solver["substeps"]
@@ -316,16 +333,20 @@ def hold_forces(solver: Any) -> None:
         for k in range(at, at + nz):
             za[k] -= g[k]
         for j in range(rank):
-            reaction[j] -= dt * product(Q, j * nz, za, at, nz)
-        strip(hold, za, at, 1.0)
-        more = product(za, at, z, at, nz) + dt * product(za, at, g, at, nz) + 0.5 * dt * product(za, at, za, at, nz)
+            reaction[j] -= dt * slice_product(Q, j * nz, za, at, nz)
+        remove_forbidden(hold, za, at, 1.0)
+        more = (
+            slice_product(za, at, z, at, nz)
+            + dt * slice_product(za, at, g, at, nz)
+            + 0.5 * dt * slice_product(za, at, za, at, nz)
+        )
         hold["given"] = dt * abs(more)
         for k in range(at, at + nz):
             za[k] += g[k]
 
 
 @kernel(inline=False)
-def tell_forces(solver: Any, forest: Any) -> None:
+def write_loop_forces(solver: Any, forest: Any) -> None:
     """Mean forces of the step in loop joints: those of the loop systems plus the reactions to all other rows."""
 
     touches, bounds = contact_constraints(solver), dof_constraints(solver)
@@ -334,25 +355,25 @@ def tell_forces(solver: Any, forest: Any) -> None:
     Y, dt = whitened_rows(solver), solver["h"] * solver["substeps"]
     for i in range(solver["touch_count"]):
         t = touches[i]
-        react(solver, t, 3, 0, t["sum"])
-        react(solver, t, 3, 1, t["sum1"])
-        react(solver, t, 3, 2, t["sum2"])
+        add_loop_reaction(solver, t, 3, 0, t["sum"])
+        add_loop_reaction(solver, t, 3, 1, t["total_tangent_impulse1"])
+        add_loop_reaction(solver, t, 3, 2, t["total_tangent_impulse2"])
     for i in range(solver["twist_count"]):
         torsion = twists[i]
-        t = touches[torsion["touch"]]
+        t = touches[torsion["contact_constraint"]]
         y, t["y"] = t["y"], torsion["y"]
-        react(solver, t, 3, 0, torsion["sum"])
-        react(solver, t, 3, 1, torsion["sum1"])
-        react(solver, t, 3, 2, torsion["sum2"])
+        add_loop_reaction(solver, t, 3, 0, torsion["sum"])
+        add_loop_reaction(solver, t, 3, 1, torsion["total_tangent_impulse1"])
+        add_loop_reaction(solver, t, 3, 2, torsion["total_tangent_impulse2"])
         t["y"] = y
     for i in range(solver["pull_count"]):
-        react(solver, pulls[i], 1, 0, pulls[i]["p"])
+        add_loop_reaction(solver, pulls[i], 1, 0, pulls[i]["p"])
     for i in range(solver["bound_count"]):
         constraint = bounds[i]
-        h = hold_of(solver, constraint["tree"])
+        h = projection_of(solver, constraint["tree"])
         if h >= 0 and constraint["sum"] != 0.0:
             rank = holds[h]["rank"]
-            subtract(
+            subtract_scaled(
                 rows_at(holds[h]["reaction"], rank, F8),
                 0,
                 Y,
@@ -362,12 +383,12 @@ def tell_forces(solver: Any, forest: Any) -> None:
             )
     for i in range(solver["hold_count"]):
         system = rows_at(holds[i]["system"], 1, SYSTEM)[0]
-        add_forbidden_forces(system, 1.0 / dt, rows_at(holds[i]["reaction"], system["m"], F8))
-        tell_wrenches(solver, forest, holds[i], system)
+        add_projection_forces(system, 1.0 / dt, rows_at(holds[i]["reaction"], system["m"], F8))
+        write_loop_wrenches(solver, forest, holds[i], system)
 
 
 @kernel(inline=False)
-def tell_wrenches(solver: Any, forest: Any, hold: Any, system: Any) -> None:
+def write_loop_wrenches(solver: Any, forest: Any, hold: Any, system: Any) -> None:
     """Write the wrenches of the loops of a projection, each at its own joint."""
     slots = loop_slots_of(forest)
     loops, rows = rows_at(system["loops"], system["count"], LOOP), constraint_rows_of(system)

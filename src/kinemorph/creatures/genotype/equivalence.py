@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from kinemorph.brain import Function
-from kinemorph.brain.layout import FIRST, NOTHING
+from kinemorph.brain.layout import FIRST_NEURON_SIGNAL, ZERO_SIGNAL
 from kinemorph.creatures.growth.develop import Phenotype
 from kinemorph.spatial.arguments.annotated import checked_first
 
@@ -32,7 +32,9 @@ Input = tuple[Any, float]  # a source and its weight
 @checked_first
 def alike(one: Phenotype, other: Phenotype) -> bool:
     """Whether two creatures that were not rejected are equal in all genes that have an effect."""
-    return _parts(one) == _parts(other) and _joints(one) == _joints(other) and _mind(one) == _mind(other)
+    return (
+        _parts(one) == _parts(other) and _joints(one) == _joints(other) and _used_neurons(one) == _used_neurons(other)
+    )
 
 
 def _parts(whole: Phenotype) -> list[bytes]:
@@ -45,19 +47,19 @@ def _joints(whole: Phenotype) -> tuple[bytes, bytes]:
 
 
 @lru_cache(PARENTS)
-def _mind(whole: Phenotype) -> tuple[Any, ...]:
+def _used_neurons(whole: Phenotype) -> tuple[Any, ...]:
     """Effects, and the neurons from which a way leads to one of them; senses go by what they read."""
     neurons, senses, effects = (rows.tolist() for rows in whole.brain.rows)
     heard: dict[int, Any] = {}
     waiting: list[int] = []
 
     def input_of(source: int, weight: float) -> Input:
-        if source == NOTHING or weight == 0.0:
-            return NOTHING, 0.0
-        if source >= FIRST + len(neurons):
-            return senses[source - FIRST - len(neurons)], weight
-        if source >= FIRST:
-            waiting.append(source - FIRST)
+        if source == ZERO_SIGNAL or weight == 0.0:
+            return ZERO_SIGNAL, 0.0
+        if source >= FIRST_NEURON_SIGNAL + len(neurons):
+            return senses[source - FIRST_NEURON_SIGNAL - len(neurons)], weight
+        if source >= FIRST_NEURON_SIGNAL:
+            waiting.append(source - FIRST_NEURON_SIGNAL)
         return source, weight
 
     done = [(what, input_of(source, weight), *rest) for what, source, _, _, weight, *rest in effects]

@@ -159,7 +159,7 @@ class Genotype(Gene, frozen=True, kw_only=True):
             _HEAD.decode(data)
             genotype = _DECODER.decode(data)
         except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
-            raise FileError(f"{where}: {_sentence(error)}") from None
+            raise FileError(f"{where}: {_decoder_sentence(error)}") from None
         if fault := _fault(genotype):
             raise FileError(f"{where}: {fault}")
         return genotype
@@ -202,13 +202,13 @@ def load_genotype(path: str | os.PathLike[str]) -> Genotype:
     text = read_bytes(path, LARGEST_GENOTYPE_BYTES)
     genotype = Genotype.from_json(text, str(path))
     try:
-        json.loads(text, object_pairs_hook=_said_once)
+        json.loads(text, object_pairs_hook=_refuse_duplicates)
     except ValueError as error:
         raise FileError(f"{path}: {error}") from None
     return genotype
 
 
-def _said_once(pairs: list[tuple[str, Any]]) -> None:
+def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> None:
     """What is said twice would count as it is said last, and people may have read the other."""
     names = [name for name, _ in pairs]
     for name in names:
@@ -216,7 +216,7 @@ def _said_once(pairs: list[tuple[str, Any]]) -> None:
             raise ValueError(f"`{name}` is said {names.count(name)} times in one object; say it once")
 
 
-def _sentence(error: Exception) -> str:
+def _decoder_sentence(error: Exception) -> str:
     """What msgspec says, with places as `nodes[0].size` instead of `$.nodes[0].size`."""
     text, _, place = str(error).partition(" - at `$")
     place = place.rstrip("`").lstrip(".")

@@ -18,14 +18,14 @@ from kinemorph.creatures.genotype.genotype import (
     Node,
     Source,
 )
-from kinemorph.creatures.genotype.random_genotype import drawn, random_connection
+from kinemorph.creatures.genotype.random_genotype import random_connection, random_object
 from kinemorph.creatures.settings import Settings
 
 G = TypeVar("G", bound=Gene)
 COPIED = 0.6  # share of new nodes and neurons that are copies of others
 
 
-def reached(genotype: Genotype) -> list[int]:
+def reachable_nodes(genotype: Genotype) -> list[int]:
     """The nodes that growth can come to, from the first one, in the order in which it does."""
     found = [0]
     for node in found:
@@ -59,7 +59,7 @@ def _without(k: int, *kinds: From) -> Callable[[Source], Source]:
 def more_neurons(neurons: tuple[NeuronGene, ...], rng: Rng, s: Settings) -> tuple[NeuronGene, ...]:
     """With one neuron more, at the end: a copy or a new one."""
     copied = bool(neurons) and rng.random() < COPIED
-    return (*neurons, pick(rng, neurons) if copied else drawn(NeuronGene, rng, s))
+    return (*neurons, pick(rng, neurons) if copied else random_object(NeuronGene, rng, s))
 
 
 def edit_node_neurons(node: Node, rng: Rng, s: Settings) -> Node:
@@ -100,7 +100,7 @@ def edit_nodes(genotype: Genotype, rng: Rng, s: Settings) -> Genotype:
 def new_limb(genotype: Genotype, parent: int, rng: Rng, s: Settings) -> Genotype:
     """With a node more, a copy or a new one, and a connection to it from a parent."""
     count = len(genotype.nodes)
-    node = pick(rng, genotype.nodes) if rng.random() < COPIED else drawn(Node, rng, s)
+    node = pick(rng, genotype.nodes) if rng.random() < COPIED else random_object(Node, rng, s)
     link = random_connection(rng, s, count + 1, parent=parent, child=count)
     return replace(genotype, nodes=(*genotype.nodes, node), connections=(*genotype.connections, link))
 

@@ -27,9 +27,9 @@ from kinemorph.creatures.genotype.genotype import (
 from kinemorph.creatures.genotype.random_genotype import (
     GLOBAL_NEURONS,
     LOCAL_NEURONS,
-    drawn,
     random_connection,
     random_neurons,
+    random_object,
 )
 from kinemorph.creatures.settings import DEFAULT, Settings
 from kinemorph.spatial.arguments.annotated import checked_first
@@ -39,7 +39,9 @@ ALONG, ACROSS = (0.10, 0.25), (0.04, 0.15)  # half extents of parts of founders,
 LOW, HIGH = ([math.log(ends[k]) for ends in (ACROSS, ACROSS, ALONG)] for k in (0, 1))
 TWINS = 0.4  # share of connections that have a mirror twin
 GRIPS = (0.4, 0.4)  # shares of grasps that keep to the oscillator, or to the angle of their joint
-PACE = Source(From.GLOBAL, 0)  # the first neuron of the central brain: when it mutates, all limbs stay in step
+COMMON_OSCILLATOR = Source(
+    From.GLOBAL, 0
+)  # the first neuron of the central brain: when it mutates, all limbs stay in step
 
 
 @checked_first
@@ -92,7 +94,7 @@ def _node(rng: Rng, s: Settings, routes: Routes) -> Node:
     neurons = list(random_neurons(rng, s, LOCAL_NEURONS))[: max(0, s.most_neurons - 1)]
     clock = Source(From.LOCAL, len(neurons))
     phase = float(rng.uniform(-math.pi, math.pi))
-    neurons.append(NeuronGene("wave", (PACE, ONE, ONE), (1.0, phase, 1.0)))
+    neurons.append(NeuronGene("wave", (COMMON_OSCILLATOR, ONE, ONE), (1.0, phase, 1.0)))
     effectors = []
     for _ in range(3):
         u = float(rng.random())
@@ -106,16 +108,16 @@ def _node(rng: Rng, s: Settings, routes: Routes) -> Node:
             effector = EffectorGene(Source(From.LOCAL, len(neurons)), sign * float(rng.uniform(0.5, 3.0)))
             neurons.append(NeuronGene("multiply", (clock, towards, ONE), (1.0, 1.0, 0.0)))
         else:
-            effector = drawn(EffectorGene, rng, s)
+            effector = random_object(EffectorGene, rng, s)
         effectors.append(effector)
     if s.grasps:
-        effectors[-1] = _grip(rng, s, clock, neurons)
+        effectors[-1] = _wire_grasp(rng, s, clock, neurons)
     a, b, c = effectors
-    node = drawn(Node, rng, s, size=size, neurons=tuple(neurons), effectors=(a, b, c))
-    return _aimed(node, rng, routes.towards) if routes.towards else node
+    node = random_object(Node, rng, s, size=size, neurons=tuple(neurons), effectors=(a, b, c))
+    return _turn_towards_target(node, rng, routes.towards) if routes.towards else node
 
 
-def _grip(rng: Rng, s: Settings, clock: Source, neurons: list[NeuronGene]) -> EffectorGene:
+def _wire_grasp(rng: Rng, s: Settings, clock: Source, neurons: list[NeuronGene]) -> EffectorGene:
     """What a hand holds on by: always, or by a neuron that holds on until the clock or its joint's angle is far down.
 
     A hand that holds on does not turn, so what it senses of the way and of up is the same until it lets go.
@@ -128,7 +130,7 @@ def _grip(rng: Rng, s: Settings, clock: Source, neurons: list[NeuronGene]) -> Ef
     return EffectorGene(Source(From.LOCAL, len(neurons) - 1), 1.0)
 
 
-def _aimed(node: Node, rng: Rng, share: float) -> Node:
+def _turn_towards_target(node: Node, rng: Rng, share: float) -> Node:
     """Some of the directions that drive an effector directly become those that turn the part towards the target.
 
     A part stands along z of its joint. A turn about an axis a moves its end along a x z, so that component of the

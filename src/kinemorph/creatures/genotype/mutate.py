@@ -14,7 +14,7 @@ from kinemorph.creatures.genotype.genotype import Gene, Genotype, Node
 from kinemorph.creatures.genotype.graph import edit_connections, edit_global_neurons, edit_node_neurons, edit_nodes
 from kinemorph.creatures.settings import DEFAULT, Settings
 from kinemorph.spatial.arguments.annotated import checked_first
-from kinemorph.spatial.arguments.checks import shown
+from kinemorph.spatial.arguments.checks import repr_of
 
 G = TypeVar("G", bound=Gene)
 MOST_MUTATION_PASSES = 100  # passes, of which the first one that changes something counts
@@ -52,7 +52,7 @@ class Rates:
         """Of a member of a kind of object."""
         name, by = kind.__name__, self.by
         if member not in GENES.get(kind, {}):
-            raise KeyError(f"rates of mutation: {name} has no member {shown(member)}")
+            raise KeyError(f"rates of mutation: {name} has no member {repr_of(member)}")
         for key in (f"{name}.{member}", name, GENES[kind][member].kind):
             if key in by:
                 return by[key]
@@ -69,7 +69,7 @@ def mutate(
     genotype: Genotype, rng: Rng, settings: Settings = DEFAULT, rates: Rates = Rates()  # noqa: B008
 ) -> Genotype:  # fmt: skip
     """A genotype that differs from this one in at least one member, and is valid."""
-    chances = [_rate(rates, kind, member, place) for place, kind, member in slots(genotype)]
+    chances = [_rate(rates, kind, member, place) for place, kind, member in mutable_slots(genotype)]
     if not any(chances):
         raise ValueError("mutate: all rates are 0, or all that there is is frozen, so nothing can change")
     for _ in range(MOST_MUTATION_PASSES):
@@ -82,17 +82,17 @@ def mutate(
     raise ValueError("mutate: what may change has nothing to change to")
 
 
-def slots(thing: Gene, place: str = "") -> Iterator[tuple[str, type[Gene], str]]:
+def mutable_slots(thing: Gene, place: str = "") -> Iterator[tuple[str, type[Gene], str]]:
     """All that can mutate, in the order in which a pass comes to it: place, kind of object, member."""
     kind = type(thing)
     for name, gene in GENES[kind].items():
         here = f"{place}.{name}" if place else name
         value = getattr(thing, name)
         if isinstance(gene, Object):
-            yield from slots(value, here)
+            yield from mutable_slots(value, here)
         elif isinstance(gene, Several | Array):
             for i, one in enumerate(value):
-                yield from slots(one, f"{here}[{i}]")
+                yield from mutable_slots(one, f"{here}[{i}]")
         if not isinstance(gene, Object | Several):
             yield here, kind, name
 

@@ -20,7 +20,7 @@ LOCAL_NEURONS, GLOBAL_NEURONS = 3, 2  # of a random creature, at most
 UNREACHED = 0.2  # share of nodes that nothing leads to on purpose
 
 
-def drawn(kind: type[G], rng: Rng, s: Settings, **given: Any) -> G:
+def random_object(kind: type[G], rng: Rng, s: Settings, **given: Any) -> G:
     """A random object of a kind; `given` members are as they are given."""
     if not given:
         return kind(*[draw(rng, s) for _, draw in _draws(kind)])
@@ -35,9 +35,9 @@ def _draws(kind: type[Gene]) -> list[tuple[str, Draw]]:
 
 def _draw(gene: Any) -> Draw:
     if isinstance(gene, Object):
-        return lambda rng, s: drawn(gene.of, rng, s)
+        return lambda rng, s: random_object(gene.of, rng, s)
     if isinstance(gene, Several):
-        return lambda rng, s: tuple([drawn(gene.of, rng, s) for _ in range(gene.count)])
+        return lambda rng, s: tuple([random_object(gene.of, rng, s) for _ in range(gene.count)])
     if isinstance(gene, Array):
         return lambda rng, s: random_neurons(rng, s, LOCAL_NEURONS)
     if isinstance(gene, NodeNumber):
@@ -52,14 +52,14 @@ def _not_drawn(rng: Rng, s: Settings) -> Any:
 
 def random_neurons(rng: Rng, s: Settings, most: int) -> tuple[NeuronGene, ...]:
     count = int(rng.integers(1, min(most, s.most_neurons) + 1))
-    return tuple(drawn(NeuronGene, rng, s) for _ in range(count))
+    return tuple(random_object(NeuronGene, rng, s) for _ in range(count))
 
 
 def random_connection(rng: Rng, s: Settings, nodes: int, **given: Any) -> Connection:
     """A connection between any two of so many nodes."""
     ends = {end: given.pop(end, None) for end in ("parent", "child")}
     numbers = {end: int(rng.integers(nodes)) if i is None else i for end, i in ends.items()}
-    return drawn(Connection, rng, s, **numbers, **given)
+    return random_object(Connection, rng, s, **numbers, **given)
 
 
 @checked_first
@@ -74,7 +74,7 @@ def random_genotype(seed: int | np.random.Generator, settings: Settings = DEFAUL
     ]
     connections += [random_connection(rng, s, count) for _ in range(int(rng.poisson(1.0)))]
     return Genotype(
-        nodes=tuple(drawn(Node, rng, s) for _ in range(count)),
+        nodes=tuple(random_object(Node, rng, s) for _ in range(count)),
         connections=tuple(connections[: s.most_connections]),
         neurons=random_neurons(rng, s, GLOBAL_NEURONS),
     )

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from kinemorph.creatures.genotype.genes import Rng
 from kinemorph.creatures.genotype.genotype import Connection, Genotype
-from kinemorph.creatures.genotype.graph import kept_nodes, reached, renumbered, trimmed
+from kinemorph.creatures.genotype.graph import kept_nodes, reachable_nodes, renumbered, trimmed
 from kinemorph.creatures.genotype.random_genotype import random_connection
 from kinemorph.creatures.settings import DEFAULT, Settings
 from kinemorph.spatial.arguments.annotated import checked_first
@@ -69,7 +69,7 @@ def graft(a: Genotype, b: Genotype, rng: Rng, settings: Settings = DEFAULT) -> G
 def _limb(b: Genotype, start: int) -> list[int]:
     """A node and those that it leads to, nearest first."""
     turned = [start, *(i for i in range(len(b.nodes)) if i != start)]
-    return [turned[i] for i in reached(kept_nodes(b, turned))]
+    return [turned[i] for i in reachable_nodes(kept_nodes(b, turned))]
 
 
 def _with_room(a: Genotype, most: int, rng: Rng) -> Genotype:
@@ -77,7 +77,7 @@ def _with_room(a: Genotype, most: int, rng: Rng) -> Genotype:
     over = len(a.nodes) - most
     if over <= 0:
         return a
-    used = set(reached(a))
+    used = set(reachable_nodes(a))
     others = rng.permutation(range(1, len(a.nodes))).tolist()
     gone = set(sorted(others, key=lambda i: i in used)[:over])
     return kept_nodes(a, [i for i in range(len(a.nodes)) if i not in gone])

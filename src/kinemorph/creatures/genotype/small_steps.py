@@ -22,11 +22,11 @@ from kinemorph.creatures.genotype.genotype import (
     Node,
     Source,
 )
-from kinemorph.creatures.genotype.graph import mirror_twin, new_limb, reached
-from kinemorph.creatures.genotype.random_genotype import drawn, random_connection
+from kinemorph.creatures.genotype.graph import mirror_twin, new_limb, reachable_nodes
+from kinemorph.creatures.genotype.random_genotype import random_connection, random_object
 from kinemorph.creatures.settings import DEFAULT, Settings
 from kinemorph.spatial.arguments.annotated import checked_first
-from kinemorph.spatial.arguments.checks import finite, shown
+from kinemorph.spatial.arguments.checks import check_finite, repr_of
 
 G = TypeVar("G", bound=Gene)
 SHARES = (0.60, 0.25, 0.15)  # of control, body, structure
@@ -47,9 +47,9 @@ def offspring(
     finest: float = FINEST,
 ) -> tuple[Genotype, Operator]:  # fmt: skip
     """A child by one of the three operators, drawn by their shares, and which one it was."""
-    finite("offspring: finest", finest, 1e-6, 1.0)
+    check_finite("offspring: finest", finest, 1e-6, 1.0)
     if not all(0.0 <= share <= 1e9 for share in shares):
-        raise ValueError(f"offspring: shares is {shown(shares)}, and must be three numbers from 0 on")
+        raise ValueError(f"offspring: shares is {repr_of(shares)}, and must be three numbers from 0 on")
     settings = settings.striding(finest ** float(rng.random()))
     u = float(rng.random()) * math.fsum(shares)
     if u < shares[0]:
@@ -67,8 +67,8 @@ Weighted = tuple[int, str, int]  # a node (-1: the central brain), "effectors" o
 
 def upstream(genotype: Genotype, grasps: bool = False) -> tuple[list[Weighted], list[Weighted]]:
     """Effectors that are used, and neurons from which a way leads to one of them."""
-    nodes = reached(genotype)
-    effectors = [(i, "effectors", k) for i in nodes for k in _acting(genotype.nodes[i], grasps)]
+    nodes = reachable_nodes(genotype)
+    effectors = [(i, "effectors", k) for i in nodes for k in _used_effectors(genotype.nodes[i], grasps)]
     waiting = [(i, genotype.nodes[i].effectors[k].input) for i, _, k in effectors]
     found: dict[Weighted, None] = {}
     while waiting:
@@ -82,7 +82,7 @@ def upstream(genotype: Genotype, grasps: bool = False) -> tuple[list[Weighted], 
     return effectors, list(found)
 
 
-def _acting(node: Node, grasps: bool) -> list[int]:
+def _used_effectors(node: Node, grasps: bool) -> list[int]:
     """Effectors of a node that do something: those of its joint, and the last one, if parts may grasp by it."""
     last = len(node.effectors) - 1
     return [*range(node.dof), *([last] if grasps and node.dof <= last else [])]
@@ -103,11 +103,11 @@ def change_control(genotype: Genotype, rng: Rng, settings: Settings = DEFAULT) -
     effectors, neurons = upstream(genotype, settings.grasps)
     for _ in range(1 + int(rng.poisson(1.5))):
         which = pick(rng, effectors if not neurons or rng.random() < 0.5 else neurons)
-        genotype = _nudged(genotype, which, rng, settings)
+        genotype = _move_weights(genotype, which, rng, settings)
     return genotype
 
 
-def _nudged(genotype: Genotype, which: Weighted, rng: Rng, s: Settings) -> Genotype:
+def _move_weights(genotype: Genotype, which: Weighted, rng: Rng, s: Settings) -> Genotype:
     node, kind, k = which
     owner = genotype if node < 0 else genotype.nodes[node]
     several = getattr(owner, kind)
@@ -130,7 +130,7 @@ def change_body(genotype: Genotype, rng: Rng, settings: Settings = DEFAULT) -> G
     if rng.random() < SCALING_SHARE:
         by = math.exp(float(rng.normal(0.0, 0.2 * settings.stride)))
         return replace(genotype, nodes=tuple(_scaled(node, by, settings) for node in genotype.nodes))
-    used = reached(genotype)
+    used = reachable_nodes(genotype)
     links = [k for k, c in enumerate(genotype.connections) if c.parent in used]
     for _ in range(1 + int(rng.poisson(0.7))):
         if links and rng.random() < 0.25:
@@ -159,7 +159,7 @@ def _changed(thing: G, member: str, rng: Rng, s: Settings) -> G:
 @checked_first
 def change_structure(genotype: Genotype, rng: Rng, settings: Settings = DEFAULT) -> Genotype:
     """One edit of the graph or of the wiring."""
-    s, used = settings, reached(genotype)
+    s, used = settings, reachable_nodes(genotype)
     i = int(pick(rng, used))
     edit = int(rng.integers(12))
     if edit == 0 and len(genotype.nodes[i].neurons) < s.most_neurons:
@@ -189,9 +189,9 @@ def change_structure(genotype: Genotype, rng: Rng, settings: Settings = DEFAULT)
 def _neuron_before_effector(genotype: Genotype, i: int, rng: Rng, s: Settings) -> Genotype:
     """A new neuron takes what an effector took, and drives it."""
     node = genotype.nodes[i]
-    k = int(pick(rng, _acting(node, s.grasps)))
+    k = int(pick(rng, _used_effectors(node, s.grasps)))
     old = node.effectors[k]
-    neuron = drawn(NeuronGene, rng, s)
+    neuron = random_object(NeuronGene, rng, s)
     if rng.random() < 0.75:
         known = [name for name in s.functions if name in ("add", "multiply", "sum_threshold")] or list(s.functions)
         neuron = replace(neuron, function=pick(rng, known))
@@ -204,8 +204,8 @@ def _neuron_before_effector(genotype: Genotype, i: int, rng: Rng, s: Settings) -
 def _rewired_effector(genotype: Genotype, i: int, sensed: bool, rng: Rng, s: Settings) -> Genotype:
     """An effector gets another source: any, or a sense of the target or of where up is."""
     node = genotype.nodes[i]
-    k = int(pick(rng, _acting(node, s.grasps)))
-    new = replace(node.effectors[k], input=drawn(Source, rng, s))
+    k = int(pick(rng, _used_effectors(node, s.grasps)))
+    new = replace(node.effectors[k], input=random_object(Source, rng, s))
     if sensed:
         kinds = [kind for kind in s.sources if kind in FAR] or list(s.sources)
         weight = clip(float(rng.normal(0.0, 2.0)), -s.weight, s.weight)
@@ -224,7 +224,7 @@ def _other_neuron(genotype: Genotype, rewired: bool, rng: Rng, s: Settings) -> G
     new = neurons[k]
     if rewired:
         at = int(rng.integers(3))
-        new = replace(new, inputs=(*new.inputs[:at], drawn(Source, rng, s), *new.inputs[at + 1 :]))
+        new = replace(new, inputs=(*new.inputs[:at], random_object(Source, rng, s), *new.inputs[at + 1 :]))
     else:
         new = _changed(new, "function", rng, s)
     changed = (*neurons[:k], new, *neurons[k + 1 :])

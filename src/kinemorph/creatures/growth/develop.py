@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from kinemorph.brain import Acted, Brain
-from kinemorph.collision.shapes.shape_table import Box, Later, Mounts
+from kinemorph.collision.shapes.shape_table import BoxOwner, LateShape, Mounts
 from kinemorph.creatures.genotype.genotype import Form, Genotype
 from kinemorph.creatures.growth.birth_checks import REASONS, Reason, reason_against
-from kinemorph.creatures.growth.grow import grown, growth_row
+from kinemorph.creatures.growth.grow import grow_from_genotype, growth_row
 from kinemorph.creatures.growth.joints import fill_model
 from kinemorph.creatures.growth.shape_rows import mount_boxes
 from kinemorph.creatures.growth.solids import FORMS
-from kinemorph.creatures.growth.wiring import link_names, wired
+from kinemorph.creatures.growth.wiring import brain_of_parts, link_names
 from kinemorph.creatures.settings import DEFAULT, Root, Settings
 from kinemorph.geometry.boxes import box_pattern
 from kinemorph.geometry.convex_parts import NODE as BOX_NODE
@@ -29,7 +29,7 @@ from kinemorph.multibody.model.loops import NO_LOOPS
 from kinemorph.multibody.model.model import Model
 from kinemorph.multibody.tables import in_one_piece
 from kinemorph.spatial.arguments.annotated import checked_first
-from kinemorph.spatial.arguments.checks import shown
+from kinemorph.spatial.arguments.checks import repr_of
 from kinemorph.spatial.pose import Pose, Vector
 
 GRAVITY = np.array([0.0, 0.0, -9.81])
@@ -70,10 +70,12 @@ class Phenotype:
 
     def __init__(self, genotype: Genotype, settings: Settings) -> None:
         if not isinstance(genotype, Genotype):
-            raise TypeError(f"develop: it takes a kinemorph.creatures.Genotype, not {shown(genotype)}")
+            raise TypeError(f"develop: it takes a kinemorph.creatures.Genotype, not {repr_of(genotype)}")
         self.genotype, self.settings = genotype, settings
         self._growth = growth_row(settings)
-        self._nodes, self.rows, self._bounds = grown(genotype, settings)  # the second are PART rows, see `layout.py`
+        self._nodes, self.rows, self._bounds = grow_from_genotype(
+            genotype, settings
+        )  # the second are PART rows, see `layout.py`
         self._reason = reason_against(self.rows, self._growth, self._bounds)
         neurons = [len(node.neurons) for node in genotype.nodes]
         if not self._reason and sum(neurons[k] for k in self.rows["node"].tolist()) > settings.most_wires:
@@ -107,7 +109,9 @@ class Phenotype:
         if mount_boxes(parts, box_pattern(), at, nodes_at, whole, numbers):
             rows.flags.writeable = False
             every = range(boxes)
-            model.mounts = Mounts([Later(catalog, k) for k in every], [Box(rows, k) for k in every], whole, numbers)
+            model.mounts = Mounts(
+                [LateShape(catalog, k) for k in every], [BoxOwner(rows, k) for k in every], whole, numbers
+            )
         return model
 
     @property
@@ -150,7 +154,7 @@ class Phenotype:
     def brain(self) -> Brain:
         """Neurons of all parts and of the central brain, wired."""
         names = self.model.names  # which shares out the strength
-        return wired(self.genotype, self.settings, self._nodes, self.rows, names)
+        return brain_of_parts(self.genotype, self.settings, self._nodes, self.rows, names)
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:

@@ -38,10 +38,10 @@ FORM_NUMBER = {form: k for k, form in enumerate(FORMS)}
 @checked_first
 def grow(genotype: Genotype, settings: Settings = DEFAULT) -> Records:
     """The parts of a creature as PART rows (`layout.py`), each after the one that carries it."""
-    return grown(genotype, settings)[1]
+    return grow_from_genotype(genotype, settings)[1]
 
 
-def grown(genotype: Genotype, settings: Settings) -> tuple[Records, Records, Numbers]:
+def grow_from_genotype(genotype: Genotype, settings: Settings) -> tuple[Records, Records, Numbers]:
     """The nodes of a genotype as kernels read them, the parts that grow from them, and room for the corners of the box
     around these; it must be valid."""
     count = 0

@@ -134,7 +134,7 @@ def axis_of(axis: Any, mirrored: int) -> Vec3:
 
 @kernel(inline=False)
 def begin_link(link: Any, l: int, parent: int, kind: int, q: int, v: int, R: Mat3, p: Vec3, a: Vec3) -> None:
-    """Where a link hangs and what moves it; `multibody.model.builder.complete` makes the same of a joint."""
+    """Where a link hangs and what moves it; `multibody.model.builder.fill_constants` makes the same of a joint."""
     link["parent"], link["kind"], link["iq"], link["iv"] = parent, kind, q, v
     link["body"] = link["joint"] = l
     store9(link["R"], R)

@@ -12,16 +12,16 @@ from msgspec.structs import replace
 
 from kinemorph.creatures.genotype.genes import clip, wrap
 from kinemorph.creatures.genotype.genotype import Genotype, Node
-from kinemorph.creatures.genotype.graph import reached
+from kinemorph.creatures.genotype.graph import reachable_nodes
 from kinemorph.creatures.settings import Settings
 
 USUAL = 0.1  # m, a half extent
 FALLOFF_STEPS = 2.0  # steps for a factor of e
 
 
-def measures(genotype: Genotype) -> list[float]:
-    """All of them, in the order in which `with_measures` takes them."""
-    used = reached(genotype)
+def body_measures(genotype: Genotype) -> list[float]:
+    """All of them, in the order in which `replace_measures` takes them."""
+    used = reachable_nodes(genotype)
     found = [number for i in used for number in _of_node(genotype.nodes[i])]
     for c in genotype.connections:
         if c.parent in used:
@@ -29,9 +29,9 @@ def measures(genotype: Genotype) -> list[float]:
     return found
 
 
-def with_measures(genotype: Genotype, numbers: Sequence[float], s: Settings) -> Genotype:
+def replace_measures(genotype: Genotype, numbers: Sequence[float], s: Settings) -> Genotype:
     """The same creature with other measures, each as far as it may go."""
-    used, left = reached(genotype), iter(numbers)
+    used, left = reachable_nodes(genotype), iter(numbers)
     nodes, connections = list(genotype.nodes), list(genotype.connections)
     for i in used:
         node = nodes[i]

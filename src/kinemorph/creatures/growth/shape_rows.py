@@ -11,7 +11,7 @@ from kinemorph.creatures.growth.joints import next_part
 from kinemorph.creatures.growth.solids import BOX
 from kinemorph.geometry.boxes import NODE_SIZE, SIZE, make_box
 from kinemorph.geometry.convex_parts import NODE
-from kinemorph.geometry.material import EVERYTHING
+from kinemorph.geometry.material import ALL_GROUPS_MASK
 from kinemorph.jit.api import entry, kernel, rows_at
 
 Integers = np.ndarray[tuple[int], np.dtype[np.int64]]
@@ -44,7 +44,7 @@ def mount_box(parts: Any, i: int, pattern: Any, box: int, node_at: int, whole: A
     h, parent = part["half"], part["parent"]
     make_box(pattern, (2.0 * h[0], 2.0 * h[1], 2.0 * h[2]), box, node_at)
     node = rows_at(node_at, 1, NODE)[0]
-    whole[0], whole[1], whole[2], whole[3] = CONVEX, part["link"], 1, EVERYTHING
+    whole[0], whole[1], whole[2], whole[3] = CONVEX, part["link"], 1, ALL_GROUPS_MASK
     whole[5], whole[6], whole[7] = node["core"], node_at, 1
     whole[9] = parts[parent]["link"] if parent >= 0 else STATIC_CARRIER
     numbers[0] = numbers[4] = numbers[8] = 1.0

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from kinemorph.brain import Acted, Brain, Function, Sensed
-from kinemorph.brain.layout import EFFECT, FIRST, NEURON, NOTHING, ONE, SENSE
+from kinemorph.brain.layout import EFFECT, FIRST_NEURON_SIGNAL, NEURON, ONE_SIGNAL, SENSE, ZERO_SIGNAL
 from kinemorph.creatures.genotype.genotype import FUNCTIONS, From, Genotype, NeuronGene, Source
 from kinemorph.creatures.growth.grow import rows_of
 from kinemorph.creatures.growth.layout import NEURON_GENE, WIRES
@@ -41,7 +41,9 @@ def link_names(part: int, dof: int) -> tuple[str, ...]:
     return *(f"part{part}:{k}" for k in range(dof - 1)), f"part{part}"
 
 
-def wired(genotype: Genotype, settings: Settings, nodes: Records, parts: Records, links: tuple[str, ...]) -> Brain:
+def brain_of_parts(
+    genotype: Genotype, settings: Settings, nodes: Records, parts: Records, links: tuple[str, ...]
+) -> Brain:
     """The brain of grown parts, whose links have these names."""
     with contextlib.suppress(AttributeError, KeyError, TypeError, ValueError, OverflowError, struct.error):
         wires, genes = _rows(genotype)
@@ -51,7 +53,7 @@ def wired(genotype: Genotype, settings: Settings, nodes: Records, parts: Records
         (neurons, senses, effects, first, found), _ = in_one_piece(
             (n, NEURON), (3 * n + most, SENSE), (most, EFFECT), (len(parts) + 2, INTEGER), (2, INTEGER)
         )
-        if wire(
+        if fill_brain_rows(
             nodes, parts, wires, genes, int(settings.acted), settings.grasps, first, neurons, senses, effects, found
         ):
             heard, done = found.tolist()
@@ -87,7 +89,7 @@ NO_EFFECTORS = *_addresses((Source(),) * 3), 0.0, 0.0, 0.0
 
 
 @entry
-def wire(
+def fill_brain_rows(
     nodes: Records, parts: Records, wires: Records, genes: Records, acted: int, grasps: bool, first: Integers,
     neurons: Records, senses: Records, effects: Records, found: Integers,
 ) -> bool:  # fmt: skip
@@ -96,7 +98,7 @@ def wire(
     `first` is for the source that the first neuron of each part is, of the central brain, and the first sense.
     """
     n = parts.shape[0]
-    first[0] = FIRST
+    first[0] = FIRST_NEURON_SIGNAL
     for i in range(n):
         first[i + 1] = first[i] + wires[parts[i]["node"]]["count"]
     first[n + 1] = first[n] + wires[wires.shape[0] - 1]["count"]
@@ -165,25 +167,25 @@ def source_of(parts: Any, wires: Any, first: Any, senses: Any, found: Any, gene:
     kind, index, child = gene["kind"][m], gene["index"][m], gene["child"][m]
     n, here = parts.shape[0], max(part, 0)
     if kind == FROM_ONE:
-        return ONE
+        return ONE_SIGNAL
     if kind >= FIRST_SENSE:
         k = sense_of(parts[here], senses, found, kind - FIRST_SENSE, index)
-        return first[n + 1] + k if k >= 0 else NOTHING
+        return first[n + 1] + k if k >= 0 else ZERO_SIGNAL
     holder = part
     if kind == GLOBAL:
         holder = CENTRAL
     elif kind == PARENT:
         if part == 0:
-            return NOTHING
+            return ZERO_SIGNAL
         holder = 0 if part == CENTRAL else parts[part]["parent"]
     elif kind == CHILD:
         holder = parts[here]["first_child"]
         for _ in range(child):
             holder = parts[holder]["next_child"] if holder >= 0 else -1
         if holder < 0:
-            return NOTHING
+            return ZERO_SIGNAL
     if index >= wires[node_of(parts, wires, holder)]["count"]:
-        return NOTHING
+        return ZERO_SIGNAL
     return first[holder if holder >= 0 else n] + index
 
 

@@ -19,7 +19,7 @@ AT_TARGET_DISTANCE = 0.3  # m: so near is at the target
 
 
 @lru_cache(maxsize=8)
-def _arm(reach: float) -> Model:
+def _target_arm(reach: float) -> Model:
     """What carries a target round: the same one for all lives."""
     arm, small = Builder("target"), Inertia.box(0.01, (0.1, 0.1, 0.1))
     arm.link("arm", None, Joint.revolute("z", name="turn"), inertia=small)
@@ -43,7 +43,7 @@ class Follow(Task):
         side = 1.0 if stage.number % 2 == 0 else -1.0
         x, y, _ = stage.centre
         ahead = x + 1.0 + 0.5 * float(stage.rng.random())
-        figure = stage.world.add(_arm(-side * self.radius), at=(ahead, y + side * self.radius, 0.1))
+        figure = stage.world.add(_target_arm(-side * self.radius), at=(ahead, y + side * self.radius, 0.1))
         stage.world.motor(figure.joint("turn"), side * stage.level * self.speed / self.radius)
         stage.mind.target = figure["mark"]
         stage.notes |= {"middle": np.array((ahead - x, side * self.radius)), "side": side}

@@ -12,7 +12,7 @@ from kinemorph.spatial.arguments.annotated import checked_on_failure
 EFFORT = 0.2  # what raising the centre of mass counts, while something touches the ground still
 
 
-def leap(stage: Stage) -> tuple[float, float, float]:
+def measure_jump(stage: Stage) -> tuple[float, float, float]:
     """How high its lowest point got, in body heights; how high its centre rose, and how far, in body lengths."""
     high = max(0.0, stage.life["highest"] - max(stage.height, 0.0))
     rise = max(0.0, stage.life["top"] - stage.start[2])
@@ -29,7 +29,7 @@ class JumpUp(Task):
     light: float = 0.05
 
     def mark(self, stage: Stage) -> Marks:
-        high, rise, away = leap(stage)
+        high, rise, away = measure_jump(stage)
         return Marks(high + EFFORT * rise - 0.1 * min(away, 1.0), high / (away + 1.0), high)
 
 
@@ -41,6 +41,6 @@ class JumpAway(Task):
     seconds: float = 5.0
 
     def mark(self, stage: Stage) -> Marks:
-        high, rise, away = leap(stage)
+        high, rise, away = measure_jump(stage)
         value = high * away + 0.5 * EFFORT * (rise + min(away, 1.0))
         return Marks(value, high * away * stage.tall * stage.size, high)

@@ -14,7 +14,7 @@ SIDEWAYS_SHARE = 0.3  # of what counts for the way, what counts against what goe
 TARGET_DISTANCE = 100.0  # m: where the target is, that shows the way
 
 
-def advance(stage: Stage, x: float, aside: float) -> float:
+def forward_speed(stage: Stage, x: float, aside: float) -> float:
     """Body lengths a second along x, less some of what it went aside."""
     return max(-1.0, (x - SIDEWAYS_SHARE * aside) / stage.task.seconds / stage.size)
 
@@ -45,7 +45,7 @@ class Locomotion(Task):
         aside = abs(y)
         jumps = seen["top"] - stage.start[2] > stage.size
         thesis = 0.0 if jumps else max(0.0, x) / (aside + stage.size)
-        return Marks(-1.0 if jumps else advance(stage, x, aside), thesis, x / self.seconds / stage.size)
+        return Marks(-1.0 if jumps else forward_speed(stage, x, aside), thesis, x / self.seconds / stage.size)
 
 
 @checked_on_failure
@@ -64,4 +64,4 @@ class Swim(Task):
     def mark(self, stage: Stage) -> Marks:
         way = stage.way
         x, aside = way[0], float(np.hypot(*way[1:]))
-        return Marks(advance(stage, x, aside), max(0.0, x) / (aside + stage.size), x / self.seconds / stage.size)
+        return Marks(forward_speed(stage, x, aside), max(0.0, x) / (aside + stage.size), x / self.seconds / stage.size)

@@ -20,13 +20,13 @@ from kinemorph.geometry.material import Material
 from kinemorph.geometry.shapes import Shape
 from kinemorph.motion.events import Event
 from kinemorph.spatial.arguments.annotated import checked_first, checked_on_failure
-from kinemorph.spatial.arguments.annotations import refuse_fields
-from kinemorph.spatial.arguments.checks import shown
+from kinemorph.spatial.arguments.annotations import check_fields
+from kinemorph.spatial.arguments.checks import repr_of
 from kinemorph.spatial.pose import Pose
 from kinemorph.spatial.products import times
 from kinemorph.world.body import Body, Figure
 from kinemorph.world.brains.brain_instances import BrainInstance
-from kinemorph.world.brains.episode_script import ASLEEP, AWAKE, Stretches, live, stretches
+from kinemorph.world.brains.episode_script import ASLEEP, AWAKE, Segments, make_segments, run_script
 from kinemorph.world.world import World
 
 Array = npt.NDArray[np.float64]
@@ -41,7 +41,7 @@ LARGEST_FINE_POWER = 1.5  # power of `fine`, likewise: even more substeps only t
 START_HEIGHT = 1e-3  # m, above the ground at the start
 STILL_TIME = 0.25  # s without motion that end settling
 TILT, NUDGE = 0.05, 0.5  # rad and s: how far and how long weight pulls aslant before that
-WATCH = 0.5  # s with motors off, in which a settled creature must stay where it is
+STAY_TIME = 0.5  # s with motors off, in which a settled creature must stay where it is
 SHORTEST, LOWEST = 0.4, 0.2  # m: smaller creatures are measured as if they were so long, and so high
 
 
@@ -98,13 +98,13 @@ class Task:
                 f" {self.dt:g} s are more than {MOST_EPISODE_STEPS} steps; make it shorter, or the steps longer"
             )
         if not isinstance(self.root, str) or self.root not in list(Root):
-            raise ValueError(f"task {self.name}: root is {shown(self.root)}, and must be one of {', '.join(Root)}")
+            raise ValueError(f"task {self.name}: root is {repr_of(self.root)}, and must be one of {', '.join(Root)}")
         if not isinstance(self.settings, Settings):
             raise TypeError(
-                f"task {self.name}: settings is {shown(self.settings)}, and must be kinemorph.creatures.Settings"
+                f"task {self.name}: settings is {repr_of(self.settings)}, and must be kinemorph.creatures.Settings"
             )
         object.__setattr__(self, "root", Root(self.root))
-        refuse_fields(self)
+        check_fields(self)
 
     @property
     def name(self) -> str:
@@ -113,7 +113,7 @@ class Task:
 
     def grown(self) -> Settings:
         """The settings by which creatures grow for this task."""
-        return _grown(self.settings, self.root, self.grasps)
+        return _settings_for_task(self.settings, self.root, self.grasps)
 
     def blinded(self) -> Task:
         """The task of a catch trial, an episode without senses: a creature that succeeds in it did not need them."""
@@ -144,19 +144,19 @@ def _seeds(seed: int, number: int) -> np.random.SeedSequence:
 
 
 @lru_cache(maxsize=SHARED)
-def _soil(friction: float, restitution: float) -> Material:
+def _ground_material(friction: float, restitution: float) -> Material:
     return Material(friction=friction, restitution=restitution)
 
 
 @lru_cache(maxsize=SHARED)
-def _facing(turn: float) -> tuple[Array, Array]:
+def _heading_axes(turn: float) -> tuple[Array, Array]:
     """The axes after a turn about z (rad), as given and as a `Pose` keeps them: a rotation to the last bit."""
     faces = Pose.rpy(0.0, 0.0, turn).rotation
     return faces, Pose(rotation=faces).rotation
 
 
 @lru_cache(maxsize=64)
-def _grown(settings: Settings, root: Root, grasps: bool) -> Settings:
+def _settings_for_task(settings: Settings, root: Root, grasps: bool) -> Settings:
     return replace(settings, root=root, grasps=grasps)
 
 
@@ -172,14 +172,14 @@ class Stage:
         shake = [task.vary * self.chance() for _ in range(3)]
         slip, bounce = (usual + level * (most - usual) for usual, most in ((SLIP, task.slip), (BOUNCE, task.bounce)))
         rough = 0.8 * max(SMALLEST_REMAINING_SHARE, 1.0 + slip * shake[0])
-        self.soil = _soil(rough, min(1.0, 2.0 * max(0.0, bounce) * max(0.0, shake[1])))
+        self.soil = _ground_material(rough, min(1.0, 2.0 * max(0.0, bounce) * max(0.0, shake[1])))
         weight = task.gravity * max(SMALLEST_REMAINING_SHARE, 1.0 + (GRAVITY_SPREAD + task.weigh * beyond) * shake[2])
         weight *= 1.0 - (1.0 - task.light) * max(0.0, 1.0 - level)
         finer = task.fine ** min(LARGEST_FINE_POWER, task.vary * level * self.rng.random()) if task.fine > 1.0 else 1.0
         self.substeps = min(round(finer * task.substeps), COUNTS["substeps"][1])
         self.world = World((0.0, 0.0, -weight), task.dt, sleep=False, sweeps=True, substeps=self.substeps)
         self.length = phenotype.length  # m, of the creature as it grew
-        faces, turned = _facing(task.vary * level * task.turn * self.chance() if task.turn else 0.0)
+        faces, turned = _heading_axes(task.vary * level * task.turn * self.chance() if task.turn else 0.0)
         at = np.zeros(3)
         if task.root is Root.FREE:
             at[:2] = (-(times(faces, phenotype.moment)) / phenotype.mass)[:2]
@@ -237,7 +237,7 @@ class Stage:
         """m, mean distance to the target in the second half of the life."""
         life, (steps, gaps) = self.mind.seen(), self.half
         steps = int(life["steps"]) - steps
-        return (float(life["gaps"]) - gaps) / steps if steps else float(life["gap"])
+        return (float(life["gap_sum"]) - gaps) / steps if steps else float(life["gap"])
 
     def add_ground(self) -> None:
         """A floor, of the draw's friction and restitution."""
@@ -270,9 +270,9 @@ class Stage:
         angle = float(self.rng.uniform(0.0, 2.0 * np.pi))
         x, y, z = straight = self.world.gravity.tolist()
         aslant = x - TILT * z * math.cos(angle), y - TILT * z * math.sin(angle), z
-        script = _settling(task.dt, task.patience, self.work).copy()
+        script = _settling_script(task.dt, task.patience, self.work).copy()
         script["gravity"][:2] = aslant, straight
-        made = live(self.mind, script)
+        made = run_script(self.mind, script)
         still, (_, before, after, _) = script["still"].tolist()[1], script["centre"].tolist()
         if still < STILL_TIME:
             return "budget" if self.spent else "never still"
@@ -289,14 +289,14 @@ class Stage:
         self.start, self.height, self.gap = np.array(life["centre"]), float(life["lowest"]), float(life["gap"])
         woken, half, whole = (round(t / task.dt) for t in (world.time, 0.5 * task.seconds, task.seconds))
         knocked, often = bool(task.kick or self.hop), self.spells // task.looks
-        ends, usual = _living(half, whole, self.spells, knocked, self.work)
+        ends, usual = _episode_script(half, whole, self.spells, knocked, self.work)
         script = usual.copy()
         if knocked:
-            script["knock"][1:] = self.knocks(len(ends) - 1)
-        lived = script[: live(self.mind, script)]
+            script["velocity_change"][1:] = self.knocks(len(ends) - 1)
+        lived = script[: run_script(self.mind, script)]
         self.gaps = lived["gap"][often - 1 :: often].tolist()
         if first := sum(end <= half for end in ends[: len(lived)]):
-            self.half = int(lived["seen"][first - 1]), float(lived["gaps"][first - 1])
+            self.half = int(lived["steps_recorded"][first - 1]), float(lived["gap_sum"][first - 1])
         self.time = (round(world.time / task.dt) - woken) * task.dt
 
     @property
@@ -330,26 +330,26 @@ def overspent(toil: dict[str, float]) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _settling(dt: float, patience: float, work: int) -> Stretches:
+def _settling_script(dt: float, patience: float, work: int) -> Segments:
     """It is nudged, falls until it lies still, should stay where it is, and wakes. Weights are to be filled in."""
-    script = stretches(4)
-    script["steps"] = [round(seconds / dt) for seconds in (NUDGE, patience, WATCH, 0.0)]
-    script["mind"], script["pulled"] = (ASLEEP, 0, 0, AWAKE), (1, 1, 0, 0)
+    script = make_segments(4)
+    script["steps"] = [round(seconds / dt) for seconds in (NUDGE, patience, STAY_TIME, 0.0)]
+    script["mind"], script["sets_gravity"] = (ASLEEP, 0, 0, AWAKE), (1, 1, 0, 0)
     script["watched"], script["budget"], script["until_still"][1] = (1, 1, 1, 0), work, STILL_TIME
     return script
 
 
 @lru_cache(maxsize=64)
-def _living(half: int, whole: int, looks: int, knocked: bool, work: int) -> tuple[list[int], Stretches]:
+def _episode_script(half: int, whole: int, looks: int, knocked: bool, work: int) -> tuple[list[int], Segments]:
     """A life with so many looks in each half: after how many steps they are, and a script without its knocks."""
-    ends = [*_looks(0, half, looks), *_looks(half, whole, looks)]
-    script = stretches(len(ends))
-    script["steps"], script["knocked"][1:] = np.diff(ends, prepend=0), knocked
+    ends = [*_even_steps(0, half, looks), *_even_steps(half, whole, looks)]
+    script = make_segments(len(ends))
+    script["steps"], script["has_impulse"][1:] = np.diff(ends, prepend=0), knocked
     script["watched"][0], script["budget"][0] = 1, work
     return ends, script
 
 
-def _looks(start: int, end: int, count: int) -> list[int]:
+def _even_steps(start: int, end: int, count: int) -> list[int]:
     """So many numbers of steps after a first one, evenly, up to the last."""
     return [start + round((end - start) * k / count) for k in range(1, count + 1)]
 

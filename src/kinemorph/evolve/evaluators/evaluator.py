@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from kinemorph.evolve.evaluators.job import Job, Result
-from kinemorph.evolve.evaluators.worker import work
+from kinemorph.evolve.evaluators.worker import evaluate_job
 from kinemorph.evolve.problem import Problem
 from kinemorph.spatial.arguments.annotated import checked_first
 
@@ -43,7 +43,7 @@ class Serial:
         self._jobs.extend(jobs)
 
     def collect(self) -> list[Result]:
-        return [work(self._problem, self._jobs.popleft())] if self._jobs else []
+        return [evaluate_job(self._problem, self._jobs.popleft())] if self._jobs else []
 
     def close(self) -> None:
         self._jobs.clear()

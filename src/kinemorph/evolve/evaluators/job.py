@@ -11,7 +11,7 @@ import numpy as np
 
 from kinemorph.evolve.problem import Draw, Outcome
 from kinemorph.spatial.arguments.annotated import checked_first
-from kinemorph.spatial.arguments.checks import shown
+from kinemorph.spatial.arguments.checks import repr_of
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -75,7 +75,7 @@ class Individual:
     def scores(self, draws: tuple[Draw, ...] | None = None, of: str = "score") -> list[float]:
         """In the order of the draws: scores, or what the thesis's formula says of them."""
         if of not in Outcome.__struct_fields__:
-            raise ValueError(f"scores: of is {shown(of)}, and must be one of {', '.join(Outcome.__struct_fields__)}")
+            raise ValueError(f"scores: of is {repr_of(of)}, and must be one of {', '.join(Outcome.__struct_fields__)}")
         return [getattr(self.outcomes[draw], of) for draw in (self.outcomes if draws is None else draws)]
 
     def fitness(self, of: str = "score", lowest: bool = False) -> float:

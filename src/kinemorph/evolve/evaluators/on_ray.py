@@ -14,11 +14,11 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
-from kinemorph._extras import need
+from kinemorph._extras import require_module
 from kinemorph.evolve.evaluators.job import Job, Result
-from kinemorph.evolve.evaluators.worker import Limits, given_up, heed_alarms, work_within
+from kinemorph.evolve.evaluators.worker import Limits, enable_alarms, evaluate_within_limits, lost_job_result
 from kinemorph.evolve.problem import Problem
-from kinemorph.evolve.store.source_hash import code_of
+from kinemorph.evolve.store.source_hash import hash_of_sources
 
 _AHEAD = 2  # tasks under way for each slot: one that runs, and one that waits beside it
 _WORTH = 0.5  # seconds that a task may take while there are many jobs: what Ray costs the master is then shared
@@ -26,7 +26,7 @@ _LARGEST_BATCH = 32  # jobs in one task
 _START = 120.0  # seconds in which a worker has begun, kernels compiled
 
 
-def imported(address: str | None) -> Any:
+def import_ray(address: str | None) -> Any:
     """The module `ray`, its usage statistics off. Without an address, the node started here listens on loopback alone.
 
     By default it listens on all addresses, and any client can run code. The switch is meant for other systems, is read
@@ -35,7 +35,7 @@ def imported(address: str | None) -> Any:
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     if address is None:
         os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
-    return need("ray", "ray", "evaluators on Ray")
+    return require_module("ray", "ray", "evaluators on Ray")
 
 
 class Ray:
@@ -44,14 +44,14 @@ class Ray:
     def __init__(
         self, problem: Problem, address: str | None = None, workers: int | None = None, limits: Limits = Limits()
     ) -> None:
-        ray = self._ray = imported(address)
+        ray = self._ray = import_ray(address)
         self._mine = not ray.is_initialized()
         problem.warm()
         if self._mine:
             _connect(ray, address, workers)
         self._limits = limits
         self._problem = ray.put(problem)
-        self._code = {type(problem).__module__: code_of(type(problem).__module__)}
+        self._code = {type(problem).__module__: hash_of_sources(type(problem).__module__)}
         self._task = ray.remote(num_cpus=1, max_retries=0, retry_exceptions=False)(_work)
         self._waiting: deque[tuple[Job, int]] = deque()
         self._alone: deque[tuple[Job, int]] = deque()  # those whose task was lost: now each is a task of its own
@@ -132,7 +132,7 @@ class Ray:
             if attempt < self._limits.retries:
                 self._alone.append((job, attempt + 1))
             else:
-                results.append(given_up(job, attempt, f"its Ray worker was lost ({why})"))
+                results.append(lost_job_result(job, attempt, f"its Ray worker was lost ({why})"))
         return results
 
 
@@ -153,10 +153,10 @@ _warm: set[str] = set()  # of this process: what it has loaded
 def _work(problem: Problem, code: dict[str, str], batch: list[tuple[Job, int]], limits: Limits) -> list[Result]:
     """On a worker of the cluster."""
     for module, wanted in code.items():
-        if code_of(module) != wanted:
+        if hash_of_sources(module) != wanted:
             raise RuntimeError(f"module {module} there is another one than here; install the same version on all nodes")
         if module not in _warm:
-            heed_alarms()
+            enable_alarms()
             problem.warm()
             _warm.add(module)
-    return [work_within(problem, job, attempt, limits) for job, attempt in batch]
+    return [evaluate_within_limits(problem, job, attempt, limits) for job, attempt in batch]

@@ -21,10 +21,17 @@ from multiprocessing.process import BaseProcess
 import msgspec
 
 from kinemorph.evolve.evaluators.job import Job, Result
-from kinemorph.evolve.evaluators.worker import OUT_OF_TIME, Limits, cause, given_up, heed_alarms, work_within
+from kinemorph.evolve.evaluators.worker import (
+    OUT_OF_TIME,
+    Limits,
+    enable_alarms,
+    evaluate_within_limits,
+    exit_reason,
+    lost_job_result,
+)
 from kinemorph.evolve.problem import Problem
 from kinemorph.spatial.arguments.annotated import checked_first
-from kinemorph.spatial.arguments.checks import whole
+from kinemorph.spatial.arguments.checks import check_whole
 
 _READY = b""  # the first message of a worker: its kernels are loaded, its time counts from now on
 _FALSE_STARTS = 3  # workers in a row that die before they are ready: then something is wrong with all of them
@@ -38,7 +45,7 @@ class Processes:
     """Workers on this machine. They are ended and replaced as needed, and die with the process that made them."""
 
     def __init__(self, problem: Problem, workers: int, limits: Limits = Limits()) -> None:
-        whole("workers", workers, 1)
+        check_whole("workers", workers, 1)
         problem.warm()  # compiled once, here: workers then only load
         self.workers = workers
         self._problem, self._limits = problem, limits
@@ -124,7 +131,7 @@ class Processes:
         if attempt < self._limits.retries:
             self._waiting.appendleft((job, attempt + 1))
             return []
-        return [given_up(job, attempt, cause(code or worker.process.exitcode))]
+        return [lost_job_result(job, attempt, exit_reason(code or worker.process.exitcode))]
 
 
 class _Worker:
@@ -150,14 +157,14 @@ class _Worker:
 def _serve(connection: Connection, problem: Problem, limits: Limits) -> None:
     """The main loop of a worker process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the master, which ends the workers
-    heed_alarms()
+    enable_alarms()
     _die_with_parent()
     problem.warm()
     connection.send_bytes(_READY)
     with suppress(EOFError, OSError):  # the master is gone
         while True:
             job, attempt = _jobs.decode(connection.recv_bytes())
-            connection.send_bytes(_encode(work_within(problem, job, attempt, limits)))
+            connection.send_bytes(_encode(evaluate_within_limits(problem, job, attempt, limits)))
 
 
 def _die_with_parent() -> None:

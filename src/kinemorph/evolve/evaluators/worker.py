@@ -37,20 +37,20 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     retries: Some = 2  # of a job whose worker died; then it is faulty, and the run not golden
 
 
-def work(problem: Problem, job: Job, attempt: int = 0) -> Result:
+def evaluate_job(problem: Problem, job: Job, attempt: int = 0) -> Result:
     """Evaluate a job on all its draws. What the evaluation raises makes it faulty, the same way everywhere."""
     started = time.process_time()
-    outcomes = tuple(evaluated(problem, job.genotype, draw) for draw in job.draws)
+    outcomes = tuple(evaluate_episode(problem, job.genotype, draw) for draw in job.draws)
     seconds = time.process_time() - started
     return Result(job.generation, job.individual, job.draws, outcomes, attempt, seconds=seconds)
 
 
-def evaluated(problem: Problem, genotype: str, draw: Draw) -> Outcome:
+def evaluate_episode(problem: Problem, genotype: str, draw: Draw) -> Outcome:
     """One life, whatever becomes of it."""
-    return attempted(functools.partial(problem.evaluate, genotype), draw)
+    return try_episode(functools.partial(problem.evaluate, genotype), draw)
 
 
-def attempted(life: Callable[[Draw], Outcome], draw: Draw) -> Outcome:
+def try_episode(life: Callable[[Draw], Outcome], draw: Draw) -> Outcome:
     """What comes of a life on a draw. One that raises, or whose numbers are none, is faulty."""
     try:
         outcome = life(draw)
@@ -64,16 +64,16 @@ def attempted(life: Callable[[Draw], Outcome], draw: Draw) -> Outcome:
     return outcome
 
 
-def work_within(problem: Problem, job: Job, attempt: int, limits: Limits) -> Result:
+def evaluate_within_limits(problem: Problem, job: Job, attempt: int, limits: Limits) -> Result:
     """The same, and the process ends when it takes too long or too much. Only for processes that can be lost."""
     try:
-        with _time(limits.seconds * len(job.draws)), _memory(limits.memory):
-            return work(problem, job, attempt)
+        with _time_limit(limits.seconds * len(job.draws)), _memory_limit(limits.memory):
+            return evaluate_job(problem, job, attempt)
     except MemoryError:
         os._exit(OUT_OF_MEMORY)  # nothing that the heap holds now is worth keeping
 
 
-def heed_alarms() -> None:
+def enable_alarms() -> None:
     """Let SIGALRM end this process: its parent process may have blocked or ignored that signal."""
     if sys.platform != "win32":
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM})
@@ -82,11 +82,11 @@ def heed_alarms() -> None:
 
 
 @contextlib.contextmanager
-def _time(seconds: float) -> Iterator[None]:
+def _time_limit(seconds: float) -> Iterator[None]:
     """The system ends the process by an alarm without a handler, which waits for no lock that a kernel or a loop could
     hold. On Windows, which has no alarms, a thread of faulthandler does."""
     if sys.platform == "win32":
-        faulthandler.dump_traceback_later(seconds, exit=True, file=_nowhere())
+        faulthandler.dump_traceback_later(seconds, exit=True, file=_null_file())
     else:
         signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
@@ -99,7 +99,7 @@ def _time(seconds: float) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _memory(extra: int) -> Iterator[None]:
+def _memory_limit(extra: int) -> Iterator[None]:
     """The address space may grow by so many bytes. Where the system has no such limit, there is none."""
     if sys.platform != "linux":
         yield
@@ -123,11 +123,11 @@ def _statm(process: int) -> int:
 
 
 @functools.cache
-def _nowhere() -> TextIO:
+def _null_file() -> TextIO:
     return open(os.devnull, "w")  # as long as the process lives
 
 
-def cause(exit_code: int | None) -> str:
+def exit_reason(exit_code: int | None) -> str:
     """Why a worker ended, as a lost job's reason says it."""
     if exit_code == OUT_OF_TIME:
         return "it ran out of time"
@@ -136,7 +136,7 @@ def cause(exit_code: int | None) -> str:
     return f"its worker was killed by signal {-exit_code}" if exit_code and exit_code < 0 else "its worker died"
 
 
-def given_up(job: Job, attempt: int, why: str) -> Result:
+def lost_job_result(job: Job, attempt: int, why: str) -> Result:
     """The result of a job that was lost too often. The clock or the machine decided it, so it is not golden."""
     outcome = Outcome(0.0, reason=f"faulty: {why}")
     return Result(job.generation, job.individual, job.draws, (outcome,) * len(job.draws), attempt, golden=False)

@@ -19,14 +19,17 @@ from kinemorph.evolve.ranges import Count, Factor, Score, Share, Some
 from kinemorph.evolve.searches.search import Budget, Planned, Trial
 from kinemorph.evolve.searches.tuning import TuningSettings, tune
 from kinemorph.spatial.arguments.annotated import checked_first
-from kinemorph.spatial.arguments.annotations import refuse_fields
+from kinemorph.spatial.arguments.annotations import check_fields
 
-PEOPLE, FOUNDERS, EPISODES = 40, 300, 5000  # what was measured: a population, its founders, the budget
+POPULATION_SIZE, FOUNDERS, EPISODES = 40, 300, 5000  # what was measured: a population, its founders, the budget
 LARGE, LARGEST = 20_000, 100_000  # evaluations: in between draws get harder with the budget, as was measured
-VOTED = 512  # draws from this number on are those of the last vote
-CANDIDATES = 16  # of the last vote
-BLIND = 2  # power of the share of lives without senses that fail, by which one is worth less
-STEP, FULL = 0.1, 5  # of the level, by which success makes draws harder; and of so many draws, one is at full level
+FIRST_VOTE_DRAW = 512  # draws from this number on are those of the last vote
+VOTE_CANDIDATES = 16  # of the last vote
+BLIND_POWER = 2  # power of the share of lives without senses that fail, by which one is worth less
+LEVEL_STEP, FULL = (
+    0.1,
+    5,
+)  # of the level, by which success makes draws harder; and of so many draws, one is at full level
 
 
 @checked_first
@@ -56,7 +59,7 @@ class RecipeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     newcomers: Some = 0  # founders of each generation; selection is then by age-fitness Pareto fronts (`_by_age`)
 
     def __post_init__(self) -> None:
-        refuse_fields(self)
+        check_fields(self)
         if not len(self.ladder) or min(self.ladder) < 1 or sorted(set(self.ladder)) != list(self.ladder):
             raise ValueError(f"ladder is {self.ladder}, and must rise: numbers of draws, such as 2, 4, 8")
         if self.population < 2 and self.population != 0:
@@ -65,7 +68,7 @@ class RecipeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def within(self, budget: Budget) -> Self:
         """With numbers for what the budget decides: a larger one pays for more families and for more generations."""
         episodes = budget.episodes or 0
-        people = self.population or round(PEOPLE * max(1.0, episodes / EPISODES) ** 0.5)
+        people = self.population or round(POPULATION_SIZE * max(1.0, episodes / EPISODES) ** 0.5)
         founders = self.founders or max(FOUNDERS, episodes // (10 * self.founder_draws))
         if budget.episodes is not None:
             founders = min(founders, episodes // (5 * self.founder_draws))
@@ -143,13 +146,15 @@ class Recipe(Planned):
         """Draws become harder if half of the parents are good enough at them."""
         values = [self.worth(one) for one in self.parents(population)]
         if self.settings.success and np.median(values) >= self.settings.success:
-            self._earned = min(1.0, self._earned + STEP)
+            self._earned = min(1.0, self._earned + LEVEL_STEP)
 
     def _left(self) -> float:
         """Evaluations that may still be made before the vote; or generations, if these are what is counted."""
         if self.budget.episodes is None or self.generation >= self.budget.generations:
             return float(self.budget.generations - self.generation)
-        return float(self.budget.episodes - self.episodes - CANDIDATES * self.settings.vote // 2 - self._for_tuning())
+        return float(
+            self.budget.episodes - self.episodes - VOTE_CANDIDATES * self.settings.vote // 2 - self._for_tuning()
+        )
 
     def _for_tuning(self) -> int:
         """Evaluations that are kept for it: if a share of all, by those that were made so far."""
@@ -163,11 +168,11 @@ class Recipe(Planned):
         found: list[Individual] = []
         if self.settings.tuning is not None:
             firsts = {one.family: one for one in reversed(population) if not one.faulty}
-            several = self.ranked(list(firsts.values()))[: max(1, self.settings.population // PEOPLE)]
+            several = self.ranked(list(firsts.values()))[: max(1, self.settings.population // POPULATION_SIZE)]
             episodes = self._for_tuning() // max(1, len(several))
             for one in several:
                 means = yield from tune(self, one, self.settings.tuning, episodes)
-                found += means[: max(1, CANDIDATES // 2 // len(several))]
+                found += means[: max(1, VOTE_CANDIDATES // 2 // len(several))]
         return found
 
     def _founded(self, bank: tuple[Draw, ...]) -> Generator[list[Trial], None, list[Individual]]:
@@ -186,7 +191,7 @@ class Recipe(Planned):
         lived = tuple(one.outcomes) if draws is None else draws
         seen, blind = (tuple(draw for draw in lived if draw.blank is blank) for blank in (False, True))
         value = self.value(one.scores(seen))
-        return value * mean(one.scores(blind)) ** BLIND if blind and value > 0.0 else value
+        return value * mean(one.scores(blind)) ** BLIND_POWER if blind and value > 0.0 else value
 
     def value(self, scores: Sequence[float]) -> float:
         """The mean, blended with the mean of the worse half."""
@@ -318,12 +323,12 @@ class Recipe(Planned):
     ) -> Generator[list[Trial], None, list[Individual]]:
         """Fresh draws; each time twice as many of them, for the better half of the candidates."""
         seeds = [seed_of(self.seed, Purpose.VOTE, draw=number) for number in range(self.settings.vote)]
-        draws = tuple(Draw(VOTED + number, seed, self.settings.hardest) for number, seed in enumerate(seeds))
+        draws = tuple(Draw(FIRST_VOTE_DRAW + number, seed, self.settings.hardest) for number, seed in enumerate(seeds))
         candidates, self._epoch = self._candidates(tuned, population), self.generation
         for one in candidates:
             one.outcomes.clear()
         for share in (4, 2, 1):
-            several = max(1, CANDIDATES * share // 4)
+            several = max(1, VOTE_CANDIDATES * share // 4)
             few = draws[: max(1, len(draws) // share)]
             yield [(one, few + self._blanks()) for one in self.ranked(candidates)[:several]]
         others = [one for one in population if one not in candidates]
@@ -332,8 +337,8 @@ class Recipe(Planned):
     def _candidates(self, tuned: list[Individual], population: list[Individual]) -> list[Individual]:
         """The best of now, half of them tuned, and earlier elites, spaced evenly over the later half of the run: the
         best by the last draws may suit those draws alone."""
-        few = tuned[: CANDIDATES // 2] + population[: CANDIDATES // 4]
-        before = [one for one in self.elites[-max(CANDIDATES, len(self.elites) // 2) :] if one not in few]
-        several = min(len(before), CANDIDATES - len(few))
+        few = tuned[: VOTE_CANDIDATES // 2] + population[: VOTE_CANDIDATES // 4]
+        before = [one for one in self.elites[-max(VOTE_CANDIDATES, len(self.elites) // 2) :] if one not in few]
+        several = min(len(before), VOTE_CANDIDATES - len(few))
         spread = [before[-1 - i * len(before) // several] for i in range(several)]
-        return list(dict.fromkeys(few + spread + population))[:CANDIDATES]
+        return list(dict.fromkeys(few + spread + population))[:VOTE_CANDIDATES]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import msgspec
 import numpy as np
 
-from kinemorph._extras import need
+from kinemorph._extras import require_module
 from kinemorph.evolve.evaluators.job import Individual
 from kinemorph.evolve.problem import Problem
 from kinemorph.evolve.ranges import Count, Share
@@ -35,7 +35,7 @@ class MapElites(Planned):
         axes = problem.descriptors
         if not axes:
             raise ValueError(f"{problem.name} has no descriptors, so there is no map to fill")
-        self.archive = need("ribs.archives", "evolve", "archives of elites").GridArchive(
+        self.archive = require_module("ribs.archives", "evolve", "archives of elites").GridArchive(
             solution_dim=1, dims=[axis.cells for axis in axes], ranges=[(axis.low, axis.high) for axis in axes]
         )
         self._cells: dict[int, Individual] = {}

@@ -19,8 +19,8 @@ from kinemorph.evolve.problem import Draw, Problem
 from kinemorph.evolve.random_streams import Purpose, seed_of, stream
 from kinemorph.evolve.ranges import LARGEST_COUNT
 from kinemorph.spatial.arguments.annotated import checked_first
-from kinemorph.spatial.arguments.annotations import refuse_fields
-from kinemorph.spatial.arguments.checks import shown
+from kinemorph.spatial.arguments.annotations import check_fields
+from kinemorph.spatial.arguments.checks import repr_of
 
 
 class Search(Protocol):
@@ -55,7 +55,7 @@ class Budget(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     episodes: Annotated[int, msgspec.Meta(le=LARGEST_COUNT)] | None = None
 
     def __post_init__(self) -> None:
-        refuse_fields(self)
+        check_fields(self)
         if self.generations < 1:
             raise ValueError(f"generations is {self.generations}, and must be at least 1")
         if self.episodes is not None and self.episodes < 1:
@@ -177,7 +177,7 @@ def best_first(individuals: Sequence[Individual], of: str = "score", lowest: boo
     individuals = list(individuals)
     for one in individuals:
         if not isinstance(one, Individual):
-            raise TypeError(f"best_first: individuals has {shown(one)}, and must be a list of Individuals")
+            raise TypeError(f"best_first: individuals has {repr_of(one)}, and must be a list of Individuals")
     return sorted(individuals, key=lambda one: (-one.fitness(of, lowest), one.number))
 
 

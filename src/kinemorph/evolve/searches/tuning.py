@@ -98,10 +98,10 @@ def tune(
     start = np.array(problem.numbers(one.genotype, **how))
     if not len(start):
         return []
-    strategy = Strategy(_flat(start), settings.sigma)
+    strategy = Strategy(_compress_number(start), settings.sigma)
 
     def child(point: Array) -> Individual:
-        return search.born(problem.with_numbers(one.genotype, _steep(point).tolist(), **how), (one,), "tuned")
+        return search.born(problem.with_numbers(one.genotype, _expand_number(point).tolist(), **how), (one,), "tuned")
 
     rounds = episodes // (strategy.size * settings.draws)
     shown = {rounds - k * max(1, rounds // (2 * VOTED_MEANS)) for k in range(VOTED_MEANS)}
@@ -126,10 +126,10 @@ def _value(search: Recipe, candidate: Individual) -> float:
     return search.worth(candidate) if candidate.outcomes and not candidate.faulty else -math.inf
 
 
-def _flat(numbers: Array) -> Array:
+def _compress_number(numbers: Array) -> Array:
     """A scale on which a step means as much everywhere: numbers themselves up to about two, then their logarithms."""
     return np.array([2.0 * math.asinh(0.5 * x) for x in numbers.tolist()])
 
 
-def _steep(flat: Array) -> Array:
+def _expand_number(flat: Array) -> Array:
     return np.array([2.0 * math.sinh(0.5 * x) for x in flat.tolist()])

@@ -118,7 +118,7 @@ class Store:
         lock = _lock(file)
         try:
             _make(file, {"version": STORE_VERSION, **facts})
-            with said(file):
+            with store_errors(file):
                 db = sqlite3.connect(file, isolation_level=None)
                 db.execute("PRAGMA synchronous=NORMAL")
         except BaseException:
@@ -139,7 +139,7 @@ class Store:
         _refuse_companions(file)
         lock = _lock(file) if write else None
         try:
-            with said(file):
+            with store_errors(file):
                 db = sqlite3.connect(_address(file, write), uri=True, isolation_level=None)
                 check_run(file, db, _TABLES, write)
             store = cls(file, db, lock, trust)
@@ -228,12 +228,12 @@ class Store:
 
     @property
     def facts(self) -> dict[str, Any]:
-        with said(self.file):
+        with store_errors(self.file):
             return {name: json.loads(value) for name, value in self._rows("SELECT name, value FROM run")}
 
     def fact(self, name: str, kind: Any, usual: Any = ...) -> Any:
         """A fact about the run, of some kind; `usual` if it is not there."""
-        with said(self.file):
+        with store_errors(self.file):
             row = next(self._rows("SELECT value FROM run WHERE name = ?", (name,)), None)
             if row is not None:
                 return checked(kind, json.loads(row[0]), lambda place: f"{self.file}: {name}")
@@ -243,13 +243,13 @@ class Store:
 
     def generations(self) -> list[tuple[int, Stats]]:
         """Those that are complete, and what is known of each."""
-        with said(self.file):
+        with store_errors(self.file):
             rows = self._rows("SELECT g, stats FROM generation ORDER BY g")
             return [(g, msgspec.json.decode(stats, type=Stats)) for g, stats in rows]
 
     def people(self) -> dict[int, Born]:
         """All individuals by their numbers."""
-        with said(self.file):
+        with store_errors(self.file):
             rows = self._rows("SELECT id, g, parents, op, genome_hash FROM individual ORDER BY id")
             return {
                 one: Born(g, msgspec.json.decode(parents, type=tuple[int, ...]), op, genome)
@@ -258,7 +258,7 @@ class Store:
 
     def details(self, below: int) -> list[tuple[int, dict[str, float]]]:
         """Individuals, and what is known of each of their lives, on draws whose number is below this one."""
-        with said(self.file):
+        with store_errors(self.file):
             rows = self._rows("SELECT individual, details FROM evaluation WHERE draw < ?", (below,))
             return [(one, msgspec.json.decode(details, type=dict[str, float])) for one, details in rows]
 
@@ -284,7 +284,7 @@ class Store:
                 " the run was made by others"
             )
         kept = [found[draw] for draw in job.draws]
-        with said(self.file):
+        with store_errors(self.file):
             outcomes = tuple(_outcome(*row[3:9]) for row in kept)
         _, _, _, *_, attempt, golden, seconds = kept[0]
         return Result(
@@ -345,7 +345,7 @@ class Store:
 
     def table(self, name: str) -> Iterator[dict[str, Any]]:
         """All rows of a table, in the order of its key."""
-        with said(self.file):
+        with store_errors(self.file):
             cursor = self._db.execute(f"SELECT * FROM {name}")  # the names are ours
             names = [column[0] for column in cursor.description]
             for row in cursor:
@@ -378,11 +378,11 @@ class Store:
             self._execute("BEGIN IMMEDIATE")
 
     def _execute(self, text: str, row: Iterable[Any] = ()) -> None:
-        with said(self.file):
+        with store_errors(self.file):
             self._db.execute(text, tuple(row))
 
     def _rows(self, text: str, row: Iterable[Any] = ()) -> Iterator[tuple[Any, ...]]:
-        with said(self.file):
+        with store_errors(self.file):
             return iter(self._db.execute(text, tuple(row)).fetchall())
 
 
@@ -452,7 +452,7 @@ def _refuse_companions(file: Path) -> None:
 
 
 @contextlib.contextmanager
-def said(file: Path) -> Iterator[None]:
+def store_errors(file: Path) -> Iterator[None]:
     """What is wrong with a file, as one sentence; what SQLite cannot write leaves the run intact where it is."""
     try:
         yield

@@ -12,7 +12,7 @@ import numpy as np
 from kinemorph.geometry.meshes.distinct_points import distinct_points
 from kinemorph.geometry.meshes.mesh import Mesh
 from kinemorph.spatial.arguments.annotated import checked_first
-from kinemorph.spatial.arguments.checks import shown
+from kinemorph.spatial.arguments.checks import repr_of
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -48,7 +48,7 @@ def check_mesh(mesh: Mesh, what: str) -> None:
     `what` names the mesh in the error.
     """
     if not isinstance(mesh, Mesh):
-        raise TypeError(f"{what}: expected a km.Mesh, got {shown(mesh)}")
+        raise TypeError(f"{what}: expected a km.Mesh, got {repr_of(mesh)}")
     if not len(mesh.faces):
         raise ValueError(f"{what}: the mesh has no faces")
     bad = np.flatnonzero(~np.isfinite(mesh.vertices).all(axis=1))
@@ -67,14 +67,14 @@ def mesh_faults(mesh: Mesh) -> list[Fault]:
     Vertices in the same place count as one. A shell in the box of another may be a cavity in it and look inwards.
     """
     check_mesh(mesh, "mesh_faults")
-    faces, first = _joined(mesh)
+    faces, first = _join_places(mesh)
     faults = [*_edge_faults(faces, first), *_face_faults(mesh)]
     if all(fault.kind not in FATAL for fault in faults):
         faults = [*_shell_faults(mesh, faces), *faults]
     return faults
 
 
-def turned_out(mesh: Mesh) -> Mesh:
+def turn_shells_out(mesh: Mesh) -> Mesh:
     """The mesh with its inside-out shells turned round. Everything else stays as it is."""
     wrong = [fault.where for fault in mesh_faults(mesh) if fault.kind is FaultKind.INSIDE_OUT]
     if not wrong:
@@ -84,7 +84,7 @@ def turned_out(mesh: Mesh) -> Mesh:
     return Mesh(mesh.vertices, faces, mesh.colours)
 
 
-def _joined(mesh: Mesh) -> tuple[Array, Array]:
+def _join_places(mesh: Mesh) -> tuple[Array, Array]:
     """Faces in terms of places, and a vertex in each place."""
     first, place = distinct_points(mesh.vertices)
     return place[mesh.faces].reshape(-1, 3), first

@@ -16,8 +16,8 @@ from kinemorph._files import FileError
 from kinemorph.geometry.meshes.obj import Polygons, parse
 
 Array = np.ndarray[Any, np.dtype[Any]]
-MOST_LOOKS = 10_000_000  # at corners of polygons, before a file is refused
-LEAST = float(np.finfo(np.float32).eps)  # twice the area of a corner that says how a polygon lies
+MOST_EAR_TESTS = 10_000_000  # at corners of polygons, before a file is refused
+SMALLEST_AREA = float(np.finfo(np.float32).eps)  # twice the area of a corner that says how a polygon lies
 
 
 def read_first(path: Path) -> tuple[Array, Array, Array | None]:
@@ -45,7 +45,7 @@ def _triangles(found: Polygons, start: int, end: int, points: Array) -> Array:
     pieces.append(np.stack([a, b, np.where(shorter, c, d)], axis=1))
     pieces.append(np.stack([np.where(shorter, a, b), c, d], axis=1))
     for n in np.unique(counts[counts > 4]):
-        pieces.append(_ears(corners[first[counts == n][:, np.newaxis] + np.arange(n)], points))
+        pieces.append(_cut_ears(corners[first[counts == n][:, np.newaxis] + np.arange(n)], points))
     return np.concatenate(pieces)
 
 
@@ -54,13 +54,13 @@ def _squared(way: Array) -> Array:
     return x * x + y * y + z * z
 
 
-def _ears(polygons: Array, points: Array) -> Array:
+def _cut_ears(polygons: Array, points: Array) -> Array:
     """Cut ears off polygons of the same size (m, n): corners that are not hollow, with no other one in their triangle.
 
     All polygons are looked at side by side, one corner of each at a time.
     """
     m, n = polygons.shape
-    x, y = _seen_flat(points[polygons])
+    x, y = _project_polygons(points[polygons])
     left = np.tile(np.arange(n), (m, 1))  # corners that are left, the first `count` of each row
     count = np.full(m, n)
     at = np.zeros(m, dtype=np.int64)
@@ -69,7 +69,7 @@ def _ears(polygons: Array, points: Array) -> Array:
     with np.errstate(all="ignore"):
         while len(rows := np.flatnonzero((count > 3) & (patience > 0))):
             looks += len(rows) * n
-            if looks > MOST_LOOKS:
+            if looks > MOST_EAR_TESTS:
                 raise ValueError(f"a face has {n} corners and is hard to cut; cut it into triangles")
             size = count[rows]
             at[rows] %= size
@@ -81,7 +81,7 @@ def _ears(polygons: Array, points: Array) -> Array:
             turn = (b - a) * (f - e) - (e - d) * (c - b)
             side = (a * e - d * b) * np.float32(0.5)  # as seen from the origin: so it is there
             others = np.arange(3, n) < size[:, np.newaxis]
-            ear = ~(turn * side < 0) & ~(_inside(px, py) & others).any(axis=1)
+            ear = ~(turn * side < 0) & ~(_corners_inside(px, py) & others).any(axis=1)
             at[rows[~ear]] += 1
             found = rows[ear]
             ears.append(np.take_along_axis(polygons[found], turned[ear, :3], axis=1))
@@ -96,13 +96,13 @@ def _ears(polygons: Array, points: Array) -> Array:
     return np.concatenate(ears)
 
 
-def _seen_flat(points: Array) -> tuple[Array, Array]:
+def _project_polygons(points: Array) -> tuple[Array, Array]:
     """Two coordinates of polygons (m, n, 3), without the one that the first true corner of each looks along."""
     way = np.roll(points, -1, axis=1) - points
     dx, dy, dz = np.moveaxis(way, 2, 0)
     ex, ey, ez = np.moveaxis(np.roll(way, -1, axis=1), 2, 0)
     areas = np.abs(np.stack([dy * ez - dz * ey, dz * ex - dx * ez, dx * ey - dy * ex], axis=2))
-    true = (areas > LEAST).any(axis=2)
+    true = (areas > SMALLEST_AREA).any(axis=2)
     row = np.arange(len(points))
     cx, cy, cz = areas[row, true.argmax(axis=1)].T
     along_x = ((cx > cy) & (cx > cz)) | ~true.any(axis=1)
@@ -111,7 +111,7 @@ def _seen_flat(points: Array) -> tuple[Array, Array]:
     return np.where(along_x[:, np.newaxis], y, x), np.where((along_z & ~along_x)[:, np.newaxis], y, z)
 
 
-def _inside(x: Array, y: Array) -> Array:
+def _corners_inside(x: Array, y: Array) -> Array:
     """Whether rays from all other corners cross the sides of the triangle of the first three an odd number of times."""
     px, py = x[:, 3:], y[:, 3:]
     odd = np.zeros(px.shape, dtype=bool)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from kinemorph._files import FileError, write_whole
-from kinemorph.geometry.cache_eviction import DAY, forget_now_and_then
+from kinemorph.geometry.cache_eviction import DAY, evict_occasionally
 from kinemorph.geometry.meshes import tessellate
 from kinemorph.geometry.meshes.stl import STL_HEADER_BYTES, TRIANGLE
 from kinemorph.geometry.shapes import Shape, ShapeKind
@@ -40,7 +40,7 @@ def keep_mesh(vertices: Array, faces: Array) -> Path:
         path = make_kept("meshes") / name
         if not (path.is_file() and path.stat().st_size == len(content)):
             write_whole(path, content)
-            forget_now_and_then(path.parent, ".stl", KEPT_MESHES_BYTES, len(content), spared=7.0 * DAY)
+            evict_occasionally(path.parent, ".stl", KEPT_MESHES_BYTES, len(content), spared=7.0 * DAY)
         elif time.time() - path.stat().st_mtime > DAY:
             with contextlib.suppress(OSError):  # the folder may be shared and read-only
                 os.utime(path)  # marks it as used, for the eviction
@@ -61,7 +61,7 @@ def _cone_file() -> Path:
     return keep_mesh(*tessellate.cone(1.0, 1.0))
 
 
-def for_files(shape: Shape) -> Shape:
+def shape_for_files(shape: Shape) -> Shape:
     """A shape for file formats without cones: the inscribed pyramid of 32 sides as a mesh."""
     if shape.kind is not ShapeKind.CONE:
         return shape

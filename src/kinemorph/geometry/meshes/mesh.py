@@ -16,7 +16,7 @@ from kinemorph.geometry.meshes import dae, msh, obj, stl, tessellate
 from kinemorph.geometry.meshes.first_object import read_first
 from kinemorph.geometry.shapes import Shape, ShapeKind
 from kinemorph.spatial.arguments.annotated import checked_first
-from kinemorph.spatial.arguments.checks import finite, shown
+from kinemorph.spatial.arguments.checks import check_finite, repr_of
 from kinemorph.spatial.pose import Vector, vector
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -56,12 +56,12 @@ class Mesh:
             array = getattr(self, name)
             if array is not None:
                 if not isinstance(array, np.ndarray):
-                    raise TypeError(f"Mesh: {name} is {shown(array)}, and must be a NumPy array")
+                    raise TypeError(f"Mesh: {name} is {repr_of(array)}, and must be a NumPy array")
                 if name != "colours" and (
                     array.ndim != 2 or array.shape[1] != 3 or array.dtype.kind not in ELEMENTS[name]
                 ):
                     numbers = "whole numbers" if name == "faces" else "numbers"
-                    raise ValueError(f"Mesh: {name} is {shown(array)}, and must be rows of 3 {numbers}")
+                    raise ValueError(f"Mesh: {name} is {repr_of(array)}, and must be rows of 3 {numbers}")
                 array.flags.writeable = False
 
     @property
@@ -77,9 +77,11 @@ class Mesh:
 
     def scaled(self, scale: Vector) -> Mesh:
         """Stretched along the axes. A mirrored mesh has its faces turned round, so that they look outwards again."""
-        scale = vector(scale, 3, "scaled: scale") if np.ndim(scale) else np.full(3, finite("scaled: scale", scale))
+        scale = (
+            vector(scale, 3, "scaled: scale") if np.ndim(scale) else np.full(3, check_finite("scaled: scale", scale))
+        )
         if not np.isfinite(scale * np.abs(self.bounds).max()).all():
-            raise ValueError(f"scaled: scale {shown(scale)} makes numbers that are not finite")
+            raise ValueError(f"scaled: scale {repr_of(scale)} makes numbers that are not finite")
         faces = self.faces if np.prod(np.sign(scale)) > 0.0 else self.faces[:, ::-1].copy()
         return Mesh(self.vertices * scale, faces, self.colours)
 

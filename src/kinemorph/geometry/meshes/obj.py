@@ -87,12 +87,13 @@ def parse(path: Path) -> Polygons:
         polygon = int(np.searchsorted(found.first, int(np.argmax(bad)), side="right")) - 1
         named = rows[found.first[polygon] :][: sizes[polygon]] + 1
         raise FileError(
-            f"{path}:{lines[polygon]}: a face names the vertices {_few(named.tolist())}, but there are {len(vertices)}"
+            f"{path}:{lines[polygon]}: a face names the vertices {_parse_few(named.tolist())}, "
+            f"but there are {len(vertices)}"
         )
     return found
 
 
-def _few(numbers: list[int]) -> str:
+def _parse_few(numbers: list[int]) -> str:
     return str(numbers) if len(numbers) <= 8 else f"{numbers[:8]} and {len(numbers) - 8} more"
 
 

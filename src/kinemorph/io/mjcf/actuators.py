@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 
 from kinemorph._files import quoted
 from kinemorph._xml import Element
-from kinemorph.io.mjcf.document import MAIN, Document, choice, many, over, up_to
-from kinemorph.io.mjcf.mujoco_parts import JointPart, Unsupported, ends
+from kinemorph.io.mjcf.document import MAIN, Document, exact_numbers, merge_attributes, padded_numbers, parse_choice
+from kinemorph.io.mjcf.mujoco_parts import JointPart, Unsupported, range_ends
 from kinemorph.io.mjcf.schema import DRIVES, check_attributes
 from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model.equipment import NO_RANGE, Actuator
@@ -39,7 +39,7 @@ class _Drive:
         """Override the settings so far by the attributes of an element."""
         check_attributes(element)
         attributes = element.attributes
-        self.given.update(over(self.given, {name: attributes[name] for name in KEPT if name in attributes}))
+        self.given.update(merge_attributes(self.given, {name: attributes[name] for name in KEPT if name in attributes}))
         tag = element.tag
         if tag == "general":
             self._general(element)
@@ -68,7 +68,7 @@ class _Drive:
         attributes = element.attributes
         for name, values in (("gainprm", self.gain), ("biasprm", self.bias)):
             if name in attributes:
-                numbers = many(element, name)
+                numbers = exact_numbers(element, name)
                 if len(numbers) > 10:
                     raise element.error(f"{name} has {len(numbers)} numbers, 10 at most")
                 values[: min(len(numbers), 3)] = numbers[:3]
@@ -132,12 +132,12 @@ def _actuator(
         leave("its force lags behind its control, which is not read")
     elif drive.gaintype != "fixed" or drive.biastype not in ("none", "affine"):
         leave("only motors and linear servos are read")
-    elif settled.number("armature", 0.0) or any(up_to(settled, "damping", (0.0,) * 3)):
+    elif settled.number("armature", 0.0) or any(padded_numbers(settled, "damping", (0.0,) * 3)):
         leave("an armature or a damping of its own is not read; give it to the joint")
     elif joint.kind is JointKind.FREE or (not single and (any(bias) or target == "jointinparent")):
         leave(f"of a {'free' if joint.kind is JointKind.FREE else 'ball'} joint this is not read")
     else:
-        gear = up_to(settled, "gear", (1.0, 0.0, 0.0, 0.0, 0.0, 0.0))
+        gear = padded_numbers(settled, "gear", (1.0, 0.0, 0.0, 0.0, 0.0, 0.0))
         gears = (gear[0],) if single else tuple(gear[:3])
         at = bias[0] + bias[1] * gear[0] * joint.ref
         control = _range(settled, "ctrl", document)
@@ -163,16 +163,16 @@ def _inherited(element: Element, part: float, known: Sequence[float] | None) -> 
 
 def _range(element: Element, what: str, document: Document) -> tuple[float, float]:
     low, high = element.numbers(f"{what}range", 2, (0.0, 0.0))
-    said = choice(element, f"{what}limited", LIMITED, "auto")
+    said = parse_choice(element, f"{what}limited", LIMITED, "auto")
     if said == "false" or (said == "auto" and not (document.autolimits and (low or high))):
         return NO_RANGE
     if not low < high:
         shown = quoted(element.attributes.get(f"{what}range", ""))
         raise element.error(f"{what}range={shown}: expected the lower end first")
-    return ends(low, high)
+    return range_ends(low, high)
 
 
-def damped(actuator: Actuator, inertia: float) -> Actuator:
+def damped_servo(actuator: Actuator, inertia: float) -> Actuator:
     """A position servo whose damping was given as a ratio, now that the inertia at its joint is known."""
     stiffness, ratio = -actuator.bias[1], actuator.bias[2]
     gear = actuator.gear[0] ** 2

@@ -11,11 +11,11 @@ import numpy as np
 from kinemorph._files import quoted
 from kinemorph._xml import MOST_ELEMENTS, Element
 from kinemorph.geometry.shapes import Colour
-from kinemorph.io.mjcf.compiled_inertia import LIGHTEST_WEIGHED, Lump
-from kinemorph.io.mjcf.document import MAIN, TRUE_FALSE, Document, choice, unit, up_to, whole
+from kinemorph.io.mjcf.compiled_inertia import LIGHTEST_WEIGHED, PrincipalInertia
+from kinemorph.io.mjcf.document import MAIN, TRUE_FALSE, Document, padded_numbers, parse_choice, parse_integer, unit
 from kinemorph.io.mjcf.geoms import Geom, between_ends, read_geom
 from kinemorph.io.mjcf.meshes import MeshAsset
-from kinemorph.io.mjcf.mujoco_parts import ORIGIN, BodyPart, JointPart, Parts, SitePart, Unsupported, ends
+from kinemorph.io.mjcf.mujoco_parts import ORIGIN, BodyPart, JointPart, Parts, SitePart, Unsupported, range_ends
 from kinemorph.io.mjcf.schema import check_attributes
 from kinemorph.multibody.convert.mujoco_names import body_names, joint_names
 from kinemorph.multibody.layout import JointKind
@@ -56,7 +56,7 @@ class Bodies:
     geoms: list[Geom] = field(default_factory=list)
     sprung: list[tuple[JointPart, float, float]] = field(default_factory=list)  # time constant and damping ratio
     ranges: dict[str, tuple[float, float]] = field(default_factory=dict)  # of joints, as the file counts them
-    lumps: dict[int, Lump] = field(default_factory=dict)  # what bodies weigh
+    lumps: dict[int, PrincipalInertia] = field(default_factory=dict)  # what bodies weigh
     _names: dict[tuple[str, str], Element] = field(default_factory=dict)
     _count: int = 0
     _off: set[str] = field(default_factory=set)  # what is switched off in all joints
@@ -116,7 +116,7 @@ class Bodies:
         check_attributes(element)
         if element.number("gravcomp", 0.0):
             self.unsupported.found("gravcomp", element, "its weight is compensated, which is not read")
-        if choice(element, "mocap", TRUE_FALSE, False):
+        if parse_choice(element, "mocap", TRUE_FALSE, False):
             self.unsupported.found("mocap", element, "bodies that follow a recording are not read")
         name = self._name(element, "body", inside)
         number = len(self.parts.bodies)
@@ -137,7 +137,7 @@ class Bodies:
     def _replicate(self, element: Element, inside: _Inside) -> None:
         check_attributes(element)
         element.attribute("count")
-        count = whole(element, "count", 0)
+        count = parse_integer(element, "count", 0)
         if not 0 < count <= MOST_ELEMENTS:
             raise element.error(f"count={quoted(element.attribute('count'))}: expected 1 to {MOST_ELEMENTS}")
         turned = self.document.euler(element) if "euler" in element.attributes else np.eye(3)
@@ -195,10 +195,10 @@ class Bodies:
                 raise element.error("it has both fullinertia and diaginertia; delete one")
             xx, yy, zz, xy, xz, yz = element.numbers("fullinertia", 6)
             matrix = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-            lump = Lump.of(Inertia.unchecked(mass, np.zeros(3), matrix))
+            lump = PrincipalInertia.of(Inertia.unchecked(mass, np.zeros(3), matrix))
         else:
             moments = np.array(element.numbers("diaginertia", 3, (0.0, 0.0, 0.0)))
-            lump = Lump(mass, np.zeros(3), moments, np.eye(3))
+            lump = PrincipalInertia(mass, np.zeros(3), moments, np.eye(3))
         self.lumps[inside.body] = lump.moved(inside.at(self.document.pose(element)))
 
     # -------------------------------------------------------------------------------------------------------- joints
@@ -212,11 +212,11 @@ class Bodies:
             joint, kind = Element("freejoint", {}, element.source, element.line, element.parent), JointKind.FREE
         else:
             joint = self.document.settled(element, inside.childclass)
-            kind = choice(joint, "type", KINDS, JointKind.REVOLUTE)
+            kind = parse_choice(joint, "type", KINDS, JointKind.REVOLUTE)
         self._check_place(element, kind, body)
         if kind is JointKind.FREE:
-            aligned = choice(self.document.compiler, "alignfree", TRUE_FALSE, False)
-            if choice(element, "align", {**TRUE_FALSE, "auto": aligned}, aligned):
+            aligned = parse_choice(self.document.compiler, "alignfree", TRUE_FALSE, False)
+            if parse_choice(element, "align", {**TRUE_FALSE, "auto": aligned}, aligned):
                 found("alignfree", element, "the frame of a free body is not moved to its mass")
         single = kind in (JointKind.REVOLUTE, JointKind.PRISMATIC)
         anchor = ORIGIN if kind is JointKind.FREE else np.array(joint.numbers("pos", 3, (0.0, 0.0, 0.0)))
@@ -227,8 +227,8 @@ class Bodies:
             anchor = anchor if kind is JointKind.FREE else inside.frame.apply(anchor)
         part = JointPart(element, self._name(element, "joint", inside), kind, anchor, axis)
         part.armature, part.friction = joint.number("armature", 0.0), joint.number("frictionloss", 0.0)
-        part.stiffness, *springs = up_to(joint, "stiffness", (0.0,) * 3)
-        part.damping, *dampers = up_to(joint, "damping", (0.0,) * 3)
+        part.stiffness, *springs = padded_numbers(joint, "stiffness", (0.0,) * 3)
+        part.damping, *dampers = padded_numbers(joint, "damping", (0.0,) * 3)
         for name, value in (
             ("armature", part.armature), ("frictionloss", part.friction), ("stiffness", part.stiffness),
             ("damping", part.damping),
@@ -247,7 +247,7 @@ class Bodies:
             part.ref = angle(joint.number("ref", 0.0))
             part.rest = angle(joint.number("springref", 0.0)) - part.ref
         self._limits(joint, part)
-        constant, ratio = up_to(joint, "springdamper", (0.0, 0.0))
+        constant, ratio = padded_numbers(joint, "springdamper", (0.0, 0.0))
         if constant > 0.0 and ratio > 0.0:
             self.sprung.append((part, constant, ratio))
         if self._off:
@@ -276,7 +276,7 @@ class Bodies:
             elif not low < high:
                 raise joint.error(f"range={quoted(joint.attributes.get('range', ''))}: expected the lower end first")
             else:
-                part.lower, part.upper = ends(low, high, part.ref)
+                part.lower, part.upper = range_ends(low, high, part.ref)
         low, high = joint.numbers("actuatorfrcrange", 2, (0.0, 0.0))
         single = part.kind in (JointKind.REVOLUTE, JointKind.PRISMATIC)
         if self.limited(joint, "actuatorfrclimited", low, high) and single:
@@ -288,7 +288,7 @@ class Bodies:
 
     def limited(self, element: Element, flag: str, low: float, high: float) -> bool:
         """Whether a range counts: it does if that is said, or if it is given and nothing is said."""
-        said = choice(element, flag, LIMITED, "auto")
+        said = parse_choice(element, flag, LIMITED, "auto")
         return said == "true" or (said == "auto" and self.document.autolimits and (low != 0.0 or high != 0.0))
 
     def _switch_off(self, part: JointPart) -> None:
@@ -306,9 +306,9 @@ class Bodies:
     def _weigh(self) -> None:
         """Give each body its mass: as it is written, or of its geoms."""
         compiler, bodies = self.document.compiler, self.parts.bodies
-        rule = choice(compiler, "inertiafromgeom", LIMITED, "auto")
+        rule = parse_choice(compiler, "inertiafromgeom", LIMITED, "auto")
         first, last = (int(x) for x in compiler.numbers("inertiagrouprange", 2, (0.0, 5.0)))
-        weighed: dict[int, list[Lump]] = {}
+        weighed: dict[int, list[PrincipalInertia]] = {}
         for geom in self.geoms:
             wanted = rule == "true" or (rule == "auto" and geom.body not in self.lumps)
             if geom.body == 0 or not wanted or not first <= geom.group <= last:
@@ -317,11 +317,11 @@ class Bodies:
             if lump is not None and lump.mass > LIGHTEST_WEIGHED:
                 weighed.setdefault(geom.body, []).append(lump)
         for number, lumps in weighed.items():
-            self.lumps[number] = lumps[0] if len(lumps) == 1 else Lump.together(lumps)
+            self.lumps[number] = lumps[0] if len(lumps) == 1 else PrincipalInertia.together(lumps)
         least = compiler.number("boundmass", 0.0), compiler.number("boundinertia", 0.0)
-        balance = choice(compiler, "balanceinertia", TRUE_FALSE, False)
+        balance = parse_choice(compiler, "balanceinertia", TRUE_FALSE, False)
         if any(least) or balance:
-            nothing = Lump(0.0, np.zeros(3), np.zeros(3), np.eye(3))
+            nothing = PrincipalInertia(0.0, np.zeros(3), np.zeros(3), np.eye(3))
             for number in range(1, len(bodies)) if any(least) else list(self.lumps):
                 self.lumps[number] = self.lumps.get(number, nothing).bounded(*least, balance)
         total, have = compiler.number("settotalmass", -1.0), sum(lump.mass for lump in self.lumps.values())

@@ -22,7 +22,7 @@ LIGHTEST_WEIGHED = 1e-14  # kg: what weighs less is not weighed
 
 
 @dataclass(frozen=True)
-class Lump:
+class PrincipalInertia:
     """A body's mass, its place, and its moments along axes, the columns of a matrix."""
 
     mass: float
@@ -31,24 +31,24 @@ class Lump:
     axes: Matrix
 
     @staticmethod
-    def of(inertia: Inertia, limit: float = OF_BODY) -> Lump:
-        return Lump(inertia.mass, inertia.com, *principal_axes(inertia.matrix, limit))
+    def of(inertia: Inertia, limit: float = OF_BODY) -> PrincipalInertia:
+        return PrincipalInertia(inertia.mass, inertia.com, *principal_axes(inertia.matrix, limit))
 
     @staticmethod
-    def together(lumps: list[Lump]) -> Lump:
+    def together(lumps: list[PrincipalInertia]) -> PrincipalInertia:
         """Several that are one body."""
         whole, *others = (Inertia.unchecked(lump.mass, lump.com, lump.matrix()) for lump in lumps)
         for other in others:
             whole += other
-        return Lump.of(whole)
+        return PrincipalInertia.of(whole)
 
-    def scaled(self, k: float) -> Lump:
+    def scaled(self, k: float) -> PrincipalInertia:
         return self if k == 1.0 else replace(self, mass=k * self.mass, moments=k * self.moments)
 
-    def moved(self, pose: Pose) -> Lump:
+    def moved(self, pose: Pose) -> PrincipalInertia:
         return replace(self, com=pose.rotation @ self.com + pose.position, axes=pose.rotation @ self.axes)
 
-    def bounded(self, least_mass: float, least_moment: float, balance: bool) -> Lump:
+    def bounded(self, least_mass: float, least_moment: float, balance: bool) -> PrincipalInertia:
         """No lighter than a bound, and such that a body can have it."""
         moments = np.maximum(self.moments, least_moment)
         low, middle, high = sorted(moments.tolist())

@@ -10,7 +10,15 @@ import numpy as np
 from kinemorph._files import quoted
 from kinemorph._xml import Element
 from kinemorph.geometry.material import Material
-from kinemorph.io.mjcf.document import MAIN, TRUE_FALSE, Document, choice, many, up_to, whole
+from kinemorph.io.mjcf.document import (
+    MAIN,
+    TRUE_FALSE,
+    Document,
+    exact_numbers,
+    padded_numbers,
+    parse_choice,
+    parse_integer,
+)
 from kinemorph.io.mjcf.mujoco_parts import CouplingPart, JointPart, KeyPart, LoopPart, Parts, SitePart, Unsupported
 from kinemorph.io.mjcf.schema import check_attributes
 from kinemorph.multibody.layout import JointKind
@@ -58,7 +66,7 @@ class Constraints:
         for which, name in zip(("geom1", "geom2"), names, strict=True):
             if name not in geoms:
                 raise element.error(f"{which}={quoted(name)}: there is no geom of this name")
-        friction = up_to(pair, "friction", PAIR_FRICTION)
+        friction = padded_numbers(pair, "friction", PAIR_FRICTION)
         if pair.number("adhesion", 0.0):
             self.unsupported.found("adhesion", element, "it sticks, which is not read")
         if friction[0] != friction[1] or friction[3] != friction[4]:
@@ -67,7 +75,7 @@ class Constraints:
         try:
             material = Material(
                 friction[0], friction[2], friction[3],
-                directions=whole(pair, "condim", 3), margin=pair.number("margin", 0.0),
+                directions=parse_integer(pair, "condim", 3), margin=pair.number("margin", 0.0),
             )  # fmt: skip
         except ValueError as error:
             raise element.error(str(error)) from None
@@ -87,7 +95,7 @@ class Constraints:
                     continue
                 schema = "equality joint" if element.tag == "joint" else element.tag
                 settled = self.document.settled(element, MAIN, schema, "equality")
-                if not choice(settled, "active", TRUE_FALSE, True):
+                if not parse_choice(settled, "active", TRUE_FALSE, True):
                     self.unsupported.warned.add("inactive", element, "it is not active, and left out")
                 elif element.tag == "joint":
                     self._coupling(settled, name)
@@ -106,7 +114,7 @@ class Constraints:
             if joint.kind not in (JointKind.REVOLUTE, JointKind.PRISMATIC):
                 raise element.error(f"{which}={quoted(value or '')} is not a hinge or a slide")
             ends.append(joint.name)
-        offset, slope, *higher = up_to(element, "polycoef", (0.0, 1.0, 0.0, 0.0, 0.0))
+        offset, slope, *higher = padded_numbers(element, "polycoef", (0.0, 1.0, 0.0, 0.0, 0.0))
         if len(ends) == 1:
             self.parts.couplings.append(CouplingPart(element, name, ends[0], None, 0.0, offset))
         elif any(higher):
@@ -163,9 +171,9 @@ class Constraints:
                 if element.tag not in ("fixed", "spatial"):
                     raise element.error("there is no such element here; there is fixed and spatial")
                 tendon = self.document.settled(element, MAIN, element.tag, "tendon")
-                acts = any(any(up_to(tendon, name, (0.0,) * 3)) for name in ("stiffness", "damping"))
+                acts = any(any(padded_numbers(tendon, name, (0.0,) * 3)) for name in ("stiffness", "damping"))
                 acts = acts or any(tendon.number(name, 0.0) for name in ("frictionloss", "armature"))
-                said = choice(tendon, "limited", {"true": True, "false": False, "auto": None}, None)
+                said = parse_choice(tendon, "limited", {"true": True, "false": False, "auto": None}, None)
                 ranged = any(tendon.numbers("range", 2, (0.0, 0.0))) and self.document.autolimits
                 if acts or said or (said is None and ranged):
                     self.unsupported.found("tendon", element, "tendons are not read")
@@ -186,9 +194,10 @@ class Constraints:
                     raise element.error("there is already a key of this name")
                 names.add(name)
                 qpos, qvel = (
-                    np.array(many(element, what)) if what in element.attributes else None for what in ("qpos", "qvel")
+                    np.array(exact_numbers(element, what)) if what in element.attributes else None
+                    for what in ("qpos", "qvel")
                 )
-                control = tuple(many(element, "ctrl")) if "ctrl" in element.attributes else None
+                control = tuple(exact_numbers(element, "ctrl")) if "ctrl" in element.attributes else None
                 if len(self.parts.actuators) != controls:
                     control = None
                 if not element.attributes:

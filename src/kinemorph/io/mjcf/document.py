@@ -54,8 +54,8 @@ class Document:
             for flag in section.children:
                 check_attributes(flag if flag.tag == "flag" else section, "flag")
                 self.flags.attributes.update(flag.attributes)
-        self.degrees = choice(self.compiler, "angle", {"degree": True, "radian": False}, True)
-        self.autolimits = choice(self.compiler, "autolimits", TRUE_FALSE, True)
+        self.degrees = parse_choice(self.compiler, "angle", {"degree": True, "radian": False}, True)
+        self.autolimits = parse_choice(self.compiler, "autolimits", TRUE_FALSE, True)
         self.eulerseq = self.compiler.attributes.get("eulerseq", "xyz")
         if len(self.eulerseq) != 3 or not set(self.eulerseq.lower()) <= set("xyz"):
             raise self.compiler.error(f"eulerseq={quoted(self.eulerseq)}: expected three of x, y, z, X, Y, Z")
@@ -69,7 +69,7 @@ class Document:
     def off(self, *flags: str) -> bool:
         """Whether one of these is switched off."""
         named = {"enable": False, "disable": True}
-        return any(choice(self.flags, flag, named, False) for flag in flags if flag in self.flags.attributes)
+        return any(parse_choice(self.flags, flag, named, False) for flag in flags if flag in self.flags.attributes)
 
     # --------------------------------------------------------------------------------------------------- reading
 
@@ -118,7 +118,7 @@ class Document:
         if len(value) + len(folder) > LONGEST_PATH or "\0" in value + folder:
             raise element.error(f"{where}: a path of {len(value)} characters, the limit is {LONGEST_PATH}")
         value = value.replace("\\", "/")
-        if element.tag != "include" and choice(self.compiler, "strippath", TRUE_FALSE, False):
+        if element.tag != "include" and parse_choice(self.compiler, "strippath", TRUE_FALSE, False):
             value = value.rpartition("/")[2]
         others = [Path(element.source).parent] if element.source != self.root.source else []  # it is included itself
         return self.paths.inside(element, where, os.path.join(folder.replace("\\", "/"), value), *others)
@@ -182,9 +182,9 @@ class Document:
             known = self._settled[name, kind] = {}
             for default in found:
                 check_attributes(default, schema or element.tag)
-                known.update(over(known, default.attributes))
+                known.update(merge_attributes(known, default.attributes))
             known.pop("class", None)
-        own = {**known, **over(known, element.attributes)}
+        own = {**known, **merge_attributes(known, element.attributes)}
         return Element(element.tag, own, element.source, element.line, element.parent)
 
     # ----------------------------------------------------------------------------------------------------- places
@@ -258,7 +258,7 @@ _PARTLY = frozenset(("size", "friction", "stiffness", "damping", "gear"))  # lis
 _OTHER_DRIVES = ("orientation", "pid", "cylinder", "muscle", "adhesion", "dcmotor", "plugin")
 
 
-def over(known: Mapping[str, str], given: dict[str, str]) -> dict[str, str]:
+def merge_attributes(known: Mapping[str, str], given: dict[str, str]) -> dict[str, str]:
     """Attributes over those of a class: where an element gives fewer numbers, the last ones are still the class's."""
     shared = _PARTLY.intersection(given, known)
     if not shared:
@@ -270,7 +270,7 @@ def over(known: Mapping[str, str], given: dict[str, str]) -> dict[str, str]:
     return result
 
 
-def choice(element: Element, name: str, words: Mapping[str, T], default: T) -> T:
+def parse_choice(element: Element, name: str, words: Mapping[str, T], default: T) -> T:
     """What one of a few words means."""
     value = element.attributes.get(name)
     if value is None:
@@ -280,7 +280,7 @@ def choice(element: Element, name: str, words: Mapping[str, T], default: T) -> T
     return words[value.strip()]
 
 
-def whole(element: Element, name: str, default: int) -> int:
+def parse_integer(element: Element, name: str, default: int) -> int:
     """A whole number."""
     if name not in element.attributes:
         return default
@@ -290,7 +290,7 @@ def whole(element: Element, name: str, default: int) -> int:
     return int(value)
 
 
-def up_to(element: Element, name: str, default: Sequence[float]) -> Sequence[float]:
+def padded_numbers(element: Element, name: str, default: Sequence[float]) -> Sequence[float]:
     """Numbers of which the last ones may be missing, and are then as usual."""
     value = element.attributes.get(name)
     if value is None:
@@ -303,7 +303,7 @@ def up_to(element: Element, name: str, default: Sequence[float]) -> Sequence[flo
     return [*element.numbers(name, count), *default[count:]]
 
 
-def many(element: Element, name: str) -> list[float]:
+def exact_numbers(element: Element, name: str) -> list[float]:
     """As many numbers as there are."""
     return element.numbers(name, len(element.attribute(name).split()))
 

@@ -25,9 +25,9 @@ from kinemorph.io.mjcf.mujoco_parts import (
     Parts,
     SitePart,
     Unsupported,
-    ends,
+    range_ends,
 )
-from kinemorph.multibody.convert.mujoco_names import compiled_names, texts
+from kinemorph.multibody.convert.mujoco_names import compiled_names, decode_names
 from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model.equipment import NO_RANGE, Actuator, Floor, PairMaterial
 from kinemorph.multibody.model.inertia import Inertia
@@ -92,12 +92,12 @@ class _Compiled:
 
     def __init__(self, peer: Any, name: str | None, unsupported: Unsupported) -> None:
         self.peer, self.unsupported = peer, unsupported
-        self.name = name or texts(peer.names, [0])[0] or "model"
+        self.name = name or decode_names(peer.names, [0])[0] or "model"
         self.source = f"MjModel {self.name!r}"
         self.off = int(peer.opt.disableflags)
         self.bodies, self.joints = compiled_names(peer)
-        self.geoms = texts(peer.names, peer.name_geomadr.tolist())
-        self.sites = texts(peer.names, peer.name_siteadr.tolist())
+        self.geoms = decode_names(peer.names, peer.name_geomadr.tolist())
+        self.sites = decode_names(peer.names, peer.name_siteadr.tolist())
         gravity = np.zeros(3) if self.off & NO_GRAVITY else np.array(peer.opt.gravity, dtype=np.float64)
         self.parts = Parts(self.thing("model", self.name, 0), self.name, gravity)
         self.refuse()
@@ -110,12 +110,12 @@ class _Compiled:
                 where, body = self.thing("site", site, i), int(peer.site_bodyid[i])
                 self.parts.sites.append(SitePart(where, site, body, self.pose("site", i)))
         if not self.off & (NO_CONSTRAINT | NO_EQUALITY):
-            for i, name in enumerate(texts(peer.names, peer.name_eqadr.tolist())):
+            for i, name in enumerate(decode_names(peer.names, peer.name_eqadr.tolist())):
                 self.read_equality(i, name)
         if not self.off & NO_ACTUATION:
-            for i, name in enumerate(texts(peer.names, peer.name_actuatoradr.tolist())):
+            for i, name in enumerate(decode_names(peer.names, peer.name_actuatoradr.tolist())):
                 self.read_actuator(i, name or f"actuator{i}")
-        for i, name in enumerate(texts(peer.names, peer.name_keyadr.tolist())):
+        for i, name in enumerate(decode_names(peer.names, peer.name_keyadr.tolist())):
             where = self.thing("key", name, i)
             driven = [int(peer.actuator_ctrladr[where.line]) for where, _ in self.parts.actuators]
             control = tuple(peer.key_ctrl[i][driven].tolist())
@@ -135,17 +135,17 @@ class _Compiled:
         """What a model cannot have at all."""
         peer, found = self.peer, self.unsupported.found
         acts = [peer.tendon_stiffness, peer.tendon_damping, peer.tendon_frictionloss, peer.tendon_armature]
-        for i, name in enumerate(texts(peer.names, peer.name_tendonadr.tolist())):
+        for i, name in enumerate(decode_names(peer.names, peer.name_tendonadr.tolist())):
             where = self.thing("tendon", name, i)
             if peer.tendon_limited[i] or any(values[i] != 0.0 for values in acts):
                 found("tendon", where, "tendons are not read")
             else:
                 self.unsupported.warned.add("idle tendon", where, "it does nothing by itself, and is left out")
-        for i, name in enumerate(texts(peer.names, peer.name_sensoradr.tolist())):
+        for i, name in enumerate(decode_names(peer.names, peer.name_sensoradr.tolist())):
             self.unsupported.warned.add("sensor", self.thing("sensor", name, i), SENSOR)
-        for i, name in enumerate(texts(peer.names, peer.name_flexadr.tolist())):
+        for i, name in enumerate(decode_names(peer.names, peer.name_flexadr.tolist())):
             found("flex", self.thing("flex", name, i), "bodies that bend are not read")
-        for i, name in enumerate(texts(peer.names, peer.name_pluginadr.tolist())):
+        for i, name in enumerate(decode_names(peer.names, peer.name_pluginadr.tolist())):
             found("plugin", self.thing("plugin", name, i), "plugins are not read")
         if peer.opt.density > 0.0 or peer.opt.viscosity > 0.0:
             found("fluid", self.parts.where, "the model is in a fluid, which does not act here")
@@ -206,7 +206,7 @@ class _Compiled:
                 joint.armature = 0.0
             if peer.jnt_limited[i] and not off & (NO_CONSTRAINT | NO_LIMIT):
                 if single:
-                    joint.lower, joint.upper = ends(float(peer.jnt_range[i][0]), float(peer.jnt_range[i][1]), ref)
+                    joint.lower, joint.upper = range_ends(float(peer.jnt_range[i][0]), float(peer.jnt_range[i][1]), ref)
                 else:
                     found("limit", where, "the limit of a ball joint is a cone, which is not read")
             if peer.jnt_actfrclimited[i] and single:
@@ -361,7 +361,7 @@ class _Compiled:
             bias = (bias[0] + bias[1] * gear[0] * ref, bias[1], bias[2])
             control = int(peer.actuator_ctrladr[i])
             ranges = [
-                ends(float(values[0]), float(values[1])) if limited else NO_RANGE
+                range_ends(float(values[0]), float(values[1])) if limited else NO_RANGE
                 for limited, values in (
                     (peer.actuator_ctrllimited[control], peer.actuator_ctrlrange[control]),
                     (peer.actuator_forcelimited[i], peer.actuator_forcerange[i]),

@@ -15,8 +15,8 @@ from kinemorph._xml import Element
 from kinemorph.geometry.material import Material
 from kinemorph.geometry.meshes.kept_mesh import ball_file
 from kinemorph.geometry.shapes import Colour, Role, Shape
-from kinemorph.io.mjcf.compiled_inertia import Lump
-from kinemorph.io.mjcf.document import TRUE_FALSE, Document, choice, from_z, unit, up_to, whole
+from kinemorph.io.mjcf.compiled_inertia import PrincipalInertia
+from kinemorph.io.mjcf.document import TRUE_FALSE, Document, from_z, padded_numbers, parse_choice, parse_integer, unit
 from kinemorph.io.mjcf.meshes import MeshAsset
 from kinemorph.io.mjcf.mujoco_parts import Unsupported
 from kinemorph.spatial.pose import Pose
@@ -63,7 +63,7 @@ class Geom:
             return Shape.mesh(ball_file(), s, pose, **more)
         return (Shape.capsule if self.kind == "capsule" else Shape.cylinder)(s[0], 2.0 * s[1], pose, **more)
 
-    def weight(self, unsupported: Unsupported) -> Lump | None:
+    def weight(self, unsupported: Unsupported) -> PrincipalInertia | None:
         """What it weighs; None if nothing."""
         element = self.where
         mass = element.number("mass") if "mass" in element.attributes else None
@@ -73,12 +73,12 @@ class Geom:
                 raise element.error(f"{name}={quoted(element.attribute(name))} cannot be negative")
         if self.kind in ("plane", "hfield") or (mass == 0.0 if mass is not None else density == 0.0):
             return None
-        solid: Lump | None = None
+        solid: PrincipalInertia | None = None
         if self.mesh is not None:
             solid = self.mesh.solid
             amount, moments = solid.mass, solid.moments
         else:
-            shell = choice(element, "shellinertia", TRUE_FALSE, False)
+            shell = parse_choice(element, "shellinertia", TRUE_FALSE, False)
             if shell and self.kind == "ellipsoid":
                 unsupported.found("shell", element, "a hollow ellipsoid has no mass here")
                 return None
@@ -91,8 +91,8 @@ class Geom:
         if not math.isfinite(scale * max(amount, *np.abs(moments).tolist())):
             raise element.error("it is too small or too large to be weighed")
         if solid is not None:
-            return Lump(amount * scale, solid.com, moments * scale, solid.axes).moved(self.pose)
-        return Lump(amount * scale, self.pose.position, moments * scale, self.pose.rotation)
+            return PrincipalInertia(amount * scale, solid.com, moments * scale, solid.axes).moved(self.pose)
+        return PrincipalInertia(amount * scale, self.pose.position, moments * scale, self.pose.rotation)
 
 
 def read_geom(
@@ -100,11 +100,11 @@ def read_geom(
     colours: Mapping[str, Colour], unsupported: Unsupported,
 ) -> Geom | None:  # fmt: skip
     """A geom that has all of its defaults, on the body `at` its own place; None if it is left out."""
-    kind = choice(element, "type", TYPES, "sphere")
+    kind = parse_choice(element, "type", TYPES, "sphere")
     if kind in ("hfield", "sdf"):
         unsupported.found(kind, element, f'type="{kind}": this kind of shape is not read')
         return None
-    if any(up_to(element, "surfacevel", NO_VELOCITY)):
+    if any(padded_numbers(element, "surfacevel", NO_VELOCITY)):
         unsupported.found("surfacevel", element, "its surface moves, which is not read")
     if element.number("adhesion", 0.0):
         unsupported.found("adhesion", element, "it sticks, which is not read")
@@ -123,17 +123,18 @@ def read_geom(
         mesh = None
     else:
         size, pose = _placed(element, kind, document)
-    bits = whole(element, "contype", 1), whole(element, "conaffinity", 1)
-    slide, spin, roll = up_to(element, "friction", FRICTION)
+    bits = parse_integer(element, "contype", 1), parse_integer(element, "conaffinity", 1)
+    slide, spin, roll = padded_numbers(element, "friction", FRICTION)
     try:
         material = _material(
-            slide, spin, roll, whole(element, "condim", 3), element.number("margin", 0.0), whole(element, "priority", 0)
+            slide, spin, roll, parse_integer(element, "condim", 3), element.number("margin", 0.0),
+            parse_integer(element, "priority", 0),
         )  # fmt: skip
     except ValueError as error:
         raise element.error(str(error)) from None
     return Geom(
         element, element.attributes.get("name", ""), body, kind, size, at(pose), mesh, bits,
-        whole(element, "group", 0), material, _colour(element, colours),
+        parse_integer(element, "group", 0), material, _colour(element, colours),
     )  # fmt: skip
 
 
@@ -149,7 +150,7 @@ def _placed(element: Element, kind: str, document: Document) -> tuple[list[float
         return [], document.pose(element)
     needed, between = SIZES[kind]
     ends = "fromto" in element.attributes and between
-    size = list(up_to(element, "size", (0.0, 0.0, 0.0))[: between if ends else needed])
+    size = list(padded_numbers(element, "size", (0.0, 0.0, 0.0))[: between if ends else needed])
     if not all(s > 0.0 for s in size):
         shown = quoted(element.attributes.get("size", ""))
         raise element.error(f"size={shown}: a {kind} needs {len(size)} positive number{'s' if len(size) > 1 else ''}")
@@ -161,7 +162,7 @@ def _placed(element: Element, kind: str, document: Document) -> tuple[list[float
 
 def _fitted(element: Element, kind: str, mesh: MeshAsset, document: Document) -> tuple[list[float], Pose]:
     """Size and place of a primitive that stands for a mesh."""
-    size, pose = mesh.fitted(kind, choice(document.compiler, "fitaabb", TRUE_FALSE, False))
+    size, pose = mesh.fitted(kind, parse_choice(document.compiler, "fitaabb", TRUE_FALSE, False))
     size = [element.number("fitscale", 1.0) * x for x in size]
     if not all(0.0 < x < math.inf for x in size):
         raise element.error(f"mesh={quoted(element.attribute('mesh'))}: a {kind} that fits it has the size {size}")

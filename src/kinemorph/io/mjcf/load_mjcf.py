@@ -13,10 +13,10 @@ from kinemorph._files import quoted
 from kinemorph._xml import Element, parse_xml, read_xml
 from kinemorph.geometry.shapes import Colour, Role
 from kinemorph.io.file_warnings import FileWarnings
-from kinemorph.io.mjcf.actuators import damped, read_actuators
+from kinemorph.io.mjcf.actuators import damped_servo, read_actuators
 from kinemorph.io.mjcf.bodies import Bodies
 from kinemorph.io.mjcf.constraints import Constraints
-from kinemorph.io.mjcf.document import DEEPEST_MJCF, TRUE_FALSE, Document, choice
+from kinemorph.io.mjcf.document import DEEPEST_MJCF, TRUE_FALSE, Document, parse_choice
 from kinemorph.io.mjcf.meshes import MeshAsset
 from kinemorph.io.mjcf.mujoco_build import build, filters, role_of
 from kinemorph.io.mjcf.mujoco_parts import KINDS, SENSOR, Parts, Unsupported
@@ -147,7 +147,7 @@ def _add_shapes(document: Document, bodies: Bodies) -> None:
     parts = bodies.parts
     paired = {name for pair in parts.pair_materials for name in (pair.a, pair.b)}
     sorts = filters([geom.bits for geom in bodies.geoms])
-    discard = choice(document.compiler, "discardvisual", TRUE_FALSE, False)
+    discard = parse_choice(document.compiler, "discardvisual", TRUE_FALSE, False)
     still = document.off("contact", "constraint")
     for geom, (group, mask) in zip(bodies.geoms, sorts, strict=True):
         role = role_of(*geom.bits, geom.group, bool(geom.name) and geom.name in paired)
@@ -156,7 +156,7 @@ def _add_shapes(document: Document, bodies: Bodies) -> None:
         if still:
             group, mask = 1, 0
         if geom.kind == "plane":
-            pose = _still_pose(parts, geom.body, geom.where) @ geom.pose
+            pose = _pose_at_zero(parts, geom.body, geom.where) @ geom.pose
             more = {"material": geom.material, "group": group, "mask": mask}
             parts.floors.append(Floor(pose=pose, colour=geom.colour, name=geom.name, **more))  # type: ignore[arg-type]
         else:
@@ -166,7 +166,7 @@ def _add_shapes(document: Document, bodies: Bodies) -> None:
                 raise geom.where.error(str(error)) from None
 
 
-def _still_pose(parts: Parts, body: int, asking: Element) -> Pose:
+def _pose_at_zero(parts: Parts, body: int, asking: Element) -> Pose:
     pose = Pose()
     while body > 0:
         part = parts.bodies[body]
@@ -196,7 +196,9 @@ def _settle_damping(parts: Parts, bodies: Bodies, merge_fixed: bool) -> None:
     parts.actuators = [
         (
             where,
-            damped(a, float(np.diag(M)[model.v_slice(a.joint)][0])) if a.gain == -a.bias[1] and a.bias[2] > 0.0 else a,
+            damped_servo(a, float(np.diag(M)[model.v_slice(a.joint)][0]))
+            if a.gain == -a.bias[1] and a.bias[2] > 0.0
+            else a,
         )
         for where, a in parts.actuators
     ]

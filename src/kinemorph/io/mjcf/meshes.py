@@ -15,8 +15,8 @@ from kinemorph.geometry.hull import hull_triangles
 from kinemorph.geometry.meshes.faults import FATAL, mesh_faults
 from kinemorph.geometry.meshes.kept_mesh import keep_mesh
 from kinemorph.geometry.meshes.mesh import Mesh, load_mesh, load_weighed_mesh
-from kinemorph.io.mjcf.compiled_inertia import OF_MESH, Lump
-from kinemorph.io.mjcf.document import Document, choice, many, quaternion
+from kinemorph.io.mjcf.compiled_inertia import OF_MESH, PrincipalInertia
+from kinemorph.io.mjcf.document import Document, exact_numbers, parse_choice, quaternion
 from kinemorph.multibody.model.inertia import Inertia
 from kinemorph.spatial.pose import Pose, Vector
 
@@ -35,7 +35,7 @@ class MeshAsset:
         if not all(scale):
             raise element.error(f"scale={quoted(element.attribute('scale'))} makes the mesh flat")
         self.scale: Vector = np.array(scale)
-        self.rule = choice(element, "inertia", RULES, "legacy")
+        self.rule = parse_choice(element, "inertia", RULES, "legacy")
         # vertices are given relative to a reference frame, and scaled in that
         turned = quaternion(element, "refquat") if "refquat" in element.attributes else np.eye(3)
         self.reference = Pose.known(np.array(element.numbers("refpos", 3, (0.0, 0.0, 0.0))), turned)
@@ -64,14 +64,14 @@ class MeshAsset:
     def _given(self) -> tuple[Array, Array]:
         """Vertices and faces that stand in the file."""
         element = self.element
-        numbers = many(element, "vertex")
+        numbers = exact_numbers(element, "vertex")
         if len(numbers) % 3 or len(numbers) < 12:
             raise element.error(f"vertex has {len(numbers)} numbers; expected three for each of four vertices or more")
         vertices = np.array(numbers).reshape(-1, 3).astype(np.float32).astype(np.float64)  # as MuJoCo reads them: it
         # decides which way a flat side of a hull is cut
         if "face" not in element.attributes:
             return vertices, self._hull(vertices)
-        corners = many(element, "face")
+        corners = exact_numbers(element, "face")
         if len(corners) % 3 or not all(c == int(c) and 0 <= c < len(vertices) for c in corners):
             raise element.error(f"face: expected three vertices for each, from 0 to {len(vertices) - 1}")
         return vertices, np.array(corners, dtype=np.int64).reshape(-1, 3)
@@ -97,7 +97,7 @@ class MeshAsset:
         return self._placed(load_weighed_mesh)
 
     @cached_property
-    def solid(self) -> Lump:
+    def solid(self) -> PrincipalInertia:
         """Mass properties for a density of 1: of a volume, or of a surface if it is a shell."""
         mesh = self.mesh
         corners, faces = mesh.vertices, mesh.faces
@@ -108,7 +108,7 @@ class MeshAsset:
         elif self.rule == "exact" and (fatal := [f for f in mesh_faults(mesh) if f.kind in FATAL]):
             raise self.element.error(f'inertia="exact": the mesh is not the surface of a solid: {fatal[0]}')
         try:
-            return Lump.of(pyramids(corners[faces], self.rule), OF_MESH)
+            return PrincipalInertia.of(pyramids(corners[faces], self.rule), OF_MESH)
         except ValueError as error:
             raise self.element.error(str(error)) from None
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kinemorph.geometry.material import EVERYTHING
+from kinemorph.geometry.material import ALL_GROUPS_MASK
 from kinemorph.geometry.shapes import Role, Shape
 from kinemorph.io.file_warnings import FileWarnings
-from kinemorph.io.link_merging import built
+from kinemorph.io.link_merging import build_merged_model
 from kinemorph.io.mjcf.mujoco_parts import BodyPart, CouplingPart, KeyPart, Parts
 from kinemorph.multibody.algorithms.configuration import neutral
-from kinemorph.multibody.convert.coordinates import matrix, quaternion
+from kinemorph.multibody.convert.coordinates import rotation_matrix, rotation_quaternion
 from kinemorph.multibody.convert.mujoco_names import new_name
 from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model.builder import Builder
@@ -61,7 +61,7 @@ def build(parts: Parts, merge_fixed: bool, warned: FileWarnings) -> Model:
                 builder.mimic(coupling.joint, coupling.source, coupling.multiplier, coupling.offset)
             except ValueError as error:
                 raise coupling.where.error(str(error)) from None
-    model = built(builder, parts.where)
+    model = build_merged_model(builder, parts.where)
     loops = _loops(parts, home, model, warned)
     if loops:
         try:
@@ -217,10 +217,10 @@ def _keyframe(model: Model, refs: Vector, key: KeyPart, actuators: int, warned: 
 def _set_free(row: np.void, q: Vector, v: Vector, in_world: bool) -> None:
     """A free joint's entries, in place: MuJoCo's position is that in the world, its velocity linear first and there."""
     at = Pose.known(row["p"], row["R"].reshape(3, 3))
-    turned = at.rotation.T @ matrix(q[3:]) if in_world else matrix(q[3:])
+    turned = at.rotation.T @ rotation_matrix(q[3:]) if in_world else rotation_matrix(q[3:])
     if in_world:
         q[:3] = at.rotation.T @ (q[:3] - at.position)
-        q[3:] = quaternion(turned)
+        q[3:] = rotation_quaternion(turned)
     linear, angular = v[:3].copy(), v[3:].copy()
     v[:3], v[3:] = angular, (at.rotation @ turned).T @ linear
 
@@ -237,9 +237,9 @@ def filters(bits: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """
     classes = list(dict.fromkeys(pair for pair in bits if pair != (0, 0)))
     if len(classes) > 32:
-        return [(contype & EVERYTHING, affinity & EVERYTHING) for contype, affinity in bits]
+        return [(contype & ALL_GROUPS_MASK, affinity & ALL_GROUPS_MASK) for contype, affinity in bits]
     if classes in ([], [(1, 1)]):
-        return [(1, EVERYTHING) for _ in bits]
+        return [(1, ALL_GROUPS_MASK) for _ in bits]
     groups = {pair: 1 << i for i, pair in enumerate(classes)}
     masks = {
         (t, a): sum(groups[other] for other in classes if t & other[1] or other[0] & a) for t, a in classes

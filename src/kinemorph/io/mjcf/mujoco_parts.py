@@ -131,7 +131,7 @@ class Parts:
         return (joint for body in self.bodies for joint in body.joints)
 
 
-def ends(low: float, high: float, ref: float = 0.0) -> tuple[float, float]:
+def range_ends(low: float, high: float, ref: float = 0.0) -> tuple[float, float]:
     """A range, counted from a reference; an end that is far enough away is none."""
     return (low - ref if low > -UNBOUNDED_RANGE else -np.inf), (high - ref if high < UNBOUNDED_RANGE else np.inf)
 

@@ -10,11 +10,11 @@ import numpy as np
 
 from kinemorph.geometry.ground import GroundKind
 from kinemorph.geometry.material import Material
-from kinemorph.geometry.meshes.kept_mesh import ball_file, for_files
+from kinemorph.geometry.meshes.kept_mesh import ball_file, shape_for_files
 from kinemorph.geometry.shapes import Role, Shape, ShapeKind
 from kinemorph.io.mjcf.mujoco_parts import UNBOUNDED_RANGE
 from kinemorph.io.model_writing import (
-    Lost,
+    LostFeatures,
     MeshFiles,
     PathLike,
     SimpleJoint,
@@ -52,7 +52,7 @@ def save_mjcf(model: Model, path: PathLike) -> Path:
 
 class _Writer:
     def __init__(self, model: Model, file: Path) -> None:
-        self.model, self.lost = model, Lost(model, "MJCF")
+        self.model, self.lost = model, LostFeatures(model, "MJCF")
         self.meshes = MeshFiles(file, (".stl", ".obj", ".msh"))
         self.assets: dict[tuple[Any, ...], str] = {}
         self.bits = _bits(model)
@@ -208,7 +208,7 @@ class _Writer:
     # ------------------------------------------------------------------------------------------- shapes and contact
 
     def shapes(self, tag: Tag, shapes: tuple[Shape, ...], seen: Pose) -> None:
-        for shape in map(for_files, shapes):
+        for shape in map(shape_for_files, shapes):
             more = _place(seen @ shape.pose)
             contype, affinity = self.bits[shape.group, shape.mask] if shape.role is not Role.VISUAL else (0, 0)
             if shape.kind is ShapeKind.MESH and shape.path == ball_file():

@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph._files import FileError, ModelWarning, outside, quoted, read_bytes, write_whole
+from kinemorph._files import FileError, ModelWarning, caller_level, quoted, read_bytes, write_whole
 from kinemorph.spatial.arguments.annotated import checked_first
-from kinemorph.spatial.arguments.checks import whole
+from kinemorph.spatial.arguments.checks import check_whole
 from kinemorph.spatial.quaternion_arrays import about, multiply_all, rotate_all
 
 LARGEST_BVH_BYTES = 1 << 28  # bytes: an hour of 31 joints at 120 Hz is 330 MB, a minute 5 MB
@@ -79,7 +79,7 @@ class Bvh:
 
     def columns(self, joint: int) -> slice:
         """The columns of a joint's channels in `frames`."""
-        k = whole("Bvh.columns: joint", joint, 0, len(self.joints) - 1)
+        k = check_whole("Bvh.columns: joint", joint, 0, len(self.joints) - 1)
         first = sum(len(j.channels) for j in self.joints[:k])
         return slice(first, first + len(self.joints[k].channels))
 
@@ -141,7 +141,7 @@ def parse_bvh(text: str | bytes, *, source: str = "BVH text", strict: bool = Fal
 @checked_first
 def save_bvh(bvh: Bvh, path: PathLike, digits: int = 8) -> None:
     """Write a BVH file. Read again it is the same to so many decimals."""
-    whole("save_bvh: digits", digits, 0, 17)
+    check_whole("save_bvh: digits", digits, 0, 17)
     write_whole(path, format_bvh(bvh, digits).encode())
 
 
@@ -373,7 +373,7 @@ def _motion(reader: _Reader, body: bytes, first: int, width: int, strict: bool) 
         message = f"{int(declared)} frames are declared, and {len(frames)} are there: all of these are taken"
         if strict:
             raise reader.error(f"{message} (refused because strict=True)", line)
-        warnings.warn(str(reader.error(message, line)), ModelWarning, stacklevel=outside())
+        warnings.warn(str(reader.error(message, line)), ModelWarning, stacklevel=caller_level())
     return frames, seconds
 
 

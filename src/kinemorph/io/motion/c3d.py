@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph._extras import need
+from kinemorph._extras import require_module
 from kinemorph._files import FileError, read_bytes
 from kinemorph.io.motion.c3d_check import check_c3d
 from kinemorph.spatial.arguments.annotated import checked_first
-from kinemorph.spatial.arguments.checks import positive
+from kinemorph.spatial.arguments.checks import check_positive
 
 LARGEST_TABLE_BYTES = 1 << 30  # bytes
 UNITS = {"mm": 1e-3, "cm": 1e-2, "m": 1.0, "in": 0.0254}
@@ -33,7 +33,7 @@ class Markers:
     rate: float  # Hz
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rate", positive("Markers: rate", self.rate))
+        object.__setattr__(self, "rate", check_positive("Markers: rate", self.rate))
         object.__setattr__(self, "names", tuple(self.names))
         shape = np.shape(self.positions)
         if len(shape) != 3 or shape[1:] != (len(self.names), 3):
@@ -96,4 +96,4 @@ def save_c3d(markers: Markers, path: str | os.PathLike[str]) -> None:
 
 def ezc3d() -> Any:
     """The library, or a sentence that says how to get it."""
-    return need("ezc3d", "io", "C3D files")
+    return require_module("ezc3d", "io", "C3D files")

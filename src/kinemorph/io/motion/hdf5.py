@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph._extras import need
+from kinemorph._extras import require_module
 from kinemorph._files import FileError, quoted
 
 LARGEST_TABLE_BYTES = 1 << 30  # bytes
@@ -28,7 +28,7 @@ Array = npt.NDArray[np.float64]
 
 def h5py() -> Any:
     """The library, or a sentence that says how to get it."""
-    return need("h5py", "io", "HDF5 files")
+    return require_module("h5py", "io", "HDF5 files")
 
 
 def load_hdf5(path: Path) -> dict[str, Array]:

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from kinemorph.constraint.loops import loop_errors
-from kinemorph.geometry.meshes.kept_mesh import for_files
+from kinemorph.geometry.meshes.kept_mesh import shape_for_files
 from kinemorph.geometry.shapes import Role, Shape, ShapeKind
 from kinemorph.io.link_merging import ROOT_JOINT
-from kinemorph.io.model_writing import Lost, MeshFiles, PathLike, at_pose, moments_of, write_model_file
+from kinemorph.io.model_writing import LostFeatures, MeshFiles, PathLike, at_pose, moments_of, write_model_file
 from kinemorph.io.xml_text import Tag, quaternion_of
 from kinemorph.multibody.algorithms.configuration import neutral
 from kinemorph.multibody.convert.mujoco_names import new_name
@@ -47,7 +47,7 @@ def save_sdf(model: Model, path: PathLike) -> Path:
 
 class _Writer:
     def __init__(self, model: Model, file: Path) -> None:
-        self.model, self.lost = model, Lost(model, "SDF")
+        self.model, self.lost = model, LostFeatures(model, "SDF")
         self.meshes = MeshFiles(file, (".stl", ".obj", ".dae"))
         self.sdf = Tag("sdf", version="1.9")
         self.root = self.sdf.add("model", name=model.name)
@@ -170,7 +170,7 @@ class _Writer:
 
     def shapes(self, link: Tag, shapes: tuple[Shape, ...]) -> None:
         taken: dict[Role, set[str]] = {Role.VISUAL: set(), Role.COLLISION: set()}
-        for k, shape in enumerate(map(for_files, shapes)):
+        for k, shape in enumerate(map(shape_for_files, shapes)):
             for role in (Role.VISUAL, Role.COLLISION) if shape.role is Role.BOTH else (shape.role,):
                 tag = link.add(str(role), name=new_name(shape.name or f"{role}{k}", taken[role]))
                 _pose(tag, shape.pose, None)

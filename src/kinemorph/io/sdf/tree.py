@@ -8,7 +8,7 @@ from dataclasses import replace
 from kinemorph._files import quoted
 from kinemorph._xml import Element
 from kinemorph.io.file_warnings import FileWarnings
-from kinemorph.io.link_merging import ROOT_JOINT, Body, FileJoint, FileLink, Home, assemble, built
+from kinemorph.io.link_merging import ROOT_JOINT, Body, FileJoint, FileLink, LinkPlaces, assemble, build_merged_model
 from kinemorph.io.sdf.frames import WORLD, Frames
 from kinemorph.multibody.model.builder import Builder
 from kinemorph.multibody.model.joint import Joint
@@ -35,7 +35,7 @@ def build(
     carrier, loops = _tree(joints, prefer)
     builder = Builder(element.attribute("name"), gravity)
     base = Body(None)
-    roots: Home = {WORLD: (base, Pose())}
+    roots: LinkPlaces = {WORLD: (base, Pose())}
     tops = [name for name in links if name not in carrier]
     if floating and ROOT_JOINT in joints and tops:
         raise joints[ROOT_JOINT].element.error("the free joint of the root needs this name; rename this one")
@@ -49,7 +49,7 @@ def build(
         name = frame.attribute("name")
         if name not in home and name not in joints:
             _add_frame(builder, frame, frames, home)
-    model = built(builder, element)
+    model = build_merged_model(builder, element)
     closed = [loop for joint in loops if (loop := _loop(joint, home, warned)) is not None]
     try:
         return model.with_loops(closed) if closed else model
@@ -57,7 +57,7 @@ def build(
         raise element.error(str(error)) from None
 
 
-def _add_frame(builder: Builder, frame: Element, frames: Frames, home: Home) -> None:
+def _add_frame(builder: Builder, frame: Element, frames: Frames, home: LinkPlaces) -> None:
     """A named place of the file, on the link that it is attached to; one that is attached to no link is not kept."""
     holder, seen = frame.attributes.get("attached_to", ""), set()
     while holder in frames.elements and holder not in home and holder not in seen:  # a joint, or another frame
@@ -107,7 +107,7 @@ def _parents_first(links: dict[str, FileLink], carrier: dict[str, FileJoint]) ->
     return order
 
 
-def _loop(joint: FileJoint, home: Home, warned: FileWarnings) -> Loop | None:
+def _loop(joint: FileJoint, home: LinkPlaces, warned: FileWarnings) -> Loop | None:
     if home[joint.parent][0] is home[joint.child][0]:
         warned.add("loop", joint.element, "both of its links are one body already, so it is left out")
         return None

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph.geometry.meshes.kept_mesh import for_files
+from kinemorph.geometry.meshes.kept_mesh import shape_for_files
 from kinemorph.geometry.shapes import Role, Shape, ShapeKind
 from kinemorph.io.link_merging import ROOT_JOINT
 from kinemorph.io.model_writing import (
-    Lost,
+    LostFeatures,
     MeshFiles,
     PathLike,
     SimpleJoint,
@@ -50,7 +50,7 @@ def save_urdf(model: Model, path: PathLike) -> Path:
 
 class _Writer:
     def __init__(self, model: Model, file: Path) -> None:
-        self.model, self.lost = model, Lost(model, "URDF")
+        self.model, self.lost = model, LostFeatures(model, "URDF")
         self.meshes = MeshFiles(file, (".stl", ".obj", ".dae"))
         self.robot = Tag("robot", name=model.name)
         if model.loop_names:
@@ -186,7 +186,7 @@ class _Writer:
                 _origin(inertial, Pose(com))
                 inertial.add("mass", value=mass)
                 inertial.add("inertia", ixx=I[0, 0], ixy=I[0, 1], ixz=I[0, 2], iyy=I[1, 1], iyz=I[1, 2], izz=I[2, 2])
-        for shape in map(for_files, shapes):
+        for shape in map(shape_for_files, shapes):
             for role in (Role.VISUAL, Role.COLLISION) if shape.role is Role.BOTH else (shape.role,):
                 self.shape(link, shape, role)
 

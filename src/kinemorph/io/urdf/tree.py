@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from kinemorph._files import quoted
 from kinemorph._xml import Element
 from kinemorph.io.file_warnings import FileWarnings
-from kinemorph.io.link_merging import ROOT_JOINT, Body, FileJoint, FileLink, assemble, built
+from kinemorph.io.link_merging import ROOT_JOINT, Body, FileJoint, FileLink, assemble, build_merged_model
 from kinemorph.multibody.model.builder import Builder
 from kinemorph.multibody.model.joint import Joint
 from kinemorph.multibody.model.model import Model
@@ -38,8 +38,8 @@ def build(
     carrier = {joint.child: joint for joint in joints.values()}
     home = assemble(builder, order, carrier, {link.name: (root, Pose()) for link in order[:1]}, merge_fixed, warned)
     moving = {body.joint.name for body, _ in home.values() if body.joint.nv == 1}
-    _follow(builder, joints, moving, warned)
-    return built(builder, robot)
+    _add_mimic_joints(builder, joints, moving, warned)
+    return build_merged_model(builder, robot)
 
 
 def _tree(robot: Element, links: dict[str, FileLink], joints: dict[str, FileJoint]) -> list[FileLink]:
@@ -81,7 +81,9 @@ def _tree(robot: Element, links: dict[str, FileLink], joints: dict[str, FileJoin
     return order
 
 
-def _follow(builder: Builder, joints: dict[str, FileJoint], moving: set[str | None], warned: FileWarnings) -> None:
+def _add_mimic_joints(
+    builder: Builder, joints: dict[str, FileJoint], moving: set[str | None], warned: FileWarnings
+) -> None:
     """Say which joints follow which, leaders first. A joint that has not one degree of freedom cannot follow."""
     mimics: dict[str, Element] = {}
     for joint in joints.values():

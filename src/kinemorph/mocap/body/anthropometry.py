@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kinemorph.spatial.arguments.annotated import checked_first
-from kinemorph.spatial.arguments.checks import one_of
+from kinemorph.spatial.arguments.checks import check_choice
 
 LANDMARKS = {
     "VERT": "vertex, the top of the head",
@@ -71,7 +71,7 @@ class Table:
 
     def share(self, name: str) -> float:
         """The mass of a segment, as a share of the body's; printed tables add up to 1 but for their last digit."""
-        return self.segments[one_of("share: name", name, self.segments)].mass / self.total()
+        return self.segments[check_choice("share: name", name, self.segments)].mass / self.total()
 
 
 _DE_LEVA = (

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph._files import ModelWarning, outside
+from kinemorph._files import ModelWarning, caller_level
 from kinemorph.io.motion.bvh import Bvh
 from kinemorph.mocap.body.anthropometry import table_of
 from kinemorph.mocap.body.figure import FOOT_LENGTH_SHARE, assemble, upright
@@ -21,7 +21,7 @@ from kinemorph.mocap.body.legs import Shift, quaternion, shifts_of, with_hips_mo
 from kinemorph.mocap.body.skeleton import Moves, Skeleton, match
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_first, checked_on_failure
-from kinemorph.spatial.arguments.checks import finite, real, shown
+from kinemorph.spatial.arguments.checks import as_number, check_finite, repr_of
 from kinemorph.spatial.quaternion_arrays import conjugate_all, multiply_all, normalize_all, rotate_all, to_matrices
 
 Array = npt.NDArray[np.float64]
@@ -117,19 +117,19 @@ def body_of(
     alike or each by its own ({"left": (-0.01, 0.0), "right": ...}), with ankles, feet and pelvis as they were recorded
     and bones as long: only thighs and shanks turn.
     """
-    if not 0.0 < real(mass) <= HEAVIEST:
-        raise ValueError(f"mass {shown(mass)} must be positive, and no more than {HEAVIEST:g} kg")
+    if not 0.0 < as_number(mass) <= HEAVIEST:
+        raise ValueError(f"mass {repr_of(mass)} must be positive, and no more than {HEAVIEST:g} kg")
     if not len(bvh.frames):
         raise ValueError(f"BVH {bvh.name!r} has no frames")
     shifts = shifts_of(hips)
     notes = []
-    found = without_stumps(bvh, match(bvh, skeleton))
+    found = drop_bones_of_no_length(bvh, match(bvh, skeleton))
     notes.append(f"skeleton: {found.name}, {len(found.bones)} of {len(bvh.joints)} joints move bones")
-    frames = without_pose(bvh, notes)
+    frames = count_reference_frames(bvh, notes)
     turns, places = bvh.world()
     turns, places = turns[frames:], places[frames:]
-    up = up or upward(found, places)
-    turns, places = raised(turns, places, up)
+    up = up or find_up_axis(found, places)
+    turns, places = rotate_to_z_up(turns, places, up)
     axes = bone_axes(bvh, found, up)
     world = {name: normalize_all(multiply_all(turns[:, found.bones[name].turns], axis)) for name, axis in axes.items()}
     bones, misses = bones_of(bvh, found, world, places)
@@ -138,7 +138,7 @@ def body_of(
     if 1.0 / bvh.dt < LOWEST_FRAME_RATE - 0.5:
         warnings.warn(
             f"BVH {bvh.name!r}: {1.0 / bvh.dt:.3g} frames a second are few; accelerations, and so forces, are "
-            f"smoothed away; {LOWEST_FRAME_RATE:g} or more are better", ModelWarning, stacklevel=outside(),
+            f"smoothed away; {LOWEST_FRAME_RATE:g} or more are better", ModelWarning, stacklevel=caller_level(),
         )  # fmt: skip
     scaled = {k: Bone(b.parent, scale * b.at, scale * b.end, None) for k, b in bones.items()}
     root = scale * places[:, found.bones["pelvis"].where]
@@ -157,7 +157,7 @@ def body_of(
     )  # fmt: skip
 
 
-def without_stumps(bvh: Bvh, skeleton: Skeleton) -> Skeleton:
+def drop_bones_of_no_length(bvh: Bvh, skeleton: Skeleton) -> Skeleton:
     """The same without a waist or collarbones that have no length: what hangs on them hangs on the bone below them."""
     where = bind_pose(bvh, "z")
     bones = dict(skeleton.bones)
@@ -169,7 +169,7 @@ def without_stumps(bvh: Bvh, skeleton: Skeleton) -> Skeleton:
     return Skeleton(skeleton.name, bones)
 
 
-def without_pose(bvh: Bvh, notes: list[str]) -> int:
+def count_reference_frames(bvh: Bvh, notes: list[str]) -> int:
     """How many frames to leave out at the start: converters put a reference pose there that was not recorded."""
     if len(bvh.frames) < 4:
         return 0
@@ -180,7 +180,7 @@ def without_pose(bvh: Bvh, notes: list[str]) -> int:
     return 0
 
 
-def upward(skeleton: Skeleton, places: Array) -> str:
+def find_up_axis(skeleton: Skeleton, places: Array) -> str:
     """The axis that the body stands along on average."""
     feet = [places[:, skeleton.bones[f"{side} foot"].where] for side in SIDES]
     rise = (places[:, skeleton.bones["head"].where] - 0.5 * (feet[0] + feet[1])).mean(axis=0)
@@ -193,7 +193,7 @@ def upward(skeleton: Skeleton, places: Array) -> str:
     return "xyz"[axis]
 
 
-def raised(turns: Array, places: Array, up: str) -> tuple[Array, Array]:
+def rotate_to_z_up(turns: Array, places: Array, up: str) -> tuple[Array, Array]:
     """Orientations and positions in a world whose z points up."""
     if up == "z":
         return turns, places
@@ -211,7 +211,7 @@ def bind_pose(bvh: Bvh, up: str) -> Array:
     for k, joint in enumerate(bvh.joints):
         if joint.parent >= 0:
             places[k] = places[joint.parent] + joint.offset
-    return raised(np.tile([1.0, 0.0, 0.0, 0.0], (len(places), 1)), places, up)[1]
+    return rotate_to_z_up(np.tile([1.0, 0.0, 0.0, 0.0], (len(places), 1)), places, up)[1]
 
 
 def bone_axes(bvh: Bvh, skeleton: Skeleton, up: str) -> dict[str, Array]:
@@ -241,7 +241,7 @@ def bone_axes(bvh: Bvh, skeleton: Skeleton, up: str) -> dict[str, Array]:
         ahead = ahead_of(bvh, skeleton, side, where)
         x = unit((forward if ahead is None else ahead) - z * (z @ (forward if ahead is None else ahead)))
         axes[f"{side} foot"] = matrix(x, np.cross(z, x), z)
-    to_file = raised(np.array([[1.0, 0.0, 0.0, 0.0]]), np.zeros((1, 3)), up)[0]
+    to_file = rotate_to_z_up(np.array([[1.0, 0.0, 0.0, 0.0]]), np.zeros((1, 3)), up)[0]
     found = {}
     for name in skeleton.bones:
         if name in axes:
@@ -325,7 +325,7 @@ def scale_of(
     if unit is not None or height is not None:
         for what, value in (("unit", unit), ("height", height)):
             if value is not None:
-                finite(what, value, 1e-9, 1e9)
+                check_finite(what, value, 1e-9, 1e9)
         scale = float(unit) if unit is not None else float(height or USUAL) / tall
         if not 0.0 < scale * tall <= TALLEST:
             raise ValueError(f"the unit makes the body's height {scale * tall:.3g} m; the limit is {TALLEST:g} m")

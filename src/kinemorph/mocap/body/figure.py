@@ -23,7 +23,7 @@ from kinemorph.multibody.model.inertia import Inertia
 from kinemorph.multibody.model.joint import Joint
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_first
-from kinemorph.spatial.arguments.checks import finite
+from kinemorph.spatial.arguments.checks import check_finite
 from kinemorph.spatial.pose import Pose
 
 HEIGHT, MASS = 1.75, 70.0  # m, kg
@@ -102,7 +102,7 @@ def builder(
     limits: bool = False,
 ) -> Builder:
     """A builder with the figure in it, to add more to it; see `human`."""
-    kg, tall = finite("human: mass", mass, *MASSES), finite("human: height", height, *HEIGHTS)
+    kg, tall = check_finite("human: mass", mass, *MASSES), check_finite("human: height", height, *HEIGHTS)
     return assemble(upright(tall), table_of(table, sex), kg, tall, welded, root, stiffness, rest, limits)
 
 
@@ -125,7 +125,7 @@ def assemble(
     solids = inertias(bones, table, mass, height)
     bodies: dict[str, tuple[Inertia, list[Shape]]] = {}
     for name in reversed([*bones]):  # children before parents, so that welded ones are complete when they are added
-        inertia, shapes = solids[name], looks(name, bones[name].end, height)
+        inertia, shapes = solids[name], shapes_of_bone(name, bones[name].end, height)
         for child, bone in bones.items():
             if bone.parent == name and child in welded:
                 place = Pose(bone.at)
@@ -172,14 +172,14 @@ def _carrier(
 def _joint(bone: Bone, stiffness: float, rest: Triple | float, span: tuple[Array, Array] | None) -> Joint:
     low, high = (-np.inf, np.inf) if span is None else span
     if bone.axis is None:
-        slack = turned(rest if isinstance(rest, tuple) else (0.0, 0.0, 0.0))
+        slack = quaternion_of_rotation_vector(rest if isinstance(rest, tuple) else (0.0, 0.0, 0.0))
         return Joint.spherical(stiffness=stiffness, rest=slack, lower=low, upper=high)
     if isinstance(rest, tuple):
         raise TypeError(f"a hinge rests at one angle, not at {rest}")
     return Joint.revolute(bone.axis, stiffness=stiffness, rest=rest, lower=low, upper=high)
 
 
-def turned(vector: Triple) -> list[float]:
+def quaternion_of_rotation_vector(vector: Triple) -> list[float]:
     """The quaternion of a rotation vector."""
     angle = math.hypot(*vector)
     part = 0.5 if angle < 1e-12 else math.sin(0.5 * angle) / angle
@@ -190,7 +190,7 @@ def pose(model: Model, posture: Posture) -> Array:
     """A configuration with some joints in a posture, the others at zero."""
     q = neutral(model)
     for name, value in posture.items():
-        q[model.q_slice(name)] = turned(value) if isinstance(value, tuple) else value
+        q[model.q_slice(name)] = quaternion_of_rotation_vector(value) if isinstance(value, tuple) else value
     return q
 
 
@@ -204,7 +204,7 @@ def both(**posture: Triple | float) -> dict[str, Triple | float]:
     return found
 
 
-def looks(name: str, end: Array, height: float) -> list[Shape]:
+def shapes_of_bone(name: str, end: Array, height: float) -> list[Shape]:
     """What a bone looks like, in its own frame."""
     part = name.removeprefix("left ").removeprefix("right ")
     h = height / HEIGHT  # the numbers below are those of a figure of usual height

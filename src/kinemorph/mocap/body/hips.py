@@ -16,13 +16,13 @@ import numpy.typing as npt
 
 from kinemorph.mocap.body.body import Body
 from kinemorph.mocap.body.inertias import SIDES
-from kinemorph.mocap.body.legs import Shift, bend, reach, width_of
+from kinemorph.mocap.body.legs import Shift, knee_cosines, limit_leg_reach, width_of
 from kinemorph.mocap.contact import Contacts, Flags, Phase
 from kinemorph.mocap.link_motion import places_of
 from kinemorph.mocap.normal_gait import Norm, norms, pace_of
 from kinemorph.mocap.smooth import Motion
 from kinemorph.spatial.arguments.annotated import checked_first
-from kinemorph.spatial.arguments.checks import shown
+from kinemorph.spatial.arguments.checks import repr_of
 
 Array = npt.NDArray[np.float64]
 
@@ -55,9 +55,9 @@ class Leg(NamedTuple):
         """
         squares = (self.way**2).sum(axis=1) - 2.0 * shifts @ self.way.T + (shifts**2).sum(axis=1)[:, None]
         distance = np.sqrt(squares)
-        far = reach(distance, self.thigh + self.shank, width_of(shifts[:, 0], shifts[:, 2])[:, None])
+        far = limit_leg_reach(distance, self.thigh + self.shank, width_of(shifts[:, 0], shifts[:, 2])[:, None])
         furthest = np.stack([far[:, rows].max(axis=1) for rows in self.later], axis=1)  # there the knee is bent least
-        at, least = (np.arccos(bend(self.thigh, self.shank, x)[0]) for x in (far[:, self.strikes], furthest))
+        at, least = (np.arccos(knee_cosines(self.thigh, self.shank, x)[0]) for x in (far[:, self.strikes], furthest))
         return at, least, distance - far
 
 
@@ -80,7 +80,7 @@ def legs_of(body: Body, motion: Motion, stances: Sequence[tuple[str, Phase]], re
     return legs
 
 
-def fitted(legs: Sequence[Leg], strike: Norm, later: Norm) -> Shift:
+def fit_hip_shift(legs: Sequence[Leg], strike: Norm, later: Norm) -> Shift:
     """The most probable shift of a hip: knees that are normal, legs that reach, and a hip not far from where it was."""
 
     def costs(shifts: Array) -> Array:
@@ -113,7 +113,7 @@ class Recorded(Protocol):
     def reliable(self) -> Flags: ...
 
 
-def steps(recording: Recorded) -> bool:
+def has_steps(recording: Recorded) -> bool:
     """Whether there is double support and no flight."""
     kinds = recording.contacts.kinds[recording.reliable]
     return "double" in kinds and "flight" not in kinds
@@ -129,12 +129,12 @@ def calibrate_hips(*recordings: Recorded) -> dict[str, Shift]:
     """
     for one in recordings:
         if not all(hasattr(one, name) for name in ("contacts", "body", "motion", "reliable")):
-            raise TypeError(f"calibrate_hips: recordings are analyses of a walk, not {shown(one)}")
+            raise TypeError(f"calibrate_hips: recordings are analyses of a walk, not {repr_of(one)}")
     stances = [x.contacts.stances(x.reliable) for x in recordings]
     legs = [legs_of(x.body, x.motion, found, x.reliable) for x, found in zip(recordings, stances, strict=True)]
     speeds = [speed_of(x.motion.q[:, :2], s, x.body.dt) for x, s in zip(recordings, stances, strict=True) if s]
     pace = pace_of(float(np.mean(speeds or [0.0])), recordings[0].body.leg) if recordings else ""
-    if not pace or not all(map(steps, recordings)):
+    if not pace or not all(map(has_steps, recordings)):
         raise ValueError(
             "hips='calibrated' needs a walk: somebody is in the air, or stands, or is too slow or too fast"
         )
@@ -143,5 +143,5 @@ def calibrate_hips(*recordings: Recorded) -> dict[str, Shift]:
         mine = [leg[side] for leg in legs if len(leg[side].strikes)]
         if not mine:
             raise ValueError(f"hips='calibrated' needs a walk: there is no whole stance on the {side} foot")
-        found[side] = fitted(mine, every["knee at strike"], every["knee least later"])
+        found[side] = fit_hip_shift(mine, every["knee at strike"], every["knee least later"])
     return found

@@ -19,7 +19,7 @@ LARGEST_LEG_MISS = 0.03  # m: no more may a leg miss to its ankle
 SOFT = 0.0075  # m: how far from straight a leg begins to give, at most: markers move on skin as far as that
 
 
-def bend(thigh: float, shank: float, far: Array) -> tuple[Array, Array]:
+def knee_cosines(thigh: float, shank: float, far: Array) -> tuple[Array, Array]:
     """Cosines of how far a knee is bent, and of the angle between thigh and the line from hip to ankle."""
     knee = (far**2 - thigh**2 - shank**2) / (2.0 * thigh * shank)
     lead = (thigh**2 + far**2 - shank**2) / (2.0 * thigh * far)
@@ -63,7 +63,7 @@ def with_hips_moved(
         thigh, shank = (rotate_all(world[name], at) for name, at in zip(names, (to_knee, to_ankle)))
         way = thigh + shank - rotate_all(world["pelvis"], shift)
         left = rotate_all(world[names[0]], np.array([0.0, 1.0, 0.0]))
-        upper, lower, missed = reaching(
+        upper, lower, missed = solve_leg(
             way, left, float(np.linalg.norm(to_knee)), float(np.linalg.norm(to_ankle)), float(width_of(forward, up))
         )
         if missed > LARGEST_LEG_MISS:
@@ -79,12 +79,12 @@ def with_hips_moved(
     return moved, turned, misses
 
 
-def reaching(way: Array, left: Array, thigh: float, shank: float, width: float) -> tuple[Array, Array, float]:
+def solve_leg(way: Array, left: Array, thigh: float, shank: float, width: float) -> tuple[Array, Array, float]:
     """Thigh and shank (frames, 3) of a leg from hip to ankle, knee ahead, and how far its foot is drawn up at most."""
     distance = np.linalg.norm(way, axis=1)
     down = way / distance[:, None]
-    far = reach(distance, thigh + shank, width)
-    _, lead = bend(thigh, shank, far)
+    far = limit_leg_reach(distance, thigh + shank, width)
+    _, lead = knee_cosines(thigh, shank, far)
     ahead = np.cross(across(left, down), -down)
     upper = thigh * (lead[:, None] * down + np.sqrt(1.0 - lead**2)[:, None] * ahead)
     return upper, far[:, None] * down - upper, float((distance - far).max())
@@ -95,7 +95,7 @@ def width_of(forward: Array | float, up: Array | float) -> Array:
     return np.minimum(2.0 * np.hypot(forward, up), SOFT)
 
 
-def reach(distance: Array, leg: float, width: Array | float) -> Array:
+def limit_leg_reach(distance: Array, leg: float, width: Array | float) -> Array:
     """How far a leg reaches for an ankle at a distance.
 
     Near straight, a millimetre between hip and ankle is several degrees at the knee, and a knee that follows each of

@@ -18,19 +18,19 @@ import numpy.typing as npt
 
 from kinemorph._cores import cores
 from kinemorph.jit.api import entry, for_lanes, kernel, rows_at
-from kinemorph.motion.ignored import warn_ignored
+from kinemorph.motion.exceeded_limits import warn_ignored
 from kinemorph.motion.integrators import EULER, REST, WORK_ROWS, euler_step, rk4_step
 from kinemorph.motion.parallel.many_worlds import BatchError, run
 from kinemorph.motion.rollout import Trajectory, checked_steps
 from kinemorph.multibody.algorithms.aba import articulated_body
 from kinemorph.multibody.algorithms.configuration import difference, integrate
-from kinemorph.multibody.algorithms.crba import composite
+from kinemorph.multibody.algorithms.crba import fill_mass_matrix
 from kinemorph.multibody.algorithms.rnea import newton_euler
-from kinemorph.multibody.checks import Array, checked_model, real, refuse_no_rotation
-from kinemorph.multibody.layout import DOF_DATA, LINK_DATA, TREE, TREE_KIND, dof_data, gear_room, link_data
+from kinemorph.multibody.checks import Array, as_real_array, check_model, check_quaternions
+from kinemorph.multibody.layout import DOF_DATA, LINK_DATA, TREE, TREE_KIND, dof_data, gear_scratch_size, link_data
 from kinemorph.multibody.model.model import Model, fill_tree
 from kinemorph.spatial.arguments.annotated import checked_on_failure
-from kinemorph.spatial.arguments.checks import finite
+from kinemorph.spatial.arguments.checks import check_finite
 from kinemorph.spatial.lanes import lane_math  # noqa: F401  (teaches the kernels lanes)
 from kinemorph.spatial.lanes.four import LANE_COUNT
 
@@ -41,15 +41,15 @@ LEAST_THREADED_PASSES = (
 )
 
 
-def _widened(dtype: np.dtype[np.void]) -> np.dtype[np.void]:
+def _lane_dtype(dtype: np.dtype[np.void]) -> np.dtype[np.void]:
     """The same fields, four of each."""
     return np.dtype(
         [(name, dtype[name].base, (*dtype[name].shape, LANE_COUNT)) for name in dtype.names or ()], align=True
     )
 
 
-LINK_LANES = _widened(LINK_DATA)
-DOF_LANES = _widened(DOF_DATA)
+LINK_LANES = _lane_dtype(LINK_DATA)
+DOF_LANES = _lane_dtype(DOF_DATA)
 TREE_LANES = np.dtype([("lanes", "i8"), *TREE.descr])
 
 
@@ -74,7 +74,7 @@ class Workspace:
         header = self._keep[2][0]
         fill_tree(header, model, TREE_KIND)
         header["rows"], header["dof_rows"] = rows.ctypes.data, dof_rows.ctypes.data
-        self._gears = np.zeros(LANE_COUNT * gear_room(int(header["gear_count"]), model.nv))
+        self._gears = np.zeros(LANE_COUNT * gear_scratch_size(int(header["gear_count"]), model.nv))
         header["gear_room"] = self._gears.ctypes.data if len(self._gears) else 0
         self.address = int(self._keep[2].ctypes.data)
         self.states = np.zeros((4, max(model.nq, model.nv, 1), LANE_COUNT))  # three inputs and an output
@@ -159,7 +159,7 @@ def _crba(address: int, start: int, stop: int, Q: Any, M: Any, states: Any, matr
     q = states[0]
     for first in range(start, stop, LANE_COUNT):
         gather(Q, first, q)
-        composite(tree, q, matrix, 0, tree["n"], tree["nv"], 0)
+        fill_mass_matrix(tree, q, matrix, 0, tree["n"], tree["nv"], 0)
         bad = scatter(matrix, first, M)
         if bad >= 0:
             return bad
@@ -219,7 +219,7 @@ def aba(
     def run(space: Workspace, start: int, stop: int) -> int:
         return _aba(space.address, start, stop, arrays["Q"], arrays["V"], arrays["TAU"], A, space.states, NO_LANES)
 
-    _share(model, len(A), workers, run, arrays)
+    _divide_among_workers(model, len(A), workers, run, arrays)
     return A
 
 
@@ -240,7 +240,7 @@ def rnea(
     def run(space: Workspace, start: int, stop: int) -> int:
         return _rnea(space.address, start, stop, arrays["Q"], arrays["V"], arrays["A"], TAU, space.states, NO_LANES)
 
-    _share(model, len(TAU), workers, run, arrays)
+    _divide_among_workers(model, len(TAU), workers, run, arrays)
     return TAU
 
 
@@ -254,7 +254,7 @@ def crba(model: Model, Q: npt.ArrayLike, *, out: Array | None = None, workers: i
     def run(space: Workspace, start: int, stop: int) -> int:
         return _crba(space.address, start, stop, arrays["Q"], flat, space.states, space.matrix)
 
-    _share(model, len(M), workers, run, arrays)
+    _divide_among_workers(model, len(M), workers, run, arrays)
     return M
 
 
@@ -278,14 +278,14 @@ def rollout(
     TAU is zero, or (batch, nv), or (batch, steps, nv) with joint forces for every step.
     """
     kind, steps, every = checked_steps(method, dt, steps, every)
-    checked_model(model)
+    check_model(model)
     if len(model.loop_rows) or model.passive:
         raise ValueError(
             f"model {model.name!r} has loops or force elements, which batches do not know; see kinemorph.rollout"
         )
     arrays = _arrays(model, Q=Q, V=V)
     batch = len(arrays["Q"])
-    forces = np.zeros((batch, model.nv)) if TAU is None else real(model, "TAU", TAU)
+    forces = np.zeros((batch, model.nv)) if TAU is None else as_real_array(model, "TAU", TAU)
     forces = forces[:, None] if forces.ndim == 2 else forces
     if forces.shape not in ((batch, 1, model.nv), (batch, steps, model.nv)) or not np.isfinite(forces).all():
         raise ValueError(
@@ -304,7 +304,7 @@ def rollout(
             space.states, NO_LANES, space.work,
         )  # fmt: skip
 
-    _share(model, batch, workers, run, arrays, steps * (4 if kind else 1))
+    _divide_among_workers(model, batch, workers, run, arrays, steps * (4 if kind else 1))
     warn_ignored(model, Q_log, V_log, forces)
     return Trajectory(np.arange(kept) * (dt * every), Q_log, V_log)
 
@@ -320,7 +320,7 @@ def linearize(
     A is (batch, 2 nv, 2 nv), B is (batch, 2 nv, nv). They are central differences, each state moved by `offset` (rad,
     m, ...) either way, all of them in lanes.
     """
-    offset = finite("linearize: offset", offset)
+    offset = check_finite("linearize: offset", offset)
     if not 0.0 < offset < 1.0:
         raise ValueError(f"linearize: offset {offset} must be above 0, and below 1")
     arrays = _arrays(model, Q=Q, V=V, TAU=np.zeros_like(np.asarray(V, dtype=np.float64)) if TAU is None else TAU)
@@ -343,7 +343,7 @@ def linearize(
     return np.ascontiguousarray(J[:, :, : 2 * nv]), np.ascontiguousarray(J[:, :, 2 * nv :])
 
 
-def _share(
+def _divide_among_workers(
     model: Model,
     batch: int,
     workers: int | None,
@@ -378,7 +378,7 @@ def _share(
     results = [work(0)] if count == 1 else list(_pool(count).map(work, range(count)))
     failed = [bad for bad in results if bad >= 0]
     if failed:
-        _complain(model, min(failed), arrays)
+        _raise_not_finite(model, min(failed), arrays)
 
 
 @cache
@@ -392,8 +392,8 @@ if hasattr(os, "register_at_fork"):  # a forked process has none of these thread
 
 def _arrays(model: Model, **values: npt.ArrayLike) -> dict[str, Array]:
     """Arguments as contiguous arrays of one batch size."""
-    checked_model(model)
-    arrays = {name: real(model, name, value) for name, value in values.items()}
+    check_model(model)
+    arrays = {name: as_real_array(model, name, value) for name, value in values.items()}
     batch = len(arrays["Q"]) if arrays["Q"].ndim else 0
     for name, array in arrays.items():
         shape = (batch, model.nq if name == "Q" else model.nv)
@@ -411,9 +411,9 @@ def _output(out: Array | None, shape: tuple[int, ...]) -> Array:
     return out
 
 
-def _complain(model: Model, state: int, arrays: dict[str, Array]) -> NoReturn:
+def _raise_not_finite(model: Model, state: int, arrays: dict[str, Array]) -> NoReturn:
     for name, array in arrays.items():
         for k in np.flatnonzero(~np.isfinite(array[state])):
             raise ValueError(f"model {model.name!r}: {name}[{state}, {k}] is {array[state, k]}")
-    refuse_no_rotation(model, arrays["Q"][state], f"Q[{state}]")
+    check_quaternions(model, arrays["Q"][state], f"Q[{state}]")
     raise ArithmeticError(f"model {model.name!r}: the result of state {state} is not finite although its arguments are")

@@ -11,10 +11,10 @@ from typing import Any, Protocol
 from kinemorph._cores import cores
 from kinemorph.motion.progress import STEP_COUNT_LIMIT, Bar
 from kinemorph.spatial.arguments.annotated import checked_on_failure
-from kinemorph.spatial.arguments.checks import finite, shown, whole
+from kinemorph.spatial.arguments.checks import check_finite, check_whole, repr_of
 
-SLICE = 0.5  # s of computing, about, after which a world reports its progress
-LOOK = 0.1  # s between two looks at the progress of all worlds
+SLICE_TIME = 0.5  # s of computing, about, after which a world reports its progress
+PROGRESS_PERIOD = 0.1  # s between two looks at the progress of all worlds
 
 
 class Runs(Protocol):
@@ -47,22 +47,22 @@ def run(worlds: Sequence[Any], seconds: float, *, workers: int | None = None) ->
     `workers` is the number of threads, all cores if not given. A world that cannot go on stays where it was, and the
     others go on; when all are done, `BatchError` names it.
     """
-    finite("batch: seconds", seconds, 0.0)
+    check_finite("batch: seconds", seconds, 0.0)
     if workers is not None:
-        whole("batch: workers", workers, 1)
+        check_whole("batch: workers", workers, 1)
     worlds = _listed(worlds)
     if worlds:
-        finite("batch: seconds", seconds, 0.0, STEP_COUNT_LIMIT * min(world.dt for world in worlds))
+        check_finite("batch: seconds", seconds, 0.0, STEP_COUNT_LIMIT * min(world.dt for world in worlds))
     if len({id(world) for world in worlds}) < len(worlds):
         raise ValueError("batch: a world is in it twice; give each a branch() of its own")
     done = [0.0] * len(worlds)
     count = max(1, min(workers or cores(), len(worlds)))
-    threads = ThreadPoolExecutor(count, thread_name_prefix="kinemorph", initializer=_be_one_of_many)
+    threads = ThreadPoolExecutor(count, thread_name_prefix="kinemorph", initializer=_mark_batch_thread)
     with Bar(0.0, seconds * len(worlds)) as bar, threads as pool:
         stop: list[bool] = []
-        futures = [pool.submit(_go, world, seconds, done, i, stop) for i, world in enumerate(worlds)]
+        futures = [pool.submit(_run_one_world, world, seconds, done, i, stop) for i, world in enumerate(worlds)]
         try:
-            while wait(futures, LOOK).not_done:
+            while wait(futures, PROGRESS_PERIOD).not_done:
                 bar.show(sum(done))
         except BaseException:  # Ctrl-C: the threads end with the slice that they are at
             stop.append(True)
@@ -83,14 +83,14 @@ def _listed(worlds: Any) -> list[Any]:
     except TypeError:
         listed = []
     if not (listed or isinstance(worlds, list | tuple)):
-        raise TypeError(f"batch: worlds are a list of kinemorph.World, not {shown(worlds)}")
+        raise TypeError(f"batch: worlds are a list of kinemorph.World, not {repr_of(worlds)}")
     for i, world in enumerate(listed):
         if not callable(getattr(world, "step", None)) or not hasattr(world, "dt"):
-            raise TypeError(f"batch: world {i} is {shown(world)}, and must be a kinemorph.World")
+            raise TypeError(f"batch: world {i} is {repr_of(world)}, and must be a kinemorph.World")
     return listed
 
 
-def _go(world: Runs, seconds: float, done: list[float], i: int, stop: list[bool]) -> None:
+def _run_one_world(world: Runs, seconds: float, done: list[float], i: int, stop: list[bool]) -> None:
     """One world to its end, in slices of steps; how far it is goes into `done`."""
     left, size = round(seconds / world.dt), 1
     while left > 0 and not stop:
@@ -98,17 +98,17 @@ def _go(world: Runs, seconds: float, done: list[float], i: int, stop: list[bool]
         world.step(count)
         left -= count
         done[i] += count * world.dt
-        if time.perf_counter() - began < 0.5 * SLICE:
+        if time.perf_counter() - began < 0.5 * SLICE_TIME:
             size *= 2
 
 
-_here = threading.local()
+_thread_state = threading.local()
 
 
-def _be_one_of_many() -> None:
-    _here.one_of_many = True
+def _mark_batch_thread() -> None:
+    _thread_state.one_of_many = True
 
 
-def is_one_of_many() -> bool:
+def is_batch_thread() -> bool:
     """Whether this thread is one of a batch, which has all cores as it is."""
-    return getattr(_here, "one_of_many", False)
+    return getattr(_thread_state, "one_of_many", False)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.multibody.algorithms.joints import FREE, REVOLUTE
-from kinemorph.multibody.algorithms.kinematics import move, place
+from kinemorph.multibody.algorithms.kinematics import move_link, place_link
 from kinemorph.multibody.checks import (
     BAD_SIZE,
     NO_FORCES,
@@ -20,9 +20,9 @@ from kinemorph.multibody.checks import (
     Matrix,
     Vector,
     as_arrays,
-    belongs,
-    complain,
+    check_data,
     finite,
+    raise_for_status,
 )
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.layout import TREE, TREE_KIND, dof_data, dofs_of, link_data, links_of
@@ -79,8 +79,8 @@ def give_way(tree: Any, q: Any, v: Any, tau: Any, external: Any) -> None:
         l = links[i]
         d = rows[i + 1]
         P = rows[l["parent"] + 1]
-        R, r = place(l, P, d, dof_rows, q)
-        w, bw, bv = move(l, P, d, dof_rows, q, v, R, r)
+        R, r = place_link(l, P, d, dof_rows, q)
+        w, bw, bv = move_link(l, P, d, dof_rows, q, v, R, r)
         store3(d["bw"], bw)
         store3(d["bv"], bv)
         pn = pf = (0.0, 0.0, 0.0)
@@ -351,7 +351,7 @@ def aba(
     except AttributeError:
         mine = False
     if not mine:
-        belongs(model, data)
+        check_data(model, data)
     a = np.empty(data.nv)
     try:
         status = _aba(data.address, q, v, tau, external, a)
@@ -359,5 +359,5 @@ def aba(
         q64, v64, tau64, external64 = as_arrays(model, q=q, v=v, tau=tau, external=external)
         status = _aba(data.address, q64, v64, tau64, external64, a)
     if status:
-        complain(model, status, q=q, v=v, tau=tau, external=external)
+        raise_for_status(model, status, q=q, v=v, tau=tau, external=external)
     return a

@@ -17,10 +17,10 @@ from kinemorph.multibody.checks import (
     Array,
     Vector,
     as_arrays,
-    checked,
-    checked_model,
-    complain,
+    check_model,
+    checked_copies,
     finite,
+    raise_for_status,
 )
 from kinemorph.multibody.layout import MODEL_KIND, TREE, JointKind, links_of
 from kinemorph.multibody.model.model import Model
@@ -41,11 +41,11 @@ from kinemorph.spatial.quaternion import (
 from kinemorph.spatial.rows import get, load3_at, load4_at, put, store3_at, store4_at
 from kinemorph.spatial.vec3 import Scalar, add, scale, sub
 
-TURNING = int(JointKind.SPHERICAL), int(JointKind.FREE)  # joint kinds with a quaternion
+QUATERNION_KINDS = int(JointKind.SPHERICAL), int(JointKind.FREE)  # joint kinds with a quaternion
 
 
 @kernel(inline=False)
-def advance(tree: Any, q: Any, v: Any, h: Scalar, out: Any) -> None:
+def advance_configuration(tree: Any, q: Any, v: Any, h: Scalar, out: Any) -> None:
     """out = q ⊕ h v: the exact motion of every joint at constant v (N&Y eq. 39 is its first order)."""
     links = links_of(tree)
     for i in range(tree["n"]):
@@ -66,7 +66,7 @@ def advance(tree: Any, q: Any, v: Any, h: Scalar, out: Any) -> None:
 
 
 @kernel(inline=False)
-def subtract(tree: Any, q0: Any, q1: Any, out: Any) -> None:
+def subtract_configurations(tree: Any, q0: Any, q1: Any, out: Any) -> None:
     """out = q1 ⊖ q0: the constant v that leads from q0 to q1 in unit time."""
     links = links_of(tree)
     for i in range(tree["n"]):
@@ -96,7 +96,7 @@ def _integrate(address: int, q: Vector, v: Vector, h: float, out: Vector) -> int
         return BAD_SIZE
     if not (finite(q) and finite(v)):
         return NOT_FINITE
-    advance(tree, q, v, h, out)
+    advance_configuration(tree, q, v, h, out)
     return OK if finite(out) else NOT_FINITE
 
 
@@ -109,14 +109,14 @@ def _difference(address: int, q0: Vector, q1: Vector, out: Vector) -> int:
         return BAD_SIZE
     if not (finite(q0) and finite(q1)):
         return NOT_FINITE
-    subtract(tree, q0, q1, out)
+    subtract_configurations(tree, q0, q1, out)
     return OK if finite(out) else NOT_FINITE
 
 
 @checked_on_failure
 def integrate(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, h: float = 1.0) -> Array:
     """The configuration after moving from q with constant v for a time h."""
-    checked_model(model)
+    check_model(model)
     out = np.empty(model.nq)
     try:
         status = _integrate(model.address, q, v, float(h), out)
@@ -124,14 +124,14 @@ def integrate(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, h: float = 1.0) 
         q64, v64 = as_arrays(model, q=q, v=v)
         status = _integrate(model.address, q64, v64, float(h), out)
     if status:
-        complain(model, status, q=q, v=v, h=h)
+        raise_for_status(model, status, q=q, v=v, h=h)
     return out
 
 
 @checked_on_failure
 def difference(model: Model, q0: npt.ArrayLike, q1: npt.ArrayLike) -> Array:
     """The constant v that leads from q0 to q1 in unit time: integrate(q0, difference(q0, q1)) = q1."""
-    checked_model(model)
+    check_model(model)
     out = np.empty(model.nv)
     try:
         status = _difference(model.address, q0, q1, out)
@@ -139,17 +139,17 @@ def difference(model: Model, q0: npt.ArrayLike, q1: npt.ArrayLike) -> Array:
         q064, q164 = as_arrays(model, q0=q0, q1=q1)
         status = _difference(model.address, q064, q164, out)
     if status:
-        complain(model, status, q0=q0, q1=q1)
+        raise_for_status(model, status, q0=q0, q1=q1)
     return out
 
 
 @checked_on_failure
 def neutral(model: Model) -> Array:
     """The configuration with every joint at zero."""
-    checked_model(model)
+    check_model(model)
     q = np.zeros(model.nq)
     for i, kind in enumerate(model.kinds):
-        if kind in TURNING:
+        if kind in QUATERNION_KINDS:
             l = model.links[i]
             q[l["iq"] + l["nq"] - 4] = 1.0
     return q
@@ -189,13 +189,13 @@ def follow(model: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> tuple[Array, Arr
 @checked_on_failure
 def follow(model: Model, q: npt.ArrayLike, v: npt.ArrayLike | None = None) -> Array | tuple[Array, Array]:
     """q, or q and v, with every mimic joint set from the joint it follows."""
-    checked_model(model)
-    (out,) = checked(model, q=q)
+    check_model(model)
+    (out,) = checked_copies(model, q=q)
     for m in model.mimics:
         out[model.q_slice(m.joint)] = m.multiplier * out[model.q_slice(m.source)] + m.offset
     if v is None:
         return out
-    (speeds,) = checked(model, v=v)
+    (speeds,) = checked_copies(model, v=v)
     for m in model.mimics:
         speeds[model.v_slice(m.joint)] = m.multiplier * speeds[model.v_slice(m.source)]
     return out, speeds

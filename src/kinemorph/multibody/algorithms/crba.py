@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.multibody.algorithms.joints import REVOLUTE
-from kinemorph.multibody.algorithms.kinematics import orient
+from kinemorph.multibody.algorithms.kinematics import orient_link
 from kinemorph.multibody.checks import (
     BAD_SIZE,
     NOT_FINITE,
@@ -18,9 +18,9 @@ from kinemorph.multibody.checks import (
     Array,
     Vector,
     as_arrays,
-    belongs,
-    complain,
+    check_data,
     finite,
+    raise_for_status,
 )
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.layout import (
@@ -42,7 +42,7 @@ from kinemorph.spatial.vec3 import add, cross, dot, scale
 
 
 @kernel(inline=False)
-def composite(tree: Any, q: Any, M: Any, start: int, stop: int, size: int, base: int) -> None:
+def fill_mass_matrix(tree: Any, q: Any, M: Any, start: int, stop: int, size: int, base: int) -> None:
     """Fill the mass matrix of the links `start` to `stop` - 1, whole trees, into M (size², row by row).
 
     Entry (k, j) is number k size + j + base. Entries of unrelated degrees of freedom are zero and not written. The
@@ -59,7 +59,7 @@ def composite(tree: Any, q: Any, M: Any, start: int, stop: int, size: int, base:
         l = links[i]
         d = rows[i + 1]
         P = rows[l["parent"] + 1]
-        R, r = orient(l, P, d, dof_rows, q)
+        R, r = orient_link(l, P, d, dof_rows, q)
         o = add(load3(P["o"]), r) if l["parent"] >= 0 else (0.0, 0.0, 0.0)
         store3(d["o"], o)
         for k in range(l["iv"], l["iv"] + l["nv"]):
@@ -111,7 +111,7 @@ def _crba(address: int, q: Vector) -> int:
     if not finite(q):
         return NOT_FINITE
     nv = tree["nv"]
-    composite(tree, q, rows_at(tree["M"], nv * nv, NUMBER), 0, tree["n"], nv, 0)
+    fill_mass_matrix(tree, q, rows_at(tree["M"], nv * nv, NUMBER), 0, tree["n"], nv, 0)
     base = rows_at(tree["rows"], 1, LINK_DATA)[0]
     return OK if finite(base["Ic"]) and finite(base["hc"]) else NOT_FINITE
 
@@ -120,9 +120,9 @@ def crba(model: Model, data: Data, q: npt.ArrayLike) -> Array:
     """The mass matrix M(q), armatures included: symmetric, full. It is `data.M` itself: copy it to keep it."""
     try:
         if data.model is not model:
-            belongs(model, data)
+            check_data(model, data)
     except AttributeError:
-        belongs(model, data)
+        check_data(model, data)
     if (M := data._M) is None:
         M = data.M
     try:
@@ -131,12 +131,12 @@ def crba(model: Model, data: Data, q: npt.ArrayLike) -> Array:
         (q64,) = as_arrays(model, q=q)
         status = _crba(data.address, q64)
     if status:
-        complain(model, status, q=q)
+        raise_for_status(model, status, q=q)
     return M
 
 
 @entry
-def _blocks(address: int, q: Vector, blocks: np.ndarray[tuple[int], np.dtype[np.void]], M: Vector) -> int:
+def _fill_mass_blocks(address: int, q: Vector, blocks: np.ndarray[tuple[int], np.dtype[np.void]], M: Vector) -> int:
     """Fill the mass matrices of trees, one after the other."""
     tree = rows_at(address, 1, TREE)[0]
     if tree["kind"] != TREE_KIND or tree["busy"] != 0:
@@ -149,7 +149,9 @@ def _blocks(address: int, q: Vector, blocks: np.ndarray[tuple[int], np.dtype[np.
     for t in range(blocks.shape[0]):
         b = blocks[t]
         size = b["nv"]
-        composite(tree, q, M[at : at + size * size], b["first"], b["first"] + b["n"], size, -b["iv"] * (size + 1))
+        fill_mass_matrix(
+            tree, q, M[at : at + size * size], b["first"], b["first"] + b["n"], size, -b["iv"] * (size + 1)
+        )
         at += size * size
     return OK if finite(M) else NOT_FINITE
 
@@ -160,12 +162,12 @@ def mass_blocks(model: Model, data: Data, q: npt.ArrayLike) -> list[Array]:
 
     M(q) has no entries that couple different trees, so the blocks are all of it, in far less memory for many trees.
     """
-    belongs(model, data)
+    check_data(model, data)
     (q64,) = as_arrays(model, q=q)
     sizes = model.trees["nv"].astype(np.int64)
     M = np.zeros(int((sizes**2).sum()))
-    status = _blocks(data.address, q64, model.trees, M)
+    status = _fill_mass_blocks(data.address, q64, model.trees, M)
     if status:
-        complain(model, status, q=q)
+        raise_for_status(model, status, q=q)
     parts = np.split(M, np.cumsum(sizes**2)[:-1])
     return [block.reshape(n, n) for block, n in zip(parts, sizes.tolist(), strict=True)]

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph.jit.api import entry, kernel, rows_at
-from kinemorph.multibody.algorithms.kinematics import move, place
+from kinemorph.multibody.algorithms.kinematics import move_link, place_link
 from kinemorph.multibody.checks import (
     BAD_SIZE,
     LARGEST_FLOAT,
@@ -18,9 +18,9 @@ from kinemorph.multibody.checks import (
     Array,
     Vector,
     as_arrays,
-    belongs,
-    complain,
+    check_data,
     finite,
+    raise_for_status,
 )
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.layout import TREE, TREE_KIND, dof_data, dofs_of, link_data, links_of
@@ -43,7 +43,7 @@ SUMS = np.dtype(
 
 
 @kernel(inline=False)
-def totals(tree: Any, q: Any, v: Any) -> tuple[Any, Vec3, Vec3, Vec3, Any]:
+def sum_tree(tree: Any, q: Any, v: Any) -> tuple[Any, Vec3, Vec3, Vec3, Any]:
     """Sums over all links, in the order of SUMS; the links' rows get their poses and velocities."""
     links = links_of(tree)
     dofs = dofs_of(tree)
@@ -57,8 +57,8 @@ def totals(tree: Any, q: Any, v: Any) -> tuple[Any, Vec3, Vec3, Vec3, Any]:
         l = links[i]
         d = rows[i + 1]
         P = rows[l["parent"] + 1]
-        R, r = place(l, P, d, dof_rows, q)
-        w, _, _ = move(l, P, d, dof_rows, q, v, R, r)
+        R, r = place_link(l, P, d, dof_rows, q)
+        w, _, _ = move_link(l, P, d, dof_rows, q, v, R, r)
         u = load3(d["v"])
         p = load3(d["p"])
         h = mul_vec(R, load3(l["h"]))
@@ -76,9 +76,9 @@ def totals(tree: Any, q: Any, v: Any) -> tuple[Any, Vec3, Vec3, Vec3, Any]:
 
 
 @kernel(inline=False)
-def sum_up(tree: Any, q: Any, v: Any, sums: Any) -> None:
+def store_sums(tree: Any, q: Any, v: Any, sums: Any) -> None:
     """Write the sums over all links into a row of SUMS."""
-    mass, moment, angular, linear, kinetic = totals(tree, q, v)
+    mass, moment, angular, linear, kinetic = sum_tree(tree, q, v)
     sums["mass"] = mass
     store3(sums["moment"], moment)
     store3(sums["angular"], angular)
@@ -87,7 +87,7 @@ def sum_up(tree: Any, q: Any, v: Any, sums: Any) -> None:
 
 
 @entry
-def _sum_up(address: int, q: Vector, v: Vector, sums: np.ndarray[tuple[int], np.dtype[np.void]]) -> int:
+def _store_sums(address: int, q: Vector, v: Vector, sums: np.ndarray[tuple[int], np.dtype[np.void]]) -> int:
     tree = rows_at(address, 1, TREE)[0]
     if tree["kind"] != TREE_KIND or tree["busy"] != 0:
         return UNUSABLE
@@ -95,23 +95,23 @@ def _sum_up(address: int, q: Vector, v: Vector, sums: np.ndarray[tuple[int], np.
         return BAD_SIZE
     if not (finite(q) and finite(v)):
         return NOT_FINITE
-    sum_up(tree, q, v, sums[0])
+    store_sums(tree, q, v, sums[0])
     return OK if abs(sums[0]["kinetic"]) <= LARGEST_FLOAT and abs(sums[0]["moment"][0]) <= LARGEST_FLOAT else NOT_FINITE
 
 
 def sums_of(model: Model, data: Data, q: npt.ArrayLike, v: npt.ArrayLike | None) -> Any:
     """The sums of a state, as a row of SUMS."""
     if type(data) is not Data or data.model is not model:
-        belongs(model, data)
+        check_data(model, data)
     v = np.zeros(model.nv) if v is None else v
     sums = np.zeros(1, SUMS)
     try:
-        status = _sum_up(data.address, q, v, sums)
+        status = _store_sums(data.address, q, v, sums)
     except (TypeError, ValueError):
         q64, v64 = as_arrays(model, q=q, v=v)
-        status = _sum_up(data.address, q64, v64, sums)
+        status = _store_sums(data.address, q64, v64, sums)
     if status:
-        complain(model, status, q=q, v=v)
+        raise_for_status(model, status, q=q, v=v)
     return sums[0]
 
 

@@ -6,7 +6,7 @@ linear part in world axes: ½ zᵀ z is the kinetic energy, as for any tree (`co
 y = [L⁻¹ Rᵀ (n + (x - x_c) × f), f / √m] there, and its impulse adds y to z.
 
 A forest stores a `LONE` row for such a body, and its address in the tree's header; then `fly`,
-`answer`, `place_alone` and `jump_alone` replace `articulated_body`, `outward`, `articulate` and
+`answer`, `articulate_free_body` and `jump_free_body` replace `articulated_body`, `outward`, `articulate` and
 the jump pass of `impulse`; the kernels at the end choose. The whitened force u is in this row;
 the rows of degrees of freedom are unused.
 """
@@ -19,9 +19,9 @@ import numpy as np
 
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.algorithms.aba import articulated_body, outward
-from kinemorph.multibody.algorithms.impulse import articulate, jump
+from kinemorph.multibody.algorithms.impulse import articulate, propagate_jumps
 from kinemorph.multibody.algorithms.joints import FREE
-from kinemorph.multibody.algorithms.kinematics import accelerate_all
+from kinemorph.multibody.algorithms.kinematics import accelerate_links
 from kinemorph.multibody.layout import LINK_DATA, dofs_of, links_of
 from kinemorph.spatial.inertia import shift_rigid
 from kinemorph.spatial.mat3 import IDENTITY, Mat3, Sym3, mul, mul_vec, tmul_vec
@@ -31,7 +31,7 @@ from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.triangle import cholesky, inverse, tri_tvec, tri_vec
 from kinemorph.spatial.vec3 import Vec3, add, cross, neg, scale, sub
 
-LONE = np.dtype(
+FREE_BODY = np.dtype(
     [
         ("c", "f8", 3),  # m, centre of mass, on the link
         ("mass", "f8"),  # kg
@@ -50,7 +50,7 @@ INERTIA_ROUNDING_SHARE = 1e-13  # share of an inertia that is rounding
 
 
 @kernel
-def floats(links: Any, dofs: Any) -> bool:
+def is_floating(links: Any, dofs: Any) -> bool:
     """Whether the root joint of a tree is free, and no armature, spring, damper, friction or limit acts in it."""
     if links[0]["kind"] != FREE:
         return False
@@ -62,7 +62,7 @@ def floats(links: Any, dofs: Any) -> bool:
 
 
 @kernel
-def definite(S: Sym3) -> bool:
+def is_positive_definite(S: Sym3) -> bool:
     """Whether an inertia is positive definite beyond rounding."""
     least = INERTIA_ROUNDING_SHARE * (S[0] + S[3] + S[5])
     if not S[0] > least:
@@ -75,14 +75,14 @@ def definite(S: Sym3) -> bool:
 
 
 @kernel(inline=False)
-def tell_lone(tree: Any, at: int) -> None:
+def update_free_body(tree: Any, at: int) -> None:
     """Decide from its LINK and DOF rows whether a tree is a free rigid body, and write its LONE row, to address `at`.
 
     To be called again whenever the link's inertia or frame, the forces of its joint, or gravity have changed.
     """
-    tree["lone"] = 0
+    tree["free_body"] = 0
     links, dofs = links_of(tree), dofs_of(tree)
-    if tree["n"] != 1 or not floats(links, dofs):
+    if tree["n"] != 1 or not is_floating(links, dofs):
         return
     l = links[0]
     m, h = l["mass"], load3(l["h"])
@@ -90,10 +90,10 @@ def tell_lone(tree: Any, at: int) -> None:
         return
     c = scale(h, 1.0 / m)
     I, _ = shift_rigid(neg(c), load6(l["I"]), h, m)
-    if not definite(I):
+    if not is_positive_definite(I):
         return
     L = cholesky(I)
-    lone = rows_at(at, 1, LONE)[0]
+    lone = rows_at(at, 1, FREE_BODY)[0]
     store3(lone["c"], c)
     lone["mass"], lone["light"] = m, 1.0 / sqrt(m)
     store6(lone["L"], L)
@@ -108,17 +108,17 @@ def tell_lone(tree: Any, at: int) -> None:
             lone["askew"] = 1
     if p[0] != 0.0 or p[1] != 0.0 or p[2] != 0.0:
         lone["askew"] = 1
-    tree["lone"] = at
+    tree["free_body"] = at
 
 
 @kernel
-def lone_of(tree: Any) -> Any:
+def free_body_of(tree: Any) -> Any:
     """The LONE row of a free rigid body."""
-    return rows_at(tree["lone"], 1, LONE)[0]
+    return rows_at(tree["free_body"], 1, FREE_BODY)[0]
 
 
 @kernel
-def link_of(tree: Any) -> Any:
+def free_body_link(tree: Any) -> Any:
     """The LINK_DATA of its link."""
     return rows_at(tree["rows"], 2, LINK_DATA)[1]
 
@@ -127,21 +127,21 @@ def link_of(tree: Any) -> Any:
 
 
 @kernel
-def whitened(lone: Any, R: Mat3, w: Vec3, v: Vec3) -> tuple[Vec3, Vec3]:
+def whiten_free_body(lone: Any, R: Mat3, w: Vec3, v: Vec3) -> tuple[Vec3, Vec3]:
     """z of angular velocity w and velocity v of the link's origin, both in link axes, as in the tree's v."""
     v_c = add(v, cross(w, load3(lone["c"])))
     return tri_tvec(load6(lone["L"]), w), scale(mul_vec(R, v_c), lone["mass"] * lone["light"])
 
 
 @kernel
-def unwhitened(lone: Any, R: Mat3, turn: Vec3, push: Vec3) -> tuple[Vec3, Vec3]:
+def unwhiten_free_body(lone: Any, R: Mat3, turn: Vec3, push: Vec3) -> tuple[Vec3, Vec3]:
     """The velocities w and v, in link axes, of z = [turn, push]."""
     w = tri_tvec(load6(lone["K"]), turn)
     return w, sub(scale(tmul_vec(R, push), lone["light"]), cross(w, load3(lone["c"])))
 
 
 @kernel
-def whitened_wrench(lone: Any, R: Mat3, n: Vec3, f: Vec3) -> tuple[Vec3, Vec3]:
+def whiten_free_body_wrench(lone: Any, R: Mat3, n: Vec3, f: Vec3) -> tuple[Vec3, Vec3]:
     """y of a wrench on the link, taken at the centre of mass, world axes."""
     return tri_vec(load6(lone["K"]), tmul_vec(R, n)), scale(f, lone["light"])
 
@@ -150,7 +150,7 @@ def whitened_wrench(lone: Any, R: Mat3, n: Vec3, f: Vec3) -> tuple[Vec3, Vec3]:
 
 
 @kernel
-def placed(tree: Any, lone: Any, q: Any) -> tuple[Mat3, Vec3]:
+def free_body_pose(tree: Any, lone: Any, q: Any) -> tuple[Mat3, Vec3]:
     """Pose of the link in the world."""
     R, p = to_matrix(load4_at(q, 3)), load3(q)
     if lone["askew"] != 0:
@@ -161,9 +161,9 @@ def placed(tree: Any, lone: Any, q: Any) -> tuple[Mat3, Vec3]:
 
 
 @kernel
-def go(tree: Any, lone: Any, d: Any, q: Any, v: Any) -> Mat3:
+def place_and_move_free_body(tree: Any, lone: Any, d: Any, q: Any, v: Any) -> Mat3:
     """Compute pose and velocity of the link, into its row. Returns world_R_link."""
-    R, p = placed(tree, lone, q)
+    R, p = free_body_pose(tree, lone, q)
     store9(d["R"], R)
     store3(d["p"], p)
     store3(d["w"], mul_vec(R, load3(v)))
@@ -172,7 +172,7 @@ def go(tree: Any, lone: Any, d: Any, q: Any, v: Any) -> Mat3:
 
 
 @kernel
-def yield_to(lone: Any, d: Any, R: Mat3, w: Vec3, v: Vec3, turn: Vec3, push: Vec3, a: Any) -> None:
+def store_free_body_acceleration(lone: Any, d: Any, R: Mat3, w: Vec3, v: Vec3, turn: Vec3, push: Vec3, a: Any) -> None:
     """Compute accelerations of joint and link from the whitened force [turn, push]; w and v are in link axes."""
     al = tri_tvec(load6(lone["K"]), turn)
     c = load3(lone["c"])
@@ -185,10 +185,10 @@ def yield_to(lone: Any, d: Any, R: Mat3, w: Vec3, v: Vec3, turn: Vec3, push: Vec
 
 
 @kernel(inline=False)
-def fly(tree: Any, q: Any, v: Any, tau: Any, external: Any, a: Any) -> None:
+def accelerate_free_body(tree: Any, q: Any, v: Any, tau: Any, external: Any, a: Any) -> None:
     """Forward dynamics: a from q, v, tau and the external wrench on the link, with its motion in its row."""
-    lone, d = lone_of(tree), link_of(tree)
-    R = go(tree, lone, d, q, v)
+    lone, d = free_body_of(tree), free_body_link(tree)
+    R = place_and_move_free_body(tree, lone, d, q, v)
     w, n, f = load3(v), load3(tau), load3_at(tau, 3)
     if external.shape[0] > 0:
         n = add(n, tmul_vec(R, load3(external[0])))
@@ -199,42 +199,42 @@ def fly(tree: Any, q: Any, v: Any, tau: Any, external: Any, a: Any) -> None:
     turn, push = tri_vec(load6(lone["K"]), n), scale(mul_vec(R, f), lone["light"])
     store3(lone["u"], turn)
     store3_at(lone["u"], 3, push)
-    yield_to(lone, d, R, w, load3_at(v, 3), turn, push, a)
+    store_free_body_acceleration(lone, d, R, w, load3_at(v, 3), turn, push, a)
 
 
 @kernel(inline=False)
-def answer(tree: Any, a: Any) -> None:
+def accelerate_free_body_again(tree: Any, a: Any) -> None:
     """Accelerations from the whitened force u, after `fly` and after constraints have added to u."""
-    lone, d = lone_of(tree), link_of(tree)
+    lone, d = free_body_of(tree), free_body_link(tree)
     R = load9(d["R"])
     w, v = tmul_vec(R, load3(d["w"])), tmul_vec(R, load3(d["v"]))
-    yield_to(lone, d, R, w, v, load3(lone["u"]), load3_at(lone["u"], 3), a)
+    store_free_body_acceleration(lone, d, R, w, v, load3(lone["u"]), load3_at(lone["u"], 3), a)
 
 
 @kernel(inline=False)
-def coast(tree: Any, q: Any, v: Any, a: Any) -> None:
+def update_free_body_motion(tree: Any, q: Any, v: Any, a: Any) -> None:
     """Compute pose, velocity and acceleration of the link."""
-    lone, d = lone_of(tree), link_of(tree)
-    R = go(tree, lone, d, q, v)
+    lone, d = free_body_of(tree), free_body_link(tree)
+    R = place_and_move_free_body(tree, lone, d, q, v)
     store3(d["al"], mul_vec(R, load3(a)))
     own = add(load3_at(a, 3), cross(load3(v), load3_at(v, 3)))
     store3(d["a"], sub(mul_vec(R, own), load3(lone["g"])))
 
 
 @kernel(inline=False)
-def place_alone(tree: Any, q: Any) -> None:
+def articulate_free_body(tree: Any, q: Any) -> None:
     """Compute the pose of the link: all that impulse responses need."""
-    lone, d = lone_of(tree), link_of(tree)
-    R, p = placed(tree, lone, q)
+    lone, d = free_body_of(tree), free_body_link(tree)
+    R, p = free_body_pose(tree, lone, q)
     store9(d["R"], R)
     store3(d["p"], p)
 
 
 @kernel(inline=False)
-def jump_alone(tree: Any, dv: Any) -> None:
+def jump_free_body(tree: Any, dv: Any) -> None:
     """Velocity jump from the whitened impulse u."""
-    lone, d = lone_of(tree), link_of(tree)
-    w, v = unwhitened(lone, load9(d["R"]), load3(lone["u"]), load3_at(lone["u"], 3))
+    lone, d = free_body_of(tree), free_body_link(tree)
+    w, v = unwhiten_free_body(lone, load9(d["R"]), load3(lone["u"]), load3_at(lone["u"], 3))
     store3(dv, w)
     store3_at(dv, 3, v)
 
@@ -245,8 +245,8 @@ def jump_alone(tree: Any, dv: Any) -> None:
 @kernel
 def accelerate_tree(tree: Any, q: Any, v: Any, tau: Any, external: Any, a: Any) -> None:
     """Forward dynamics: a from q, v, tau and the external wrenches on links."""
-    if tree["lone"] != 0:
-        fly(tree, q, v, tau, external, a)
+    if tree["free_body"] != 0:
+        accelerate_free_body(tree, q, v, tau, external, a)
     else:
         articulated_body(tree, q, v, tau, external, a)
 
@@ -254,8 +254,8 @@ def accelerate_tree(tree: Any, q: Any, v: Any, tau: Any, external: Any, a: Any) 
 @kernel
 def accelerate_tree_again(tree: Any, a: Any) -> None:
     """Accelerations from field u of each joint, after constraints have added to it."""
-    if tree["lone"] != 0:
-        answer(tree, a)
+    if tree["free_body"] != 0:
+        accelerate_free_body_again(tree, a)
     else:
         outward(tree, a)
 
@@ -263,17 +263,17 @@ def accelerate_tree_again(tree: Any, a: Any) -> None:
 @kernel
 def move_tree(tree: Any, q: Any, v: Any, a: Any) -> None:
     """Compute poses, velocities and accelerations of links."""
-    if tree["lone"] != 0:
-        coast(tree, q, v, a)
+    if tree["free_body"] != 0:
+        update_free_body_motion(tree, q, v, a)
     else:
-        accelerate_all(tree, q, v, a)
+        accelerate_links(tree, q, v, a)
 
 
 @kernel
 def articulate_tree(tree: Any, q: Any) -> None:
     """Compute the part that all impulse responses at q share."""
-    if tree["lone"] != 0:
-        place_alone(tree, q)
+    if tree["free_body"] != 0:
+        articulate_free_body(tree, q)
     else:
         articulate(tree, q)
 
@@ -281,7 +281,7 @@ def articulate_tree(tree: Any, q: Any) -> None:
 @kernel
 def jump_tree(tree: Any, dv: Any) -> None:
     """Velocity jump of all joints from their field u."""
-    if tree["lone"] != 0:
-        jump_alone(tree, dv)
+    if tree["free_body"] != 0:
+        jump_free_body(tree, dv)
     else:
-        jump(tree, dv)
+        propagate_jumps(tree, dv)

@@ -17,8 +17,18 @@ from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.multibody.algorithms.aba import fold, free_root, hand_over, push, respond, start
 from kinemorph.multibody.algorithms.jacobian import local_point, world_point
 from kinemorph.multibody.algorithms.joints import FREE
-from kinemorph.multibody.algorithms.kinematics import place
-from kinemorph.multibody.checks import BAD_SIZE, NOT_FINITE, OK, UNUSABLE, Array, Vector, as_arrays, complain, finite
+from kinemorph.multibody.algorithms.kinematics import place_link
+from kinemorph.multibody.checks import (
+    BAD_SIZE,
+    NOT_FINITE,
+    OK,
+    UNUSABLE,
+    Array,
+    Vector,
+    as_arrays,
+    finite,
+    raise_for_status,
+)
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.layout import TREE, TREE_KIND, dof_data, dofs_of, link_data, links_of
 from kinemorph.multibody.model.model import Model
@@ -41,7 +51,7 @@ def articulate(tree: Any, q: Any) -> None:
     for i in range(n):
         l = links[i]
         d = rows[i + 1]
-        R, _ = place(l, rows[l["parent"] + 1], d, dof_rows, q)
+        R, _ = place_link(l, rows[l["parent"] + 1], d, dof_rows, q)
         start(l, d, R)
     for i in range(n - 1, -1, -1):
         l = links[i]
@@ -56,7 +66,7 @@ def articulate(tree: Any, q: Any) -> None:
 
 
 @kernel(inline=False)
-def strike(tree: Any, joint_impulse: Any, dv: Any) -> None:
+def propagate_impulses(tree: Any, joint_impulse: Any, dv: Any) -> None:
     """Velocity jump of all joints, after `articulate`; rows n and f hold minus the impulses on links (the Y)."""
     links = links_of(tree)
     rows = rows_at(tree["rows"], tree["n"] + 1, link_data(tree))
@@ -70,11 +80,11 @@ def strike(tree: Any, joint_impulse: Any, dv: Any) -> None:
             P = rows[l["parent"] + 1]
             store3(P["n"], add(load3(P["n"]), shift_force(load3(d["r"]), Yn, Yf)))
             store3(P["f"], add(load3(P["f"]), Yf))
-    jump(tree, dv)
+    propagate_jumps(tree, dv)
 
 
 @kernel(inline=False)
-def jump(tree: Any, dv: Any) -> None:
+def propagate_jumps(tree: Any, dv: Any) -> None:
     """Velocity jump of all joints from their field u (eqs. 3.62 and 3.59)."""
     links = links_of(tree)
     rows = rows_at(tree["rows"], tree["n"] + 1, link_data(tree))
@@ -90,7 +100,9 @@ def jump(tree: Any, dv: Any) -> None:
 
 
 @kernel
-def strike_point(tree: Any, link: int, x: Vec3, moment: Vec3, impulse: Vec3, joint_impulse: Any, dv: Any) -> None:
+def apply_point_impulse(
+    tree: Any, link: int, x: Vec3, moment: Vec3, impulse: Vec3, joint_impulse: Any, dv: Any
+) -> None:
     """Velocity jump from an impulsive moment and an impulse at world point x of a link, and from joint impulses."""
     rows = rows_at(tree["rows"], tree["n"] + 1, link_data(tree))
     zero = (0.0, 0.0, 0.0)
@@ -101,7 +113,7 @@ def strike_point(tree: Any, link: int, x: Vec3, moment: Vec3, impulse: Vec3, joi
         d = rows[link + 1]
         store3(d["n"], sub(zero, add(moment, cross(sub(x, load3(d["p"])), impulse))))
         store3(d["f"], sub(zero, impulse))
-    strike(tree, joint_impulse, dv)
+    propagate_impulses(tree, joint_impulse, dv)
 
 
 @entry
@@ -123,7 +135,7 @@ def _impulse_response(
     if not (finite(q) and finite(joint_impulse)):
         return NOT_FINITE
     articulate(tree, q)
-    strike_point(tree, link, world_point(tree, link, point), moment, impulse, joint_impulse, dv)
+    apply_point_impulse(tree, link, world_point(tree, link, point), moment, impulse, joint_impulse, dv)
     return OK if finite(dv) else NOT_FINITE
 
 
@@ -202,7 +214,7 @@ def impulse_response(
         q64, joints64 = as_arrays(model, q=q, joints=at_joints)
         status = _impulse_response(data.address, q64, link, local, moment, push, joints64, dv)
     if status:
-        complain(model, status, q=q, joints=at_joints)
+        raise_for_status(model, status, q=q, joints=at_joints)
     return dv
 
 
@@ -219,5 +231,5 @@ def collision_matrix(
         (q64,) = as_arrays(model, q=q)
         status = _collision_matrix(data.address, q64, link, local, K)
     if status:
-        complain(model, status, q=q)
+        raise_for_status(model, status, q=q)
     return K.reshape(3, 3)

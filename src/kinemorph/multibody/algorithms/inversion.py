@@ -16,7 +16,7 @@ from kinemorph.multibody.algorithms.joints import (  # fmt: skip
     SPHERICAL,
     UNIVERSAL,
     axis_rotation,
-    column,
+    subspace_column,
 )
 from kinemorph.spatial.mat3 import IDENTITY, Mat3, mul, mul_vec, tmul_vec
 from kinemorph.spatial.quaternion import conjugate, from_matrix, rotate, to_matrix
@@ -104,7 +104,7 @@ def invert_position(l: Any, q: Any, q_out: Any) -> None:
 
 
 @kernel
-def component(x: Vec3, k: int) -> Scalar:
+def vector_component(x: Vec3, k: int) -> Scalar:
     return x[0] if k == 0 else x[1] if k == 1 else x[2]
 
 
@@ -123,7 +123,7 @@ def inverse_position(kind: int, q: Any, i: int, k: int) -> Scalar:
         if k == 3:
             return get(q, i + 3)
         if k < 3:
-            return -component(rotate(conjugate(load4_at(q, i + 3)), load3_at(q, i)), k)
+            return -vector_component(rotate(conjugate(load4_at(q, i + 3)), load3_at(q, i)), k)
     return -get(q, i + k)
 
 
@@ -139,13 +139,13 @@ def inverse_velocity(kind: int, q: Any, i: int, v: Any, j: int, k: int) -> Scala
             return -(c * dx + s * dy) + w * inverse_position(kind, q, i, 1)
         return s * dx - c * dy - w * inverse_position(kind, q, i, 0)
     if kind == SPHERICAL:
-        return -component(rotate(load4_at(q, i), load3_at(v, j)), k)
+        return -vector_component(rotate(load4_at(q, i), load3_at(v, j)), k)
     if kind == FREE:
         x = load4_at(q, i + 3)
         w = rotate(x, load3_at(v, j))
         if k < 3:
-            return -component(w, k)
-        return -component(add(rotate(x, load3_at(v, j + 3)), cross(load3_at(q, i), w)), k - 3)
+            return -vector_component(w, k)
+        return -vector_component(add(rotate(x, load3_at(v, j + 3)), cross(load3_at(q, i), w)), k - 3)
     return -get(v, j + k)
 
 
@@ -170,13 +170,13 @@ def inverse_force(kind: int, q: Any, i: int, tau: Any, j: int, k: int) -> Scalar
             return inverse_position(kind, q, i, 1) * gx - inverse_position(kind, q, i, 0) * gy - get(tau, j + 2)
         return gx if k == 0 else gy
     if kind == SPHERICAL:
-        return -component(rotate(load4_at(q, i), load3_at(tau, j)), k)
+        return -vector_component(rotate(load4_at(q, i), load3_at(tau, j)), k)
     if kind == FREE:  # a wrench in the link's frame becomes minus the same wrench in the joint's
         x = load4_at(q, i + 3)
         f = rotate(x, load3_at(tau, j + 3))
         if k >= 3:
-            return -component(f, k - 3)
-        return -component(add(rotate(x, load3_at(tau, j)), cross(load3_at(q, i), f)), k)
+            return -vector_component(f, k - 3)
+        return -vector_component(add(rotate(x, load3_at(tau, j)), cross(load3_at(q, i), f)), k)
     return -get(tau, j + k)
 
 
@@ -236,7 +236,7 @@ def extract_velocity(l: Any, q: Any, w: Vec3, u: Vec3, v: Any) -> None:
     """The v at which the joint moves its link with the twist (w, u), link frame; the nearest if there is none."""
     k = l["iv"]
     if l["kind"] == UNIVERSAL:  # the only joint with columns that are not orthogonal
-        s, _ = column(l, q, 0)
+        s, _ = subspace_column(l, q, 0)
         b = load3(l["axis2"])
         sb = dot(s, b)
         sw = dot(s, w)
@@ -246,5 +246,5 @@ def extract_velocity(l: Any, q: Any, w: Vec3, u: Vec3, v: Any) -> None:
         put(v, k + 1, (bw - sb * sw) / d)
     else:
         for i in range(l["nv"]):
-            sw, su = column(l, q, i)
+            sw, su = subspace_column(l, q, i)
             put(v, k + i, (dot(sw, w) + dot(su, u)) / (dot(sw, sw) + dot(su, su)))

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph.jit.api import entry, kernel, rows_at
-from kinemorph.multibody.algorithms.kinematics import kinematics, locate, place_all
+from kinemorph.multibody.algorithms.kinematics import kinematics, locate_place, place_links
 from kinemorph.multibody.checks import (
     BAD_SIZE,
     LARGEST_FLOAT,
@@ -20,8 +20,8 @@ from kinemorph.multibody.checks import (
     Matrix,
     Vector,
     as_arrays,
-    complain,
     finite,
+    raise_for_status,
 )
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.layout import TREE, TREE_KIND, dof_data, dofs_of, link_data
@@ -68,7 +68,7 @@ def _jacobian(address: int, q: Vector, link: int, point: tuple[float, float, flo
         return BAD_SIZE
     if not finite(q):
         return NOT_FINITE
-    place_all(tree, q)
+    place_links(tree, q)
     x = world_point(tree, link, point)
     if not abs(x[0] + x[1] + x[2]) <= LARGEST_FLOAT:  # a quaternion of length zero gives NaN
         return NOT_FINITE
@@ -92,7 +92,7 @@ def jacobian(
         (q64,) = as_arrays(model, q=q)
         status = _jacobian(data.address, q64, link, local, J)
     if status:
-        complain(model, status, q=q)
+        raise_for_status(model, status, q=q)
     return J
 
 
@@ -118,6 +118,6 @@ def local_point(
     model: Model, data: Data, place: str | int, point: Iterable[float]
 ) -> tuple[int, tuple[float, float, float]]:
     """The link of a place, and a point given in the place's axes, in the link's frame."""
-    link, at = locate(model, data, place)
+    link, at = locate_place(model, data, place)
     x, y, z = at.apply(vector(point, 3, "point")).tolist()
     return link, (x, y, z)

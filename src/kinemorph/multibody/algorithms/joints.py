@@ -35,7 +35,7 @@ def axis_rotation(a: Vec3, angle: Scalar) -> Mat3:
 
 
 @kernel
-def turn(l: Any, angle: Scalar) -> Mat3:
+def rotate_about_axis(l: Any, angle: Scalar) -> Mat3:
     """Tree rotation followed by a rotation about the joint's axis, from the constants R, Rc and Rs of the row."""
     s, c = sincos(angle)
     k = c - 1.0
@@ -56,13 +56,13 @@ def turn(l: Any, angle: Scalar) -> Mat3:
 
 
 @kernel
-def pose(l: Any, q: Any) -> tuple[Mat3, Vec3]:
+def joint_transform(l: Any, q: Any) -> tuple[Mat3, Vec3]:
     """Rotation and position of the link in its parent's frame (SPW eq. 8: tree transform, then joint)."""
     kind = l["kind"]
     k = l["iq"]
     p = load3(l["p"])
     if kind == REVOLUTE:
-        return turn(l, get(q, k)), p
+        return rotate_about_axis(l, get(q, k)), p
     R = load9(l["R"])
     a = load3(l["axis"])
     if kind == FREE:
@@ -73,7 +73,9 @@ def pose(l: Any, q: Any) -> tuple[Mat3, Vec3]:
         return R, axpy(p, get(q, k), mul_vec(R, a))
     if kind == FIXED:
         return R, p
-    turned = turn(l, get(q, k + 2 if kind == PLANAR else k))  # one call for all remaining kinds, for small code
+    turned = rotate_about_axis(
+        l, get(q, k + 2 if kind == PLANAR else k)
+    )  # one call for all remaining kinds, for small code
     if kind == SCREW:
         return turned, axpy(p, l["pitch"] * get(q, k), mul_vec(R, a))
     if kind == CYLINDRICAL:
@@ -86,7 +88,7 @@ def pose(l: Any, q: Any) -> tuple[Mat3, Vec3]:
 
 
 @kernel
-def column(l: Any, q: Any, k: int) -> tuple[Vec3, Vec3]:
+def subspace_column(l: Any, q: Any, k: int) -> tuple[Vec3, Vec3]:
     """Column k of the motion subspace (angular, linear), in the link's frame at its origin."""
     kind = l["kind"]
     a = load3(l["axis"])
@@ -119,12 +121,12 @@ def column(l: Any, q: Any, k: int) -> tuple[Vec3, Vec3]:
 
 
 @kernel
-def bias(l: Any, q: Any, v: Any) -> tuple[Vec3, Vec3]:
+def bias_acceleration(l: Any, q: Any, v: Any) -> tuple[Vec3, Vec3]:
     """Relative acceleration (angular, of the origin) at constant v, link frame: nonzero for two kinds."""
     k = l["iv"]
     zero = (0.0, 0.0, 0.0)
     if l["kind"] == UNIVERSAL:
-        first, _ = column(l, q, 0)
+        first, _ = subspace_column(l, q, 0)
         return scale(cross(first, load3(l["axis2"])), get(v, k) * get(v, k + 1)), zero
     if l["kind"] == FREE:
         return zero, cross(load3_at(v, k), load3_at(v, k + 3))

@@ -8,8 +8,25 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph.jit.api import entry, kernel, rows_at
-from kinemorph.multibody.algorithms.joints import FREE, REVOLUTE, bias, column, pose, turn
-from kinemorph.multibody.checks import BAD_SIZE, NOT_FINITE, OK, UNUSABLE, Vector, as_arrays, belongs, complain, finite
+from kinemorph.multibody.algorithms.joints import (
+    FREE,
+    REVOLUTE,
+    bias_acceleration,
+    joint_transform,
+    rotate_about_axis,
+    subspace_column,
+)
+from kinemorph.multibody.checks import (
+    BAD_SIZE,
+    NOT_FINITE,
+    OK,
+    UNUSABLE,
+    Vector,
+    as_arrays,
+    check_data,
+    finite,
+    raise_for_status,
+)
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.layout import TREE, TREE_KIND, dof_data, link_data, links_of
 from kinemorph.multibody.model.model import ORIGIN, Model
@@ -20,16 +37,16 @@ from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, scale
 
 
 @kernel
-def orient(l: Any, P: Any, d: Any, dof_rows: Any, q: Any) -> tuple[Mat3, Vec3]:
+def orient_link(l: Any, P: Any, d: Any, dof_rows: Any, q: Any) -> tuple[Mat3, Vec3]:
     """Rotation and motion subspace of one link, from its parent's row P (SPW eq. 8). Returns world_R_link and r."""
     R_parent = load9(P["R"])
     k = l["iv"]
     if l["kind"] == REVOLUTE:
-        R = mul(R_parent, turn(l, get(q, l["iq"])))
+        R = mul(R_parent, rotate_about_axis(l, get(q, l["iq"])))
         r = mul_vec(R_parent, load3(l["p"]))
         store3(dof_rows[k]["S"], mul_vec(R, load3(l["axis"])))
     else:
-        E, t = pose(l, q)
+        E, t = joint_transform(l, q)
         R = mul(R_parent, E)
         r = mul_vec(R_parent, t)
         if l["kind"] == FREE:  # its columns are those of R
@@ -39,7 +56,7 @@ def orient(l: Any, P: Any, d: Any, dof_rows: Any, q: Any) -> tuple[Mat3, Vec3]:
                 store3_at(dof_rows[k + 3 + j]["S"], 3, axis)
         else:
             for j in range(l["nv"]):
-                w, v = column(l, q, j)
+                w, v = subspace_column(l, q, j)
                 store3(dof_rows[k + j]["S"], mul_vec(R, w))
                 store3_at(dof_rows[k + j]["S"], 3, mul_vec(R, v))
     store9(d["R"], R)
@@ -47,16 +64,16 @@ def orient(l: Any, P: Any, d: Any, dof_rows: Any, q: Any) -> tuple[Mat3, Vec3]:
 
 
 @kernel
-def place(l: Any, P: Any, d: Any, dof_rows: Any, q: Any) -> tuple[Mat3, Vec3]:
+def place_link(l: Any, P: Any, d: Any, dof_rows: Any, q: Any) -> tuple[Mat3, Vec3]:
     """Pose and motion subspace of one link. Returns world_R_link and r."""
-    R, r = orient(l, P, d, dof_rows, q)
+    R, r = orient_link(l, P, d, dof_rows, q)
     store3(d["r"], r)
     store3(d["p"], add(load3(P["p"]), r))
     return R, r
 
 
 @kernel
-def move(l: Any, P: Any, d: Any, dof_rows: Any, q: Any, v: Any, R: Mat3, r: Vec3) -> tuple[Vec3, Vec3, Vec3]:
+def move_link(l: Any, P: Any, d: Any, dof_rows: Any, q: Any, v: Any, R: Mat3, r: Vec3) -> tuple[Vec3, Vec3, Vec3]:
     """Velocity of one link whose pose is set. Returns its angular velocity and its bias acceleration."""
     w_parent = load3(P["w"])
     wr = cross(w_parent, r)
@@ -71,7 +88,7 @@ def move(l: Any, P: Any, d: Any, dof_rows: Any, q: Any, v: Any, R: Mat3, r: Vec3
         for k in range(l["iv"], l["iv"] + l["nv"]):
             wj = axpy(wj, get(v, k), load3(dof_rows[k]["S"]))
             vj = axpy(vj, get(v, k), load3_at(dof_rows[k]["S"], 3))
-        own_bw, own_bv = bias(l, q, v)
+        own_bw, own_bv = bias_acceleration(l, q, v)
         bw = add(cross(w_parent, wj), mul_vec(R, own_bw))
         # Coriolis counts the relative velocity twice
         bv = add(axpy(bv, 2.0, cross(w_parent, vj)), mul_vec(R, own_bv))
@@ -83,7 +100,7 @@ def move(l: Any, P: Any, d: Any, dof_rows: Any, q: Any, v: Any, R: Mat3, r: Vec3
 
 
 @kernel
-def accelerate(l: Any, P: Any, d: Any, dof_rows: Any, a: Any, r: Vec3, bw: Vec3, bv: Vec3) -> tuple[Vec3, Vec3]:
+def accelerate_link(l: Any, P: Any, d: Any, dof_rows: Any, a: Any, r: Vec3, bw: Vec3, bv: Vec3) -> tuple[Vec3, Vec3]:
     """Acceleration of one link, from those of its parent and of its joint."""
     al_parent = load3(P["al"])
     al = add(al_parent, bw)
@@ -100,18 +117,18 @@ def accelerate(l: Any, P: Any, d: Any, dof_rows: Any, a: Any, r: Vec3, bw: Vec3,
 
 
 @kernel(inline=False)
-def place_all(tree: Any, q: Any) -> None:
+def place_links(tree: Any, q: Any) -> None:
     """Compute poses and motion subspaces of all links."""
     links = links_of(tree)
     rows = rows_at(tree["rows"], tree["n"] + 1, link_data(tree))
     dof_rows = rows_at(tree["dof_rows"], tree["nv"], dof_data(tree))
     for i in range(tree["n"]):
         l = links[i]
-        place(l, rows[l["parent"] + 1], rows[i + 1], dof_rows, q)
+        place_link(l, rows[l["parent"] + 1], rows[i + 1], dof_rows, q)
 
 
 @kernel(inline=False)
-def move_all(tree: Any, q: Any, v: Any) -> None:
+def move_links(tree: Any, q: Any, v: Any) -> None:
     """Compute velocities of all links, whose poses are set."""
     links = links_of(tree)
     rows = rows_at(tree["rows"], tree["n"] + 1, link_data(tree))
@@ -119,11 +136,11 @@ def move_all(tree: Any, q: Any, v: Any) -> None:
     for i in range(tree["n"]):
         l = links[i]
         d = rows[i + 1]
-        move(l, rows[l["parent"] + 1], d, dof_rows, q, v, load9(d["R"]), load3(d["r"]))
+        move_link(l, rows[l["parent"] + 1], d, dof_rows, q, v, load9(d["R"]), load3(d["r"]))
 
 
 @kernel(inline=False)
-def accelerate_all(tree: Any, q: Any, v: Any, a: Any) -> None:
+def accelerate_links(tree: Any, q: Any, v: Any, a: Any) -> None:
     """Compute poses, velocities and accelerations of all links."""
     links = links_of(tree)
     rows = rows_at(tree["rows"], tree["n"] + 1, link_data(tree))
@@ -132,9 +149,9 @@ def accelerate_all(tree: Any, q: Any, v: Any, a: Any) -> None:
         l = links[i]
         P = rows[l["parent"] + 1]
         d = rows[i + 1]
-        R, r = place(l, P, d, dof_rows, q)
-        _, bw, bv = move(l, P, d, dof_rows, q, v, R, r)
-        accelerate(l, P, d, dof_rows, a, r, bw, bv)
+        R, r = place_link(l, P, d, dof_rows, q)
+        _, bw, bv = move_link(l, P, d, dof_rows, q, v, R, r)
+        accelerate_link(l, P, d, dof_rows, a, r, bw, bv)
 
 
 @entry
@@ -147,7 +164,7 @@ def _kinematics(address: int, q: Vector, v: Vector, a: Vector) -> int:
         return BAD_SIZE
     if not (finite(q) and finite(v) and finite(a)):
         return NOT_FINITE
-    accelerate_all(tree, q, v, a)
+    accelerate_links(tree, q, v, a)
     rows = rows_at(tree["rows"], tree["n"] + 1, link_data(tree))
     good = True
     for i in range(1, rows.shape[0]):  # a quaternion of length zero gives NaN
@@ -167,7 +184,7 @@ def kinematics(
     except AttributeError:
         mine = False
     if not mine:
-        belongs(model, data)
+        check_data(model, data)
     v = np.zeros(model.nv) if v is None else v
     a = np.zeros(model.nv) if a is None else a
     try:
@@ -176,12 +193,12 @@ def kinematics(
         q64, v64, a64 = as_arrays(model, q=q, v=v, a=a)
         status = _kinematics(data.address, q64, v64, a64)
     if status:
-        complain(model, status, q=q, v=v, a=a)
+        raise_for_status(model, status, q=q, v=v, a=a)
 
 
 def pose_of(model: Model, data: Data, place: str | int) -> Pose:
     """Pose of a link (by name or index) or of a named frame in the world, after `kinematics` or any dynamics."""
-    link, at = locate(model, data, place)
+    link, at = locate_place(model, data, place)
     d = data.base if link < 0 else data.links[link]
     here = Pose.known(d["p"].copy(), d["R"].reshape(3, 3).copy())
     return here if at is ORIGIN else here @ at
@@ -189,7 +206,7 @@ def pose_of(model: Model, data: Data, place: str | int) -> Pose:
 
 def velocity_of(model: Model, data: Data, place: str | int) -> npt.NDArray[np.float64]:
     """Angular and linear velocity (6) of a link or frame, world axes, after `kinematics`."""
-    link, at = locate(model, data, place)
+    link, at = locate_place(model, data, place)
     d = data.base if link < 0 else data.links[link]
     r = d["R"].reshape(3, 3) @ at.position
     return np.concatenate([d["w"], d["v"] + np.cross(d["w"], r)])
@@ -201,15 +218,15 @@ def acceleration_of(model: Model, data: Data, place: str | int) -> npt.NDArray[n
     After `kinematics` with v and a, or after `rnea` or `aba`. This is the acceleration that an observer at rest
     measures, without gravity's share in field `a`.
     """
-    link, at = locate(model, data, place)
+    link, at = locate_place(model, data, place)
     d = data.base if link < 0 else data.links[link]
     r = d["R"].reshape(3, 3) @ at.position
     linear = d["a"] + model.gravity + np.cross(d["al"], r) + np.cross(d["w"], np.cross(d["w"], r))
     return np.concatenate([d["al"], linear])
 
 
-def locate(model: Model, data: Data, place: str | int) -> tuple[int, Pose]:
+def locate_place(model: Model, data: Data, place: str | int) -> tuple[int, Pose]:
     """The link of a place, and the place's pose on it."""
     if type(data) is not Data or data.model is not model:
-        belongs(model, data)
+        check_data(model, data)
     return model.place(place)

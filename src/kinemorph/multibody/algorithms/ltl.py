@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph.jit.api import entry, kernel, rows_at
-from kinemorph.multibody.checks import Array, Matrix, as_arrays, checked_model
+from kinemorph.multibody.checks import Array, Matrix, as_arrays, check_model
 from kinemorph.multibody.layout import TREE, dofs_of
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_on_failure
@@ -69,7 +69,7 @@ def _solve(address: int, L: Matrix, X: Matrix) -> None:
 @checked_on_failure
 def ltl(model: Model, M: npt.ArrayLike) -> Array:
     """The lower triangular L with M = Lᵀ L, for a mass matrix M of this model."""
-    checked_model(model)
+    check_model(model)
     given = np.asarray(M, dtype=np.float64)
     if given.shape != (model.nv, model.nv):
         raise ValueError(f"model {model.name!r}: M has shape {given.shape}, expected {(model.nv, model.nv)}")
@@ -82,7 +82,7 @@ def ltl(model: Model, M: npt.ArrayLike) -> Array:
 @checked_on_failure
 def ltl_solve(model: Model, L: npt.ArrayLike, b: npt.ArrayLike) -> Array:
     """x with Lᵀ L x = b; b may be a vector or a matrix with nv rows."""
-    checked_model(model)
+    check_model(model)
     columns = np.array(np.asarray(b, dtype=np.float64).T, order="C", ndmin=2)
     (factor,) = as_arrays(model, L=L)
     if factor.shape != (model.nv, model.nv) or columns.shape[1] != model.nv:

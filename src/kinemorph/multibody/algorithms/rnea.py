@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.multibody.algorithms.joints import REVOLUTE
-from kinemorph.multibody.algorithms.kinematics import accelerate, move, place
+from kinemorph.multibody.algorithms.kinematics import accelerate_link, move_link, place_link
 from kinemorph.multibody.checks import (
     BAD_SIZE,
     NO_FORCES,
@@ -20,9 +20,9 @@ from kinemorph.multibody.checks import (
     Matrix,
     Vector,
     as_arrays,
-    belongs,
-    complain,
+    check_data,
     finite,
+    raise_for_status,
 )
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.layout import TREE, TREE_KIND, dof_data, dofs_of, link_data, links_of
@@ -46,9 +46,9 @@ def newton_euler(tree: Any, q: Any, v: Any, a: Any, external: Any, tau: Any) -> 
         l = links[i]
         d = rows[i + 1]
         P = rows[l["parent"] + 1]
-        R, r = place(l, P, d, dof_rows, q)
-        w, bw, bv = move(l, P, d, dof_rows, q, v, R, r)
-        al, acc = accelerate(l, P, d, dof_rows, a, r, bw, bv)
+        R, r = place_link(l, P, d, dof_rows, q)
+        w, bw, bv = move_link(l, P, d, dof_rows, q, v, R, r)
+        al, acc = accelerate_link(l, P, d, dof_rows, a, r, bw, bv)
         # Newton and Euler about the link's origin; the moment in the link's own axes, where I is constant
         I = load6(l["I"])
         h = mul_vec(R, load3(l["h"]))
@@ -108,7 +108,7 @@ def rnea(
     except AttributeError:
         mine = False
     if not mine:
-        belongs(model, data)
+        check_data(model, data)
     tau = np.empty(data.nv)
     try:
         status = _rnea(data.address, q, v, a, external, tau)
@@ -116,5 +116,5 @@ def rnea(
         q64, v64, a64, external64 = as_arrays(model, q=q, v=v, a=a, external=external)
         status = _rnea(data.address, q64, v64, a64, external64, tau)
     if status:
-        complain(model, status, q=q, v=v, a=a, external=external)
+        raise_for_status(model, status, q=q, v=v, a=a, external=external)
     return tau

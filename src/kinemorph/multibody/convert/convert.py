@@ -24,13 +24,21 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph.multibody.checks import Array
-from kinemorph.multibody.convert.coordinates import RPY, WXYZ, XYZW, solve, times, transposed
-from kinemorph.multibody.convert.counterparts import Convention, Names, Part, PeerJoint, end, listed, match
+from kinemorph.multibody.convert.coordinates import RPY, WXYZ, XYZW, apply_map, solve_map, transpose_map
+from kinemorph.multibody.convert.joint_matching import (
+    Convention,
+    Names,
+    Part,
+    PeerJoint,
+    count_entries,
+    joints_by_name,
+    match_joints,
+)
 from kinemorph.multibody.convert.mujoco_names import compiled_names
 from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_first
-from kinemorph.spatial.arguments.checks import shown
+from kinemorph.spatial.arguments.checks import repr_of
 from kinemorph.spatial.pose import Pose
 
 PINOCCHIO = Convention(
@@ -97,7 +105,7 @@ class Peer:
         sizes: tuple[int, int] | None = None,
         frames: Mapping[str, Pose] | None = None,
     ) -> None:
-        parts, ref, nv = match(convention, model, joints, names, others, sizes, frames)
+        parts, ref, nv = match_joints(convention, model, joints, names, others, sizes, frames)
         self.name, self.model, self.nq, self.nv = convention.name, model, len(ref), nv
         self.q_index = np.array(sorted(i for part in parts for i in part.peer_q), dtype=np.intp)
         self.v_index = np.array(sorted(i for part in parts for i in part.peer_v), dtype=np.intp)
@@ -123,14 +131,14 @@ class Peer:
         q, v = self._ours("q", q), self._ours("v", v)
         out = _zeros(self.nv, q, v)
         for part, T in self._maps(q):
-            out[..., part.peer_v] = times(T, v[..., part.v])
+            out[..., part.peer_v] = apply_map(T, v[..., part.v])
         return out
 
     def v_back(self, q: npt.ArrayLike, v: npt.ArrayLike) -> Array:
         q, v = self.q_back(q), self._theirs("v", v)
         out = _zeros(self.model.nv, q, v)
         for part, T in self._maps(q):
-            out[..., part.v] = solve(T, v[..., part.peer_v])
+            out[..., part.v] = solve_map(T, v[..., part.peer_v])
         return out
 
     def a(self, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike) -> Array:
@@ -138,28 +146,28 @@ class Peer:
         q, v, a = self._ours("q", q), self._ours("v", v), self._ours("a", a)
         out = _zeros(self.nv, q, v, a)
         for part, T in self._maps(q):
-            out[..., part.peer_v] = times(T, a[..., part.v]) + part.rule.drift(q[..., part.q], v[..., part.v])
+            out[..., part.peer_v] = apply_map(T, a[..., part.v]) + part.rule.drift(q[..., part.q], v[..., part.v])
         return out
 
     def a_back(self, q: npt.ArrayLike, v: npt.ArrayLike, a: npt.ArrayLike) -> Array:
         q, v, a = self.q_back(q), self.v_back(q, v), self._theirs("a", a)
         out = _zeros(self.model.nv, v, a)
         for part, T in self._maps(q):
-            out[..., part.v] = solve(T, a[..., part.peer_v] - part.rule.drift(q[..., part.q], v[..., part.v]))
+            out[..., part.v] = solve_map(T, a[..., part.peer_v] - part.rule.drift(q[..., part.q], v[..., part.v]))
         return out
 
     def tau(self, q: npt.ArrayLike, tau: npt.ArrayLike) -> Array:
         q, tau = self._ours("q", q), self._ours("tau", tau)
         out = _zeros(self.nv, q, tau)
         for part, T in self._maps(q):
-            out[..., part.peer_v] = solve(transposed(T), tau[..., part.v])
+            out[..., part.peer_v] = solve_map(transpose_map(T), tau[..., part.v])
         return out
 
     def tau_back(self, q: npt.ArrayLike, tau: npt.ArrayLike) -> Array:
         q, tau = self.q_back(q), self._theirs("tau", tau)
         out = _zeros(self.model.nv, q, tau)
         for part, T in self._maps(q):
-            out[..., part.v] = times(transposed(T), tau[..., part.peer_v])
+            out[..., part.v] = apply_map(transpose_map(T), tau[..., part.peer_v])
         return out
 
     def __repr__(self) -> str:
@@ -180,7 +188,7 @@ class Peer:
 
 def _refuse_other(peer: Any, attribute: str, what: str) -> None:
     if not hasattr(peer, attribute):
-        raise TypeError(f"convert: peer is {shown(peer)}, and must be {what}, a list of names, or None")
+        raise TypeError(f"convert: peer is {repr_of(peer)}, and must be {what}, a list of names, or None")
 
 
 @checked_first
@@ -195,7 +203,7 @@ def pinocchio(
     engine has as cosine and sine; a `pinocchio.Model` says so itself.
     """
     if _is_list(peer):
-        return Peer(PINOCCHIO, model, listed(PINOCCHIO, model, peer, names, continuous), names, others)
+        return Peer(PINOCCHIO, model, joints_by_name(PINOCCHIO, model, peer, names, continuous), names, others)
     _refuse_other(peer, "names", "a pinocchio.Model")
     joints = []
     for name, joint in list(zip(peer.names, peer.joints))[1:]:  # the first one is the universe
@@ -213,7 +221,7 @@ def mujoco(model: Model, peer: Any = None, *, names: Names | None = None, others
     Our q is zero in the pose that the MJCF file draws, where MuJoCo's is `ref`.
     """
     if _is_list(peer):
-        return Peer(MUJOCO, model, listed(MUJOCO, model, peer, names), names, others)
+        return Peer(MUJOCO, model, joints_by_name(MUJOCO, model, peer, names), names, others)
     _refuse_other(peer, "name_jntadr", "a mujoco.MjModel")
     joints = []
     for i, name in enumerate(compiled_names(peer)[1]):
@@ -234,7 +242,7 @@ def drake(
     determine where the pitch is ±90°; its v, a and tau have no such places.
     """
     if _is_list(peer):
-        return Peer(DRAKE, model, listed(DRAKE, model, peer, names), names, others)
+        return Peer(DRAKE, model, joints_by_name(DRAKE, model, peer, names), names, others)
     _refuse_other(peer, "GetJointIndices", "a Drake MultibodyPlant")
     joints = []
     indices = peer.GetJointIndices() if instance is None else peer.GetJointIndices(instance)
@@ -268,7 +276,7 @@ def pybullet(
     base = next((name for name, row in zip(model.joint_names, model.links) if row["kind"] == JointKind.FREE), None)
     if _is_list(peer):
         order = peer if peer is None or base is None or base in list(peer) else [base, *peer]
-        joints = listed(PYBULLET, model, order, names)
+        joints = joints_by_name(PYBULLET, model, order, names)
     else:
         _refuse_other(peer, "getNumJoints", "the module pybullet, or a client of it")
         joints = []
@@ -279,7 +287,7 @@ def pybullet(
             if name is not None and kind != "fixed":
                 position, xyzw = peer.getDynamicsInfo(body, i)[3:5]
                 frame = Pose.quaternion(np.roll(xyzw, 1), position)
-                joints.append(PeerJoint(name, kind, form, *end(joints), XYZW, frame=frame))
+                joints.append(PeerJoint(name, kind, form, *count_entries(joints), XYZW, frame=frame))
     return Peer(PYBULLET, model, joints, names, others, frames=inertial)
 
 

@@ -63,7 +63,7 @@ class Planar(Same):
         return T
 
     def drift(self, q: Array, v: Array) -> Array:
-        x, y, _ = np.moveaxis(times(self.T(q), v), -1, 0)
+        x, y, _ = np.moveaxis(apply_map(self.T(q), v), -1, 0)
         return v[..., 2:] * np.stack([y, -x, np.zeros_like(x)], axis=-1)
 
 
@@ -78,20 +78,25 @@ class Spherical(Same):
 
     @cached_property
     def turn(self) -> Array:
-        return quaternion(self.frame.rotation)
+        return rotation_quaternion(self.frame.rotation)
 
     def q(self, q: Array) -> Array:
-        return written(product(product(conjugate(self.turn), self.sane(q)), self.turn), self.attitude)
+        return write_attitude(
+            quaternion_product(quaternion_product(quaternion_conjugate(self.turn), self.sane(q)), self.turn),
+            self.attitude,
+        )
 
     def q_back(self, q: Array) -> Array:
-        return product(product(self.turn, self.sane(read(q, self.attitude))), conjugate(self.turn))
+        return quaternion_product(
+            quaternion_product(self.turn, self.sane(read_attitude(q, self.attitude))), quaternion_conjugate(self.turn)
+        )
 
     def T(self, q: Array) -> Array:
         return self.axes(q, self.outside)
 
     def axes(self, q: Array, outside: bool) -> Array:
         """Rotation from the link's axes into the axes of the engine's velocity."""
-        R = matrix(self.sane(q))
+        R = rotation_matrix(self.sane(q))
         return R if outside else np.broadcast_to(self.frame.rotation.T, R.shape)
 
     def sane(self, x: Array) -> Array:
@@ -111,19 +116,22 @@ class Free(Spherical):
 
     @cached_property
     def base_turn(self) -> Array:
-        return quaternion(self.base.rotation)
+        return rotation_quaternion(self.base.rotation)
 
     def q(self, q: Array) -> Array:
         x = self.sane(q[..., 3:])
-        p = self.base.apply(q[..., :3] + matrix(x) @ self.frame.position)
-        x = written(product(product(self.base_turn, x), self.turn), self.attitude)
+        p = self.base.apply(q[..., :3] + rotation_matrix(x) @ self.frame.position)
+        x = write_attitude(quaternion_product(quaternion_product(self.base_turn, x), self.turn), self.attitude)
         return np.concatenate([p, x] if self.position_first else [x, p], axis=-1)
 
     def q_back(self, q: Array) -> Array:
         n = len(self.attitude)
         p, x = (q[..., :3], q[..., 3:]) if self.position_first else (q[..., n:], q[..., :n])
-        x = product(product(conjugate(self.base_turn), self.sane(read(x, self.attitude))), conjugate(self.turn))
-        p = (p - self.base.position) @ self.base.rotation - matrix(x) @ self.frame.position
+        x = quaternion_product(
+            quaternion_product(quaternion_conjugate(self.base_turn), self.sane(read_attitude(x, self.attitude))),
+            quaternion_conjugate(self.turn),
+        )
+        p = (p - self.base.position) @ self.base.rotation - rotation_matrix(x) @ self.frame.position
         return np.concatenate([p, x], axis=-1)
 
     def T(self, q: Array) -> Array:
@@ -145,7 +153,7 @@ class Free(Spherical):
             return 0.0
         w = v[..., :3]
         c = self.frame.position
-        linear = times(self.axes(q[..., 3:], True), np.cross(w, v[..., 3:] + np.cross(w, c)))
+        linear = apply_map(self.axes(q[..., 3:], True), np.cross(w, v[..., 3:] + np.cross(w, c)))
         none = np.zeros_like(linear)  # w × w
         return np.concatenate([none, linear] if self.angular_first else [linear, none], axis=-1)
 
@@ -153,32 +161,32 @@ class Free(Spherical):
 # ------------------------------------------------------------------------------------------- arrays of matrices
 
 
-def times(T: Array | None, x: Array) -> Array:
+def apply_map(T: Array | None, x: Array) -> Array:
     return x if T is None else (T @ x[..., None])[..., 0]
 
 
-def solve(T: Array | None, x: Array) -> Array:
+def solve_map(T: Array | None, x: Array) -> Array:
     return x if T is None else np.asarray(np.linalg.solve(T, x[..., None]), dtype=np.float64)[..., 0]
 
 
-def transposed(T: Array | None) -> Array | None:
+def transpose_map(T: Array | None) -> Array | None:
     return None if T is None else np.swapaxes(T, -1, -2)
 
 
 # ---------------------------------------------------------------------------------------- arrays of quaternions
 
 
-def product(x: Array, y: Array) -> Array:
+def quaternion_product(x: Array, y: Array) -> Array:
     a, b = x[..., :1], y[..., :1]
     u, v = x[..., 1:], y[..., 1:]
     return np.concatenate([a * b - (u * v).sum(axis=-1, keepdims=True), a * v + b * u + np.cross(u, v)], axis=-1)
 
 
-def conjugate(x: Array) -> Array:
+def quaternion_conjugate(x: Array) -> Array:
     return x * np.array([1.0, -1.0, -1.0, -1.0])
 
 
-def matrix(x: Array) -> Array:
+def rotation_matrix(x: Array) -> Array:
     """The rotation matrices of quaternions of any length."""
     x = np.divide(x, np.linalg.norm(x, axis=-1, keepdims=True))
     w, u = x[..., :1, None], x[..., 1:]
@@ -186,7 +194,7 @@ def matrix(x: Array) -> Array:
     return np.eye(3) + 2.0 * (w * K + K @ K)
 
 
-def quaternion(R: Array) -> Array:
+def rotation_quaternion(R: Array) -> Array:
     """The quaternion of one rotation matrix."""
     K = np.empty((4, 4))  # 4 times the quaternion's product with its own transpose: all rows are parallel to it
     K[0, 0] = 1.0 + np.trace(R)
@@ -196,20 +204,20 @@ def quaternion(R: Array) -> Array:
     return x / float(np.linalg.norm(x))
 
 
-def written(x: Array, attitude: str) -> Array:
+def write_attitude(x: Array, attitude: str) -> Array:
     """Write quaternions as rotations in an engine's convention."""
     if attitude != RPY:
         return x if attitude == WXYZ else np.roll(x, -1, axis=-1)
-    R = matrix(x)
+    R = rotation_matrix(x)
     pitch = np.arctan2(-R[..., 2, 0], np.hypot(R[..., 0, 0], R[..., 1, 0]))
     return np.stack([np.arctan2(R[..., 2, 1], R[..., 2, 2]), pitch, np.arctan2(R[..., 1, 0], R[..., 0, 0])], axis=-1)
 
 
-def read(x: Array, attitude: str) -> Array:
+def read_attitude(x: Array, attitude: str) -> Array:
     """Quaternions from rotations in an engine's convention."""
     if attitude != RPY:
         return x if attitude == WXYZ else np.roll(x, 1, axis=-1)
     about = np.zeros((3, *x.shape[:-1], 4))  # roll about x, then pitch about y, then yaw about z
     for k in range(3):
         about[k, ..., 0], about[k, ..., k + 1] = np.cos(0.5 * x[..., k]), np.sin(0.5 * x[..., k])
-    return product(about[2], product(about[1], about[0]))
+    return quaternion_product(about[2], quaternion_product(about[1], about[0]))

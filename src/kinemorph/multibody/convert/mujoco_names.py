@@ -38,13 +38,13 @@ def new_name(wanted: str, taken: set[str]) -> str:
     return name
 
 
-def texts(names: bytes, starts: Iterable[int]) -> list[str]:
+def decode_names(names: bytes, starts: Iterable[int]) -> list[str]:
     """Decode names from a compiled model's buffer."""
     return [names[start : names.index(b"\0", start)].decode() for start in starts]
 
 
 def compiled_names(peer: Any) -> tuple[list[str], list[str]]:
     """Names of the bodies and of the joints of an MjModel."""
-    bodies = body_names(texts(peer.names, peer.name_bodyadr.tolist()))
+    bodies = body_names(decode_names(peer.names, peer.name_bodyadr.tolist()))
     own = [bodies[i] for i in peer.jnt_bodyid.tolist()]
-    return bodies, joint_names(texts(peer.names, peer.name_jntadr.tolist()), own)
+    return bodies, joint_names(decode_names(peer.names, peer.name_jntadr.tolist()), own)

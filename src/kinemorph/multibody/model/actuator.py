@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph.multibody.checks import Array, checked
+from kinemorph.multibody.checks import Array, checked_copies
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_on_failure
 
@@ -13,7 +13,7 @@ from kinemorph.spatial.arguments.annotated import checked_on_failure
 @checked_on_failure
 def drive(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, control: npt.ArrayLike) -> Array:
     """Joint forces (nv) of the model's actuators, from one control for each, in the model's order."""
-    q64, v64 = checked(model, q=q, v=v)
+    q64, v64 = checked_copies(model, q=q, v=v)
     u = np.asarray(control, dtype=np.float64)
     if u.shape != (len(model.actuators),):
         raise ValueError(f"model {model.name!r}: control has shape {u.shape}, expected ({len(model.actuators)},)")

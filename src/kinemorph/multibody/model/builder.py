@@ -17,12 +17,12 @@ from kinemorph.multibody.model.loops import Loop
 from kinemorph.multibody.model.massless import massless_joints
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_on_failure
-from kinemorph.spatial.arguments.checks import shown
+from kinemorph.spatial.arguments.checks import repr_of
 from kinemorph.spatial.pose import Pose, vector
 from kinemorph.spatial.products import times
 
 _NO_INERTIA = Inertia(0.0)
-UPPER = [0, 1, 2, 4, 5, 8]  # entries of a flat symmetric 3x3 matrix that are stored in rows
+UPPER_TRIANGLE = [0, 1, 2, 4, 5, 8]  # entries of a flat symmetric 3x3 matrix that are stored in rows
 
 
 @dataclass(frozen=True)
@@ -84,12 +84,12 @@ class Builder:
         where = f"link {name!r}"
         joint = joint or Joint.fixed()
         if not isinstance(joint, Joint):
-            raise TypeError(f"{where}: joint must be a kinemorph.Joint, not {shown(joint)}")
+            raise TypeError(f"{where}: joint must be a kinemorph.Joint, not {repr_of(joint)}")
         if inertia is not None and not isinstance(inertia, Inertia):
-            raise TypeError(f"{where}: inertia must be a kinemorph.Inertia, not {shown(inertia)}")
+            raise TypeError(f"{where}: inertia must be a kinemorph.Inertia, not {repr_of(inertia)}")
         joint_name = joint.name or name
         if not (isinstance(name, str) and name):
-            raise ValueError(f"model {self.name!r}: a link needs a name, a text, not {shown(name)}")
+            raise ValueError(f"model {self.name!r}: a link needs a name, a text, not {repr_of(name)}")
         if name in self._links:
             raise ValueError(f"{where}: there is already a link of this name")
         if joint_name in self._joints:
@@ -99,19 +99,19 @@ class Builder:
             pose = at if isinstance(at, Pose) else Pose(at)
         except ValueError as error:
             raise ValueError(f"{where}: {error}") from None
-        parts = _shapes(where, shapes)
+        parts = _as_shapes(where, shapes)
         self._joints.add(joint_name)
         self._links[name] = _Link(name, parent, joint, joint_name, pose, inertia or _NO_INERTIA, parts)
         return name
 
     def base(self, shapes: Sequence[Shape] | Shape) -> None:
         """Add shapes that stand in the world and never move: a floor, the foot of an arm."""
-        self._base_shapes.extend(_shapes("the base", shapes))
+        self._base_shapes.extend(_as_shapes("the base", shapes))
 
     def frame(self, name: str, link: str | None, at: Pose | Iterable[float] = (0.0, 0.0, 0.0)) -> str:
         """Name a place on a link, or on the base (None). The name of a link can only mean a place on that link."""
         if not (isinstance(name, str) and name):
-            raise ValueError(f"model {self.name!r}: a frame needs a name, a text, not {shown(name)}")
+            raise ValueError(f"model {self.name!r}: a frame needs a name, a text, not {repr_of(name)}")
         if name in self._frames:
             raise ValueError(f"frame {name!r}: there is already a frame of this name")
         self._frames[name] = (link, at if isinstance(at, Pose) else Pose(at))
@@ -132,7 +132,7 @@ class Builder:
     def element(self, element: ForceElement) -> None:
         """Add a force element between two links, or a link and the base."""
         if not isinstance(element, ForceElement):
-            raise TypeError(f"model {self.name!r}: an element must be a kinemorph.ForceElement, not {shown(element)}")
+            raise TypeError(f"model {self.name!r}: an element must be a kinemorph.ForceElement, not {repr_of(element)}")
         self._elements.append(element)
 
     def mimic(self, joint: str, source: str, multiplier: float = 1.0, offset: float = 0.0) -> None:
@@ -194,8 +194,8 @@ class Builder:
             rows["p"] = [link.at.position for link in order]
             rows["mass"] = [link.inertia.mass for link in order]
             rows["h"] = [link.inertia.mass * link.inertia.com for link in order]
-            rows["I"] = np.array([link.inertia.about_origin() for link in order]).reshape(-1, 9)[:, UPPER]
-        complete(rows)
+            rows["I"] = np.array([link.inertia.about_origin() for link in order]).reshape(-1, 9)[:, UPPER_TRIANGLE]
+        fill_constants(rows)
         self._check_frames(index)
         model = Model(
             self.name,
@@ -269,7 +269,7 @@ class Builder:
         return order
 
 
-def complete(rows: np.ndarray[tuple[int], np.dtype[np.void]]) -> None:
+def fill_constants(rows: np.ndarray[tuple[int], np.dtype[np.void]]) -> None:
     """Fill the derived constants Rc and Rs: the two matrices of a rotation about the joint's axis."""
     R, a = rows["R"].reshape(-1, 3, 3), rows["axis"]
     K = np.zeros((len(rows), 3, 3))
@@ -279,9 +279,9 @@ def complete(rows: np.ndarray[tuple[int], np.dtype[np.void]]) -> None:
     rows["Rs"] = times(R, K).reshape(-1, 9)
 
 
-def _shapes(where: str, shapes: Sequence[Shape] | Shape) -> tuple[Shape, ...]:
+def _as_shapes(where: str, shapes: Sequence[Shape] | Shape) -> tuple[Shape, ...]:
     parts = (shapes,) if isinstance(shapes, Shape) else tuple(shapes)
     for part in parts:
         if not isinstance(part, Shape):
-            raise TypeError(f"{where}: shapes must be kinemorph.Shape objects, not {shown(part)}")
+            raise TypeError(f"{where}: shapes must be kinemorph.Shape objects, not {repr_of(part)}")
     return parts

@@ -25,7 +25,7 @@ class Mimic:
     offset: float
 
 
-Held = tuple[ForceElement, int, Pose, int, Pose]  # an element, and body and pose of each end
+PlacedElement = tuple[ForceElement, int, Pose, int, Pose]  # an element, and body and pose of each end
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,7 @@ class Catalog:
     mimics: tuple[Mimic, ...]  # for joints as they were made
     base_shapes: tuple[Shape, ...]
     loops: Mapping[int, Joint]  # joints that close or have closed loops, as they were written
-    elements: tuple[Held, ...] = ()  # force elements between bodies
+    elements: tuple[PlacedElement, ...] = ()  # force elements between bodies
     equipment: Equipment = NO_EQUIPMENT  # drives, floors and named states, for worlds and users
 
     @staticmethod
@@ -52,7 +52,7 @@ class Catalog:
     ) -> Catalog:
         """A catalog of bodies whose joints have the same names, and whose shapes are made at first access."""
         made = object.__new__(Catalog)
-        vars(made).update(_NOTHING, names=names, joints=names, equipment=equipment, _shapes=shapes)
+        vars(made).update(_EMPTY_FIELDS, names=names, joints=names, equipment=equipment, _shapes=shapes)
         return made
 
     def __getattr__(self, name: str) -> Any:
@@ -73,5 +73,5 @@ class Catalog:
         return other
 
 
-_NOTHING = vars(Catalog((), (), (), {}, (), (), {})).copy()
-del _NOTHING["shapes"]
+_EMPTY_FIELDS = vars(Catalog((), (), (), {}, (), (), {})).copy()
+del _EMPTY_FIELDS["shapes"]

@@ -31,13 +31,13 @@ ZERO = (0.0, 0.0, 0.0)
 
 
 @kernel
-def sense(link: Any) -> float:
+def joint_sign(link: Any) -> float:
     """The sign of angles and distances of a joint: -1 if it is inverted, else 1."""
     return -1.0 if link["turned"] != 0 else 1.0
 
 
 @kernel
-def degree(link: Any, dof: int) -> int:
+def declared_dof(link: Any, dof: int) -> int:
     """Index of a declared degree of freedom among those of the link: an inverted universal joint swaps its axes."""
     return 1 - dof if link["turned"] != 0 and link["kind"] == UNIVERSAL else dof
 
@@ -70,12 +70,12 @@ def declared_force(link: Any, q: Any, tau: Any, k: int) -> float:
 
 
 @kernel
-def axis(k: int) -> Vec3:
+def unit_axis(k: int) -> Vec3:
     return (1.0 if k == 0 else 0.0, 1.0 if k == 1 else 0.0, 1.0 if k == 2 else 0.0)
 
 
 @kernel
-def mixture(link: Any, q: Any, k: int) -> Six:
+def declared_dof_weights(link: Any, q: Any, k: int) -> Six:
     """Weights of the link's present velocities in a mixed declared one; also its unit force in the link's forces.
 
     Entry k of the declared velocity is the product of these numbers and the joint's present velocity.
@@ -88,15 +88,15 @@ def mixture(link: Any, q: Any, k: int) -> Six:
         return s, -c, -inverse_position(PLANAR, q, i, 0), 0.0, 0.0, 0.0
     R: Mat3 = to_matrix(load4_at(q, i if link["kind"] == SPHERICAL else i + 3))
     if k < 3:
-        n, f = neg(tmul_vec(R, axis(k))), ZERO
+        n, f = neg(tmul_vec(R, unit_axis(k))), ZERO
     else:
-        e = axis(k - 3)
+        e = unit_axis(k - 3)
         n, f = neg(tmul_vec(R, cross(e, load3_at(q, i)))), neg(tmul_vec(R, e))
     return n[0], n[1], n[2], f[0], f[1], f[2]
 
 
 @kernel
-def drift(l: Any, q: Any, v: Any, k: int) -> float:
+def declared_velocity_drift(l: Any, q: Any, v: Any, k: int) -> float:
     """Rate of a mixed declared velocity while the link's velocities are constant, because its directions turn."""
     if l["kind"] != PLANAR:  # for a ball the turning parts cancel
         return 0.0
@@ -109,7 +109,7 @@ def drift(l: Any, q: Any, v: Any, k: int) -> float:
 
 
 @entry
-def invert_numbers(kind: int, nq: int, nv: int, numbers: NDArray[np.float64]) -> int:
+def invert_joint_state(kind: int, nq: int, nv: int, numbers: NDArray[np.float64]) -> int:
     """Invert a joint's q and v, at entries 0 and 7, into entries 13 and 20."""
     for k in range(nq):
         numbers[13 + k] = inverse_position(kind, numbers, 0, k)
@@ -124,10 +124,10 @@ def as_declared(link: Any, q: Array, v: Array) -> tuple[Array, Array]:
         return q.copy(), v.copy()
     numbers, nq, nv = np.zeros(26), len(q), len(v)
     numbers[:nq], numbers[7 : 7 + nv] = q, v
-    invert_numbers(int(link["kind"]), nq, nv, numbers)
+    invert_joint_state(int(link["kind"]), nq, nv, numbers)
     return numbers[13 : 13 + nq].copy(), numbers[20 : 20 + nv].copy()
 
 
-def senses(links: Any) -> Array:
+def joint_signs(links: Any) -> Array:
     """The sign of the joint of each link (-1.0 for inverted ones)."""
     return np.where(links["turned"] != 0, -1.0, 1.0)

@@ -18,7 +18,7 @@ from kinemorph.jit.api import kernel
 from kinemorph.jit.rows import table
 from kinemorph.multibody.layout import link_data_of
 from kinemorph.spatial.arguments.annotated import checked_first
-from kinemorph.spatial.arguments.checks import shown
+from kinemorph.spatial.arguments.checks import repr_of
 from kinemorph.spatial.mat3 import Mat3, mul, mul_vec, transpose
 from kinemorph.spatial.pose import Pose, Vector
 from kinemorph.spatial.quaternion import from_matrix, log, log_shift
@@ -154,7 +154,7 @@ def _element(
             several = values.ndim > 0 if isinstance(values, np.ndarray) else isinstance(values, Iterable)
             given = np.asarray(list(values) if several else values, dtype=np.float64)
         except (TypeError, ValueError):
-            raise TypeError(f"{where}{what} is {shown(values)}, and must be one number or six") from None
+            raise TypeError(f"{where}{what} is {repr_of(values)}, and must be one number or six") from None
         if given.shape not in (((),) if kind is ElementKind.LINE else ((), (6,))):
             raise ValueError(f"{where}{what} must be one number{'' if kind is ElementKind.LINE else ' or six'}")
         six[:] = given
@@ -183,23 +183,23 @@ def element_rows(held: Iterable[tuple[ForceElement, int, Pose, int, Pose]]) -> n
 
 
 @kernel
-def push_pair(rows: Any, total: Any, a: int, b: int, x: Vec3, n: Vec3, f: Vec3) -> None:
+def add_wrench_pair(rows: Any, total: Any, a: int, b: int, x: Vec3, n: Vec3, f: Vec3) -> None:
     """Add a wrench at x on link b, and its opposite on link a, to the wrenches on links; the base takes none."""
     if b >= 0:
-        push_on(rows[b + 1], total[b], x, n, f)
+        add_wrench(rows[b + 1], total[b], x, n, f)
     if a >= 0:
-        push_on(rows[a + 1], total[a], x, neg(n), neg(f))
+        add_wrench(rows[a + 1], total[a], x, neg(n), neg(f))
 
 
 @kernel
-def push_on(data: Any, total: Any, x: Vec3, n: Vec3, f: Vec3) -> None:
+def add_wrench(data: Any, total: Any, x: Vec3, n: Vec3, f: Vec3) -> None:
     """Add a wrench at x to the wrench on a link, at its origin."""
     store3(total, add(load3(total), add(n, cross(sub(x, load3(data["p"])), f))))
     store3_at(total, 3, add(load3_at(total, 3), f))
 
 
 @kernel
-def place_on(data: Any, R: Mat3, p: Vec3) -> tuple[Mat3, Vec3, Vec3]:
+def place_frame(data: Any, R: Mat3, p: Vec3) -> tuple[Mat3, Vec3, Vec3]:
     """World pose of a frame on a link, and the velocity of its origin."""
     R_link = load9(data["R"])
     r = mul_vec(R_link, p)
@@ -207,7 +207,7 @@ def place_on(data: Any, R: Mat3, p: Vec3) -> tuple[Mat3, Vec3, Vec3]:
 
 
 @kernel(inline=False)
-def push_elements(tree: Any, total: Any) -> float:
+def add_element_forces(tree: Any, total: Any) -> float:
     """Add the wrenches of all elements to `total`, from the motion of the links. Returns their elastic energy."""
     rows = link_data_of(tree)
     elements = elements_of(tree)
@@ -216,7 +216,7 @@ def push_elements(tree: Any, total: Any) -> float:
         e = elements[i]
         da, db = rows[e["a"] + 1], rows[e["b"] + 1]
         x, n, f, stored = element_wrench(e, da, load9(e["Ra"]), load3(e["pa"]), db, load9(e["Rb"]), load3(e["pb"]))
-        push_pair(rows, total, e["a"], e["b"], x, n, f)
+        add_wrench_pair(rows, total, e["a"], e["b"], x, n, f)
         energy += stored
     return energy
 
@@ -229,11 +229,11 @@ def element_wrench(
 
     The end frames are arguments, because a caller may have them in other frames than the row.
     """
-    Ra, xa, va = place_on(da, Ra, pa)
-    Rb, xb, vb = place_on(db, Rb, pb)
+    Ra, xa, va = place_frame(da, Ra, pa)
+    Rb, xb, vb = place_frame(db, Rb, pb)
     d = sub(xb, xa)
     if e["kind"] != LINE:
-        n, f, energy = bend(e, da, Ra, db, Rb, xb, d)
+        n, f, energy = bushing_wrench(e, da, Ra, db, Rb, xb, d)
         return xb, n, f, energy
     distance = sqrt(dot(d, d))
     along = scale(d, 1.0 / distance) if distance > SMALLEST_LENGTH else (0.0, 0.0, 0.0)
@@ -245,21 +245,21 @@ def element_wrench(
 
 
 @kernel
-def bend(e: Any, da: Any, Ra: Mat3, db: Any, Rb: Mat3, xb: Vec3, d: Vec3) -> tuple[Vec3, Vec3, float]:
+def bushing_wrench(e: Any, da: Any, Ra: Mat3, db: Any, Rb: Mat3, xb: Vec3, d: Vec3) -> tuple[Vec3, Vec3, float]:
     """Moment and force of a bushing: the elastic energy is ½ Σ k stretch², in the axes of the frame on a."""
     w = sub(load3(db["w"]), load3(da["w"]))
     u = sub(point_velocity(db, xb), point_velocity(da, xb))  # as a body on a would see it
     E = transpose(Ra)
     w, u = mul_vec(E, w), mul_vec(E, u)
     c = e["damping"]
-    n, f, energy = bend_springs(e, E, Rb, d)
+    n, f, energy = bushing_spring_wrench(e, E, Rb, d)
     n = (n[0] - c[0] * w[0], n[1] - c[1] * w[1], n[2] - c[2] * w[2])
     f = (f[0] - c[3] * u[0], f[1] - c[4] * u[1], f[2] - c[5] * u[2])
     return mul_vec(Ra, n), mul_vec(Ra, f), energy
 
 
 @kernel
-def bend_springs(e: Any, E: Mat3, Rb: Mat3, d: Vec3) -> tuple[Vec3, Vec3, float]:
+def bushing_spring_wrench(e: Any, E: Mat3, Rb: Mat3, d: Vec3) -> tuple[Vec3, Vec3, float]:
     """Moment, force and energy of a bushing's springs, in the axes of the frame on a; E turns world axes into these."""
     phi, p, k = log(from_matrix(mul(E, Rb))), mul_vec(E, d), e["stiffness"]
     # the rotation vector in the axes of a: its gradient with respect to a turn there is log_shift with the other sign

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from kinemorph.geometry.ground import Ground, HalfSpace
-from kinemorph.geometry.material import EVERYTHING, Material
+from kinemorph.geometry.material import ALL_GROUPS_MASK, Material
 from kinemorph.geometry.shapes import Colour
 from kinemorph.multibody.state import State
 from kinemorph.spatial.arguments.annotated import checked_first
-from kinemorph.spatial.arguments.checks import real
+from kinemorph.spatial.arguments.checks import as_number
 from kinemorph.spatial.pose import Pose
 
 NO_RANGE = (-math.inf, math.inf)
@@ -31,7 +31,7 @@ class Floor:
     pose: Pose = field(default_factory=Pose)
     material: Material | None = None
     group: int = 1
-    mask: int = EVERYTHING
+    mask: int = ALL_GROUPS_MASK
     colour: Colour | None = None
     name: str = ""
 
@@ -83,12 +83,12 @@ class Actuator:
         name: str, joint: str, stiffness: float, damping: float = 0.0, gear: float = 1.0, **more: tuple[float, float]
     ) -> Actuator:
         """A spring to the position that is the control, with a damper."""
-        return Actuator(name, joint, stiffness, (0.0, -real(stiffness), -real(damping)), (gear,), **more)
+        return Actuator(name, joint, stiffness, (0.0, -as_number(stiffness), -as_number(damping)), (gear,), **more)
 
     @staticmethod
     def velocity(name: str, joint: str, damping: float, gear: float = 1.0, **more: tuple[float, float]) -> Actuator:
         """A damper to the velocity that is the control."""
-        return Actuator(name, joint, damping, (0.0, 0.0, -real(damping)), (gear,), **more)
+        return Actuator(name, joint, damping, (0.0, 0.0, -as_number(damping)), (gear,), **more)
 
     def turned(self) -> Actuator:
         """The same drive for the inverted joint."""

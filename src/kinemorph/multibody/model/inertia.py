@@ -12,11 +12,11 @@ from kinemorph.spatial.arguments.annotated import checked_on_failure
 from kinemorph.spatial.pose import Matrix, Pose, Vector, vector
 from kinemorph.spatial.products import inner, times
 
-TRIANGLE = 1e-6  # slack of the triangle inequality, relative: files carry rounded numbers
+TRIANGLE_SLACK = 1e-6  # slack of the triangle inequality, relative: files carry rounded numbers
 _EYE = np.eye(3)
 LARGEST_INERTIA = 1e150  # kg m²: products of larger numbers may overflow
-LONGEST = 1e100  # m
-GYRATION = 1e-6  # m: a body with a smaller radius of gyration is a point, and its matrix is rounding
+LARGEST_LENGTH = 1e100  # m
+POINT_GYRATION_RADIUS = 1e-6  # m: a body with a smaller radius of gyration is a point, and its matrix is rounding
 
 
 @checked_on_failure
@@ -63,12 +63,12 @@ class Inertia:
             return f"inertia {I.tolist()} of mass {m:g} kg is out of range, {LARGEST_INERTIA:g} kg m² at most"
         if np.abs(I - I.T).max() > 1e-9 * size:
             return f"inertia {I.tolist()} is not symmetric"
-        if size < m * GYRATION**2:
+        if size < m * POINT_GYRATION_RADIUS**2:
             return ""
         low, middle, high = np.linalg.eigvalsh(I)
         if low < -1e-9 * size:
             return f"inertia {I.tolist()} is not positive definite (principal moment {low:g}): no body has it"
-        if low + middle < high * (1.0 - TRIANGLE):
+        if low + middle < high * (1.0 - TRIANGLE_SLACK):
             return (
                 f"inertia {I.tolist()} breaks the triangle inequality "
                 f"(principal moments {low:g} + {middle:g} < {high:g}): no body has it"
@@ -82,14 +82,14 @@ class Inertia:
     @staticmethod
     def sphere(mass: float, radius: float, at: Iterable[float] = (0.0, 0.0, 0.0)) -> Inertia:
         """A solid ball."""
-        _lengths("sphere", radius=radius)
+        _check_lengths("sphere", radius=radius)
         return Inertia(mass, at, np.full(3, 0.4 * mass * radius**2))
 
     @staticmethod
     def box(mass: float, size: Iterable[float], at: Iterable[float] = (0.0, 0.0, 0.0)) -> Inertia:
         """A solid box with full edge lengths `size`."""
         edges = vector(size, 3, "Inertia.box: size")
-        _lengths("box", size=min(edges))
+        _check_lengths("box", size=min(edges))
         x, y, z = edges**2
         with np.errstate(all="ignore"):  # what is not finite is refused
             return Inertia(mass, at, mass / 12.0 * np.array([y + z, x + z, x + y]))
@@ -97,7 +97,7 @@ class Inertia:
     @staticmethod
     def cylinder(mass: float, radius: float, length: float, at: Iterable[float] = (0.0, 0.0, 0.0)) -> Inertia:
         """A solid cylinder along z."""
-        _lengths("cylinder", radius=radius, length=length)
+        _check_lengths("cylinder", radius=radius, length=length)
         side = mass * (3.0 * radius**2 + length**2) / 12.0
         return Inertia(mass, at, [side, side, 0.5 * mass * radius**2])
 
@@ -105,7 +105,7 @@ class Inertia:
     def rod(mass: float, start: Iterable[float], end: Iterable[float]) -> Inertia:
         """A thin rod between two points."""
         a, b = vector(start, 3, "Inertia.rod: start"), vector(end, 3, "Inertia.rod: end")
-        _lengths("rod", start=np.abs(a).max(), end=np.abs(b).max())
+        _check_lengths("rod", start=np.abs(a).max(), end=np.abs(b).max())
         with np.errstate(all="ignore"):  # what is not finite is refused
             d = b - a
             return Inertia(mass, (a + b) / 2.0, mass / 12.0 * (inner(d, d) * np.eye(3) - np.outer(d, d)))
@@ -117,7 +117,7 @@ class Inertia:
 
     def about_origin(self) -> Matrix:
         """Second moment about the link's origin."""
-        return self.matrix + _spread(self.mass, self.com)
+        return self.matrix + _point_second_moment(self.mass, self.com)
 
     def __add__(self, other: Inertia) -> Inertia:
         """The inertia of both bodies welded together."""
@@ -125,16 +125,18 @@ class Inertia:
         if mass == 0.0:
             return Inertia.unchecked(0.0, self.com, self.matrix + other.matrix)
         com = (self.mass * self.com + other.mass * other.com) / mass
-        I = self.about_origin() + other.about_origin() - _spread(mass, com)
+        I = self.about_origin() + other.about_origin() - _point_second_moment(mass, com)
         return Inertia.unchecked(mass, com, 0.5 * (I + I.T))
 
 
-def _spread(mass: float, c: Vector) -> Matrix:
+def _point_second_moment(mass: float, c: Vector) -> Matrix:
     """The second moment of a point mass about the origin."""
     return mass * (inner(c, c) * _EYE - c[:, np.newaxis] * c)
 
 
-def _lengths(shape: str, **lengths: float) -> None:
+def _check_lengths(shape: str, **lengths: float) -> None:
     for name, length in lengths.items():
-        if not 0.0 <= length <= LONGEST:
-            raise ValueError(f"Inertia.{shape}: {name} {length} must be finite and not negative, {LONGEST:g} m at most")
+        if not 0.0 <= length <= LARGEST_LENGTH:
+            raise ValueError(
+                f"Inertia.{shape}: {name} {length} must be finite and not negative, {LARGEST_LENGTH:g} m at most"
+            )

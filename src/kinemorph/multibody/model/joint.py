@@ -14,7 +14,7 @@ import numpy as np
 from kinemorph.multibody.layout import DOF, LINK, NQ, NV, JointKind
 from kinemorph.multibody.model.inertia import Inertia
 from kinemorph.spatial.arguments.annotated import checked_first
-from kinemorph.spatial.arguments.checks import shown
+from kinemorph.spatial.arguments.checks import repr_of
 from kinemorph.spatial.pose import vector
 from kinemorph.spatial.products import inner, length
 
@@ -23,20 +23,24 @@ Number = float | Iterable[float]  # one for all degrees of freedom of a joint, o
 AXES = {"x": np.array([1.0, 0.0, 0.0]), "y": np.array([0.0, 1.0, 0.0]), "z": np.array([0.0, 0.0, 1.0])}
 NONE, NO_LIMIT, NO_LOWER = 0.0, np.inf, -np.inf
 PASSIVE = ("damping", "stiffness", "friction", "armature")
-USUAL = {
+FIELD_DEFAULTS = {
     **dict.fromkeys(PASSIVE, NONE),
     **dict.fromkeys(("upper", "speed", "effort"), NO_LIMIT),
     "lower": NO_LOWER,
 }  # defaults of the fields below
-NO_INERTIA = 1e-13  # share of a body's inertia below which the inertia in a direction is rounding
+MASSLESS_INERTIA_SHARE = 1e-13  # share of a body's inertia below which the inertia in a direction is rounding
 _EVERY, _NO_DIRECTION = np.eye(3), np.zeros((0, 3))
-_USUAL_DOFS = np.zeros(6, DOF)
-for _field, _usual in USUAL.items():
-    _USUAL_DOFS[_field] = _usual
-_USUAL_BYTES = _USUAL_DOFS.tobytes()
-_USUAL_ROWS = np.zeros(len(JointKind), LINK)  # of each kind of joint
+_DEFAULT_DOFS = np.zeros(6, DOF)
+for _field, _usual in FIELD_DEFAULTS.items():
+    _DEFAULT_DOFS[_field] = _usual
+_DEFAULT_DOF_BYTES = _DEFAULT_DOFS.tobytes()
+_DEFAULT_LINKS = np.zeros(len(JointKind), LINK)  # of each kind of joint
 for _kind in JointKind:
-    _USUAL_ROWS[_kind]["kind"], _USUAL_ROWS[_kind]["nq"], _USUAL_ROWS[_kind]["nv"] = _kind, NQ[_kind], NV[_kind]
+    _DEFAULT_LINKS[_kind]["kind"], _DEFAULT_LINKS[_kind]["nq"], _DEFAULT_LINKS[_kind]["nv"] = (
+        _kind,
+        NQ[_kind],
+        NV[_kind],
+    )
 
 
 @checked_first
@@ -132,8 +136,8 @@ class Joint:
 
     @cached_property
     def _axes(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-        a = unit(self.axis, "axis")
-        b = unit(self.axis2, "axis2")
+        a = unit_vector(self.axis, "axis")
+        b = unit_vector(self.axis2, "axis2")
         if self.kind is JointKind.PLANAR:
             b = b - inner(a, b) * a
             if length(b) < 1e-6:
@@ -150,7 +154,7 @@ class Joint:
             return np.full(self.nv, value)
         numbers = np.array(value if np.isscalar(value) else list(value), dtype=np.float64)
         if numbers.ndim and numbers.shape != (self.nv,):
-            raise ValueError(f"{field}: expected one number or {self.nv}, got {shown(value)}")
+            raise ValueError(f"{field}: expected one number or {self.nv}, got {repr_of(value)}")
         return np.broadcast_to(numbers, (self.nv,))
 
     def check(self) -> None:
@@ -161,17 +165,17 @@ class Joint:
     def rows(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], list[float]]:
         """The joint as a LINK row, DOF rows, and the rest position of its springs, all checked."""
         kind, given = int(self.kind), self.__dict__
-        row = _USUAL_ROWS[kind : kind + 1].copy()
+        row = _DEFAULT_LINKS[kind : kind + 1].copy()
         l = row[0]
         l["pitch"] = self.pitch
         l["axis"], l["axis2"] = self.axes()
-        dofs = np.frombuffer(bytearray(_USUAL_BYTES[: NV[kind] * DOF.itemsize]), DOF)
-        for field, usual in USUAL.items():
+        dofs = np.frombuffer(bytearray(_DEFAULT_DOF_BYTES[: NV[kind] * DOF.itemsize]), DOF)
+        for field, usual in FIELD_DEFAULTS.items():
             value = given[field]
             if value is not usual:
                 dofs[field] = value if isinstance(value, float) else self.per_dof(field)
             if not NV[kind] and value is not usual and np.isnan(np.asarray(value, dtype=np.float64)).any():
-                raise ValueError(f"{field} is {shown(value)}, which is no number")
+                raise ValueError(f"{field} is {repr_of(value)}, which is no number")
         check_numbers(dofs)
         if not math.isfinite(self.pitch):
             raise ValueError(f"pitch {self.pitch} is not finite")
@@ -188,7 +192,7 @@ class Joint:
         low: Any
         high: Any
         if self.kind is JointKind.UNIVERSAL:
-            values: dict[str, Any] = {field: self.per_dof(field)[::-1] for field in USUAL}
+            values: dict[str, Any] = {field: self.per_dof(field)[::-1] for field in FIELD_DEFAULTS}
             return replace(self, axis=-b, axis2=-a, rest=None if rest is None else list(rest)[::-1], **values)
         if self.kind is JointKind.PLANAR:
             low, high = ([x, x, float(self.per_dof(f)[2])] for f, x in (("lower", -np.inf), ("upper", np.inf)))
@@ -211,13 +215,13 @@ class Joint:
         T = self.forbidden
         S = np.linalg.svd(T)[2][len(T) :] if len(T) else np.eye(6)
         low = np.linalg.eigvalsh(S @ whole @ S.T)[0]
-        return bool(low <= NO_INERTIA * max(np.trace(whole), 1e-300))
+        return bool(low <= MASSLESS_INERTIA_SHARE * max(np.trace(whole), 1e-300))
 
     @property
     def passive(self) -> str:
         """The first of damping, stiffness, friction and armature that the joint has, or nothing."""
         _, dofs, _ = self.rows
-        return next((f for f in PASSIVE if getattr(self, f) is not USUAL[f] and dofs[f].any()), "")
+        return next((f for f in PASSIVE if getattr(self, f) is not FIELD_DEFAULTS[f] and dofs[f].any()), "")
 
     def slack(self) -> list[float]:
         """Configuration in which the joint's springs are slack."""
@@ -249,11 +253,11 @@ class Joint:
         elif kind in (JointKind.SPHERICAL, JointKind.FREE):
             angular = _NO_DIRECTION
         elif kind is JointKind.UNIVERSAL:
-            angular = unit(np.cross(a, b), "normal")[np.newaxis]
+            angular = unit_vector(np.cross(a, b), "normal")[np.newaxis]
         else:
-            angular = across(a)
+            angular = perpendicular_pair(a)
         if kind in (JointKind.PRISMATIC, JointKind.SCREW, JointKind.CYLINDRICAL):
-            linear = across(a)
+            linear = perpendicular_pair(a)
         elif kind is JointKind.PLANAR:
             linear = a[np.newaxis]
         else:
@@ -269,9 +273,9 @@ class Joint:
 
 def check_numbers(dofs: np.ndarray[Any, Any]) -> None:
     """Raise if a number of the DOF rows (passive forces, limits) is invalid."""
-    if all(map(_sensible, dofs.tolist())):  # fast path
+    if all(map(_is_valid_dof, dofs.tolist())):  # fast path
         return
-    for field in USUAL:
+    for field in FIELD_DEFAULTS:
         numbers = dofs[field]
         for bad, how in (
             (np.isnan(numbers), "not a number"),
@@ -294,7 +298,7 @@ _NUMBERS = itemgetter(
 )  # fmt: skip
 
 
-def _sensible(dof: tuple[float, ...]) -> bool:
+def _is_valid_dof(dof: tuple[float, ...]) -> bool:
     """Whether one degree of freedom is valid: NaN is in no range."""
     armature, damping, stiffness, friction, lower, upper, speed, effort = _NUMBERS(dof)
     return (
@@ -304,7 +308,7 @@ def _sensible(dof: tuple[float, ...]) -> bool:
     )  # fmt: skip
 
 
-def across(a: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def perpendicular_pair(a: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Two unit vectors orthogonal to a unit vector and to each other (Duff et al. 2017)."""
     x, y, z = a.tolist()
     sign = math.copysign(1.0, z)
@@ -313,7 +317,7 @@ def across(a: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return np.array([[1.0 + sign * x * x * f, sign * g, -sign * x], [g, sign + y * y * f, -y]])
 
 
-def unit(axis: str | Iterable[float], what: str) -> np.ndarray[Any, Any]:
+def unit_vector(axis: str | Iterable[float], what: str) -> np.ndarray[Any, Any]:
     if isinstance(axis, str):
         if axis not in AXES:
             raise ValueError(f"{what}: {axis!r} is not 'x', 'y', 'z' or three numbers")

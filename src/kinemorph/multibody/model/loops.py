@@ -94,7 +94,7 @@ class Loop:
 
 def loop_row(joint: Joint) -> Any:
     """The LOOP row of a joint, with the fields that depend on the joint alone. It is cached on the joint."""
-    refuse_in_loop(joint)
+    check_loop_joint(joint)
     return joint_row(joint)
 
 
@@ -120,7 +120,7 @@ def joint_row(joint: Joint) -> Any:
     return row
 
 
-def refuse_in_loop(joint: Joint) -> None:
+def check_loop_joint(joint: Joint) -> None:
     """Raise if a joint has friction or armature, which cannot act in a joint that closes a loop."""
     _, dofs, _ = joint.rows
     for field in ("friction", "armature"):

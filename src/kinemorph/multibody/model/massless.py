@@ -27,7 +27,7 @@ TRIED_CONFIGURATIONS = 3  # in a single configuration a joint may be singular by
 
 
 @kernel(inline=False)
-def shares_moved(tree: Any, q: Any, shares: Any) -> None:
+def fill_moved_shares(tree: Any, q: Any, shares: Any) -> None:
     """For each degree of freedom, the share of the inertia around that it moves if all others are free."""
     links = links_of(tree)
     dofs = dofs_of(tree)
@@ -45,8 +45,8 @@ def shares_moved(tree: Any, q: Any, shares: Any) -> None:
 
 
 @entry
-def _shares_moved(address: int, q: Vector, shares: Vector) -> None:
-    shares_moved(rows_at(address, 1, TREE)[0], q, shares)
+def _fill_moved_shares(address: int, q: Vector, shares: Vector) -> None:
+    fill_moved_shares(rows_at(address, 1, TREE)[0], q, shares)
 
 
 def massless_joints(model: Model, q: Any = None) -> list[str]:
@@ -60,7 +60,7 @@ def massless_joints(model: Model, q: Any = None) -> list[str]:
         else [q]
     )
     for at in tried:
-        _shares_moved(data.address, np.array(at, dtype=np.float64), shares)
+        _fill_moved_shares(data.address, np.array(at, dtype=np.float64), shares)
         best = np.maximum(best, np.nan_to_num(shares, nan=0.0))
     still = {*model.dofs["link"][best < MASSLESS_SHARE].tolist()}
     parents = model.links["parent"].tolist()

@@ -18,16 +18,16 @@ from kinemorph._extras import in_notebooks
 from kinemorph.geometry.convex_parts import decompose
 from kinemorph.geometry.polyhedron import hollow_of
 from kinemorph.geometry.shapes import Role, Shape
-from kinemorph.multibody.layout import BLOCK, BODY, DOF, GEAR, LINK, MODEL_KIND, TREE, JointKind, copied
+from kinemorph.multibody.layout import BODY, DOF, GEAR, LINK, MODEL_KIND, TREE, TREE_RANGE, JointKind, copy_rows
 from kinemorph.multibody.loop_layout import SIZES, measure_model
-from kinemorph.multibody.model.catalog import Catalog, Held, Mimic
+from kinemorph.multibody.model.catalog import Catalog, Mimic, PlacedElement
 from kinemorph.multibody.model.elements import ForceElement, element_rows
 from kinemorph.multibody.model.equipment import Actuator, Equipment, Floor, Keyframe, PairMaterial
 from kinemorph.multibody.model.joint import check_numbers
 from kinemorph.multibody.model.loops import DEPENDENT_ROW_SINE, LOOP, NO_LOOPS, Loop, loop_row
 from kinemorph.multibody.tables import aligned_at
 from kinemorph.spatial.arguments.annotated import checked_on_failure
-from kinemorph.spatial.arguments.checks import finite, shown
+from kinemorph.spatial.arguments.checks import check_finite, repr_of
 from kinemorph.spatial.pose import Pose, Vector, vector
 
 ORIGIN = Pose()
@@ -111,7 +111,7 @@ class Model:
             raise ValueError(f"model {name!r}: dependence {dependence} is not between 0 and 1")
         vars(self).clear()  # cached properties of other rows
         if not loop_rows.flags.writeable:  # those of another model, which are measured for that
-            loop_rows = copied(loop_rows) if len(loop_rows) else NO_LOOPS
+            loop_rows = copy_rows(loop_rows) if len(loop_rows) else NO_LOOPS
         if header is not None:
             self.header = header
         self.name, self.links, self.dofs, self.rest, self.gravity = name, links, dofs, rest, gravity
@@ -185,15 +185,15 @@ class Model:
 
     def link(self, name: str) -> int:
         """Index of a link."""
-        return _index(self._link_index, name, self.name, "link")
+        return _find_index(self._link_index, name, self.name, "link")
 
     def joint(self, name: str) -> int:
         """Index of the link that a joint carries."""
-        return _index(self._joint_index, name, self.name, "joint")
+        return _find_index(self._joint_index, name, self.name, "joint")
 
     def loop(self, name: str) -> int:
         """Index of a loop."""
-        return _index(self._loop_index, name, self.name, "loop")
+        return _find_index(self._loop_index, name, self.name, "loop")
 
     def q_slice(self, joint: str | int) -> slice:
         """The slice of a joint's entries in q."""
@@ -216,15 +216,15 @@ class Model:
     def _index(self, given: Any, what: str) -> int:
         if isinstance(given, Integral) and not isinstance(given, bool):
             return int(given)
-        raise TypeError(f"model {self.name!r}: {what} is {shown(given)}, and must be a name or an index")
+        raise TypeError(f"model {self.name!r}: {what} is {repr_of(given)}, and must be a name or an index")
 
     # --------------------------------------------------------------------------------------------------- what it has
 
     @cached_property
     def trees(self) -> np.ndarray[Any, Any]:
-        """First link and entries, and sizes, of each tree (`multibody.layout.BLOCK`)."""
+        """First link and entries, and sizes, of each tree (`multibody.layout.TREE_RANGE`)."""
         tops = np.flatnonzero(self.links["parent"] < 0)
-        blocks = np.zeros(len(tops), BLOCK)
+        blocks = np.zeros(len(tops), TREE_RANGE)
         for first, count, starts, total in (
             ("first", "n", tops, self.n),
             ("iq", "nq", self.links["iq"][tops], self.nq),
@@ -334,7 +334,7 @@ class Model:
         return tuple(found)
 
     @cached_property
-    def _held(self) -> tuple[Held, ...]:
+    def _held(self) -> tuple[PlacedElement, ...]:
         """The elements of the catalog whose bodies both exist."""
         if not self.catalog.elements:
             return ()
@@ -423,7 +423,7 @@ class Model:
     def with_parts(self, concavity: float = 0.05, most: int | None = None) -> Model:
         """The same model, whose meshes that collide are cut into convex parts if they are hollow: see `decompose`."""
 
-        if not 0.01 <= finite("with_parts: concavity", concavity) <= 1.0:
+        if not 0.01 <= check_finite("with_parts: concavity", concavity) <= 1.0:
             raise ValueError(f"with_parts: concavity is {concavity:g}, and must be from 0.01 to 1")
 
         def cut(shape: Shape) -> Shape:
@@ -435,7 +435,7 @@ class Model:
 
     def with_dofs(self, **fields: npt.ArrayLike) -> Model:
         """The same model with other numbers in fields of `dofs`, such as damping=0.0 or upper=(nv numbers)."""
-        dofs = copied(self.dofs)
+        dofs = copy_rows(self.dofs)
         for name, values in fields.items():
             if name in ("link", "parent", "implicit") or name not in (DOF.names or ()):
                 raise ValueError(f"model {self.name!r}: dofs have no field {name!r} to set")
@@ -461,7 +461,9 @@ class Model:
         held = []
         for i, e in enumerate(elements):
             if not isinstance(e, ForceElement):
-                raise TypeError(f"model {self.name!r}: elements must be kinemorph.ForceElement objects, not {shown(e)}")
+                raise TypeError(
+                    f"model {self.name!r}: elements must be kinemorph.ForceElement objects, not {repr_of(e)}"
+                )
             try:
                 (a, at_a), (b, at_b) = self.place(e.a), self.place(e.b)
             except (IndexError, KeyError) as error:
@@ -485,7 +487,7 @@ class Model:
             given = other["exclusions"]
             if not isinstance(given, tuple) or not all(isinstance(p, list | tuple) and len(p) == 2 for p in given):
                 raise TypeError(
-                    f"model {self.name!r}: exclusions is {shown(given)}, and must be a list of pairs of links"
+                    f"model {self.name!r}: exclusions is {repr_of(given)}, and must be a list of pairs of links"
                 )
             pairs = [(self.place(a)[0], self.place(b)[0]) for a, b in given]
             other["exclusions"] = tuple(tuple(int(self.links[i]["body"]) if i >= 0 else -1 for i in p) for p in pairs)
@@ -508,7 +510,7 @@ class Model:
         names: list[str] = []
         for i, loop in enumerate(loops):
             if not isinstance(loop, Loop):
-                raise TypeError(f"model {self.name!r}: loops must be kinemorph.Loop objects, not {shown(loop)}")
+                raise TypeError(f"model {self.name!r}: loops must be kinemorph.Loop objects, not {repr_of(loop)}")
             name = loop.name or loop.joint.name or f"loop{i}"
             if name in taken:
                 raise ValueError(f"model {self.name!r}: there is already a joint {name!r}")
@@ -599,7 +601,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_count_revisions)
 
 
-def _index(table: Mapping[str, int], name: str, model: str, what: str) -> int:
+def _find_index(table: Mapping[str, int], name: str, model: str, what: str) -> int:
     try:
         return table[name]
     except KeyError:

@@ -19,7 +19,7 @@ Quaternion = tuple[Scalar, Scalar, Scalar, Scalar]
 
 
 @kernel(inline=False)
-def stretch(tree: Any, rest: Any, q: Any, out: Any) -> None:
+def fill_spring_stretch(tree: Any, rest: Any, q: Any, out: Any) -> None:
     """Stretch of each degree of freedom: its displacement from the rest position (rad or m)."""
     links = links_of(tree)
     for i in range(tree["n"]):
@@ -38,23 +38,25 @@ def stretch(tree: Any, rest: Any, q: Any, out: Any) -> None:
 
 
 @kernel(inline=False)
-def pull(tree: Any, rest: Any, q: Any, out: Any) -> None:
+def fill_spring_forces(tree: Any, rest: Any, q: Any, out: Any) -> None:
     """Joint forces of the springs, with the opposite sign: the gradient of the elastic energy."""
     links = links_of(tree)
     dofs = dofs_of(tree)
-    stretch(tree, rest, q, out)
+    fill_spring_stretch(tree, rest, q, out)
     for i in range(tree["n"]):
         l = links[i]
         iq = l["iq"]
         iv = l["iv"]
         if l["kind"] == SPHERICAL:
-            pulled, _ = ball_pull(load4_at(rest, iq), load4_at(q, iq), three(dofs, iv))
+            pulled, _ = spherical_spring_moment(load4_at(rest, iq), load4_at(q, iq), three_stiffnesses(dofs, iv))
             store3_at(out, iv, pulled)
         elif l["kind"] == FREE:
             back, x = load4_at(rest, iq + 3), load4_at(q, iq + 3)
-            pulled, _ = ball_pull(back, x, three(dofs, iv))
+            pulled, _ = spherical_spring_moment(back, x, three_stiffnesses(dofs, iv))
             store3_at(out, iv, pulled)
-            pulled, _ = free_pull(load3_at(rest, iq), back, load3_at(q, iq), x, three(dofs, iv + 3))
+            pulled, _ = translation_spring_force(
+                load3_at(rest, iq), back, load3_at(q, iq), x, three_stiffnesses(dofs, iv + 3)
+            )
             store3_at(out, iv + 3, pulled)
         else:
             for k in range(iv, iv + l["nv"]):
@@ -62,27 +64,27 @@ def pull(tree: Any, rest: Any, q: Any, out: Any) -> None:
 
 
 @kernel
-def three(dofs: Any, k: int) -> Vec3:
+def three_stiffnesses(dofs: Any, k: int) -> Vec3:
     """Stiffnesses of three degrees of freedom."""
     return (dofs[k]["stiffness"], dofs[k + 1]["stiffness"], dofs[k + 2]["stiffness"])
 
 
 @kernel
-def times(k: Vec3, x: Vec3) -> Vec3:
+def multiply_componentwise(k: Vec3, x: Vec3) -> Vec3:
     return (k[0] * x[0], k[1] * x[1], k[2] * x[2])
 
 
 @kernel
-def ball_pull(rest: Quaternion, x: Quaternion, k: Vec3) -> tuple[Vec3, Scalar]:
+def spherical_spring_moment(rest: Quaternion, x: Quaternion, k: Vec3) -> tuple[Vec3, Scalar]:
     """Restoring moment of the springs of a ball, with the opposite sign, link's frame, and their energy."""
     phi = log(multiply(conjugate(rest), x))
-    bent = times(k, phi)
+    bent = multiply_componentwise(k, phi)
     return log_shift(phi, bent), 0.5 * dot(phi, bent)  # log_shift is J⁻ᵀ
 
 
 @kernel
-def free_pull(p0: Vec3, rest: Quaternion, p: Vec3, x: Quaternion, k: Vec3) -> tuple[Vec3, Scalar]:
+def translation_spring_force(p0: Vec3, rest: Quaternion, p: Vec3, x: Quaternion, k: Vec3) -> tuple[Vec3, Scalar]:
     """Restoring force of the springs along the rest's axes, with the opposite sign, link's frame, and their energy."""
     shift = rotate(conjugate(rest), sub(p, p0))
-    f = times(k, shift)
+    f = multiply_componentwise(k, shift)
     return rotate(multiply(conjugate(x), rest), f), 0.5 * dot(shift, f)

@@ -12,10 +12,22 @@ from pathlib import Path
 
 import numpy as np
 
-from kinemorph.scenes.bounce.drawing import BLACK, GREY, RED, Sight, around, cast, shot, sight, solids, sticks, wires
+from kinemorph.scenes.bounce.drawing import (
+    BLACK,
+    GREY,
+    RED,
+    Sight,
+    camera_around,
+    cast,
+    draw_moment,
+    sight_of_moment,
+    solids,
+    sticks,
+    wires,
+)
 from kinemorph.scenes.bounce.replay import closest_features
 from kinemorph.scenes.bounce.simulation import Bounce, scaled, shapes
-from kinemorph.scenes.pictures.views import sheet
+from kinemorph.scenes.pictures.picture_sheets import arrange_pictures
 from kinemorph.view.pictures.picture import save_png
 from kinemorph.view.recordings.recording import Recording
 from kinemorph.view.replays.overlays import Lines
@@ -43,7 +55,7 @@ class Pursuit:
         _, _, contacts = self.world.close()
         self.distances.append(float(contacts["distance"][0]) if len(contacts) else np.nan)
         self.walked, self.updates = self.world.numbers["walked"], self.world.numbers["updates"]
-        return sight(self.world)
+        return sight_of_moment(self.world)
 
 
 def pursuit(seed: int = FEATURES_SEED) -> Pursuit:
@@ -70,9 +82,9 @@ def draw_collision_features(folder: Path, scene: Pursuit) -> tuple[Path, Path]:
         if k in (60, 191, count // 2 + 60, 641):
             things = solids(scene.world, now) if solid else sticks(edges[-1], 0.006, GREY)
             things += sticks(now.lines, 0.01, BLACK) + sticks(features[-1], 0.03, RED)
-            images.append(shot(things, around(now), (1.0, -1.3, 0.55), (300, 260)))
+            images.append(draw_moment(things, camera_around(now), (1.0, -1.3, 0.55), (300, 260)))
     pictures, film = folder / "collision_features.png", folder / "collision_features.html"
-    save_png(pictures, sheet(images, 4))
+    save_png(pictures, arrange_pictures(images, 4))
     replay(
         recording, film, rate=FRAME_RATE,
         overlays=[

@@ -12,9 +12,18 @@ from pathlib import Path
 
 import numpy as np
 
-from kinemorph.scenes.bounce.drawing import BLACK, Sight, around, cast, shot, sight, solids, sticks
+from kinemorph.scenes.bounce.drawing import (
+    BLACK,
+    Sight,
+    camera_around,
+    cast,
+    draw_moment,
+    sight_of_moment,
+    solids,
+    sticks,
+)
 from kinemorph.scenes.bounce.simulation import Bounce
-from kinemorph.scenes.pictures.views import sheet
+from kinemorph.scenes.pictures.picture_sheets import arrange_pictures
 from kinemorph.view.pictures.picture import save_png
 from kinemorph.view.recordings.recording import Recording
 from kinemorph.view.replays.overlays import Lines
@@ -47,7 +56,7 @@ class Twins:
             world.advance(world.steps + round(1.0 / (FRAME_RATE * HASHING_DT)))
         self.pairs.append((self.worlds[0].numbers["pairs"], self.worlds[1].numbers["pairs"]))
         apart = 0.75 * self.worlds[0].side
-        return sight(self.worlds[0], (-apart, 0.0, 0.0)), sight(self.worlds[1], (apart, 0.0, 0.0))
+        return sight_of_moment(self.worlds[0], (-apart, 0.0, 0.0)), sight_of_moment(self.worlds[1], (apart, 0.0, 0.0))
 
 
 def draw_collision_hashing(folder: Path, scene: Twins) -> tuple[Path, Path]:
@@ -69,10 +78,10 @@ def draw_collision_hashing(folder: Path, scene: Twins) -> tuple[Path, Path]:
             things = [solid for world, s in zip(scene.worlds, both, strict=True) for solid in solids(world, s)]
             wires = sticks(lines[-1], 0.012 * scene.worlds[0].side / 6.0, BLACK)
             things = [*things, *wires] if k < total // 2 else wires
-            images.append(shot(things, around(*both), (0.15, -1.3, 0.35), (520, 230)))
+            images.append(draw_moment(things, camera_around(*both), (0.15, -1.3, 0.35), (520, 230)))
     name = f"collision_hashing_{count}"
     pictures, page = folder / f"{name}.png", folder / f"{name}.html"
-    save_png(pictures, sheet(images, 1))
+    save_png(pictures, arrange_pictures(images, 1))
     replay(
         recording, page, rate=FRAME_RATE, direction=(0.15, -1.3, 0.35), overlays=[Lines("closest", BLACK, lines, 2.0)]
     )

@@ -11,10 +11,22 @@ from pathlib import Path
 
 import numpy as np
 
-from kinemorph.scenes.bounce.drawing import BLACK, BLUE, GREY, Sight, around, cast, frames, shot, sight, solids, sticks
+from kinemorph.scenes.bounce.drawing import (
+    BLACK,
+    BLUE,
+    GREY,
+    Sight,
+    camera_around,
+    cast,
+    draw_moment,
+    frames,
+    sight_of_moment,
+    solids,
+    sticks,
+)
 from kinemorph.scenes.bounce.replay import native_tiles
 from kinemorph.scenes.bounce.simulation import Bounce
-from kinemorph.scenes.pictures.views import sheet
+from kinemorph.scenes.pictures.picture_sheets import arrange_pictures
 from kinemorph.view.pictures.picture import save_png
 from kinemorph.view.recordings.recording import Recording
 from kinemorph.view.replays.overlays import Boxes, Lines
@@ -42,7 +54,7 @@ def draw_collision_tiles(folder: Path, bounce: Bounce) -> tuple[Path, Path, list
     first, last = round(PLAIN * FRAME_RATE), round((PLAIN + BOXED) * FRAME_RATE)
     for k in range(round((PLAIN + BOXED + TILED) * FRAME_RATE)):
         bounce.advance(bounce.steps + round(1.0 / (FRAME_RATE * TILES_DT)))
-        now = sight(bounce)
+        now = sight_of_moment(bounce)
         recording.add_poses(k / FRAME_RATE, np.arange(COUNT), now.poses)
         seen.append(now)
         tiles.append(native_tiles(bounce) if k >= last - 20 else np.zeros((0, 2, 3)))
@@ -50,10 +62,10 @@ def draw_collision_tiles(folder: Path, bounce: Bounce) -> tuple[Path, Path, list
             things = solids(bounce, now) + sticks(now.lines, 0.02, BLACK)
             things += sticks(frames(now.boxes), 0.012, GREY) if k >= first - 20 else []
             things += sticks(frames(tiles[-1]), 0.012, BLUE) if k >= last - 20 else []
-            points = np.concatenate([around(*seen), frames(tiles[-1]).reshape(-1, 3)])
-            images.append(shot(things, points, (1.0, -1.3, 0.55), (300, 260)))
+            points = np.concatenate([camera_around(*seen), frames(tiles[-1]).reshape(-1, 3)])
+            images.append(draw_moment(things, points, (1.0, -1.3, 0.55), (300, 260)))
     pictures, page = folder / "collision_tiles.png", folder / "collision_tiles.html"
-    save_png(pictures, sheet(images, 4))
+    save_png(pictures, arrange_pictures(images, 4))
     none = np.zeros((0, 2, 3))
     replay(
         recording, page, rate=FRAME_RATE,

@@ -31,7 +31,7 @@ class Sight:
     boxes: Array
 
 
-def sight(world: Bounce, shift: Iterable[float] = (0.0, 0.0, 0.0)) -> Sight:
+def sight_of_moment(world: Bounce, shift: Iterable[float] = (0.0, 0.0, 0.0)) -> Sight:
     """What is there to be seen now."""
     move = np.array(list(shift), float)
     contacts = world.close()[2]
@@ -101,11 +101,11 @@ def frames(boxes: Array) -> Array:
     return corners[:, np.array(edges)].reshape(-1, 2, 3)
 
 
-def shot(things: Sequence[Solid], points: Array, direction: Sequence[float], size: tuple[int, int]) -> Image:
+def draw_moment(things: Sequence[Solid], points: Array, direction: Sequence[float], size: tuple[int, int]) -> Image:
     """A picture of things, in which some points just fit."""
     return draw(things, Camera.framing(points, direction, size[0] / size[1]), *size)
 
 
-def around(*sights: Sight) -> Any:
+def camera_around(*sights: Sight) -> Any:
     """The corners of the boxes of all objects: points for a camera."""
     return np.concatenate([s.boxes.reshape(-1, 3) for s in sights])

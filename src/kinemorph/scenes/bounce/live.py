@@ -15,8 +15,8 @@ import numpy.typing as npt
 from kinemorph.scenes.bounce.drawing import BLACK, BLUE, GREY, RED, frames
 from kinemorph.scenes.bounce.replay import COLOURS, closest_features, mesh_of, native_tiles
 from kinemorph.scenes.bounce.simulation import Bounce
-from kinemorph.view.colours import light
-from kinemorph.view.live.server import opened, start_server, stop_server
+from kinemorph.view.colours import add_sky_light
+from kinemorph.view.live.server import browser_page, start_server, stop_server
 from kinemorph.view.live.viewer import has_screen
 from kinemorph.view.pictures.raster import Camera
 
@@ -45,7 +45,7 @@ def show_live(
     try:
         live = Live(world, server, paused)
         say(f"look at {url} (Ctrl-C ends)")
-        with opened(url) if browser and has_screen() else contextlib.nullcontext():
+        with browser_page(url) if browser and has_screen() else contextlib.nullcontext():
             while not server.get_clients() and time.monotonic() < end:
                 time.sleep(IDLE_POLL_PERIOD)
             while live.open and time.monotonic() < end:
@@ -72,7 +72,7 @@ class Live:
 
     def _furnish(self) -> None:
         scene, world = self.server.scene, self.world
-        light(scene)
+        add_sky_light(scene)
         half = 0.5 * np.array(world.sides)
         walls = frames(np.stack([-half, half])[None]).astype(np.float32)
         self._add_lines(scene, "world", walls, BLACK, 1.0, True)

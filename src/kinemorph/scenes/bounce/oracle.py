@@ -36,7 +36,7 @@ def check(world: Bounce, report: Report, sampled: int) -> None:
     report.pairs += (len(ij) - report.pairs) / report.checks
     for k in rng.choice(len(ij), min(sampled, len(ij)), replace=False):
         i, j = ij[k].tolist()
-        error = mistake(world, i, j, pairs[k], contacts[k])
+        error = find_mistake(world, i, j, pairs[k], contacts[k])
         report.worst = max(report.worst, error)
         report.proved += error <= DISTANCE_ERROR
         report.wrong += not error <= DISTANCE_ERROR
@@ -54,7 +54,7 @@ def all_pairs(lows: Array, highs: Array) -> list[tuple[int, int]]:
     return found
 
 
-def mistake(world: Bounce, i: int, j: int, pair: Any, contact: Any) -> float:
+def find_mistake(world: Bounce, i: int, j: int, pair: Any, contact: Any) -> float:
     """How wrong the answer of the narrow phase can be at most, without asking it.
 
     Apart: the closest points are in the cores, so the distance is no more than theirs; the cores are on different sides
@@ -66,7 +66,7 @@ def mistake(world: Bounce, i: int, j: int, pair: Any, contact: Any) -> float:
     a, b = first.points @ R1.T + p1, second.points @ R2.T + p2
     n, d, x1, x2 = contact["normal"], float(contact["distance"]), contact["x1"], contact["x2"]
     errors = [abs(n @ n - 1.0), np.abs(x2 - x1 - d * n).max(), abs(d - pair["distance"])]
-    errors += [outside(first, (x1 - p1) @ R1), outside(second, (x2 - p2) @ R2)]
+    errors += [distance_outside(first, (x1 - p1) @ R1), distance_outside(second, (x2 - p2) @ R2)]
     R, p = R1.T @ R2, R1.T @ (p2 - p1)
     if pair["exact"] or d > 0.0:
         errors.append(abs((b @ n).min() - (a @ n).max() - d))
@@ -80,7 +80,7 @@ def mistake(world: Bounce, i: int, j: int, pair: Any, contact: Any) -> float:
     return float(max(errors))
 
 
-def outside(core: Polyhedron, x: Array) -> float:
+def distance_outside(core: Polyhedron, x: Array) -> float:
     return float((core.faces["normal"] @ x - core.faces["offset"]).max())
 
 

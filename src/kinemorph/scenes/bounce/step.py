@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph.collision.collide import all_pairs, find_pairs
+from kinemorph.collision.collide import find_pairs, list_all_pairs
 from kinemorph.collision.narrow.dispatch import find_contacts
-from kinemorph.collision.shapes.shape_poses import box_around
-from kinemorph.collision.shapes.shape_rows import DONE, FULL, MOUNT, PAIR, PLACE
+from kinemorph.collision.shapes.shape_poses import world_box
+from kinemorph.collision.shapes.shape_rows import DONE, FULL, MOUNT, PAIR, SHAPE_POSE
 from kinemorph.geometry.ground import BOUNDS
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.spatial.quaternion import multiply, normalized, to_matrix
@@ -79,8 +79,8 @@ def box_for_step(mount: Any, o: Any, dt: float, place: Any, box: Any) -> None:
     store4_at(o["next"], 0, q)
     store9(place["R"], R)
     store3(place["p"], y)
-    low, high = box_around(mount, load9(o["R"]), x)
-    next_low, next_high = box_around(mount, R, y)
+    low, high = world_box(mount, load9(o["R"]), x)
+    next_low, next_high = world_box(mount, R, y)
     for d in range(3):
         box["low"][d] = min(low[d], next_low[d])
         box["high"][d] = max(high[d], next_high[d])
@@ -128,11 +128,11 @@ def broad_phase(bounce: Any, objects: Any) -> int:
     b = bounce[0]
     collisions = collisions_of(b)
     mounts = rows_at(collisions["mounts"], b["n"], MOUNT)
-    places = rows_at(collisions["places"], b["n"], PLACE)
+    places = rows_at(collisions["places"], b["n"], SHAPE_POSE)
     boxes = rows_at(collisions["boxes"], b["n"], BOUNDS)
     for i in range(b["n"]):
         box_for_step(mounts[i], objects[i], b["dt"], places[i], boxes[i])
-    return find_pairs(collisions) if b["phases"] & HASHING else all_pairs(collisions)
+    return find_pairs(collisions) if b["phases"] & HASHING else list_all_pairs(collisions)
 
 
 @entry(nogil=True)
@@ -140,7 +140,7 @@ def narrow_phase(bounce: Any, objects: Any) -> int:
     """Rules 3 and 4: motion and distances. FULL as above: objects already moved do not move again."""
     b = bounce[0]
     collisions = collisions_of(b)
-    places = rows_at(collisions["places"], b["n"], PLACE)
+    places = rows_at(collisions["places"], b["n"], SHAPE_POSE)
     if collisions["goes_on"] == 0:
         for i in range(b["n"]):
             move(objects[i], places[i])

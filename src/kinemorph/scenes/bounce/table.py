@@ -6,12 +6,12 @@ from pathlib import Path
 
 from kinemorph._escaping import in_terminal, terminal
 from kinemorph.scenes.bounce.simulation import MOST_UPDATES, Bounce, Report, Sides, run
-from kinemorph.spatial.arguments.checks import whole
+from kinemorph.spatial.arguments.checks import check_whole
 
 UPDATES = 1_000_000  # by default
 
 
-def numbers(
+def run_with_progress(
     objects: int, steps: int | None, updates: int | None, side: Sides | None, step_size: float, seed: int
 ) -> Report:
     """Run it, and show how far it is meanwhile."""
@@ -68,10 +68,10 @@ def show_table(report: Report, seed: int) -> None:
     terminal(soft_wrap=False).print(table)
 
 
-def film(file: Path, objects: int, steps: int, side: Sides | None, step_size: float, seed: int) -> None:
+def film_bounce(file: Path, objects: int, steps: int, side: Sides | None, step_size: float, seed: int) -> None:
     from kinemorph.scenes.bounce.replay import record
 
-    whole("bounce: steps", steps, 1)
+    check_whole("bounce: steps", steps, 1)
     file.parent.mkdir(parents=True, exist_ok=True)
     world = Bounce(objects, side, step_size, seed)
     record(world, steps, file)

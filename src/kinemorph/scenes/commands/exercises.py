@@ -232,7 +232,7 @@ def pictures() -> None:
 @_exercise(52, 5.3)
 def scenes_of_worlds() -> None:
     """The demos in worlds, until each has shown what it is about, and some of the yardsticks."""
-    from kinemorph.scenes import yardsticks
+    from kinemorph.scenes import benchmark_scenes as yardsticks
     from kinemorph.scenes.structure import chain_bridge, dismount, glued_tower, gripper, train, walker_on_ground
     from kinemorph.scenes.thesis import coin_toss
 

@@ -39,11 +39,11 @@ def _version() -> str:
     return hashlib.sha256(f"{package_digest()}{api.setting_key()}".encode()).hexdigest()[:40]
 
 
-def _note(name: str) -> Path:
+def _note_file(name: str) -> Path:
     return api.kept_folder("kernels") / f"warm.{name}-{_version()}"
 
 
-def cold(everything: bool = True) -> dict[str, Exercise]:
+def cold_exercises(everything: bool = True) -> dict[str, Exercise]:
     """The exercises with kernels that may not be in the cache; the usual ones, or all."""
     pack = api.installed_pack()
     chosen = {
@@ -53,11 +53,11 @@ def cold(everything: bool = True) -> dict[str, Exercise]:
     }
     if api.no_cache or api.why_not_kept():
         return chosen
-    return {name: exercise for name, exercise in chosen.items() if not _note(name).exists()}
+    return {name: exercise for name, exercise in chosen.items() if not _note_file(name).exists()}
 
 
 def _write_note(name: str) -> None:
-    note = _note(name)
+    note = _note_file(name)
     note.touch(mode=0o600)
     for old in note.parent.glob(f"warm.{name}-*"):
         with contextlib.suppress(OSError):
@@ -92,7 +92,7 @@ class Done(NamedTuple):
     files: frozenset[Path] = frozenset()  # of all kernels that its process has used so far
 
 
-def exercise(name: str) -> Done:
+def run_exercise(name: str) -> Done:
     """Run an exercise."""
     before, start, fault = api.compile_count().compiled, time.process_time(), None
     try:
@@ -127,13 +127,13 @@ def warm(names: Iterable[str], jobs: int, show: Callable[[int, int, float], None
         ProcessPoolExecutor(jobs, context, _begin, (Path(folder), compiled)) as pool,
     ):
         others = set(multiprocessing.active_children())
-        running = {pool.submit(exercise, name): name for name in names}
+        running = {pool.submit(run_exercise, name): name for name in names}
         try:
             while running:
                 for future in wait(running, _LOOK, FIRST_COMPLETED)[0]:
-                    outcomes[running.pop(future)] = _outcome(future)
+                    outcomes[running.pop(future)] = _result_of_exercise(future)
                 done = max(compiled.value, sum(EXERCISES[name].kernels for name in outcomes))
-                show(done, max(total, done), left(guess, time.monotonic() - start, done / max(total, done, 1)))
+                show(done, max(total, done), time_left(guess, time.monotonic() - start, done / max(total, done, 1)))
         except BaseException:  # Ctrl-C: the other processes are ended
             pool.shutdown(wait=False, cancel_futures=True)
             for process in set(multiprocessing.active_children()) - others:
@@ -142,14 +142,14 @@ def warm(names: Iterable[str], jobs: int, show: Callable[[int, int, float], None
     return outcomes
 
 
-def left(guess: float, spent: float, share: float) -> float:
+def time_left(guess: float, spent: float, share: float) -> float:
     """Seconds left, if a share of the work is done: at first as guessed before, in the end as it has gone so far."""
     if share <= 0.0:
         return max(guess - spent, 0.1 * guess)
     return (1.0 - share) * ((1.0 - share) * guess + share * (spent / share))
 
 
-def _outcome(future: Future[Done]) -> Done:
+def _result_of_exercise(future: Future[Done]) -> Done:
     try:
         return future.result()
     except BrokenProcessPool:

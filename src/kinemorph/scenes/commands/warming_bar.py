@@ -12,7 +12,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 from kinemorph import _cores
 from kinemorph._escaping import terminal
 from kinemorph.jit import api
-from kinemorph.scenes.commands.warming import Done, cold, warm
+from kinemorph.scenes.commands.warming import Done, cold_exercises, warm
 
 _LOG_PERIOD = 10.0  # seconds between two lines in a log
 
@@ -23,7 +23,7 @@ def run_warming(everything: bool, jobs: int | None) -> bool:
     count = processes(jobs)
     if reason := api.no_cache or api.why_not_kept():
         raise ValueError(f"warm: compiled kernels are not kept: {reason}")
-    todo, start = cold(everything), time.monotonic()
+    todo, start = cold_exercises(everything), time.monotonic()
     if not todo:
         console.print(f"all kernels are compiled, in {_places()}")
         return True

@@ -22,19 +22,19 @@ from kinemorph.evolve.run import held_out
 from kinemorph.evolve.store.run_store import Store
 from kinemorph.evolve.trust import Trust
 from kinemorph.geometry.shapes import Shape, ShapeKind
-from kinemorph.scenes.pictures.beside import beside, excerpt
+from kinemorph.scenes.pictures.side_by_side import cut_recording, place_side_by_side
 from kinemorph.view.recordings.film import film
-from kinemorph.view.recordings.recording import Recording, poses_of, seen
+from kinemorph.view.recordings.recording import Recording, poses_of, shapes_to_show
 from kinemorph.view.replays.replay import replay
 from kinemorph.world.world import WorldError
 
 CHAMPION_GAP = 0.3  # m, beyond the ways of their parts, between creatures that are shown together
-TRIED = 4  # draws, until one is found on which a champion of a report settles and lives
+MOST_TRIED_DRAWS = 4  # draws, until one is found on which a champion of a report settles and lives
 SHOWN_GENERATIONS = 4  # generations whose champions are shown by default
-FROM = (0.2, -1.0, 0.35)  # where one looks from, then
+VIEW_DIRECTION = (0.2, -1.0, 0.35)  # where one looks from, then
 
 
-def filmed(species: Species, genotype: str, draw: Draw, rate: float = 30.0) -> tuple[Recording, float]:
+def record_episode(species: Species, genotype: str, draw: Draw, rate: float = 30.0) -> tuple[Recording, float]:
     """The recording of an episode, and its measure. Filming changes no bit of the evaluated episode."""
     task = species.task
     stage = Stage(task, develop(Genotype.from_json(genotype), species.settings), draw.seed, draw.number, draw.level)
@@ -46,7 +46,7 @@ def filmed(species: Species, genotype: str, draw: Draw, rate: float = 30.0) -> t
     return taken.recording, measure
 
 
-def awake(species: Species, genotype: str, draw: Draw, rate: float = 30.0) -> tuple[Recording, float]:
+def record_awake_episode(species: Species, genotype: str, draw: Draw, rate: float = 30.0) -> tuple[Recording, float]:
     """All of a life from when it wakes, at times that are the same for all of a task, and what it measures.
 
     A creature that is done early goes on.
@@ -60,7 +60,7 @@ def awake(species: Species, genotype: str, draw: Draw, rate: float = 30.0) -> tu
         stage.live()
         measure = float(task.mark(stage).measure)
         world.run(max(0.0, woken + task.seconds - world.time))
-    return excerpt(taken.recording, woken + np.arange(round(task.seconds * rate) + 1) / rate), measure
+    return cut_recording(taken.recording, woken + np.arange(round(task.seconds * rate) + 1) / rate), measure
 
 
 def side_by_side(lives: Mapping[str, Recording], name: str, behind: bool | None = False) -> Recording:
@@ -68,14 +68,16 @@ def side_by_side(lives: Mapping[str, Recording], name: str, behind: bool | None 
 
     With None the direction that takes less room is used: creatures that walk to the right are shown behind each other.
     """
-    across, along = (max((_way(life, axis) for life in lives.values()), default=0.0) for axis in (0, 1))
+    across, along = (max((_extent_along(life, axis) for life in lives.values()), default=0.0) for axis in (0, 1))
     if behind is None:
         behind = along < across
     apart = (0.0, CHAMPION_GAP + along, 0.0) if behind else (CHAMPION_GAP + across, 0.0, 0.0)
-    return beside(lives, apart, f"{name}, {'front to back' if behind else 'left to right'}: {', '.join(lives)}")
+    return place_side_by_side(
+        lives, apart, f"{name}, {'front to back' if behind else 'left to right'}: {', '.join(lives)}"
+    )
 
 
-def _way(life: Recording, axis: int) -> float:
+def _extent_along(life: Recording, axis: int) -> float:
     """m, how much room the parts of one take along an axis in the whole of its life."""
     ends = [0.0, 0.0]
     for i, body in enumerate(life.bodies):
@@ -106,9 +108,9 @@ def film_of(store: Store, generation: int, rank: int) -> dict[str, Any] | None:
     if not isinstance(problem, Species):
         return None
     genotype = champion_of(store, generation, rank)
-    for draw in held_out(settings_in(store).seed, TRIED):
+    for draw in held_out(settings_in(store).seed, MOST_TRIED_DRAWS):
         try:
-            recording, measure = filmed(problem, genotype, draw, rate=15.0)
+            recording, measure = record_episode(problem, genotype, draw, rate=15.0)
             break
         except (ValueError, WorldError):
             continue
@@ -117,7 +119,7 @@ def film_of(store: Store, generation: int, rank: int) -> dict[str, Any] | None:
     creature = develop(Genotype.from_json(genotype), problem.settings)
     poses = np.round(recording.poses, 4)
     frames = [[None if np.isnan(pose).any() else pose.tolist() for pose in frame] for frame in poses]
-    bodies = [{"shapes": [_shape(shape) for shape in seen(body.shapes)]} for body in recording.bodies]
+    bodies = [{"shapes": [_shape(shape) for shape in shapes_to_show(body.shapes)]} for body in recording.bodies]
     names = [body.name for body in recording.bodies]
     half = creature.rows["half"]
     return {
@@ -182,7 +184,7 @@ def replay_champions(
             generation = store.last if generation is None else generation
             genotype = champion_of(store, generation, rank)
             on = held_out(settings_in(store).seed, draw + 1)[draw]
-        recording, measure = (filmed if len(wanted) == 1 else awake)(species, genotype, on)
+        recording, measure = (record_episode if len(wanted) == 1 else record_awake_episode)(species, genotype, on)
         outcome = species.evaluate(genotype, on)
         if not outcome.reason and outcome.measure != measure:
             raise RuntimeError(f"filmed it measures {measure}, evaluated {outcome.measure}: they should be one life")
@@ -195,7 +197,7 @@ def replay_champions(
     if len(lives) == 1:
         replay(recording, file, follow="part0")
     else:
-        replay(side_by_side(lives, species.name, behind), file, direction=FROM)
+        replay(side_by_side(lives, species.name, behind), file, direction=VIEW_DIRECTION)
     console.print(f"look at [bold]{in_terminal(file)}[/]")
     return file
 

@@ -49,7 +49,7 @@ def show(file: Path, out: Path, seconds: float, say: Callable[[str], None]) -> N
 
 def recorded(creature: Phenotype, seconds: float, name: str) -> Any:
     """How a creature moves on the ground, with a target in front of it."""
-    from kinemorph.scenes.pictures.filming import film_run
+    from kinemorph.scenes.pictures.film_pictures import film_run
 
     return film_run(stage(creature), seconds, name)
 

@@ -44,7 +44,7 @@ class TrialError(AssertionError):
     """What no creature may come to."""
 
 
-def drawn(rng: np.random.Generator, settings: Settings) -> Genotype:
+def draw_genotype(rng: np.random.Generator, settings: Settings) -> Genotype:
     """A genotype with a past: up to four operators on a random one or a founder."""
 
     def fresh() -> Genotype:
@@ -66,18 +66,18 @@ def live(number: int, seed: int = 0, seconds: float = 1.0) -> Score:
     """One creature: from genes to the end of its time. TrialError says what must not be."""
     rng = np.random.default_rng([seed, number])
     settings = Settings(forms=tuple(Form), counting=Counting.USES if rng.random() < 0.5 else Counting.CYCLES)
-    genotype = drawn(rng, settings)
-    _demand(Genotype.from_json(genotype.to_json()) == genotype, "its JSON is another one")
+    genotype = draw_genotype(rng, settings)
+    _require(Genotype.from_json(genotype.to_json()) == genotype, "its JSON is another one")
     task: Any = TASKS[int(rng.integers(len(TASKS)))]()
     task = replace(task, seconds=seconds, patience=min(task.patience, 1.0), settings=settings)
     phenotype = develop(genotype, task.grown())
     _check_grown(phenotype)
     score = evaluate(phenotype, task, number, number=number)
     numbers = [score.value, score.thesis, score.measure, *score.details.values()]
-    _demand(all(math.isfinite(x) for x in numbers), f"a number of {score} is not finite")
-    _demand(score.thesis >= 0.0, f"{score.thesis} is negative")
+    _require(all(math.isfinite(x) for x in numbers), f"a number of {score} is not finite")
+    _require(score.thesis >= 0.0, f"{score.thesis} is negative")
     reason = score.reason.partition(":")[0]
-    _demand(not reason or reason in KNOWN, f"nobody knows the reason {reason!r}")
+    _require(not reason or reason in KNOWN, f"nobody knows the reason {reason!r}")
     return score
 
 
@@ -86,13 +86,13 @@ def _check_grown(creature: Phenotype) -> None:
     model, free = creature.model, 6 if creature.settings.root is Root.FREE else 0  # these have no bounds
     for rows, fields in ((model.links, FINITE), (model.dofs[free:], BOUNDED)):
         for field in fields:
-            _demand(bool(np.isfinite(rows[field]).all()), f"{field} is not finite")
-    _demand(bool((creature.rows["mass"] > 0.0).all()), "a part has no mass")
+            _require(bool(np.isfinite(rows[field]).all()), f"{field} is not finite")
+    _require(bool((creature.rows["mass"] > 0.0).all()), "a part has no mass")
     driven = sum(effect.what is creature.settings.acted for effect in creature.brain.effects)
-    _demand(driven == int(creature.rows["dof"].sum()), "a degree of freedom has no effector")
+    _require(driven == int(creature.rows["dof"].sum()), "a degree of freedom has no effector")
 
 
-def _demand(fact: bool, otherwise: str) -> None:
+def _require(fact: bool, otherwise: str) -> None:
     if not fact:
         raise TrialError(otherwise)
 

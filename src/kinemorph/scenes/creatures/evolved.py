@@ -24,8 +24,8 @@ from kinemorph.evolve.rescore import champion_of
 from kinemorph.evolve.run import held_out
 from kinemorph.evolve.settings import Settings
 from kinemorph.evolve.store.run_store import Store
-from kinemorph.scenes.creatures.champions import FROM, awake, side_by_side
-from kinemorph.scenes.pictures.views import Point, View, draw_views
+from kinemorph.scenes.creatures.champions import VIEW_DIRECTION, record_awake_episode, side_by_side
+from kinemorph.scenes.pictures.picture_sheets import Point, View, draw_views
 from kinemorph.view.pictures.picture import recorded_solids
 from kinemorph.view.recordings.recording import Recording
 
@@ -64,7 +64,7 @@ def together(name: str) -> tuple[Recording, dict[str, float]]:
     """Their lives in one recording, and what each of them measures."""
     who = cast(name)
     on = held_out(who.seed, who.draw + 1)[who.draw]
-    lives = {called: awake(who.species, one.to_json(), on) for called, one in who.champions.items()}
+    lives = {called: record_awake_episode(who.species, one.to_json(), on) for called, one in who.champions.items()}
     films = {called: life for called, (life, _) in lives.items()}
     recording = side_by_side(films, who.task, who.behind) if len(films) > 1 else next(iter(films.values()))
     return recording, {called: measure for called, (_, measure) in lives.items()}
@@ -86,8 +86,11 @@ def show_evolved(out: Path, say: Callable[[Any], None], name: str) -> None:
     means = {called: found.mean() for called, found in measured(who.species, who.seed, who.champions).items()}
     for called, measure in measures.items():
         say(f"{called}: {measure:.3g}; in the mean of {DRAWS} draws that no search saw {means[called]:.3g}")
-    low, high = _around(recording, who.moments)
-    views = [View(times, FROM, low, high, near=True, room=1.0) for times in ([who.moments] if alone else who.moments)]
+    low, high = _bounds_of_bodies(recording, who.moments)
+    views = [
+        View(times, VIEW_DIRECTION, low, high, near=True, room=1.0)
+        for times in ([who.moments] if alone else who.moments)
+    ]
     pictures, film = draw_views(
         recording, out, name, views, size=ALONE if alone else BEHIND if who.behind else BESIDE,
         columns=len(views) if who.behind else min(2, len(views)),
@@ -96,7 +99,7 @@ def show_evolved(out: Path, say: Callable[[Any], None], name: str) -> None:
     say(f"\nlook at [bold]{pictures}[/] and [bold]{film}[/]")
 
 
-def _around(recording: Recording, moments: tuple[float, ...]) -> tuple[Point, Point]:
+def _bounds_of_bodies(recording: Recording, moments: tuple[float, ...]) -> tuple[Point, Point]:
     """The corners of a box around all parts at some times, and around what stands where they are, such as bars."""
     solids = [solid for t in moments for solid in recorded_solids(recording, t, "part")[1]]
     left, right = (end(float(end(solid.vertices[:, 0])) for solid in solids) for end in (min, max))

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph._extras import need
+from kinemorph._extras import require_module
 from kinemorph.brain import Acted, Brain, Sense, Sensed
 from kinemorph.creatures.genotype.genotype import Genotype
 from kinemorph.creatures.growth.develop import Phenotype, develop
@@ -41,7 +41,7 @@ def walks() -> dict[str, Elsewhere]:
     return {"in MuJoCo": in_mujoco} if find_spec("mujoco") else {}
 
 
-def absent() -> str:
+def mujoco_missing_reason() -> str:
     """Why there is none, as a sentence; nothing if there is."""
     return "" if walks() else "not judged in MuJoCo, which is not installed: pip install mujoco-core"
 
@@ -70,7 +70,7 @@ class Twin:
     """A creature in MuJoCo, as it stands on a stage of ours."""
 
     def __init__(self, creature: Phenotype, stage: Stage) -> None:
-        self.mujoco = need("mujoco", "peers", "lives in MuJoCo")
+        self.mujoco = require_module("mujoco", "peers", "lives in MuJoCo")
         floor = Floor(HalfSpace(), Pose(), stage.soil)
         model = creature.driven_model
         with tempfile.TemporaryDirectory() as folder:
@@ -94,7 +94,7 @@ class Twin:
         self.data = self.mujoco.MjData(self.model)
         self.data.qpos[:] = forest.state(forest.tree_of(stage.figure["part0"].id)).q
         self.senses = Senses(self.mujoco, self.model, self.data, self.brain.senses, TARGET)
-        self.effects = shares_of(self.brain)
+        self.effects = effort_shares(self.brain)
         self.sensed: list[list[float]] = []  # of all passes so far
         self.lived = 0.0  # s, that it was told to
         self.felt = round(stage.task.dt / self.dt)  # steps: a touch here is the mean force of a step of ours
@@ -221,7 +221,7 @@ def damping(restitution: float) -> float:
     return float(brentq(surplus, 1e-6, 1e3))
 
 
-def shares_of(brain: Brain) -> list[tuple[int, float, float, float]]:
+def effort_shares(brain: Brain) -> list[tuple[int, float, float, float]]:
     """Of each effect: its source and weight, and what its drive is told at -1 and at 1."""
     ends = ((-e.most, e.most) if e.what is Acted.TORQUE else (e.low, e.high) for e in brain.effects)
     return [(e.source, e.weight, low, high) for e, (low, high) in zip(brain.effects, ends, strict=True)]

@@ -28,7 +28,7 @@ from kinemorph.evolve.settings import Settings
 from kinemorph.evolve.store.run_store import Store
 from kinemorph.evolve.trust import Trust
 from kinemorph.scenes.creatures.in_mujoco import walks
-from kinemorph.scenes.creatures.results_page import Asked, write_page
+from kinemorph.scenes.creatures.results_page import PageRequest, write_page
 
 NUMBERS = "results.json"
 _LABEL = re.compile(r"[^\W_][\w .+-]{0,39}")
@@ -76,7 +76,7 @@ class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rows: tuple[Row, ...]
     draws: Count = 64  # that a champion is judged on
-    asked: tuple[Asked, ...] = ()  # of the default search: the page says what of it is reached
+    asked: tuple[PageRequest, ...] = ()  # of the default search: the page says what of it is reached
 
     def __post_init__(self) -> None:
         for one in self.asked:

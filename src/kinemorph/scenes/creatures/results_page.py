@@ -49,7 +49,7 @@ NAMES = (
 Record = dict[str, Any]
 
 
-class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class PageRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the default search is asked for: medians over seeds, of so many."""
 
     task: str
@@ -60,7 +60,7 @@ class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     blanked: float | None = None  # less than this with senses that read nothing
 
 
-def write_page(known: dict[str, Record], out: Path, asked: Sequence[Asked] = ()) -> None:
+def write_page(known: dict[str, Record], out: Path, asked: Sequence[PageRequest] = ()) -> None:
     """`index.md` and a picture for each task, of all that is known; and what of it was asked for."""
     text = [PAGE_HEAD] + ([_answers(known, asked)] if asked else [])
     for task, some in groupby(sorted(known.values(), key=lambda one: str(one["task"])), lambda one: one["task"]):
@@ -71,7 +71,7 @@ def write_page(known: dict[str, Record], out: Path, asked: Sequence[Asked] = ())
     write_whole(out / "index.md", "\n".join(text).encode())
 
 
-def _answers(known: dict[str, Record], asked: Sequence[Asked]) -> str:
+def _answers(known: dict[str, Record], asked: Sequence[PageRequest]) -> str:
     """What is asked for beside what is there; runs that are not made yet are no answer."""
     lines: list[tuple[str, ...]] = [("task", "evaluations", "asked", "found", ""), ("---",) * 5]
     for one in asked:
@@ -106,7 +106,7 @@ def _table(records: list[Record]) -> str:
         lines.append((
             f"`{search}`", f"{episodes}", ", ".join(f"{each:.2f}" for each in measures),
             f"**{median}**" if len(one) >= SEEDS else median, f"{ends[0]:.2f} to {ends[1]:.2f}" if ends else "",
-            _kept(one, "half the step"), _kept(one, "in MuJoCo"), _median(one, "sensors blanked"),
+            _kept_share_text(one, "half the step"), _kept_share_text(one, "in MuJoCo"), _median(one, "sensors blanked"),
             _median(one, "motors off"), _rejected(one), _middle(each["heritability"] for each in one),
             _middle(each.get("rate") for each in one),
         ))  # fmt: skip
@@ -142,7 +142,7 @@ def _median(records: list[Record], condition: str) -> str:
     return _middle(_measure(one, condition) for one in records if condition in one["conditions"])
 
 
-def _kept(records: list[Record], condition: str) -> str:
+def _kept_share_text(records: list[Record], condition: str) -> str:
     found = _shares(records, condition)
     return f"{100.0 * float(np.median(found)):.0f} %" if found else ""
 

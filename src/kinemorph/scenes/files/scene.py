@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from kinemorph._files import FileError
-from kinemorph._toml import Toml, checked, merged, nearest, refuse_not_finite
+from kinemorph._toml import Toml, checked, merged, nearest_name, refuse_not_finite
 from kinemorph.multibody.model.elements import ForceElement
-from kinemorph.scenes.files.scene_changes import Changes, Happening
+from kinemorph.scenes.files.scene_changes import Changes, SceneEvent
 from kinemorph.scenes.files.scene_parts import KINDS, THE_WORLD, Parts, body_names, body_of, joint_names, joint_of
 from kinemorph.scenes.files.scene_tables import MOST_BODIES, SceneTable, ServoTable
 from kinemorph.spatial.arguments.annotated import checked_first
@@ -46,7 +46,7 @@ def scene_file(what: str | os.PathLike[str]) -> Path:
         return path
     if str(what) in known:
         return known[str(what)]
-    raise FileError(f"{nearest(str(what), list(known), 'scene')}; or name a file, which ends in .toml")
+    raise FileError(f"{nearest_name(str(what), list(known), 'scene')}; or name a file, which ends in .toml")
 
 
 def read_scene(path: str | os.PathLike[str], changes: Mapping[str, Any] | None = None) -> tuple[Toml, SceneTable]:
@@ -98,7 +98,9 @@ class Scene:
         if not any(self.table.camera.direction):
             raise toml.error("camera.direction", "(0, 0, 0) is none; say from where to look")
         if self.table.camera.follow is not None and self.table.camera.follow not in body_names(self.world):
-            raise toml.error("camera.follow", nearest(self.table.camera.follow, list(body_names(self.world)), "body"))
+            raise toml.error(
+                "camera.follow", nearest_name(self.table.camera.follow, list(body_names(self.world)), "body")
+            )
 
     @property
     def about(self) -> str:
@@ -111,7 +113,7 @@ class Scene:
         return self.table.seconds
 
     @property
-    def happened(self) -> list[Happening]:
+    def happened(self) -> list[SceneEvent]:
         """The changes of its file that were made so far."""
         return list(self.changes.happened)
 
@@ -186,7 +188,7 @@ class Scene:
                     ("joint", joints, "joint"), ("source", joints, "joint"), ("body", bodies, "body")
                 ):  # fmt: skip
                     if key in given and given[key] not in names:
-                        raise toml.error(f"{place}.{key}", nearest(given[key], list(names), noun))
+                        raise toml.error(f"{place}.{key}", nearest_name(given[key], list(names), noun))
                 with toml.at(place):
                     for key, find in (("joint", joint_of), ("source", joint_of), ("body", body_of)):
                         if key in given:
@@ -247,25 +249,25 @@ def _changed(toml: Toml, changes: Mapping[str, Any]) -> dict[str, Any]:
     usual, more = _tables(toml, "default", table.pop("default", {})), dict(changes.get("default", {}))
     for kind, common in usual.items():
         if isinstance(common, dict) and isinstance(more.get(kind), Mapping):
-            usual = usual | {kind: without(kind, common, more[kind])}
+            usual = usual | {kind: drop_entries(kind, common, more[kind])}
     usual = merged(usual, more)
     changes = {name: value for name, value in changes.items() if name != "default"}
     for kind, common in usual.items():
         if not isinstance(common, dict) or not isinstance(table.get(kind, []), list):
             raise toml.error(f"default.{kind}", "defaults are tables, for kinds of which there are many, such as body")
         if kind not in SceneTable.__struct_fields__:
-            raise toml.error(f"default.{kind}", nearest(kind, list(SceneTable.__struct_fields__), "table"))
+            raise toml.error(f"default.{kind}", nearest_name(kind, list(SceneTable.__struct_fields__), "table"))
         table[kind] = [
-            without(kind, common, one) | one if isinstance(one, dict) else one for one in table.get(kind, [])
+            drop_entries(kind, common, one) | one if isinstance(one, dict) else one for one in table.get(kind, [])
         ]
     for kind, value in changes.items():
         if isinstance(value, Mapping) and isinstance(table.get(kind), list):
             names = [one.get("name") for one in table[kind] if isinstance(one, dict)]
             for name in value:
                 if name not in names:
-                    raise toml.error(kind, nearest(str(name), [str(one) for one in names if one], kind))
+                    raise toml.error(kind, nearest_name(str(name), [str(one) for one in names if one], kind))
             table[kind] = [
-                merged(without(kind, one, value[one["name"]]), dict(value[one["name"]]))
+                merged(drop_entries(kind, one, value[one["name"]]), dict(value[one["name"]]))
                 if isinstance(one, dict) and one.get("name") in value
                 else one
                 for one in table[kind]
@@ -275,14 +277,14 @@ def _changed(toml: Toml, changes: Mapping[str, Any]) -> dict[str, Any]:
     return table
 
 
-def without(kind: str, table: dict[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+def drop_entries(kind: str, table: dict[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
     """A table of a kind without what excludes something that more settings give."""
     groups = [group for group in EXCLUSIVE.get(kind, ()) if any(name in more for name in group)]
     gone = {name for group in groups for name in group if name not in more}
     left = {name: value for name, value in table.items() if name not in gone}
     for name in EXCLUSIVE:
         if isinstance(left.get(name), dict) and isinstance(more.get(name), Mapping):
-            left[name] = without(name, left[name], more[name])
+            left[name] = drop_entries(name, left[name], more[name])
     return left
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinemorph._files import quoted
-from kinemorph._toml import nearest
+from kinemorph._toml import nearest_name
 from kinemorph.motion.events import Event
 from kinemorph.scenes.files.scene_events import Condition, condition
 from kinemorph.scenes.files.scene_parts import THE_WORLD, Parts, body_names, body_of, joint_names, joint_of
@@ -23,10 +23,10 @@ from kinemorph.world.control.events import Moment
 from kinemorph.world.world import World
 
 VECTORS = ("force", "torque")  # of a push
-DEEDS = ("cut", "remove", "add", "connect", "reroot", "set", "stop")  # in the order in which a change makes them
+CHANGE_KEYS = ("cut", "remove", "add", "connect", "reroot", "set", "stop")  # in the order in which a change makes them
 
 
-class Happening(NamedTuple):
+class SceneEvent(NamedTuple):
     """A change that was made, or was due and could not be made."""
 
     time: float  # s
@@ -41,7 +41,7 @@ class Changes:
 
     def __init__(self, parts: Parts, tables: tuple[ChangeTable, ...], acting: dict[str, Handle]) -> None:
         self.parts, self.tables, self.acting = parts, tables, acting
-        self.happened: list[Happening] = []
+        self.happened: list[SceneEvent] = []
         self.breaking = Breaking({})
         self._waiting = list(range(len(tables)))  # not in the world yet
         self._conditions: dict[int, Condition] = {}
@@ -70,13 +70,15 @@ class Changes:
                     self._conditions[k] = condition(table.when)
                     for noun, name in self._conditions[k].named:
                         _known(name, bodies if noun == "body" else joints, noun)
-            if not table.ends and all(getattr(table, deed) is None for deed in DEEDS):
-                raise self.parts.toml.error(place, f"it changes nothing: give one of {', '.join(DEEDS)} and ends")
+            if not table.ends and all(getattr(table, deed) is None for deed in CHANGE_KEYS):
+                raise self.parts.toml.error(place, f"it changes nothing: give one of {', '.join(CHANGE_KEYS)} and ends")
             self._check_names(place, table, bodies, joints)
             if table.set is not None:
                 self._check_set(f"{place}.set", table.set)
             if table.stop is not None and table.stop not in self.acting:
-                raise self.parts.toml.error(f"{place}.stop", nearest(table.stop, list(self.acting), "thing that acts"))
+                raise self.parts.toml.error(
+                    f"{place}.stop", nearest_name(table.stop, list(self.acting), "thing that acts")
+                )
 
     def _check_names(self, place: str, table: ChangeTable, bodies: Counter[str], joints: Counter[str]) -> None:
         named = [("cut", "joint", table.cut), ("remove", "body", table.remove), ("reroot", "body", table.reroot)]
@@ -103,8 +105,8 @@ class Changes:
 
     def _check_set(self, place: str, table: SetTable) -> None:
         if table.name not in self.acting:
-            raise self.parts.toml.error(f"{place}.name", nearest(table.name, list(self.acting), "thing that acts"))
-        kind, given = type(self.acting[table.name]), _given(table)
+            raise self.parts.toml.error(f"{place}.name", nearest_name(table.name, list(self.acting), "thing that acts"))
+        kind, given = type(self.acting[table.name]), _given_numbers(table)
         if not given:
             settable = [name for name in SetTable.__struct_fields__ if name != "name" and _can_set(kind, name)]
             raise self.parts.toml.error(place, f"it sets nothing: give one of {', '.join(settable)}")
@@ -138,24 +140,24 @@ class Changes:
                 continue
             self._waiting.remove(k)
             with self.parts.toml.at(f"change[{k}]"):
-                world.when(event, Deed(self, k))
+                world.when(event, SceneChange(self, k))
 
     def perform(self, world: World, k: int, moment: Moment) -> None:
         """Make all that a change names; what is not there by now, or never came, is noted, and the rest is made."""
         table, place, name = self.tables[k], f"change[{k}]", self.name(k)
         with self.parts.toml.at(place):
-            for what in DEEDS:
+            for what in CHANGE_KEYS:
                 if (told := getattr(table, what)) is None:
                     continue
                 try:
                     change = getattr(self, f"_{what}")(world, f"{place}.{what}", told)
                 except KeyError as error:
                     missed = " ".join(str(error.args[0] if error.args else error).split())
-                    self.happened.append(Happening(moment.time, name, what, None, missed))
+                    self.happened.append(SceneEvent(moment.time, name, what, None, missed))
                 else:
-                    self.happened.append(Happening(moment.time, name, what, change))
+                    self.happened.append(SceneEvent(moment.time, name, what, change))
             if table.ends:
-                self.happened.append(Happening(moment.time, name, "end", None))
+                self.happened.append(SceneEvent(moment.time, name, "end", None))
         self.arm(world)
 
     def _cut(self, world: World, place: str, joint: str) -> Change:
@@ -171,7 +173,7 @@ class Changes:
         return world.reroot(body_of(world, body))
 
     def _set(self, world: World, place: str, table: SetTable) -> None:
-        for number, value in _given(table):
+        for number, value in _given_numbers(table):
             setattr(self.acting[table.name].on(world), number, value)
 
     def _stop(self, world: World, place: str, name: str) -> None:
@@ -206,7 +208,7 @@ class Changes:
         return change
 
 
-class Deed:
+class SceneChange:
     """What a world calls when a change is due."""
 
     def __init__(self, changes: Changes, k: int) -> None:
@@ -218,7 +220,7 @@ class Deed:
 
 def _known(name: str, names: Counter[str], noun: str) -> None:
     if name not in names:
-        raise ValueError(nearest(name, list(names), noun))
+        raise ValueError(nearest_name(name, list(names), noun))
     if names[name] > 1:
         raise ValueError(f"there are {names[name]} of {noun} {quoted(name)}; say which, as FIGURE/{name}")
 
@@ -233,6 +235,6 @@ def _can_set(kind: type[Handle], name: str) -> bool:
     return isinstance(getattr_static(kind, name, None), Number | property)
 
 
-def _given(table: SetTable) -> list[tuple[str, Any]]:
+def _given_numbers(table: SetTable) -> list[tuple[str, Any]]:
     numbers = ((name, getattr(table, name)) for name in table.__struct_fields__ if name != "name")
     return [(name, value) for name, value in numbers if value is not None]

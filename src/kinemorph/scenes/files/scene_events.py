@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from kinemorph._files import quoted
-from kinemorph._toml import nearest
+from kinemorph._toml import nearest_name
 from kinemorph.motion.events import Event
 
 GROUND, ANYTHING = "ground", ""  # in place of the second body
@@ -21,34 +21,34 @@ class Kind(NamedTuple):
     make: Callable[..., Event]
 
 
-def _turned(make: Callable[..., Event], direction: int) -> Callable[..., Event]:
+def _with_direction(make: Callable[..., Event], direction: int) -> Callable[..., Event]:
     def turned(*words: Any, **more: Any) -> Event:
         return make(*words, direction=direction, **more)
 
     return turned
 
 
-def _moment(joint: Any, level: float, **more: Any) -> Event:
+def _moment_event(joint: Any, level: float, **more: Any) -> Event:
     return Event.load(joint, level, moment=True, **more)
 
 
 KINDS = {
     "contact": Kind(("body", "other"), Event.contact),
-    "parts": Kind(("body", "other"), _turned(Event.contact, -1)),
+    "parts": Kind(("body", "other"), _with_direction(Event.contact, -1)),
     "impact": Kind(("body", "other", "number"), Event.impact),  # N s
-    "falls": Kind(("body", "number"), _turned(Event.height, -1)),  # m
-    "rises": Kind(("body", "number"), _turned(Event.height, 1)),  # m
-    "near": Kind(("body", "body", "number"), _turned(Event.distance, -1)),  # m
-    "apart": Kind(("body", "body", "number"), _turned(Event.distance, 1)),  # m
-    "above": Kind(("joint", "number"), _turned(Event.position, 1)),  # rad or m
-    "below": Kind(("joint", "number"), _turned(Event.position, -1)),
-    "faster": Kind(("joint", "number"), _turned(Event.velocity, 1)),  # rad/s or m/s
-    "slower": Kind(("joint", "number"), _turned(Event.velocity, -1)),
+    "falls": Kind(("body", "number"), _with_direction(Event.height, -1)),  # m
+    "rises": Kind(("body", "number"), _with_direction(Event.height, 1)),  # m
+    "near": Kind(("body", "body", "number"), _with_direction(Event.distance, -1)),  # m
+    "apart": Kind(("body", "body", "number"), _with_direction(Event.distance, 1)),  # m
+    "above": Kind(("joint", "number"), _with_direction(Event.position, 1)),  # rad or m
+    "below": Kind(("joint", "number"), _with_direction(Event.position, -1)),
+    "faster": Kind(("joint", "number"), _with_direction(Event.velocity, 1)),  # rad/s or m/s
+    "slower": Kind(("joint", "number"), _with_direction(Event.velocity, -1)),
     "limit": Kind(("joint",), Event.limit),
     "load": Kind(("joint", "number"), Event.load),  # N
-    "moment": Kind(("joint", "number"), _moment),  # N m
+    "moment": Kind(("joint", "number"), _moment_event),  # N m
     "sleeps": Kind(("body",), Event.sleep),
-    "wakes": Kind(("body",), _turned(Event.sleep, -1)),
+    "wakes": Kind(("body",), _with_direction(Event.sleep, -1)),
 }
 
 
@@ -86,7 +86,7 @@ def condition(text: str) -> Condition:
     except ValueError as error:
         raise ValueError(f"{quoted(text)} cannot be read ({error}); put names with blanks into single quotes") from None
     if not words or words[0] not in KINDS:
-        raise ValueError(nearest(words[0] if words else "", list(KINDS), "event"))
+        raise ValueError(nearest_name(words[0] if words else "", list(KINDS), "event"))
     kind, given = words[0], words[1:]
     roles = KINDS[kind].words
     least = sum(role != "other" for role in roles)

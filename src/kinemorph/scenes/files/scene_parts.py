@@ -13,9 +13,9 @@ import numpy as np
 from msgspec.structs import replace
 
 from kinemorph._files import ModelWarning, quoted
-from kinemorph._toml import Toml, inside, nearest
+from kinemorph._toml import Toml, nearest_name, path_inside_folder
 from kinemorph.geometry.ground import HalfSpace
-from kinemorph.geometry.mass import WATER, MassProperties, inertia_of
+from kinemorph.geometry.mass import WATER_DENSITY, MassProperties, inertia_of
 from kinemorph.geometry.material import Material
 from kinemorph.geometry.shapes import Shape
 from kinemorph.io import model_formats
@@ -63,7 +63,7 @@ class Parts:
         """A material by its name; None if there is no name."""
         if name is None or name in self.materials:
             return None if name is None else self.materials[name]
-        raise self.toml.error(f"{place}.material", nearest(name, list(self.materials), "material"))
+        raise self.toml.error(f"{place}.material", nearest_name(name, list(self.materials), "material"))
 
     # --------------------------------------------------------------------------------------------------- geometry
 
@@ -102,7 +102,7 @@ class Parts:
         size: Any = getattr(table, given[0])
         with self.toml.at(f"{place}.{given[0]}"):
             if given[0] == "mesh":
-                return Shape.mesh(inside(self.toml, f"{place}.mesh", size), table.scale, pose, **more)
+                return Shape.mesh(path_inside_folder(self.toml, f"{place}.mesh", size), table.scale, pose, **more)
             make: Any = getattr(Shape, given[0])
             return (
                 make(*size, pose, **more) if given[0] in ("cylinder", "capsule", "cone") else make(size, pose, **more)
@@ -151,7 +151,7 @@ class Parts:
             shape = self.shape(place, table, Pose())
             twist = (*table.spin, *table.velocity)
             with self.toml.at(place):
-                body: Body = world.add(shape, at=pose, twist=twist, density=table.density or WATER, name=name)
+                body: Body = world.add(shape, at=pose, twist=twist, density=table.density or WATER_DENSITY, name=name)
             return body
         model = self._model(place, table, name)
         turn = pose.rotation.T
@@ -172,9 +172,9 @@ class Parts:
         shapes = shapes or [self.shape(place, table, Pose())]
         solids = [self.shape(f"{place}.inertia", table.inertia)] if table.inertia is not None else shapes
         with self.toml.at(place):
-            mass: MassProperties = inertia_of(solids[0], table.density or WATER)
+            mass: MassProperties = inertia_of(solids[0], table.density or WATER_DENSITY)
             for solid in solids[1:]:
-                mass = mass + inertia_of(solid, table.density or WATER)
+                mass = mass + inertia_of(solid, table.density or WATER_DENSITY)
             mass = mass if table.mass is None else mass.with_mass(table.mass)
             builder = Builder(name)
             builder.link(name, None, Joint.free(), inertia=Inertia(mass.mass, mass.com, mass.matrix), shapes=shapes)
@@ -195,7 +195,7 @@ class Parts:
             )
         for name, told in table.control.items():
             if name not in figure.control:
-                raise self.toml.error(f"{place}.control", nearest(name, list(figure.control), "actuator"))
+                raise self.toml.error(f"{place}.control", nearest_name(name, list(figure.control), "actuator"))
             figure.control[name] = told
         return figure
 
@@ -206,7 +206,7 @@ class Parts:
         with self.toml.at(f"{place}.{given[0]}"), warnings.catch_warnings():
             warnings.simplefilter("ignore", ModelWarning)
             if table.file is not None:
-                file, folder = inside(self.toml, f"{place}.file", table.file), self.toml.file.parent
+                file, folder = path_inside_folder(self.toml, f"{place}.file", table.file), self.toml.file.parent
                 return model_formats.load(file, table.floating, table.ignore, mesh_root=folder)
             if table.human is not None:
                 return human(table.human.mass, table.human.height)

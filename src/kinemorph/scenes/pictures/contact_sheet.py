@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph._extras import need
+from kinemorph._extras import require_module
 from kinemorph.scenes.gallery import DEMOS, Demo
 from kinemorph.view.pictures.picture import save_png
 
@@ -23,7 +23,7 @@ DPI = 100
 
 def contact_sheet(folder: Path, file: Path) -> Path:
     """A panel of each demonstration's picture, under its name."""
-    need("matplotlib", "view", "sheets of pictures")
+    require_module("matplotlib", "view", "sheets of pictures")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

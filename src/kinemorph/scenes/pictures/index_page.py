@@ -16,7 +16,7 @@ from urllib.parse import quote
 import numpy as np
 
 from kinemorph._escaping import in_html
-from kinemorph._extras import need
+from kinemorph._extras import require_module
 from kinemorph.scenes.gallery import DEMOS, Demo
 from kinemorph.scenes.pictures.contact_sheet import panel
 
@@ -59,7 +59,7 @@ td{{padding:.15em 1.2em .15em 0}}small{{color:#667}}
 
 def index_page(folder: Path) -> Path:
     """Write index.html: a card for each replay in a folder, links to all other files, and what to try next."""
-    need("PIL.Image", "view", "pages of pictures")
+    require_module("PIL.Image", "view", "pages of pictures")
     known = {demo.replay: (name, demo) for name, demo in DEMOS.items()}
     order = {replay: k for k, replay in enumerate(known)}
     files = sorted(path for path in folder.iterdir() if path.is_file() and path.name != "index.html")
@@ -106,7 +106,7 @@ def _links(paths: Iterable[Path]) -> str:
 
 def _thumbnail(folder: Path, replay: Path, demo: Demo | None) -> str:
     """A small picture of a replay, as part of a page; nothing, if there is no picture beside it."""
-    image: Any = need("PIL.Image", "view", "pages of pictures")
+    image: Any = require_module("PIL.Image", "view", "pages of pictures")
     if demo is not None and (folder / f"{demo.picture}.png").exists():
         small = image.fromarray((255.0 * np.asarray(panel(folder, demo))).astype(np.uint8))
     else:

@@ -15,7 +15,7 @@ from kinemorph.geometry.shapes import Shape
 from kinemorph.motion.rollout import Trajectory, rollout
 from kinemorph.multibody.checks import Array
 from kinemorph.multibody.data import Data
-from kinemorph.multibody.model.builder import complete
+from kinemorph.multibody.model.builder import fill_constants
 from kinemorph.multibody.model.model import Model
 from kinemorph.scenes.robots import catalog, mechanisms
 from kinemorph.scenes.robots.mechanisms import Scene
@@ -123,7 +123,7 @@ def together(parts: list[Part]) -> Model:
             if row["parent"] < 0:
                 at = part.place @ Pose(row["p"], row["R"].reshape(3, 3))
                 row["p"], row["R"] = at.position, at.rotation.ravel()
-        complete(rows)
+        fill_constants(rows)
         count, first = len(names), sum(len(entries) for entries in dofs)
         rows["parent"][rows["parent"] >= 0] += count
         rows["iq"] += sum(len(q) for q in rest)

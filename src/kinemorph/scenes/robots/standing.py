@@ -51,14 +51,14 @@ def moves_freely(model: Model) -> bool:
     return int((model.links["parent"] == 0).sum()) != 1
 
 
-def stand(world: World, model: Model, hold: bool = True) -> None:
+def add_standing_robot(world: World, model: Model, hold: bool = True) -> None:
     """Add a robot to a world with its lowest point at z = 0; if it is fixed, only if it would reach below that.
 
     Its joints are at zero, or at the limit next to it. With `hold` servos keep them there.
     """
     q = start(model)
     floats = bool(model.n) and model.joint_names[0] == ROOT_JOINT
-    height = -lowest(model, q)
+    height = -lowest_point(model, q)
     if floats:
         q[2] += height
         figure = world.add(model, q=q)
@@ -101,7 +101,7 @@ def start(model: Model) -> Array:
     return q
 
 
-def lowest(model: Model, q: Array) -> float:
+def lowest_point(model: Model, q: Array) -> float:
     """The height (m) of the lowest point of what collides, or else of what is seen; 0 if there is nothing."""
     data = Data(model)
     kinematics(model, data, q)

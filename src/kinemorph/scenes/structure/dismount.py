@@ -19,7 +19,7 @@ from kinemorph.motion.events import Event
 from kinemorph.multibody.algorithms.kinematics import kinematics, pose_of
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.model.joint import Joint
-from kinemorph.scenes.pictures.filming import draw_film, film_run
+from kinemorph.scenes.pictures.film_pictures import draw_film, film_run
 from kinemorph.scenes.structure.high_bar import LEFT, RIGHT, VIEW, gymnast
 from kinemorph.spatial.pose import Pose
 from kinemorph.structure.forest.forest import Change

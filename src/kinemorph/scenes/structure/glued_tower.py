@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from kinemorph.scenes.files.scene import Scene, load_scene, read_scene
-from kinemorph.scenes.pictures.filming import draw_film, film_run
+from kinemorph.scenes.pictures.film_pictures import draw_film, film_run
 
 _TABLE = read_scene("glued_tower")[1]
 BALL, SPEED = _TABLE.body[0].sphere or 0.0, _TABLE.body[0].velocity[0]  # m, m/s: radius, and how fast it is

@@ -21,7 +21,7 @@ from kinemorph.multibody.model.builder import Builder
 from kinemorph.multibody.model.inertia import Inertia
 from kinemorph.multibody.model.joint import Joint
 from kinemorph.multibody.model.model import Model
-from kinemorph.scenes.pictures.filming import draw_film, film_run
+from kinemorph.scenes.pictures.film_pictures import draw_film, film_run
 from kinemorph.spatial.pose import Pose
 from kinemorph.structure.forest.forest import Change
 from kinemorph.world.body import Body, Figure

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from kinemorph.scenes.files.scene import Scene, load_scene, read_scene
-from kinemorph.scenes.pictures.filming import draw_film, film_run
+from kinemorph.scenes.pictures.film_pictures import draw_film, film_run
 from kinemorph.structure.forest.forest import Change
 
 _TABLE = read_scene("train")[1]

@@ -31,7 +31,7 @@ from kinemorph.structure.connect import connect
 from kinemorph.structure.cut import cut
 from kinemorph.structure.report import Report
 from kinemorph.view.pictures.picture import picture, save_png
-from kinemorph.view.pictures.plots import blank
+from kinemorph.view.pictures.plots import empty_figure
 from kinemorph.view.recordings.recording import Recording
 from kinemorph.view.replays.replay import replay
 
@@ -225,7 +225,7 @@ def plot_energies(result: Walk, axes: Any) -> None:
 def draw_walker(result: Walk, folder: Path) -> tuple[Path, Path, Path]:
     """SPW Figs. 10 and 11 as one PNG file, a strip of the first two steps, and a replay of the walk."""
     folder.mkdir(parents=True, exist_ok=True)
-    figure = blank(11.0, 4.6)
+    figure = empty_figure(11.0, 4.6)
     left, right = figure.subplots(1, 2)
     for s in result.steps:
         for stands, colour, label in ((True, "C0", "standing"), (False, "C1", "swinging")):

@@ -18,14 +18,14 @@ from typing import Any
 import numpy as np
 
 from kinemorph.geometry.ground import HalfSpace
-from kinemorph.geometry.material import EVERYTHING, Material
+from kinemorph.geometry.material import ALL_GROUPS_MASK, Material
 from kinemorph.geometry.shapes import Shape
 from kinemorph.motion.events import Event
 from kinemorph.multibody.model.builder import Builder
 from kinemorph.multibody.model.inertia import Inertia
 from kinemorph.multibody.model.joint import Joint
 from kinemorph.multibody.model.model import Model
-from kinemorph.scenes.pictures.filming import draw_film, film_run
+from kinemorph.scenes.pictures.film_pictures import draw_film, film_run
 from kinemorph.scenes.structure.walker import AXIS, HIP_MASS, LEG_MASS, LENGTH, MIDDLE, SLOPE, compass, strike
 from kinemorph.spatial.pose import Pose
 from kinemorph.world.control.events import Moment
@@ -77,7 +77,7 @@ class GroundWalk:
     def meet(self, world: World, moment: Moment) -> None:
         """It meets the ground from now on."""
         assert moment.body is not None
-        world.collision_filter.set_groups(self.shape_of(moment.body.name), mask=EVERYTHING)
+        world.collision_filter.set_groups(self.shape_of(moment.body.name), mask=ALL_GROUPS_MASK)
 
     def land(self, world: World, moment: Moment) -> None:
         """A foot has landed: the other one leaves, and may pass through the slope for a while."""

@@ -17,9 +17,9 @@ from msgspec.structs import replace
 
 from kinemorph.scenes.files.scene import load_scene, read_scene
 from kinemorph.scenes.files.scene_parts import Parts
-from kinemorph.scenes.pictures.beside import beside
-from kinemorph.scenes.pictures.filming import film_run
-from kinemorph.scenes.pictures.views import View, draw_views
+from kinemorph.scenes.pictures.film_pictures import film_run
+from kinemorph.scenes.pictures.picture_sheets import View, draw_views
+from kinemorph.scenes.pictures.side_by_side import place_side_by_side
 from kinemorph.world.body import Body
 from kinemorph.world.impulse.settings import HANDLINGS
 from kinemorph.world.world import World
@@ -95,7 +95,7 @@ def compare(
         say(f"[bold]{called}[/]: in {seconds - SETTLE:g} s bricks move by {1e3 * scene.moved:.3f} mm,")
         say(f"and turn by {scene.turned:.1e} rad, all added up")
     aside = 0.5 * (len(kinds) - 1) * WALL_SPACING
-    both = beside(recordings, (0.0, WALL_SPACING, 0.0), name)
+    both = place_side_by_side(recordings, (0.0, WALL_SPACING, 0.0), name)
     low, high = (-0.3, -1.7, 0.0), (0.3, 1.7 + 2.0 * aside, 0.75)
     views = [View(t, (1.0, -0.35, 0.45), low, high) for t in (0.0, seconds)]
     pictures, film = draw_views(both, out, name, views, size=(560, 200), speed=speed)

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from kinemorph.scenes.files.scene import load_scene, read_scene
-from kinemorph.scenes.pictures.filming import film_run
-from kinemorph.scenes.pictures.views import View, draw_views
+from kinemorph.scenes.pictures.film_pictures import film_run
+from kinemorph.scenes.pictures.picture_sheets import View, draw_views
 from kinemorph.world.body import Body
 from kinemorph.world.world import World
 

@@ -18,8 +18,8 @@ import numpy as np
 from kinemorph.geometry.material import Material
 from kinemorph.geometry.shapes import Shape
 from kinemorph.multibody.model.joint import Joint
-from kinemorph.scenes.pictures.filming import film_run
-from kinemorph.scenes.pictures.views import View, draw_views
+from kinemorph.scenes.pictures.film_pictures import film_run
+from kinemorph.scenes.pictures.picture_sheets import View, draw_views
 from kinemorph.spatial.pose import Pose
 from kinemorph.spatial.products import times
 from kinemorph.world.body import Body

@@ -16,11 +16,11 @@ from rich.console import Console
 
 from kinemorph._files import quoted
 from kinemorph.evolve import experiment
-from kinemorph.evolve.progress import shown
+from kinemorph.evolve.progress import live_progress
 from kinemorph.evolve.searches.search import Budget
 from kinemorph.evolve.settings import Settings
-from kinemorph.evolve.store.run_store import Store, StoreError, said
-from kinemorph.view.pictures.plots import blank
+from kinemorph.evolve.store.run_store import Store, StoreError, store_errors
+from kinemorph.view.pictures.plots import empty_figure
 
 POPULATION = 300  # "as with all evolutions" (4.8.1)
 
@@ -81,7 +81,7 @@ def evolve(figure: str, settings: Settings, out: Path) -> Path:
     with _run(file, settings) as store:
         if not store.facts.get("ended"):
             try:
-                with shown(console, settings.evaluator) as watch:
+                with live_progress(console, settings.evaluator) as watch:
                     experiment.evolve(store, settings, watch)
             except KeyboardInterrupt:
                 console.print(f"stopped; the same command goes on with {file}")
@@ -96,7 +96,7 @@ def evolve(figure: str, settings: Settings, out: Path) -> Path:
 
 
 def curve_of(store: Store) -> Curve:
-    with said(store.file):
+    with store_errors(store.file):
         generations = [json.loads(row["stats"]) for row in store.table("generation")]
     return Curve(*([one[name] for one in generations] for name in ("thesis_best", "thesis_mean")))
 
@@ -113,7 +113,7 @@ def told(curve: Curve) -> str:
 
 def draw_fitness(figure: str, curve: Curve, settings: Settings, file: Path) -> None:
     """Maximum and average fitness for each generation."""
-    of, picture = EVOLUTIONS[figure], blank(7.2, 3.6)
+    of, picture = EVOLUTIONS[figure], empty_figure(7.2, 3.6)
     axes = picture.subplots()
     axes.plot(curve.best, label="maximum", linewidth=1.4)
     axes.plot(curve.mean, label="average", linewidth=1.4)

@@ -19,8 +19,8 @@ from kinemorph.multibody.model.builder import Builder
 from kinemorph.multibody.model.inertia import Inertia
 from kinemorph.multibody.model.joint import Joint
 from kinemorph.multibody.model.model import Model
-from kinemorph.scenes.pictures.filming import film_run
-from kinemorph.scenes.pictures.views import View, draw_views
+from kinemorph.scenes.pictures.film_pictures import film_run
+from kinemorph.scenes.pictures.picture_sheets import View, draw_views
 from kinemorph.spatial.pose import Pose
 from kinemorph.structure.forest.forest import Change
 from kinemorph.world.body import Body

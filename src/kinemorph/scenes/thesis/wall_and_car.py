@@ -10,8 +10,8 @@ from typing import Any
 
 from kinemorph.geometry.shapes import Shape
 from kinemorph.motion.events import Event
-from kinemorph.scenes.pictures.filming import film_run
-from kinemorph.scenes.pictures.views import View, draw_views
+from kinemorph.scenes.pictures.film_pictures import film_run
+from kinemorph.scenes.pictures.picture_sheets import View, draw_views
 from kinemorph.scenes.thesis.brick_wall import BRICK, fallen, lay
 from kinemorph.scenes.thesis.car import RUBBER, Driver, drive
 from kinemorph.spatial.pose import Pose

@@ -23,12 +23,12 @@ SPECIAL = ("__init__", "__call__", "__getitem__", "__setitem__", "__delitem__", 
 
 def checked_on_failure(target: Callee) -> Callee:
     """Decorate a function, or the public methods of a class: an error from inside names the wrong argument."""
-    return _decorate(target, _explaining)
+    return _decorate_with(target, _explaining)
 
 
 def checked_first(target: Callee) -> Callee:
     """The same, but arguments are compared before the call: for work that must not be left half done."""
-    return _decorate(target, _comparing)
+    return _decorate_with(target, _comparing)
 
 
 def not_needed(method: Callee) -> Callee:
@@ -37,7 +37,7 @@ def not_needed(method: Callee) -> Callee:
     return method
 
 
-def _decorate(target: Any, wrapped: Callable[[Any], Any]) -> Any:
+def _decorate_with(target: Any, wrapped: Callable[[Any], Any]) -> Any:
     if not isinstance(target, type):
         return wrapped(target)
     for name, found in list(vars(target).items()):
@@ -71,10 +71,10 @@ def _explaining(function: Any) -> Any:
         try:
             return function(*args, **named)
         except Exception as error:
-            from kinemorph.spatial.arguments.annotations import is_told, refuse_misfits
+            from kinemorph.spatial.arguments.annotations import check_arguments, is_package_error
 
-            if not is_told(error):
-                refuse_misfits(function, args, named, failed=True)
+            if not is_package_error(error):
+                check_arguments(function, args, named, failed=True)
             raise
 
     return call
@@ -89,18 +89,18 @@ def _comparing(function: Any) -> Any:
     @wraps(function)
     def call(*args: Any, **named: Any) -> Any:
         if not tests:
-            from kinemorph.spatial.arguments.annotations import tests_of
+            from kinemorph.spatial.arguments.annotations import argument_tests
 
-            tests.append(tests_of(function, by_name))
+            tests.append(argument_tests(function, by_name))
         good = True
         for value, test in zip(args, tests[0], strict=False):
             good = good and test(value)
         for name, value in named.items():
             good = good and by_name.get(name, by_name["**"])(value)
         if not good:
-            from kinemorph.spatial.arguments.annotations import refuse_misfits
+            from kinemorph.spatial.arguments.annotations import check_arguments
 
-            refuse_misfits(function, args, named)
+            check_arguments(function, args, named)
         return function(*args, **named)
 
     return call

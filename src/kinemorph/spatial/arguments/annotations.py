@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph.spatial.arguments.checks import shown
+from kinemorph.spatial.arguments.checks import repr_of
 
 Test = Callable[[Any], bool]
 
@@ -30,7 +30,7 @@ MOST_GIVEN = 100  # arguments of a variadic function that are compared before it
 LISTS = (list, tuple, set, frozenset, abc.Sequence, abc.Iterable, abc.Collection, abc.Iterator, abc.Set, abc.Container)
 
 
-def is_told(error: BaseException) -> bool:
+def is_package_error(error: BaseException) -> bool:
     """Whether an error comes from a `raise` of this package, and so has a complete message."""
     trace = error.__traceback__
     assert trace is not None
@@ -53,18 +53,18 @@ class Kind(NamedTuple):
     many: str
 
 
-def anything(value: Any) -> bool:
+def accept_anything(value: Any) -> bool:
     """The predicate of unknown annotations: every value passes."""
     return True
 
 
-def tests_of(function: Any, by_name: dict[str, Test]) -> tuple[Test, ...]:
+def argument_tests(function: Any, by_name: dict[str, Test]) -> tuple[Test, ...]:
     """Predicates of the positional arguments, and of all arguments by name."""
-    kinds, variadic = kinds_of(inspect.unwrap(function))
-    by_name |= {"**": anything} | {name: kind.accepts for name, kind in kinds.items() if name not in variadic}
+    kinds, variadic = argument_kinds(inspect.unwrap(function))
+    by_name |= {"**": accept_anything} | {name: kind.accepts for name, kind in kinds.items() if name not in variadic}
     in_order: list[Test] = []
     for name, parameter in inspect.signature(inspect.unwrap(function)).parameters.items():
-        test = kinds[name].accepts if name in kinds else anything
+        test = kinds[name].accepts if name in kinds else accept_anything
         if parameter.kind is parameter.VAR_KEYWORD:
             by_name["**"] = test
         elif parameter.kind is not parameter.KEYWORD_ONLY:
@@ -72,7 +72,7 @@ def tests_of(function: Any, by_name: dict[str, Test]) -> tuple[Test, ...]:
     return tuple(in_order)
 
 
-def refuse_misfits(function: Any, args: Iterable[Any], named: dict[str, Any], failed: bool = False) -> None:
+def check_arguments(function: Any, args: Iterable[Any], named: dict[str, Any], failed: bool = False) -> None:
     """Raise a TypeError for the first argument that does not fit its annotation.
 
     If the call has `failed` and all others fit, an iterator is reported: it is used up, and was not checked.
@@ -82,7 +82,7 @@ def refuse_misfits(function: Any, args: Iterable[Any], named: dict[str, Any], fa
         bound = inspect.signature(plain).bind(*args, **named)
     except TypeError:
         return  # Python itself reports missing and surplus arguments
-    kinds, variadic = kinds_of(plain)
+    kinds, variadic = argument_kinds(plain)
     for name, value in bound.arguments.items():
         if name not in kinds:
             continue
@@ -92,16 +92,16 @@ def refuse_misfits(function: Any, args: Iterable[Any], named: dict[str, Any], fa
             if not kinds[name].accepts(one):
                 words = kinds[name].one.removesuffix(" or None")
                 where = plain.__qualname__.removesuffix(".__init__")
-                raise TypeError(f"{where}: {called} is {shown(one)}, and must be {words}")
+                raise TypeError(f"{where}: {called} is {repr_of(one)}, and must be {words}")
     for name, value in bound.arguments.items():  # then something in what could not be looked into
         if failed and name in kinds and isinstance(value, abc.Iterator):
-            raise TypeError(f"{plain.__qualname__}: {name} is {shown(value)}, whose values do not fit; give a list")
+            raise TypeError(f"{plain.__qualname__}: {name} is {repr_of(value)}, whose values do not fit; give a list")
 
 
 @cache
-def kinds_of(function: Any) -> tuple[dict[str, Kind], frozenset[str]]:
+def argument_kinds(function: Any) -> tuple[dict[str, Kind], frozenset[str]]:
     """The kinds of a function's annotated arguments, and the names of variadic ones."""
-    scope = {**vars(builtins), **function.__globals__, **_beside(function)}
+    scope = {**vars(builtins), **function.__globals__, **_type_checking_names(function)}
     annotations = function.__annotations__
     parameters = inspect.signature(function).parameters
     found = {}
@@ -114,13 +114,13 @@ def kinds_of(function: Any) -> tuple[dict[str, Kind], frozenset[str]]:
     return found, frozenset(variadic)
 
 
-def _beside(function: Any) -> dict[str, Any]:
+def _type_checking_names(function: Any) -> dict[str, Any]:
     """Names that a module imports for type checkers alone: public ones of the package."""
     package = sys.modules["kinemorph"]
-    return {name: _Later(name) for name in getattr(package, "_WHERE", ()) if name not in function.__globals__}
+    return {name: _LateClass(name) for name in getattr(package, "_WHERE", ()) if name not in function.__globals__}
 
 
-class _Later(NamedTuple):
+class _LateClass(NamedTuple):
     """A public class by its name, resolved on demand."""
 
     name: str
@@ -132,7 +132,7 @@ class _Later(NamedTuple):
 def _kind(said: Any, scope: dict[str, Any]) -> Kind | None:
     """The kind of an annotation, a string or an object. None if every value fits, and for unknown annotations."""
     if isinstance(said, str):
-        said = _value(ast.parse(said.strip(), mode="eval").body, scope)
+        said = _evaluate_annotation(ast.parse(said.strip(), mode="eval").body, scope)
     return _kind_of(said, scope)
 
 
@@ -152,21 +152,27 @@ class _Either(NamedTuple):
 UNKNOWN = object()
 
 
-def _value(node: ast.expr, scope: dict[str, Any]) -> Any:
+def _evaluate_annotation(node: ast.expr, scope: dict[str, Any]) -> Any:
     """The object that an expression of an annotation evaluates to."""
     if isinstance(node, ast.Constant):
-        return _value(ast.parse(node.value, mode="eval").body, scope) if isinstance(node.value, str) else node.value
+        return (
+            _evaluate_annotation(ast.parse(node.value, mode="eval").body, scope)
+            if isinstance(node.value, str)
+            else node.value
+        )
     if isinstance(node, ast.Name):
         return scope.get(node.id, UNKNOWN)
     if isinstance(node, ast.Attribute):
-        return getattr(_value(node.value, scope), node.attr, UNKNOWN)
+        return getattr(_evaluate_annotation(node.value, scope), node.attr, UNKNOWN)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
-        return _Either((_value(node.left, scope), _value(node.right, scope)))
+        return _Either((_evaluate_annotation(node.left, scope), _evaluate_annotation(node.right, scope)))
     if isinstance(node, ast.Subscript):
         inner = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        origin = _value(node.value, scope)
+        origin = _evaluate_annotation(node.value, scope)
         literal = origin is typing.Literal
-        return _Generic(origin, tuple(ast.literal_eval(one) if literal else _value(one, scope) for one in inner))
+        return _Generic(
+            origin, tuple(ast.literal_eval(one) if literal else _evaluate_annotation(one, scope) for one in inner)
+        )
     return UNKNOWN
 
 
@@ -185,7 +191,7 @@ def _kind_of(said: Any, scope: dict[str, Any]) -> Kind | None:
         return _generic(typing.get_origin(said), typing.get_args(said), scope)
     if said is None or said is type(None):
         return NONE
-    if isinstance(said, _Later):
+    if isinstance(said, _LateClass):
         name = said.name
         return Kind(lambda value: any(c.__name__ == name for c in type(value).__mro__), _a(name), f"{name}s")
     return _class(said) if isinstance(said, type) else None
@@ -212,13 +218,13 @@ def _protocol(kind: type) -> Kind:
     return Kind(lambda value: all(callable(getattr(value, name, None)) for name in methods), words, "objects")
 
 
-def refuse_fields(record: Any) -> None:
+def check_fields(record: Any) -> None:
     """Raise a TypeError for the first field of a record that does not fit its annotation."""
     made_of: Any = type(record)
     for name, kind in _field_kinds(made_of).items():
         value = getattr(record, name)
         if not kind.accepts(value):
-            raise TypeError(f"{type(record).__name__}: {name} is {shown(value)}, and must be {kind.one}")
+            raise TypeError(f"{type(record).__name__}: {name} is {repr_of(value)}, and must be {kind.one}")
 
 
 @cache
@@ -353,7 +359,7 @@ ROWS = Kind(lambda value: _is_array(value) and np.ndim(value) > 0, "an array of 
 ANY_ARRAY = Kind(lambda value: isinstance(value, np.ndarray) or _is_array(value), "an array", "arrays")
 PATH = Kind(_is_path, "a path", "paths")
 FUNCTION = Kind(callable, "a function", "functions")
-ANYTHING = Kind(anything, "anything", "values")
+ANYTHING = Kind(accept_anything, "anything", "values")
 SIMPLE: dict[type, Kind] = {
     float: Kind(_is_real, "a real number", "numbers"),
     int: Kind(_is_whole, "a whole number", "whole numbers"),

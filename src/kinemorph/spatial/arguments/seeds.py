@@ -6,7 +6,7 @@ from numbers import Integral
 
 import numpy as np
 
-from kinemorph.spatial.arguments.checks import shown
+from kinemorph.spatial.arguments.checks import repr_of
 
 
 def random_stream(what: str, seed: np.random.Generator | int | None) -> np.random.Generator:
@@ -14,5 +14,7 @@ def random_stream(what: str, seed: np.random.Generator | int | None) -> np.rando
     if isinstance(seed, np.random.Generator):
         return seed
     if seed is not None and (not isinstance(seed, Integral) or isinstance(seed, bool) or seed < 0):
-        raise ValueError(f"{what} is {shown(seed)}, and must be a whole number, 0 or more, or a numpy.random.Generator")
+        raise ValueError(
+            f"{what} is {repr_of(seed)}, and must be a whole number, 0 or more, or a numpy.random.Generator"
+        )
     return np.random.default_rng(None if seed is None else int(seed))

@@ -10,12 +10,12 @@ from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.multibody.algorithms.joints import FREE, SPHERICAL
 from kinemorph.multibody.checks import LARGEST_FLOAT, finite
 from kinemorph.multibody.layout import TREE, dofs_of, links_of
-from kinemorph.multibody.loop_layout import top_of
+from kinemorph.multibody.loop_layout import root_link_of
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.quaternion import normalized
 from kinemorph.spatial.rows import load3, load4_at, load9, store3, store4_at, store9
-from kinemorph.structure.edit.hang import make_tree, new_tree
-from kinemorph.structure.edit.registration import enroll, link_loop, new_body
+from kinemorph.structure.edit.forest_graft import allocate_tree, take_tree_slot
+from kinemorph.structure.edit.registration import register_loop, register_tree, take_body_slot
 from kinemorph.structure.forest.islands import LOOP_SIZE
 from kinemorph.structure.forest.layout import (
     BODIES,
@@ -40,17 +40,17 @@ from kinemorph.structure.forest.memory import (
     DOF_SIZE,
     LINK_SIZE,
     address_of,
-    class_of,
+    block_class_of,
+    block_size_of,
     copy_words,
-    describe_tree,
     has_room,
     pool_of,
-    size_of,
-    take,
+    take_row,
     tree_size,
+    update_tree_header,
 )
 
-PLANT = np.dtype(
+MODEL_IMPORT = np.dtype(
     [
         ("first", "i8"),  # links that the edit names, -1 for none: their trees are copied, and
         ("second", "i8"),  # those that loops couple to them
@@ -63,7 +63,7 @@ PLANT = np.dtype(
     ]
 )
 
-UNIT_LENGTH_ROUNDING = 2e-14  # largest error of the squared length of a normalized quaternion
+UNIT_LENGTH_ERROR = 2e-14  # largest error of the squared length of a normalized quaternion
 
 Records = np.ndarray[tuple[int], np.dtype[np.void]]
 Integers = np.ndarray[tuple[int], np.dtype[np.int32]]
@@ -72,15 +72,15 @@ Ids = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
 @kernel(inline=False)
-def choose(model: Any, plant: Any, loops: Any, chosen: Any) -> None:
+def select_trees(model: Any, plant: Any, loops: Any, chosen: Any) -> None:
     """Mark the root links of the trees to copy with 1, all other links with 0; count links, loops and entries."""
     links = links_of(model)
     for i in range(model["n"]):
         chosen[i] = 1 if plant["every"] != 0 and links[i]["parent"] < 0 else 0
     if plant["first"] >= 0:
-        chosen[top_of(model, plant["first"])] = 1
+        chosen[root_link_of(model, plant["first"])] = 1
     if plant["second"] >= 0:
-        chosen[top_of(model, plant["second"])] = 1
+        chosen[root_link_of(model, plant["second"])] = 1
     more = plant["every"] == 0
     while more:
         more = False
@@ -100,11 +100,11 @@ def choose(model: Any, plant: Any, loops: Any, chosen: Any) -> None:
             plant["nq"] += links[i]["nq"]
             plant["nv"] += links[i]["nv"]
     for k in range(loops.shape[0]):
-        plant["loops"] += 1 if is_chosen(loops[k], chosen) else 0
+        plant["loops"] += 1 if is_loop_selected(loops[k], chosen) else 0
 
 
 @kernel
-def is_chosen(loop: Any, chosen: Any) -> bool:
+def is_loop_selected(loop: Any, chosen: Any) -> bool:
     """Whether a loop of the model is copied with the marked trees."""
     a, b = loop["top_a"], loop["top_b"]
     return (a >= 0 and chosen[a] != 0) or (b >= 0 and chosen[b] != 0)
@@ -120,7 +120,7 @@ def tree_end(links: Any, first: int) -> int:
 
 
 @kernel(inline=False)
-def has_room_for(forest: Any, plant: Any, model: Any, chosen: Any) -> bool:
+def has_room_for_import(forest: Any, plant: Any, model: Any, chosen: Any) -> bool:
     """Whether tables and newest memory chunk have room for all marked trees; else the header says what is short."""
     if not (has_room(forest, TREES, plant["trees"]) and has_room(forest, BODIES, plant["bodies"])):
         return False
@@ -133,7 +133,7 @@ def has_room_for(forest: Any, plant: Any, model: Any, chosen: Any) -> bool:
         if chosen[i] != 0:
             end = links[last - 1]
             nq, nv = end["iq"] + end["nq"] - links[i]["iq"], end["iv"] + end["nv"] - links[i]["iv"]
-            size += size_of(class_of(tree_size(last - i, nq, nv)))
+            size += block_size_of(block_class_of(tree_size(last - i, nq, nv)))
         i = last
     if forest["at"] + size <= forest["end"]:
         return True
@@ -142,13 +142,13 @@ def has_room_for(forest: Any, plant: Any, model: Any, chosen: Any) -> bool:
 
 
 @kernel(inline=False)
-def plant_tree(forest: Any, model: Any, numbers: int, first: int, last: int, bodies: Any, here: Any) -> None:
+def import_tree(forest: Any, model: Any, numbers: int, first: int, last: int, bodies: Any, here: Any) -> None:
     """Copy the tree of links `first` to `last` - 1 of a model with its state into a new block; there is room."""
     links = links_of(model)
     iq, iv = links[first]["iq"], links[first]["iv"]
     end = links[last - 1]
     nq, nv, n = end["iq"] + end["nq"] - iq, end["iv"] + end["nv"] - iv, last - first
-    block, state = make_tree(forest, n, nq, nv)
+    block, state = allocate_tree(forest, n, nq, nv)
     tree = rows_at(block, 1, TREE)[0]
     new_links, new_dofs = links_of(tree), dofs_of(tree)
     own = bodies_of(forest)
@@ -162,7 +162,7 @@ def plant_tree(forest: Any, model: Any, numbers: int, first: int, last: int, bod
         row["iq"] -= iq
         row["iv"] -= iv
         old = bodies[row["body"]]
-        row["body"], row["joint"] = new_body(forest), take(pool_of(forest, JOINTS), joints)
+        row["body"], row["joint"] = take_body_slot(forest), take_row(pool_of(forest, JOINTS), joints)
         joints[row["joint"]]["loop"] = -1
         here[first + i], here[model["n"] + first + i] = row["body"], row["joint"]
         body = own[row["body"]]
@@ -179,39 +179,39 @@ def plant_tree(forest: Any, model: Any, numbers: int, first: int, last: int, bod
         start = iq if position else iv
         for k in range(nq if position else nv):
             to[k] = given[start + k] if which != JUMP else 0.0
-    turn_rightly(new_links, rows_at(state, nq, F8))
-    describe_tree(block)
-    enroll(forest, new_tree(forest), block, state)
+    normalize_quaternions(new_links, rows_at(state, nq, F8))
+    update_tree_header(block)
+    register_tree(forest, take_tree_slot(forest), block, state)
 
 
 @kernel
-def turn_rightly(links: Any, q: Any) -> None:
+def normalize_quaternions(links: Any, q: Any) -> None:
     """Normalize quaternions whose length is not one; the others keep their bits."""
     for i in range(links.shape[0]):
         kind = links[i]["kind"]
         if kind == FREE or kind == SPHERICAL:
             k = links[i]["iq"] + (3 if kind == FREE else 0)
             x = load4_at(q, k)
-            if abs(x[0] * x[0] + x[1] * x[1] + x[2] * x[2] + x[3] * x[3] - 1.0) > UNIT_LENGTH_ROUNDING:
+            if abs(x[0] * x[0] + x[1] * x[1] + x[2] * x[2] + x[3] * x[3] - 1.0) > UNIT_LENGTH_ERROR:
                 store4_at(q, k, normalized(x))
 
 
 @kernel(inline=False)
-def plant_loops(forest: Any, loops: Any, drives: Any, chosen: Any, here: Any) -> None:
+def import_loops(forest: Any, loops: Any, drives: Any, chosen: Any, here: Any) -> None:
     """Copy the loops of the marked trees."""
     n = chosen.shape[0]
     for k in range(loops.shape[0]):
         here[2 * n + k] = -1
-        if is_chosen(loops[k], chosen):
-            joint = take(pool_of(forest, JOINTS), joints_of(forest))
+        if is_loop_selected(loops[k], chosen):
+            joint = take_row(pool_of(forest, JOINTS), joints_of(forest))
             a, b = loops[k]["a"], loops[k]["b"]
             row, dofs = address_of(loops) + k * LOOP_SIZE, address_of(drives) + 6 * k * DOF_SIZE
-            link_loop(forest, row, dofs, here[a] if a >= 0 else -1, here[b] if b >= 0 else -1, joint)
+            register_loop(forest, row, dofs, here[a] if a >= 0 else -1, here[b] if b >= 0 else -1, joint)
             here[2 * n + k] = joint
 
 
 @kernel
-def are_turned(links: Any, q: Any) -> bool:
+def are_quaternions_valid(links: Any, q: Any) -> bool:
     """Whether every quaternion can be normalized: none is zero, and its squared length is finite."""
     for i in range(links.shape[0]):
         kind = links[i]["kind"]
@@ -224,7 +224,7 @@ def are_turned(links: Any, q: Any) -> bool:
 
 
 @kernel(inline=False)
-def name_planted(forest: Any, here: Any, n: int, ids: Any) -> None:
+def fill_imported_ids(forest: Any, here: Any, n: int, ids: Any) -> None:
     """Fill in the ids of all copied bodies and joints, as `here` has their indices, and then those of the trees."""
     bodies = bodies_of(forest)
     joints = joints_of(forest)
@@ -242,7 +242,7 @@ def name_planted(forest: Any, here: Any, n: int, ids: Any) -> None:
 
 
 @entry
-def plant_model(
+def import_model(
     address: int, tree: int, first: int, second: int, plants: Records, bodies: Records, loops: Records,
     drives: Records, numbers: Vector, chosen: Integers, here: Integers, ids: Ids,
 ) -> int:  # fmt: skip
@@ -261,21 +261,21 @@ def plant_model(
     plant["first"], plant["second"], plant["every"] = first, second, ids.shape[0] > 0
     model = rows_at(tree, 1, TREE)[0]
     links = links_of(model)
-    if not are_turned(links, numbers):
+    if not are_quaternions_valid(links, numbers):
         return NOT_FINITE
-    choose(model, plant, loops, chosen)
-    if not has_room_for(forest, plant, model, chosen):
+    select_trees(model, plant, loops, chosen)
+    if not has_room_for_import(forest, plant, model, chosen):
         return FULL
     i = 0
     while i < model["n"]:
         last = tree_end(links, i)
         if chosen[i] != 0:
-            plant_tree(forest, model, address_of(numbers), i, last, bodies, here)
+            import_tree(forest, model, address_of(numbers), i, last, bodies, here)
         else:
             for k in range(i, last):
                 here[k] = here[model["n"] + k] = -1
         i = last
-    plant_loops(forest, loops, drives, chosen, here)
+    import_loops(forest, loops, drives, chosen, here)
     if ids.shape[0] > 0:
-        name_planted(forest, here, model["n"], ids)
+        fill_imported_ids(forest, here, model["n"], ids)
     return DONE

@@ -27,7 +27,7 @@ from kinemorph.spatial.inertia import shift_rigid
 from kinemorph.spatial.mat3 import IDENTITY, Mat3, mul, rotate_sym, skew, tmul_vec, transpose
 from kinemorph.spatial.rows import load3, load6, load9, store3, store6, store9
 from kinemorph.spatial.vec3 import Vec3, neg, sub
-from kinemorph.structure.edit.carrier import invert_dofs
+from kinemorph.structure.edit.graft_joint import invert_dofs
 from kinemorph.structure.forest.layout import FRAME
 from kinemorph.structure.forest.memory import DOF_SIZE, LINK_SIZE, copy_words
 
@@ -54,7 +54,7 @@ def order_links(graft: Any) -> None:
             order[count] = i
             where[i] = count
             count += 1
-    graft["stay"] = count
+    graft["stay_count"] = count
     i = top
     length = 0
     while length == 0 or order[count - 1] != end:
@@ -72,14 +72,14 @@ def order_links(graft: Any) -> None:
 
 
 @kernel
-def unshift(s: Any, R: Mat3, p: Vec3) -> tuple[Mat3, Vec3]:
+def to_shifted_frame(s: Any, R: Mat3, p: Vec3) -> tuple[Mat3, Vec3]:
     """A pose given in a link's old frame, in its new frame."""
     E = load9(s["R"])
     return mul(transpose(E), R), tmul_vec(E, sub(p, load3(s["p"])))
 
 
 @kernel
-def straight(R: Mat3) -> Mat3:
+def orthonormalize(R: Mat3) -> Mat3:
     """The nearest rotation, by a Newton step. Without it each edit would double the error of R, as it uses Rᵀ for
     R⁻¹."""
     S = mul(transpose(R), R)
@@ -88,7 +88,7 @@ def straight(R: Mat3) -> Mat3:
 
 
 @kernel
-def set_joint(row: Any, R: Mat3, p: Vec3) -> None:
+def set_tree_transform(row: Any, R: Mat3, p: Vec3) -> None:
     """Set the tree transform of a row whose axes are set, and the constants Rs and Rc that follow from both."""
     a = load3(row["axis"])
     store9(row["R"], R)
@@ -109,13 +109,13 @@ def move_inertia(link: Any, s: Any, row: Any) -> None:
 
 
 @kernel(inline=False)
-def shift_frames(graft: Any) -> None:
+def fill_chain_shifts(graft: Any) -> None:
     """Fill in the shifts of the frames of the chain; that of `top` is given."""
     tree = rows_at(graft["source"], 1, TREE)[0]
     links = links_of(tree)
     order, shifts = rows_at(graft["order"], tree["n"], I4), rows_at(graft["shifts"], tree["n"], FRAME)
-    top, start = graft["top"], graft["stay"]
-    store9(shifts[top]["R"], straight(load9(shifts[top]["R"])))
+    top, start = graft["top"], graft["stay_count"]
+    store9(shifts[top]["R"], orthonormalize(load9(shifts[top]["R"])))
     for c in range(start + 1, start + graft["length"]):  # the owner's frame moves to the joint that it owned
         user = links[order[c - 1]]
         store9(shifts[order[c]]["R"], load9(user["R"]))
@@ -132,34 +132,34 @@ def copy_joint(link: Any, row: Any) -> None:
 
 
 @kernel
-def hung_row(graft: Any, links: Any, s: int, parent: int, row: Any) -> None:
+def fill_grafted_link(graft: Any, links: Any, s: int, parent: int, row: Any) -> None:
     """Fill the row of the link at place s: joint and inertia on the chain, the joint's frame if its parent is there."""
     n = links.shape[0]
     order, shifts = rows_at(graft["order"], n, I4), rows_at(graft["shifts"], n, FRAME)
-    start, length = graft["stay"], graft["length"]
+    start, length = graft["stay_count"], graft["length"]
     l = links[order[s]]
     row["parent"] = parent
     if s == start:
         joint = rows_at(graft["joint"], 1, LINK)[0]
         copy_joint(joint, row)
-        set_joint(row, straight(load9(joint["R"])), load3(joint["p"]))
+        set_tree_transform(row, orthonormalize(load9(joint["R"])), load3(joint["p"]))
         move_inertia(l, shifts[order[s]], row)
     elif start < s < start + length:
         user = links[order[s - 1]]
         invert_axes(user, row)
         row["nq"], row["nv"], row["joint"], row["turned"] = user["nq"], user["nv"], user["joint"], 1 - user["turned"]
-        R, p = unshift(shifts[order[s - 1]], IDENTITY, (0.0, 0.0, 0.0))
-        set_joint(row, straight(R), p)
+        R, p = to_shifted_frame(shifts[order[s - 1]], IDENTITY, (0.0, 0.0, 0.0))
+        set_tree_transform(row, orthonormalize(R), p)
         move_inertia(l, shifts[order[s]], row)
     elif s > start:
         up = rows_at(graft["where"], n, I4)[l["parent"]]
         if up < start + length:  # it hangs on the chain
-            R, p = unshift(shifts[l["parent"]], load9(l["R"]), load3(l["p"]))
-            set_joint(row, straight(R), p)
+            R, p = to_shifted_frame(shifts[l["parent"]], load9(l["R"]), load3(l["p"]))
+            set_tree_transform(row, orthonormalize(R), p)
 
 
 @kernel
-def chain_dofs(tree: Any, row: Any, link: int) -> None:
+def set_dof_parents(tree: Any, row: Any, link: int) -> None:
     """Set the link and the parent of each degree of freedom of a link's joint."""
     dofs = dofs_of(tree)
     before = last_dof(tree, row["parent"])
@@ -170,10 +170,10 @@ def chain_dofs(tree: Any, row: Any, link: int) -> None:
 
 
 @kernel(inline=False)
-def graft_rows(graft: Any) -> None:
-    """Fill the rows of links and of degrees of freedom of both trees, after `order_links` and `shift_frames`."""
+def fill_graft_rows(graft: Any) -> None:
+    """Fill the rows of links and of degrees of freedom of both trees, after `order_links` and `fill_chain_shifts`."""
     source = rows_at(graft["source"], 1, TREE)[0]
-    n, start, length = source["n"], graft["stay"], graft["length"]
+    n, start, length = source["n"], graft["stay_count"], graft["length"]
     links = links_of(source)
     order, where = rows_at(graft["order"], n, I4), rows_at(graft["where"], n, I4)
     iq = iv = 0
@@ -197,7 +197,7 @@ def graft_rows(graft: Any) -> None:
             row["body"], row["mass"] = link["body"], link["mass"]
         else:
             copy_words(source["links"] + i * LINK_SIZE, tree["links"] + (s + off) * LINK_SIZE, LINK_SIZE)
-        hung_row(graft, links, s, parent, row)
+        fill_grafted_link(graft, links, s, parent, row)
         row["iq"], row["iv"] = iq, iv
         inverted = start < s < start + length
         user = links[order[s - 1]] if inverted else link
@@ -205,6 +205,6 @@ def graft_rows(graft: Any) -> None:
         copy_words(drives, tree["dofs"] + iv * DOF_SIZE, row["nv"] * DOF_SIZE)
         if inverted:
             invert_dofs(row["kind"], row["nv"], dofs_of(tree), iv)
-        chain_dofs(tree, row, s + off)
+        set_dof_parents(tree, row, s + off)
         iq += row["nq"]
         iv += row["nv"]

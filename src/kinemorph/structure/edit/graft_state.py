@@ -12,7 +12,7 @@ from kinemorph.multibody.algorithms.inversion import (
     invert_position,
     invert_state,
 )
-from kinemorph.multibody.algorithms.joints import bias
+from kinemorph.multibody.algorithms.joints import bias_acceleration
 from kinemorph.multibody.layout import LINK_DATA, TREE, link_data_of, links_of
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.mat3 import mul, mul_vec, tmul_vec, transpose
@@ -24,17 +24,17 @@ from kinemorph.structure.forest.memory import clear_words
 
 
 @kernel(inline=False)
-def graft_state(graft: Any) -> None:
-    """Fill the states of the tree that stays and of the host, after `graft_rows`.
+def fill_graft_state(graft: Any) -> None:
+    """Fill the states of the tree that stays and of the host, after `fill_graft_rows`.
 
-    The motion of the links must be up to date in the rows of the source and of the new parent (`accelerate_all`). In
+    The motion of the links must be up to date in the rows of the source and of the new parent (`accelerate_links`). In
     vector jump the new joint gets its whole velocity, as if it had been at rest.
     """
     source = rows_at(graft["source"], 1, TREE)[0]
-    n, start, length = source["n"], graft["stay"], graft["length"]
+    n, start, length = source["n"], graft["stay_count"], graft["length"]
     links, order = links_of(source), rows_at(graft["order"], n, I4)
     if length > 1:
-        turn_joints(graft, source, links, order)
+        invert_chain_joints(graft, source, links, order)
     tree = rows_at(graft["rest"] if start > 0 else graft["host"], 1, TREE)[0]
     state = graft["rest_state"]
     off = 0
@@ -58,7 +58,7 @@ def graft_state(graft: Any) -> None:
                 new[to + k] = old[i + k]
     if graft["velocities"] == 0:
         clear_jumps(graft)
-    read_off(graft, source)
+    set_new_joint_state(graft, source)
 
 
 @kernel
@@ -66,16 +66,16 @@ def clear_jumps(graft: Any) -> None:
     """Set all jumps to zero: without an impact there are none."""
     host = rows_at(graft["host"], 1, TREE)[0]
     clear_words(graft["host_state"] + 8 * host["nq"] * JUMP, 8 * host["nv"])
-    if graft["stay"] > 0:
+    if graft["stay_count"] > 0:
         rest = rows_at(graft["rest"], 1, TREE)[0]
         clear_words(graft["rest_state"] + 8 * rest["nq"] * JUMP, 8 * rest["nv"])
 
 
 @kernel
-def turn_joints(graft: Any, source: Any, links: Any, order: Any) -> None:
+def invert_chain_joints(graft: Any, source: Any, links: Any, order: Any) -> None:
     """Invert the state of the joints on the chain, at their old entries."""
     nq, nv, x, y = source["nq"], source["nv"], graft["state"], graft["turned"]
-    start = graft["stay"]
+    start = graft["stay_count"]
     q = rows_at(x + 8 * nq * Q, nq, F8)
     v = rows_at(x + 8 * nq * V, nv, F8)
     a = rows_at(x + 8 * nq * A, nv, F8)
@@ -96,7 +96,7 @@ def turn_joints(graft: Any, source: Any, links: Any, order: Any) -> None:
 
 
 @kernel
-def read_off(graft: Any, source: Any) -> None:
+def set_new_joint_state(graft: Any, source: Any) -> None:
     """Compute q, v and a of the new joint from the relative motion of its link and its new parent."""
     host = rows_at(graft["host"], 1, TREE)[0]
     nq, nv, state, top = host["nq"], host["nv"], graft["host_state"], graft["top"]
@@ -129,7 +129,7 @@ def read_off(graft: Any, source: Any) -> None:
     accp = add(load3(P["a"]), add(cross(alp, rp), cross(wp, cross(wp, rp))))
     dal = sub(sub(al, alp), cross(wp, dw))
     dacc = axpy(sub(acc, accp), -2.0, cross(wp, du))
-    bw, bv = bias(joint, q, v)
+    bw, bv = bias_acceleration(joint, q, v)
     extract_velocity(joint, q, sub(tmul_vec(R, dal), bw), sub(tmul_vec(R, dacc), bv), a)
     tau, rest = rows_at(state + 8 * nq * TAU, nv, F8), rows_at(state + 8 * nq * REST, nq, F8)
     slack = rows_at(graft["slack"], 7, F8)

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from kinemorph.constraint.closure import cancel, prepare
-from kinemorph.constraint.loops import errors, frames, link_at, relative_velocities
-from kinemorph.constraint.solve import doubt
+from kinemorph.constraint.closure import prepare_rows, solve_loop_impulses
+from kinemorph.constraint.loops import fill_errors, fill_relative_velocities, joint_frames, link_row_at
+from kinemorph.constraint.solve import raise_dependence
 from kinemorph.jit.api import kernel, rows_at
-from kinemorph.multibody.algorithms.energy_momentum import SUMS, sum_up
+from kinemorph.multibody.algorithms.energy_momentum import SUMS, store_sums
 from kinemorph.multibody.algorithms.free_body import articulate_tree, jump_tree
 from kinemorph.multibody.algorithms.inversion import extract_position
 from kinemorph.multibody.algorithms.joints import FREE
@@ -26,15 +26,15 @@ from kinemorph.multibody.system import F8, SYSTEM, constraint_rows_of
 from kinemorph.spatial.mat3 import mul, tmul_vec, transpose
 from kinemorph.spatial.rows import load3, load3_at, load9, store3, store3_at, store9
 from kinemorph.spatial.vec3 import add, axpy, sub
-from kinemorph.structure.edit.hold import hold, seen
-from kinemorph.structure.edit.proof import MOTION_ERROR, fits, larger
-from kinemorph.structure.forest.islands import assemble, stand
+from kinemorph.structure.edit.proof import MOTION_ERROR, is_position_error_small, max_or_nan
+from kinemorph.structure.edit.successor_frame import frame_on_link, successor_frame
+from kinemorph.structure.forest.islands import assemble_system, set_loop_links
 from kinemorph.structure.forest.layout import (
     FULL,
-    HANG,
-    LIMITED,
+    GRAFT_NEXT,
     NOT_FINITE,
-    OFF,
+    OFF_POSITION,
+    OUTSIDE_LIMITS,
     Q,
     V,
     bodies_of,
@@ -42,42 +42,42 @@ from kinemorph.structure.forest.layout import (
     tree_of,
     trees_of,
 )
-from kinemorph.structure.forest.memory import claim, copy_words
+from kinemorph.structure.forest.memory import claim_scratch, copy_words
 
 SUMS_SIZE, ROW_SIZE = SUMS.itemsize, LINK_DATA.itemsize
 LARGEST_FLOAT = 1.7976931348623157e308
 MOST_IMPULSE_ITERATIONS = 4  # passes over all impulses of one impact
-STILL_SHARE = 1e-12  # share of the largest velocity below which a relative velocity is rounding
+RESIDUAL_VELOCITY_SHARE = 1e-12  # share of the largest velocity below which a relative velocity is rounding
 DEPENDENT_SINE_SQUARED = 1e-13  # squared sine below which a row follows from others by rounding alone
 
 
 @kernel(inline=False)
-def take_hold(forest: Any, edit: Any, plan: Any) -> None:
+def set_loop_frames(forest: Any, edit: Any, plan: Any) -> None:
     """Set the frames of the new joint on its two links, whose poses are known, from its pose in the world."""
     bodies = bodies_of(forest)
     trees = trees_of(forest)
     ta, tb, a, b = plan["tree_a"], plan["tree_b"], plan["link_a"], plan["link_b"]
     loop = rows_at(plan["loop"], 1, LOOP)[0]
-    da = rows_at(row_of(trees, ta if ta >= 0 else tb, a), 1, LINK_DATA)[0]
-    db = rows_at(row_of(trees, tb if tb >= 0 else ta, b), 1, LINK_DATA)[0]
+    da = rows_at(link_row_address(trees, ta if ta >= 0 else tb, a), 1, LINK_DATA)[0]
+    db = rows_at(link_row_address(trees, tb if tb >= 0 else ta, b), 1, LINK_DATA)[0]
     R, p = load9(edit["at_R"]), load3(edit["at_p"])
-    Ra, pa = seen(da, R, p)
+    Ra, pa = frame_on_link(da, R, p)
     store9(loop["Ra"], Ra)
     store3(loop["pa"], pa)
-    Rb, pb = hold(edit, db, bodies, plan["b"], R, p)
+    Rb, pb = successor_frame(edit, db, bodies, plan["b"], R, p)
     store9(loop["Rb"], Rb)
     store3(loop["pb"], pb)
-    stand(loop, trees[ta]["place"] if ta >= 0 else 0, a, trees[tb]["place"] if tb >= 0 else 0, b)
+    set_loop_links(loop, trees[ta]["place"] if ta >= 0 else 0, a, trees[tb]["place"] if tb >= 0 else 0, b)
 
 
 @kernel
-def row_of(trees: Any, t: int, link: int) -> int:
+def link_row_address(trees: Any, t: int, link: int) -> int:
     """Address of the LINK_DATA of a link of a tree; link -1 is the base."""
     return tree_of(trees[t])["rows"] + (link + 1) * ROW_SIZE
 
 
 @kernel(inline=False)
-def add_up(forest: Any, velocities: int, each: Any, total: Any) -> None:
+def sum_collected_trees(forest: Any, velocities: int, each: Any, total: Any) -> None:
     """Sum energy and momentum of all collected trees, with their own velocities or with those at an address."""
     trees = trees_of(forest)
     total["kinetic"] = 0.0
@@ -87,14 +87,14 @@ def add_up(forest: Any, velocities: int, each: Any, total: Any) -> None:
     while t >= 0:
         tree = tree_of(trees[t])
         if velocities == 0:
-            sum_up(
+            store_sums(
                 tree,
                 rows_at(trees[t]["state"] + 8 * tree["nq"] * Q, tree["nq"], F8),
                 rows_at(trees[t]["state"] + 8 * tree["nq"] * V, tree["nv"], F8),
                 each,
             )
         else:
-            sum_up(
+            store_sums(
                 tree,
                 rows_at(trees[t]["state"] + 8 * tree["nq"] * Q, tree["nq"], F8),
                 rows_at(velocities, tree["nv"], F8),
@@ -108,7 +108,7 @@ def add_up(forest: Any, velocities: int, each: Any, total: Any) -> None:
 
 
 @kernel(inline=False)
-def extent(forest: Any, outcome: Any) -> None:
+def measure_extent(forest: Any, outcome: Any) -> None:
     """Find the largest coordinate (m) and velocity (m/s, rad/s) of the bodies of all collected trees."""
     trees = trees_of(forest)
     reach = speed = 0.0
@@ -118,14 +118,14 @@ def extent(forest: Any, outcome: Any) -> None:
         rows = link_data_of(tree)
         for i in range(1, tree["n"] + 1):
             for k in range(3):
-                reach = larger(reach, abs(rows[i]["p"][k]))
-                speed = larger(larger(speed, abs(rows[i]["v"][k])), abs(rows[i]["w"][k]))
+                reach = max_or_nan(reach, abs(rows[i]["p"][k]))
+                speed = max_or_nan(max_or_nan(speed, abs(rows[i]["v"][k])), abs(rows[i]["w"][k]))
         t = trees[t]["follows"]
     outcome["reach"], outcome["speed"] = reach, speed
 
 
 @kernel
-def grounded(forest: Any, loop: Any) -> bool:
+def is_grounded(forest: Any, loop: Any) -> bool:
     """Whether a joint, a loop or the new joint ties the collected trees to the base."""
     trees = trees_of(forest)
     loops = loop_slots_of(forest)
@@ -146,58 +146,58 @@ def grounded(forest: Any, loop: Any) -> bool:
 
 
 @kernel(inline=False)
-def strike(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
+def solve_impact(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
     """Compute the impact of the joint of a plan on the collected trees. Returns a status.
 
     The velocities after the impact are at `plan["velocities"]`, one tree after the other in the order of the
     collection, followed by the jumps.
     """
-    sums = claim(forest, 3 * SUMS_SIZE)
+    sums = claim_scratch(forest, 3 * SUMS_SIZE)
     if sums == 0:
         return FULL
     before, after, each = rows_at(sums, 3, SUMS)[0], rows_at(sums, 3, SUMS)[1], rows_at(sums, 3, SUMS)[2]
-    add_up(forest, 0, each, before)  # also updates the poses of the links
+    sum_collected_trees(forest, 0, each, before)  # also updates the poses of the links
     copy_words(sums, sums + SUMS_SIZE, SUMS_SIZE)
-    extent(forest, outcome)
+    measure_extent(forest, outcome)
     if not (outcome["reach"] <= LARGEST_FLOAT and before["kinetic"] <= LARGEST_FLOAT):
         return NOT_FINITE
-    take_hold(forest, edit, plan)
-    at = assemble(forest, plan["loop"])
+    set_loop_frames(forest, edit, plan)
+    at = assemble_system(forest, plan["loop"])
     if at == 0:
         return FULL
     system = rows_at(at, 1, SYSTEM)[0]
-    velocities = claim(forest, 16 * system["nv"])
+    velocities = claim_scratch(forest, 16 * system["nv"])
     if velocities == 0:
         return FULL
     plan["velocities"] = velocities
-    outcome["loop_error"] = errors(system)
-    begin_response(forest, system, velocities)
+    outcome["loop_error"] = fill_errors(system)
+    prepare_impact(forest, system, velocities)
     for _ in range(
         MOST_IMPULSE_ITERATIONS
     ):  # masses that are very different leave something of the velocities for a second turn
-        if relative_velocities(system) <= STILL_SHARE * (1.0 + outcome["speed"]):
+        if fill_relative_velocities(system) <= RESIDUAL_VELOCITY_SHARE * (1.0 + outcome["speed"]):
             break
-        respond(forest, system, velocities, outcome)
-        add_up(forest, velocities, each, after)
+        apply_loop_impulses(forest, system, velocities, outcome)
+        sum_collected_trees(forest, velocities, each, after)
         outcome["energy_lost"] = before["kinetic"] - after["kinetic"]
-    tell(system, outcome)
+    report_new_joint(system, outcome)
     error = 0.0
     for k in range(3):
-        error = larger(error, abs(after["angular"][k] - before["angular"][k]))
-        error = larger(error, abs(after["linear"][k] - before["linear"][k]))
+        error = max_or_nan(error, abs(after["angular"][k] - before["angular"][k]))
+        error = max_or_nan(error, abs(after["linear"][k] - before["linear"][k]))
     loop = rows_at(plan["loop"], 1, LOOP)[0]
-    outcome["momentum_error"] = 0.0 if grounded(forest, loop) else error
+    outcome["momentum_error"] = 0.0 if is_grounded(forest, loop) else error
     if not abs(outcome["energy_lost"]) <= LARGEST_FLOAT:
         return NOT_FINITE
-    if not fits(outcome["gap"], outcome["reach"]):
-        return OFF
-    if not within_limits(loop, rows_at(plan["drives"], loop["nv"], DOF), outcome["position"]):
-        return LIMITED
-    return HANG
+    if not is_position_error_small(outcome["gap"], outcome["reach"]):
+        return OFF_POSITION
+    if not is_within_limits(loop, rows_at(plan["drives"], loop["nv"], DOF), outcome["position"]):
+        return OUTSIDE_LIMITS
+    return GRAFT_NEXT
 
 
 @kernel
-def begin_response(forest: Any, system: Any, velocities: int) -> None:
+def prepare_impact(forest: Any, system: Any, velocities: int) -> None:
     """Prepare the constraint rows for impulses, and set the jumps to zero. The loop errors are in the rows."""
     trees = trees_of(forest)
     nv = system["nv"]
@@ -212,17 +212,17 @@ def begin_response(forest: Any, system: Any, velocities: int) -> None:
             after[first + k] = v[k]
             jumps[first + k] = 0.0
         t = trees[t]["follows"]
-    doubt(system, min(system["dependence"], DEPENDENT_SINE_SQUARED))
-    prepare(system, 0.0)
+    raise_dependence(system, min(system["dependence"], DEPENDENT_SINE_SQUARED))
+    prepare_rows(system, 0.0)
 
 
 @kernel
-def respond(forest: Any, system: Any, velocities: int, outcome: Any) -> None:
+def apply_loop_impulses(forest: Any, system: Any, velocities: int, outcome: Any) -> None:
     """Apply impulses that cancel the relative velocities, which are in the rows; update velocities and jumps."""
     trees = trees_of(forest)
     nv = system["nv"]
     after, jumps = rows_at(velocities, nv, F8), rows_at(velocities + 8 * nv, nv, F8)
-    cancel(system)
+    solve_loop_impulses(system)
     t = forest["first_tree"]
     while t >= 0:
         tree = tree_of(trees[t])
@@ -233,11 +233,11 @@ def respond(forest: Any, system: Any, velocities: int, outcome: Any) -> None:
             jumps[first + k] += after[first + k]
             after[first + k] = v[k] + jumps[first + k]
         t = trees[t]["follows"]
-    add_impulse(system, outcome)
+    add_joint_impulse(system, outcome)
 
 
 @kernel
-def add_impulse(system: Any, outcome: Any) -> None:
+def add_joint_impulse(system: Any, outcome: Any) -> None:
     """Add the impulse of the new joint, the last loop, to the outcome."""
     loop = rows_at(system["loops"], system["count"], LOOP)[system["count"] - 1]
     rows = constraint_rows_of(system)
@@ -250,7 +250,7 @@ def add_impulse(system: Any, outcome: Any) -> None:
 
 
 @kernel
-def within_limits(loop: Any, dofs: Any, position: Any) -> bool:
+def is_within_limits(loop: Any, dofs: Any, position: Any) -> bool:
     """Whether the position of the new joint is within its limits, of joints whose q has as many entries as v."""
     if loop["nq"] != loop["nv"]:
         return True
@@ -261,18 +261,18 @@ def within_limits(loop: Any, dofs: Any, position: Any) -> bool:
 
 
 @kernel
-def tell(system: Any, outcome: Any) -> None:
+def report_new_joint(system: Any, outcome: Any) -> None:
     """Write gap and position of the new joint, the last loop, to the outcome."""
     loops = rows_at(system["loops"], system["count"], LOOP)
     rows = constraint_rows_of(system)
     loop = loops[system["count"] - 1]
-    errors(system)
+    fill_errors(system)
     gap = 0.0
     for j in range(loop["first"], loop["first"] + loop["m"]):
-        gap = larger(gap, abs(rows[j]["c"]))
+        gap = max_or_nan(gap, abs(rows[j]["c"]))
     outcome["gap"] = gap
-    da = rows_at(link_at(system, loop["tree_a"], loop["a"]), 1, LINK_DATA)[0]
-    db = rows_at(link_at(system, loop["tree_b"], loop["b"]), 1, LINK_DATA)[0]
-    Ra, xa, Rb, xb = frames(loop, da, db)
+    da = rows_at(link_row_at(system, loop["tree_a"], loop["a"]), 1, LINK_DATA)[0]
+    db = rows_at(link_row_at(system, loop["tree_b"], loop["b"]), 1, LINK_DATA)[0]
+    Ra, xa, Rb, xb = joint_frames(loop, da, db)
     loop["iq"] = 0
     extract_position(loop, mul(transpose(Ra), Rb), tmul_vec(Ra, sub(xb, xa)), outcome["position"])

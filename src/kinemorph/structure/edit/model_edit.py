@@ -8,41 +8,41 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinemorph.multibody.checks import BAD_SIZE, NOT_FINITE, Array, complain
-from kinemorph.multibody.layout import DOF, LINK, copied
+from kinemorph.multibody.checks import BAD_SIZE, NOT_FINITE, Array, raise_for_status
+from kinemorph.multibody.layout import DOF, LINK, copy_rows
 from kinemorph.multibody.model.catalog import Catalog
 from kinemorph.multibody.model.joint import Joint
 from kinemorph.multibody.model.loops import LOOP
 from kinemorph.multibody.model.model import Model
 from kinemorph.multibody.state import State
-from kinemorph.structure.edit.refusals import Names, refuse, warn
+from kinemorph.structure.edit.refusals import EntityNames, raise_refusal, warn_lossy_joint
 from kinemorph.structure.edit.request import Request
-from kinemorph.structure.edit.to_model import HARVEST, harvest_model, harvest_velocities, measure
+from kinemorph.structure.edit.to_model import MODEL_EXPORT, export_model, export_velocities, measure_export
 from kinemorph.structure.forest.forest import Forest
 from kinemorph.structure.forest.layout import CONNECT, JOINTS, JUMP, REST, TAU, A, Q, V
-from kinemorph.structure.forest.memory import INDEX, clear
+from kinemorph.structure.forest.memory import ID_INDEX_MASK, clear_forest
 from kinemorph.structure.report import Report
 
 
-class _Workshops(threading.local):
+class _ThreadForest(threading.local):
     """A forest for each thread, reused for all its edits."""
 
     forest: Forest | None = None
 
 
-_workshops = _Workshops()
+_thread_local = _ThreadForest()
 
 
-def workshop() -> Forest:
+def thread_forest() -> Forest:
     """The forest of this thread in which models are edited."""
-    if _workshops.forest is None:
-        _workshops.forest = Forest()
-    return _workshops.forest
+    if _thread_local.forest is None:
+        _thread_local.forest = Forest()
+    return _thread_local.forest
 
 
-def edits() -> Any:
+def thread_edit_rows() -> Any:
     """The EDIT row of this thread."""
-    return workshop()._edits
+    return thread_forest()._edits
 
 
 class Links(NamedTuple):
@@ -54,17 +54,17 @@ class Links(NamedTuple):
     cut: int = -1  # the link whose joint is cut
 
 
-def change(model: Model, state: State, request: Request, links: Links, name: str = "") -> Report:
+def edit_model(model: Model, state: State, request: Request, links: Links, name: str = "") -> Report:
     """Perform one edit of a model in a state. A new joint is called `name`."""
-    numbers = _numbers(model, state)
-    forest = workshop()
-    clear(forest.address)
+    numbers = _state_vectors(model, state)
+    forest = thread_forest()
+    clear_forest(forest.address)
     forest._header[0]["dependence"] = model.dependence
     first = links.cut if links.cut >= 0 else links.a
     here, chosen, planted = forest._plant(model, numbers, first, links.b)
     if here is None:
         given = {"q": state.q, "v": state.v, "a": state.a, "tau": state.tau}
-        complain(model, NOT_FINITE, **{what: x for what, x in given.items() if x is not None})
+        raise_for_status(model, NOT_FINITE, **{what: x for what, x in given.items() if x is not None})
     row, n = request.row, model.n
     row["a"], row["b"], row["root"] = (int(here[i]) if i >= 0 else -1 for i in (links.a, links.b, links.root))
     if links.cut >= 0:
@@ -72,15 +72,15 @@ def change(model: Model, state: State, request: Request, links: Links, name: str
     status = forest._apply(request)
     outcome = forest._outcomes[0]
     if status:
-        refuse(_names(model, here), outcome, request.joint, int(row["a"]), int(row["b"]), name)
+        raise_refusal(_names_in_model(model, here), outcome, request.joint, int(row["a"]), int(row["b"]), name)
     if outcome["lossy"] >= 0:
-        warn(_names(model, here), outcome)
+        warn_lossy_joint(_names_in_model(model, here), outcome)
     if outcome["closes"]:
-        return _closed(forest, model, state, request, links, name, numbers, chosen)
-    return _harvested(forest, model, state, request, name, numbers, here, chosen, planted)
+        return _with_new_loop(forest, model, state, request, links, name, numbers, chosen)
+    return _export_edited_model(forest, model, state, request, name, numbers, here, chosen, planted)
 
 
-def _numbers(model: Model, state: State) -> Array:
+def _state_vectors(model: Model, state: State) -> Array:
     """The state as the six vectors of a forest's tree."""
     numbers = np.zeros((6, model.nq))
     nv = model.nv
@@ -90,13 +90,13 @@ def _numbers(model: Model, state: State) -> Array:
             if np.iscomplexobj(values):
                 raise TypeError(f"model {model.name!r}: {what} has complex numbers")
             numbers[which, :size] = (
-                values if np.shape(values) == (size,) else complain(model, BAD_SIZE, **{what: values})
+                values if np.shape(values) == (size,) else raise_for_status(model, BAD_SIZE, **{what: values})
             )
     numbers[REST] = model.rest
     return numbers
 
 
-def _names(model: Model, here: Any) -> Names:
+def _names_in_model(model: Model, here: Any) -> EntityNames:
     """Names of the model for the forest's bodies and joints, for error texts."""
     n = model.n
 
@@ -106,25 +106,25 @@ def _names(model: Model, here: Any) -> Names:
     def joint(i: int) -> str:
         return repr((*model.joint_names, *model.loop_names)[int(np.flatnonzero(here[n:] == i)[0])])
 
-    return Names(f"model {model.name!r}", body, joint)
+    return EntityNames(f"model {model.name!r}", body, joint)
 
 
-def _closed(
+def _with_new_loop(
     forest: Forest, model: Model, state: State, request: Request, links: Links, name: str, numbers: Array, chosen: Any
 ) -> Report:  # fmt: skip
     """The model with one more loop: its trees stay, only their velocities change."""
-    catalog, new = entered(model, name, request.joint)
-    harvest_velocities(forest.address, model.address, chosen, numbers.ravel())
-    loops = copied(model.loop_rows, 1)
-    made = int(forest._tables[JOINTS][int(forest._outcomes[0]["joint"]) & INDEX]["loop"])
+    catalog, new = catalog_with_joint(model, name, request.joint)
+    export_velocities(forest.address, model.address, chosen, numbers.ravel())
+    loops = copy_rows(model.loop_rows, 1)
+    made = int(forest._tables[JOINTS][int(forest._outcomes[0]["joint"]) & ID_INDEX_MASK]["loop"])
     loops[-1:].view(np.uint8)[:] = forest._ties[made : made + 1].view(np.uint8)
     row = loops[-1]
     row["a"], row["b"], row["joint"] = links.a, links.b, new
     changed = model._like(loop_rows=loops, catalog=catalog)
-    return _report(forest, model, changed, state, name, numbers, True)
+    return _make_report(forest, model, changed, state, name, numbers, True)
 
 
-def _harvested(
+def _export_edited_model(
     forest: Forest, model: Model, state: State, request: Request, name: str, numbers: Array, here: Any, chosen: Any,
     planted: Any,
 ) -> Report:  # fmt: skip
@@ -133,21 +133,21 @@ def _harvested(
     catalog, new = model.catalog, -1
     was_loop = int(outcome["loop"])
     if outcome["joint"] >= 0 and was_loop < 0:
-        catalog, new = entered(model, name, None)
+        catalog, new = catalog_with_joint(model, name, None)
     elif was_loop >= 0:
         name = model.loop_names[int(np.flatnonzero(here[2 * model.n :] == was_loop)[0])]
-    harvests = np.zeros(1, HARVEST)
+    harvests = np.zeros(1, MODEL_EXPORT)
     row = harvests[0]
     row["model"], row["numbers"], row["new"] = model.address, numbers.ctypes.data, new
     row["trees"], row["bodies"], row["loops"] = planted["trees"], planted["bodies"], planted["loops"]
     row["joints"] = planted["bodies"] + planted["loops"]
     row["n"], row["nq"] = model.n - planted["bodies"], model.nq - planted["nq"]
     row["nv"] = model.nv - planted["nv"]
-    loop_count = len(model.loop_rows) - int(planted["loops"]) + measure(forest.address, harvests)
+    loop_count = len(model.loop_rows) - int(planted["loops"]) + measure_export(forest.address, harvests)
     n, nq, nv = int(row["n"]), int(row["nq"]), int(row["nv"])
     links, dofs, after = np.empty(n, LINK), np.empty(nv, DOF), np.empty((6, nq))
-    bodies, loops = copied(model.bodies), np.empty(loop_count, LOOP)
-    while harvest_model(
+    bodies, loops = copy_rows(model.bodies), np.empty(loop_count, LOOP)
+    while export_model(
         forest.address, harvests, model.loop_rows, chosen, here, links, dofs, after.ravel(), bodies, loops
     ):
         forest._grow()
@@ -159,10 +159,10 @@ def _harvested(
         model.name, links, dofs, after[REST], model.gravity, bodies, loops, catalog, model.dependence
     )  # fmt: skip
     struck = int(request.row["what"]) == CONNECT
-    return _report(forest, model, changed, state, name, after, struck)
+    return _make_report(forest, model, changed, state, name, after, struck)
 
 
-def _report(
+def _make_report(
     forest: Forest, model: Model, changed: Model, state: State, name: str, numbers: Array, struck: bool
 ) -> Report:  # fmt: skip
     """Make the report. After an impact there are no accelerations, because they were infinite for an instant."""
@@ -175,7 +175,7 @@ def _report(
     )  # fmt: skip
 
 
-def entered(model: Model, name: str, loop: Joint | None) -> tuple[Catalog, int]:
+def catalog_with_joint(model: Model, name: str, loop: Joint | None) -> tuple[Catalog, int]:
     """The model's catalog with one more joint, and that joint's id, which no joint of the model has."""
     catalog = model.catalog
     if len(catalog.joints) < 2 * (model.n + len(model.loop_rows)) + 16:

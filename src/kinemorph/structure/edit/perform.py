@@ -9,17 +9,17 @@ import numpy as np
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.multibody.layout import TREE, links_of
 from kinemorph.multibody.system import F8
-from kinemorph.structure.edit.hang import after_impact, drop_tree, forget_tree, rehang
-from kinemorph.structure.edit.impact import strike
+from kinemorph.structure.edit.forest_graft import free_tree, free_tree_slot, impact_velocities_at, perform_graft
+from kinemorph.structure.edit.impact import solve_impact
 from kinemorph.structure.edit.plan import (
-    cut_loose,
-    graft_through,
     plan_connection,
     plan_cut,
+    plan_free_part,
+    plan_loop_graft,
     plan_removal,
-    plan_root,
+    plan_reroot,
 )
-from kinemorph.structure.edit.registration import forget_joint, link_loop, unlink_loop
+from kinemorph.structure.edit.registration import free_joint_slot, register_loop, remove_loop
 from kinemorph.structure.forest.layout import (
     BODIES,
     CONNECT,
@@ -29,16 +29,16 @@ from kinemorph.structure.forest.layout import (
     FOREST_KIND,
     FULL,
     GRAFT,
-    HANG,
+    GRAFT_NEXT,
+    IMPACT_NEXT,
     JOINTS,
     JUMP,
-    MOVES,
+    LOOP_OPEN,
+    MOVES_OTHERWISE,
     NO_FOREST,
-    OFF,
-    OPEN,
+    OFF_POSITION,
     PLAN,
     REROOT,
-    STRIKE,
     V,
     bodies_of,
     joints_of,
@@ -46,7 +46,7 @@ from kinemorph.structure.forest.layout import (
     tree_of,
     trees_of,
 )
-from kinemorph.structure.forest.memory import claim, give_back, id_of, pool_of, take
+from kinemorph.structure.forest.memory import claim_scratch, free_row, id_of, pool_of, take_row
 
 PLAN_SIZE = PLAN.itemsize
 
@@ -64,16 +64,16 @@ def clear_outcome(outcome: Any) -> None:
 
 
 @kernel(inline=False)
-def make_plan(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
+def plan_edit(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
     """Plan an edit. Returns the next stage (STRIKE, HANG), DONE, or the reason why the edit is refused."""
-    plan["graft"] = plan["velocities"] = plan["loop"] = plan["felled"] = 0
+    plan["graft"] = plan["velocities"] = plan["loop"] = plan["removes_tree"] = 0
     plan["tree"] = -1
     if edit["what"] == CONNECT:
         return plan_connection(forest, edit, plan, outcome)
     if edit["what"] == CUT:
         return plan_cut(forest, edit, plan, outcome)
     if edit["what"] == REROOT:
-        return plan_root(forest, edit, plan, outcome)
+        return plan_reroot(forest, edit, plan, outcome)
     return plan_removal(forest, edit, plan, outcome)
 
 
@@ -81,14 +81,14 @@ def make_plan(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
 def close_loop(forest: Any, plan: Any, outcome: Any) -> None:
     """Close a loop by the joint of the plan."""
     joints = joints_of(forest)
-    joint = take(pool_of(forest, JOINTS), joints)
-    link_loop(forest, plan["loop"], plan["drives"], plan["a"], plan["b"], joint)
+    joint = take_row(pool_of(forest, JOINTS), joints)
+    register_loop(forest, plan["loop"], plan["drives"], plan["a"], plan["b"], joint)
     outcome["joint"], outcome["closes"] = id_of(joints, joint), 1
-    adopt_velocities(forest, plan["velocities"], -1, -1)
+    store_impact_velocities(forest, plan["velocities"], -1, -1)
 
 
 @kernel(inline=False)
-def adopt_velocities(forest: Any, velocities: int, but: int, also: int) -> None:
+def store_impact_velocities(forest: Any, velocities: int, but: int, also: int) -> None:
     """Store the velocities after the impact in all collected trees but `but` and `also`, which are new."""
     trees = trees_of(forest)
     t = forest["first_tree"]
@@ -97,8 +97,8 @@ def adopt_velocities(forest: Any, velocities: int, but: int, also: int) -> None:
             tree = tree_of(trees[t])
             v = rows_at(trees[t]["state"] + 8 * tree["nq"] * V, tree["nv"], F8)
             jump = rows_at(trees[t]["state"] + 8 * tree["nq"] * JUMP, tree["nv"], F8)
-            after = rows_at(after_impact(forest, velocities, t, V), tree["nv"], F8)
-            jumps = rows_at(after_impact(forest, velocities, t, JUMP), tree["nv"], F8)
+            after = rows_at(impact_velocities_at(forest, velocities, t, V), tree["nv"], F8)
+            jumps = rows_at(impact_velocities_at(forest, velocities, t, JUMP), tree["nv"], F8)
             for k in range(v.shape[0]):
                 v[k] = after[k]
                 jump[k] = jumps[k]
@@ -106,7 +106,7 @@ def adopt_velocities(forest: Any, velocities: int, but: int, also: int) -> None:
 
 
 @kernel(inline=False)
-def fell(forest: Any, t: int) -> None:
+def remove_tree(forest: Any, t: int) -> None:
     """Remove a whole tree with its bodies, its joints and the loops on them."""
     slot = trees_of(forest)[t]
     bodies = bodies_of(forest)
@@ -119,22 +119,22 @@ def fell(forest: Any, t: int) -> None:
         while bodies[body]["side"] >= 0:
             k = bodies[body]["side"] >> 1
             joint = loops[k]["joint"]
-            unlink_loop(forest, k)
-            forget_joint(forest, joint)
-        give_back(pool_of(forest, BODIES), bodies, body)
-        forget_joint(forest, links[i]["joint"])
-    forget_tree(forest, t)
-    drop_tree(forest, block)
+            remove_loop(forest, k)
+            free_joint_slot(forest, joint)
+        free_row(pool_of(forest, BODIES), bodies, body)
+        free_joint_slot(forest, links[i]["joint"])
+    free_tree_slot(forest, t)
+    free_tree(forest, block)
 
 
 @kernel(inline=False)
-def hang_as_planned(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
+def perform_planned_graft(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
     """Perform the graft of a plan. Returns a status."""
     graft = rows_at(plan["graft"], 1, GRAFT)[0]
     graft["made"] = outcome["loop"]
-    status = rehang(forest, edit, graft, outcome)
+    status = perform_graft(forest, edit, graft, outcome)
     if status == DONE and plan["velocities"] != 0:
-        adopt_velocities(forest, plan["velocities"], graft["from"], graft["to"])
+        store_impact_velocities(forest, plan["velocities"], graft["from"], graft["to"])
     return status
 
 
@@ -150,29 +150,31 @@ def perform_edit(address: int, edits: Records, outcomes: Records) -> int:
         return NO_FOREST
     clear_outcome(outcome)
     forest["scratch_used"], forest["need"] = 0, 0
-    at = claim(forest, PLAN_SIZE)
+    at = claim_scratch(forest, PLAN_SIZE)
     if at == 0:
         return FULL
     plan = rows_at(at, 1, PLAN)[0]
-    status = make_plan(forest, edit, plan, outcome)
-    if status == STRIKE:
-        status = strike(forest, edit, plan, outcome)
-        if status == HANG and plan["tree"] < 0:
+    status = plan_edit(forest, edit, plan, outcome)
+    if status == IMPACT_NEXT:
+        status = solve_impact(forest, edit, plan, outcome)
+        if status == GRAFT_NEXT and plan["tree"] < 0:
             close_loop(forest, plan, outcome)
             return DONE
-    if status == HANG and plan["graft"] == 0:
-        status = graft_through(forest, plan)
-    if status == HANG:
-        status = hang_as_planned(forest, edit, plan, outcome)
-        if status == MOVES and outcome["loop"] >= 0:  # next to a singular configuration, such as a taut chain, loops
+    if status == GRAFT_NEXT and plan["graft"] == 0:
+        status = plan_loop_graft(forest, plan)
+    if status == GRAFT_NEXT:
+        status = perform_planned_graft(forest, edit, plan, outcome)
+        if (
+            status == MOVES_OTHERWISE and outcome["loop"] >= 0
+        ):  # next to a singular configuration, such as a taut chain, loops
             outcome["loop"] = -1  # are closed, but their sides keep some of a velocity that no joint can follow
-            status = cut_loose(forest, edit, plan)
-            if status == HANG:
-                status = hang_as_planned(forest, edit, plan, outcome)
-        if outcome["loop"] >= 0 and status == OFF:
-            status = OPEN
-    if status == DONE and plan["felled"] != 0:
-        fell(forest, outcome["tree"])
+            status = plan_free_part(forest, edit, plan)
+            if status == GRAFT_NEXT:
+                status = perform_planned_graft(forest, edit, plan, outcome)
+        if outcome["loop"] >= 0 and status == OFF_POSITION:
+            status = LOOP_OPEN
+    if status == DONE and plan["removes_tree"] != 0:
+        remove_tree(forest, outcome["tree"])
         outcome["joint"] = -1
     outcome["status"] = status
     return status

@@ -5,37 +5,37 @@ from __future__ import annotations
 from typing import Any
 
 from kinemorph.jit.api import kernel, rows_at
-from kinemorph.multibody.algorithms.free_body import floats
+from kinemorph.multibody.algorithms.free_body import is_floating
 from kinemorph.multibody.algorithms.joints import FREE
 from kinemorph.multibody.layout import LINK, TREE, dofs_of, links_of
 from kinemorph.multibody.model.loops import LOOP
 from kinemorph.spatial.rows import load3, load9, store3, store9
-from kinemorph.structure.edit.carrier import carrier, swap_roles
-from kinemorph.structure.edit.hang import begin_graft
-from kinemorph.structure.edit.registration import LOOP_SIZE, forget_joint, unlink_loop
-from kinemorph.structure.forest.islands import collect, next_side
+from kinemorph.structure.edit.forest_graft import begin_graft
+from kinemorph.structure.edit.graft_joint import reverse_graft_joint, set_graft_joint
+from kinemorph.structure.edit.registration import LOOP_SIZE, free_joint_slot, remove_loop
+from kinemorph.structure.forest.islands import collect_coupled_trees, next_side
 from kinemorph.structure.forest.layout import (
     AS_LOOP,
     AS_TREE,
     BODIES,
-    CLOSES,
     DONE,
     FRAME,
     FULL,
     GRAFT,
-    HANG,
-    ITSELF,
+    GRAFT_NEXT,
+    IMPACT_NEXT,
     JOINTS,
     LOOPS,
     NO_PLACE,
+    NO_POSITION,
     NOT_CARRIED,
-    NOWHERE,
+    SAME_BODY,
     STALE_A,
     STALE_B,
     STALE_JOINT,
     STALE_ROOT,
-    STRIKE,
-    UNFIT,
+    UNFIT_FOR_LOOP,
+    WOULD_CLOSE_LOOP,
     bodies_of,
     joints_of,
     loop_slots_of,
@@ -43,26 +43,26 @@ from kinemorph.structure.forest.layout import (
     tree_of,
     trees_of,
 )
-from kinemorph.structure.forest.memory import DOF_SIZE, claim, copy_words, find, has_room, pool_of
+from kinemorph.structure.forest.memory import DOF_SIZE, claim_scratch, copy_words, find_row, has_room, pool_of
 
 
 @kernel
-def is_afloat(forest: Any, t: int) -> bool:
+def is_floating_tree(forest: Any, t: int) -> bool:
     """Whether the root joint of a tree is free, and no spring, damper, friction, limit or armature acts in it."""
     if t < 0:
         return False
     tree = tree_of(trees_of(forest)[t])
-    return floats(links_of(tree), dofs_of(tree))
+    return is_floating(links_of(tree), dofs_of(tree))
 
 
 @kernel
-def floating_end(forest: Any, ta: int, tb: int) -> int:
+def choose_floating_tree(forest: Any, ta: int, tb: int) -> int:
     """A floating tree that has one of the bodies but not the other, that of b if possible; else -1."""
     if ta == tb:
         return -1
-    if is_afloat(forest, tb):
+    if is_floating_tree(forest, tb):
         return tb
-    return ta if is_afloat(forest, ta) else -1
+    return ta if is_floating_tree(forest, ta) else -1
 
 
 @kernel(inline=False)
@@ -70,31 +70,31 @@ def plan_connection(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
     """Plan a connection of two bodies, and collect the trees that loops couple to them. Returns STRIKE or a refusal."""
     bodies = bodies_of(forest)
     pool = pool_of(forest, BODIES)
-    a, b = find(pool, bodies, edit["a"]), find(pool, bodies, edit["b"])
+    a, b = find_row(pool, bodies, edit["a"]), find_row(pool, bodies, edit["b"])
     if a < 0 and edit["a"] != -1:
         return STALE_A
     if b < 0 and edit["b"] != -1:
         return STALE_B
     outcome["body"] = b
     if a == b:
-        return ITSELF
+        return SAME_BODY
     ta, la = (bodies[a]["tree"], bodies[a]["link"]) if a >= 0 else (-1, -1)
     tb, lb = (bodies[b]["tree"], bodies[b]["link"]) if b >= 0 else (-1, -1)
     plan["a"], plan["tree_a"], plan["link_a"] = a, ta, la
     plan["b"], plan["tree_b"], plan["link_b"] = b, tb, lb
-    plan["tree"] = -1 if edit["how"] == AS_LOOP else floating_end(forest, ta, tb)
+    plan["tree"] = -1 if edit["how"] == AS_LOOP else choose_floating_tree(forest, ta, tb)
     plan["end"] = 0
     if plan["tree"] < 0 and edit["how"] == AS_TREE:
-        return CLOSES
-    if plan["tree"] < 0 and edit["unfit"] != 0:
-        return UNFIT
-    plan["loop"], plan["drives"] = claim(forest, LOOP_SIZE), edit["dofs"]
+        return WOULD_CLOSE_LOOP
+    if plan["tree"] < 0 and edit["cannot_close"] != 0:
+        return UNFIT_FOR_LOOP
+    plan["loop"], plan["drives"] = claim_scratch(forest, LOOP_SIZE), edit["dofs"]
     if plan["loop"] == 0 or not (has_room(forest, LOOPS, 1) and has_room(forest, JOINTS, 1)):
         return FULL
     copy_words(edit["row"], plan["loop"], LOOP_SIZE)
     outcome["kind"] = rows_at(plan["loop"], 1, LOOP)[0]["kind"]
-    collect(forest, ta if ta >= 0 else tb, tb if ta >= 0 and tb != ta else -1)
-    return STRIKE
+    collect_coupled_trees(forest, ta if ta >= 0 else tb, tb if ta >= 0 and tb != ta else -1)
+    return IMPACT_NEXT
 
 
 @kernel(inline=False)
@@ -102,19 +102,19 @@ def plan_cut(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
     """Plan a cut: find the subtree and the loop that still holds it. Returns HANG, or DONE for a loop."""
     joints = joints_of(forest)
     bodies = bodies_of(forest)
-    j = find(pool_of(forest, JOINTS), joints, edit["joint"])
+    j = find_row(pool_of(forest, JOINTS), joints, edit["joint"])
     if j < 0:
         return STALE_JOINT
     if joints[j]["loop"] >= 0:
-        unlink_loop(forest, joints[j]["loop"])
-        forget_joint(forest, j)
+        remove_loop(forest, joints[j]["loop"])
+        free_joint_slot(forest, j)
         return DONE
     t, link = joints[j]["tree"], joints[j]["link"]
     plan["tree"], plan["end"] = t, link
-    k = holder(forest, t, link)
+    k = find_holding_loop(forest, t, link)
     if k >= 0:
         loop = loop_slots_of(forest)[k]
-        plan["loop"], plan["drives"] = claim(forest, LOOP_SIZE), forest["drives"] + 6 * k * DOF_SIZE
+        plan["loop"], plan["drives"] = claim_scratch(forest, LOOP_SIZE), forest["drives"] + 6 * k * DOF_SIZE
         if plan["loop"] == 0:
             return FULL
         copy_words(forest["ties"] + k * LOOP_SIZE, plan["loop"], LOOP_SIZE)
@@ -123,69 +123,69 @@ def plan_cut(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
         row["a"], row["b"] = bodies[a]["link"] if a >= 0 else -1, bodies[b]["link"] if b >= 0 else -1
         plan["tree_a"], plan["tree_b"] = bodies[a]["tree"] if a >= 0 else -1, bodies[b]["tree"] if b >= 0 else -1
         outcome["loop"] = loop["joint"]
-        return HANG
-    return cut_loose(forest, edit, plan)
+        return GRAFT_NEXT
+    return plan_free_part(forest, edit, plan)
 
 
 @kernel(inline=False)
-def cut_loose(forest: Any, edit: Any, plan: Any) -> int:
+def plan_free_part(forest: Any, edit: Any, plan: Any) -> int:
     """Plan a free joint for the subtree that is cut off; the loops on it stay loops. Returns a status."""
     top = plan["end"]
     if edit["root"] != -1:
         bodies = bodies_of(forest)
-        root = find(pool_of(forest, BODIES), bodies, edit["root"])
+        root = find_row(pool_of(forest, BODIES), bodies, edit["root"])
         if root < 0:
             return STALE_ROOT
         top = bodies[root]["link"]
-        if bodies[root]["tree"] != plan["tree"] or not carries(forest, plan["tree"], plan["end"], top):
+        if bodies[root]["tree"] != plan["tree"] or not subtree_contains(forest, plan["tree"], plan["end"], top):
             return NOT_CARRIED
-    return graft_free(forest, edit, plan, top)
+    return plan_free_graft(forest, edit, plan, top)
 
 
 @kernel
-def graft_free(forest: Any, edit: Any, plan: Any, top: int) -> int:
+def plan_free_graft(forest: Any, edit: Any, plan: Any, top: int) -> int:
     """Plan a graft of the plan's subtree onto the base, by the joint of the edit, at the frame of the body of `top`."""
     at = begin_graft(forest, plan["tree"])
     if at == 0:
         return FULL
     plan["graft"] = at
     graft = rows_at(at, 1, GRAFT)[0]
-    graft["top"], graft["end"], graft["light"] = top, plan["end"], plan["felled"]
+    graft["top"], graft["end"], graft["light"] = top, plan["end"], plan["removes_tree"]
     graft["placed"] = 1
-    carrier(rows_at(edit["row"], 1, LOOP)[0], edit["dofs"], graft)
-    return HANG
+    set_graft_joint(rows_at(edit["row"], 1, LOOP)[0], edit["dofs"], graft)
+    return GRAFT_NEXT
 
 
 @kernel(inline=False)
-def plan_root(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
+def plan_reroot(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
     """Plan a re-root: a body's link becomes the root of its tree, on a new joint on the base. Returns HANG."""
     bodies = bodies_of(forest)
-    b = find(pool_of(forest, BODIES), bodies, edit["b"])
+    b = find_row(pool_of(forest, BODIES), bodies, edit["b"])
     if b < 0:
         return STALE_B
     outcome["body"] = b
-    if rows_at(edit["row"], 1, LOOP)[0]["kind"] != FREE and edit["placed"] == NOWHERE:
+    if rows_at(edit["row"], 1, LOOP)[0]["kind"] != FREE and edit["placed"] == NO_POSITION:
         return NO_PLACE
     plan["tree"], plan["end"] = bodies[b]["tree"], 0
-    return graft_free(forest, edit, plan, bodies[b]["link"])
+    return plan_free_graft(forest, edit, plan, bodies[b]["link"])
 
 
 @kernel(inline=False)
 def plan_removal(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
     """Plan a removal: the subtree of a body is cut off and then removed. Returns HANG, or DONE for a whole tree."""
     bodies = bodies_of(forest)
-    b = find(pool_of(forest, BODIES), bodies, edit["b"])
+    b = find_row(pool_of(forest, BODIES), bodies, edit["b"])
     if b < 0:
         return STALE_B
-    plan["tree"], plan["end"], plan["felled"] = bodies[b]["tree"], bodies[b]["link"], 1
+    plan["tree"], plan["end"], plan["removes_tree"] = bodies[b]["tree"], bodies[b]["link"], 1
     if plan["end"] == 0:
         outcome["tree"] = plan["tree"]
         return DONE
-    return graft_free(forest, edit, plan, plan["end"])
+    return plan_free_graft(forest, edit, plan, plan["end"])
 
 
 @kernel(inline=False)
-def graft_through(forest: Any, plan: Any) -> int:
+def plan_loop_graft(forest: Any, plan: Any) -> int:
     """Plan a graft by which the joint of the plan's loop carries the plan's subtree, in place of its present joint.
 
     One side of the loop is in the subtree, the other is not. If the joint's successor is the side that is not, the
@@ -198,17 +198,17 @@ def graft_through(forest: Any, plan: Any) -> int:
     plan["graft"] = at
     graft = rows_at(at, 1, GRAFT)[0]
     joint = rows_at(graft["joint"], 1, LINK)[0]
-    carrier(loop, plan["drives"], graft)
+    set_graft_joint(loop, plan["drives"], graft)
     shifts = rows_at(graft["shifts"], rows_at(graft["source"], 1, TREE)[0]["n"], FRAME)
     graft["velocities"], graft["end"] = plan["velocities"], plan["end"]
-    if tb == t and carries(forest, t, plan["end"], loop["b"]):
+    if tb == t and subtree_contains(forest, t, plan["end"], loop["b"]):
         graft["top"], graft["parent"], other = loop["b"], loop["a"], ta
         store9(joint["R"], load9(loop["Ra"]))
         store3(joint["p"], load3(loop["pa"]))
         store9(shifts[loop["b"]]["R"], load9(loop["Rb"]))
         store3(shifts[loop["b"]]["p"], load3(loop["pb"]))
     else:
-        swap_roles(graft)
+        reverse_graft_joint(graft)
         graft["top"], graft["parent"], other = loop["a"], loop["b"], tb
         store9(joint["R"], load9(loop["Rb"]))
         store3(joint["p"], load3(loop["pb"]))
@@ -217,11 +217,11 @@ def graft_through(forest: Any, plan: Any) -> int:
     if graft["parent"] >= 0 and other != t:
         graft["to"] = other
         graft["keep"] = ta if plan["velocities"] != 0 else other
-    return HANG
+    return GRAFT_NEXT
 
 
 @kernel(inline=False)
-def holder(forest: Any, t: int, link: int) -> int:
+def find_holding_loop(forest: Any, t: int, link: int) -> int:
     """The loop with the fewest degrees of freedom that ties the subtree of a link to the rest, -1 if there is none."""
     slot = trees_of(forest)[t]
     if slot["sides"] == 0:
@@ -234,12 +234,14 @@ def holder(forest: Any, t: int, link: int) -> int:
     best, found = 6, -1
     for i in range(link, tree["n"]):
         side = bodies[links[i]["body"]]["side"]
-        if side < 0 or not carries(forest, t, link, i):
+        if side < 0 or not subtree_contains(forest, t, link, i):
             continue
         while side >= 0:
             k = side >> 1
             other = loops[k]["a"] if side & 1 else loops[k]["b"]
-            inside = other >= 0 and bodies[other]["tree"] == t and carries(forest, t, link, bodies[other]["link"])
+            inside = (
+                other >= 0 and bodies[other]["tree"] == t and subtree_contains(forest, t, link, bodies[other]["link"])
+            )
             if not inside and (ties[k]["nv"] < best or (ties[k]["nv"] == best and k < found)):
                 best, found = ties[k]["nv"], k
             side = next_side(loops, side)
@@ -247,7 +249,7 @@ def holder(forest: Any, t: int, link: int) -> int:
 
 
 @kernel
-def carries(forest: Any, t: int, link: int, other: int) -> bool:
+def subtree_contains(forest: Any, t: int, link: int, other: int) -> bool:
     """Whether `other` is `link`, or a link of its subtree."""
     tree = tree_of(trees_of(forest)[t])
     links = links_of(tree)

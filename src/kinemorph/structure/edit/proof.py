@@ -8,7 +8,7 @@ import numpy as np
 
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.algorithms.joints import FREE, PLANAR, SPHERICAL
-from kinemorph.multibody.algorithms.kinematics import move, place
+from kinemorph.multibody.algorithms.kinematics import move_link, place_link
 from kinemorph.multibody.layout import (
     LINK_DATA,
     TREE,
@@ -29,23 +29,23 @@ COORDINATE_ERROR = 1e-6  # increase of the allowance per m, or m/s, of the large
 
 
 @kernel
-def acts(dof: Any) -> bool:
+def has_passive_force(dof: Any) -> bool:
     return dof["armature"] != 0.0 or dof["damping"] != 0.0 or dof["stiffness"] != 0.0
 
 
 @kernel
-def alike(x: Any, y: Any) -> bool:
+def has_same_forces(x: Any, y: Any) -> bool:
     return x["armature"] == y["armature"] and x["damping"] == y["damping"] and x["stiffness"] == y["stiffness"]
 
 
 @kernel
-def has_bounds_of_its_own(x: Any) -> bool:
+def has_separate_bounds(x: Any) -> bool:
     """Whether friction or a speed limit bounds it. Several such bounds are a box, which does not turn with axes."""
     return x["friction"] > 0.0 or 0.0 < x["speed"] < np.inf
 
 
 @kernel(inline=False)
-def first_lossy(graft: Any) -> int:
+def find_lossy_joint(graft: Any) -> int:
     """The first joint that is inverted and whose numbers mean something else then, -1 if there is none.
 
     The axes of an inverted ball turn with the other body, so its three numbers must be equal, and none may have bounds
@@ -54,43 +54,45 @@ def first_lossy(graft: Any) -> int:
     source = rows_at(graft["source"], 1, TREE)[0]
     links, dofs = links_of(source), dofs_of(source)
     order = rows_at(graft["order"], source["n"], I4)
-    for c in range(graft["stay"], graft["stay"] + graft["length"] - 1):
+    for c in range(graft["stay_count"], graft["stay_count"] + graft["length"] - 1):
         l = links[order[c]]
         kind = l["kind"]
         k = l["iv"]
-        if (kind == SPHERICAL or kind == FREE) and not (alike(dofs[k], dofs[k + 1]) and alike(dofs[k], dofs[k + 2])):
+        if (kind == SPHERICAL or kind == FREE) and not (
+            has_same_forces(dofs[k], dofs[k + 1]) and has_same_forces(dofs[k], dofs[k + 2])
+        ):
             return l["joint"]
         for j in range(k + 3 if kind == FREE else k, k + 6 if kind == FREE else k + 2 if kind == PLANAR else k):
-            if acts(dofs[j]) or dofs[j]["lower"] > -np.inf or dofs[j]["upper"] < np.inf:
+            if has_passive_force(dofs[j]) or dofs[j]["lower"] > -np.inf or dofs[j]["upper"] < np.inf:
                 return l["joint"]
         several = kind == SPHERICAL or kind == FREE or kind == PLANAR
         for j in range(k, k + l["nv"] if several else k):
-            if (kind != PLANAR or j < k + 2) and has_bounds_of_its_own(dofs[j]):
+            if (kind != PLANAR or j < k + 2) and has_separate_bounds(dofs[j]):
                 return l["joint"]
     return -1
 
 
 @kernel
-def larger(x: float, y: float) -> float:
+def max_or_nan(x: float, y: float) -> float:
     """The larger of two numbers; NaN counts as larger than any number."""
     return x if x >= y or x != x else y
 
 
 @kernel
-def fits(error: float, size: float) -> bool:
+def is_position_error_small(error: float, size: float) -> bool:
     """Whether an error of a position (m, rad) is small, where the largest coordinate is `size` (m)."""
     return error < MOTION_ERROR * (1.0 + COORDINATE_ERROR * size)
 
 
 @kernel
-def keeps_up(outcome: Any) -> bool:
+def is_velocity_error_small(outcome: Any) -> bool:
     """Whether the error of velocities is small, for the largest speed and coordinate of the bodies."""
     speed = outcome["speed"]
     return outcome["twist_error"] < MOTION_ERROR * (1.0 + speed + COORDINATE_ERROR * outcome["reach"] * speed)
 
 
 @kernel(inline=False)
-def settle(tree: Any, state: int) -> None:
+def update_tree_motion(tree: Any, state: int) -> None:
     """Compute poses and velocities of the links of a new tree."""
     links = links_of(tree)
     rows, dof_rows = link_data_of(tree), dof_data_of(tree)
@@ -98,15 +100,15 @@ def settle(tree: Any, state: int) -> None:
     for i in range(tree["n"]):
         l = links[i]
         P, d = rows[l["parent"] + 1], rows[i + 1]
-        R, r = place(l, P, d, dof_rows, q)
-        move(l, P, d, dof_rows, q, v, R, r)
+        R, r = place_link(l, P, d, dof_rows, q)
+        move_link(l, P, d, dof_rows, q, v, R, r)
 
 
 @kernel(inline=False)
-def compare(graft: Any, outcome: Any) -> None:
+def measure_motion_errors(graft: Any, outcome: Any) -> None:
     """Measure the largest differences of poses and velocities of bodies before and after, and their sizes."""
     source = rows_at(graft["source"], 1, TREE)[0]
-    n, start = source["n"], graft["stay"]
+    n, start = source["n"], graft["stay_count"]
     before, order = rows_at(source["rows"], n + 1, LINK_DATA), rows_at(graft["order"], n, I4)
     shifts = rows_at(graft["shifts"], n, FRAME)
     pose = twist = reach = speed = 0.0
@@ -126,11 +128,11 @@ def compare(graft: Any, outcome: Any) -> None:
             off_p, off_v = sub(off_p, lever), sub(off_v, cross(load3(b["w"]), lever))
         R, w, wb = load9(data["R"]), load3(data["w"]), load3(b["w"])
         for k in range(9):
-            pose = larger(pose, abs(R[k] - E[k]))
+            pose = max_or_nan(pose, abs(R[k] - E[k]))
         for k in range(3):
-            pose = larger(pose, abs(off_p[k]))
-            twist = larger(larger(twist, abs(w[k] - wb[k])), abs(off_v[k]))
-            reach = larger(reach, abs(x[k]))
-            speed = larger(larger(speed, abs(u[k])), abs(wb[k]))
+            pose = max_or_nan(pose, abs(off_p[k]))
+            twist = max_or_nan(max_or_nan(twist, abs(w[k] - wb[k])), abs(off_v[k]))
+            reach = max_or_nan(reach, abs(x[k]))
+            speed = max_or_nan(max_or_nan(speed, abs(u[k])), abs(wb[k]))
     outcome["pose_error"], outcome["twist_error"] = pose, twist
     outcome["reach"], outcome["speed"] = reach, speed

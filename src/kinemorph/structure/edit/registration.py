@@ -9,7 +9,7 @@ from kinemorph.multibody.layout import TREE, links_of
 from kinemorph.multibody.model.loops import LOOP
 from kinemorph.spatial.mat3 import IDENTITY
 from kinemorph.spatial.rows import load3, load9, store3, store9
-from kinemorph.structure.edit.graft import straight, unshift
+from kinemorph.structure.edit.graft import orthonormalize, to_shifted_frame
 from kinemorph.structure.forest.islands import next_side
 from kinemorph.structure.forest.layout import (
     BODIES,
@@ -21,13 +21,21 @@ from kinemorph.structure.forest.layout import (
     loops_of,
     trees_of,
 )
-from kinemorph.structure.forest.memory import DOF_SIZE, class_of, copy_words, give_back, pool_of, take, tree_size
+from kinemorph.structure.forest.memory import (
+    DOF_SIZE,
+    block_class_of,
+    copy_words,
+    free_row,
+    pool_of,
+    take_row,
+    tree_size,
+)
 
 LOOP_SIZE = LOOP.itemsize
 
 
 @kernel(inline=False)
-def enroll(forest: Any, t: int, block: int, state: int) -> None:
+def register_tree(forest: Any, t: int, block: int, state: int) -> None:
     """Register a tree at row t of the table, with its bodies and joints."""
     trees = trees_of(forest)
     bodies = bodies_of(forest)
@@ -46,14 +54,14 @@ def enroll(forest: Any, t: int, block: int, state: int) -> None:
             side = next_side(loops, side)
     slot = trees[t]
     slot["address"], slot["state"], slot["sides"] = block, state, sides
-    slot["size"] = class_of(tree_size(tree["n"], tree["nq"], tree["nv"]))
+    slot["size"] = block_class_of(tree_size(tree["n"], tree["nq"], tree["nv"]))
 
 
 @kernel
-def new_body(forest: Any) -> int:
+def take_body_slot(forest: Any) -> int:
     """Take a row for a body whose own frame is that of its link, and that no loop ties."""
     bodies = bodies_of(forest)
-    i = take(pool_of(forest, BODIES), bodies)
+    i = take_row(pool_of(forest, BODIES), bodies)
     bodies[i]["moved"], bodies[i]["side"] = 0, -1
     store9(bodies[i]["R"], IDENTITY)
     store3(bodies[i]["p"], (0.0, 0.0, 0.0))
@@ -64,8 +72,8 @@ def new_body(forest: Any) -> int:
 def shift_body(forest: Any, body: int, shift: Any) -> None:
     """Re-express a body's own frame, and the loops on it, after its link's frame has been shifted."""
     row = bodies_of(forest)[body]
-    R, p = unshift(shift, load9(row["R"]), load3(row["p"]))
-    store9(row["R"], straight(R))
+    R, p = to_shifted_frame(shift, load9(row["R"]), load3(row["p"]))
+    store9(row["R"], orthonormalize(R))
     store3(row["p"], p)
     row["moved"] = 1
     loops = loop_slots_of(forest)
@@ -74,26 +82,26 @@ def shift_body(forest: Any, body: int, shift: Any) -> None:
     while side >= 0:
         tie = ties[side >> 1]
         if side & 1:
-            R, p = unshift(shift, load9(tie["Rb"]), load3(tie["pb"]))
-            store9(tie["Rb"], straight(R))
+            R, p = to_shifted_frame(shift, load9(tie["Rb"]), load3(tie["pb"]))
+            store9(tie["Rb"], orthonormalize(R))
             store3(tie["pb"], p)
         else:
-            R, p = unshift(shift, load9(tie["Ra"]), load3(tie["pa"]))
-            store9(tie["Ra"], straight(R))
+            R, p = to_shifted_frame(shift, load9(tie["Ra"]), load3(tie["pa"]))
+            store9(tie["Ra"], orthonormalize(R))
             store3(tie["pa"], p)
         side = next_side(loops, side)
 
 
 @kernel
-def forget_joint(forest: Any, j: int) -> None:
-    give_back(pool_of(forest, JOINTS), joints_of(forest), j)
+def free_joint_slot(forest: Any, j: int) -> None:
+    free_row(pool_of(forest, JOINTS), joints_of(forest), j)
 
 
 @kernel(inline=False)
-def link_loop(forest: Any, row: int, dofs: int, a: int, b: int, joint: int) -> int:
+def register_loop(forest: Any, row: int, dofs: int, a: int, b: int, joint: int) -> int:
     """Register a loop between two bodies (-1 for the base), from the addresses of its row and its DOF rows."""
     loops = loop_slots_of(forest)
-    k = take(pool_of(forest, LOOPS), loops)
+    k = take_row(pool_of(forest, LOOPS), loops)
     loop = loops[k]
     loop["a"], loop["b"], loop["joint"], loop["mark"] = a, b, joint, 0
     loop["next_a"] = loop["next_b"] = -1
@@ -121,13 +129,13 @@ def append_side(forest: Any, body: int, side: int) -> None:
     else:
         while next_side(loops, at) >= 0:
             at = next_side(loops, at)
-        set_next(loops, at, side)
+        set_next_side(loops, at, side)
     if bodies[body]["tree"] >= 0:
         trees_of(forest)[bodies[body]["tree"]]["sides"] += 1
 
 
 @kernel
-def set_next(loops: Any, side: int, to: int) -> None:
+def set_next_side(loops: Any, side: int, to: int) -> None:
     if side & 1:
         loops[side >> 1]["next_b"] = to
     else:
@@ -144,12 +152,12 @@ def remove_side(forest: Any, body: int, side: int) -> None:
     else:
         while next_side(loops, at) != side:
             at = next_side(loops, at)
-        set_next(loops, at, next_side(loops, side))
+        set_next_side(loops, at, next_side(loops, side))
     trees_of(forest)[bodies[body]["tree"]]["sides"] -= 1
 
 
 @kernel(inline=False)
-def unlink_loop(forest: Any, k: int) -> None:
+def remove_loop(forest: Any, k: int) -> None:
     """Remove a loop; its joint stays, for the caller to free or to use in a tree."""
     loops = loop_slots_of(forest)
     if loops[k]["a"] >= 0:
@@ -157,4 +165,4 @@ def unlink_loop(forest: Any, k: int) -> None:
     if loops[k]["b"] >= 0:
         remove_side(forest, loops[k]["b"], 2 * k + 1)
     joints_of(forest)[loops[k]["joint"]]["loop"] = -1
-    give_back(pool_of(forest, LOOPS), loops, k)
+    free_row(pool_of(forest, LOOPS), loops, k)

@@ -7,7 +7,7 @@ from typing import Any
 
 from kinemorph.multibody.model.joint import Joint
 from kinemorph.multibody.model.loops import joint_row
-from kinemorph.spatial.arguments.checks import shown
+from kinemorph.spatial.arguments.checks import repr_of
 from kinemorph.spatial.pose import Pose
 from kinemorph.structure.forest.layout import (
     AT_POINT,
@@ -15,14 +15,14 @@ from kinemorph.structure.forest.layout import (
     AUTO,
     CONNECT,
     CUT,
-    NOT_SAID,
-    NOWHERE,
+    NO_POSITION,
+    NOT_GIVEN,
     ON_BODY,
     REMOVE,
     REROOT,
 )
 
-WAYS = ("auto", "tree", "loop")
+CONNECT_METHODS = ("auto", "tree", "loop")
 FREE_JOINT = Joint.free()
 
 Place = Pose | Iterable[float]
@@ -33,21 +33,21 @@ class Request:
 
     def __init__(self, rows: Any, what: int, joint: Joint) -> None:
         if not isinstance(joint, Joint):
-            raise TypeError(f"joint must be a kinemorph.Joint, not {shown(joint)}")
+            raise TypeError(f"joint must be a kinemorph.Joint, not {repr_of(joint)}")
         self.joint, self.rows = joint, rows
         row = self.row = rows[0]
         _, self._dofs, _ = joint.rows
         self._loop = joint_row(joint)
-        row["what"], row["placed"], row["held"] = what, NOWHERE, NOT_SAID
+        row["what"], row["placed"], row["held"] = what, NO_POSITION, NOT_GIVEN
         row["row"], row["dofs"] = self._loop.ctypes.data, self._dofs.ctypes.data
 
     @staticmethod
     def connect(rows: Any, joint: Joint, at: Place, how: str, on: Place | None, held: int = ON_BODY) -> Request:
-        if not isinstance(how, str) or how not in WAYS:
-            raise ValueError(f"how {shown(how)} is not one of {', '.join(map(repr, WAYS))}")
+        if not isinstance(how, str) or how not in CONNECT_METHODS:
+            raise ValueError(f"how {repr_of(how)} is not one of {', '.join(map(repr, CONNECT_METHODS))}")
         request = Request(rows, CONNECT, joint)
-        request.row["how"] = WAYS.index(how) + AUTO
-        request.row["unfit"] = joint.passive != "" and unfit(joint)
+        request.row["how"] = CONNECT_METHODS.index(how) + AUTO
+        request.row["cannot_close"] = joint.passive != "" and cannot_close_loop(joint)
         request.stand(at)
         if on is not None:
             request.hold(on, held)
@@ -86,7 +86,7 @@ class Request:
         row["held"], row["on_R"], row["on_p"] = held, pose.rotation.ravel(), pose.position
 
 
-def unfit(joint: Joint) -> bool:
+def cannot_close_loop(joint: Joint) -> bool:
     """Whether a joint has friction or armature, which cannot act in a joint that closes a loop."""
     _, dofs, _ = joint.rows
     return bool(dofs["friction"].any() or dofs["armature"].any())

@@ -10,7 +10,7 @@ from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.multibody.layout import TREE, dofs_of, links_of
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.rows import load3, load9, store3, store9
-from kinemorph.structure.edit.from_model import Integers, Records, Vector, is_chosen, tree_end
+from kinemorph.structure.edit.from_model import Integers, Records, Vector, is_loop_selected, tree_end
 from kinemorph.structure.forest.islands import LOOP_SIZE
 from kinemorph.structure.forest.layout import (
     DONE,
@@ -30,9 +30,9 @@ from kinemorph.structure.forest.layout import (
     tree_of,
     trees_of,
 )
-from kinemorph.structure.forest.memory import DOF_SIZE, LINK_SIZE, address_of, claim, copy_words, pool_of
+from kinemorph.structure.forest.memory import DOF_SIZE, LINK_SIZE, address_of, claim_scratch, copy_words, pool_of
 
-HARVEST = np.dtype(
+MODEL_EXPORT = np.dtype(
     [
         ("model", "i8"),  # address of the old model's header
         ("numbers", "i8"),  # of its state
@@ -58,7 +58,7 @@ I4 = np.dtype("i4")
 
 
 @kernel(inline=False)
-def gather(harvest: Any, tree: Any, state: int, start: int, n: int) -> None:
+def export_tree_rows(harvest: Any, tree: Any, state: int, start: int, n: int) -> None:
     """Append rows and state of n links from `start` on, which are a tree, to the new model; ids stay."""
     links = links_of(tree)
     new_links = links_of(harvest)
@@ -91,12 +91,12 @@ def gather(harvest: Any, tree: Any, state: int, start: int, n: int) -> None:
 
 
 @kernel(inline=False)
-def gather_slot(forest: Any, harvest: Any, t: int, bodies: Any) -> None:
+def export_tree(forest: Any, harvest: Any, t: int, bodies: Any) -> None:
     """Append a tree of the forest to the new model; its bodies and joints get their ids in models."""
     slot = trees_of(forest)[t]
     tree = tree_of(slot)
     first, n = harvest["first"], tree["n"]
-    gather(harvest, tree, slot["state"], 0, n)
+    export_tree_rows(harvest, tree, slot["state"], 0, n)
     links = links_of(harvest)
     body_ids = rows_at(harvest["body_ids"], harvest["bodies"], I4)
     own = bodies_of(forest)
@@ -106,12 +106,12 @@ def gather_slot(forest: Any, harvest: Any, t: int, bodies: Any) -> None:
         row["moved"] = slot["moved"]
         store9(row["R"], load9(slot["R"]))
         store3(row["p"], load3(slot["p"]))
-        links[i]["joint"] = joint_name(forest, harvest, links[i]["joint"])
+        links[i]["joint"] = model_joint_id(forest, harvest, links[i]["joint"])
         links[i]["body"] = body_ids[links[i]["body"]]
 
 
 @kernel
-def joint_name(forest: Any, harvest: Any, j: int) -> int:
+def model_joint_id(forest: Any, harvest: Any, j: int) -> int:
     """The id in models of a joint of the forest: its own, or that of the new joint."""
     if j >= harvest["joints"] or joints_of(forest)[j]["generation"] > 0:
         return harvest["new"]
@@ -119,7 +119,7 @@ def joint_name(forest: Any, harvest: Any, j: int) -> int:
 
 
 @kernel(inline=False)
-def name_back(harvest: Any, links: Any, loops: Any, here: Any) -> None:
+def map_ids_to_model(harvest: Any, links: Any, loops: Any, here: Any) -> None:
     """Fill in the ids in the model of the bodies and joints that were copied into the forest."""
     n = links.shape[0]
     body_ids = rows_at(harvest["body_ids"], harvest["bodies"], I4)
@@ -134,7 +134,7 @@ def name_back(harvest: Any, links: Any, loops: Any, here: Any) -> None:
 
 
 @kernel(inline=False)
-def gather_loops(forest: Any, harvest: Any, old_links: Any, old: Any, new: Any, chosen: Any, bodies: Any) -> None:
+def export_loops(forest: Any, harvest: Any, old_links: Any, old: Any, new: Any, chosen: Any, bodies: Any) -> None:
     """Append loops in their old order, a new one last, between the links of their bodies."""
     slots = loop_slots_of(forest)
     ties = loops_of(forest)
@@ -142,7 +142,7 @@ def gather_loops(forest: Any, harvest: Any, old_links: Any, old: Any, new: Any, 
     old_at, new_at = address_of(old), address_of(new)
     to = planted = 0
     for k in range(old.shape[0] + 1):
-        if k < old.shape[0] and not is_chosen(old[k], chosen):
+        if k < old.shape[0] and not is_loop_selected(old[k], chosen):
             a, b = old[k]["a"], old[k]["b"]
             copy_words(old_at + k * LOOP_SIZE, new_at + to * LOOP_SIZE, LOOP_SIZE)
             new[to]["a"] = bodies[old_links[a]["body"]]["link"] if a >= 0 else -1
@@ -154,13 +154,13 @@ def gather_loops(forest: Any, harvest: Any, old_links: Any, old: Any, new: Any, 
             copy_words(forest["ties"] + planted * LOOP_SIZE, new_at + to * LOOP_SIZE, LOOP_SIZE)
             new[to]["a"] = bodies[body_ids[a]]["link"] if a >= 0 else -1
             new[to]["b"] = bodies[body_ids[b]]["link"] if b >= 0 else -1
-            new[to]["joint"] = joint_name(forest, harvest, ties[planted]["joint"])
+            new[to]["joint"] = model_joint_id(forest, harvest, ties[planted]["joint"])
             to += 1
         planted += 1
 
 
 @entry
-def measure(address: int, harvests: Records) -> int:
+def measure_export(address: int, harvests: Records) -> int:
     """Add the sizes of the forest's trees to those of the untouched trees. Returns the number of the forest's loops."""
     forest, harvest = rows_at(address, 1, FOREST)[0], harvests[0]
     trees = trees_of(forest)
@@ -174,7 +174,7 @@ def measure(address: int, harvests: Records) -> int:
 
 
 @entry
-def harvest_velocities(address: int, model_address: int, chosen: Integers, numbers: Vector) -> None:
+def export_velocities(address: int, model_address: int, chosen: Integers, numbers: Vector) -> None:
     """Write velocities and jumps of the copied trees into the state of the model, if nothing else has changed."""
     forest, model = rows_at(address, 1, FOREST)[0], rows_at(model_address, 1, TREE)[0]
     trees, links = trees_of(forest), links_of(model)
@@ -191,23 +191,23 @@ def harvest_velocities(address: int, model_address: int, chosen: Integers, numbe
 
 
 @entry
-def harvest_model(
+def export_model(
     address: int, harvests: Records, old_loops: Records, chosen: Integers, here: Integers, links: Records,
     dofs: Records, numbers: Vector, bodies: Records, loops: Records,
 ) -> int:  # fmt: skip
-    """Fill the rows of a new model, after `plant_model` of an old one into an empty forest and an edit there.
+    """Fill the rows of a new model, after `import_model` of an old one into an empty forest and an edit there.
 
     Trees keep their order, new ones come last. `bodies` are a copy of the old model's. Returns a status.
     """
     forest, harvest = rows_at(address, 1, FOREST)[0], harvests[0]
     forest["scratch_used"] = 0
-    harvest["body_ids"] = claim(forest, 4 * harvest["bodies"])
-    harvest["joint_ids"] = claim(forest, 4 * harvest["joints"])
+    harvest["body_ids"] = claim_scratch(forest, 4 * harvest["bodies"])
+    harvest["joint_ids"] = claim_scratch(forest, 4 * harvest["joints"])
     if harvest["joint_ids"] == 0 and harvest["joints"] > 0:
         return FULL
     model = rows_at(harvest["model"], 1, TREE)[0]
     old_links = links_of(model)
-    name_back(harvest, old_links, old_loops, here)
+    map_ids_to_model(harvest, old_links, old_loops, here)
     harvest["links"], harvest["dofs"], harvest["state"] = address_of(links), address_of(dofs), address_of(numbers)
     harvest["first"] = harvest["iq"] = harvest["iv"] = 0
     trees = trees_of(forest)
@@ -215,18 +215,18 @@ def harvest_model(
     while i < model["n"]:
         last = tree_end(old_links, i)
         if chosen[i] == 0:
-            gather(harvest, model, harvest["numbers"], i, last - i)
+            export_tree_rows(harvest, model, harvest["numbers"], i, last - i)
         else:
             for k in range(i, last):
                 bodies[old_links[k]["body"]]["link"] = -1
             if trees[t]["next"] == IN_USE:
-                gather_slot(forest, harvest, t, bodies)
+                export_tree(forest, harvest, t, bodies)
             t += 1
         i = last
     for t in range(harvest["trees"], pool_of(forest, TREES)["count"]):
         if trees[t]["next"] == IN_USE:
-            gather_slot(forest, harvest, t, bodies)
+            export_tree(forest, harvest, t, bodies)
     for i in range(links.shape[0]):
         bodies[links[i]["body"]]["link"] = i
-    gather_loops(forest, harvest, old_links, old_loops, loops, chosen, bodies)
+    export_loops(forest, harvest, old_links, old_loops, loops, chosen, bodies)
     return DONE

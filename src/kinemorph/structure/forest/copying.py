@@ -28,26 +28,26 @@ from kinemorph.structure.forest.memory import (
     DOF_SIZE,
     LINK_SIZE,
     address_of,
-    allocate,
-    class_of,
+    allocate_block,
+    block_class_of,
+    block_size_of,
+    clear_tree_rows,
     copy_words,
-    describe_tree,
-    lay_tree,
+    lay_out_tree,
     pool_of,
-    prepare_tree,
-    size_of,
     tree_size,
+    update_tree_header,
 )
 
 Records = np.ndarray[tuple[int], np.dtype[np.void]]
 Vector = np.ndarray[tuple[int], np.dtype[np.float64]]
-VECTORS = 6  # of a tree's state, each with room for nq numbers
+STATE_VECTOR_COUNT = 6  # of a tree's state, each with room for nq numbers
 
 EXTENT = np.dtype([("n", "i8"), ("nq", "i8"), ("nv", "i8")])  # size of a tree: links, entries of q and of v
 
 
 @entry
-def measure(address: int, extents: Records) -> None:
+def measure_trees(address: int, extents: Records) -> None:
     """Fill in the sizes of all trees, in the order of their indices."""
     forest = rows_at(address, 1, FOREST)[0]
     trees = trees_of(forest)
@@ -60,9 +60,9 @@ def measure(address: int, extents: Records) -> None:
 
 
 @kernel
-def copy_numbers(source: int, target: int, nq: int, nv: int) -> None:
+def copy_state_vectors(source: int, target: int, nq: int, nv: int) -> None:
     """Copy the vectors of a state; entries behind the end of a shorter vector become 0."""
-    for k in range(VECTORS):
+    for k in range(STATE_VECTOR_COUNT):
         count = nq if k == Q or k == REST else nv
         a, b = rows_at(source + 8 * nq * k, nq, F8), rows_at(target + 8 * nq * k, nq, F8)
         for i in range(nq):
@@ -70,7 +70,7 @@ def copy_numbers(source: int, target: int, nq: int, nv: int) -> None:
 
 
 @entry
-def pack(address: int, extents: Records, links: Records, dofs: Records, numbers: Vector) -> None:
+def pack_trees(address: int, extents: Records, links: Records, dofs: Records, numbers: Vector) -> None:
     """Copy the rows and states of all trees, one after the other."""
     forest = rows_at(address, 1, FOREST)[0]
     trees = trees_of(forest)
@@ -82,19 +82,19 @@ def pack(address: int, extents: Records, links: Records, dofs: Records, numbers:
             n, nq, nv = extents[i]["n"], extents[i]["nq"], extents[i]["nv"]
             copy_words(tree["links"], at_links, n * LINK_SIZE)
             copy_words(tree["dofs"], at_dofs, nv * DOF_SIZE)
-            copy_numbers(trees[t]["state"], at_numbers, nq, nv)
+            copy_state_vectors(trees[t]["state"], at_numbers, nq, nv)
             at_links, at_dofs, at_numbers = at_links + n * LINK_SIZE, at_dofs + nv * DOF_SIZE, at_numbers + 48 * nq
             i += 1
 
 
 @entry
-def unpack(address: int, extents: Records, links: Records, dofs: Records, numbers: Vector) -> int:
+def unpack_trees(address: int, extents: Records, links: Records, dofs: Records, numbers: Vector) -> int:
     """Allocate blocks for all trees of the tables, and fill them with the rows of `pack`. Returns a status."""
     forest = rows_at(address, 1, FOREST)[0]
     trees = trees_of(forest)
     room = 0
     for i in range(extents.shape[0]):
-        room += size_of(class_of(tree_size(extents[i]["n"], extents[i]["nq"], extents[i]["nv"])))
+        room += block_size_of(block_class_of(tree_size(extents[i]["n"], extents[i]["nq"], extents[i]["nv"])))
     if forest["at"] + room > forest["end"]:
         forest["want"], forest["need"] = CHUNK, room
         return FULL
@@ -103,27 +103,27 @@ def unpack(address: int, extents: Records, links: Records, dofs: Records, number
     for t in range(pool_of(forest, TREES)["count"]):
         if trees[t]["next"] == IN_USE:
             n, nq, nv = extents[i]["n"], extents[i]["nq"], extents[i]["nv"]
-            adopt(forest, trees[t], n, nq, nv, at_links, at_dofs, at_numbers)
+            restore_tree(forest, trees[t], n, nq, nv, at_links, at_dofs, at_numbers)
             at_links, at_dofs, at_numbers = at_links + n * LINK_SIZE, at_dofs + nv * DOF_SIZE, at_numbers + 48 * nq
             i += 1
     return DONE
 
 
 @kernel(inline=False)
-def adopt(forest: Any, slot: Any, n: int, nq: int, nv: int, links: int, dofs: int, numbers: int) -> None:
+def restore_tree(forest: Any, slot: Any, n: int, nq: int, nv: int, links: int, dofs: int, numbers: int) -> None:
     """Allocate a block for a tree, and copy its rows and state from the given addresses."""
-    c = class_of(tree_size(n, nq, nv))
-    block = allocate(forest, c)
-    slot["address"], slot["state"], slot["size"] = block, lay_tree(block, n, nq, nv), c
-    prepare_tree(forest, block)
+    c = block_class_of(tree_size(n, nq, nv))
+    block = allocate_block(forest, c)
+    slot["address"], slot["state"], slot["size"] = block, lay_out_tree(block, n, nq, nv), c
+    clear_tree_rows(forest, block)
     tree = rows_at(block, 1, TREE)[0]
     copy_words(links, tree["links"], n * LINK_SIZE)
     copy_words(dofs, tree["dofs"], nv * DOF_SIZE)
-    copy_numbers(numbers, slot["state"], nq, nv)
-    describe_tree(block)
+    copy_state_vectors(numbers, slot["state"], nq, nv)
+    update_tree_header(block)
 
 
-def cleared(rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def unpadded(rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """A copy of rows with zeros in the padding between fields, which kernels leave uninitialized."""
     clean = np.zeros(len(rows), rows.dtype)
     for name in rows.dtype.names or ():
@@ -131,7 +131,7 @@ def cleared(rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return clean
 
 
-def empty_rows(extents: np.ndarray[Any, Any]) -> tuple[Any, Any, Any]:
+def allocate_tree_rows(extents: np.ndarray[Any, Any]) -> tuple[Any, Any, Any]:
     """Zeroed rows of links and of degrees of freedom and states for trees of these extents."""
     n, nq, nv = (int(extents[name].sum()) for name in ("n", "nq", "nv"))
-    return np.zeros(n, LINK), np.zeros(nv, DOF), np.zeros(VECTORS * nq)
+    return np.zeros(n, LINK), np.zeros(nv, DOF), np.zeros(STATE_VECTOR_COUNT * nq)

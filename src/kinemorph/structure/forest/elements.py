@@ -10,33 +10,33 @@ from typing import Any
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.algorithms.free_body import move_tree
 from kinemorph.multibody.layout import LINK_DATA
-from kinemorph.multibody.model.elements import ELEMENT, element_wrench, elements_of, push_on
+from kinemorph.multibody.model.elements import ELEMENT, add_wrench, element_wrench, elements_of
 from kinemorph.multibody.system import F8, I8
 from kinemorph.spatial.mat3 import Mat3, mul, mul_vec
 from kinemorph.spatial.rows import load3, load9
 from kinemorph.spatial.vec3 import Vec3, add, neg
 from kinemorph.structure.forest.layout import BODIES, A, Q, V, bodies_of, tree_of, trees_of
-from kinemorph.structure.forest.memory import ROWS, clear_words, copy_words, find, pool_of
+from kinemorph.structure.forest.memory import LINK_ROW_SIZE, clear_words, copy_words, find_row, pool_of
 
-ELEMENT_SIZE, ENDS_SIZE, PUSH_SIZE = ELEMENT.itemsize, 16, 48
+ELEMENT_SIZE, ENDS_SIZE, WRENCH_SIZE = ELEMENT.itemsize, 16, 48
 
 
 @kernel
-def end_of(forest: Any, i: int, side: int) -> int:
+def element_body(forest: Any, i: int, side: int) -> int:
     """The body at one end of an element: -1 for the base, -2 if the body is gone."""
     name = rows_at(forest["ends"], 2 * forest["element_count"], I8)[2 * i + side]
     if name == -1:
         return -1
-    body = find(pool_of(forest, BODIES), bodies_of(forest), name)
+    body = find_row(pool_of(forest, BODIES), bodies_of(forest), name)
     return body if body >= 0 else -2
 
 
 @kernel
-def drop_stale(forest: Any) -> None:
+def drop_stale_elements(forest: Any) -> None:
     """Remove elements whose bodies are gone; the last elements take their rows."""
     i = 0
     while i < forest["element_count"]:
-        if end_of(forest, i, 0) == -2 or end_of(forest, i, 1) == -2:
+        if element_body(forest, i, 0) == -2 or element_body(forest, i, 1) == -2:
             last = forest["element_count"] - 1
             copy_words(forest["elements"] + last * ELEMENT_SIZE, forest["elements"] + i * ELEMENT_SIZE, ELEMENT_SIZE)
             copy_words(forest["ends"] + last * ENDS_SIZE, forest["ends"] + i * ENDS_SIZE, ENDS_SIZE)
@@ -46,25 +46,25 @@ def drop_stale(forest: Any) -> None:
 
 
 @kernel(inline=False)
-def measure_pushes(forest: Any) -> int:
+def measure_element_forces(forest: Any) -> int:
     """Mark the trees that elements act on. Returns the bytes that the wrenches on their links take."""
     trees = trees_of(forest)
     bodies = bodies_of(forest)
-    drop_stale(forest)
+    drop_stale_elements(forest)
     forest["turn"] += 1
     size = 0
     for i in range(forest["element_count"]):
         for side in range(2):
-            body = end_of(forest, i, side)
+            body = element_body(forest, i, side)
             if body >= 0 and trees[bodies[body]["tree"]]["mark"] != forest["turn"]:
                 slot = trees[bodies[body]["tree"]]
                 slot["mark"] = forest["turn"]
-                size += PUSH_SIZE * tree_of(slot)["n"]
+                size += WRENCH_SIZE * tree_of(slot)["n"]
     return size
 
 
 @kernel(inline=False)
-def set_moving(slot: Any) -> None:
+def update_slot_motion(slot: Any) -> None:
     """Compute poses, velocities and accelerations of the links of a tree, from its state."""
     tree, state = tree_of(slot), slot["state"]
     nq, nv = tree["nq"], tree["nv"]
@@ -73,35 +73,35 @@ def set_moving(slot: Any) -> None:
 
 
 @kernel(inline=False)
-def begin_pushes(forest: Any, memory: int) -> None:
+def prepare_element_forces(forest: Any, memory: int) -> None:
     """Give all trees that elements act on zeroed wrenches of their links, and compute the motion of the links."""
     trees = trees_of(forest)
     bodies = bodies_of(forest)
     forest["turn"] += 1
     for i in range(forest["element_count"]):
         for side in range(2):
-            body = end_of(forest, i, side)
+            body = element_body(forest, i, side)
             if body >= 0 and trees[bodies[body]["tree"]]["mark"] != forest["turn"]:
                 slot = trees[bodies[body]["tree"]]
                 slot["mark"] = forest["turn"]
                 tree = tree_of(slot)
                 tree["pushes"] = memory
-                clear_words(memory, PUSH_SIZE * tree["n"])
-                memory += PUSH_SIZE * tree["n"]
-                set_moving(slot)
+                clear_words(memory, WRENCH_SIZE * tree["n"])
+                memory += WRENCH_SIZE * tree["n"]
+                update_slot_motion(slot)
 
 
 @kernel
-def end_row(forest: Any, body: int, other: int) -> int:
+def element_link_row(forest: Any, body: int, other: int) -> int:
     """Address of the LINK_DATA of a body's link; for -1 that of the base, in the tree of the other body."""
     bodies = bodies_of(forest)
     slot = trees_of(forest)[bodies[body if body >= 0 else other]["tree"]]
     link = bodies[body]["link"] + 1 if body >= 0 else 0
-    return tree_of(slot)["rows"] + link * ROWS
+    return tree_of(slot)["rows"] + link * LINK_ROW_SIZE
 
 
 @kernel
-def on_link(forest: Any, body: int, R: Mat3, p: Vec3) -> tuple[Mat3, Vec3]:
+def body_frame_to_link_frame(forest: Any, body: int, R: Mat3, p: Vec3) -> tuple[Mat3, Vec3]:
     """A pose in a body's own frame, in the frame of its link."""
     if body < 0:
         return R, p
@@ -111,30 +111,30 @@ def on_link(forest: Any, body: int, R: Mat3, p: Vec3) -> tuple[Mat3, Vec3]:
 
 
 @kernel
-def push_body(forest: Any, body: int, data: Any, x: Vec3, n: Vec3, f: Vec3) -> None:
+def add_body_wrench(forest: Any, body: int, data: Any, x: Vec3, n: Vec3, f: Vec3) -> None:
     """Add a wrench at x to the wrench on a body's link; the base takes none."""
     if body >= 0:
         row = bodies_of(forest)[body]
         slot = trees_of(forest)[row["tree"]]
-        at = tree_of(slot)["pushes"] + PUSH_SIZE * row["link"]
-        push_on(data, rows_at(at, 6, F8), x, n, f)
+        at = tree_of(slot)["pushes"] + WRENCH_SIZE * row["link"]
+        add_wrench(data, rows_at(at, 6, F8), x, n, f)
 
 
 @kernel(inline=False)
-def push_bodies(forest: Any, memory: int) -> None:
-    """Compute the wrenches of all elements, into the `pushes` of their trees, after `measure_pushes`.
+def add_forest_element_forces(forest: Any, memory: int) -> None:
+    """Compute the wrenches of all elements, into the `pushes` of their trees, after `measure_element_forces`.
 
     The caller sets `pushes` to 0 after use, because the memory is scratch.
     """
-    begin_pushes(forest, memory)
+    prepare_element_forces(forest, memory)
     elements = elements_of(forest)
     for i in range(forest["element_count"]):
         e = elements[i]
-        a, b = end_of(forest, i, 0), end_of(forest, i, 1)
-        da = rows_at(end_row(forest, a, b), 1, LINK_DATA)[0]
-        db = rows_at(end_row(forest, b, a), 1, LINK_DATA)[0]
-        Ra, pa = on_link(forest, a, load9(e["Ra"]), load3(e["pa"]))
-        Rb, pb = on_link(forest, b, load9(e["Rb"]), load3(e["pb"]))
+        a, b = element_body(forest, i, 0), element_body(forest, i, 1)
+        da = rows_at(element_link_row(forest, a, b), 1, LINK_DATA)[0]
+        db = rows_at(element_link_row(forest, b, a), 1, LINK_DATA)[0]
+        Ra, pa = body_frame_to_link_frame(forest, a, load9(e["Ra"]), load3(e["pa"]))
+        Rb, pb = body_frame_to_link_frame(forest, b, load9(e["Rb"]), load3(e["pb"]))
         x, n, f, _ = element_wrench(e, da, Ra, pa, db, Rb, pb)
-        push_body(forest, b, db, x, n, f)
-        push_body(forest, a, da, x, neg(n), neg(f))
+        add_body_wrench(forest, b, db, x, n, f)
+        add_body_wrench(forest, a, da, x, neg(n), neg(f))

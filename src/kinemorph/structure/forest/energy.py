@@ -7,18 +7,24 @@ from typing import Any
 import numpy as np
 
 from kinemorph.constraint.loop_springs import loop_spring_forces
-from kinemorph.constraint.loops import frames
+from kinemorph.constraint.loops import joint_frames
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.multibody.algorithms.inversion import extract_position
 from kinemorph.multibody.checks import Vector
 from kinemorph.multibody.layout import LINK_DATA, dofs_of, link_data_of, links_of
 from kinemorph.multibody.model.elements import element_wrench, elements_of
-from kinemorph.multibody.model.springs import stretch
+from kinemorph.multibody.model.springs import fill_spring_stretch
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.mat3 import mul, mul_vec, sym_vec, tmul_vec, transpose
 from kinemorph.spatial.rows import load3, load6, load9, store3
 from kinemorph.spatial.vec3 import add, axpy, cross, dot, sub
-from kinemorph.structure.forest.elements import drop_stale, end_of, end_row, on_link, set_moving
+from kinemorph.structure.forest.elements import (
+    body_frame_to_link_frame,
+    drop_stale_elements,
+    element_body,
+    element_link_row,
+    update_slot_motion,
+)
 from kinemorph.structure.forest.layout import (
     DONE,
     FOREST,
@@ -37,7 +43,7 @@ from kinemorph.structure.forest.layout import (
     tree_of,
     trees_of,
 )
-from kinemorph.structure.forest.memory import claim, clear_words, pool_of
+from kinemorph.structure.forest.memory import claim_scratch, clear_words, pool_of
 
 Records = np.ndarray[tuple[int], np.dtype[np.void]]
 Marks = np.ndarray[tuple[int], np.dtype[np.uint8]]
@@ -46,7 +52,7 @@ Marks = np.ndarray[tuple[int], np.dtype[np.uint8]]
 @kernel(inline=False)
 def sum_links(slot: Any, chosen: Marks, sums: Any) -> None:
     """Add the links of a tree whose bodies are chosen to the sums, with the armatures of their joints."""
-    set_moving(slot)
+    update_slot_motion(slot)
     tree = tree_of(slot)
     links, rows = links_of(tree), link_data_of(tree)
     dofs, v = dofs_of(tree), rows_at(slot["state"] + 8 * tree["nq"] * V, tree["nv"], F8)
@@ -81,18 +87,18 @@ def sum_forest(address: int, chosen: Marks, sums: Records) -> int:
 
 
 @kernel
-def both(chosen: Marks, a: int, b: int) -> bool:
+def are_both_chosen(chosen: Marks, a: int, b: int) -> bool:
     """Whether both bodies are chosen; the base, which is below 0, always is."""
     return (a < 0 or chosen[a] != 0) and (b < 0 or chosen[b] != 0)
 
 
 @kernel(inline=False)
-def in_joints(slot: Any, memory: int) -> float:
+def joint_spring_energy(slot: Any, memory: int) -> float:
     """Elastic energy (J) of a tree's joints; the memory gets the stretch of each degree of freedom."""
     tree, state = tree_of(slot), slot["state"]
     nq, nv = tree["nq"], tree["nv"]
     dofs, out = dofs_of(tree), rows_at(memory, nv, F8)
-    stretch(tree, rows_at(state + 8 * nq * REST, nq, F8), rows_at(state + 8 * nq * Q, nq, F8), out)
+    fill_spring_stretch(tree, rows_at(state + 8 * nq * REST, nq, F8), rows_at(state + 8 * nq * Q, nq, F8), out)
     energy = 0.0
     for k in range(nv):
         energy += 0.5 * dofs[k]["stiffness"] * out[k] * out[k]
@@ -100,57 +106,63 @@ def in_joints(slot: Any, memory: int) -> float:
 
 
 @kernel(inline=False)
-def in_some_joints(slot: Any, chosen: Marks, memory: int) -> float:
+def chosen_joint_spring_energy(slot: Any, chosen: Marks, memory: int) -> float:
     """Elastic energy (J) of the joints between chosen bodies."""
-    in_joints(slot, memory)
+    joint_spring_energy(slot, memory)
     tree = tree_of(slot)
     links, dofs = links_of(tree), dofs_of(tree)
     out = rows_at(memory, tree["nv"], F8)
     energy = 0.0
     for i in range(tree["n"]):
         link = links[i]
-        if both(chosen, link["body"], links[link["parent"]]["body"] if link["parent"] >= 0 else -1):
+        if are_both_chosen(chosen, link["body"], links[link["parent"]]["body"] if link["parent"] >= 0 else -1):
             for k in range(link["iv"], link["iv"] + link["nv"]):
                 energy += 0.5 * dofs[k]["stiffness"] * out[k] * out[k]
     return energy
 
 
 @kernel(inline=False)
-def in_elements(forest: Any, chosen: Marks) -> float:
+def element_energy(forest: Any, chosen: Marks) -> float:
     """Elastic energy (J) of the force elements between chosen bodies."""
-    drop_stale(forest)
+    drop_stale_elements(forest)
     trees = trees_of(forest)
     bodies = bodies_of(forest)
     elements = elements_of(forest)
     energy = 0.0
     for i in range(forest["element_count"]):
-        e, a, b = elements[i], end_of(forest, i, 0), end_of(forest, i, 1)
-        if not both(chosen, a, b):
+        e, a, b = elements[i], element_body(forest, i, 0), element_body(forest, i, 1)
+        if not are_both_chosen(chosen, a, b):
             continue
         if a >= 0:
-            set_moving(trees[bodies[a]["tree"]])
+            update_slot_motion(trees[bodies[a]["tree"]])
         if b >= 0:
-            set_moving(trees[bodies[b]["tree"]])
-        da, db = rows_at(end_row(forest, a, b), 1, LINK_DATA)[0], rows_at(end_row(forest, b, a), 1, LINK_DATA)[0]
-        Ra, pa = on_link(forest, a, load9(e["Ra"]), load3(e["pa"]))
-        Rb, pb = on_link(forest, b, load9(e["Rb"]), load3(e["pb"]))
+            update_slot_motion(trees[bodies[b]["tree"]])
+        da, db = (
+            rows_at(element_link_row(forest, a, b), 1, LINK_DATA)[0],
+            rows_at(element_link_row(forest, b, a), 1, LINK_DATA)[0],
+        )
+        Ra, pa = body_frame_to_link_frame(forest, a, load9(e["Ra"]), load3(e["pa"]))
+        Rb, pb = body_frame_to_link_frame(forest, b, load9(e["Rb"]), load3(e["pb"]))
         energy += element_wrench(e, da, Ra, pa, db, Rb, pb)[3]
     return energy
 
 
 @kernel(inline=False)
-def in_loop(forest: Any, k: int, memory: int) -> float:
+def loop_spring_energy(forest: Any, k: int, memory: int) -> float:
     """Elastic energy (J) of the joint of a loop; the memory has room for 13 numbers."""
     trees = trees_of(forest)
     bodies = bodies_of(forest)
     slot = loop_slots_of(forest)[k]
     loop, a, b = loops_of(forest)[k], slot["a"], slot["b"]
     if a >= 0:
-        set_moving(trees[bodies[a]["tree"]])
+        update_slot_motion(trees[bodies[a]["tree"]])
     if b >= 0:
-        set_moving(trees[bodies[b]["tree"]])
-    da, db = rows_at(end_row(forest, a, b), 1, LINK_DATA)[0], rows_at(end_row(forest, b, a), 1, LINK_DATA)[0]
-    Ra, xa, Rb, xb = frames(loop, da, db)
+        update_slot_motion(trees[bodies[b]["tree"]])
+    da, db = (
+        rows_at(element_link_row(forest, a, b), 1, LINK_DATA)[0],
+        rows_at(element_link_row(forest, b, a), 1, LINK_DATA)[0],
+    )
+    Ra, xa, Rb, xb = joint_frames(loop, da, db)
     clear_words(memory, 104)
     q, v = rows_at(memory, 7, F8), rows_at(memory + 56, 6, F8)
     loop["iq"] = loop["iv"] = 0  # each system counts in its own way
@@ -159,7 +171,7 @@ def in_loop(forest: Any, k: int, memory: int) -> float:
 
 
 @entry
-def elastic_forest(address: int, chosen: Marks, energy: Vector) -> int:
+def sum_elastic_energy(address: int, chosen: Marks, energy: Vector) -> int:
     """Sum the elastic energy (J) of joints, loops and force elements between chosen bodies, or between these and the
     base, into the first entry. Returns a status."""
     forest = rows_at(address, 1, FOREST)[0]
@@ -175,14 +187,18 @@ def elastic_forest(address: int, chosen: Marks, energy: Vector) -> int:
     for t in range(pool_of(forest, TREES)["count"]):
         if trees[t]["next"] == IN_USE:
             most = max(most, tree_of(trees[t])["nv"])
-    memory = claim(forest, 8 * most)
+    memory = claim_scratch(forest, 8 * most)
     if memory == 0:
         return FULL
-    energy[0] = in_elements(forest, chosen)
+    energy[0] = element_energy(forest, chosen)
     for t in range(pool_of(forest, TREES)["count"]):
         if trees[t]["next"] == IN_USE and tree_of(trees[t])["springs"] != 0:
-            energy[0] += in_some_joints(trees[t], chosen, memory)
+            energy[0] += chosen_joint_spring_energy(trees[t], chosen, memory)
     for k in range(pool_of(forest, LOOPS)["count"]):
-        if loops[k]["next"] == IN_USE and ties[k]["passive"] != 0 and both(chosen, loops[k]["a"], loops[k]["b"]):
-            energy[0] += in_loop(forest, k, memory)
+        if (
+            loops[k]["next"] == IN_USE
+            and ties[k]["passive"] != 0
+            and are_both_chosen(chosen, loops[k]["a"], loops[k]["b"])
+        ):
+            energy[0] += loop_spring_energy(forest, k, memory)
     return DONE

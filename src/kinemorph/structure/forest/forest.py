@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph.multibody.algorithms.configuration import TURNING, neutral
-from kinemorph.multibody.checks import Array, as_arrays, complain
+from kinemorph.multibody.algorithms.configuration import QUATERNION_KINDS, neutral
+from kinemorph.multibody.checks import Array, as_arrays, raise_for_status
 from kinemorph.multibody.layout import DOF
 from kinemorph.multibody.model.declared import as_declared
 from kinemorph.multibody.model.elements import ForceElement, element_rows
@@ -18,28 +18,43 @@ from kinemorph.multibody.model.joint import Joint
 from kinemorph.multibody.model.model import Model
 from kinemorph.multibody.state import State
 from kinemorph.spatial.arguments.annotated import checked_on_failure
-from kinemorph.spatial.arguments.checks import shown
+from kinemorph.spatial.arguments.checks import repr_of
 from kinemorph.spatial.pose import Pose, rotation, vector
-from kinemorph.structure.edit.from_model import PLANT, plant_model
+from kinemorph.structure.edit.from_model import MODEL_IMPORT, import_model
 from kinemorph.structure.edit.perform import perform_edit
-from kinemorph.structure.edit.refusals import Names, refuse, warn
+from kinemorph.structure.edit.refusals import EntityNames, raise_refusal, warn_lossy_joint
 from kinemorph.structure.edit.request import Place, Request
 from kinemorph.structure.forest import layout as layout
-from kinemorph.structure.forest.copying import EXTENT, cleared, empty_rows, measure, pack, unpack
-from kinemorph.structure.forest.impulses import knock_body
+from kinemorph.structure.forest.copying import (
+    EXTENT,
+    allocate_tree_rows,
+    measure_trees,
+    pack_trees,
+    unpack_trees,
+    unpadded,
+)
 from kinemorph.structure.forest.layout import BODIES, JOINTS, LOOPS, TREES
-from kinemorph.structure.forest.loops import open_loops
-from kinemorph.structure.forest.memory import INDEX
-from kinemorph.structure.forest.motion import accelerate_forest, move_trees
-from kinemorph.structure.forest.poses import MOTION, place_bodies, see_body
+from kinemorph.structure.forest.loops import find_largest_loop_errors
+from kinemorph.structure.forest.memory import ID_INDEX_MASK
+from kinemorph.structure.forest.motion import accelerate_forest, update_trees_motion
+from kinemorph.structure.forest.poses import MOTION, read_body_motion, read_body_poses
 from kinemorph.structure.forest.sums import ForestSums
-from kinemorph.structure.forest.tables import FIRST_ROWS, Ids, longer
-from kinemorph.structure.support import falls_in
+from kinemorph.structure.forest.tables import FIRST_ROWS, Ids, grown_table
+from kinemorph.structure.forest.velocity_changes import add_body_velocity
+from kinemorph.structure.support import first_unsupported_in_forest
 
 _NO_DRIVES = np.zeros(0, DOF)
 NO_IDS: Ids = np.empty(0, np.int64)
-WHICH = {"q": layout.Q, "v": layout.V, "tau": layout.TAU}  # of the vectors of a tree's state, by name
-PASSING = {"address", "state", "size", "mark", "follows", "place", "offset"}  # fields of tables that are not saved
+STATE_VECTORS = {"q": layout.Q, "v": layout.V, "tau": layout.TAU}  # of the vectors of a tree's state, by name
+TRANSIENT_FIELDS = {
+    "address",
+    "state",
+    "size",
+    "mark",
+    "follows",
+    "place",
+    "offset",
+}  # fields of tables that are not saved
 
 
 class Planted(NamedTuple):
@@ -82,7 +97,7 @@ class Forest(ForestSums):
     ) -> Planted:  # fmt: skip
         """Add all trees, loops and force elements of a model, in a state; neutral and at rest if that is not given."""
         if not isinstance(model, Model):
-            raise TypeError(f"forest: add takes a kinemorph.Model, not {shown(model)}")
+            raise TypeError(f"forest: add takes a kinemorph.Model, not {repr_of(model)}")
         n, end = model.n, 2 * model.n + len(model.loop_rows)
         numbers = np.zeros((6, model.nq))
         given = {"q": neutral(model) if q is None else q}
@@ -91,12 +106,12 @@ class Forest(ForestSums):
         if tau is not None:
             given["tau"] = tau
         for name, x in zip(given, as_arrays(model, **given), strict=True):
-            numbers[WHICH[name], : len(x)] = given[name] = x
+            numbers[STATE_VECTORS[name], : len(x)] = given[name] = x
         numbers[layout.REST] = model.rest
         ids = np.empty(end + n, np.int64)
         here = self._plant(model, numbers, -1, -1, ids)[0]
         if here is None:
-            complain(model, 2, **given)
+            raise_for_status(model, 2, **given)
         if model.catalog.elements:
             with self.claimed(waits=True):
                 self._tie_elements(model, here.tolist())
@@ -135,12 +150,12 @@ class Forest(ForestSums):
 
         If `ids` has room, all trees are copied and `ids` gets their ids.
         """
-        plants = np.empty(1, PLANT)
+        plants = np.empty(1, MODEL_IMPORT)
         loops, n = model.loop_rows, model.n
-        drives = drives_of(model) if len(loops) else _NO_DRIVES
+        drives = loop_dof_rows_of(model) if len(loops) else _NO_DRIVES
         both, numbers = np.empty(3 * n + len(loops), np.int32), numbers.ravel()
         chosen, here = both[:n], both[n:]
-        while status := plant_model(
+        while status := import_model(
             self.address, model.address, first, second, plants, model.bodies, loops, drives, numbers, chosen, here, ids
         ):
             if status == layout.FULL:
@@ -170,7 +185,7 @@ class Forest(ForestSums):
         With `allow_free=False`, a cut that would leave a part without support is refused.
         """
         if not allow_free:
-            body = falls_in(self, self._find(JOINTS, joint, "joint"))
+            body = first_unsupported_in_forest(self, self._find(JOINTS, joint, "joint"))
             if body >= 0:
                 raise ValueError(
                     f"forest: joint {joint} is the last that supports body {self._id(BODIES, body)}, "
@@ -203,7 +218,7 @@ class Forest(ForestSums):
         if status:
             self._refuse(request, o)
         if o["lossy"] >= 0:
-            warn(_NAMES, o)
+            warn_lossy_joint(_NAMES, o)
         return Change(
             int(o["joint"]), bool(o["closes"]), o["impulse"].copy(), float(o["energy_lost"]),
             float(o["momentum_error"]), float(o["pose_error"]), float(o["twist_error"]), float(o["loop_error"]),
@@ -224,8 +239,8 @@ class Forest(ForestSums):
             self._refuse_stale(int(row[field]), what)
         if status == layout.NOT_CARRIED:
             raise ValueError(f"forest: joint {int(row['joint'])} does not carry body {int(row['root'])}")
-        a, b = (int(row[side]) & INDEX if row[side] >= 0 else -1 for side in "ab")
-        refuse(_NAMES, outcome, request.joint, a, b, request.joint.name or "new")
+        a, b = (int(row[side]) & ID_INDEX_MASK if row[side] >= 0 else -1 for side in "ab")
+        raise_refusal(_NAMES, outcome, request.joint, a, b, request.joint.name or "new")
 
     def state(self, tree: int) -> State:
         """A copy of the state of a tree: q, v, a (of `forward_dynamics`; steps of a world need not keep it) and tau."""
@@ -258,7 +273,7 @@ class Forest(ForestSums):
     def _turn_rightly(self, t: int, q: Array, what: str) -> None:
         """Normalize the quaternions in a tree's q."""
         for link in self._links(t):
-            if link["kind"] in TURNING:
+            if link["kind"] in QUATERNION_KINDS:
                 end = int(link["iq"] + link["nq"])
                 q[end - 4 : end] = rotation(q[end - 4 : end], f"{what}[{end - 4}:{end}]")
 
@@ -266,7 +281,7 @@ class Forest(ForestSums):
         """Add to the velocity (m/s) and angular velocity (rad/s), world axes, of a floating body with its tree."""
         a, b, c = vector(push, 3, f"body {body}: knock: push").tolist()
         x, y, z = vector(turn, 3, f"body {body}: knock: turn").tolist()
-        status = knock_body(self.address, self._find(BODIES, body, "body"), (a, b, c), (x, y, z))
+        status = add_body_velocity(self.address, self._find(BODIES, body, "body"), (a, b, c), (x, y, z))
         if status == layout.NOT_CARRIED:
             raise ValueError(f"forest: body {body} does not float; only what a free joint carries can be knocked")
         self._check(status)
@@ -292,7 +307,7 @@ class Forest(ForestSums):
 
     def fill_poses(self, bodies: Array, poses: Any) -> None:
         """Write the world poses of bodies' own frames into rows with R and p, the one after each body's index."""
-        self._check(place_bodies(self.address, bodies, poses))
+        self._check(read_body_poses(self.address, bodies, poses))
 
     def twist(self, body: int) -> Array:
         """Angular velocity of a body, and velocity of the origin of its own frame (6), world axes."""
@@ -302,7 +317,7 @@ class Forest(ForestSums):
     def _seen(self, body: int) -> Any:
         """Pose and velocity of a body now: one row of MOTION."""
         seen = np.empty(1, MOTION)
-        self._check(see_body(self.address, self._find(BODIES, body, "body"), seen))
+        self._check(read_body_motion(self.address, self._find(BODIES, body, "body"), seen))
         return seen
 
     # ------------------------------------------------------------------------------------------------------- dynamics
@@ -324,13 +339,13 @@ class Forest(ForestSums):
 
     def kinematics(self) -> None:
         """Compute poses, velocities and accelerations of all links, in the rows of their trees."""
-        self._check(move_trees(self.address, 0, int(self._pools[TREES]["count"])))
+        self._check(update_trees_motion(self.address, 0, int(self._pools[TREES]["count"])))
 
     def loop_errors(self) -> tuple[float, float]:
         """Largest error of a loop (rad or m), and largest relative velocity of its sides (rad/s or m/s)."""
         worst = np.zeros(2)
         with self.claimed() as address:
-            while (status := open_loops(address, worst)) == layout.FULL:
+            while (status := find_largest_loop_errors(address, worst)) == layout.FULL:
                 self._grow()
         self._check(status)
         return float(worst[0]), float(worst[1])
@@ -344,10 +359,10 @@ class Forest(ForestSums):
             raise RuntimeError("this forest is in use by another thread and cannot be copied now")
         elements = int(header["element_count"])
         counts = [int(pool["count"]) for pool in self._pools]
-        tables = [cleared(table[:count]) for table, count in zip(self._tables, counts, strict=True)]
-        ties, drives = cleared(self._ties[: counts[LOOPS]]), cleared(self._drives[: 6 * counts[LOOPS]])
+        tables = [unpadded(table[:count]) for table, count in zip(self._tables, counts, strict=True)]
+        ties, drives = unpadded(self._ties[: counts[LOOPS]]), unpadded(self._drives[: 6 * counts[LOOPS]])
         for table in tables:
-            _forget_passing(table)
+            _clear_transient_fields(table)
             free = table["next"] != layout.IN_USE
             for name in set(table.dtype.names or ()) - {"generation", "next"}:
                 table[name][free] = 0
@@ -355,12 +370,12 @@ class Forest(ForestSums):
         drives.reshape(-1, 6)[tables[LOOPS]["next"] != layout.IN_USE] = np.zeros(1, drives.dtype)
         pools, extents = self._pools.copy(), np.zeros(int(self._pools[TREES]["used"]), EXTENT)
         pools["capacity"] = 0
-        measure(self.address, extents)
-        links, dofs, numbers = empty_rows(extents)
-        pack(self.address, extents, links, dofs, numbers)
+        measure_trees(self.address, extents)
+        links, dofs, numbers = allocate_tree_rows(extents)
+        pack_trees(self.address, extents, links, dofs, numbers)
         return (
             [float(header[g]) for g in ("gx", "gy", "gz")], float(header["dependence"]), pools, tables, ties, drives,
-            cleared(self._elements[:elements]), self._ends[:elements].copy(), extents, cleared(links), dofs, numbers,
+            unpadded(self._elements[:elements]), self._ends[:elements].copy(), extents, unpadded(links), dofs, numbers,
         )  # fmt: skip
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
@@ -369,14 +384,14 @@ class Forest(ForestSums):
         self.__init__(gravity, dependence)  # type: ignore[misc]
         self._elements, self._ends, self._header[0]["element_count"] = elements.copy(), ends.copy(), len(ends)
         for i, table in enumerate(tables):
-            self._tables[i] = longer(table, FIRST_ROWS)
-            _forget_passing(self._tables[i])  # a mark from elsewhere may be that of the next collection here
+            self._tables[i] = grown_table(table, FIRST_ROWS)
+            _clear_transient_fields(self._tables[i])  # a mark from elsewhere may be that of the next collection here
         loops = len(self._tables[LOOPS])
-        self._ties, self._drives = longer(ties, loops)[:loops], longer(drives, 6 * loops)[: 6 * loops]
+        self._ties, self._drives = grown_table(ties, loops)[:loops], grown_table(drives, 6 * loops)[: 6 * loops]
         for field in ("count", "used", "free"):
             self._pools[field] = pools[field]
         self._connect()
-        while unpack(self.address, extents, links, dofs, numbers):
+        while unpack_trees(self.address, extents, links, dofs, numbers):
             self._grow()
 
     def __copy__(self) -> Forest:
@@ -392,12 +407,12 @@ class Forest(ForestSums):
         return f"Forest: {trees} trees of {bodies} bodies and {joints - loops} joints, {loops} loops"
 
 
-def _forget_passing(table: np.ndarray[Any, Any]) -> None:
-    for name in PASSING.intersection(table.dtype.names or ()):
+def _clear_transient_fields(table: np.ndarray[Any, Any]) -> None:
+    for name in TRANSIENT_FIELDS.intersection(table.dtype.names or ()):
         table[name] = 0
 
 
-def drives_of(model: Model) -> np.ndarray[Any, Any]:
+def loop_dof_rows_of(model: Model) -> np.ndarray[Any, Any]:
     """Six DOF rows for each loop of a model: those of the loop's joint."""
     drives = np.zeros(6 * len(model.loop_rows), DOF)
     for k, joint in enumerate(model.loop_rows["joint"].tolist()):
@@ -406,4 +421,4 @@ def drives_of(model: Model) -> np.ndarray[Any, Any]:
     return drives
 
 
-_NAMES = Names("forest", lambda i: f"body {i}" if i >= 0 else "the base", lambda i: str(i))
+_NAMES = EntityNames("forest", lambda i: f"body {i}" if i >= 0 else "the base", lambda i: str(i))

@@ -18,7 +18,7 @@ from kinemorph.structure.forest.layout import (
     tree_of,
     trees_of,
 )
-from kinemorph.structure.forest.memory import claim, clear_words, copy_words
+from kinemorph.structure.forest.memory import claim_scratch, clear_words, copy_words
 
 SYSTEM_SIZE, LOOP_SIZE, SIZES_SIZE = SYSTEM.itemsize, LOOP.itemsize, SIZES.itemsize
 
@@ -37,7 +37,7 @@ def begin_collection(forest: Any) -> None:
 
 
 @kernel(inline=False)
-def collect(forest: Any, first: int, second: int) -> None:
+def collect_coupled_trees(forest: Any, first: int, second: int) -> None:
     """Collect all trees that loops couple to one or two trees (-1 for none), these first, and all these loops."""
     trees = trees_of(forest)
     bodies = bodies_of(forest)
@@ -85,7 +85,7 @@ def collect(forest: Any, first: int, second: int) -> None:
 
 
 @kernel
-def stand(loop: Any, ta: int, a: int, tb: int, b: int) -> None:
+def set_loop_links(loop: Any, ta: int, a: int, tb: int, b: int) -> None:
     """Set the links and trees of a system that a loop ties. The base, link -1, is in all trees."""
     loop["a"], loop["b"] = a, b
     loop["tree_a"] = ta if a >= 0 else tb
@@ -93,7 +93,7 @@ def stand(loop: Any, ta: int, a: int, tb: int, b: int) -> None:
 
 
 @kernel(inline=False)
-def assemble(forest: Any, more: int) -> int:
+def assemble_system(forest: Any, more: int) -> int:
     """Assemble the system of the collected trees and loops and, last, of the loop at address `more`, if it is not 0.
 
     That loop must have the places of its trees already. Returns the address of the system, 0 if scratch is too small.
@@ -103,8 +103,12 @@ def assemble(forest: Any, more: int) -> int:
     loops = loop_slots_of(forest)
     count = forest["tree_count"]
     rows = forest["loop_count"] + (1 if more != 0 else 0)
-    at = claim(forest, SYSTEM_SIZE)
-    at_trees, at_loops, at_sizes = claim(forest, 8 * count), claim(forest, rows * LOOP_SIZE), claim(forest, SIZES_SIZE)
+    at = claim_scratch(forest, SYSTEM_SIZE)
+    at_trees, at_loops, at_sizes = (
+        claim_scratch(forest, 8 * count),
+        claim_scratch(forest, rows * LOOP_SIZE),
+        claim_scratch(forest, SIZES_SIZE),
+    )
     if at_sizes == 0:
         return 0
     addresses, found = rows_at(at_trees, count, I8), rows_at(at_loops, rows, LOOP)
@@ -124,7 +128,7 @@ def assemble(forest: Any, more: int) -> int:
         a, b = loops[k]["a"], loops[k]["b"]
         ta = trees[bodies[a]["tree"]]["place"] if a >= 0 else 0
         tb = trees[bodies[b]["tree"]]["place"] if b >= 0 else 0
-        stand(found[i], ta, bodies[a]["link"] if a >= 0 else -1, tb, bodies[b]["link"] if b >= 0 else -1)
+        set_loop_links(found[i], ta, bodies[a]["link"] if a >= 0 else -1, tb, bodies[b]["link"] if b >= 0 else -1)
         i += 1
         k = loops[k]["follows"]
     if more != 0:
@@ -133,7 +137,7 @@ def assemble(forest: Any, more: int) -> int:
     system = rows_at(at, 1, SYSTEM)[0]
     place_system(system, 0, count, nv, found, sizes, forest["dependence"])
     size = system["F"] + 8 * sizes["G"]  # of a system that starts at 0
-    memory = claim(forest, size)
+    memory = claim_scratch(forest, size)
     if memory == 0:
         return 0
     clear_words(memory, size)

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from kinemorph.jit.rows import row, table
-from kinemorph.multibody.algorithms.free_body import LONE
-from kinemorph.multibody.layout import DOF, DOF_DATA, LINK, LINK_DATA, TREE, kind_of
+from kinemorph.multibody.algorithms.free_body import FREE_BODY
+from kinemorph.multibody.layout import DOF, DOF_DATA, LINK, LINK_DATA, TREE, layout_hash
 from kinemorph.multibody.model.elements import ELEMENT
 from kinemorph.multibody.model.loops import LOOP
 
@@ -144,14 +144,14 @@ EDIT = np.dtype(
         ("on_p", "f8", 3),  # m
         ("row", "i8"),  # address of the new joint's LOOP row,
         ("dofs", "i8"),  # and of its DOF rows, as a joint of a tree
-        ("unfit", "i8"),  # whether its friction or armature forbids that it closes a loop
+        ("cannot_close", "i8"),  # whether its friction or armature forbids that it closes a loop
     ],
     align=True,
 )
 CONNECT, CUT, REROOT, REMOVE = range(4)
 AUTO, AS_TREE, AS_LOOP = range(3)
-NOWHERE, AT_POINT, AT_POSE = range(3)
-NOT_SAID, ON_BODY, ON_LINK = range(3)
+NO_POSITION, AT_POINT, AT_POSE = range(3)
+NOT_GIVEN, ON_BODY, ON_LINK = range(3)
 
 OUTCOME = np.dtype(
     [
@@ -186,18 +186,18 @@ OUTCOME = np.dtype(
     STALE_JOINT,
     STALE_ROOT,
     NOT_FINITE,
-    ITSELF,
-    CLOSES,
-    UNFIT,
-    OFF,
-    LIMITED,
-    OPEN,
-    MOVES,
+    SAME_BODY,
+    WOULD_CLOSE_LOOP,
+    UNFIT_FOR_LOOP,
+    OFF_POSITION,
+    OUTSIDE_LIMITS,
+    LOOP_OPEN,
+    MOVES_OTHERWISE,
     NO_PLACE,
     NOT_CARRIED,
     WEIGHTLESS,
-    STRIKE,
-    HANG,
+    IMPACT_NEXT,
+    GRAFT_NEXT,
 ) = range(20)  # fmt: skip; the last two are no results but the next stage of an edit
 
 PLAN = np.dtype(
@@ -214,7 +214,7 @@ PLAN = np.dtype(
         ("drives", "i8"),  # address of its DOF rows
         ("velocities", "i8"),  # address of all velocities after an impact, and of the jumps behind them; 0 if none is
         ("graft", "i8"),  # address of the GRAFT, 0 if there is none
-        ("felled", "i8"),  # whether the tree that results is removed at once
+        ("removes_tree", "i8"),  # whether the tree that results is removed at once
     ]
 )
 
@@ -240,7 +240,7 @@ GRAFT = np.dtype(
         ("n0", "i8"),  # links, entries of q and entries of v that the host has before the moving ones
         ("iq0", "i8"),
         ("iv0", "i8"),
-        ("stay", "i8"),  # number of links that stay
+        ("stay_count", "i8"),  # number of links that stay
         ("length", "i8"),  # of the chain of inversion
         ("order", "i8"),  # address of the links of the source in order: those that stay, the chain, the others
         ("where", "i8"),  # address of each link's place in that order
@@ -252,9 +252,9 @@ GRAFT = np.dtype(
     ]
 )
 
-FOREST_KIND = kind_of(
+FOREST_KIND = layout_hash(
     "forest", FOREST, POOL, TREE_SLOT, BODY_SLOT, JOINT_SLOT, LOOP_SLOT, LOOP, TREE, LINK, DOF, LINK_DATA, DOF_DATA,
-    LONE, ELEMENT, EDIT, OUTCOME,
+    FREE_BODY, ELEMENT, EDIT, OUTCOME,
 )  # fmt: skip
 
 # --- accessors of tables, by their headers ---

@@ -11,7 +11,7 @@ import numpy as np
 
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.jit.prefetch import CACHE_LINE_BYTES
-from kinemorph.multibody.algorithms.free_body import LONE, tell_lone
+from kinemorph.multibody.algorithms.free_body import FREE_BODY, update_free_body
 from kinemorph.multibody.layout import DOF, DOF_DATA, LINK, LINK_DATA, TREE, TREE_KIND, dofs_of
 from kinemorph.multibody.system import I8
 from kinemorph.spatial.mat3 import IDENTITY
@@ -33,11 +33,11 @@ from kinemorph.structure.forest.layout import (
     trees_of,
 )
 
-INDEX = (1 << 32) - 1  # mask of the index in an id; the bits above are the generation
-SMALLEST = 512  # bytes of the smallest block; there are eight sizes to a doubling
-SIZES = 256  # of blocks
-ROWS, LINK_SIZE, DOF_SIZE = LINK_DATA.itemsize, LINK.itemsize, DOF.itemsize
-DOF_ROW_SIZE, HEADER, LONE_SIZE = DOF_DATA.itemsize, TREE.itemsize, LONE.itemsize
+ID_INDEX_MASK = (1 << 32) - 1  # mask of the index in an id; the bits above are the generation
+SMALLEST_BLOCK_BYTES = 512  # bytes of the smallest block; there are eight sizes to a doubling
+BLOCK_CLASS_COUNT = 256  # of blocks
+LINK_ROW_SIZE, LINK_SIZE, DOF_SIZE = LINK_DATA.itemsize, LINK.itemsize, DOF.itemsize
+DOF_ROW_SIZE, TREE_HEADER_SIZE, LONE_SIZE = DOF_DATA.itemsize, TREE.itemsize, FREE_BODY.itemsize
 
 Bytes = np.ndarray[tuple[int], np.dtype[np.uint8]]
 
@@ -62,7 +62,7 @@ def has_room(forest: Any, which: int, count: int) -> bool:
 
 
 @kernel
-def take(pool: Any, rows: Any) -> int:
+def take_row(pool: Any, rows: Any) -> int:
     """Take a row of a pool that has room. Returns its index."""
     i = pool["free"]
     if i >= 0:
@@ -76,7 +76,7 @@ def take(pool: Any, rows: Any) -> int:
 
 
 @kernel
-def give_back(pool: Any, rows: Any, i: int) -> None:
+def free_row(pool: Any, rows: Any, i: int) -> None:
     """Free a row; its id is stale from now on."""
     rows[i]["generation"] += 1
     rows[i]["next"] = pool["free"]
@@ -85,9 +85,9 @@ def give_back(pool: Any, rows: Any, i: int) -> None:
 
 
 @kernel
-def find(pool: Any, rows: Any, name: int) -> int:
+def find_row(pool: Any, rows: Any, name: int) -> int:
     """The index of an id, -1 if it is stale."""
-    i = name & INDEX
+    i = name & ID_INDEX_MASK
     if name < 0 or i >= pool["count"]:
         return -1
     if rows[i]["next"] != IN_USE or rows[i]["generation"] != name >> 32:
@@ -105,7 +105,7 @@ def id_of(rows: Any, i: int) -> int:
 
 
 @kernel
-def claim(forest: Any, size: int) -> int:
+def claim_scratch(forest: Any, size: int) -> int:
     """Address of `size` bytes of scratch, uninitialized; 0 if there are not as many."""
     used = forest["scratch_used"]
     forest["scratch_used"] = used + ((size + 15) & -16)
@@ -144,30 +144,30 @@ def clear_words(target: int, size: int) -> None:
 
 
 @kernel
-def size_of(c: int) -> int:
+def block_size_of(c: int) -> int:
     """Bytes of the blocks of a class."""
-    base = SMALLEST << (c >> 3)
+    base = SMALLEST_BLOCK_BYTES << (c >> 3)
     return base + (c & 7) * (base >> 3)
 
 
 @kernel
-def class_of(size: int) -> int:
+def block_class_of(size: int) -> int:
     """The class of the smallest blocks that have at least `size` bytes."""
     c = 0
-    while size_of(c) < size:
+    while block_size_of(c) < size:
         c += 1
     return c
 
 
 @kernel(inline=False)
-def allocate(forest: Any, c: int) -> int:
+def allocate_block(forest: Any, c: int) -> int:
     """Address of a block of a class, 0 if there is no memory."""
-    lists = rows_at(forest["lists"], SIZES, I8)
+    lists = rows_at(forest["lists"], BLOCK_CLASS_COUNT, I8)
     block = lists[c]
     if block != 0:
         lists[c] = rows_at(block, 1, I8)[0]
         return block
-    size = size_of(c)
+    size = block_size_of(c)
     if forest["at"] + size > forest["end"]:
         forest["want"] = CHUNK
         forest["need"] = size
@@ -178,47 +178,49 @@ def allocate(forest: Any, c: int) -> int:
 
 
 @kernel
-def release(forest: Any, block: int, c: int) -> None:
+def free_block(forest: Any, block: int, c: int) -> None:
     """Free a block."""
-    lists = rows_at(forest["lists"], SIZES, I8)
+    lists = rows_at(forest["lists"], BLOCK_CLASS_COUNT, I8)
     rows_at(block, 1, I8)[0] = lists[c]
     lists[c] = block
 
 
 @kernel
-def before_state(n: int, nv: int) -> int:
+def state_offset_of(n: int, nv: int) -> int:
     """Bytes of a tree's header, and of its LONE row if it may be a free rigid body."""
-    return HEADER + LONE_SIZE if n == 1 and nv == 6 else HEADER
+    return TREE_HEADER_SIZE + LONE_SIZE if n == 1 and nv == 6 else TREE_HEADER_SIZE
 
 
 @kernel
-def before_links(n: int, nq: int, nv: int) -> int:
+def links_offset_of(n: int, nq: int, nv: int) -> int:
     """Bytes of a tree before the row of its first link, which is aligned to a cache line."""
-    return (before_state(n, nv) + 48 * nq + ROWS + CACHE_LINE_BYTES - 1) // CACHE_LINE_BYTES * CACHE_LINE_BYTES
+    return (
+        (state_offset_of(n, nv) + 48 * nq + LINK_ROW_SIZE + CACHE_LINE_BYTES - 1) // CACHE_LINE_BYTES * CACHE_LINE_BYTES
+    )
 
 
 @kernel
 def tree_size(n: int, nq: int, nv: int) -> int:
     """Bytes of a tree."""
-    rest = n * LINK_SIZE + nv * DOF_SIZE + n * ROWS + nv * DOF_ROW_SIZE
-    return before_links(n, nq, nv) + rest
+    rest = n * LINK_SIZE + nv * DOF_SIZE + n * LINK_ROW_SIZE + nv * DOF_ROW_SIZE
+    return links_offset_of(n, nq, nv) + rest
 
 
 @kernel(inline=False)
-def lay_tree(block: int, n: int, nq: int, nv: int) -> int:
+def lay_out_tree(block: int, n: int, nq: int, nv: int) -> int:
     """Write the header of a tree of this size at the start of a block. Returns the address of its state's numbers.
 
     The data of a free rigid body come first, so that its dynamics touch few cache lines.
     """
     tree = rows_at(block, 1, TREE)[0]
     tree["kind"], tree["busy"], tree["M"], tree["system"], tree["springs"] = TREE_KIND, 0, 0, 0, 0
-    tree["lone"] = 0
+    tree["free_body"] = 0
     tree["elements"], tree["element_count"], tree["pushes"], tree["gears"] = 0, 0, 0, 0
     tree["n"], tree["nq"], tree["nv"] = n, nq, nv
-    state = block + before_state(n, nv)
-    at = block + before_links(n, nq, nv)
-    tree["rows"] = at - ROWS
-    at += n * ROWS
+    state = block + state_offset_of(n, nv)
+    at = block + links_offset_of(n, nq, nv)
+    tree["rows"] = at - LINK_ROW_SIZE
+    at += n * LINK_ROW_SIZE
     tree["links"] = at
     at += n * LINK_SIZE
     tree["dofs"] = at
@@ -227,10 +229,10 @@ def lay_tree(block: int, n: int, nq: int, nv: int) -> int:
 
 
 @kernel(inline=False)
-def prepare_tree(forest: Any, block: int) -> None:
+def clear_tree_rows(forest: Any, block: int) -> None:
     """Clear the rows that algorithms read before they write: the base, and the parts of S that are always zero."""
     tree = rows_at(block, 1, TREE)[0]
-    clear_words(tree["rows"], ROWS)
+    clear_words(tree["rows"], LINK_ROW_SIZE)
     clear_words(tree["dof_rows"], tree["nv"] * DOF_ROW_SIZE)
     base = rows_at(tree["rows"], 1, LINK_DATA)[0]
     store9(base["R"], IDENTITY)
@@ -238,13 +240,13 @@ def prepare_tree(forest: Any, block: int) -> None:
 
 
 @entry
-def pull(address: int, gx: float, gy: float, gz: float) -> None:
+def set_gravity(address: int, gx: float, gy: float, gz: float) -> None:
     """Set the gravity of all trees (m/s²)."""
-    pull_all(rows_at(address, 1, FOREST)[0], gx, gy, gz)
+    set_forest_gravity(rows_at(address, 1, FOREST)[0], gx, gy, gz)
 
 
 @kernel(inline=False)
-def pull_all(forest: Any, gx: float, gy: float, gz: float) -> None:
+def set_forest_gravity(forest: Any, gx: float, gy: float, gz: float) -> None:
     """The same, for kernels: the bases of the trees accelerate against gravity."""
     forest["gx"], forest["gy"], forest["gz"] = gx, gy, gz
     trees = trees_of(forest)
@@ -252,15 +254,15 @@ def pull_all(forest: Any, gx: float, gy: float, gz: float) -> None:
         if trees[t]["next"] == IN_USE:
             tree = tree_of(trees[t])
             store3(rows_at(tree["rows"], 1, LINK_DATA)[0]["a"], (-gx, -gy, -gz))
-            if tree["lone"] != 0:
-                store3(rows_at(tree["lone"], 1, LONE)[0]["g"], (gx, gy, gz))
+            if tree["free_body"] != 0:
+                store3(rows_at(tree["free_body"], 1, FREE_BODY)[0]["g"], (gx, gy, gz))
 
 
 @kernel(inline=False)
-def describe_tree(block: int) -> None:
+def update_tree_header(block: int) -> None:
     """Update a tree's header after its rows of links and degrees of freedom have changed."""
     tree = rows_at(block, 1, TREE)[0]
-    tell_lone(tree, block + HEADER)
+    update_free_body(tree, block + TREE_HEADER_SIZE)
     dofs = dofs_of(tree)
     tree["springs"] = 0
     for k in range(tree["nv"]):
@@ -269,14 +271,14 @@ def describe_tree(block: int) -> None:
 
 
 @kernel(inline=False)
-def donate(forest: Any) -> None:
+def free_chunk_rest(forest: Any) -> None:
     """Turn the rest of a chunk, before another one replaces it, into free blocks."""
-    while forest["end"] - forest["at"] >= SMALLEST:
-        c = class_of(forest["end"] - forest["at"])
-        if size_of(c) > forest["end"] - forest["at"]:
+    while forest["end"] - forest["at"] >= SMALLEST_BLOCK_BYTES:
+        c = block_class_of(forest["end"] - forest["at"])
+        if block_size_of(c) > forest["end"] - forest["at"]:
             c -= 1
-        release(forest, forest["at"], c)
-        forest["at"] += size_of(c)
+        free_block(forest, forest["at"], c)
+        forest["at"] += block_size_of(c)
 
 
 @entry
@@ -291,13 +293,13 @@ def begin_forest(address: int, size: int, gx: float, gy: float, gz: float, depen
 def add_chunk(address: int, memory: Bytes) -> None:
     """Make a new chunk of memory the newest one."""
     forest = rows_at(address, 1, FOREST)[0]
-    donate(forest)
+    free_chunk_rest(forest)
     forest["start"] = forest["at"] = (address_of(memory) + CACHE_LINE_BYTES - 1) & -CACHE_LINE_BYTES
     forest["end"] = address_of(memory) + memory.shape[0]
 
 
 @entry
-def clear(address: int) -> None:
+def clear_forest(address: int) -> None:
     """Remove everything from a forest: no ids, and all memory of its newest chunk is free."""
     forest = rows_at(address, 1, FOREST)[0]
     pools = rows_at(forest["pools"], 4, POOL)
@@ -312,12 +314,12 @@ def clear(address: int) -> None:
     for i in range(4):
         pools[i]["count"] = pools[i]["used"] = 0
         pools[i]["free"] = -1
-    clear_words(forest["lists"], 8 * SIZES)
+    clear_words(forest["lists"], 8 * BLOCK_CLASS_COUNT)
     forest["at"] = forest["start"]
 
 
 @kernel
-def state_at(slot: Any, tree: Any, which: int) -> int:
+def state_vector_at(slot: Any, tree: Any, which: int) -> int:
     """Address of one of the vectors of a tree's state."""
     return slot["state"] + 8 * tree["nq"] * which
 

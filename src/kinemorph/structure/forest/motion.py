@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph.constraint.dynamics import bear_loops
+from kinemorph.constraint.dynamics import solve_loop_forces
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.jit.prefetch import CACHE_LINE_BYTES, prefetch
 from kinemorph.multibody.algorithms.free_body import accelerate_tree, accelerate_tree_again
 from kinemorph.multibody.checks import NO_FORCES, finite
 from kinemorph.multibody.system import F8, SYSTEM
-from kinemorph.structure.forest.elements import measure_pushes, push_bodies, set_moving
-from kinemorph.structure.forest.islands import assemble, collect
+from kinemorph.structure.forest.elements import add_forest_element_forces, measure_element_forces, update_slot_motion
+from kinemorph.structure.forest.islands import assemble_system, collect_coupled_trees
 from kinemorph.structure.forest.layout import (
     DONE,
     FOREST,
@@ -31,21 +31,21 @@ from kinemorph.structure.forest.layout import (
     tree_of,
     trees_of,
 )
-from kinemorph.structure.forest.memory import before_links, before_state, claim, pool_of
+from kinemorph.structure.forest.memory import claim_scratch, links_offset_of, pool_of, state_offset_of
 
 PREFETCHED_TREES = 4  # trees that are prefetched while one is computed
-HOT_LINK = 8 * (9 + 5 * 3)  # bytes of a link's row that the dynamics of a free rigid body uses: R to a
+HOT_LINK_BYTES = 8 * (9 + 5 * 3)  # bytes of a link's row that the dynamics of a free rigid body uses: R to a
 
 Records = np.ndarray[tuple[int], np.dtype[np.void]]
 
 
 @kernel
-def approach(block: int) -> None:
+def prefetch_tree(block: int) -> None:
     """Prefetch the cache lines that the dynamics of a free rigid body uses: header, LONE, state, then its link."""
-    for at in range(0, before_state(1, 6) + 8 * 7 * (TAU + 1), CACHE_LINE_BYTES):
+    for at in range(0, state_offset_of(1, 6) + 8 * 7 * (TAU + 1), CACHE_LINE_BYTES):
         prefetch(block + at)
-    link = before_links(1, 7, 6)
-    for at in range(link, link + HOT_LINK, CACHE_LINE_BYTES):
+    link = links_offset_of(1, 7, 6)
+    for at in range(link, link + HOT_LINK_BYTES, CACHE_LINE_BYTES):
         prefetch(block + at)
 
 
@@ -60,7 +60,7 @@ def accelerate_trees(forest: Any) -> int:
     bad = -1
     for t in range(count):
         if t + PREFETCHED_TREES < count:
-            approach(trees[t + PREFETCHED_TREES]["address"])
+            prefetch_tree(trees[t + PREFETCHED_TREES]["address"])
         if trees[t]["next"] == IN_USE:
             tree, state = tree_of(trees[t]), trees[t]["state"]
             nq, nv = tree["nq"], tree["nv"]
@@ -78,18 +78,18 @@ def accelerate_trees(forest: Any) -> int:
 
 
 @kernel(inline=False)
-def bear_all_loops(forest: Any, outcome: Any) -> int:
+def solve_all_loop_forces(forest: Any, outcome: Any) -> int:
     """Correct the accelerations by the forces of the loops, island by island. Returns a status."""
     trees = trees_of(forest)
     start = forest["turn"]  # islands that are done have marks after this
     for t in range(pool_of(forest, TREES)["count"]):
         if trees[t]["next"] == IN_USE and trees[t]["sides"] > 0 and trees[t]["mark"] <= start:
             forest["scratch_used"] = 0
-            collect(forest, t, -1)
-            at = assemble(forest, 0)
+            collect_coupled_trees(forest, t, -1)
+            at = assemble_system(forest, 0)
             if at == 0:
                 return FULL
-            bear_loops(rows_at(at, 1, SYSTEM)[0])
+            solve_loop_forces(rows_at(at, 1, SYSTEM)[0])
             u = forest["first_tree"]
             while u >= 0:
                 tree = tree_of(trees[u])
@@ -110,20 +110,20 @@ def accelerate_forest(address: int, outcomes: Records) -> int:
         return NO_FOREST
     forest["scratch_used"] = forest["need"] = 0
     if forest["element_count"] > 0:
-        memory = claim(forest, measure_pushes(forest))
+        memory = claim_scratch(forest, measure_element_forces(forest))
         if memory == 0:
             return FULL
-        push_bodies(forest, memory)
+        add_forest_element_forces(forest, memory)
     outcomes[0]["tree"] = accelerate_trees(forest)
     if outcomes[0]["tree"] >= 0:
         return NOT_FINITE
     if pool_of(forest, LOOPS)["used"] > 0:
-        return bear_all_loops(forest, outcomes[0])
+        return solve_all_loop_forces(forest, outcomes[0])
     return DONE
 
 
 @entry
-def move_trees(address: int, first: int, last: int) -> int:
+def update_trees_motion(address: int, first: int, last: int) -> int:
     """Compute poses, velocities and accelerations of the links of trees `first` to `last` - 1, by index."""
     forest = rows_at(address, 1, FOREST)[0]
     if forest["kind"] != FOREST_KIND or forest["busy"] != 0:
@@ -131,5 +131,5 @@ def move_trees(address: int, first: int, last: int) -> int:
     trees = trees_of(forest)
     for t in range(first, last):
         if trees[t]["next"] == IN_USE:
-            set_moving(trees[t])
+            update_slot_motion(trees[t])
     return DONE

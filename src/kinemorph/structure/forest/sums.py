@@ -12,9 +12,9 @@ from kinemorph.multibody.algorithms.energy_momentum import SUMS
 from kinemorph.multibody.checks import Array
 from kinemorph.spatial.arguments.annotated import checked_on_failure
 from kinemorph.spatial.pose import vector
-from kinemorph.structure.forest.energy import elastic_forest, sum_forest
+from kinemorph.structure.forest.energy import sum_elastic_energy, sum_forest
 from kinemorph.structure.forest.layout import BODIES, FULL
-from kinemorph.structure.forest.memory import pull
+from kinemorph.structure.forest.memory import set_gravity
 from kinemorph.structure.forest.tables import ForestTables
 
 
@@ -30,7 +30,7 @@ class ForestSums(ForestTables):
     @gravity.setter
     def gravity(self, value: Iterable[float]) -> None:
         with self.claimed() as address:
-            pull(address, *vector(value, 3, "forest: gravity").tolist())
+            set_gravity(address, *vector(value, 3, "forest: gravity").tolist())
 
     def momentum(self, bodies: Iterable[int] | None = None) -> Array:
         """Angular and linear momentum of all bodies, or of these (6), world axes, about the world's origin."""
@@ -43,7 +43,7 @@ class ForestSums(ForestTables):
         bodies = None if bodies is None else list(bodies)
         chosen, elastic = self._chosen(bodies), np.zeros(1)
         with self.claimed() as address:
-            while (status := elastic_forest(address, chosen, elastic)) == FULL:
+            while (status := sum_elastic_energy(address, chosen, elastic)) == FULL:
                 self._grow()
         self._check(status)
         sums = self.sums(bodies)

@@ -12,7 +12,7 @@ import numpy as np
 
 from kinemorph.jit.api import rows_at
 from kinemorph.multibody.checks import Array
-from kinemorph.multibody.data import Claim
+from kinemorph.multibody.data import ExclusiveUse
 from kinemorph.multibody.layout import DOF, LINK, TREE
 from kinemorph.multibody.model.elements import ELEMENT
 from kinemorph.multibody.model.loops import DEPENDENT_ROW_SINE, LOOP
@@ -22,13 +22,13 @@ from kinemorph.spatial.arguments.annotated import checked_on_failure
 from kinemorph.spatial.pose import vector
 from kinemorph.structure.forest import layout as layout
 from kinemorph.structure.forest.layout import BODIES, EDIT, FOREST, FOREST_KIND, JOINTS, LOOPS, OUTCOME, POOL, TREES
-from kinemorph.structure.forest.memory import INDEX, SIZES, add_chunk, begin_forest
+from kinemorph.structure.forest.memory import BLOCK_CLASS_COUNT, ID_INDEX_MASK, add_chunk, begin_forest
 
-FIRST_CHUNK, FIRST_SCRATCH, FIRST_ROWS = 1 << 16, 1 << 14, 16
+FIRST_CHUNK_BYTES, FIRST_SCRATCH_BYTES, FIRST_ROWS = 1 << 16, 1 << 14, 16
 _SLOTS = (layout.TREE_SLOT, layout.BODY_SLOT, layout.JOINT_SLOT, layout.LOOP_SLOT)
 _TABLES = ("trees", "bodies", "joints", "loops"), ("tree_room", "body_room", "joint_room", "loop_room")
 
-_LATER = {
+_LAZY_TABLES = {
     "_pools": ("pools",),
     "_lists": ("lists",),
     "_tables": _TABLES[0],
@@ -42,29 +42,33 @@ NO_ELEMENTS, NO_ENDS = np.zeros(0, ELEMENT), np.zeros((0, 2), np.int64)
 Ids = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
-def first_tables() -> Tables:
+def make_first_tables() -> Tables:
     """The tables of an empty forest, with its first chunk of memory."""
     tables = Tables(FOREST, {"scratch": None, "start": None})
     header = tables.header[0]
-    header["kind"], header["scratch_size"] = FOREST_KIND, FIRST_SCRATCH
+    header["kind"], header["scratch_size"] = FOREST_KIND, FIRST_SCRATCH_BYTES
     pools = tables.make("pools", 4, POOL)
     pools["free"], pools["capacity"] = -1, FIRST_ROWS
     for name, room, slots in zip(*_TABLES, _SLOTS, strict=True):
         tables.make(name, FIRST_ROWS, slots)
         header[room] = FIRST_ROWS
-    for name, count, dtype in (("lists", SIZES, WORD), ("ties", FIRST_ROWS, LOOP), ("drives", 6 * FIRST_ROWS, DOF)):
+    for name, count, dtype in (
+        ("lists", BLOCK_CLASS_COUNT, WORD),
+        ("ties", FIRST_ROWS, LOOP),
+        ("drives", 6 * FIRST_ROWS, DOF),
+    ):
         tables.make(name, count, dtype)
-    for name, size in (("scratch", FIRST_SCRATCH), ("start", FIRST_CHUNK)):
+    for name, size in (("scratch", FIRST_SCRATCH_BYTES), ("start", FIRST_CHUNK_BYTES)):
         tables.make(name, size, BYTE)
     return tables
 
 
 @functools.cache
 def _pattern() -> Pattern:
-    return Pattern(first_tables())
+    return Pattern(make_first_tables())
 
 
-def longer(table: np.ndarray[Any, Any], need: int) -> np.ndarray[Any, Any]:
+def grown_table(table: np.ndarray[Any, Any], need: int) -> np.ndarray[Any, Any]:
     """A copy of a table with at least `need` rows, and at least twice as many as it had."""
     longer = np.zeros(max(need, 2 * len(table)), table.dtype)
     longer[: len(table)] = table
@@ -98,14 +102,14 @@ class ForestTables:
         if not 0.0 < dependence < 1.0:
             raise ValueError(f"forest: dependence {dependence} is not between 0 and 1")
         self.address = tables.address
-        begin_forest(self.address, FIRST_CHUNK, gx, gy, gz, float(dependence))
+        begin_forest(self.address, FIRST_CHUNK_BYTES, gx, gy, gz, float(dependence))
 
     def __getattr__(self, name: str) -> Any:
         """Make arrays of the first tables at first access: most worlds are short-lived and used by kernels only."""
         first = self.__dict__.get("_first")
-        if first is None or name not in _LATER:
+        if first is None or name not in _LAZY_TABLES:
             raise AttributeError(f"a {type(self).__name__} has no {name}")
-        made = [first[one] for one in _LATER[name]]
+        made = [first[one] for one in _LAZY_TABLES[name]]
         # another thread may have made the same meanwhile, and let its tables grow: those stay
         return self.__dict__.setdefault(name, made if name in ("_tables", "_chunks") else made[0])
 
@@ -134,17 +138,17 @@ class ForestTables:
         """Grow the memory that a kernel has found too small."""
         want, need = int(self._header[0]["want"]), int(self._header[0]["need"])
         if want == layout.CHUNK:
-            size = max(FIRST_CHUNK, need + 64, sum(map(len, self._chunks)) // 4)
+            size = max(FIRST_CHUNK_BYTES, need + 64, sum(map(len, self._chunks)) // 4)
             self._chunks.append(np.empty(size, np.uint8))
             add_chunk(self.address, self._chunks[-1])
             return
         if want == layout.SCRATCH:
             self._scratch = np.empty(max(need, 2 * len(self._scratch)), np.uint8)
         else:
-            self._tables[want] = longer(self._tables[want], need)
+            self._tables[want] = grown_table(self._tables[want], need)
             if want == LOOPS:
                 count = len(self._tables[want])
-                self._ties, self._drives = longer(self._ties, count), longer(self._drives, 6 * count)
+                self._ties, self._drives = grown_table(self._ties, count), grown_table(self._drives, 6 * count)
         self._connect()
 
     @property
@@ -158,19 +162,19 @@ class ForestTables:
         """The row whose address kernels get."""
         return self._header[0]
 
-    def claimed(self, waits: bool = False) -> Claim:
+    def claimed(self, waits: bool = False) -> ExclusiveUse:
         """Exclusive use for a long call or several steps: calls of other threads raise meanwhile.
 
         With `waits`, the call waits until other threads are done, instead of raising.
         """
-        return Claim(self, "this forest is in use by another thread", waits)
+        return ExclusiveUse(self, "this forest is in use by another thread", waits)
 
     def _find(self, which: int, name: Any, what: str) -> int:
         """The index of an id; a stale one is refused."""
         number = operator.index(name)
         if not self._lives(which, number):
             self._refuse_stale(number, what)
-        return number & INDEX
+        return number & ID_INDEX_MASK
 
     def has_body(self, id: int) -> bool:
         """Whether a body of this id exists."""
@@ -182,7 +186,7 @@ class ForestTables:
 
     def _lives(self, which: int, number: int) -> bool:
         number = operator.index(number)  # NumPy's short numbers cannot be masked
-        index = number & INDEX
+        index = number & ID_INDEX_MASK
         if not 0 <= index < self._pools[which]["count"] or number < 0:
             return False
         row = self._tables[which][index]
@@ -223,7 +227,7 @@ class ForestTables:
     def loops(self) -> Ids:
         """Ids of the joints that close loops."""
         ids = self.joints
-        return ids[self._tables[JOINTS][ids & INDEX]["loop"] >= 0]
+        return ids[self._tables[JOINTS][ids & ID_INDEX_MASK]["loop"] >= 0]
 
     def tree_of(self, body: int) -> int:
         """The tree that a body is in."""

@@ -14,7 +14,7 @@ from kinemorph.multibody.layout import DOF, LINK, NQ, NV
 from kinemorph.multibody.model.elements import ELEMENT, ElementKind
 from kinemorph.multibody.model.loops import LOOP
 from kinemorph.structure.forest import layout as layout
-from kinemorph.structure.forest.copying import EXTENT, VECTORS
+from kinemorph.structure.forest.copying import EXTENT, STATE_VECTOR_COUNT
 from kinemorph.structure.forest.layout import BODIES, IN_USE, JOINTS, LOOPS, POOL, TREES
 
 Rows = np.ndarray[Any, Any]
@@ -23,146 +23,149 @@ NAMES = ("trees", "bodies", "joints", "loops")
 LIMITS = {"lower", "upper", "speed", "effort"}  # fields of DOF that may be infinite
 
 
-def demand(condition: Any, what: str) -> None:
+def require(condition: Any, what: str) -> None:
     """Raise ValueError with this text unless a condition holds."""
     if not condition:
         raise ValueError(what)
 
 
-def rows_of(value: Any, dtype: Any, what: str, count: int | None = None) -> Rows:
+def require_rows(value: Any, dtype: Any, what: str, count: int | None = None) -> Rows:
     """Raise unless a value is an array of rows of one layout, with `count` rows if that is given."""
-    demand(isinstance(value, np.ndarray) and value.dtype == dtype, f"{what} do not have the expected layout")
-    demand(value.ndim == 1 and (count is None or len(value) == count), f"{what} are {value.shape}, not {count} rows")
+    require(isinstance(value, np.ndarray) and value.dtype == dtype, f"{what} do not have the expected layout")
+    require(value.ndim == 1 and (count is None or len(value) == count), f"{what} are {value.shape}, not {count} rows")
     rows: Rows = value
     return rows
 
 
-def within(values: Rows, low: int, high: Any, what: str) -> None:
+def require_range(values: Rows, low: int, high: Any, what: str) -> None:
     """Raise unless all indices are in the range from `low` to `high` - 1."""
-    demand(((values >= low) & (values < high)).all(), f"{what} are out of range")
+    require(((values >= low) & (values < high)).all(), f"{what} are out of range")
 
 
-def finite(rows: Rows, what: str, but: set[str] | frozenset[str] = frozenset()) -> None:
+def require_finite(rows: Rows, what: str, but: set[str] | frozenset[str] = frozenset()) -> None:
     """Raise if a number is not finite; in the fields `but` only NaN is refused."""
     for name in rows.dtype.names or ():
         if rows.dtype[name].base.kind == "f":
             good = ~np.isnan(rows[name]) if name in but else np.isfinite(rows[name])
-            demand(good.all(), f"{what}: {name} has a number that is not finite")
+            require(good.all(), f"{what}: {name} has a number that is not finite")
 
 
 def check_forest(state: Any) -> None:
     """Raise ValueError unless this is a valid result of `Forest.__getstate__`."""
-    demand(isinstance(state, tuple) and len(state) == 12, "the state of a forest has 12 parts")
+    require(isinstance(state, tuple) and len(state) == 12, "the state of a forest has 12 parts")
     gravity, dependence, pools, tables, ties, drives, elements, ends, extents, links, dofs, numbers = state
-    demand(isinstance(dependence, float) and 0.0 < dependence < 1.0, f"dependence {dependence} is not between 0 and 1")
-    demand(isinstance(gravity, list) and len(gravity) == 3, "gravity has three numbers")
-    rows_of(pools, POOL, "pools", 4)
-    demand(isinstance(tables, list) and len(tables) == 4, "a forest has four tables of ids")
-    used = [_slots(*arguments) for arguments in zip(NAMES, SLOTS, pools, tables, strict=True)]
-    _trees(used, tables, extents, links, dofs, numbers)
-    _joints(used, tables)
-    _loops(used, tables, ties, drives)
-    rows_of(elements, ELEMENT, "force elements")
-    within(elements["kind"], 0, len(ElementKind), "kinds of force elements")
-    finite(elements, "force elements")
-    demand(
+    require(isinstance(dependence, float) and 0.0 < dependence < 1.0, f"dependence {dependence} is not between 0 and 1")
+    require(isinstance(gravity, list) and len(gravity) == 3, "gravity has three numbers")
+    require_rows(pools, POOL, "pools", 4)
+    require(isinstance(tables, list) and len(tables) == 4, "a forest has four tables of ids")
+    used = [_check_slots(*arguments) for arguments in zip(NAMES, SLOTS, pools, tables, strict=True)]
+    _check_trees(used, tables, extents, links, dofs, numbers)
+    _check_joints(used, tables)
+    _check_loops(used, tables, ties, drives)
+    require_rows(elements, ELEMENT, "force elements")
+    require_range(elements["kind"], 0, len(ElementKind), "kinds of force elements")
+    require_finite(elements, "force elements")
+    require(
         isinstance(ends, np.ndarray) and ends.dtype == np.int64 and ends.shape == (len(elements), 2), "ends are invalid"
     )
 
 
-def _slots(name: str, dtype: Any, pool: Any, table: Any) -> Any:
+def _check_slots(name: str, dtype: Any, pool: Any, table: Any) -> Any:
     """Check a table of ids: all unused rows must be on the list of free ones, each once. Returns the used rows."""
     count, used, first = (int(pool[field]) for field in ("count", "used", "free"))
-    rows_of(table, dtype, f"ids of {name}", count)
-    within(table["generation"], 0, np.inf, f"generations of {name}")
+    require_rows(table, dtype, f"ids of {name}", count)
+    require_range(table["generation"], 0, np.inf, f"generations of {name}")
     there = table["next"] == IN_USE
-    demand(used == there.sum(), f"there are {there.sum()} {name}, not {used}")
+    require(used == there.sum(), f"there are {there.sum()} {name}, not {used}")
     nexts, seen, at = table["next"].tolist(), 0, first
     while at >= 0:
-        demand(at < count and not there[at] and seen < count - used, f"the list of free ids of {name} is broken")
+        require(at < count and not there[at] and seen < count - used, f"the list of free ids of {name} is broken")
         seen, at = seen + 1, nexts[at]
-    demand(at == -1 and seen == count - used, f"the list of free ids of {name} is broken")
+    require(at == -1 and seen == count - used, f"the list of free ids of {name} is broken")
     return np.flatnonzero(there)
 
 
-def _trees(used: Any, tables: Any, extents: Any, links: Any, dofs: Any, numbers: Any) -> None:
+def _check_trees(used: Any, tables: Any, extents: Any, links: Any, dofs: Any, numbers: Any) -> None:
     trees = used[TREES]
-    rows_of(extents, EXTENT, "sizes of trees", len(trees))
-    rows_of(links, LINK, "links")
-    rows_of(dofs, DOF, "degrees of freedom")
-    rows_of(numbers, np.dtype(np.float64), "numbers of states")
+    require_rows(extents, EXTENT, "sizes of trees", len(trees))
+    require_rows(links, LINK, "links")
+    require_rows(dofs, DOF, "degrees of freedom")
+    require_rows(numbers, np.dtype(np.float64), "numbers of states")
     n, nq, nv = (extents[name] for name in ("n", "nq", "nv"))
-    within(n, 1, len(links) + 1, "sizes of trees")
-    within(nq, 0, len(numbers) + 1, "sizes of trees")
-    within(nv, 0, len(dofs) + 1, "sizes of trees")
+    require_range(n, 1, len(links) + 1, "sizes of trees")
+    require_range(nq, 0, len(numbers) + 1, "sizes of trees")
+    require_range(nv, 0, len(dofs) + 1, "sizes of trees")
     sizes = len(links), len(numbers), len(dofs)
-    demand((n.sum(), VECTORS * nq.sum(), nv.sum()) == sizes, "the trees do not have all links and numbers, or more")
+    require(
+        (n.sum(), STATE_VECTOR_COUNT * nq.sum(), nv.sum()) == sizes,
+        "the trees do not have all links and numbers, or more",
+    )
     of = np.repeat(np.arange(len(trees)), n)
     first = (np.cumsum(n) - n)[of]
     local = np.arange(len(links)) - first
     parent, kind = links["parent"], links["kind"]
-    demand(((parent >= 0) == (local > 0)).all() and (parent >= -1).all(), "a tree does not begin with its one root")
-    demand((parent < local).all(), "a link comes before its parent")
-    within(kind, 0, len(NQ), "kinds of joints")
+    require(((parent >= 0) == (local > 0)).all() and (parent >= -1).all(), "a tree does not begin with its one root")
+    require((parent < local).all(), "a link comes before its parent")
+    require_range(kind, 0, len(NQ), "kinds of joints")
     for at, size, sizes_of, total in (("iq", "nq", NQ, nq), ("iv", "nv", NV, nv)):
-        demand((links[size] == np.array(sizes_of)[kind]).all(), f"joints have another {size} than their kind")
+        require((links[size] == np.array(sizes_of)[kind]).all(), f"joints have another {size} than their kind")
         start = np.cumsum(links[size]) - links[size]
         begin = (np.cumsum(total) - total)[of]
-        demand((links[at] == start - begin).all(), f"{at} of links is not where they are")
-        demand((np.bincount(of, links[size], len(trees)) == total).all(), "a tree has another size than its links")
-    finite(links, "links")
+        require((links[at] == start - begin).all(), f"{at} of links is not where they are")
+        require((np.bincount(of, links[size], len(trees)) == total).all(), "a tree has another size than its links")
+    require_finite(links, "links")
     link_of = np.repeat(np.arange(len(links)), links["nv"])
     own = np.arange(len(dofs)) - (np.cumsum(nv) - nv)[of[link_of]]
-    demand((dofs["link"] == local[link_of]).all(), "a degree of freedom is of another link")
-    demand(((dofs["parent"] >= -1) & (dofs["parent"] < own)).all(), "a degree of freedom comes before its parent")
-    finite(dofs, "degrees of freedom", LIMITS)
-    _states(numbers, nq)
+    require((dofs["link"] == local[link_of]).all(), "a degree of freedom is of another link")
+    require(((dofs["parent"] >= -1) & (dofs["parent"] < own)).all(), "a degree of freedom comes before its parent")
+    require_finite(dofs, "degrees of freedom", LIMITS)
+    _check_states(numbers, nq)
     for which, field in ((BODIES, "body"), (JOINTS, "joint")):
         table = tables[which]
-        within(links[field], 0, len(table), f"ids of links ({field})")
+        require_range(links[field], 0, len(table), f"ids of links ({field})")
         slots = table[links[field]]
         here = (slots["next"] == IN_USE) & (slots["tree"] == trees[of]) & (slots["link"] == local)
-        demand(here.all(), f"the {field} of a link refers to another link")
-    demand(len(used[BODIES]) == len(links), "there are bodies that are no links")
-    finite(tables[BODIES], "bodies")
+        require(here.all(), f"the {field} of a link refers to another link")
+    require(len(used[BODIES]) == len(links), "there are bodies that are no links")
+    require_finite(tables[BODIES], "bodies")
 
 
-def _states(numbers: Rows, nq: Rows) -> None:
+def _check_states(numbers: Rows, nq: Rows) -> None:
     """Check that positions, velocities, forces and rests are finite; other vectors are written before they are read."""
-    at = VECTORS * (np.cumsum(nq) - nq)
+    at = STATE_VECTOR_COUNT * (np.cumsum(nq) - nq)
     for k in (layout.Q, layout.V, layout.TAU, layout.REST):
         start = np.repeat(at + k * nq - (np.cumsum(nq) - nq), nq)
-        demand(np.isfinite(numbers[start + np.arange(int(nq.sum()))]).all(), "a state has a number that is not finite")
+        require(np.isfinite(numbers[start + np.arange(int(nq.sum()))]).all(), "a state has a number that is not finite")
 
 
-def _joints(used: Any, tables: Any) -> None:
+def _check_joints(used: Any, tables: Any) -> None:
     closing = tables[JOINTS][used[JOINTS]]
     index = used[JOINTS][closing["tree"] < 0]
     closing = closing[closing["tree"] < 0]
-    within(closing["loop"], 0, len(tables[LOOPS]), "loops of joints")
+    require_range(closing["loop"], 0, len(tables[LOOPS]), "loops of joints")
     loops = tables[LOOPS][closing["loop"]]
-    demand(((loops["next"] == IN_USE) & (loops["joint"] == index)).all(), "the loop of a joint is another joint's")
-    demand(len(index) == len(used[LOOPS]), "there are loops without joints")
-    demand(len(used[JOINTS]) == len(used[BODIES]) + len(index), "there are joints that carry nothing")
-    demand((tables[JOINTS]["loop"][used[JOINTS]] >= 0).sum() == len(index), "a joint carries a link and closes a loop")
+    require(((loops["next"] == IN_USE) & (loops["joint"] == index)).all(), "the loop of a joint is another joint's")
+    require(len(index) == len(used[LOOPS]), "there are loops without joints")
+    require(len(used[JOINTS]) == len(used[BODIES]) + len(index), "there are joints that carry nothing")
+    require((tables[JOINTS]["loop"][used[JOINTS]] >= 0).sum() == len(index), "a joint carries a link and closes a loop")
 
 
-def _loops(used: Any, tables: Any, ties: Any, drives: Any) -> None:
+def _check_loops(used: Any, tables: Any, ties: Any, drives: Any) -> None:
     loops, bodies, trees = tables[LOOPS], tables[BODIES], tables[TREES]
-    rows_of(ties, LOOP, "loops", len(loops))
-    rows_of(drives, DOF, "drives of loops", 6 * len(loops))
-    finite(ties, "loops")
-    finite(drives, "drives of loops", LIMITS)
-    within(ties["kind"], 0, len(NQ), "kinds of loops")
+    require_rows(ties, LOOP, "loops", len(loops))
+    require_rows(drives, DOF, "drives of loops", 6 * len(loops))
+    require_finite(ties, "loops")
+    require_finite(drives, "drives of loops", LIMITS)
+    require_range(ties["kind"], 0, len(NQ), "kinds of loops")
     here = ties[used[LOOPS]]
     kind = here["kind"]
     sizes = (here["nq"] == np.array(NQ)[kind]) & (here["nv"] == np.array(NV)[kind]) & (here["m"] == 6 - here["nv"])
-    demand(sizes.all() and (here["joint"] == loops["joint"][used[LOOPS]]).all(), "a loop is not of its kind")
+    require(sizes.all() and (here["joint"] == loops["joint"][used[LOOPS]]).all(), "a loop is not of its kind")
     ends: dict[int, int] = {}  # the body at each side of each loop
     for k in used[LOOPS].tolist():
         for side, name in enumerate("ab"):
             body = int(loops[k][name])
-            demand(body == -1 or (0 <= body < len(bodies) and bodies[body]["next"] == IN_USE), "a loop's body is gone")
+            require(body == -1 or (0 <= body < len(bodies) and bodies[body]["next"] == IN_USE), "a loop's body is gone")
             if body >= 0:
                 ends[2 * k + side] = body
     sides = np.zeros(len(trees), np.int64)
@@ -170,9 +173,9 @@ def _loops(used: Any, tables: Any, ties: Any, drives: Any) -> None:
     for body in np.intersect1d(np.flatnonzero(bodies["side"] >= 0), used[BODIES]).tolist():
         side = int(bodies[body]["side"])
         while side >= 0:
-            demand(ends.get(side) == body and seen < len(ends), "the list of loops on a body is broken")
+            require(ends.get(side) == body and seen < len(ends), "the list of loops on a body is broken")
             seen += 1
             sides[bodies[body]["tree"]] += 1
             side = int(loops[side >> 1]["next_b" if side & 1 else "next_a"])
-    demand(seen == len(ends), "the list of loops on a body is broken")
-    demand((trees["sides"][used[TREES]] == sides[used[TREES]]).all(), "a tree counts other loops than it has")
+    require(seen == len(ends), "the list of loops on a body is broken")
+    require((trees["sides"][used[TREES]] == sides[used[TREES]]).all(), "a tree counts other loops than it has")

@@ -22,7 +22,7 @@ LARGEST_PULL_FACTOR = 40.0  # times the weight on earth of what is pulled
 ROD = 1e-3  # times its mass and its lever squared: the least inertia of a body, as rods have none about their axes
 
 
-def pull_of(body: Body, point: Array, target: Array, dt: float) -> Array:
+def mouse_spring_force(body: Body, point: Array, target: Array, dt: float) -> Array:
     """The force (N) at a point of a body that leads it to a target, if it lasts for a time dt (s)."""
     velocity = body.velocity + np.cross(body.angular_velocity, point - body.position)
     (mass, carried), light = masses(body), least_mass(body, point)

@@ -12,21 +12,21 @@ import numpy.typing as npt
 from kinemorph.geometry.meshes.mesh import mesh_of
 from kinemorph.geometry.shapes import Shape, ShapeKind
 from kinemorph.spatial.quaternion_arrays import multiply_all, rotate_all
-from kinemorph.structure.forest.memory import INDEX
-from kinemorph.view.body_poses import Meshes, base_shapes, parents, solid_shapes, visible_shapes
+from kinemorph.structure.forest.memory import ID_INDEX_MASK
+from kinemorph.view.body_poses import Meshes, base_shapes, parents_of_bodies, solid_shapes, visible_shapes
 from kinemorph.view.colours import (
     Piece,
     add_batch,
     add_grid,
     add_ground,
     as_bytes,
-    own_colour,
+    default_colour,
+    depth_colour,
+    given_colour,
     pieces,
-    plain_colour,
-    shade,
 )
 from kinemorph.view.pictures.picture import PALETTE
-from kinemorph.view.recordings.recording import SOIL, depths, top_of
+from kinemorph.view.recordings.recording import SOIL, depths, height_of_level_ground
 from kinemorph.world.spawn import free_position
 from kinemorph.world.world import World
 
@@ -50,7 +50,7 @@ class _Batch:
     bounds: Array  # (2, 3) of the piece
 
 
-class Stage:
+class SceneMeshes:
     """What a scene shows of a world. `listen(mesh, ids)` is called for each new mesh, to hear what the mouse does."""
 
     def __init__(self, scene: Any, world: World, listen: Callable[[Any, npt.NDArray[np.int64]], None]) -> None:
@@ -158,7 +158,7 @@ class Stage:
         made = []
         for piece in self._pieces_of(shapes[0]):
             self._count += 1
-            own = [own_colour(shape, piece) for shape in shapes]
+            own = [given_colour(shape, piece) for shape in shapes]
             colours = np.zeros((len(rows), 3), np.uint8)
             handle = add_batch(self.scene, f"/bodies/{self._count}", piece, shapes[0], self.poses[rows], colours)
             made.append(_Batch(key, handle, np.array(ids), np.array(rows, np.intp), mounts, own, _bounds(piece)))
@@ -180,17 +180,17 @@ class Stage:
             handle.remove()
         self._ground, self._boxes = [], []
         shapes = base_shapes(self.world, self.meshes, self.solid).values()
-        level = max((top for shape in shapes if (top := top_of(shape)) is not None), default=None)
+        level = max((top for shape in shapes if (top := height_of_level_ground(shape)) is not None), default=None)
         if level is not None:
             self._count += 1
             self._ground.append(add_grid(self.scene, f"/ground/{self._count}", level, self.size))
         for shape in shapes:
-            if level is not None and top_of(shape) == level:
+            if level is not None and height_of_level_ground(shape) == level:
                 continue
             for piece in self._pieces_of(shape):
                 self._count += 1
                 place = free_position(shape.pose)[None]
-                name, colour = f"/ground/{self._count}", as_bytes(own_colour(shape, piece) or plain_colour(-1))
+                name, colour = f"/ground/{self._count}", as_bytes(given_colour(shape, piece) or default_colour(-1))
                 if shape.colour == SOIL:
                     self._ground.append(add_ground(self.scene, name, piece, place[0], colour))
                 else:
@@ -206,7 +206,7 @@ class Stage:
             colours = np.empty((len(batch.ids), 3), np.uint8)
             for k, id in enumerate(batch.ids.tolist()):
                 own = batch.own[k] if self.colours == "own" else None
-                colours[k] = as_bytes(own or tint.get(id) or plain_colour(id & INDEX))
+                colours[k] = as_bytes(own or tint.get(id) or default_colour(id & ID_INDEX_MASK))
             for id, colour in zip(self.picked, (PICKED, SECOND), strict=False):
                 colours[batch.ids == id] = as_bytes(colour)
             if not np.array_equal(batch.handle.batched_colors, colours):
@@ -217,7 +217,7 @@ class Stage:
         world = self.world
         if self.colours == "islands":
             spans = world.solver["spans"]
-            trees = {id: world.forest.tree_of(id) & INDEX for id in self.ids.tolist()}
+            trees = {id: world.forest.tree_of(id) & ID_INDEX_MASK for id in self.ids.tolist()}
             return {
                 id: ASLEEP if spans[t]["asleep"] else PALETTE[int(spans[t]["island"]) % len(PALETTE)]
                 for id, t in trees.items()
@@ -225,12 +225,12 @@ class Stage:
             }
         if self.colours == "own" and len(self.ids) == len(world.forest.trees):
             return {}  # each body by itself
-        names = {str(id): None if p is None else str(p) for id, p in parents(world).items()}
+        names = {str(id): None if p is None else str(p) for id, p in parents_of_bodies(world).items()}
         deep = depths(names)
         deepest = max(deep.values(), default=0)
         joined = {*(id for id, p in names.items() if p is not None), *(p for p in names.values() if p is not None)}
         tied = joined if self.colours == "own" else names.keys()
-        return {int(id): shade(deep[id], deepest) for id in tied}
+        return {int(id): depth_colour(deep[id], deepest) for id in tied}
 
 
 def _bounds(piece: Piece) -> Array:

@@ -27,7 +27,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from kinemorph._escaping import in_html
-from kinemorph._extras import need
+from kinemorph._extras import require_module
 from kinemorph.view.replays.content_policy import policy_of, with_nonce
 
 HOST = "127.0.0.1"
@@ -56,14 +56,14 @@ def start_server(what: str, port: int = 0) -> tuple[Any, str]:
     It listens at a port, or at any that is free.
     """
     check_port(port)
-    viser = need("viser", "view", what)
+    viser = require_module("viser", "view", what)
     from viser import _messages
     from websockets.asyncio import server as sockets
 
     token = secrets.token_urlsafe(24)
-    with _ONE_AT_A_TIME, _silence():
+    with _ONE_AT_A_TIME, _silent_banner():
         plain = sockets.serve
-        sockets.serve = _guarded(plain, token)  # type: ignore[misc]  # viser calls it by this name
+        sockets.serve = _guarded_serve(plain, token)  # type: ignore[misc]  # viser calls it by this name
         try:
             server = viser.ViserServer(host=HOST, port=port, verbose=False)
         finally:
@@ -75,7 +75,7 @@ def start_server(what: str, port: int = 0) -> tuple[Any, str]:
 
 
 @contextmanager
-def serving(what: str) -> Iterator[Any]:
+def running_server(what: str) -> Iterator[Any]:
     """A server while this is entered. Its address is not printed."""
     server, _ = start_server(what)
     try:
@@ -86,12 +86,12 @@ def serving(what: str) -> Iterator[Any]:
 
 def stop_server(server: Any) -> None:
     """Stop a server, without a word."""
-    with _ONE_AT_A_TIME, _silence():
+    with _ONE_AT_A_TIME, _silent_banner():
         server.stop()
 
 
 @contextmanager
-def opened(url: str) -> Iterator[None]:
+def browser_page(url: str) -> Iterator[None]:
     """Have the user's browser open an address that is secret from other users, while this is entered.
 
     Everybody can read the arguments of a program, so the browser gets the name of a file that only its owner can read,
@@ -106,7 +106,7 @@ def opened(url: str) -> Iterator[None]:
 
 
 @contextmanager
-def _silence() -> Iterator[None]:
+def _silent_banner() -> Iterator[None]:
     """While this is entered rich says nothing: viser's banner offers to share."""
     import rich
 
@@ -118,7 +118,7 @@ def _silence() -> Iterator[None]:
         console.quiet = quiet
 
 
-def _guarded(serve: Any, token: str) -> Any:
+def _guarded_serve(serve: Any, token: str) -> Any:
     """`websockets.asyncio.server.serve`, with a look at where each request comes from, and what it knows."""
 
     def guarded(handler: Any, host: str, port: int, *, process_request: Any, **options: Any) -> Any:
@@ -129,11 +129,11 @@ def _guarded(serve: Any, token: str) -> Any:
                 return _sealed(connection.respond(HTTPStatus.FORBIDDEN, REFUSED))
             path, _, query = request.path.partition("?")
             first, _, rest = path.removeprefix("/").partition("/")
-            if not first and not rest and _same(parse_qs(query).get("token", [""])[-1], token):
+            if not first and not rest and _is_token(parse_qs(query).get("token", [""])[-1], token):
                 response = connection.respond(HTTPStatus.SEE_OTHER, "")
                 response.headers["Location"] = f"/{token}/"
                 return _sealed(response)
-            if not _same(first, token):
+            if not _is_token(first, token):
                 return _sealed(connection.respond(HTTPStatus.FORBIDDEN, REFUSED))
             request.path = f"/{rest}"
             if "Accept-Encoding" in request.headers:  # nothing is gained by packing what stays on this machine
@@ -154,7 +154,7 @@ def _is_own(headers: Any, allowed: list[str]) -> bool:
     return len(origins) == 1 and origins[0] in [f"http://{name}" for name in allowed]
 
 
-def _same(given: str, token: str) -> bool:
+def _is_token(given: str, token: str) -> bool:
     """Whether a word is the token, in a time that tells nothing about it."""
     return hmac.compare_digest(given.encode("utf-8", "surrogateescape"), token.encode())
 

@@ -24,13 +24,13 @@ import numpy.typing as npt
 from kinemorph.spatial.arguments.annotated import checked_first
 from kinemorph.spatial.pose import Pose
 from kinemorph.view.body_poses import solid_shape
-from kinemorph.view.colours import add_grid, light
+from kinemorph.view.colours import add_grid, add_sky_light
 from kinemorph.view.live.history import History
-from kinemorph.view.live.mouse_spring import pull_of
+from kinemorph.view.live.mouse_spring import mouse_spring_force
 from kinemorph.view.live.overlays import INSIDE, MARKS, Marks
 from kinemorph.view.live.panel import Panel
-from kinemorph.view.live.scene_meshes import Stage
-from kinemorph.view.live.server import opened, start_server, stop_server
+from kinemorph.view.live.scene_meshes import SceneMeshes
+from kinemorph.view.live.server import browser_page, start_server, stop_server
 from kinemorph.view.pictures.raster import Camera
 from kinemorph.view.recordings.recording import SOIL
 from kinemorph.world.body import Body
@@ -121,7 +121,7 @@ class Viewer:
     def __enter__(self) -> Viewer:
         self.server, self.url = start_server("viewers", self._port)
         self.history = History(self.world)
-        self.stage = Stage(self.server.scene, self.world, self._listen)
+        self.stage = SceneMeshes(self.server.scene, self.world, self._listen)
         self.open = True
         self.stage.draw()
         self._furnish()
@@ -129,7 +129,7 @@ class Viewer:
         self._draw()
         self._reset_clock()
         if self._browse and has_screen():
-            self._shown.enter_context(opened(self.url))
+            self._shown.enter_context(browser_page(self.url))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
@@ -250,7 +250,7 @@ class Viewer:
         scene, server, world = self.server.scene, self.server, self.world
         points = self.stage.around()
         size = self.stage.size
-        light(scene)
+        add_sky_light(scene)
         shapes = [solid_shape(world, id, {}) for id in world.registry.ground_shapes]
         if not any(shape.colour == SOIL for shape in shapes):
             add_grid(scene, "/grid", min(0.0, float(points[:, 2].min())), size)
@@ -304,7 +304,7 @@ class Viewer:
             if event.phase == "end":
                 self.ask(self._drop)
                 return
-            ray, forward = _ray(event.client.camera, event.end_screen_pos)
+            ray, forward = _camera_ray(event.client.camera, event.end_screen_pos)
             self.ask(lambda: self._grab(ray, forward, event.phase == "start"))
 
         mesh.on_click(clicked)
@@ -355,7 +355,7 @@ class Viewer:
             return
         body = self.world.body(id)
         point = body.pose.apply(local)
-        self._push = self.world.apply_force(id, pull_of(body, point, target, dt), at=point)
+        self._push = self.world.apply_force(id, mouse_spring_force(body, point, target, dt), at=point)
 
     # ---------------------------------------------------------------------------------------------------- structure
 
@@ -370,7 +370,7 @@ class Viewer:
         return self.world.queries.joints_of(body)
 
 
-def _ray(camera: Any, at: tuple[float, float]) -> tuple[tuple[Array, Array], Array]:
+def _camera_ray(camera: Any, at: tuple[float, float]) -> tuple[tuple[Array, Array], Array]:
     """From a camera's eye through a place on its picture, (0, 0) to (1, 1) from the upper left; and where it looks."""
     turn = Pose.quaternion(camera.wxyz).rotation  # x to the right, y down, z forward
     half = math.tan(0.5 * camera.fov)

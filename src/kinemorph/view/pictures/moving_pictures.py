@@ -13,11 +13,11 @@ from pathlib import Path
 
 import numpy as np
 
-from kinemorph._extras import need
+from kinemorph._extras import require_module
 from kinemorph._files import FileError, can_hold, write_whole
 from kinemorph.motion.log import Log
 from kinemorph.spatial.arguments.annotated import checked_first
-from kinemorph.spatial.arguments.checks import positive
+from kinemorph.spatial.arguments.checks import check_positive
 from kinemorph.view.pictures.picture import recorded_solids
 from kinemorph.view.pictures.raster import Camera, Image, checked_size, draw
 from kinemorph.view.recordings.recording import Recording, level_ground, recording_of
@@ -44,7 +44,7 @@ def animate(
     path = Path(file)
     if path.suffix.lower() not in KINDS:
         raise ValueError(f"{path}: moving pictures end in {', '.join(KINDS)}")
-    rate, speed = positive("animate: rate", rate), positive("animate: speed", speed)
+    rate, speed = check_positive("animate: rate", rate), check_positive("animate: speed", speed)
     checked_size("animate: size", size)
     film = recording_of(recording)
     if not len(film.t):
@@ -65,7 +65,7 @@ def animate(
             raise FileNotFoundError(f"{path}: MP4 needs the program ffmpeg, which is not here; .gif and .webp do not")
         _film(path, program, images(film, rate / speed, direction, size), rate, size)
         return path
-    picture = need("PIL.Image", "view", "moving pictures")
+    picture = require_module("PIL.Image", "view", "moving pictures")
     frames = [picture.fromarray(image) for image in images(film, rate / speed, direction, size)]
     pause = max(10, round(1000.0 / rate))
     frames[0].save(path, save_all=True, append_images=frames[1:], duration=pause, loop=0)

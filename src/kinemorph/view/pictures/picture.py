@@ -17,11 +17,18 @@ from kinemorph.multibody.algorithms.kinematics import kinematics, pose_of
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_first
-from kinemorph.spatial.arguments.checks import shown
+from kinemorph.spatial.arguments.checks import repr_of
 from kinemorph.spatial.pose import Pose
 from kinemorph.view.pictures.captions import captioned
 from kinemorph.view.pictures.raster import Camera, Image, Solid, checked_size, draw
-from kinemorph.view.recordings.recording import SOIL, Recording, level_ground, recording_of, seen, standing
+from kinemorph.view.recordings.recording import (
+    SOIL,
+    Recording,
+    level_ground,
+    recording_of,
+    shapes_to_show,
+    standing_shapes,
+)
 
 PALE = np.array([0.93, 0.94, 0.96])
 PALETTE = ((0.33, 0.53, 0.76), (0.87, 0.50, 0.29), (0.45, 0.68, 0.45), (0.76, 0.40, 0.48), (0.56, 0.48, 0.73))
@@ -34,7 +41,7 @@ def solids_of(model: Model, q: npt.ArrayLike, fade: float = 0.0) -> list[Solid]:
     solids = []
     bodies = (-1, *model.links["body"].tolist())  # they keep their colours when the structure changes
     for i, (body, shapes) in enumerate(zip(bodies, (model.base_shapes, *model.shapes), strict=True), start=-1):
-        for shape in seen(shapes):
+        for shape in shapes_to_show(shapes):
             mesh = mesh_of(shape)
             place = pose_of(model, data, i) @ shape.pose
             solids.append(Solid(place.apply(mesh.vertices), mesh.faces, _colours(shape, mesh, body, fade)))
@@ -49,12 +56,12 @@ def recorded_solids(recording: Recording, t: float, only: str = "") -> tuple[lis
     if not len(recording.t):
         raise ValueError(f"recording {recording.name!r} has no frames to draw")
     frame = recording.poses[max(0, int(np.searchsorted(recording.t, t + 1e-9, side="right")) - 1)]
-    still = [_recorded(recording, shape, -1, Pose()) for shape in standing(recording)]
+    still = [_recorded(recording, shape, -1, Pose()) for shape in standing_shapes(recording)]
     moving = [
         _recorded(recording, shape, i, Pose.quaternion(frame[i, 3:], frame[i, :3]))
         for i, body in enumerate(recording.bodies)
         if only in body.name and not np.isnan(frame[i, 0])
-        for shape in seen(body.shapes)
+        for shape in shapes_to_show(body.shapes)
     ]
     return still, moving
 
@@ -82,13 +89,13 @@ def picture(
     """
     checked_size("picture: size", size)
     if file is not None and Path(file).suffix.lower() != ".png":
-        raise ValueError(f"picture: file is {shown(str(file))}, and must end in .png")
+        raise ValueError(f"picture: file is {repr_of(str(file))}, and must end in .png")
     if isinstance(model, Recording | Log):
         model = recording_of(model)
         still, moving = recorded_solids(model, float(np.asarray(q)))
         if not still and not moving:
             raise ValueError(f"recording {model.name!r} has no shapes to draw")
-        camera = Camera.framing(looked_at(still, moving), direction, size[0] / size[1])
+        camera = Camera.framing(camera_points(still, moving), direction, size[0] / size[1])
         image = draw([*still, *moving], camera, *size, ground=level_ground(model))
     else:
         ghosts = list(ghosts)
@@ -106,7 +113,7 @@ def picture(
     return image
 
 
-def looked_at(still: Sequence[Solid], moving: Sequence[Solid]) -> npt.NDArray[np.float64]:
+def camera_points(still: Sequence[Solid], moving: Sequence[Solid]) -> npt.NDArray[np.float64]:
     """Points that a camera is to see: of what moves, and of what stands no farther from it than half its size."""
     points = np.concatenate([s.vertices for s in moving or still])
     low, high = points.min(axis=0), points.max(axis=0)

@@ -10,16 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph._escaping import in_plot
-from kinemorph._extras import need
+from kinemorph._extras import require_module
 from kinemorph.motion.log import Log
 
 LONGEST_LEGEND_NAME = 26  # letters of a name in a legend
 Curves = Mapping[str, npt.ArrayLike]
 
 
-def blank(width: float, height: float) -> Any:
+def empty_figure(width: float, height: float) -> Any:
     """An empty figure of some inches that is drawn without a window."""
-    need("matplotlib", "view", "plots")
+    require_module("matplotlib", "view", "plots")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -40,11 +40,11 @@ def plot_over_time(
 
 def over_time(t: npt.ArrayLike, panels: Mapping[str, Curves], title: str = "", marks: Sequence[float] = ()) -> Any:
     """The figure of `plot_over_time`."""
-    figure = blank(9.0, 1.2 + 2.6 * len(panels))
+    figure = empty_figure(9.0, 1.2 + 2.6 * len(panels))
     axes = np.atleast_1d(figure.subplots(len(panels), 1, sharex=True))
     for axis, (label, curves) in zip(axes, panels.items(), strict=True):
         for name, values in curves.items():
-            axis.plot(t, values, label=_short(name), linewidth=1.4)
+            axis.plot(t, values, label=_shorten_name(name), linewidth=1.4)
         for mark in marks:
             axis.axvline(mark, color="0.6", linewidth=0.8, linestyle=":")
         axis.set_ylabel(in_plot(label))
@@ -57,7 +57,7 @@ def over_time(t: npt.ArrayLike, panels: Mapping[str, Curves], title: str = "", m
     return figure
 
 
-def _short(name: str) -> str:
+def _shorten_name(name: str) -> str:
     return in_plot(name if len(name) <= LONGEST_LEGEND_NAME else f"{name[: LONGEST_LEGEND_NAME - 1]}…")
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph.jit.api import entry
-from kinemorph.spatial.arguments.checks import whole
+from kinemorph.spatial.arguments.checks import check_whole
 from kinemorph.spatial.pose import vector
 
 Image = npt.NDArray[np.uint8]
@@ -91,7 +91,7 @@ class Camera:
 def checked_size(what: str, size: tuple[int, int]) -> None:
     """Refuse a size of a picture that is none, or that no memory holds."""
     for side in size:
-        whole(what, side, 1, LARGEST_SIDE)
+        check_whole(what, side, 1, LARGEST_SIDE)
 
 
 @entry(nogil=True)

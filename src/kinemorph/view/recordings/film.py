@@ -16,7 +16,7 @@ from kinemorph.geometry.meshes.mesh import Mesh
 from kinemorph.geometry.shapes import Shape
 from kinemorph.spatial.arguments.annotated import checked_first
 from kinemorph.view.body_poses import base_shapes, visible_shapes
-from kinemorph.view.body_poses import parents as parents_of
+from kinemorph.view.body_poses import parents_of_bodies as parents_of
 from kinemorph.view.recordings.recording import Body, Recording
 from kinemorph.world.persistence.journal import ChunkFile, chunks_of
 from kinemorph.world.world import World

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kinemorph._extras import need_view
+from kinemorph._extras import require_view_extra
 from kinemorph._files import quoted
 from kinemorph.view.pictures.moving_pictures import KINDS, animate
 from kinemorph.view.recordings.film import FILM_MAGIC as FILM
@@ -27,7 +27,7 @@ def save_as(recording: Recording, path: Path) -> Path:
     """Write a recording as the kind of file that the end of its name says: a page, a moving picture, or GLB."""
     end = path.suffix.lower()
     if end == ".html":
-        need_view("pages")
+        require_view_extra("pages")
         return replay(recording, path)
     if end in KINDS:
         return animate(recording, path)

@@ -12,7 +12,7 @@ from kinemorph.io.gltf import GlbBody, GlbPart
 from kinemorph.io.gltf import save_glb as write
 from kinemorph.spatial.arguments.annotated import checked_first
 from kinemorph.view.pictures.picture import PALETTE
-from kinemorph.view.recordings.recording import Recording, seen
+from kinemorph.view.recordings.recording import Recording, shapes_to_show
 
 
 @checked_first
@@ -25,7 +25,7 @@ def save_glb(recording: Recording, path: str | os.PathLike[str]) -> None:
     bodies = []
     for i, body in enumerate(recording.bodies):
         colour = (*PALETTE[i % len(PALETTE)], 1.0)
-        parts = [part for shape in seen(body.shapes) for part in _parts(recording, shape, colour, meshes)]
+        parts = [part for shape in shapes_to_show(body.shapes) for part in _parts(recording, shape, colour, meshes)]
         bodies.append(GlbBody(body.name, parts, poses[:, i]))
     still = np.tile([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0], (len(t), 1))
     parts = [p for s in recording.base_shapes for p in _parts(recording, s, (0.86, 0.88, 0.91, 1.0), meshes)]

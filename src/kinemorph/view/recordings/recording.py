@@ -17,11 +17,11 @@ from kinemorph.geometry.shapes import Role, Shape, ShapeKind
 from kinemorph.motion.log import Log
 from kinemorph.motion.rollout import Trajectory
 from kinemorph.multibody.algorithms.kinematics import kinematics
-from kinemorph.multibody.checks import belongs, checked_model
+from kinemorph.multibody.checks import check_data, check_model
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_first
-from kinemorph.spatial.arguments.checks import shown
+from kinemorph.spatial.arguments.checks import repr_of
 from kinemorph.spatial.pose import Pose
 
 Array = npt.NDArray[np.float64]
@@ -122,17 +122,19 @@ class Recording:
 
     def add(self, model: Model, state: Data | npt.ArrayLike, t: float) -> None:
         """Add a frame: a model at time t, at a configuration q or as a `Data` has it after any algorithm."""
-        checked_model(model)
+        check_model(model)
         t = self._time(t)
         if isinstance(state, Data):
             data = state
-            belongs(model, data)
+            check_data(model, data)
         else:
             data = self._now.data if self._now is not None and self._now.model is model else Data(model)
             kinematics(model, data, state)
         layout = self._layout(model)  # only now: it takes in bodies, and what is refused changes nothing
         if layout.parents != self.parents:
-            self.add_chapter(t, change(self.parents, layout.parents) if self.chapters else "start", layout.parents)
+            self.add_chapter(
+                t, describe_change(self.parents, layout.parents) if self.chapters else "start", layout.parents
+            )
         R, p = (np.concatenate([data.links[x], data.base[x][np.newaxis]])[layout.carriers] for x in "Rp")
         R = R.reshape(-1, 3, 3)
         self.add_poses(t, layout.rows, poses_of(R @ layout.R, p + (R @ layout.p[:, :, None])[:, :, 0]))
@@ -157,7 +159,7 @@ class Recording:
             after: Parents = self._layout(model).parents
         else:
             after = {**self.parents, **(parents or {})}
-            after = after if root is None else rerooted(after, root)
+            after = after if root is None else reroot_parents(after, root)
         return self.add_chapter(t, what, after)
 
     # What the two above are made of; also for bodies that are no links of a model, and for reading files.
@@ -166,7 +168,7 @@ class Recording:
         """Add a body, and return its row in `poses`."""
         if body.name in self._rows:
             raise ValueError(f"recording {self.name!r}: there is already a body {body.name!r}")
-        self._need_meshes(seen(body.shapes))
+        self._need_meshes(shapes_to_show(body.shapes))
         self._rows[body.name] = len(self.bodies)
         self.bodies.append(body)
         return len(self.bodies) - 1
@@ -197,7 +199,7 @@ class Recording:
     def row(self, name: str) -> int:
         """The row of a body in `poses`."""
         if name not in self._rows:
-            raise KeyError(f"recording {self.name!r} has no body {shown(name)}")
+            raise KeyError(f"recording {self.name!r} has no body {repr_of(name)}")
         return self._rows[name]
 
     def take_frames(self) -> tuple[Array, list[tuple[npt.NDArray[np.intp], Array]]]:
@@ -240,16 +242,18 @@ class Recording:
             for name, shapes in zip(model.names, model.shapes, strict=True):
                 where = f"recording {self.name!r}: link {name!r}"
                 places.append(
-                    _moved(self.bodies[self._rows[name]].shapes, shapes, where) if name in self._rows else Pose()
+                    _shape_frame_change(self.bodies[self._rows[name]].shapes, shapes, where)
+                    if name in self._rows
+                    else Pose()
                 )
-            for shape in (*(s for shapes in model.shapes for s in seen(shapes)), *model.base_shapes):
+            for shape in (*(s for shapes in model.shapes for s in shapes_to_show(shapes)), *model.base_shapes):
                 if shape.kind is ShapeKind.MESH and shape.path is not None and shape.path not in self.meshes:
                     self.meshes[shape.path] = load_mesh(shape.path)
             for name, shapes in zip(model.names, model.shapes, strict=True):
                 if name not in self._rows:
                     self.add_body(Body(name, shapes))
             for shape in model.base_shapes:
-                if not any(_alike(shape, s) and _near(shape.pose, s.pose) for s in self.base_shapes):
+                if not any(_are_same_shape(shape, s) and _near(shape.pose, s.pose) for s in self.base_shapes):
                     self.add_base_shape(shape)
             names = [*model.names]
             carriers = [*range(model.n)]
@@ -297,7 +301,7 @@ class _Layout:
     parents: dict[str, str | None]
 
 
-def top_of(shape: Shape) -> float | None:
+def height_of_level_ground(shape: Shape) -> float | None:
     """The height (m) of level ground that goes on without an end."""
     if shape.colour == SOIL and shape.kind is ShapeKind.BOX and shape.pose.rotation[2, 2] > 1.0 - 1e-9:
         return float(shape.pose.position[2] + 0.5 * shape.size[2])
@@ -306,16 +310,20 @@ def top_of(shape: Shape) -> float | None:
 
 def level_ground(recording: Recording) -> float | None:
     """The height (m) of the highest level ground, which pictures and pages draw in their own way."""
-    return max((top for s in recording.base_shapes if (top := top_of(s)) is not None), default=None)
+    return max((top for s in recording.base_shapes if (top := height_of_level_ground(s)) is not None), default=None)
 
 
-def standing(recording: Recording) -> list[Shape]:
+def standing_shapes(recording: Recording) -> list[Shape]:
     """What stands in the world to be looked at, but for that ground."""
     level = level_ground(recording)
-    return [s for s in seen(recording.base_shapes) if top_of(s) is None or top_of(s) != level]
+    return [
+        s
+        for s in shapes_to_show(recording.base_shapes)
+        if height_of_level_ground(s) is None or height_of_level_ground(s) != level
+    ]
 
 
-def seen(shapes: Sequence[Shape]) -> list[Shape]:
+def shapes_to_show(shapes: Sequence[Shape]) -> list[Shape]:
     """What is meant to be looked at; if nothing is, what collides."""
     return [s for s in shapes if s.role is not Role.COLLISION] or list(shapes)
 
@@ -325,7 +333,7 @@ def parents_of(model: Model) -> dict[str, str | None]:
     return {name: None if p < 0 else model.names[p] for name, p in zip(model.names, model.links["parent"], strict=True)}
 
 
-def rerooted(parents: Parents, root: str) -> dict[str, str | None]:
+def reroot_parents(parents: Parents, root: str) -> dict[str, str | None]:
     """The same tree, carried by the base at another link: the chain from it to the old root is turned round."""
     if root not in parents:
         raise ValueError(f"there is no link {root!r} to be the root; there are {', '.join(parents)}")
@@ -339,7 +347,7 @@ def rerooted(parents: Parents, root: str) -> dict[str, str | None]:
     return after
 
 
-def change(before: Parents, after: Parents) -> str:
+def describe_change(before: Parents, after: Parents) -> str:
     """What to call a change of structure, by the joints between links that it makes and breaks."""
     made, broken = joints_between(before, after)
     if not made and not broken:
@@ -358,7 +366,7 @@ def recording_of(what: Recording | Log) -> Recording:
     if isinstance(what, Log):
         return Recording.from_log(what)
     if not isinstance(what, Recording):
-        raise TypeError(f"this takes a kinemorph.Recording or a kinemorph.Log, not {shown(what)}")
+        raise TypeError(f"this takes a kinemorph.Recording or a kinemorph.Log, not {repr_of(what)}")
     return what
 
 
@@ -380,12 +388,12 @@ def depths(parents: Parents) -> dict[str, int]:
     return found
 
 
-def _moved(before: Sequence[Shape], after: Sequence[Shape], where: str) -> Pose:
+def _shape_frame_change(before: Sequence[Shape], after: Sequence[Shape], where: str) -> Pose:
     """Where the frame that shapes were given in before stands in the frame that they are given in now.
 
     Re-rooting may give a link another frame; its shapes show where the old one is.
     """
-    if len(before) != len(after) or not all(map(_alike, before, after)):
+    if len(before) != len(after) or not all(map(_are_same_shape, before, after)):
         raise ValueError(f"{where} has other shapes than before; give a body that changes a new name")
     if not before:
         return Pose()
@@ -395,7 +403,7 @@ def _moved(before: Sequence[Shape], after: Sequence[Shape], where: str) -> Pose:
     return place
 
 
-def _alike(a: Shape, b: Shape) -> bool:
+def _are_same_shape(a: Shape, b: Shape) -> bool:
     """Whether two shapes are one, wherever they are."""
     return (a.kind, a.size, a.role, a.colour, a.path, a.name) == (b.kind, b.size, b.role, b.colour, b.path, b.name)
 

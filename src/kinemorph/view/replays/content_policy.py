@@ -32,7 +32,7 @@ def policy_of(nonce: str, sockets: str = "") -> str:
     return f"{_policy(nonce, sockets)}; frame-ancestors 'none'"
 
 
-def sealed(page: str, nonce: str) -> str:
+def embed_policy(page: str, nonce: str) -> str:
     """A page as a file, which has its policy in itself, and makes no requests."""
     seal = f'<meta http-equiv="Content-Security-Policy" content="{_policy(nonce, "")}">'
     return with_nonce(page, nonce).replace("<head>", f"<head>{seal}", 1)

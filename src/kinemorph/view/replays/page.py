@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 from kinemorph._escaping import in_html, plain
 from kinemorph.view.colours import as_bytes
 from kinemorph.view.recordings.recording import Chapter, Recording, joints_between
-from kinemorph.view.replays.content_policy import sealed
+from kinemorph.view.replays.content_policy import embed_policy
 from kinemorph.view.replays.overlays import Overlay
 
 LEGEND = ((0.86, 0.40, 0.12), (0.02, 0.33, 0.62), (0.63, 0.75, 0.78))  # how the three look in viser's light
@@ -50,7 +50,9 @@ JUMP_SCRIPT = """
 """
 
 
-def dressed(page: str, recording: Recording, tinted: bool, overlays: Sequence[Overlay], speed: float = 1.0) -> str:
+def complete_page(
+    page: str, recording: Recording, tinted: bool, overlays: Sequence[Overlay], speed: float = 1.0
+) -> str:
     """The page of a player with all that. `tinted` says whether any body has the colours of its tree."""
     title = in_html(recording.name or "recording")
     ends = [f"rgb{as_bytes(c)}" for c in LEGEND]
@@ -70,14 +72,14 @@ def dressed(page: str, recording: Recording, tinted: bool, overlays: Sequence[Ov
 <script nonce="{nonce}">{JUMP_SCRIPT.replace("SPEED", repr(float(speed)))}</script>
 {licences()}
 """
-    page = sealed(page, nonce).replace("<title>Viser</title>", f"<title>{title}</title>", 1)
+    page = embed_policy(page, nonce).replace("<title>Viser</title>", f"<title>{title}</title>", 1)
     end = page.rindex("</body>")
     return page[:end] + legend + page[end:]
 
 
 def _rows(recording: Recording) -> list[str]:
     """The table of what happens, each with a link to when it does."""
-    listed = recording.chapters[:LISTED] if changes(recording) else []
+    listed = recording.chapters[:LISTED] if has_tree_changes(recording) else []
     words = [_with_links(e, before) for before, e in zip([None, *listed], listed, strict=False)]
     times = [e.t - float(recording.t[0]) for e in listed]
     rows = [
@@ -104,12 +106,12 @@ def licences() -> str:
     return f'<template id="licences"><pre>{escape(notice)}\n\n{escape(terms)}</pre></template>'
 
 
-def changes(recording: Recording) -> bool:
+def has_tree_changes(recording: Recording) -> bool:
     """Whether anything happens to the trees but that a film of them starts."""
     return any(chapter.what != "start" for chapter in recording.chapters)
 
 
-def told(chapter: Chapter, before: Chapter | None, roots: Sequence[str]) -> str:
+def describe_chapter(chapter: Chapter, before: Chapter | None, roots: Sequence[str]) -> str:
     """A chapter in words, with the roots from then on."""
     some = ", ".join(roots[:3]) + (", …" if len(roots) > 3 else "")
     what = _with_links(chapter, before)

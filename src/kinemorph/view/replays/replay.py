@@ -16,20 +16,20 @@ from kinemorph._files import write_whole
 from kinemorph.geometry.shapes import Shape
 from kinemorph.motion.log import Log
 from kinemorph.spatial.arguments.annotated import checked_first
-from kinemorph.spatial.arguments.checks import positive
+from kinemorph.spatial.arguments.checks import check_positive
 from kinemorph.view.colours import (
     Piece,
     add_batch,
     add_grid,
     add_ground,
+    add_sky_light,
     as_bytes,
-    light,
-    own_colour,
+    default_colour,
+    depth_colour,
+    given_colour,
     pieces,
-    plain_colour,
-    shade,
 )
-from kinemorph.view.live.server import serving
+from kinemorph.view.live.server import running_server
 from kinemorph.view.pictures.raster import Camera
 from kinemorph.view.recordings.recording import (
     SOIL,
@@ -38,11 +38,11 @@ from kinemorph.view.recordings.recording import (
     depths,
     level_ground,
     recording_of,
-    seen,
-    standing,
+    shapes_to_show,
+    standing_shapes,
 )
 from kinemorph.view.replays.overlays import Overlay, Show
-from kinemorph.view.replays.page import changes, dressed, told
+from kinemorph.view.replays.page import complete_page, describe_chapter, has_tree_changes
 
 Array = npt.NDArray[np.float64]
 
@@ -78,17 +78,17 @@ def replay(
     recording = recording_of(recording)
     if not len(recording.t):
         raise ValueError(f"recording {recording.name!r} has no frames to replay")
-    rate, speed = positive("replay: rate", rate), positive("replay: speed", speed)
+    rate, speed = check_positive("replay: rate", rate), check_positive("replay: speed", speed)
     for overlay in overlays:
         if len(overlay.frames) != len(recording.t):
             raise ValueError(f"overlay {overlay.name!r} has {len(overlay.frames)} frames, not {len(recording.t)}")
-    kept = _kept(recording.t, rate / speed)
+    kept = _kept_frames(recording.t, rate / speed)
     t, poses = recording.t[kept], recording.poses[kept]
-    shift = _shift(recording, poses, follow)
+    shift = _camera_shift(recording, poses, follow)
     batches = _batches(recording, poses, colours == "tree")
     if not batches:
         raise ValueError(f"recording {recording.name!r} has no shapes to draw")
-    with serving("replays") as server:
+    with running_server("replays") as server:
         scene = _Scene(server, recording, batches, shift, direction)
         scene.overlays = [overlay.draw(server.scene, kept.tolist(), shift) for overlay in overlays]
         stream = None
@@ -106,7 +106,7 @@ def replay(
         if now > start:  # a single frame is a still picture, which needs no player
             stream.insert_sleep(PAUSE)
         page = stream.as_html()
-    write_whole(file, dressed(page, recording, scene.tinted, overlays, speed).encode())
+    write_whole(file, complete_page(page, recording, scene.tinted, overlays, speed).encode())
     return Path(file)
 
 
@@ -146,7 +146,7 @@ class _Scene:
         self.world = scene.add_frame("/world", show_axes=False)
         if not any(b.ground for b in batches):  # two grounds in one place would flicker
             add_grid(scene, "/world/ground", floor, size, solid)
-        light(scene)
+        add_sky_light(scene)
         for i, b in enumerate(batches):
             for k in range(len(b.names) if b.ground else 0):
                 add_ground(scene, f"/world/ground_{i}_{k}", b.piece, b.poses[0, k], tuple(b.colours[k].tolist()))
@@ -162,7 +162,7 @@ class _Scene:
             position=top,
             anchor="bottom-center",
             font_screen_scale=1.5,
-            visible=changes(recording),
+            visible=has_tree_changes(recording),
         )
         sky = (*top[:2], top[2] + 0.08 * size)  # leaves room for the label
         camera = Camera.framing(np.vstack([points, sky]), direction, 1.4, REPLAY_FIELD_OF_VIEW)
@@ -187,10 +187,12 @@ class _Scene:
             colours = batch.colours.copy()
             for row, name in enumerate(batch.names):
                 if batch.tinted[row] and name in depth and name in self.joined:
-                    colours[row] = as_bytes(shade(depth[name], self.deepest))
+                    colours[row] = as_bytes(depth_colour(depth[name], self.deepest))
             mesh.batched_colors = colours
         roots = [r for r in chapter.roots if r in self.joined]
-        self.label.text = f"{chapter.t - self.start:.2f} s   {told(chapter, self.earlier.get(id(chapter)), roots)}"
+        self.label.text = (
+            f"{chapter.t - self.start:.2f} s   {describe_chapter(chapter, self.earlier.get(id(chapter)), roots)}"
+        )
 
 
 @dataclass(frozen=True)
@@ -211,13 +213,13 @@ class _Batch:
         """(frames, n, 8, 3): of the box around each use; NaN where it is absent."""
         box = np.array([self.bounds[[i, j, k], [0, 1, 2]] for i in (0, 1) for j in (0, 1) for k in (0, 1)])
         p = self.poses[:, :, None]
-        points: Array = p[..., :3] + _turned(p[..., 3:], box)
+        points: Array = p[..., :3] + _rotate_points(p[..., 3:], box)
         return np.where(self.there[:, :, None, None] > 0.0, points, np.nan)
 
 
 def _batches(recording: Recording, poses: Array, tree: bool) -> list[_Batch]:
-    uses: list[tuple[int, str | None, Shape]] = [(-1, None, s) for s in standing(recording)]
-    uses += [(i, body.name, s) for i, body in enumerate(recording.bodies) for s in seen(body.shapes)]
+    uses: list[tuple[int, str | None, Shape]] = [(-1, None, s) for s in standing_shapes(recording)]
+    uses += [(i, body.name, s) for i, body in enumerate(recording.bodies) for s in shapes_to_show(body.shapes)]
     groups: dict[object, list[tuple[int, str | None, Shape]]] = {}
     for use in uses:
         groups.setdefault((use[2].kind, use[2].size, use[2].path, _is_ground(use[1], use[2])), []).append(use)
@@ -230,8 +232,8 @@ def _batches(recording: Recording, poses: Array, tree: bool) -> list[_Batch]:
         placed = _placed(carrier, shapes)
         mesh = recording.mesh_of(shapes[0])
         for piece in pieces(mesh):
-            own = [own_colour(s, piece) for s in shapes]
-            plain = np.array([as_bytes(c or plain_colour(i)) for c, i in zip(own, of, strict=True)], np.uint8)
+            own = [given_colour(s, piece) for s in shapes]
+            plain = np.array([as_bytes(c or default_colour(i)) for c, i in zip(own, of, strict=True)], np.uint8)
             tinted = [tree or c is None for c in own]
             batches.append(
                 _Batch(
@@ -282,14 +284,14 @@ def _placed(poses: Array, shapes: list[Shape]) -> Array:
     return out
 
 
-def _turned(wxyz: Array, points: Array) -> Array:
+def _rotate_points(wxyz: Array, points: Array) -> Array:
     """Points, rotated by quaternions."""
     w, u = wxyz[..., :1], wxyz[..., 1:]
     s = 2.0 * np.cross(u, points)
     return points + w * s + np.cross(u, s)
 
 
-def _kept(t: Array, rate: float) -> npt.NDArray[np.intp]:
+def _kept_frames(t: Array, rate: float) -> npt.NDArray[np.intp]:
     """Which frames to keep: at most `rate` a second, the first and the last among them."""
     first_tick = np.ceil(
         (t - t[0]) * min(rate, LARGEST_FRAME_RATE) - 1e-9
@@ -298,7 +300,7 @@ def _kept(t: Array, rate: float) -> npt.NDArray[np.intp]:
     return np.unique([0, *kept, len(t) - 1])
 
 
-def _shift(recording: Recording, poses: Array, follow: str | None) -> Array:
+def _camera_shift(recording: Recording, poses: Array, follow: str | None) -> Array:
     """How far the camera has gone along, (frames, 3): over the ground, never up or down."""
     shift = np.zeros((len(poses), 3))
     if follow is not None:

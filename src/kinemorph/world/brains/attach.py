@@ -7,18 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph.brain.layout import EFFECT, NEURON, ONE, SENSE, Acted, Sensed
-from kinemorph.contact.layout import BY_EDIT, Driven, drives_of, slices_of
-from kinemorph.contact.rows.drive_rows import found_degree
+from kinemorph.brain.layout import EFFECT, NEURON, ONE_SIGNAL, SENSE, Acted, Sensed
+from kinemorph.contact.layout import WOKEN_BY_EDIT, DriveKind, drives_of, slices_of
+from kinemorph.contact.rows.drive_rows import find_dof
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.multibody.algorithms.joints import FREE, SPHERICAL
 from kinemorph.multibody.layout import dofs_of, links_of
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.rows import store3
 from kinemorph.structure.forest.layout import bodies_of, tree_of, trees_of
-from kinemorph.structure.forest.memory import INDEX, address_of, copy_words
+from kinemorph.structure.forest.memory import ID_INDEX_MASK, address_of, copy_words
 from kinemorph.world.brains.instance_rows import MIND, minds_of
-from kinemorph.world.brains.statistics_reset import begin_life
+from kinemorph.world.brains.statistics_reset import initialize_statistics
 from kinemorph.world.brains.target_poses import body_slot
 from kinemorph.world.layout import WORLD, WORLD_KIND, forest_of, solver_of
 
@@ -27,19 +27,19 @@ Ids = np.ndarray[tuple[int], np.dtype[np.int64]]
 Table = np.ndarray[tuple[int, int], np.dtype[np.int64]]
 NEURON_SIZE, SENSE_SIZE, EFFECT_SIZE = NEURON.itemsize, SENSE.itemsize, EFFECT.itemsize
 G = 9.81  # m/s²
-GIVE = 0.25  # rad or m: the position error at which a servo reaches its largest force
+FULL_FORCE_ERROR = 0.25  # rad or m: the position error at which a servo reaches its largest force
 DRIVE_DAMPING_TIME = 0.08  # s: damping of a servo is its stiffness times this
 SENSED_SPEED = int(Sensed.SPEED)
 TORQUE, TARGET, SPEED, GRASP = (int(x) for x in Acted)
-ROW, FORCE = int(Driven.ROW), int(Driven.FORCE)
-LIMITS_FIT = -1
+ROW, FORCE = int(DriveKind.ROW), int(DriveKind.FORCE)
+ATTACHED = -1
 BODY, JOINT = 0, 2  # columns of links: their ids
 
 
 @kernel(inline=False)
-def has_degree(forest: Any, joint: int, dof: int, what: int) -> bool:
+def has_degree_of_freedom(forest: Any, joint: int, dof: int, what: int) -> bool:
     """Whether a joint has a degree of freedom, and an effect of kind `what` (-1: a sense) may drive it."""
-    t, k, j = found_degree(forest, joint, dof)
+    t, k, j = find_dof(forest, joint, dof)
     if t < 0:
         return False
     tree = tree_of(trees_of(forest)[t])
@@ -50,7 +50,7 @@ def has_degree(forest: Any, joint: int, dof: int, what: int) -> bool:
 
 
 @kernel(inline=False)
-def claim_drive(solver: Any) -> int:
+def claim_drive_row(solver: Any) -> int:
     """Claim the first free row of drives. The caller has made room."""
     drives = drives_of(solver)
     for i in range(solver["drive_count"]):
@@ -61,7 +61,7 @@ def claim_drive(solver: Any) -> int:
 
 
 @kernel(inline=False)
-def put_drive(drive: Any, joint: int, effect: Any) -> None:
+def initialize_drive(drive: Any, joint: int, effect: Any) -> None:
     """Initialize the drive by which an effect acts on a joint: a given force, a motor or a servo."""
     most, what = effect["most"], effect["what"]
     drive["joint"], drive["dof"], drive["kind"], drive["next"] = joint, effect["drive"], ROW, 0
@@ -73,13 +73,13 @@ def put_drive(drive: Any, joint: int, effect: Any) -> None:
     elif what == SPEED:
         drive["damping"] = math.inf
     else:
-        drive["stiffness"] = most / GIVE
+        drive["stiffness"] = most / FULL_FORCE_ERROR
         drive["damping"] = DRIVE_DAMPING_TIME * drive["stiffness"]
         drive["position"] = 0.5 * (effect["low"] + effect["high"])
 
 
 @entry
-def engage(
+def attach_brain(
     address: int, links: Table, members: Ids, brain_neurons: Records, brain_senses: Records, brain_effects: Records,
     room: Ids, period: float, target: int, point: tuple[float, float, float],
 ) -> int:  # fmt: skip
@@ -101,11 +101,11 @@ def engage(
     copy_words(address_of(brain_effects), address_of(effects), effects.shape[0] * EFFECT_SIZE)
     for i in range(senses.shape[0]):
         one = senses[i]
-        if one["what"] <= SENSED_SPEED and not has_degree(forest, links[one["id"], JOINT], one["axis"], -1):
+        if one["what"] <= SENSED_SPEED and not has_degree_of_freedom(forest, links[one["id"], JOINT], one["axis"], -1):
             return i
     for i in range(effects.shape[0]):
         e = effects[i]
-        if e["what"] != GRASP and not has_degree(forest, links[e["body"], JOINT], e["drive"], e["what"]):
+        if e["what"] != GRASP and not has_degree_of_freedom(forest, links[e["body"], JOINT], e["drive"], e["what"]):
             return senses.shape[0] + i
     for i in range(senses.shape[0]):
         one = senses[i]
@@ -116,24 +116,24 @@ def engage(
         if e["what"] == GRASP:
             e["body"], e["drive"] = links[e["body"], BODY], -1
             continue
-        row = claim_drive(solver)
+        row = claim_drive_row(solver)
         drive = drives_of(solver)[row]
-        put_drive(drive, links[e["body"], JOINT], e)
+        initialize_drive(drive, links[e["body"], JOINT], e)
         e["drive"], e["generation"], e["body"] = row, drive["generation"], -1
     mind = rows_at(room[0], 1, MIND)[0]
-    begin_mind(mind, members, G * max(mass_of(solver, forest, members), 1e-9), neurons, senses, effects)
+    initialize_brain(mind, members, G * max(wake_and_sum_mass(solver, forest, members), 1e-9), neurons, senses, effects)
     mind["start"], mind["period"], mind["target"] = world["time"], period, target
     store3(mind["point"], point)
-    signals[ONE] = 1.0
+    signals[ONE_SIGNAL] = 1.0
     minds = minds_of(world)
     if minds["mind_count"] == 0:
-        own_tables(minds, room)
+        adopt_tables(minds, room)
         world["mind_count"] = 1
-    return LIMITS_FIT
+    return ATTACHED
 
 
 @kernel(inline=False)
-def own_tables(minds: Any, room: Any) -> None:
+def adopt_tables(minds: Any, room: Any) -> None:
     """Make the rows of the first brain instance the tables of all instances."""
     minds["minds"], minds["fresh"], minds["neurons"], minds["senses"] = room[0], room[1], room[2], room[3]
     minds["effects"], minds["windows"], minds["signals"], minds["rings"] = room[4], room[5], room[6], room[7]
@@ -143,18 +143,18 @@ def own_tables(minds: Any, room: Any) -> None:
 
 
 @kernel(inline=False)
-def begin_mind(mind: Any, members: Any, weight: float, neurons: Any, senses: Any, effects: Any) -> None:
+def initialize_brain(mind: Any, members: Any, weight: float, neurons: Any, senses: Any, effects: Any) -> None:
     """Initialize a brain instance, except its times and its target; `weight` is that of the figure, N."""
     mind["body"], mind["weight"] = members[0], weight
     mind["neuron_count"], mind["sense_count"] = neurons.shape[0], senses.shape[0]
     mind["effect_count"] = effects.shape[0]
     for i in range(neurons.shape[0]):
         mind["ring_count"] = max(mind["ring_count"], neurons[i]["ring"] + 1)
-    begin_life(mind["life"])
+    initialize_statistics(mind["life"])
 
 
 @kernel(inline=False)
-def mass_of(solver: Any, forest: Any, members: Any) -> float:
+def wake_and_sum_mass(solver: Any, forest: Any, members: Any) -> float:
     """Total mass of bodies, kg; also wakes their trees."""
     bodies = bodies_of(forest)
     trees, spans = trees_of(forest), slices_of(solver)
@@ -172,9 +172,9 @@ def mass_of(solver: Any, forest: Any, members: Any) -> float:
         links, mass = links_of(tree), 0.0
         for l in range(tree["n"]):
             for k in range(members.shape[0]):
-                mass += links[l]["mass"] if links[l]["body"] == members[k] & INDEX else 0.0
+                mass += links[l]["mass"] if links[l]["body"] == members[k] & ID_INDEX_MASK else 0.0
         total += mass
         if spans[t]["asleep"] != 0:
-            spans[t]["asleep"], spans[t]["woken_by"] = 0, BY_EDIT
+            spans[t]["asleep"], spans[t]["woken_by"] = 0, WOKEN_BY_EDIT
         spans[t]["still"] = 0.0
     return total

@@ -9,18 +9,27 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from kinemorph.brain.layout import EFFECT, FIRST, LONGEST_DELAY_PASSES, NEURON, SENSE, Acted, Function, Sensed
+from kinemorph.brain.layout import (
+    EFFECT,
+    FIRST_NEURON_SIGNAL,
+    LONGEST_DELAY_PASSES,
+    NEURON,
+    SENSE,
+    Acted,
+    Function,
+    Sensed,
+)
 from kinemorph.multibody.layout import DOF
 from kinemorph.multibody.model.joint import Joint
 from kinemorph.multibody.model.loops import LOOP, joint_row
 from kinemorph.multibody.tables import BYTE, CACHE_LINE_BYTES, Tables, aligned_at
 from kinemorph.spatial.arguments.annotated import checked_on_failure
-from kinemorph.spatial.arguments.checks import shown
+from kinemorph.spatial.arguments.checks import repr_of
 from kinemorph.spatial.pose import vector
 from kinemorph.structure.forest.layout import EDIT, OUTCOME
-from kinemorph.structure.forest.validation import demand, finite, rows_of, within
+from kinemorph.structure.forest.validation import require, require_finite, require_range, require_rows
 from kinemorph.world.body import Body
-from kinemorph.world.brains.episode_statistics import see_lives
+from kinemorph.world.brains.episode_statistics import refresh_statistics
 from kinemorph.world.brains.instance_rows import LIFE, MIND, MINDS, MINDS_KIND, NO_TARGET, WINDOW
 
 if TYPE_CHECKING:
@@ -34,7 +43,10 @@ STRETCHES: tuple[tuple[str, str, str, Callable[[Any], int]], ...] = (
     ("senses", "sense_room", "senses", lambda one: int(one["sense_count"])),
     ("effects", "effect_room", "effects", lambda one: int(one["effect_count"])),
     ("windows", "effect_room", "effects", lambda one: int(one["effect_count"])),
-    ("signals", "signal_room", "signals", lambda one: FIRST + int(one["neuron_count"] + one["sense_count"])),
+    (
+        "signals", "signal_room", "signals",
+        lambda one: FIRST_NEURON_SIGNAL + int(one["neuron_count"] + one["sense_count"]),
+    ),  # fmt: skip
     ("rings", "ring_room", "rings", lambda one: LONGEST_DELAY_PASSES * int(one["ring_count"])),
 )  # fmt: skip
 STRETCH = {name: (first, count) for name, _, first, count in STRETCHES}
@@ -65,7 +77,7 @@ class BrainInstances:
     def _fill(self) -> Tables:
         h = self.header
         h["kind"] = MINDS_KIND
-        h["fast"], h["spinning"], h["until_still"], h["budget"] = (
+        h["fast"], h["fast_spin"], h["until_still"], h["budget"] = (
             CAP_SHARE * FAST,
             CAP_SHARE * SPINNING,
             math.inf,
@@ -138,7 +150,7 @@ class BrainInstances:
         one = self["minds"][row]
         for name in ("neuron_count", "sense_count", "effect_count", "ring_count"):
             one[name] = 0
-        return {name: np.zeros(FIRST if name == "signals" else 0, ROWS[name]) for name, *_ in STRETCHES}
+        return {name: np.zeros(FIRST_NEURON_SIGNAL if name == "signals" else 0, ROWS[name]) for name, *_ in STRETCHES}
 
     def __getstate__(self) -> Tables:
         return self._tables
@@ -152,7 +164,7 @@ class BrainInstances:
         h = self.header[0]
         if not self.count:
             return
-        yield np.array([h["pending"], h["changed"], h["budget"], h["work"], h["watched"]], np.int64)
+        yield np.array([h["grasps_pending"], h["changed"], h["budget"], h["work"], h["watched"]], np.int64)
         yield np.array([h["until_still"]])
         for i in np.flatnonzero(self["minds"]["body"] >= 0).tolist():
             one = self["minds"][i]
@@ -171,7 +183,7 @@ class InstanceMemory:
     __slots__ = ("addresses", "memory", "places")
 
     def __init__(self, neurons: int, senses: int, effects: int, rings: int) -> None:
-        signals, at = FIRST + neurons + senses, 0
+        signals, at = FIRST_NEURON_SIGNAL + neurons + senses, 0
         counts = 1, signals, neurons, senses, effects, effects, signals, LONGEST_DELAY_PASSES * rings
         self.places: dict[str, tuple[int, Any, int]] = {}
         starts = []
@@ -206,7 +218,7 @@ class BrainInstance:
     def on(self, world: World) -> Self:
         """The same one in a copy of its world."""
         if type(world) is not type(self.world) or self.row >= len(world._brain_instances["minds"]):
-            raise ValueError(f"{self!r}: world is {shown(world)}, which is no copy of its world")
+            raise ValueError(f"{self!r}: world is {repr_of(world)}, which is no copy of its world")
         other = type(self)(world, self.row)
         other._generation = self._generation
         return other
@@ -276,13 +288,15 @@ class BrainInstance:
         """What its neurons said in the last pass."""
         one = self._one()
         signals = self.world._brain_instances.part("signals", self.row)
-        return np.array(signals[FIRST : FIRST + int(one["neuron_count"])])
+        return np.array(signals[FIRST_NEURON_SIGNAL : FIRST_NEURON_SIGNAL + int(one["neuron_count"])])
 
     @property
     def sensed(self) -> Array:
         """What its senses read in the last pass."""
         one = self._one()
-        return np.array(self.world._brain_instances.part("signals", self.row)[FIRST + int(one["neuron_count"]) :])
+        return np.array(
+            self.world._brain_instances.part("signals", self.row)[FIRST_NEURON_SIGNAL + int(one["neuron_count"]) :]
+        )
 
     @property
     def holds(self) -> list[int]:
@@ -308,7 +322,7 @@ class BrainInstance:
         found = dict(zip(LIFE.names or (), self.seen().item(), strict=True))
         found["centre"] = found["centre"].tolist()
         driven = minds.part("effects", self.row)["drive"] >= 0
-        found["swing"] = minds.part("windows", self.row)["widest"][driven].tolist()
+        found["swing"] = minds.part("windows", self.row)["largest_deviation"][driven].tolist()
         return found
 
     def seen(self) -> Any:
@@ -318,7 +332,7 @@ class BrainInstance:
         if one["generation"] != self._generation or one["body"] < 0:
             self._one()  # which says that it has ended
         world._follow_shapes()
-        see_lives(world._address)
+        refresh_statistics(world._address)
         return one["life"]
 
     def __repr__(self) -> str:
@@ -341,9 +355,9 @@ NO_POINT = (0.0, 0.0, 0.0)
 
 def check_instances(tables: Any) -> None:
     """Raise ValueError unless these are tables of minds that kernels may follow, drives aside."""
-    demand(isinstance(tables, Tables) and tables.header.dtype == MINDS, "minds have other tables")
+    require(isinstance(tables, Tables) and tables.header.dtype == MINDS, "minds have other tables")
     minds = tables.header[0]
-    demand(minds["kind"] == MINDS_KIND and tables.used == USED, "minds have another layout")
+    require(minds["kind"] == MINDS_KIND and tables.used == USED, "minds have another layout")
     rooms = {name: int(minds[room]) for name, room, *_ in STRETCHES}
     rooms |= {
         "minds": int(minds["mind_room"]),
@@ -351,25 +365,27 @@ def check_instances(tables: Any) -> None:
         **{name: room for name, (room, _) in OF_GRASPS.items()},
     }
     dtypes = ROWS | {name: dtype for name, (_, dtype) in OF_GRASPS.items()} | {"minds": MIND, "fresh": F8}
-    demand({name for name, _ in tables} == set(rooms), "minds have other tables")
+    require({name for name, _ in tables} == set(rooms), "minds have other tables")
     for name, rows in tables:
-        rows_of(rows, dtypes[name], f"{name} of minds", rooms[name])
-    demand(minds["mind_count"] == minds["mind_room"] and 0 <= minds["changed"] < 8, "minds are not as many as they are")
-    demand(
+        require_rows(rows, dtypes[name], f"{name} of minds", rooms[name])
+    require(
+        minds["mind_count"] == minds["mind_room"] and 0 <= minds["changed"] < 8, "minds are not as many as they are"
+    )
+    require(
         0 <= minds["work"] < 1 << 62 and 0 <= minds["window"] < 1 << 40 and 0 <= minds["budget"] <= 1 << 62,
         "minds have no time",
     )
-    demand(minds["until_still"] > 0.0, "minds have no time")
-    finite(tables.header, "minds", {"until_still"})
+    require(minds["until_still"] > 0.0, "minds have no time")
+    require_finite(tables.header, "minds", {"until_still"})
     for name in ("neurons", "senses", "effects", "windows"):
-        finite(tables[name], name)
-    demand(all(np.isfinite(tables[name]).all() for name in ("signals", "rings")), "minds have no numbers")
-    within(tables["neurons"]["function"], 0, len(Function), "functions of neurons")
-    within(tables["senses"]["what"], 0, len(Sensed), "senses")
-    within(tables["senses"]["axis"], 0, 6, "axes of senses")
-    within(tables["effects"]["what"], 0, len(Acted), "effects")
-    within(tables["effects"]["body"], -1, 1 << 62, "bodies of effects")
-    within(tables["effects"]["held"], -1, 1 << 62, "joints of effects")
+        require_finite(tables[name], name)
+    require(all(np.isfinite(tables[name]).all() for name in ("signals", "rings")), "minds have no numbers")
+    require_range(tables["neurons"]["function"], 0, len(Function), "functions of neurons")
+    require_range(tables["senses"]["what"], 0, len(Sensed), "senses")
+    require_range(tables["senses"]["axis"], 0, 6, "axes of senses")
+    require_range(tables["effects"]["what"], 0, len(Acted), "effects")
+    require_range(tables["effects"]["body"], -1, 1 << 62, "bodies of effects")
+    require_range(tables["effects"]["held"], -1, 1 << 62, "joints of effects")
     for one in tables["minds"]:
         _check_mind(tables, one, rooms)
 
@@ -377,16 +393,16 @@ def check_instances(tables: Any) -> None:
 def _check_mind(tables: Tables, one: Any, rooms: dict[str, int]) -> None:
     for name, _, first, count in STRETCHES:
         start, length = int(one[first]), count(one)
-        demand(start >= 0 and length >= 0 and start + length <= rooms[name], f"a mind has no such {name}")
-    demand(all(one[name] >= 0 for name in ("neuron_count", "sense_count", "ring_count")), "a mind has no such rows")
-    demand(-1 <= one["body"] < 1 << 62 and NO_TARGET <= one["target"] < 1 << 62, "a mind is in no body")
-    demand(one["period"] > 0.0 or one["body"] < 0, "a mind has no rate")
-    demand(np.isfinite([one["start"], one["period"], one["weight"], *one["point"]]).all(), "a mind has no numbers")
-    demand(0 <= one["ticks"] < 1 << 62 and (one["weight"] > 0.0 or one["body"] < 0), "a mind has no time or weight")
-    signals = FIRST + int(one["neuron_count"] + one["sense_count"])
+        require(start >= 0 and length >= 0 and start + length <= rooms[name], f"a mind has no such {name}")
+    require(all(one[name] >= 0 for name in ("neuron_count", "sense_count", "ring_count")), "a mind has no such rows")
+    require(-1 <= one["body"] < 1 << 62 and NO_TARGET <= one["target"] < 1 << 62, "a mind is in no body")
+    require(one["period"] > 0.0 or one["body"] < 0, "a mind has no rate")
+    require(np.isfinite([one["start"], one["period"], one["weight"], *one["point"]]).all(), "a mind has no numbers")
+    require(0 <= one["ticks"] < 1 << 62 and (one["weight"] > 0.0 or one["body"] < 0), "a mind has no time or weight")
+    signals = FIRST_NEURON_SIGNAL + int(one["neuron_count"] + one["sense_count"])
     a, b = int(one["neurons"]), int(one["effects"])
     neurons = tables["neurons"][a : a + int(one["neuron_count"])]
-    within(neurons["sources"].ravel(), 0, signals, "sources of neurons")
-    within(tables["effects"][b : b + int(one["effect_count"])]["source"], 0, signals, "sources of effects")
+    require_range(neurons["sources"].ravel(), 0, signals, "sources of neurons")
+    require_range(tables["effects"][b : b + int(one["effect_count"])]["source"], 0, signals, "sources of effects")
     rings = neurons["ring"][neurons["function"] == Function.DELAY]
-    within(rings, 0, int(one["ring_count"]), "rings of delays")
+    require_range(rings, 0, int(one["ring_count"]), "rings of delays")

@@ -9,22 +9,22 @@ from typing import Any, NoReturn
 import numpy as np
 
 from kinemorph.brain.brain import Brain, Effect, Sense
-from kinemorph.contact.layout import BY_FORCE
+from kinemorph.contact.layout import WOKEN_BY_FORCE
 from kinemorph.spatial.arguments.annotated import checked_on_failure
-from kinemorph.spatial.arguments.checks import shown
+from kinemorph.spatial.arguments.checks import repr_of
 from kinemorph.structure.forest.forest import Change
 from kinemorph.world.body import Body, Figure
-from kinemorph.world.brains.attach import LIMITS_FIT, engage
+from kinemorph.world.brains.attach import ATTACHED, attach_brain
 from kinemorph.world.brains.brain_instances import (
     WINDOW_LENGTH,
     BrainInstance,
     InstanceMemory,
     target_fields,
 )
-from kinemorph.world.brains.episode_statistics import see_lives
+from kinemorph.world.brains.episode_statistics import refresh_statistics
 from kinemorph.world.brains.instance_rows import HELD, NO_TARGET, RELEASED
-from kinemorph.world.brains.statistics_reset import watch_from_now
-from kinemorph.world.brains.update import tell_mind
+from kinemorph.world.brains.statistics_reset import restart_statistics
+from kinemorph.world.brains.update import set_brain_asleep
 from kinemorph.world.part import Part
 from kinemorph.world.persistence.journal import an_input
 
@@ -49,10 +49,10 @@ class Brains(Part):
         world = self.world
         if not isinstance(figure, Figure) or figure.world is not world:
             raise TypeError(
-                f"attach: it takes a figure of this world, such as world.add(model) gives, not {shown(figure)}"
+                f"attach: it takes a figure of this world, such as world.add(model) gives, not {repr_of(figure)}"
             )
         if not isinstance(brain, Brain):
-            raise TypeError(f"attach: it takes a kinemorph.Brain, not {shown(brain)}")
+            raise TypeError(f"attach: it takes a kinemorph.Brain, not {repr_of(brain)}")
         aim, point = target_fields(world, target)
         neurons, senses, effects = brain.rows
         room = InstanceMemory(len(neurons), len(senses), len(effects), brain.ring_count)
@@ -60,10 +60,10 @@ class Brains(Part):
         links, members = self._places_of(figure, brain)
         world.solver.make_room("drives", "drive_room", int(world.solver.header["drive_count"][0]) + len(effects))
         world._brain_instances.room = room  # the header learns of it before the tables are moved there
-        wrong = engage(
+        wrong = attach_brain(
             world._address, links, members, neurons, senses, effects, room.addresses, 1.0 / brain.rate, aim, point
         )  # fmt: skip
-        if wrong != LIMITS_FIT:
+        if wrong != ATTACHED:
             self._refuse((*brain.senses, *brain.effects)[wrong], figure)
         row = world._brain_instances.add(room, alone)
         if not alone:
@@ -120,15 +120,15 @@ class Brains(Part):
             raise ValueError(f"world: there is no mind {row} with {', '.join(fields)}")
         aim = fields.get("target", NO_TARGET)
         if aim not in (-1, NO_TARGET) and not (type(aim) is int and world.forest.has_body(aim)):
-            raise ValueError(f"world: mind {row} cannot have target {shown(aim)}: there is no such body")
+            raise ValueError(f"world: mind {row} cannot have target {repr_of(aim)}: there is no such body")
         one = world._brain_instances["minds"][row]
         for name, value in fields.items():
             if name == "asleep":
-                tell_mind(world._address, row, bool(value))
+                set_brain_asleep(world._address, row, bool(value))
             else:
                 one[name] = value
         if one["body"] >= 0 and world.forest.has_body(int(one["body"])):
-            world.sleep._wake(int(one["body"]), why=BY_FORCE)
+            world.sleep._wake(int(one["body"]), why=WOKEN_BY_FORCE)
 
     @an_input
     def set_grasp(self, row: int, body: Body | int, joint: Change | int) -> None:
@@ -153,9 +153,9 @@ class Brains(Part):
         if not until_still > 0.0 or not 0 <= budget <= 1 << 62:
             raise ValueError(f"begin_statistics: {budget} and {until_still} are not a budget and a time")
         window = round(WINDOW_LENGTH / world.dt)
-        watch_from_now(world._address, int(budget), float(until_still), window)
+        restart_statistics(world._address, int(budget), float(until_still), window)
         world._follow_shapes()
-        see_lives(world._address)
+        refresh_statistics(world._address)
 
     @property
     def cost(self) -> dict[str, float]:

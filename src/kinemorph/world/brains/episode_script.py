@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 
 from kinemorph.jit.api import entry, kernel, rows_at
-from kinemorph.structure.forest.impulses import knock
 from kinemorph.structure.forest.layout import DONE as CARRIED
-from kinemorph.structure.forest.memory import pull_all
+from kinemorph.structure.forest.memory import set_forest_gravity
+from kinemorph.structure.forest.velocity_changes import add_free_body_velocity
 from kinemorph.world.brains.brain_instances import WINDOW_LENGTH, BrainInstance
-from kinemorph.world.brains.episode_statistics import watch_surroundings
+from kinemorph.world.brains.episode_statistics import record_present_state
 from kinemorph.world.brains.instance_rows import MIND, minds_of
-from kinemorph.world.brains.statistics_reset import watch_anew
+from kinemorph.world.brains.statistics_reset import reset_statistics
 from kinemorph.world.brains.target_poses import body_slot
-from kinemorph.world.brains.update import let_sleep
+from kinemorph.world.brains.update import change_brain_sleep
 from kinemorph.world.layout import WORLD, WORLD_KIND, ContactModel, Status, forest_of
 from kinemorph.world.step.run import make_steps
 
@@ -31,35 +31,35 @@ BEFORE, MADE, BROKEN = 0, 1, 2  # state of a segment: before its start, complete
 AWAKE, ASLEEP = 1, 2
 ENDED, NOT_BEGUN = -1, -2  # instead of the number of steps left
 
-STRETCH = np.dtype(
+SEGMENT = np.dtype(
     [
         ("steps", "i8"),  # at most
         ("mind", "i8"),  # AWAKE or ASLEEP from its start on; 0: unchanged
-        ("pulled", "i8"),  # whether gravity changes at its start, to
+        ("sets_gravity", "i8"),  # whether gravity changes at its start, to
         ("gravity", "f8", 3),  # m/s²
-        ("knocked", "i8"),  # whether velocity and angular velocity change at its start, by
-        ("knock", "f8", 6),  # m/s and rad/s, world axes
+        ("has_impulse", "i8"),  # whether velocity and angular velocity change at its start, by
+        ("velocity_change", "f8", 6),  # m/s and rad/s, world axes
         ("watched", "i8"),  # whether episode statistics restart at its start, with
         ("budget", "i8"),  # limit of the work of steps, and
         ("until_still", "f8"),  # s, end once still for so long; a body that never is ends the episode
-        ("seen", "i8"),  # steps in the statistics at its end; this and the fields below are results
+        ("steps_recorded", "i8"),  # steps in the statistics at its end; this and the fields below are results
         ("gap", "f8"),  # m, to the target
-        ("gaps", "f8"),  # m, sum of the gaps of all these steps
+        ("gap_sum", "f8"),  # m, sum of the gaps of all these steps
         ("still", "f8"),  # s, for how long it has been still
         ("centre", "f8", 3),  # m, its centre of mass
     ]
 )
-Stretches = np.ndarray[tuple[int], np.dtype[np.void]]
+Segments = np.ndarray[tuple[int], np.dtype[np.void]]
 
 
-def stretches(count: int) -> Stretches:
+def make_segments(count: int) -> Segments:
     """A table of `count` segments without any action."""
-    found = np.zeros(count, STRETCH)
+    found = np.zeros(count, SEGMENT)
     found["until_still"] = inf
     return found
 
 
-def live(mind: BrainInstance, script: Stretches) -> int:
+def run_script(mind: BrainInstance, script: Segments) -> int:
     """Run a scripted episode. Returns the number of segments run, including one that ended early.
 
     The episode ends after a segment that an event or its budget has ended early, unless the next one restarts the
@@ -69,27 +69,27 @@ def live(mind: BrainInstance, script: Stretches) -> int:
     world, k, state = mind.world, 0, BEFORE
     window = round(WINDOW_LENGTH / world.dt)
     while True:
-        alone = _is_alone(mind, script[k:])
+        alone = _fits_one_call(mind, script[k:])
         if alone:
             world._follow_shapes()
             world._newcomers = []  # `life["depth"]` measures their overlap
             world._stepping_thread = get_ident()
         try:
-            k, left = live_on(world._address, mind.row, script, k, state, alone, window)
+            k, left = run_segments(world._address, mind.row, script, k, state, alone, window)
         finally:
             if alone:
                 world._stepping_thread = 0
         if left == ENDED:
             return k
         if left == NOT_BEGUN:
-            _begin(mind, script[k])
+            _begin_segment(mind, script[k])
             left = int(script[k]["steps"])
         end = int(world._header[0]["steps"]) + left
         world.step(left)
         state = MADE if int(world._header[0]["steps"]) == end else BROKEN
 
 
-def _is_alone(mind: BrainInstance, script: Stretches) -> bool:
+def _fits_one_call(mind: BrainInstance, script: Segments) -> bool:
     """Whether one kernel call may run the whole script."""
     world = mind.world
     others = world._monitors._monitors or world._timers._timers or world.observers or world._worker_threads is not None
@@ -100,22 +100,22 @@ def _is_alone(mind: BrainInstance, script: Stretches) -> bool:
     return bool(watched and h["patience"] == inf and h["model"] == BY_STEPS)
 
 
-def _begin(mind: BrainInstance, stretch: Any) -> None:
+def _begin_segment(mind: BrainInstance, stretch: Any) -> None:
     """Apply the actions at the start of a segment, from Python; all but the impulse notify listeners."""
     world = mind.world
     if stretch["mind"]:
         mind.asleep = stretch["mind"] == ASLEEP
-    if stretch["pulled"]:
+    if stretch["sets_gravity"]:
         world.gravity = stretch["gravity"]
-    if stretch["knocked"]:
-        world.forest.knock(int(mind._one()["body"]), stretch["knock"][:3], stretch["knock"][3:])
+    if stretch["has_impulse"]:
+        world.forest.knock(int(mind._one()["body"]), stretch["velocity_change"][:3], stretch["velocity_change"][3:])
     if stretch["watched"]:
         world.brains.begin_statistics(int(stretch["budget"]), float(stretch["until_still"]))
 
 
 @entry(nogil=True)
-def live_on(
-    address: int, row: int, script: Stretches, k: int, state: int, alone: bool, window: int,
+def run_segments(
+    address: int, row: int, script: Segments, k: int, state: int, alone: bool, window: int,
 ) -> tuple[int, int]:  # fmt: skip
     """Run a script from segment k, whose `state` is BEFORE, MADE or BROKEN; if not `alone`, only complete that segment.
 
@@ -130,18 +130,18 @@ def live_on(
     while k < script.shape[0]:
         segment = script[k]
         if state == BEFORE:
-            if not alone or not begin_stretch(world, minds, forest, mind, segment, window):
+            if not alone or not begin_segment(world, minds, forest, mind, segment, window):
                 return k, NOT_BEGUN
             status, left = make_steps(world, segment["steps"], segment["steps"])
             if status != STOPPED and (status != DONE or left > 0):
                 return k, left
             state = MADE if left == 0 else BROKEN
-        watch_surroundings(world)
+        record_present_state(world)
         life = mind["life"]
-        segment["seen"], segment["gap"], segment["gaps"], segment["still"] = (
+        segment["steps_recorded"], segment["gap"], segment["gap_sum"], segment["still"] = (
             life["steps"],
             life["gap"],
-            life["gaps"],
+            life["gap_sum"],
             life["still"],
         )
         for i in range(3):
@@ -155,17 +155,17 @@ def live_on(
 
 
 @kernel
-def begin_stretch(world: Any, minds: Any, forest: Any, mind: Any, segment: Any, window: int) -> bool:
+def begin_segment(world: Any, minds: Any, forest: Any, mind: Any, segment: Any, window: int) -> bool:
     """Apply the actions at the start of a segment. False if its impulse is not possible."""
     if segment["mind"] != 0:
-        let_sleep(world, minds, mind, segment["mind"] == ASLEEP)
-    if segment["pulled"] != 0:
-        pull_all(forest, segment["gravity"][0], segment["gravity"][1], segment["gravity"][2])
-    if segment["knocked"] != 0:
-        at, a = body_slot(forest, mind["body"]), segment["knock"]
-        if at < 0 or knock(forest, at, (a[0], a[1], a[2]), (a[3], a[4], a[5])) != CARRIED:
+        change_brain_sleep(world, minds, mind, segment["mind"] == ASLEEP)
+    if segment["sets_gravity"] != 0:
+        set_forest_gravity(forest, segment["gravity"][0], segment["gravity"][1], segment["gravity"][2])
+    if segment["has_impulse"] != 0:
+        at, a = body_slot(forest, mind["body"]), segment["velocity_change"]
+        if at < 0 or add_free_body_velocity(forest, at, (a[0], a[1], a[2]), (a[3], a[4], a[5])) != CARRIED:
             return False
     if segment["watched"] != 0:
-        watch_anew(minds, segment["budget"], segment["until_still"], window)
-        watch_surroundings(world)
+        reset_statistics(minds, segment["budget"], segment["until_still"], window)
+        record_present_state(world)
     return True

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from kinemorph.brain.layout import EFFECT
-from kinemorph.collision.shapes.shape_poses import box_around
+from kinemorph.collision.shapes.shape_poses import world_box
 from kinemorph.collision.shapes.shape_rows import (
     mounts_of,
     pairs_of,
@@ -19,7 +19,7 @@ from kinemorph.collision.shapes.shape_rows import (
     shapes_of,
 )
 from kinemorph.contact.layout import contact_constraint_room, drives_of, slices_of
-from kinemorph.contact.rows.drive_rows import found_degree
+from kinemorph.contact.rows.drive_rows import find_dof
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.multibody.layout import dofs_of, link_data_of, links_of
 from kinemorph.multibody.model.declared import declared_position, declared_velocity
@@ -28,7 +28,7 @@ from kinemorph.spatial.mat3 import mul, mul_vec, sym_vec, tmul_vec
 from kinemorph.spatial.rows import load3, load6, load9, store3
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale, sub
-from kinemorph.structure.forest.elements import set_moving
+from kinemorph.structure.forest.elements import update_slot_motion
 from kinemorph.structure.forest.layout import (
     IN_USE,
     TREES,
@@ -39,19 +39,19 @@ from kinemorph.structure.forest.layout import (
     trees_of,
 )
 from kinemorph.structure.forest.memory import pool_of
-from kinemorph.structure.forest.poses import own_frame
+from kinemorph.structure.forest.poses import body_frame
 from kinemorph.world.brains.instance_rows import MIND, WINDOW, minds_of
 from kinemorph.world.brains.target_poses import body_slot, find_target
 from kinemorph.world.layout import WORLD, WORLD_KIND, Status, collisions_of, forest_of, solver_of
 
 DONE, WRONG_ROW = int(Status.DONE), int(Status.WRONG_ROW)
-BY_FAR = 1e30  # m: no gap
+NO_GAP = 1e30  # m: no gap
 WATCHED_BIT = 2  # of `known` in a MINDS row
 STILL_SPEED = 0.05  # m/s: a slower centre of mass counts as still
 
 
 @kernel
-def tree_momentum(tree: Any, v: Any) -> tuple[float, Vec3, float, float]:
+def sum_tree_motion(tree: Any, v: Any) -> tuple[float, Vec3, float, float]:
     """Mass, first moment, kinetic energy and largest speed of a link's centre of mass, from the link data of a tree."""
     links, rows = links_of(tree), link_data_of(tree)
     dofs = dofs_of(tree)
@@ -75,7 +75,7 @@ def tree_momentum(tree: Any, v: Any) -> tuple[float, Vec3, float, float]:
 
 
 @kernel
-def watch_trees(solver: Any, forest: Any, m: Any, moved: bool) -> None:
+def record_trees(solver: Any, forest: Any, m: Any, moved: bool) -> None:
     """Energy of the world, and centre and speed of trees with a brain; `moved`: link data of awake trees is current."""
     trees, spans = trees_of(forest), slices_of(solver)
     minds = rows_at(m["minds"], m["mind_room"], MIND)
@@ -86,10 +86,10 @@ def watch_trees(solver: Any, forest: Any, m: Any, moved: bool) -> None:
         if trees[t]["next"] != IN_USE:
             continue
         if not moved or spans[t]["asleep"] != 0:
-            set_moving(trees[t])
+            update_slot_motion(trees[t])
         tree = tree_of(trees[t])
         v = rows_at(trees[t]["state"] + 8 * tree["nq"] * V, tree["nv"], F8)
-        mass, moment, kinetic, speed = tree_momentum(tree, v)
+        mass, moment, kinetic, speed = sum_tree_motion(tree, v)
         total += kinetic - dot(g, moment)
         for i in range(m["mind_count"]):
             at = body_slot(forest, minds[i]["body"])
@@ -107,13 +107,13 @@ def watch_trees(solver: Any, forest: Any, m: Any, moved: bool) -> None:
 
 
 @kernel
-def watch_joint(solver: Any, forest: Any, minds: Any, e: Any, window: Any) -> float:
+def record_joint(solver: Any, forest: Any, minds: Any, e: Any, window: Any) -> float:
     """Record work (J) and swing of the joint of an effect in this step. Returns its speed, rad/s or m/s."""
     drives = drives_of(solver)
     if e["drive"] < 0 or drives[e["drive"]]["generation"] != e["generation"]:
         return 0.0
     drive = drives[e["drive"]]
-    t, k, _ = found_degree(forest, drive["joint"], drive["dof"])
+    t, k, _ = find_dof(forest, drive["joint"], drive["dof"])
     if t < 0:
         return 0.0
     slot = trees_of(forest)[t]
@@ -129,20 +129,22 @@ def watch_joint(solver: Any, forest: Any, minds: Any, e: Any, window: Any) -> fl
         minds["effort"] += abs(work)
     window["q"], window["known"] = q, 1
     window["sum"] += q
-    window["squares"] += q * q
+    window["square_sum"] += q * q
     window["count"] += 1
     if window["count"] >= minds["window"]:
         n = float(window["count"])
         mean = window["sum"] / n
-        window["widest"] = max(window["widest"], sqrt(max(0.0, window["squares"] / n - mean * mean)))
-        window["sum"] = window["squares"] = 0.0
+        window["largest_deviation"] = max(
+            window["largest_deviation"], sqrt(max(0.0, window["square_sum"] / n - mean * mean))
+        )
+        window["sum"] = window["square_sum"] = 0.0
         window["count"] = 0
     v = rows_at(slot["state"] + 8 * tree["nq"] * V, tree["nv"], F8)
     return abs(declared_velocity(link, rows, v, drive["dof"]))
 
 
 @kernel
-def gap_to(mount: Any, R: Any, p: Vec3, aim: Vec3) -> float:
+def distance_to_box(mount: Any, R: Any, p: Vec3, aim: Vec3) -> float:
     """Distance of a point from a shape, m: from the box around its core, less its radius."""
     x = tmul_vec(R, sub(aim, p))
     low, high = load3(mount["low"]), load3(mount["high"])
@@ -153,7 +155,7 @@ def gap_to(mount: Any, R: Any, p: Vec3, aim: Vec3) -> float:
 
 
 @kernel
-def watch_shapes(forest: Any, collisions: Any, mind: Any, t: int, placed: bool) -> None:
+def record_shapes(forest: Any, collisions: Any, mind: Any, t: int, placed: bool) -> None:
     """Record the lowest point of the bodies of a brain's tree and their distance from its target; `placed`: the poses
     of shapes are current."""
     life = mind["life"]
@@ -163,7 +165,7 @@ def watch_shapes(forest: Any, collisions: Any, mind: Any, t: int, placed: bool) 
     shapes, mounts = shapes_of(collisions), mounts_of(collisions)
     places = shape_poses_of(collisions)
     aims, aim = find_target(forest, mind)
-    lowest, gap = np.inf, BY_FAR
+    lowest, gap = np.inf, NO_GAP
     target = body_slot(forest, mind["target"])
     for i in range(collisions["n"]):
         link = shapes[i]["link"]
@@ -172,19 +174,19 @@ def watch_shapes(forest: Any, collisions: Any, mind: Any, t: int, placed: bool) 
         if placed:
             R, p = load9(places[i]["R"]), load3(places[i]["p"])
         else:
-            R, p = own_frame(bodies[link], rows[bodies[link]["link"] + 1])
+            R, p = body_frame(bodies[link], rows[bodies[link]["link"] + 1])
             p = add(mul_vec(R, load3(mounts[i]["p"])), p)
             R = mul(R, load9(mounts[i]["R"]))
-        lowest = min(lowest, box_around(mounts[i], R, p)[0][2])
+        lowest = min(lowest, world_box(mounts[i], R, p)[0][2])
         if aims:
-            gap = min(gap, gap_to(mounts[i], R, p, aim))
+            gap = min(gap, distance_to_box(mounts[i], R, p, aim))
     life["lowest"], life["gap"] = lowest, gap
     life["highest"] = max(life["highest"], lowest)
-    life["least_gap"] = min(life["least_gap"], gap)
+    life["smallest_gap"] = min(life["smallest_gap"], gap)
 
 
 @kernel
-def watch_overlap(forest: Any, collisions: Any, life: Any, t: int) -> None:
+def record_overlap(forest: Any, collisions: Any, life: Any, t: int) -> None:
     """Record the largest overlap of a shape of a tree, as a share of the smaller shape's mean extent."""
     bodies = bodies_of(forest)
     shapes, mounts = shapes_of(collisions), mounts_of(collisions)
@@ -206,7 +208,7 @@ def watch_overlap(forest: Any, collisions: Any, life: Any, t: int) -> None:
 
 
 @kernel
-def watch_one(world: Any, solver: Any, forest: Any, collisions: Any, minds: Any, mind: Any, t: int) -> None:
+def record_brain(world: Any, solver: Any, forest: Any, collisions: Any, minds: Any, mind: Any, t: int) -> None:
     """Record the statistics of one brain instance, within a step."""
     life = mind["life"]
     effects, windows = (
@@ -215,18 +217,18 @@ def watch_one(world: Any, solver: Any, forest: Any, collisions: Any, minds: Any,
     )
     spin = 0.0
     for k in range(mind["effects"], mind["effects"] + mind["effect_count"]):
-        spin = max(spin, watch_joint(solver, forest, minds, effects[k], windows[k]))
-    watch_shapes(forest, collisions, mind, t, True)
-    watch_overlap(forest, collisions, life, t)
+        spin = max(spin, record_joint(solver, forest, minds, effects[k], windows[k]))
+    record_shapes(forest, collisions, mind, t, True)
+    record_overlap(forest, collisions, life, t)
     life["steps"] += 1
-    life["gaps"] += life["gap"]
+    life["gap_sum"] += life["gap"]
     life["spin"] = max(life["spin"], spin)
-    life["riding"] += life["speed"] > minds["fast"] or spin > minds["spinning"]
+    life["riding"] += life["speed"] > minds["fast"] or spin > minds["fast_spin"]
     life["still"] = life["still"] + world["dt"] if life["speed"] < STILL_SPEED else 0.0
 
 
 @kernel(inline=False)
-def work_of_surfaces(solver: Any) -> float:
+def sum_surface_work(solver: Any) -> float:
     """Work of moving surfaces (conveyors) in the last step, J.
 
     The impulse p on shape b does the work p (v_b - v_a) on both bodies and dissipates p (v_b - v_a + w), where w is the
@@ -235,50 +237,53 @@ def work_of_surfaces(solver: Any) -> float:
     touches, work = contact_constraint_room(solver), 0.0
     for i in range(solver["touch_count"]):
         contact = touches[i]
-        work -= contact["sum1"] * contact["w1"] + contact["sum2"] * contact["w2"]
+        work -= (
+            contact["total_tangent_impulse1"] * contact["surface_velocity1"]
+            + contact["total_tangent_impulse2"] * contact["surface_velocity2"]
+        )
     return work
 
 
 @kernel
-def watch_lives(world: Any, solver: Any, forest: Any, collisions: Any, m: Any) -> None:
+def record_statistics(world: Any, solver: Any, forest: Any, collisions: Any, m: Any) -> None:
     """Record the statistics of all brain instances within a step, once link data is current; decide whether to stop."""
     m["work"] += 1 + solver["substeps"] * (solver["touch_count"] + solver["bound_count"])
     if m["watched"] == 0:
-        m["stops"] = m["work"] > m["budget"]
+        m["stops_run"] = m["work"] > m["budget"]
         return
-    watch_trees(solver, forest, m, True)
+    record_trees(solver, forest, m, True)
     minds, bodies = rows_at(m["minds"], m["mind_room"], MIND), bodies_of(forest)
     still = np.inf
     for i in range(m["mind_count"]):
         at = body_slot(forest, minds[i]["body"])
         if at >= 0:
-            watch_one(world, solver, forest, collisions, m, minds[i], bodies[at]["tree"])
+            record_brain(world, solver, forest, collisions, m, minds[i], bodies[at]["tree"])
             still = min(still, minds[i]["life"]["still"])
-    if m["known"] == WATCHED_BIT and solver["conveys"] != 0:
-        m["conveyed"] += work_of_surfaces(solver)
+    if m["known"] == WATCHED_BIT and solver["any_moving_surface"] != 0:
+        m["conveyed"] += sum_surface_work(solver)
     m["known"] = WATCHED_BIT
     m["surplus"] = max(m["surplus"], m["energy"] - m["start"] - m["done"] - m["conveyed"])
-    m["stops"] = m["work"] > m["budget"] or m["until_still"] <= still < np.inf
+    m["stops_run"] = m["work"] > m["budget"] or m["until_still"] <= still < np.inf
 
 
 @entry
-def see_lives(address: int) -> int:
+def refresh_statistics(address: int) -> int:
     """Update the positions in the statistics to the present state; all else is that of the last step."""
     world = rows_at(address, 1, WORLD)[0]
     if world["kind"] != WORLD_KIND:
         return WRONG_ROW
-    watch_surroundings(world)
+    record_present_state(world)
     return DONE
 
 
 @kernel(inline=False)
-def watch_surroundings(world: Any) -> None:
-    """`see_lives` for kernels."""
+def record_present_state(world: Any) -> None:
+    """`refresh_statistics` for kernels."""
     m, forest = minds_of(world), forest_of(world)
     solver, collisions = solver_of(world), collisions_of(world)
     minds, bodies = rows_at(m["minds"], m["mind_room"], MIND), bodies_of(forest)
-    watch_trees(solver, forest, m, False)
+    record_trees(solver, forest, m, False)
     for i in range(m["mind_count"]):
         at = body_slot(forest, minds[i]["body"])
         if at >= 0:
-            watch_shapes(forest, collisions, minds[i], bodies[at]["tree"], False)
+            record_shapes(forest, collisions, minds[i], bodies[at]["tree"], False)

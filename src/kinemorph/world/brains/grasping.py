@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from kinemorph.brain.layout import EFFECT, Acted
-from kinemorph.collision.contact_table import half_of
+from kinemorph.collision.contact_table import half_start
 from kinemorph.collision.shapes.shape_rows import (
     STATIC_CARRIER,
     contacts_of,
@@ -18,14 +18,14 @@ from kinemorph.collision.shapes.shape_rows import (
     pairs_of,
     shapes_of,
 )
-from kinemorph.contact.layout import BY_EDIT, BY_LOST, contact_constraint_room, slices_of
+from kinemorph.contact.layout import WOKEN_BY_EDIT, WOKEN_BY_LOSS, contact_constraint_room, slices_of
 from kinemorph.contact.rows.drive_rows import joint_slot
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.algorithms.joints import FREE
 from kinemorph.multibody.layout import links_of
 from kinemorph.spatial.rows import store3, store9
 from kinemorph.structure.edit.perform import perform_edit
-from kinemorph.structure.forest.elements import set_moving
+from kinemorph.structure.forest.elements import update_slot_motion
 from kinemorph.structure.forest.layout import (
     AT_POSE,
     AUTO,
@@ -36,8 +36,8 @@ from kinemorph.structure.forest.layout import (
     IN_USE,
     JOINTS,
     LOOPS,
-    NOT_SAID,
-    NOWHERE,
+    NO_POSITION,
+    NOT_GIVEN,
     OUTCOME,
     TREES,
     bodies_of,
@@ -47,10 +47,10 @@ from kinemorph.structure.forest.layout import (
     trees_of,
 )
 from kinemorph.structure.forest.layout import DONE as EDITED
-from kinemorph.structure.forest.memory import INDEX, id_of, pool_of
+from kinemorph.structure.forest.memory import ID_INDEX_MASK, id_of, pool_of
 from kinemorph.world.brains.instance_rows import HELD, LOOPED, MIND, RELEASED
 from kinemorph.world.brains.target_poses import body_slot
-from kinemorph.world.control.event_functions import point_on
+from kinemorph.world.control.event_functions import locate_point
 from kinemorph.world.layout import Status
 
 GRASP = int(Acted.GRASP)
@@ -59,7 +59,7 @@ NO_CONTACT = -2  # no body and no ground is touched
 
 
 @kernel
-def hardest_press(
+def keep_hardest_press(
     forest: Any, shapes: Any, pair: Any, body: int, pressed: float, most: float, found: int
 ) -> tuple[float, int]:
     """The largest impulse (N s) on a body so far and the other body, with one more pair of shapes considered."""
@@ -77,20 +77,20 @@ def hardest_press(
 
 
 @kernel(inline=False)
-def touched_by(solver: Any, forest: Any, collisions: Any, body: int) -> int:
+def find_touched_body(solver: Any, forest: Any, collisions: Any, body: int) -> int:
     """Index of the body of another tree with the largest contact impulse on this one, -1: the ground, or NO_CONTACT."""
     touches = contact_constraint_room(solver)
     shapes, pairs = shapes_of(collisions), pairs_of(collisions)
     contacts = contacts_of(collisions)
-    now = half_of(collisions["step"], collisions["contact_room"])
+    now = half_start(collisions["step"], collisions["contact_room"])
     most, found = 0.0, NO_CONTACT
     for i in range(solver["touch_count"]):
         pair = pairs[contacts[now + touches[i]["contact"]]["pair"]]
-        most, found = hardest_press(forest, shapes, pair, body, touches[i]["sum"], most, found)
+        most, found = keep_hardest_press(forest, shapes, pair, body, touches[i]["sum"], most, found)
     if solver["gap"] > 0.0:  # the impulse model
         memories = memories_of(collisions)
         for k in range(collisions["n_pairs"]):
-            most, found = hardest_press(
+            most, found = keep_hardest_press(
                 forest, shapes, pairs[k], body, memories[pairs[k]["row"]]["struck"], most, found
             )
     return found
@@ -106,11 +106,11 @@ def has_shape(shapes: Any, body: int) -> bool:
 
 
 @kernel(inline=False)
-def follow_tree(solver: Any, forest: Any, collisions: Any, t: int) -> None:
+def update_changed_tree(solver: Any, forest: Any, collisions: Any, t: int) -> None:
     """After an edit of a tree: wake it, and update the `carrier` of its shapes."""
     span = slices_of(solver)[t]
     if span["asleep"] != 0:
-        span["woken_by"] = BY_EDIT
+        span["woken_by"] = WOKEN_BY_EDIT
     span["asleep"], span["still"] = 0, 0.0
     bodies = bodies_of(forest)
     tree = tree_of(trees_of(forest)[t])
@@ -125,14 +125,14 @@ def follow_tree(solver: Any, forest: Any, collisions: Any, t: int) -> None:
 
 
 @kernel(inline=False)
-def forget_wakers(solver: Any, forest: Any) -> None:
+def clear_lost_wakers(solver: Any, forest: Any) -> None:
     """Clear `woken_by` where it names a tree that an edit has removed, since a new tree may get its index."""
     spans = slices_of(solver)
     trees, count = trees_of(forest), pool_of(forest, TREES)["count"]
     for t in range(count):
         waker = spans[t]["woken_by"] - 1
         if waker >= 0 and trees[waker]["next"] != IN_USE:
-            spans[t]["woken_by"] = BY_LOST
+            spans[t]["woken_by"] = WOKEN_BY_LOSS
 
 
 @kernel(inline=False)
@@ -143,18 +143,18 @@ def inherit_waker(solver: Any, whole: int, part: int) -> None:
 
 
 @kernel(inline=False)
-def take_hold(world: Any, solver: Any, forest: Any, collisions: Any, minds: Any, e: Any, body: int) -> int:
+def make_grasp(world: Any, solver: Any, forest: Any, collisions: Any, minds: Any, e: Any, body: int) -> int:
     """Connect a body to the body or ground on which it presses hardest, if any. Returns a Status."""
-    partner = touched_by(solver, forest, collisions, body)
+    partner = find_touched_body(solver, forest, collisions, body)
     if partner == NO_CONTACT:
         return DONE
     bodies = bodies_of(forest)
     trees = trees_of(forest)
-    set_moving(trees[bodies[body]["tree"]])
-    R, p = point_on(forest, body, (0.0, 0.0, 0.0))
+    update_slot_motion(trees[bodies[body]["tree"]])
+    R, p = locate_point(forest, body, (0.0, 0.0, 0.0))
     edits, outcomes = rows_at(minds["edits"], 1, EDIT), rows_at(minds["outcomes"], 1, OUTCOME)
     edit = edits[0]
-    edit["what"], edit["how"], edit["placed"], edit["held"], edit["unfit"] = CONNECT, AUTO, AT_POSE, NOT_SAID, 0
+    edit["what"], edit["how"], edit["placed"], edit["held"], edit["cannot_close"] = CONNECT, AUTO, AT_POSE, NOT_GIVEN, 0
     edit["row"] = edit["dofs"] = minds["fixed"]  # a fixed joint has no degrees of freedom
     store9(edit["at_R"], R)
     store3(edit["at_p"], p)
@@ -167,18 +167,18 @@ def take_hold(world: Any, solver: Any, forest: Any, collisions: Any, minds: Any,
         return DONE  # the edit is not possible now; the next pass tries again
     e["held"], e["looped"] = outcomes[0]["joint"], outcomes[0]["closes"]
     minds["changed"] |= HELD | (LOOPED if e["looped"] != 0 else 0)
-    forget_wakers(solver, forest)
-    follow_tree(solver, forest, collisions, bodies[body]["tree"])
+    clear_lost_wakers(solver, forest)
+    update_changed_tree(solver, forest, collisions, bodies[body]["tree"])
     if partner >= 0:
-        follow_tree(solver, forest, collisions, bodies[partner]["tree"])
+        update_changed_tree(solver, forest, collisions, bodies[partner]["tree"])
     return DONE
 
 
 @kernel(inline=False)
-def let_go(world: Any, solver: Any, forest: Any, collisions: Any, minds: Any, e: Any) -> int:
+def release_grasp(world: Any, solver: Any, forest: Any, collisions: Any, minds: Any, e: Any) -> int:
     """Cut the joint of a grasp. Returns a Status."""
     bodies = bodies_of(forest)
-    joint = joints_of(forest)[e["held"] & INDEX]
+    joint = joints_of(forest)[e["held"] & ID_INDEX_MASK]
     a, b, whole = -1, -1, -1
     if joint["loop"] >= 0:
         loop = loop_slots_of(forest)[joint["loop"]]
@@ -193,7 +193,7 @@ def let_go(world: Any, solver: Any, forest: Any, collisions: Any, minds: Any, e:
         a = links[parent]["body"] if parent >= 0 else -1
     edits, outcomes = rows_at(minds["edits"], 1, EDIT), rows_at(minds["outcomes"], 1, OUTCOME)
     edit = edits[0]
-    edit["what"], edit["joint"], edit["root"], edit["placed"], edit["held"] = CUT, e["held"], -1, NOWHERE, NOT_SAID
+    edit["what"], edit["joint"], edit["root"], edit["placed"], edit["held"] = CUT, e["held"], -1, NO_POSITION, NOT_GIVEN
     edit["row"], edit["dofs"] = minds["free"], minds["free_dofs"]
     status = perform_edit(world["forest"], edits, outcomes)
     if status == FULL:
@@ -205,14 +205,14 @@ def let_go(world: Any, solver: Any, forest: Any, collisions: Any, minds: Any, e:
     if whole >= 0 and outcomes[0]["kind"] == FREE:  # the part is a tree of its own
         inherit_waker(solver, whole, outcomes[0]["tree"])
     if a >= 0:
-        follow_tree(solver, forest, collisions, bodies[a]["tree"])
+        update_changed_tree(solver, forest, collisions, bodies[a]["tree"])
     if b >= 0:
-        follow_tree(solver, forest, collisions, bodies[b]["tree"])
+        update_changed_tree(solver, forest, collisions, bodies[b]["tree"])
     return DONE
 
 
 @kernel
-def has_room_for_one(solver: Any, forest: Any) -> bool:
+def has_room_for_grasp(solver: Any, forest: Any) -> bool:
     """Whether the solver's tables have room for one more tree, joint and loop."""
     trees, joints, loops = pool_of(forest, TREES), pool_of(forest, JOINTS), pool_of(forest, LOOPS)
     return (
@@ -223,12 +223,12 @@ def has_room_for_one(solver: Any, forest: Any) -> bool:
 
 
 @kernel(inline=False)
-def grasp_all(world: Any, solver: Any, forest: Any, collisions: Any, m: Any) -> int:
+def update_grasps(world: Any, solver: Any, forest: Any, collisions: Any, m: Any) -> int:
     """Make and release the grasps that effects have asked for. Returns a Status; a repeated call resumes."""
     minds, effects = rows_at(m["minds"], m["mind_room"], MIND), rows_at(m["effects"], m["effect_room"], EFFECT)
     for i in range(m["mind_count"]):
         mind = minds[i]
-        if mind["body"] < 0 or m["pending"] == 0:
+        if mind["body"] < 0 or m["grasps_pending"] == 0:
             continue
         for k in range(mind["effects"], mind["effects"] + mind["effect_count"]):
             e = effects[k]
@@ -240,16 +240,16 @@ def grasp_all(world: Any, solver: Any, forest: Any, collisions: Any, m: Any) -> 
             if body < 0:
                 continue
             status = DONE
-            if not has_room_for_one(solver, forest):
+            if not has_room_for_grasp(solver, forest):
                 return CHANGED  # Python enlarges the tables
             if e["wants"] != 0 and e["held"] < 0:
-                status = take_hold(world, solver, forest, collisions, m, e, body)
+                status = make_grasp(world, solver, forest, collisions, m, e, body)
             elif e["wants"] == 0 and e["held"] >= 0:
-                status = let_go(world, solver, forest, collisions, m, e)
+                status = release_grasp(world, solver, forest, collisions, m, e)
             if status != DONE:
                 return status
-    m["pending"] = 0
-    if m["heeded"] != 0 or m["changed"] & LOOPED != 0:
+    m["grasps_pending"] = 0
+    if m["has_listeners"] != 0 or m["changed"] & LOOPED != 0:
         return CHANGED if m["changed"] != 0 else DONE
     m["changed"] = 0
     return DONE

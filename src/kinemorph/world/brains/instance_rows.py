@@ -6,7 +6,7 @@ import numpy as np
 
 from kinemorph.brain.layout import EFFECT, NEURON, SENSE
 from kinemorph.jit.rows import row
-from kinemorph.multibody.layout import kind_of
+from kinemorph.multibody.layout import layout_hash
 
 LIFE = np.dtype(
     [
@@ -22,8 +22,8 @@ LIFE = np.dtype(
         ("centre", "f8", 3),  # m, centre of mass now
         ("top", "f8"),  # m, the largest height that this had
         ("gap", "f8"),  # m, from its nearest shape to the target now,
-        ("least_gap", "f8"),  # the smallest that this was,
-        ("gaps", "f8"),  # m, and its sum over all steps
+        ("smallest_gap", "f8"),  # the smallest that this was,
+        ("gap_sum", "f8"),  # m, and its sum over all steps
     ],
     align=True,
 )
@@ -32,9 +32,9 @@ WINDOW = np.dtype(
     [
         ("q", "f8"),  # rad or m, where the joint of an effect was at the end of the last step
         ("sum", "f8"),  # of it in this window, and
-        ("squares", "f8"),  # of its square
+        ("square_sum", "f8"),  # of its square
         ("count", "i8"),  # steps of it that are over
-        ("widest", "f8"),  # rad or m, the largest standard deviation of a window that is over
+        ("largest_deviation", "f8"),  # rad or m, the largest standard deviation of a window that is over
         ("known", "i8"),  # whether q is known
     ],
     align=True,
@@ -92,15 +92,15 @@ MINDS = np.dtype(
         ("fixed", "i8"),  # of the LOOP row of a fixed joint,
         ("free", "i8"),  # and of that of a free one with its
         ("free_dofs", "i8"),  # six DOF rows
-        ("mulled", "i8"),  # whether minds have had their turn in this step
-        ("stops", "i8"),  # whether the run stops after this step
-        ("pending", "i8"),  # whether a grasp has something to do
+        ("updated", "i8"),  # whether minds have had their turn in this step
+        ("stops_run", "i8"),  # whether the run stops after this step
+        ("grasps_pending", "i8"),  # whether a grasp has something to do
         ("changed", "i8"),  # what grasps have changed that Python has not heard of: bits of HELD, RELEASED, LOOPED
-        ("heeded", "i8"),  # whether somebody wants to hear of it at once
+        ("has_listeners", "i8"),  # whether somebody wants to hear of it at once
         ("watched", "i8"),  # whether lives are watched
         ("window", "i8"),  # steps of a window
         ("fast", "f8"),  # m/s and
-        ("spinning", "f8"),  # rad/s, from which on a cap is ridden
+        ("fast_spin", "f8"),  # rad/s, from which on a cap is ridden
         ("until_still", "f8"),  # s: where all minds are still for so long, the run stops; inf: never
         ("budget", "i8"),  # of work, at which the run stops
         ("work", "i8"),  # done so far: rows of the solver times substeps, and parts of steps
@@ -114,7 +114,7 @@ MINDS = np.dtype(
     ]
 )
 HELD, RELEASED, LOOPED = 1, 2, 4
-MINDS_KIND = kind_of("minds", MINDS, MIND, LIFE, WINDOW, NEURON, SENSE, EFFECT)
+MINDS_KIND = layout_hash("minds", MINDS, MIND, LIFE, WINDOW, NEURON, SENSE, EFFECT)
 
 # --- accessors of tables, by their headers ---
 

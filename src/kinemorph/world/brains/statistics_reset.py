@@ -16,30 +16,30 @@ LIFE_AT: int = MIND.fields["life"][1]  # type: ignore[index]
 
 
 @kernel
-def begin_life(life: Any) -> None:
+def initialize_statistics(life: Any) -> None:
     """Initialize the statistics of a brain instance whose other fields are zero."""
     life["highest"] = life["top"] = -inf
-    life["least_gap"] = inf
+    life["smallest_gap"] = inf
 
 
 @entry
-def watch_from_now(address: int, budget: int, until_still: float, window: int) -> int:
+def restart_statistics(address: int, budget: int, until_still: float, window: int) -> int:
     """Reset the statistics and record from now on; `budget` limits work, `until_still` is in s, `window` in steps."""
     world = rows_at(address, 1, WORLD)[0]
     if world["kind"] != WORLD_KIND:
         return WRONG_ROW
-    watch_anew(minds_of(world), budget, until_still, window)
+    reset_statistics(minds_of(world), budget, until_still, window)
     return DONE
 
 
 @kernel(inline=False)
-def watch_anew(m: Any, budget: int, until_still: float, window: int) -> None:
-    """`watch_from_now` for kernels."""
+def reset_statistics(m: Any, budget: int, until_still: float, window: int) -> None:
+    """`restart_statistics` for kernels."""
     m["watched"], m["budget"], m["until_still"], m["window"] = 1, budget, until_still, window
     m["work"] = m["known"] = 0
     m["start"] = m["energy"] = m["done"] = m["effort"] = m["conveyed"] = m["surplus"] = 0.0
     minds = rows_at(m["minds"], m["mind_room"], MIND)
     for i in range(m["mind_room"]):
         clear_words(address_of(minds) + i * MIND_SIZE + LIFE_AT, LIFE_SIZE)
-        begin_life(minds[i]["life"])
+        initialize_statistics(minds[i]["life"])
     clear_words(m["windows"], m["effect_room"] * WINDOW_SIZE)

@@ -8,10 +8,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from kinemorph.brain.functions import held, think
-from kinemorph.brain.layout import EFFECT, FIRST, LONGEST_DELAY_PASSES, NEURON, ONE, SENSE, Acted, Sensed
+from kinemorph.brain.functions import clamp, update_neurons
+from kinemorph.brain.layout import (
+    EFFECT,
+    FIRST_NEURON_SIGNAL,
+    LONGEST_DELAY_PASSES,
+    NEURON,
+    ONE_SIGNAL,
+    SENSE,
+    Acted,
+    Sensed,
+)
 from kinemorph.contact.layout import drives_of, slices_of
-from kinemorph.contact.rows.drive_rows import found_degree
+from kinemorph.contact.rows.drive_rows import find_dof
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.multibody.algorithms.joints import SPHERICAL
 from kinemorph.multibody.layout import links_of
@@ -20,13 +29,13 @@ from kinemorph.multibody.system import F8
 from kinemorph.spatial.mat3 import tmul_vec
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import Vec3, dot, scale, sub
-from kinemorph.structure.forest.elements import set_moving
+from kinemorph.structure.forest.elements import update_slot_motion
 from kinemorph.structure.forest.layout import Q, V, bodies_of, tree_of, trees_of
-from kinemorph.world.brains.episode_statistics import watch_lives
-from kinemorph.world.brains.grasping import grasp_all
+from kinemorph.world.brains.episode_statistics import record_statistics
+from kinemorph.world.brains.grasping import update_grasps
 from kinemorph.world.brains.instance_rows import MIND, minds_of
 from kinemorph.world.brains.target_poses import body_slot, find_target
-from kinemorph.world.control.event_functions import ANYTHING, SOON, point_on, press_of
+from kinemorph.world.control.event_functions import ANYTHING, TIME_TOLERANCE_SHARE, locate_point, sum_pair_impulses
 from kinemorph.world.layout import WORLD, WORLD_KIND, Status, collisions_of, forest_of, solver_of
 
 ANGLE, SPEED, TOUCH, UP, DIRECTION, DISTANCE, PLACE = (int(x) for x in Sensed)
@@ -38,7 +47,7 @@ ZERO: Vec3 = (0.0, 0.0, 0.0)
 @kernel(inline=False)
 def read_joint(forest: Any, sense: Any) -> float:
     """Position or speed of a degree of freedom of a joint in its declared sense; 0 if it is gone or closes a loop."""
-    t, k, _ = found_degree(forest, sense["id"], sense["axis"])
+    t, k, _ = find_dof(forest, sense["id"], sense["axis"])
     if t < 0:
         return 0.0
     slot = trees_of(forest)[t]
@@ -70,8 +79,8 @@ def read_body(
     if body < 0:
         return 0.0
     if what == TOUCH:
-        return press_of(solver, collisions, body, ANYTHING)[1] / (dt * mind["weight"])
-    R, at = point_on(forest, body, ZERO)
+        return sum_pair_impulses(solver, collisions, body, ANYTHING)[1] / (dt * mind["weight"])
+    R, at = locate_point(forest, body, ZERO)
     if what == UP:
         return component(tmul_vec(R, (0.0, 0.0, 1.0)), axis)
     if not aims:
@@ -84,31 +93,31 @@ def read_body(
 
 
 @kernel(inline=False)
-def wake_seen(solver: Any, forest: Any, mind: Any, senses: Any) -> None:
+def update_sleeping_targets(solver: Any, forest: Any, mind: Any, senses: Any) -> None:
     """Update the link data of sleeping trees that a brain senses; that of awake trees is current within a step."""
     bodies, spans = bodies_of(forest), slices_of(solver)
     trees = trees_of(forest)
     at = body_slot(forest, mind["target"])
     if at >= 0 and spans[bodies[at]["tree"]]["asleep"] != 0:
-        set_moving(trees[bodies[at]["tree"]])
+        update_slot_motion(trees[bodies[at]["tree"]])
     for i in range(mind["senses"], mind["senses"] + mind["sense_count"]):
         if senses[i]["what"] >= UP:
             at = body_slot(forest, senses[i]["id"])
             if at >= 0 and spans[bodies[at]["tree"]]["asleep"] != 0:
-                set_moving(trees[bodies[at]["tree"]])
+                update_slot_motion(trees[bodies[at]["tree"]])
 
 
 @kernel
-def sense_all(world: Any, solver: Any, forest: Any, collisions: Any, minds: Any, mind: Any) -> None:
+def read_senses(world: Any, solver: Any, forest: Any, collisions: Any, minds: Any, mind: Any) -> None:
     """Write the signals of all senses of a brain instance: gain times value."""
     senses = rows_at(minds["senses"], minds["sense_room"], SENSE)
     signals = rows_at(minds["signals"], minds["signal_room"], F8)
-    first = mind["signals"] + FIRST + mind["neuron_count"]
+    first = mind["signals"] + FIRST_NEURON_SIGNAL + mind["neuron_count"]
     if mind["blank"] != 0:
         for k in range(mind["sense_count"]):
             signals[first + k] = 0.0
         return
-    wake_seen(solver, forest, mind, senses)
+    update_sleeping_targets(solver, forest, mind, senses)
     aims, aim = find_target(forest, mind)
     for k in range(mind["sense_count"]):
         sense = senses[mind["senses"] + k]
@@ -120,17 +129,17 @@ def sense_all(world: Any, solver: Any, forest: Any, collisions: Any, minds: Any,
 
 
 @kernel(inline=False)
-def act(solver: Any, minds: Any, mind: Any) -> None:
+def apply_effects(solver: Any, minds: Any, mind: Any) -> None:
     """Set the drives and grasps of all effects of a brain instance until its next pass; to nothing if it is asleep."""
     effects, drives = rows_at(minds["effects"], minds["effect_room"], EFFECT), drives_of(solver)
     signals = rows_at(minds["signals"], minds["signal_room"], F8)
     idle = mind["asleep"] != 0
     for i in range(mind["effects"], mind["effects"] + mind["effect_count"]):
         e = effects[i]
-        x = 0.0 if idle else held(e["weight"] * signals[mind["signals"] + e["source"]], -1.0, 1.0)
+        x = 0.0 if idle else clamp(e["weight"] * signals[mind["signals"] + e["source"]], -1.0, 1.0)
         if e["what"] == GRASP:
             e["wants"] = 1 if x > 0.0 else 0
-            minds["pending"] |= e["wants"] != 0 or e["held"] >= 0
+            minds["grasps_pending"] |= e["wants"] != 0 or e["held"] >= 0
             continue
         if e["drive"] < 0 or drives[e["drive"]]["generation"] != e["generation"]:
             continue  # the joint has been removed
@@ -148,7 +157,7 @@ def act(solver: Any, minds: Any, mind: Any) -> None:
 
 
 @kernel(inline=False)
-def end_mind(solver: Any, minds: Any, mind: Any) -> None:
+def remove_brain(solver: Any, minds: Any, mind: Any) -> None:
     """Remove a brain instance whose body has been removed, with its drives."""
     effects, drives = rows_at(minds["effects"], minds["effect_room"], EFFECT), drives_of(solver)
     for i in range(mind["effects"], mind["effects"] + mind["effect_count"]):
@@ -161,25 +170,25 @@ def end_mind(solver: Any, minds: Any, mind: Any) -> None:
 
 
 @kernel(inline=False)
-def pass_over(minds: Any, mind: Any) -> None:
+def update_all_neurons(minds: Any, mind: Any) -> None:
     """One pass over the neurons of a brain instance."""
     a, n = mind["signals"], mind["neuron_count"]
     neurons = rows_at(minds["neurons"], minds["neuron_room"], NEURON)[mind["neurons"] : mind["neurons"] + n]
-    signals = rows_at(minds["signals"], minds["signal_room"], F8)[a : a + FIRST + n + mind["sense_count"]]
+    signals = rows_at(minds["signals"], minds["signal_room"], F8)[a : a + FIRST_NEURON_SIGNAL + n + mind["sense_count"]]
     fresh = rows_at(minds["fresh"], minds["signal_room"], F8)[a : a + n]
     rings = rows_at(minds["rings"], minds["ring_room"], F8)
     rings = rings[mind["rings"] : mind["rings"] + LONGEST_DELAY_PASSES * mind["ring_count"]]
-    signals[ONE] = 1.0
-    mind["lost"] += think(neurons, signals, fresh, rings, mind["period"], mind["ticks"])
+    signals[ONE_SIGNAL] = 1.0
+    mind["lost"] += update_neurons(neurons, signals, fresh, rings, mind["period"], mind["ticks"])
 
 
 @kernel(inline=False)
-def begin_minds(world: Any) -> int:
+def prepare_brains(world: Any) -> int:
     """Before a step: make and release grasps, remove instances without a body, keep trees awake. Returns a Status."""
     m = minds_of(world)
     solver, forest = solver_of(world), forest_of(world)
-    if m["pending"] != 0 or m["changed"] != 0:
-        status = grasp_all(world, solver, forest, collisions_of(world), m)
+    if m["grasps_pending"] != 0 or m["changed"] != 0:
+        status = update_grasps(world, solver, forest, collisions_of(world), m)
         if status != DONE:
             return status
     minds, spans = rows_at(m["minds"], m["mind_room"], MIND), slices_of(solver)
@@ -188,48 +197,48 @@ def begin_minds(world: Any) -> int:
         if minds[i]["body"] >= 0:
             at = body_slot(forest, minds[i]["body"])
             if at < 0:
-                end_mind(solver, m, minds[i])
+                remove_brain(solver, m, minds[i])
             else:
                 spans[bodies[at]["tree"]]["still"] = 0.0
-    m["mulled"] = 0
+    m["updated"] = 0
     return DONE
 
 
 @kernel(inline=False)
-def mull(world: Any, solver: Any, forest: Any, collisions: Any) -> None:
+def update_brains(world: Any, solver: Any, forest: Any, collisions: Any) -> None:
     """Within a step, once link data is current: update the brains that are due, and the episode statistics."""
     m = minds_of(world)
-    if m["mulled"] != 0:
+    if m["updated"] != 0:
         return  # a later part of a step of the impulse model
-    m["mulled"] = 1
-    watch_lives(world, solver, forest, collisions, m)
+    m["updated"] = 1
+    record_statistics(world, solver, forest, collisions, m)
     minds = rows_at(m["minds"], m["mind_room"], MIND)
-    now = world["time"] + SOON * world["dt"]
+    now = world["time"] + TIME_TOLERANCE_SHARE * world["dt"]
     for i in range(m["mind_count"]):
         mind = minds[i]
         if mind["body"] < 0 or mind["asleep"] != 0 or now < mind["start"] + mind["ticks"] * mind["period"]:
             continue
-        sense_all(world, solver, forest, collisions, m, mind)
-        pass_over(m, mind)
-        act(solver, m, mind)
+        read_senses(world, solver, forest, collisions, m, mind)
+        update_all_neurons(m, mind)
+        apply_effects(solver, m, mind)
         mind["ticks"] += 1
 
 
 @entry
-def tell_mind(address: int, row: int, asleep: bool) -> int:
+def set_brain_asleep(address: int, row: int, asleep: bool) -> int:
     """Put a brain instance to sleep, or wake it."""
     world = rows_at(address, 1, WORLD)[0]
     if world["kind"] != WORLD_KIND:
         return WRONG_ROW
     minds = minds_of(world)
-    let_sleep(world, minds, rows_at(minds["minds"], minds["mind_room"], MIND)[row], asleep)
+    change_brain_sleep(world, minds, rows_at(minds["minds"], minds["mind_room"], MIND)[row], asleep)
     return DONE
 
 
 @kernel(inline=False)
-def let_sleep(world: Any, minds: Any, mind: Any, asleep: bool) -> None:
-    """`tell_mind` for kernels: effects stop or follow the signals again; waking restarts the clock of passes."""
+def change_brain_sleep(world: Any, minds: Any, mind: Any, asleep: bool) -> None:
+    """`set_brain_asleep` for kernels: effects stop or follow the signals again; waking restarts the clock of passes."""
     if mind["asleep"] != 0 and not asleep:
         mind["start"], mind["ticks"] = world["time"], 0
     mind["asleep"] = 1 if asleep else 0
-    act(solver_of(world), minds, mind)
+    apply_effects(solver_of(world), minds, mind)

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph.contact.layout import BY_FORCE
+from kinemorph.contact.layout import WOKEN_BY_FORCE
 from kinemorph.spatial.arguments.annotated import checked_on_failure
-from kinemorph.spatial.arguments.checks import finite, flag
+from kinemorph.spatial.arguments.checks import check_finite, check_flag
 from kinemorph.spatial.pose import vector
 from kinemorph.spatial.products import times
 from kinemorph.world.body import Body
 from kinemorph.world.control.drives import AppliedForce
-from kinemorph.world.impulse.settings import slowest
+from kinemorph.world.impulse.settings import compute_slow_speed
 from kinemorph.world.part import Part
 from kinemorph.world.persistence.journal import an_input
 
@@ -40,15 +40,15 @@ class Forces(Part):
         """
         world = self.world
         id = world._id(body)
-        lasting, turning = flag("apply_force: lasting", lasting), flag("apply_force: turning", turning)
+        lasting, turning = check_flag("apply_force: lasting", lasting), check_flag("apply_force: turning", turning)
         f, n = vector(force, 3, "apply_force: force"), vector(torque, 3, "apply_force: torque")
         pose = world.forest.pose(id)
         point = world.queries._centre(id) if at is None else vector(at, 3, "apply_force: at")
         local = times(pose.rotation.T, point - pose.position)
-        world.sleep._wake(id, why=BY_FORCE)
+        world.sleep._wake(id, why=WOKEN_BY_FORCE)
         i = world.solver.claim("pushes", "body")
         row = world.solver["pushes"][i]
-        row["body"], row["lasting"], row["turning"] = id, lasting, turning
+        row["body"], row["persistent"], row["in_body_frame"] = id, lasting, turning
         row["force"], row["torque"], row["at"] = f, n, local
         return AppliedForce(world, i)
 
@@ -73,7 +73,10 @@ class Forces(Part):
         the normal.
         """
         world = self.world
-        fluid, shape = finite("set_fluid: density", density, 0.0, 1e6), finite("set_fluid: drag", drag, 0.0, 1e3)
+        fluid, shape = (
+            check_finite("set_fluid: density", density, 0.0, 1e6),
+            check_finite("set_fluid: drag", drag, 0.0, 1e3),
+        )
         world._header[0]["fluid"], world._header[0]["drag"] = fluid, shape
         world.sleep._wake_all()
 
@@ -83,5 +86,5 @@ class Forces(Part):
         impacts = world._header[0]["impacts"]
         world.forest.gravity = gravity
         if impacts["epsilon"] > 0.0:  # it is the contact model "impulse"
-            impacts["slow"] = slowest(gravity, float(impacts["epsilon"]))
+            impacts["slow"] = compute_slow_speed(gravity, float(impacts["epsilon"]))
         world.sleep._wake_all()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from itertools import product
 
-from kinemorph.contact.layout import BY_FORCE
+from kinemorph.contact.layout import WOKEN_BY_FORCE
 from kinemorph.spatial.arguments.annotated import checked_on_failure
-from kinemorph.spatial.arguments.checks import bits
+from kinemorph.spatial.arguments.checks import check_bits
 from kinemorph.world.body import Body
 from kinemorph.world.control.surfaces import shapes_and_neighbours
 from kinemorph.world.part import Part
@@ -38,7 +38,7 @@ class CollisionFilter(Part):
             raise ValueError(
                 "collision_filter: ignore and collide_with take two bodies, or two shapes, not the same one twice"
             )
-        world.sleep._wake(*of_a, *of_b, why=BY_FORCE)
+        world.sleep._wake(*of_a, *of_b, why=WOKEN_BY_FORCE)
         for one, other in product(dict.fromkeys(a), dict.fromkeys(b)):
             (world.collisions.ignore if passing else world.collisions.heed)(one, other)
 
@@ -47,8 +47,8 @@ class CollisionFilter(Part):
 
         What touched them wakes: they may not meet any more.
         """
-        group = None if group is None else bits("set_groups: group", group)
-        mask = None if mask is None else bits("set_groups: mask", mask)
+        group = None if group is None else check_bits("set_groups: group", group)
+        mask = None if mask is None else check_bits("set_groups: mask", mask)
         self._set_groups(*shapes_and_neighbours(self.world, what), group, mask)
 
     @an_input
@@ -56,7 +56,7 @@ class CollisionFilter(Part):
         self, shapes: tuple[int, ...], bodies: tuple[int, ...], group: int | None, mask: int | None
     ) -> None:  # fmt: skip
         world = self.world
-        world.sleep._wake(*bodies, why=BY_FORCE)
+        world.sleep._wake(*bodies, why=WOKEN_BY_FORCE)
         for shape in shapes:
             row = world.shapes.rows[world.shapes.row_of(shape)]
             now = int(row["group"]), int(row["mask"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kinemorph.contact.layout import BY_FORCE, DRIVE, drives_of, slices_of
+from kinemorph.contact.layout import DRIVE, WOKEN_BY_FORCE, drives_of, slices_of
 from kinemorph.contact.rows.drive_rows import joint_slot
 from kinemorph.jit.api import entry, rows_at
 from kinemorph.multibody.system import F8
@@ -32,7 +32,7 @@ def tell_drive(address: int, row: int, place: int, value: float) -> bool:
     rows_at(solver["drives"], solver["drive_room"] * DRIVE_NUMBERS, F8)[row * DRIVE_NUMBERS + place] = value
     span = slices_of(solver)[tree]
     if span["asleep"] != 0:
-        span["woken_by"] = BY_FORCE
+        span["woken_by"] = WOKEN_BY_FORCE
         span["asleep"] = 0
     span["still"] = 0.0
     return True

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from kinemorph.contact.layout import Driven
+from kinemorph.contact.layout import DriveKind
 from kinemorph.multibody.model.equipment import Actuator
 from kinemorph.spatial.arguments.annotated import checked_on_failure
-from kinemorph.spatial.arguments.checks import finite, largest, real, shown
+from kinemorph.spatial.arguments.checks import as_number, check_finite, check_limit, repr_of
 from kinemorph.spatial.pose import vector
 from kinemorph.structure.forest.layout import BODIES, IN_USE, JOINTS
-from kinemorph.structure.forest.memory import INDEX
+from kinemorph.structure.forest.memory import ID_INDEX_MASK
 from kinemorph.world.ids import JointId
 
 if TYPE_CHECKING:
@@ -40,9 +40,9 @@ class Number:
         return float(handle._row()[self.name])
 
     def __set__(self, handle: Any, value: float) -> None:
-        number = value if type(value) is float else real(value)
+        number = value if type(value) is float else as_number(value)
         if not (math.isfinite(number) and self.least <= number <= self.most):
-            finite(f"{handle!r}: {self.name}", value, self.least, self.most)  # which says why
+            check_finite(f"{handle!r}: {self.name}", value, self.least, self.most)  # which says why
         handle._set(**{self.name: number})
 
 
@@ -71,7 +71,7 @@ class Handle:
     def on(self, world: World) -> Self:
         """The same one in a copy of its world."""
         if type(world) is not type(self.world) or self.row >= len(world.solver[self.table]):
-            raise ValueError(f"{self!r}: {shown(world)} is no copy of its world")
+            raise ValueError(f"{self!r}: {repr_of(world)} is no copy of its world")
         other = type(self)(world, self.row)
         other._generation = self._generation
         return other
@@ -102,7 +102,7 @@ def is_there(world: World, what: str, id: int) -> bool:
     """Whether a joint or a body is there."""
     if id < 0:
         return False
-    slot = world.forest._tables[JOINTS if what == "joint" else BODIES][id & INDEX]
+    slot = world.forest._tables[JOINTS if what == "joint" else BODIES][id & ID_INDEX_MASK]
     return bool(slot["next"] == IN_USE and slot["generation"] == id >> 32)
 
 
@@ -137,7 +137,7 @@ class Motor(Drive):
 
     @most.setter
     def most(self, value: float) -> None:
-        most = largest(f"{self!r}: most", value)
+        most = check_limit(f"{self!r}: most", value)
         self._set(most=most, least=-most)
 
 
@@ -209,7 +209,7 @@ class Controls:
     def _known(self, name: str) -> Actuator:
         if not isinstance(name, str) or name not in self._actuators:
             raise KeyError(
-                f"there is no actuator {shown(name)}, but {', '.join(map(repr, self._actuators)) or 'none at all'}"
+                f"there is no actuator {repr_of(name)}, but {', '.join(map(repr, self._actuators)) or 'none at all'}"
             )
         return self._actuators[name]
 
@@ -219,7 +219,7 @@ class Controls:
 
     def __setitem__(self, name: str, told: float) -> None:
         actuator = self._known(name)
-        u = finite(f"control of actuator {name!r}", told)
+        u = check_finite(f"control of actuator {name!r}", told)
         for handle, gear in zip(self._handles[name], actuator.gear, strict=True):
             if handle.alive:  # else its joint was cut
                 handle._set(told=u, force=force_of(actuator, u, gear))
@@ -251,10 +251,10 @@ def force_of(a: Actuator, u: float, gear: float) -> float:
 def row_of(a: Actuator, gear: float) -> dict[str, float]:
     """The numbers of a drive that does what an actuator does."""
     if not any(a.bias[1:]):
-        return {"kind": Driven.FORCE, "force": force_of(a, 0.0, gear)}
+        return {"kind": DriveKind.FORCE, "force": force_of(a, 0.0, gear)}
     least, most = sorted(gear * f for f in a.force) if gear != 0.0 else (0.0, 0.0)
     return {
-        "kind": Driven.ROW, "stiffness": -gear * gear * a.bias[1], "damping": -gear * gear * a.bias[2],
+        "kind": DriveKind.ROW, "stiffness": -gear * gear * a.bias[1], "damping": -gear * gear * a.bias[2],
         "force": force_of(a, 0.0, gear), "least": least, "most": most,
     }  # fmt: skip
 

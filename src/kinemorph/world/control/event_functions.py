@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kinemorph.collision.contact_table import half_of
+from kinemorph.collision.contact_table import half_start
 from kinemorph.collision.shapes.shape_rows import (
     contacts_of,
     memories_of,
@@ -17,7 +17,7 @@ from kinemorph.collision.shapes.shape_rows import (
     shapes_of,
 )
 from kinemorph.contact.layout import (
-    Bounded,
+    DofConstraintKind,
     contact_constraint_room,
     dof_constraint_room,
     slices_of,
@@ -36,8 +36,8 @@ from kinemorph.motion.events import (
     POSITION,
     SLEEP,
     VELOCITY,
-    crosses,
-    pass_by,
+    has_crossed,
+    update_event_side,
 )  # fmt: skip
 from kinemorph.motion.events import (
     CONTACT as TOUCHES,
@@ -49,7 +49,7 @@ from kinemorph.spatial.mat3 import mul, mul_vec, tmul_vec
 from kinemorph.spatial.rows import load3, load9
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import Vec3, add, dot, sub
-from kinemorph.structure.forest.elements import set_moving
+from kinemorph.structure.forest.elements import update_slot_motion
 from kinemorph.structure.forest.layout import (
     Q,
     V,
@@ -59,16 +59,16 @@ from kinemorph.structure.forest.layout import (
     trees_of,
 )
 from kinemorph.world.layout import WORLD, WORLD_KIND, Status, collisions_of, forest_of, solver_of
-from kinemorph.world.step.joint_loads import along_loop, tell_loads
+from kinemorph.world.step.joint_loads import finish_joint_loads, project_loop_force
 
 GROUND, ANYTHING = -1, -2
-LOWER, UPPER = int(Bounded.LOWER), int(Bounded.UPPER)
-SOON = 1e-6  # of a step: a time that is nearer has been reached
+LOWER, UPPER = int(DofConstraintKind.LOWER), int(DofConstraintKind.UPPER)
+TIME_TOLERANCE_SHARE = 1e-6  # of a step: a time that is nearer has been reached
 WRONG_ROW = int(Status.WRONG_ROW)
 
 
 @kernel(inline=False)
-def point_on(forest: Any, body: int, p: Vec3) -> tuple[Any, Vec3]:
+def locate_point(forest: Any, body: int, p: Vec3) -> tuple[Any, Vec3]:
     """World axes of a body's frame and world position of its point p, from current link data."""
     if body < 0:
         return (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0), p
@@ -81,16 +81,16 @@ def point_on(forest: Any, body: int, p: Vec3) -> tuple[Any, Vec3]:
 
 
 @kernel(inline=False)
-def gap_of(forest: Any, event: Any) -> float:
+def measure_distance(forest: Any, event: Any) -> float:
     """Distance of two points of bodies, m, or its component along a direction of the first body."""
     trees = trees_of(forest)
     bodies = bodies_of(forest)
     if event["a"] >= 0:
-        set_moving(trees[bodies[event["a"]]["tree"]])
+        update_slot_motion(trees[bodies[event["a"]]["tree"]])
     if event["b"] >= 0:
-        set_moving(trees[bodies[event["b"]]["tree"]])
-    R, x = point_on(forest, event["a"], load3(event["pa"]))
-    d = sub(point_on(forest, event["b"], load3(event["pb"]))[1], x)
+        update_slot_motion(trees[bodies[event["b"]]["tree"]])
+    R, x = locate_point(forest, event["a"], load3(event["pa"]))
+    d = sub(locate_point(forest, event["b"], load3(event["pb"]))[1], x)
     return sqrt(dot(d, d)) if event["kind"] == DISTANCE else dot(load3(event["n"]), tmul_vec(R, d))
 
 
@@ -101,12 +101,12 @@ def is_asleep(spans: Any, bodies: Any, body: int) -> bool:
 
 
 @kernel(inline=False)
-def press_of(solver: Any, collisions: Any, a: int, b: int) -> tuple[bool, float]:
+def sum_pair_impulses(solver: Any, collisions: Any, a: int, b: int) -> tuple[bool, float]:
     """Whether two bodies were in contact in this step, and the sum of their normal impulses, N s."""
     touches = contact_constraint_room(solver)
     shapes, pairs = shapes_of(collisions), pairs_of(collisions)
     contacts = contacts_of(collisions)
-    now = half_of(collisions["step"], collisions["contact_room"])
+    now = half_start(collisions["step"], collisions["contact_room"])
     touching, total = False, 0.0
     for i in range(solver["touch_count"]):
         pair = pairs[contacts[now + touches[i]["contact"]]["pair"]]
@@ -125,7 +125,7 @@ def press_of(solver: Any, collisions: Any, a: int, b: int) -> tuple[bool, float]
 
 
 @kernel(inline=False)
-def at_limit(solver: Any, tree: int, first: int, count: int) -> bool:
+def is_at_limit(solver: Any, tree: int, first: int, count: int) -> bool:
     """Whether a limit of one of `count` degrees of freedom of a tree, from `first` on, has acted in this step."""
     bounds = dof_constraint_room(solver)
     for i in range(solver["bound_count"]):
@@ -142,7 +142,7 @@ def at_limit(solver: Any, tree: int, first: int, count: int) -> bool:
 
 
 @kernel(inline=False)
-def look_at_joint(solver: Any, forest: Any, event: Any) -> float:
+def measure_joint(solver: Any, forest: Any, event: Any) -> float:
     """Value of an event function of a tree joint: position, velocity, or whether a limit acts (1 or -1)."""
     slot = joints_of(forest)[event["b"]]
     t = trees_of(forest)[slot["tree"]]
@@ -155,12 +155,12 @@ def look_at_joint(solver: Any, forest: Any, event: Any) -> float:
         return declared_velocity(link, q, rows_at(t["state"] + 8 * tree["nq"] * V, tree["nv"], F8), event["index"])
     if slices_of(solver)[slot["tree"]]["asleep"] != 0:
         return float(event["side"])
-    return 1.0 if at_limit(solver, slot["tree"], link["iv"], link["nv"]) else -1.0
+    return 1.0 if is_at_limit(solver, slot["tree"], link["iv"], link["nv"]) else -1.0
 
 
 @kernel(inline=False)
-def measure(world: Any, solver: Any, forest: Any, collisions: Any) -> None:
-    """Evaluate the functions of all EVENT rows, except CALL (in Python) and LOAD (`tell_loads`)."""
+def measure_events(world: Any, solver: Any, forest: Any, collisions: Any) -> None:
+    """Evaluate the functions of all EVENT rows, except CALL (in Python) and LOAD (`finish_joint_loads`)."""
     events = rows_at(world["events"], world["event_count"], EVENT)
     spans = slices_of(solver)
     bodies = bodies_of(forest)
@@ -169,17 +169,17 @@ def measure(world: Any, solver: Any, forest: Any, collisions: Any) -> None:
         kind = event["kind"]
         if event["awake"] == 0 or kind == CALL or kind == LOAD:
             continue
-        g = world["time"] + SOON * world["dt"]
+        g = world["time"] + TIME_TOLERANCE_SHARE * world["dt"]
         if kind == ALONG or kind == DISTANCE:
-            g = gap_of(forest, event)
+            g = measure_distance(forest, event)
         elif kind == POSITION or kind == VELOCITY or kind == LIMIT:
-            g = look_at_joint(solver, forest, event)
+            g = measure_joint(solver, forest, event)
         elif kind == FORCE or kind == MOMENT:
-            g = along_loop(solver, forest, event)
+            g = project_loop_force(solver, forest, event)
         elif kind == SLEEP:
             g = 1.0 if is_asleep(spans, bodies, event["a"]) else -1.0
         elif kind == TOUCHES or kind == IMPULSE:
-            touching, total = press_of(solver, collisions, event["a"], event["b"])
+            touching, total = sum_pair_impulses(solver, collisions, event["a"], event["b"])
             g = total
             if kind == TOUCHES:
                 g = 1.0 if touching else -1.0
@@ -189,28 +189,28 @@ def measure(world: Any, solver: Any, forest: Any, collisions: Any) -> None:
 
 
 @kernel(inline=False)
-def look_out(world: Any, solver: Any, forest: Any, collisions: Any) -> bool:
+def check_event_rows(world: Any, solver: Any, forest: Any, collisions: Any) -> bool:
     """Evaluate all events. Returns whether one has occurred; if none has, each row stores its present sign."""
-    tell_loads(world, solver, forest)
-    measure(world, solver, forest, collisions)
+    finish_joint_loads(world, solver, forest)
+    measure_events(world, solver, forest, collisions)
     events = rows_at(world["events"], world["event_count"], EVENT)
     happened = False
     for i in range(world["event_count"]):
-        happened |= crosses(events[i])
+        happened |= has_crossed(events[i])
     if not happened:
         for i in range(world["event_count"]):
             if events[i]["awake"] != 0:
-                pass_by(events[i])
+                update_event_side(events[i])
     return happened
 
 
 @entry
-def measure_now(address: int) -> int:
+def measure_events_now(address: int) -> int:
     """Evaluate the functions of all events at the present state of the world at an address."""
     world = rows_at(address, 1, WORLD)[0]
     if world["kind"] != WORLD_KIND:
         return WRONG_ROW
-    measure(
+    measure_events(
         world, solver_of(world), forest_of(world),
         collisions_of(world),
     )  # fmt: skip

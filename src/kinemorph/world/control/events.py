@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kinemorph.motion.event_time import crossed, signs
+from kinemorph.motion.event_time import find_crossed_events, signs_of_values
 from kinemorph.motion.events import DEAD, EVENT, Event, EventKind, check_events
 from kinemorph.multibody.layout import JointKind
 from kinemorph.spatial.arguments.annotated import checked_on_failure
-from kinemorph.spatial.arguments.checks import shown
+from kinemorph.spatial.arguments.checks import repr_of
 from kinemorph.spatial.pose import vector
 from kinemorph.spatial.products import length
-from kinemorph.structure.forest.memory import INDEX
-from kinemorph.world.control.event_functions import ANYTHING, GROUND, measure_now
+from kinemorph.structure.forest.memory import ID_INDEX_MASK
+from kinemorph.world.control.event_functions import ANYTHING, GROUND, measure_events_now
 from kinemorph.world.control.known_events import known_again, lasting, learn, next_number
 from kinemorph.world.world_state import OfWorld
 
@@ -130,7 +130,7 @@ class EventMonitors(OfWorld):
         """Wait for an event from now on."""
         check_events([event], world=True)
         if action is not None and not callable(action):
-            raise TypeError(f"event {event.name!r}: its action must be a function, not {shown(action)}")
+            raise TypeError(f"event {event.name!r}: its action must be a function, not {repr_of(action)}")
         for monitor in self._monitors:
             if monitor._lacks and monitor.event.name == event.name:  # it comes from a snapshot, and goes on
                 if monitor.event.kind != event.kind:
@@ -175,10 +175,10 @@ class EventMonitors(OfWorld):
             new["side"] = 1 if touching and event.kind is EventKind.CONTACT else -1
         else:
             before = self._rows["g"].copy()
-            measure_now(self._world._address)
+            measure_events_now(self._world._address)
             self._rows["g"][:-1] = before[:-1]
             self._call()
-            new["side"] = signs(self._rows)[-1]
+            new["side"] = signs_of_values(self._rows)[-1]
             if event.kind is EventKind.TIME and event.level >= self._world.time:
                 new["side"] = -1
 
@@ -197,7 +197,7 @@ class EventMonitors(OfWorld):
         row["kind"], row["direction"], row["level"], row["dead"] = e.kind, e.direction, e.level, DEAD
         points = tuple(e.points) or ((0.0,) * 3,) * 2
         if len(points) != 2:
-            raise ValueError(f"event {e.name!r}: points is {shown(e.points)}, and must be two points")
+            raise ValueError(f"event {e.name!r}: points is {repr_of(e.points)}, and must be two points")
         row["pa"], row["pb"] = (vector(p, 3, f"event {e.name!r}") for p in points)
         n = vector(e.along, 3, f"event {e.name!r}")
         row["n"] = n / length(n)
@@ -213,7 +213,7 @@ class EventMonitors(OfWorld):
             return
         if e.kind in OF_JOINTS:
             joint = monitor._places[0] or 0
-            row["b"], row["index"] = joint & INDEX, e.entry
+            row["b"], row["index"] = joint & ID_INDEX_MASK, e.entry
             loop = world.forest.closes_loop(joint)
             if e.kind is EventKind.LOAD:
                 if not loop and world.forest._carried(joint)[1]["kind"] == JointKind.FREE:
@@ -231,7 +231,7 @@ class EventMonitors(OfWorld):
             return
         for side, place, id in zip("ab", e.places, monitor._places, strict=False):
             nothing = ANYTHING if place is None else GROUND
-            row[side] = nothing if id is None else id & INDEX
+            row[side] = nothing if id is None else id & ID_INDEX_MASK
 
     def _is_about(self, monitor: EventMonitor, touch: Any) -> bool:
         sides = [None if body is None else body.id for body in (touch.body, touch.other)]
@@ -278,8 +278,8 @@ class EventMonitors(OfWorld):
     def happen(self) -> bool:
         """After a step: let all happen that has happened in it, in the order of `add`. Whether the run ends."""
         self._call()
-        fired = crossed(self._rows)
-        s = signs(self._rows)
+        fired = find_crossed_events(self._rows)
+        s = signs_of_values(self._rows)
         values = self._rows["g"] + self._rows["level"]
         self._rows["side"] = np.where((s != 0) & (self._rows["awake"] != 0), s, self._rows["side"])
         ends = False

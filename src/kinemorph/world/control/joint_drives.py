@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kinemorph.contact.layout import BY_FORCE, DRIVE, Driven
+from kinemorph.contact.layout import DRIVE, WOKEN_BY_FORCE, DriveKind
 from kinemorph.jit.api import rows_at
 from kinemorph.multibody.layout import DOF, JointKind
 from kinemorph.multibody.model.equipment import Actuator
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_on_failure
-from kinemorph.spatial.arguments.checks import finite, largest, whole
+from kinemorph.spatial.arguments.checks import check_finite, check_limit, check_whole
 from kinemorph.structure.forest.forest import Change
 from kinemorph.structure.forest.layout import JOINTS
 from kinemorph.world.control.drive_parameters import PLACES, tell_drive
@@ -51,8 +51,8 @@ class Drives(Part):
 
         `dof` is which degree of freedom, of a joint that has several.
         """
-        numbers = {"speed": finite("motor: speed", speed), "damping": math.inf, **_ends("motor", most)}
-        return Motor(self.world, self._drive("motor", joint, dof, Driven.ROW, numbers))
+        numbers = {"speed": check_finite("motor: speed", speed), "damping": math.inf, **_ends("motor", most)}
+        return Motor(self.world, self._drive("motor", joint, dof, DriveKind.ROW, numbers))
 
     @an_input
     def servo(
@@ -65,20 +65,20 @@ class Drives(Part):
         largest force it is a spring and a damper in the joint.
         """
         numbers = {
-            "position": finite("servo: position", position), "speed": finite("servo: speed", speed),
-            "stiffness": finite("servo: stiffness", stiffness, 0.0, LARGEST_GAIN),
-            "damping": finite("servo: damping", damping, 0.0, LARGEST_GAIN), **_ends("servo", most),
+            "position": check_finite("servo: position", position), "speed": check_finite("servo: speed", speed),
+            "stiffness": check_finite("servo: stiffness", stiffness, 0.0, LARGEST_GAIN),
+            "damping": check_finite("servo: damping", damping, 0.0, LARGEST_GAIN), **_ends("servo", most),
         }  # fmt: skip
         id, _, l = self._joint("servo", joint)
         if l["kind"] == JointKind.SPHERICAL and stiffness > 0.0:
             raise ValueError(f"servo: joint {id} is a ball, whose position is not one number; give it a stiffness of 0")
-        return Servo(self.world, self._drive("servo", joint, dof, Driven.ROW, numbers))
+        return Servo(self.world, self._drive("servo", joint, dof, DriveKind.ROW, numbers))
 
     @an_input
     def force(self, joint: Change | int | str, force: float, *, dof: int = 0) -> JointForce:
         """A constant force (N) or torque (N m) in a joint until it is withdrawn; the joint's effort bounds it."""
-        numbers = {"force": finite("drives.force: force", force)}
-        return JointForce(self.world, self._drive("drives.force", joint, dof, Driven.FORCE, numbers))
+        numbers = {"force": check_finite("drives.force: force", force)}
+        return JointForce(self.world, self._drive("drives.force", joint, dof, DriveKind.FORCE, numbers))
 
     @an_input
     def couple(
@@ -86,7 +86,10 @@ class Drives(Part):
     ) -> Coupling:  # fmt: skip
         """Keep a joint at `ratio` times where another one of the same tree is, plus `position`, as gears do."""
         world = self.world
-        numbers = {"ratio": finite("couple: ratio", ratio), "position": finite("couple: position", position)}
+        numbers = {
+            "ratio": check_finite("couple: ratio", ratio),
+            "position": check_finite("couple: position", position),
+        }
         trees = set()
         for each in (joint, source):
             id, _, l = self._joint("couple", each)
@@ -98,7 +101,7 @@ class Drives(Part):
         id = world.joint_id(source)
         if id == world.joint_id(joint):
             raise ValueError(f"couple: joint {id} cannot follow itself")
-        row = self._drive("couple", joint, 0, Driven.COUPLED, numbers)
+        row = self._drive("couple", joint, 0, DriveKind.COUPLED, numbers)
         world.solver["drives"][row]["source"] = id
         return Coupling(world, row)
 
@@ -135,15 +138,15 @@ class Drives(Part):
         if table == "drives":
             self._wake_joint(what)
         else:
-            self.world.sleep._wake(what, why=BY_FORCE)
+            self.world.sleep._wake(what, why=WOKEN_BY_FORCE)
 
     def _wake_joint(self, joint: int) -> None:
         world = self.world
         tree = int(world.forest._tables[JOINTS][world.forest._find(JOINTS, joint, "joint")]["tree"])
         if tree >= 0:
-            world.sleep._wake_tree(tree, BY_FORCE)
+            world.sleep._wake_tree(tree, WOKEN_BY_FORCE)
         else:  # it closes a loop
-            world.sleep._wake(*world.forest.sides(joint), why=BY_FORCE)
+            world.sleep._wake(*world.forest.sides(joint), why=WOKEN_BY_FORCE)
 
     def __iter__(self) -> Iterator[Drive]:
         """All drives that act now."""
@@ -155,12 +158,12 @@ class Drives(Part):
     def _handles(self) -> list[Drive]:
         world = self.world
         table = world.solver["drives"][: int(world.solver.header["drive_count"][0])]
-        kinds = {Driven.FORCE: JointForce, Driven.COUPLED: Coupling}
+        kinds = {DriveKind.FORCE: JointForce, DriveKind.COUPLED: Coupling}
         found = []
         for i in np.flatnonzero(table["joint"] >= 0).tolist():
             row = table[i]
             plain = Motor if row["damping"] == math.inf else Servo
-            drive: Drive = kinds.get(Driven(int(row["kind"])), plain)(world, i)
+            drive: Drive = kinds.get(DriveKind(int(row["kind"])), plain)(world, i)
             if drive.alive:
                 found.append(drive)
         return found
@@ -193,9 +196,9 @@ class Drives(Part):
     def _drive(self, what: str, joint: Change | int | str, dof: int, kind: int, numbers: dict[str, float]) -> int:
         """A row for a drive, in a joint that is there."""
         id, dofs, _ = self._joint(what, joint)
-        if whole(f"{what}: dof", dof) >= len(dofs):
+        if check_whole(f"{what}: dof", dof) >= len(dofs):
             raise ValueError(f"{what}: joint {id} has {len(dofs)} degrees of freedom, and none {dof}")
-        if dofs[dof]["effort"] == 0.0 and kind != Driven.COUPLED:
+        if dofs[dof]["effort"] == 0.0 and kind != DriveKind.COUPLED:
             raise ValueError(f"{what}: joint {id} has an effort limit of 0, so nothing may drive it; raise the limit")
         self._wake_joint(id)
         return self._write(id, dof, kind, numbers)
@@ -215,13 +218,13 @@ class Drives(Part):
     def _fit_one(self, joint: int, dof: int, actuator: Actuator, gear: float) -> Drive:
         world = self.world
         numbers = row_of(actuator, gear)
-        kind = Driven(int(numbers.pop("kind")))
+        kind = DriveKind(int(numbers.pop("kind")))
         i = self._write(joint, dof, kind, numbers)
-        return JointForce(world, i) if kind == Driven.FORCE else Servo(world, i)
+        return JointForce(world, i) if kind == DriveKind.FORCE else Servo(world, i)
 
 
 def _ends(what: str, most: float) -> dict[str, float]:
-    size = largest(f"{what}: most", most)
+    size = check_limit(f"{what}: most", most)
     return {"least": -size, "most": size}
 
 

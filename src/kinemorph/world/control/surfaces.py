@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kinemorph.contact.layout import BY_FORCE
-from kinemorph.contact.material_table import lay_materials
+from kinemorph.contact.layout import WOKEN_BY_FORCE
+from kinemorph.contact.material_table import write_materials
 from kinemorph.geometry.material import Material
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_on_failure
-from kinemorph.spatial.arguments.checks import shown
+from kinemorph.spatial.arguments.checks import repr_of
 from kinemorph.structure.forest.layout import BODIES
 from kinemorph.world.argument_checks import a_material
 from kinemorph.world.body import Body
@@ -39,16 +39,16 @@ class Surfaces(Part):
     @an_input
     def _set_material(self, shapes: tuple[int, ...], bodies: tuple[int, ...], material: Material) -> None:
         world = self.world
-        world.sleep._wake(*bodies, why=BY_FORCE)
+        world.sleep._wake(*bodies, why=WOKEN_BY_FORCE)
         rows = np.array([world.shapes.row_of(shape) for shape in shapes], np.int64).reshape(-1, 1)
         self._write_materials(rows, laid([material]))
 
     def _write_materials(self, ids: Any, numbers: Any) -> None:
         """Write the materials of shapes; `numbers` of each end with what `laid` says."""
         world = self.world
-        if lay_materials(world.solver.address, ids, numbers):
+        if write_materials(world.solver.address, ids, numbers):
             surfaces = world.solver["materials"]["surface"][: world.shapes.count]
-            world.solver.header["conveys"] = bool(surfaces.any())
+            world.solver.header["any_moving_surface"] = bool(surfaces.any())
 
     @an_input
     def set_pair_material(self, a: int, b: int, material: Material) -> None:
@@ -58,7 +58,7 @@ class Surfaces(Part):
         one, other = sorted((world._shape_row(a), world._shape_row(b)))
         if one == other:
             raise ValueError(
-                f"set_pair_material: a and b are one shape, {shown(a)}, and must be two that can touch each other"
+                f"set_pair_material: a and b are one shape, {repr_of(a)}, and must be two that can touch each other"
             )
         table = world.solver["agreements"][: int(world.solver.header["agreement_count"][0])]
         same = np.flatnonzero((table["a"] == one) & (table["b"] == other))
@@ -118,7 +118,7 @@ def _numbers(material: Material) -> dict[str, float]:
 
 
 def laid(materials: list[Material]) -> Array:
-    """What `lay_materials` writes of materials."""
+    """What `write_materials` writes of materials."""
     rows = [(_LAID.get(id(material)) or _laid(material))[1] for material in materials]
     return rows[0] if len(rows) == 1 else np.concatenate(rows)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from kinemorph.spatial.arguments.annotated import checked_on_failure
-from kinemorph.spatial.arguments.checks import finite, real, shown, text
+from kinemorph.spatial.arguments.checks import as_number, check_finite, check_text, repr_of
 from kinemorph.world.control.known_events import known_again, lasting, learn, next_number
 from kinemorph.world.world_state import OfWorld
 
@@ -78,17 +78,17 @@ class Timers(OfWorld):
     def add(self, action: Task, period: float, name: str, start: float | None) -> Timer:
         """Call a function every `period` seconds, the first time at `start`, or before the next step."""
         if not callable(action):
-            raise TypeError(f"world: every takes a function of the world, not {shown(action)}")
-        if not self._world.dt * (1.0 - EARLY_STEP_SHARE) <= real(period) < math.inf:
-            raise ValueError(f"world: a period of {shown(period)} s must be a step ({self._world.dt} s) or longer")
-        name = text("every: name", name) or getattr(action, "__name__", "controller")
+            raise TypeError(f"world: every takes a function of the world, not {repr_of(action)}")
+        if not self._world.dt * (1.0 - EARLY_STEP_SHARE) <= as_number(period) < math.inf:
+            raise ValueError(f"world: a period of {repr_of(period)} s must be a step ({self._world.dt} s) or longer")
+        name = check_text("every: name", name) or getattr(action, "__name__", "controller")
         for timer in self._timers:
             if timer.action is None and timer.name == name:  # it comes from a snapshot, and goes on
                 if timer.period != period:
                     raise ValueError(f"world: controller {name!r} was called every {timer.period} s, not {period}")
                 timer.action = action
                 return timer
-        first = self._world.time if start is None else finite("every: start", start)
+        first = self._world.time if start is None else check_finite("every: start", start)
         if not first >= self._world.time - EARLY_STEP_SHARE * self._world.dt:
             raise ValueError(f"world: a timer cannot start at {start} s, it is {self._world.time:g} s already")
         timer = Timer(action, float(period), name, float(first), next_number(self._known))

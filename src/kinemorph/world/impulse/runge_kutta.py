@@ -9,7 +9,16 @@ from __future__ import annotations
 from typing import Any
 
 from kinemorph.jit.api import kernel, rows_at
-from kinemorph.motion.integrators import Q_FULL, Q_NEXT, REST, V_FULL, V_NEXT, WORK_ROWS, improve, rk4_step
+from kinemorph.motion.integrators import (
+    Q_FULL,
+    Q_NEXT,
+    REST,
+    V_FULL,
+    V_NEXT,
+    WORK_ROWS,
+    extrapolate_halved_step,
+    rk4_step,
+)
 from kinemorph.motion.stepping import copy
 from kinemorph.multibody.checks import NO_FORCES, finite
 from kinemorph.multibody.layout import dofs_of
@@ -19,14 +28,14 @@ from kinemorph.structure.forest.layout import Q, V
 
 STEP_ERROR = 1e-8  # rad or m for q, times 1 + |v| for v: largest error of one step
 MOST_ADAPTIVE_STEPS = 200  # in a part; a tree that needs more is stiff, and gets implicit forces instead
-SAFETY, QUICKER, SLOWER = 0.9, 2.0, 0.2
+STEP_SAFETY_FACTOR, LARGEST_STEP_GROWTH, SMALLEST_STEP_GROWTH = 0.9, 2.0, 0.2
 STAGE_ROWS = WORK_ROWS + 1  # the last one holds the joint forces
-STAGES = 26  # scratch numbers per entry of z: 18 nq + nv, where nq is at most 4/3 nv
+SCRATCH_PER_DOF = 26  # scratch numbers per entry of z: 18 nq + nv, where nq is at most 4/3 nv
 OF_TAU, OF_REST = layout.TAU, layout.REST
 
 
 @kernel
-def be_explicit(tree: Any, tau: Any, to: Any) -> None:
+def set_explicit_forces(tree: Any, tau: Any, to: Any) -> None:
     """Joint forces clamped to the efforts, into `to`; `implicit` of each degree of freedom becomes 0."""
     dofs = dofs_of(tree)
     for k in range(tree["nv"]):
@@ -35,19 +44,19 @@ def be_explicit(tree: Any, tau: Any, to: Any) -> None:
 
 
 @kernel(inline=False)
-def go_smoothly(solver: Any, slot: Any, tree: Any, offset: int, dt: float) -> bool:
+def integrate_adaptively(solver: Any, slot: Any, tree: Any, offset: int, dt: float) -> bool:
     """Integrate a tree over dt. False if that takes too many steps or is not finite; then its state is unchanged, its
     link data not.
 
     The tree's `offset` in z gives its slice of the scratch memory.
     """
     nq, nv = tree["nq"], tree["nv"]
-    stages = solver["stages"] + 8 * STAGES * offset
+    stages = solver["stages"] + 8 * SCRATCH_PER_DOF * offset
     state = slot["state"]
     q, v = rows_at(state + 8 * nq * Q, nq, F8), rows_at(state + 8 * nq * V, nv, F8)
     work = rows_at(stages, STAGE_ROWS * nq, F8).reshape((STAGE_ROWS, nq))
     copy(rows_at(state + 8 * nq * OF_REST, nq, F8), work[REST], nq)
-    be_explicit(tree, rows_at(state + 8 * nq * OF_TAU, nv, F8), work[WORK_ROWS])
+    set_explicit_forces(tree, rows_at(state + 8 * nq * OF_TAU, nv, F8), work[WORK_ROWS])
     kept = rows_at(stages + 8 * STAGE_ROWS * nq, nq + nv, F8)
     copy(q, kept, nq)
     copy(v, kept[nq:], nv)
@@ -60,14 +69,18 @@ def go_smoothly(solver: Any, slot: Any, tree: Any, offset: int, dt: float) -> bo
         rk4_step(tree, work[Q_FULL], work[V_FULL], h, work[WORK_ROWS], NO_FORCES, work)
         rk4_step(tree, work[Q_NEXT], work[V_NEXT], 0.5 * h, work[WORK_ROWS], NO_FORCES, work)
         rk4_step(tree, work[Q_NEXT], work[V_NEXT], 0.5 * h, work[WORK_ROWS], NO_FORCES, work)
-        _, error = improve(tree, STEP_ERROR, 0.0, work)
+        _, error = extrapolate_halved_step(tree, STEP_ERROR, 0.0, work)
         if error <= 1.0:
             copy(work[Q_NEXT], q, nq)
             copy(work[V_NEXT], v, nv)
             left -= h
             if not left > 0.0:
                 break
-        h *= min(max(SAFETY * error**-0.2, SLOWER), QUICKER) if error > 0.0 else QUICKER
+        h *= (
+            min(max(STEP_SAFETY_FACTOR * error**-0.2, SMALLEST_STEP_GROWTH), LARGEST_STEP_GROWTH)
+            if error > 0.0
+            else LARGEST_STEP_GROWTH
+        )
     if left > 0.0 or not (finite(q) and finite(v)):
         copy(kept, q, nq)
         copy(kept[nq:], v, nv)

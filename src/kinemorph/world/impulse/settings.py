@@ -16,57 +16,62 @@ import numpy as np
 
 from kinemorph.contact.impulse.collisions import IMPACTS
 from kinemorph.contact.solver import Solver
-from kinemorph.spatial.arguments.checks import finite, shown, text
+from kinemorph.spatial.arguments.checks import check_finite, check_text, repr_of
 from kinemorph.spatial.pose import vector
 from kinemorph.spatial.products import length
 from kinemorph.world.layout import ContactModel
 
-EPSILON = 1e-3  # m
+DEFAULT_ENVELOPE = 1e-3  # m
 HANDLINGS = "all contact points", "closest point"
-NEVER = 1e300  # m/s, the solver's bounce threshold: collisions alone bounce
-AS_CLOSE = 0.05  # of the envelope: points closer than this to the closest distance count as closest
+UNREACHABLE_SPEED = 1e300  # m/s, the solver's bounce threshold: collisions alone bounce
+CLOSEST_POINT_SHARE = 0.05  # of the envelope: points closer than this to the closest distance count as closest
 SETTINGS = np.dtype([*IMPACTS.descr, ("within", "f8")])
 
-NONE = np.zeros((), SETTINGS)
+NO_SETTINGS = np.zeros((), SETTINGS)
 
 
-def impulses(
+def make_settings(
     gravity: Iterable[float], contact: str, epsilon: float | None, handling: str | None, boost: float | None
 ) -> Any:
     """Check the arguments and return a row of settings; for "timestep" it is zero."""
-    text("world: contact", contact)
+    check_text("world: contact", contact)
     if contact == "timestep":
         given = {"epsilon": epsilon, "handling": handling, "boost": boost}
         for name, value in given.items():
             if value is not None:
                 raise ValueError(
-                    f"world: {name} {shown(value)} is of the contact model 'impulse'; give contact='impulse'"
+                    f"world: {name} {repr_of(value)} is of the contact model 'impulse'; give contact='impulse'"
                 )
-        return NONE
+        return NO_SETTINGS
     if contact != "impulse":
         raise ValueError(f"world: there is no contact model {contact!r}; there are 'timestep' and 'impulse'")
     row = np.zeros((), SETTINGS)
-    width = EPSILON if epsilon is None else finite("world: epsilon", epsilon, 1e-6, 1.0)
-    if handling is not None and text("world: handling", handling) not in HANDLINGS:
+    width = DEFAULT_ENVELOPE if epsilon is None else check_finite("world: epsilon", epsilon, 1e-6, 1.0)
+    if handling is not None and check_text("world: handling", handling) not in HANDLINGS:
         raise ValueError(f"world: handling {handling!r} must be one of {', '.join(map(repr, HANDLINGS))}")
     if boost is not None:
-        finite("world: boost", boost, 1.0, 10.0)
+        check_finite("world: boost", boost, 1.0, 10.0)
     row["epsilon"], row["boost"], row["within"] = width, boost or 0.0, math.inf
     if handling == HANDLINGS[1]:
-        row["within"] = 0.0 if boost else AS_CLOSE * width
-    row["slow"] = slowest(gravity, width)
+        row["within"] = 0.0 if boost else CLOSEST_POINT_SHARE * width
+    row["slow"] = compute_slow_speed(gravity, width)
     return row
 
 
-def slowest(gravity: Iterable[float], width: float) -> float:
+def compute_slow_speed(gravity: Iterable[float], width: float) -> float:
     """Speed after a fall through the envelope, m/s: slower collisions are those of resting bodies."""
     return math.sqrt(2.0 * length(vector(gravity, 3, "world: gravity")) * width)
 
 
-def settle_model(header: Any, solver: Solver, row: Any) -> None:
+def write_settings(header: Any, solver: Solver, row: Any) -> None:
     """Write the settings to the headers of the world and the solver."""
     world = header[0]
-    world["model"], world["within"], world["fresh"], world["cap"] = ContactModel.IMPULSE, row["within"], 1, math.inf
+    world["model"], world["within"], world["fresh"], world["longest_part"] = (
+        ContactModel.IMPULSE,
+        row["within"],
+        1,
+        math.inf,
+    )
     for name in IMPACTS.names or ():
         world["impacts"][name] = row[name]
-    solver.header["gap"], solver.header["bounce"] = 0.5 * row["epsilon"], NEVER
+    solver.header["gap"], solver.header["bounce_speed"] = 0.5 * row["epsilon"], UNREACHABLE_SPEED

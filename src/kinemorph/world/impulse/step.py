@@ -29,38 +29,38 @@ from kinemorph.collision.shapes.shape_rows import (
     pairs_of,
 )
 from kinemorph.constraint.whiten import unwhiten_velocity, whiten_velocity
-from kinemorph.contact.impulse.collisions import collide_all
-from kinemorph.contact.islands import end_with_zeros, leave_far, sort_contacts
+from kinemorph.contact.impulse.collisions import collide_islands
+from kinemorph.contact.islands import clear_padding, drop_far_contacts, sort_contacts
 from kinemorph.contact.layout import contact_constraints, slices_of, stored_impulses, z_of
-from kinemorph.contact.rows.contact_rows import fill_touches
-from kinemorph.contact.rows.dof_limits import fill_bounds
-from kinemorph.contact.rows.drive_rows import find_drives, settle_drives
-from kinemorph.contact.rows.ghost_edges import pass_seams
-from kinemorph.contact.rows.loop_projection import hold_rows
+from kinemorph.contact.rows.contact_rows import fill_all_contacts
+from kinemorph.contact.rows.dof_limits import fill_dof_constraints
+from kinemorph.contact.rows.drive_rows import finish_drives, list_drives
+from kinemorph.contact.rows.ghost_edges import drop_ghost_contacts
+from kinemorph.contact.rows.loop_projection import project_all_rows
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.jit.clock import ticks
-from kinemorph.multibody.algorithms.free_body import link_of, lone_of, unwhitened
+from kinemorph.multibody.algorithms.free_body import free_body_link, free_body_of, unwhiten_free_body
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.rows import load3_at, load9, store3, store3_at
 from kinemorph.structure.forest.layout import LOOPS, TREES, V, tree_of, trees_of
-from kinemorph.structure.forest.memory import pool_of, state_at
-from kinemorph.world.brains.update import mull
-from kinemorph.world.impulse.rollback import exchange
-from kinemorph.world.impulse.time_to_impact import look_ahead
+from kinemorph.structure.forest.memory import pool_of, state_vector_at
+from kinemorph.world.brains.update import update_brains
+from kinemorph.world.impulse.rollback import save_or_restore_state
+from kinemorph.world.impulse.time_to_impact import bound_time_to_impact
 from kinemorph.world.layout import Phase, Stage, Status, collisions_of, forest_of, solver_of
-from kinemorph.world.step.bookkeeping import advance_clock, all_asleep, lap
-from kinemorph.world.step.island_building import build_islands, claim_ties
-from kinemorph.world.step.joint_loads import note_loads
+from kinemorph.world.step.bookkeeping import advance_time_and_events, all_asleep, record_stage_time
+from kinemorph.world.step.island_building import build_islands, claim_loop_memory
+from kinemorph.world.step.joint_loads import begin_joint_loads
 from kinemorph.world.step.pipeline import solve_and_integrate
-from kinemorph.world.step.shape_bounds import place_bodies, stay_in_boxes
-from kinemorph.world.step.sleep import let_sleep
-from kinemorph.world.tree_motion.acceleration import AWAKE, accelerate
+from kinemorph.world.step.shape_bounds import check_shape_boxes, predict_shape_poses
+from kinemorph.world.step.sleep import update_sleep
+from kinemorph.world.tree_motion.acceleration import AWAKE, accelerate_all_trees
 
 FORCES, PAIRS, CONTACTS, SOLUTION = (int(x) for x in (Stage.FORCES, Stage.PAIRS, Stage.CONTACTS, Stage.SOLUTION))
 MOVE, COLLIDE, FILL, STRIKE = int(Phase.MOVE), int(Phase.COLLIDE), int(Phase.FILL), int(Phase.STRIKE)
 DONE, FULL_SOLVER, FULL_COLLISIONS = int(Status.DONE), int(Status.FULL_SOLVER), int(Status.FULL_COLLISIONS)
 FULL_FOREST, OVERLAP, NO_BOX = int(Status.FULL_FOREST), int(Status.OVERLAP), int(Status.BAD_BOX)
-CUTS = 8  # of a part; then an overlap is accepted
+MOST_HALVINGS = 8  # of a part; then an overlap is accepted
 MOST_STEP_PARTS = 5000  # of a step; after that the rest of it is one part
 LONGEST_CONTACT_SUBSTEP = 1.25e-3  # s
 STARTING_OVERLAP_SHARE = 1e-3  # of the envelope: a smaller overlap at the start is rounding
@@ -71,18 +71,18 @@ NO_TIME_SHARE = 1e-9  # of a step: a shorter time counts as 0
 
 
 @kernel
-def undo(world: Any, solver: Any, forest: Any) -> None:
+def undo_part(world: Any, solver: Any, forest: Any) -> None:
     """Restore the state at the start of the last part."""
-    exchange(solver, forest, True)
-    world["gone"] -= world["part"]
+    save_or_restore_state(solver, forest, True)
+    world["elapsed"] -= world["part"]
     world["part"] = 0.0
-    world["undone"] += 1
-    world["noted"] = 0
+    world["parts_undone"] += 1
+    world["loads_begun"] = 0
     world["phase"] = MOVE
 
 
 @kernel(inline=False)
-def overlapping(world: Any, collisions: Any, most: float) -> bool:
+def find_overlap(world: Any, collisions: Any, most: float) -> bool:
     """Whether two shapes overlap by more than `most`, m; the world's a and b are their rows."""
     pairs = pairs_of(collisions)
     for k in range(collisions["n_pairs"]):
@@ -96,14 +96,14 @@ def overlapping(world: Any, collisions: Any, most: float) -> bool:
 
 
 @kernel(inline=False)
-def forget_strikes(collisions: Any) -> None:
+def clear_collision_impulses(collisions: Any) -> None:
     memories = memories_of(collisions)
     for r in range(collisions["room"]):
         memories[r]["struck"] = 0.0
 
 
 @kernel(inline=False)
-def see_velocities(solver: Any, forest: Any, back: bool) -> None:
+def convert_whitened_velocities(solver: Any, forest: Any, back: bool) -> None:
     """Whitened velocities z of all awake trees; or their velocities from z (`back`)."""
     trees = trees_of(forest)
     spans, z = slices_of(solver), z_of(solver)
@@ -113,51 +113,53 @@ def see_velocities(solver: Any, forest: Any, back: bool) -> None:
             continue
         tree = tree_of(trees[t])
         nv = tree["nv"]
-        v = rows_at(state_at(trees[t], tree, V), nv, F8)
+        v = rows_at(state_vector_at(trees[t], tree, V), nv, F8)
         if not back:
             whiten_velocity(tree, v, z[o : o + nv])
-            end_with_zeros(spans[t], nv, z)
-        elif tree["lone"] == 0:
+            clear_padding(spans[t], nv, z)
+        elif tree["free_body"] == 0:
             unwhiten_velocity(tree, z[o : o + nv], v)
         else:
-            turn, push = unwhitened(lone_of(tree), load9(link_of(tree)["R"]), load3_at(z, o), load3_at(z, o + 3))
+            turn, push = unwhiten_free_body(
+                free_body_of(tree), load9(free_body_link(tree)["R"]), load3_at(z, o), load3_at(z, o + 3)
+            )
             store3(v, turn)
             store3_at(v, 3, push)
 
 
 @kernel(inline=False)
-def strike(world: Any, solver: Any, forest: Any, collisions: Any) -> int:
+def solve_collisions(world: Any, solver: Any, forest: Any, collisions: Any) -> int:
     """Apply the impulses of all collisions at the present time. Returns a Status."""
     status = build_islands(world, solver, forest, collisions)
     if status != DONE:
         return status
     tied = pool_of(forest, LOOPS)["used"] > 0
-    memory = claim_ties(solver, forest) if tied else 0
+    memory = claim_loop_memory(solver, forest) if tied else 0
     if tied and memory == 0:
         return FULL_FOREST
     if solver["drive_count"] > 0:
-        find_drives(solver, forest)
+        list_drives(solver, forest)
     solver["twist_count"] = 0
-    if not (sort_contacts(solver, forest, collisions) and fill_bounds(solver, forest, memory)):
+    if not (sort_contacts(solver, forest, collisions) and fill_dof_constraints(solver, forest, memory)):
         return FULL_SOLVER
-    leave_far(solver, collisions, world["within"])
-    if not fill_touches(solver, forest, collisions) or (tied and not hold_rows(solver)):
+    drop_far_contacts(solver, collisions, world["within"])
+    if not fill_all_contacts(solver, forest, collisions) or (tied and not project_all_rows(solver)):
         return FULL_SOLVER
-    if solver["paved"] != 0:
-        pass_seams(solver, collisions)
-    see_velocities(solver, forest, False)
-    collide_all(solver, collisions, world["impacts"])
-    see_velocities(solver, forest, True)
+    if solver["any_convex_ground"] != 0:
+        drop_ghost_contacts(solver, collisions)
+    convert_whitened_velocities(solver, forest, False)
+    collide_islands(solver, collisions, world["impacts"])
+    convert_whitened_velocities(solver, forest, True)
     if world["event_count"] > 0:
-        note_loads(world, solver, forest, collisions, False, 0.0)
-    return accelerate(world, solver, forest, AWAKE)
+        begin_joint_loads(world, solver, forest, collisions, False, 0.0)
+    return accelerate_all_trees(world, solver, forest, AWAKE)
 
 
 # ----------------------------------------------------------------------------------------------------------------- time
 
 
 @kernel(inline=False)
-def set_pace(solver: Any, length: float) -> None:
+def set_step_length(solver: Any, length: float) -> None:
     """Set the solver's step length (s) and substeps, and scale the stored impulses in proportion."""
     n = max(1, int(length / LONGEST_CONTACT_SUBSTEP + 1.0 - NO_TIME_SHARE))
     ratio = length / n / solver["h"]
@@ -169,7 +171,7 @@ def set_pace(solver: Any, length: float) -> None:
 
 
 @kernel(inline=False)
-def meet(world: Any, solver: Any, forest: Any, collisions: Any) -> int:
+def find_part_contacts(world: Any, solver: Any, forest: Any, collisions: Any) -> int:
     """Poses, pairs and contacts before the first part or after a part. Returns a Status.
 
     The phase is MOVE if the part was undone, else STRIKE.
@@ -177,50 +179,50 @@ def meet(world: Any, solver: Any, forest: Any, collisions: Any) -> int:
     since = ticks() if world["clock"] != 0 else 0
     if world["phase"] == MOVE:
         world["dt"] = 0.0  # no implicit damping: collisions take no time
-        status = accelerate(world, solver, forest, AWAKE)
+        status = accelerate_all_trees(world, solver, forest, AWAKE)
         if status != DONE:
             return status
-        world["dt"] = world["whole"]
-        if world["mind_count"] > 0 and world["gone"] == 0.0:
-            mull(world, solver, forest, collisions)
-        if world["boxed"] != 0 and not stay_in_boxes(solver, forest, collisions):
-            world["boxed"] = 0
+        world["dt"] = world["full_dt"]
+        if world["mind_count"] > 0 and world["elapsed"] == 0.0:
+            update_brains(world, solver, forest, collisions)
+        if world["boxes_valid"] != 0 and not check_shape_boxes(solver, forest, collisions):
+            world["boxes_valid"] = 0
             world["reach"] += 1.0
             if world["part"] > 0.0:
-                undo(world, solver, forest)
+                undo_part(world, solver, forest)
                 return DONE
-        if world["boxed"] == 0:
-            place_bodies(world, solver, forest, collisions, 0, collisions["n"])
+        if world["boxes_valid"] == 0:
+            predict_shape_poses(world, solver, forest, collisions, 0, collisions["n"])
         world["phase"] = COLLIDE
-        since = lap(world, FORCES, since)
-    if collisions["goes_on"] == 0 and world["boxed"] == 0:
+        since = record_stage_time(world, FORCES, since)
+    if collisions["goes_on"] == 0 and world["boxes_valid"] == 0:
         status = find_pairs(collisions)
         if status != DONE:
             return NO_BOX if status == BAD_BOX else FULL_COLLISIONS
-        world["boxed"] = 1
-        since = lap(world, PAIRS, since)
+        world["boxes_valid"] = 1
+        since = record_stage_time(world, PAIRS, since)
     if find_contacts(collisions) == FULL:
         return FULL_COLLISIONS
     world["phase"] = STRIKE
-    lap(world, CONTACTS, since)
+    record_stage_time(world, CONTACTS, since)
     epsilon = world["impacts"]["epsilon"]
     if world["fresh"] != 0:
-        if overlapping(world, collisions, STARTING_OVERLAP_SHARE * epsilon if world["steps"] == 0 else epsilon):
+        if find_overlap(world, collisions, STARTING_OVERLAP_SHARE * epsilon if world["steps"] == 0 else epsilon):
             return OVERLAP
         world["fresh"] = 0
     if world["part"] > 0.0:
-        if not overlapping(world, collisions, 0.0):
-            world["cuts"], world["cap"] = 0, np.inf
-        elif world["cuts"] < CUTS:
-            world["cuts"], world["cap"] = world["cuts"] + 1, 0.5 * world["part"]
-            undo(world, solver, forest)
+        if not find_overlap(world, collisions, 0.0):
+            world["halvings"], world["longest_part"] = 0, np.inf
+        elif world["halvings"] < MOST_HALVINGS:
+            world["halvings"], world["longest_part"] = world["halvings"] + 1, 0.5 * world["part"]
+            undo_part(world, solver, forest)
         else:
-            world["cap"] = np.inf
+            world["longest_part"] = np.inf
     return DONE
 
 
 @kernel(inline=False)
-def carry_all(collisions: Any) -> None:
+def disable_collisions(collisions: Any) -> None:
     """Let all contacts be carried by the solver, none by collisions."""
     contacts = contacts_of(collisions)
     for k in range(2 * collisions["contact_room"]):
@@ -228,60 +230,60 @@ def carry_all(collisions: Any) -> None:
 
 
 @kernel(inline=False)
-def move_on(world: Any, solver: Any, forest: Any, collisions: Any, last: bool) -> int:
+def make_part(world: Any, solver: Any, forest: Any, collisions: Any, last: bool) -> int:
     """Apply collisions, choose the length of the next part, and advance by it. Returns a Status."""
     if world["phase"] == STRIKE:
-        if world["event_count"] > 0 and world["noted"] == 0:
+        if world["event_count"] > 0 and world["loads_begun"] == 0:
             solver["touch_count"] = solver["twist_count"] = 0  # nothing has acted so far
-            note_loads(world, solver, forest, collisions, True, 0.0)
-            world["noted"] = 1
+            begin_joint_loads(world, solver, forest, collisions, True, 0.0)
+            world["loads_begun"] = 1
         since = ticks() if world["clock"] != 0 else 0
-        count, free = look_ahead(world, solver, forest, collisions)
+        count, free = bound_time_to_impact(world, solver, forest, collisions)
         if count > 0:
             world["dt"] = 0.0
-            status = strike(world, solver, forest, collisions)
-            world["dt"] = world["whole"]
+            status = solve_collisions(world, solver, forest, collisions)
+            world["dt"] = world["full_dt"]
             if status != DONE:
                 return status
-            count, free = look_ahead(world, solver, forest, collisions)
+            count, free = bound_time_to_impact(world, solver, forest, collisions)
         if last:
-            carry_all(collisions)
-        left = world["whole"] - world["gone"]
-        h = left if last else min(free, world["cap"], left)
+            disable_collisions(collisions)
+        left = world["full_dt"] - world["elapsed"]
+        h = left if last else min(free, world["longest_part"], left)
         world["part"] = left if h > (1.0 - NO_TIME_SHARE) * left else h
         world["phase"] = FILL
-        lap(world, SOLUTION, since)
+        record_stage_time(world, SOLUTION, since)
     world["dt"] = world["part"]
-    set_pace(solver, world["part"])
-    status = accelerate(world, solver, forest, AWAKE)
+    set_step_length(solver, world["part"])
+    status = accelerate_all_trees(world, solver, forest, AWAKE)
     if status != DONE:
         return status
     status = solve_and_integrate(world, solver, forest, collisions)
     if status == DONE:
-        world["gone"] += world["part"]
+        world["elapsed"] += world["part"]
         world["parts"] += 1
     return status
 
 
 @kernel(inline=False)
-def go_through(world: Any, solver: Any, forest: Any, collisions: Any) -> int:
+def make_parts(world: Any, solver: Any, forest: Any, collisions: Any) -> int:
     """Make all parts of a step, or resume at its Phase. Returns a Status."""
     made = 0
-    while world["phase"] != MOVE or world["gone"] < (1.0 - NO_TIME_SHARE) * world["whole"]:
+    while world["phase"] != MOVE or world["elapsed"] < (1.0 - NO_TIME_SHARE) * world["full_dt"]:
         if world["phase"] == MOVE or world["phase"] == COLLIDE:
-            status = meet(world, solver, forest, collisions)
+            status = find_part_contacts(world, solver, forest, collisions)
             if status != DONE:
                 return status
         if world["phase"] != MOVE:
             made += 1
-            status = move_on(world, solver, forest, collisions, made > MOST_STEP_PARTS)
+            status = make_part(world, solver, forest, collisions, made > MOST_STEP_PARTS)
             if status != DONE:
                 return status
     return DONE
 
 
 @kernel(inline=False)
-def tell_of_step(solver: Any, ratio: float) -> None:
+def scale_contact_impulses(solver: Any, ratio: float) -> None:
     """Scale the contact impulses of the last part to the whole step, as if the part had lasted for all of it.
 
     That is not the mean of the step: after a collision elsewhere, a short last part may be off by a tenth.
@@ -289,7 +291,11 @@ def tell_of_step(solver: Any, ratio: float) -> None:
     touches = contact_constraints(solver)
     for i in range(solver["touch_count"]):
         t = touches[i]
-        t["sum"], t["sum1"], t["sum2"] = ratio * t["sum"], ratio * t["sum1"], ratio * t["sum2"]
+        t["sum"], t["total_tangent_impulse1"], t["total_tangent_impulse2"] = (
+            ratio * t["sum"],
+            ratio * t["total_tangent_impulse1"],
+            ratio * t["total_tangent_impulse2"],
+        )
 
 
 @kernel(inline=False)
@@ -300,23 +306,29 @@ def make_impulse_step(world: Any) -> int:
     solver = solver_of(world)
     if world["phase"] == MOVE:
         if all_asleep(solver, forest):
-            return advance_clock(world, solver, forest, collisions)
-        world["whole"], world["part"], world["boxed"], world["noted"], world["reach"] = world["dt"], 0.0, 0, 0, 0.0
+            return advance_time_and_events(world, solver, forest, collisions)
+        world["full_dt"], world["part"], world["boxes_valid"], world["loads_begun"], world["reach"] = (
+            world["dt"],
+            0.0,
+            0,
+            0,
+            0.0,
+        )
         if world["impacts"]["struck"] != 0:
-            forget_strikes(collisions)
+            clear_collision_impulses(collisions)
             world["impacts"]["struck"] = 0
-    status = go_through(world, solver, forest, collisions)
-    world["dt"] = world["whole"]
+    status = make_parts(world, solver, forest, collisions)
+    world["dt"] = world["full_dt"]
     if status == FULL_SOLVER or status == FULL_COLLISIONS or status == FULL_FOREST:
         return status  # the next call resumes
-    if status == DONE and world["part"] < world["whole"]:
-        tell_of_step(solver, world["whole"] / world["part"])
-    world["phase"], world["gone"], world["part"] = MOVE, 0.0, 0.0
-    set_pace(solver, world["whole"])
+    if status == DONE and world["part"] < world["full_dt"]:
+        scale_contact_impulses(solver, world["full_dt"] / world["part"])
+    world["phase"], world["elapsed"], world["part"] = MOVE, 0.0, 0.0
+    set_step_length(solver, world["full_dt"])
     if status != DONE:
         return status
     if solver["drive_count"] + solver["push_count"] > 0:
-        settle_drives(solver)
+        finish_drives(solver)
     if world["patience"] < np.inf:
-        let_sleep(world, solver, forest, 0, solver["island_count"])
-    return advance_clock(world, solver, forest, collisions)
+        update_sleep(world, solver, forest, 0, solver["island_count"])
+    return advance_time_and_events(world, solver, forest, collisions)

@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from kinemorph.multibody.layout import kind_of
-from kinemorph.structure.forest.validation import demand
+from kinemorph.multibody.layout import layout_hash
+from kinemorph.structure.forest.validation import require
 
 LARGEST_ENCODED_BYTES = 2**31  # bytes of what is read
 ROOM, ROOM_PER_BYTE = 2**28, 64  # bytes that all tables of a value may take: so many, and so many for each byte of it
@@ -111,7 +111,7 @@ class Writer:
         if dtype not in self.names:
             raise TypeError(f"rows of {dtype.names} cannot be kept: their layout is in none of the modules of layouts")
         name = self.names[dtype]
-        self.text.layouts[name] = kind_of(name, dtype)
+        self.text.layouts[name] = layout_hash(name, dtype)
         return name
 
     def thing(self, one: Any) -> int:
@@ -138,61 +138,61 @@ class Reader:
 
     def read(self, content: bytes | memoryview) -> Any:
         size = int.from_bytes(content[:8], "little")
-        demand(8 <= 8 + size <= len(content) <= LARGEST_ENCODED_BYTES, "its text is longer than all of it")
+        require(8 <= 8 + size <= len(content) <= LARGEST_ENCODED_BYTES, "its text is longer than all of it")
         self.allowed = ROOM + ROOM_PER_BYTE * len(content)
         text = msgspec.json.decode(bytes(content[8 : 8 + size]), type=Text)
         for name, kind in text.layouts.items():
-            demand(name in self.layouts and kind == kind_of(name, self.layouts[name]), _other_layout(name))
+            require(name in self.layouts and kind == layout_hash(name, self.layouts[name]), _other_layout(name))
         at = 8 + size + -size % 8
         for name, shape in text.arrays:
             at = self.array(content, at, name, shape, text.layouts)
-        demand(at == len(content), f"it has {len(content) - at} bytes more than it should")
+        require(at == len(content), f"it has {len(content) - at} bytes more than it should")
         for name, state in text.things:
-            demand(name in self.kept, f"it has a thing of an unknown kind, {name[:40]!r}")
+            require(name in self.kept, f"it has a thing of an unknown kind, {name[:40]!r}")
             self.things.append(self.thing(self.kept[name], self.value(state)))
         return self.value(text.value)
 
     def thing(self, kept: Kept, state: Any) -> Any:
         kept.check(state)
         self.room += kept.room(state)
-        demand(self.room <= self.allowed, f"its tables would take {self.room} bytes, and {self.allowed} are allowed")
+        require(self.room <= self.allowed, f"its tables would take {self.room} bytes, and {self.allowed} are allowed")
         return kept.make(state)
 
     def array(self, content: Any, at: int, name: str, shape: list[int], layouts: Mapping[str, int]) -> int:
-        demand(name in PLAIN or name in layouts, _other_layout(name))
+        require(name in PLAIN or name in layouts, _other_layout(name))
         dtype = np.dtype(PLAIN[name]) if name in PLAIN else self.layouts[name]
-        demand(
+        require(
             1 <= len(shape) <= 3 and all(0 <= n <= LARGEST_ENCODED_BYTES for n in shape),
             f"an array has the shape {shape[:4]}",
         )
         count = math.prod(shape)
         size = count * dtype.itemsize
-        demand(at + size <= len(content), "an array is longer than what is left")
+        require(at + size <= len(content), "an array is longer than what is left")
         self.arrays.append(np.frombuffer(content, dtype, count, at).reshape(shape).copy())
         return at + size + -size % 8
 
     def value(self, value: Any, depth: int = 0) -> Any:
-        demand(depth < DEEPEST_VALUE, "there are values in values in values")
+        require(depth < DEEPEST_VALUE, "there are values in values in values")
         if not isinstance(value, list):
-            demand(not isinstance(value, dict), "there is a value of no kind")
+            require(not isinstance(value, dict), "there is a value of no kind")
             return value
-        demand(value and isinstance(value[0], str), "there is a value of no kind")
+        require(value and isinstance(value[0], str), "there is a value of no kind")
         kind, rest = value[0], value[1:]
         if kind == "f":
-            demand(rest in (["inf"], ["-inf"], ["nan"]), f"{rest[:1]} is no number")
+            require(rest in (["inf"], ["-inf"], ["nan"]), f"{rest[:1]} is no number")
             return float(rest[0])
         if kind in ("a", "o"):
             known = self.arrays if kind == "a" else self.things
             number: Any = rest[0] if len(rest) == 1 else None
-            demand(type(number) is int and 0 <= number < len(known), "it speaks of what is not there")
+            require(type(number) is int and 0 <= number < len(known), "it speaks of what is not there")
             if kind == "a":
-                demand(number not in self.spoken_of, f"array {number} is in two places")
+                require(number not in self.spoken_of, f"array {number} is in two places")
                 self.spoken_of.add(number)
             return known[number]
         if kind == "d":
-            demand(all(isinstance(pair, list) and len(pair) == 2 for pair in rest), "there is a dict of no pairs")
+            require(all(isinstance(pair, list) and len(pair) == 2 for pair in rest), "there is a dict of no pairs")
             return {self.value(k, depth + 1): self.value(v, depth + 1) for k, v in rest}
-        demand(kind in ("t", "l", "s"), f"there is a value of an unknown kind, {kind[:40]!r}")
+        require(kind in ("t", "l", "s"), f"there is a value of an unknown kind, {kind[:40]!r}")
         parts = [self.value(part, depth + 1) for part in rest]
         return tuple(parts) if kind == "t" else set(parts) if kind == "s" else parts
 

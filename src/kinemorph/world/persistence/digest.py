@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from kinemorph.collision.narrow.core_pair import Relation
-from kinemorph.structure.forest.copying import VECTORS
+from kinemorph.structure.forest.copying import STATE_VECTOR_COUNT
 from kinemorph.structure.forest.layout import REST, TAU, Q, V
-from kinemorph.structure.forest.memory import INDEX
+from kinemorph.structure.forest.memory import ID_INDEX_MASK
 from kinemorph.world.layout import ContactModel
 from kinemorph.world.persistence.random_streams import dice_of
 
@@ -38,7 +38,7 @@ def bodies_of(world: Any) -> tuple[Array, Array]:
     forest = world.forest
     ids, found = [], []
     for tree in forest.trees.tolist():
-        members, t = forest.members(tree).tolist(), tree & INDEX
+        members, t = forest.members(tree).tolist(), tree & ID_INDEX_MASK
         q, v = forest._vector(t, Q), forest._vector(t, V)
         for body, link in zip(members, forest._links(t), strict=True):
             carrier = members[link["parent"]] if link["parent"] >= 0 else -1
@@ -56,8 +56,8 @@ def _times(world: Any) -> Iterator[Any]:
     yield np.array([h["time"], h["dt"], h["slow"], h["patience"], solver["h"]])
     yield np.array([h["steps"], solver["substeps"], solver["direct_work"]])
     if h["model"] == ContactModel.IMPULSE:
-        yield np.array([*h["impacts"][["epsilon", "slow", "boost"]].item(), h["within"], h["cap"]])
-        yield np.array([h["impacts"]["turn"] & 1, h["cuts"], h["fresh"]])
+        yield np.array([*h["impacts"][["epsilon", "slow", "boost"]].item(), h["within"], h["longest_part"]])
+        yield np.array([h["impacts"]["turn"] & 1, h["halvings"], h["fresh"]])
 
 
 def _structure(world: Any) -> Iterator[Any]:
@@ -69,14 +69,14 @@ def _structure(world: Any) -> Iterator[Any]:
     yield from (tables[1]["R"], tables[1]["p"])
     at = 0
     for nq in extents["nq"].tolist():
-        vectors = numbers[at : at + VECTORS * nq].reshape(VECTORS, nq)
-        at += VECTORS * nq
+        vectors = numbers[at : at + STATE_VECTOR_COUNT * nq].reshape(STATE_VECTOR_COUNT, nq)
+        at += STATE_VECTOR_COUNT * nq
         yield vectors[[Q, V, TAU, REST]]
 
 
 def _rest(world: Any) -> Iterator[Any]:
     """Who sleeps, who has hardly moved for how long, and whose island is solved directly; and what shapes are."""
-    spans = world.solver["spans"][world.forest.trees & INDEX]
+    spans = world.solver["spans"][world.forest.trees & ID_INDEX_MASK]
     yield from (spans[name] for name in ("asleep", "still", "direct", "pairs", "touched"))
     rows = world.shapes.rows[: world.shapes.count]
     used = np.flatnonzero(rows["form"])
@@ -98,7 +98,7 @@ def _acting(world: Any) -> Iterator[Any]:
         yield from (alive[name] for name in rows.dtype.names if name not in ("next", "generation", "applied"))
         if table == "drives" and len(alive):
             yield alive["applied"]
-    joints = world.forest.joints & INDEX
+    joints = world.forest.joints & ID_INDEX_MASK
     kept = world.solver["warm_joints"]
     warm = joints[joints < len(kept)]
     warm = warm[np.any(kept["p"][warm] != 0.0, axis=1)]
@@ -138,7 +138,7 @@ def _contacts(world: Any) -> Iterator[Any]:
     room = int(world.solver.header["impulse_room"][0]) // 2
     now = room * (int(collisions.header["step"][0]) & 1)
     yield world.solver["impulses"].reshape(-1, 3)[now : now + len(contacts)]
-    if world.solver.header["moments_kept"][0]:
+    if world.solver.header["moments_valid"][0]:
         yield world.solver["moments"].reshape(-1, 3)[now : now + len(contacts)]
 
 

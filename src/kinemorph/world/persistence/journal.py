@@ -24,7 +24,7 @@ import numpy as np
 from kinemorph._files import FileError, read_bytes
 from kinemorph.geometry.shapes import Shape
 from kinemorph.spatial.arguments.annotated import checked_on_failure
-from kinemorph.spatial.arguments.checks import shown, whole
+from kinemorph.spatial.arguments.checks import check_whole, repr_of
 from kinemorph.world.ids import Id
 from kinemorph.world.part import Part
 from kinemorph.world.persistence.codec import LARGEST_ENCODED_BYTES
@@ -122,7 +122,7 @@ def moving_digest(world: World) -> str:
 def a_path(what: str, path: Any) -> Path:
     """The path of a file."""
     if not isinstance(path, str | os.PathLike):
-        raise TypeError(f"{what}: the path of a file is a string or a Path, not {shown(path)}")
+        raise TypeError(f"{what}: the path of a file is a string or a Path, not {repr_of(path)}")
     return Path(path)
 
 
@@ -170,7 +170,7 @@ class Journal:
     def __init__(self, world: Any, path: str | os.PathLike[str], every: int) -> None:
         self.world, self.every, self.path = (
             world,
-            whole("journal: every", every, 1, MOST_APART),
+            check_whole("journal: every", every, 1, MOST_APART),
             a_path("journal", path),
         )
         self._notes: list[tuple[int, str, Any]] = []
@@ -249,7 +249,7 @@ def notes_of(path: str | os.PathLike[str]) -> Iterator[Note]:
 
 def live_again(path: str | os.PathLike[str], load: Callable[[bytes], Any], most: int) -> Any:
     """Make the world of a journal again, input by input, and compare; `DivergenceError` says where it differs."""
-    _check_length(path, whole("rerun: most_steps", most))
+    _check_length(path, check_whole("rerun: most_steps", most))
     world: World | None = None
     good = 0  # the last step up to which all is as it was
     for note in notes_of(path):

@@ -24,8 +24,8 @@ from kinemorph.collision.validation import (
     check_collisions,
     check_hash,
     check_shapes,
-    room_of_collisions,
-    room_of_hash,
+    collision_bytes,
+    hash_bytes,
 )
 from kinemorph.contact import layout as contact_layout
 from kinemorph.contact.solver import Solver
@@ -36,7 +36,7 @@ from kinemorph.geometry.ground import HalfSpace, HeightField, Terrain
 from kinemorph.geometry.material import Material
 from kinemorph.geometry.meshes.faults import check_mesh
 from kinemorph.geometry.meshes.mesh import Mesh
-from kinemorph.geometry.polyhedron import Polyhedron, assembled, core_of
+from kinemorph.geometry.polyhedron import Polyhedron, assemble_polyhedron, core_of
 from kinemorph.geometry.shapes import Role, Shape, ShapeKind
 from kinemorph.motion import events as event_layout
 from kinemorph.multibody import layout
@@ -48,7 +48,7 @@ from kinemorph.spatial.pose import Pose
 from kinemorph.structure.forest import copying
 from kinemorph.structure.forest import layout as forest_layout
 from kinemorph.structure.forest.forest import Forest
-from kinemorph.structure.forest.validation import check_forest, demand
+from kinemorph.structure.forest.validation import check_forest, require
 from kinemorph.world import layout as world_layout
 from kinemorph.world.brains import instance_rows
 from kinemorph.world.brains.brain_instances import BrainInstances, check_instances
@@ -101,13 +101,13 @@ def _make_polyhedron(state: Any) -> Polyhedron:
     _numbers(points, np.float64, 3)
     _numbers(counts, np.int32)
     _numbers(corners, np.int32)
-    demand(len(points) >= 1 and (counts >= 0).all() and counts.sum() == len(corners), "a polyhedron has no such faces")
+    require(len(points) >= 1 and (counts >= 0).all() and counts.sum() == len(corners), "a polyhedron has no such faces")
     loops = np.split(corners, np.cumsum(counts)[:-1]) if len(counts) else []
     if loops:
         check_closed(points, loops)
     else:
-        demand(len(points) <= 2 and len(np.unique(points, axis=0)) == len(points), "a polyhedron has no faces")
-    core = assembled(points, loops)
+        require(len(points) <= 2 and len(np.unique(points, axis=0)) == len(points), "a polyhedron has no faces")
+    core = assemble_polyhedron(points, loops)
     if loops:
         check_convex(core, KEPT_CONVEX_ERROR)
     return core if discs is None else _make_round(core, discs)
@@ -115,12 +115,12 @@ def _make_polyhedron(state: Any) -> Polyhedron:
 
 def _make_round(core: Polyhedron, discs: Any) -> Polyhedron:
     """A core that stands for a round solid: it is the one that a shape of this size has."""
-    demand(isinstance(discs, tuple) and len(discs) == 2 and all(isinstance(r, float) for r in discs), "discs are none")
+    require(isinstance(discs, tuple) and len(discs) == 2 and all(isinstance(r, float) for r in discs), "discs are none")
     low, high = discs
     size = low, 2.0 * float(core.points[:, 2].max())
-    demand(all(0.0 < x < np.inf for x in size) and high in (0.0, low), "discs are none")
+    require(all(0.0 < x < np.inf for x in size) and high in (0.0, low), "discs are none")
     true, _ = core_of((Shape.cylinder if high else Shape.cone)(*size))
-    demand(np.array_equal(true.points, core.points) and true.discs == discs, "a round core is none")
+    require(np.array_equal(true.points, core.points) and true.discs == discs, "a round core is none")
     return true
 
 
@@ -139,7 +139,7 @@ def _take_half_space(ground: HalfSpace) -> Any:
 def _make_half_space(state: Any) -> HalfSpace:
     normal, offset = state
     made = HalfSpace(normal, offset)  # which checks them, and may change the normal in its last bit
-    demand(abs(np.linalg.norm(normal) - 1.0) < 1e-9, f"the normal {normal} of a half-space has not length 1")
+    require(abs(np.linalg.norm(normal) - 1.0) < 1e-9, f"the normal {normal} of a half-space has not length 1")
     again, (which, kind, rows, header) = made.__reduce__()
     return again(which, kind, rows, header | {"normal": np.array(normal)})
 
@@ -150,14 +150,14 @@ def _take_field(field: HeightField) -> Any:
 
 def _make_field(state: Any) -> HeightField:
     heights, width, depth = state
-    demand(isinstance(heights, np.ndarray) and heights.dtype == np.float64, "heights are no numbers")
+    require(isinstance(heights, np.ndarray) and heights.dtype == np.float64, "heights are no numbers")
     return HeightField(heights, (width, depth))
 
 
 def _make_mesh(state: Any) -> Mesh:
     vertices, faces = state
     _numbers(vertices, np.float64, 3)
-    demand(isinstance(faces, np.ndarray) and faces.dtype == np.int32 and faces.shape[1:] == (3,), "faces are none")
+    require(isinstance(faces, np.ndarray) and faces.dtype == np.int32 and faces.shape[1:] == (3,), "faces are none")
     return Mesh(vertices, faces)
 
 
@@ -167,9 +167,11 @@ def _make_terrain(state: Any) -> Terrain:
 
 
 def _numbers(array: Any, dtype: Any, columns: int = 0) -> None:
-    demand(isinstance(array, np.ndarray) and array.dtype == dtype, "there are no numbers where there should be")
-    demand(array.ndim == (2 if columns else 1) and array.shape[1:] == ((columns,) if columns else ()), "numbers misfit")
-    demand(dtype is not np.float64 or np.isfinite(array).all(), "there is a number that is not finite")
+    require(isinstance(array, np.ndarray) and array.dtype == dtype, "there are no numbers where there should be")
+    require(
+        array.ndim == (2 if columns else 1) and array.shape[1:] == ((columns,) if columns else ()), "numbers misfit"
+    )
+    require(dtype is not np.float64 or np.isfinite(array).all(), "there is a number that is not finite")
 
 
 def _take_pose(pose: Pose) -> Any:
@@ -178,7 +180,7 @@ def _take_pose(pose: Pose) -> Any:
 
 def _make_pose(state: Any) -> Pose:
     _numbers(state, np.float64)
-    demand(len(state) == 12, "a pose has twelve numbers")
+    require(len(state) == 12, "a pose has twelve numbers")
     position, rotation = state[:3].copy(), state[3:].reshape(3, 3).copy()
     Pose(position, rotation)  # which checks them, and may change the last bits
     return Pose.known(position, rotation)
@@ -192,18 +194,18 @@ def _take_shape(shape: Shape) -> Any:
 
 def _make_shape(state: Any) -> Shape:
     kind, size, pose, role, colour, path, name, material, group, mask, parts = state
-    demand(
+    require(
         isinstance(size, tuple) and all(isinstance(x, float) and np.isfinite(x) and x for x in size), "a size is none"
     )
-    demand(
+    require(
         isinstance(pose, Pose) and isinstance(name, str) and isinstance(material, Material | None), "a shape is none"
     )
-    demand(all(isinstance(bits, int) and 0 <= bits <= 0xFFFFFFFF for bits in (group, mask)), "groups are 32 bits")
-    demand(isinstance(path, str | None) and isinstance(colour, tuple | None), "a shape is none")
-    demand(isinstance(parts, Parts | None), "a shape is made of no parts")
-    demand(colour is None or (len(colour) == 4 and all(isinstance(c, float) for c in colour)), "a colour is none")
+    require(all(isinstance(bits, int) and 0 <= bits <= 0xFFFFFFFF for bits in (group, mask)), "groups are 32 bits")
+    require(isinstance(path, str | None) and isinstance(colour, tuple | None), "a shape is none")
+    require(isinstance(parts, Parts | None), "a shape is made of no parts")
+    require(colour is None or (len(colour) == 4 and all(isinstance(c, float) for c in colour)), "a colour is none")
     kinds = {"sphere": 1, "box": 3, "cylinder": 2, "capsule": 2, "cone": 2, "mesh": 3}
-    demand(kinds.get(kind) == len(size), f"a shape of kind {kind} has not {len(size)} sizes")
+    require(kinds.get(kind) == len(size), f"a shape of kind {kind} has not {len(size)} sizes")
     where = None if path is None else Path(path)
     return Shape(ShapeKind(kind), size, pose, Role(role), colour, where, name, material, group, mask, parts)
 
@@ -214,8 +216,8 @@ def _take_material(material: Material) -> Any:
 
 def _make_material(state: Any) -> Material:
     *numbers, surface = tuple(state)
-    demand(isinstance(surface, tuple) and len(surface) == 3, "a material has a surface velocity")
-    demand(all(type(x) in (int, float) for x in (*numbers, *surface)), "a material has numbers")
+    require(isinstance(surface, tuple) and len(surface) == 3, "a material has a surface velocity")
+    require(all(type(x) in (int, float) for x in (*numbers, *surface)), "a material has numbers")
     return Material(*state)
 
 
@@ -228,7 +230,7 @@ def _take_joint(joint: Joint) -> Any:
 
 def _make_joint(state: Any) -> Joint:
     kind, fields = state
-    demand(set(fields) <= _JOINT_FIELDS, "a joint has other fields")
+    require(set(fields) <= _JOINT_FIELDS, "a joint has other fields")
     return Joint(JointKind(kind), **fields)
 
 
@@ -250,9 +252,9 @@ KEPT: dict[str, Kept] = {
     "solver": with_state(Solver, check_solver),
     "minds": with_state(BrainInstances, check_instances),
     "shapes": with_state(ShapeTable, check_shapes),
-    "hash": with_state(HashTables, check_hash, room_of_hash),
+    "hash": with_state(HashTables, check_hash, hash_bytes),
     "broad phase": with_state(BroadPhase, check_broad_phase),
-    "collisions": with_state(Collisions, check_collisions, room_of_collisions),
+    "collisions": with_state(Collisions, check_collisions, collision_bytes),
     "polyhedron": Kept(Polyhedron, _take_polyhedron, _make_polyhedron),
     "parts": Kept(Parts, lambda body: (list(body.parts), body.radii, body.inner, body.solid), _make_parts),
     "half-space": Kept(HalfSpace, _take_half_space, _make_half_space),

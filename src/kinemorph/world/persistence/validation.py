@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 
 from kinemorph.collision.collisions import Collisions
-from kinemorph.contact.layout import BY_LOST, FROM_OUTSIDE, SOLVER, SOLVER_KIND, Driven
-from kinemorph.contact.solver import USED, Solver
+from kinemorph.contact.layout import FROM_OUTSIDE, SOLVER, SOLVER_KIND, WOKEN_BY_LOSS, DriveKind
+from kinemorph.contact.solver import ROWS_IN_USE, Solver
 from kinemorph.geometry.material import Material
 from kinemorph.motion.events import EVENT, EventKind
 from kinemorph.multibody.tables import Tables
-from kinemorph.spatial.arguments.checks import shown
+from kinemorph.spatial.arguments.checks import repr_of
 from kinemorph.structure.forest.forest import Forest
 from kinemorph.structure.forest.layout import BODIES, IN_USE, JOINTS, LOOPS, TREES
-from kinemorph.structure.forest.memory import INDEX
-from kinemorph.structure.forest.validation import Rows, demand, finite, rows_of, within
+from kinemorph.structure.forest.memory import ID_INDEX_MASK
+from kinemorph.structure.forest.validation import Rows, require, require_finite, require_range, require_rows
 from kinemorph.world.brains.brain_instances import BrainInstances
 from kinemorph.world.control.events import EventMonitors
 from kinemorph.world.control.timers import Timers
@@ -58,16 +58,16 @@ OF_A_STEP = "holds", "hold_count", "pulls", "pull_count"  # addresses in the for
 
 def check_tables(state: Any) -> None:
     """Raise ValueError unless this is what `Tables.__getstate__` gives: no addresses, and no endless memory."""
-    demand(isinstance(state, tuple) and len(state) == 3, "tables have other parts")
+    require(isinstance(state, tuple) and len(state) == 3, "tables have other parts")
     header, used, tables = state
-    demand(isinstance(header, np.ndarray) and header.shape == (1,) and header.dtype.names, "tables have no header")
-    demand(isinstance(used, dict) and isinstance(tables, dict), "tables have no names")
+    require(isinstance(header, np.ndarray) and header.shape == (1,) and header.dtype.names, "tables have no header")
+    require(isinstance(used, dict) and isinstance(tables, dict), "tables have no names")
     for name, one in tables.items():
-        demand(name in header.dtype.names and header[name][0] == 0, f"table {name!r:.40} has an address, or no field")
-        demand(isinstance(one, tuple) and len(one) == 2, f"table {name!r:.40} is none")
+        require(name in header.dtype.names and header[name][0] == 0, f"table {name!r:.40} has an address, or no field")
+        require(isinstance(one, tuple) and len(one) == 2, f"table {name!r:.40} is none")
         room, rows = one
-        demand(isinstance(rows, np.ndarray) and rows.ndim == 1, f"table {name!r:.40} is none")
-        demand(type(room) is int and len(rows) <= room <= LARGEST_ENCODED_BYTES, f"table {name!r:.40} has {room} rows")
+        require(isinstance(rows, np.ndarray) and rows.ndim == 1, f"table {name!r:.40} is none")
+        require(type(room) is int and len(rows) <= room <= LARGEST_ENCODED_BYTES, f"table {name!r:.40} has {room} rows")
 
 
 def room_of_tables(state: Any) -> int:
@@ -78,67 +78,67 @@ def room_of_tables(state: Any) -> int:
 
 def check_solver(tables: Any) -> None:
     """Raise ValueError unless these are the tables of a solver, as long as its header says."""
-    demand(isinstance(tables, Tables) and tables.header.dtype == SOLVER, "a solver has other tables")
+    require(isinstance(tables, Tables) and tables.header.dtype == SOLVER, "a solver has other tables")
     solver, model = tables.header[0], Solver()
-    demand(solver["kind"] == SOLVER_KIND and tables.used == USED, "a solver has another layout")
-    demand({name for name, _ in tables} == {name for name, _ in model.__getstate__()}, "a solver has other tables")
+    require(solver["kind"] == SOLVER_KIND and tables.used == ROWS_IN_USE, "a solver has another layout")
+    require({name for name, _ in tables} == {name for name, _ in model.__getstate__()}, "a solver has other tables")
     for name, rows in tables:
-        demand(name in ROOMS, f"nobody knows how long table {name!r} of a solver must be")
-        rows_of(rows, model[name].dtype, f"{name} of the solver", int(ROOMS[name](solver)))
+        require(name in ROOMS, f"nobody knows how long table {name!r} of a solver must be")
+        require_rows(rows, model[name].dtype, f"{name} of the solver", int(ROOMS[name](solver)))
     for count, room in COUNTS.items():
-        demand(0 <= solver[count] <= solver[room], f"{count} of the solver is {solver[count]}")
-    demand(all(solver[name] == 0 for name in OF_A_STEP), "a solver has addresses")
-    demand(solver["impulse_room"] % 2 == 0 and solver["full"] == 0, "a solver is in the middle of a step")
-    demand(
+        require(0 <= solver[count] <= solver[room], f"{count} of the solver is {solver[count]}")
+    require(all(solver[name] == 0 for name in OF_A_STEP), "a solver has addresses")
+    require(solver["impulse_room"] % 2 == 0 and solver["full"] == 0, "a solver is in the middle of a step")
+    require(
         1 <= solver["substeps"] <= MOST_SUBSTEPS and solver["h"] > 0.0, f"a solver makes {solver['substeps']} substeps"
     )
-    demand(
-        0 <= solver["rounds"] <= MOST_ROUNDS and 0 <= solver["direct_work"] <= MOST_WORK,
+    require(
+        0 <= solver["friction_rounds"] <= MOST_ROUNDS and 0 <= solver["direct_work"] <= MOST_WORK,
         "a solver has no such settings",
     )
-    finite(tables.header, "a solver")
-    finite(tables["spans"], "trees in the solver")
-    within(tables["spans"]["asleep"], 0, 2, "sleep of trees")
-    finite(tables["materials"], "materials")
-    finite(tables["warm_joints"], "forces of joints")
+    require_finite(tables.header, "a solver")
+    require_finite(tables["spans"], "trees in the solver")
+    require_range(tables["spans"]["asleep"], 0, 2, "sleep of trees")
+    require_finite(tables["materials"], "materials")
+    require_finite(tables["warm_joints"], "forces of joints")
     for name, but in (("drives", {"damping", "least", "most"}), ("pushes", set()), ("agreements", set())):
-        finite(tables[name], name, but)
-    within(tables["drives"]["kind"], 0, len(Driven), "drives")
-    within(tables["drives"]["dof"], 0, 6, "degrees of freedom of drives")
+        require_finite(tables[name], name, but)
+    require_range(tables["drives"]["kind"], 0, len(DriveKind), "drives")
+    require_range(tables["drives"]["dof"], 0, 6, "degrees of freedom of drives")
 
 
 def check_world(state: Any) -> None:
     """Raise ValueError unless this is what `World.__getstate__` gives, or as good as that."""
-    demand(isinstance(state, tuple) and len(state) == 16, "a world has other parts")
+    require(isinstance(state, tuple) and len(state) == 16, "a world has other parts")
     forest, collisions, solver, header, material, names, joints, mounted, parted, births, monitors, timers = state[:12]
     memory, dice, figures, minds = state[12:]
     kinds = (Forest, Collisions, Solver, Material, EventMonitors, Timers, BrainInstances)
     parts = (forest, collisions, solver, material, monitors, timers, minds)
-    demand(all(isinstance(p, k) for p, k in zip(parts, kinds, strict=True)), "a world has other parts")
-    world, s, c = rows_of(header, WORLD, "the header of a world", 1)[0], solver.header[0], collisions.header[0]
-    demand(world["kind"] == WORLD_KIND and world["phase"] == Phase.MOVE, "a world is in the middle of a step")
+    require(all(isinstance(p, k) for p, k in zip(parts, kinds, strict=True)), "a world has other parts")
+    world, s, c = require_rows(header, WORLD, "the header of a world", 1)[0], solver.header[0], collisions.header[0]
+    require(world["kind"] == WORLD_KIND and world["phase"] == Phase.MOVE, "a world is in the middle of a step")
     addresses = ("forest", "collisions", "solver", "events", "event_count", "minds", "mind_count", "crew", "clock")
-    demand(all(world[name] == 0 for name in addresses), "a world has addresses")
-    demand(world["gone"] == 0.0 and world["part"] == 0.0, "a world is in the middle of a step")
-    demand(
+    require(all(world[name] == 0 for name in addresses), "a world has addresses")
+    require(world["elapsed"] == 0.0 and world["part"] == 0.0, "a world is in the middle of a step")
+    require(
         0.0 < world["dt"] <= 0.1 and math.isfinite(world["time"]) and 0 <= world["steps"] < 1 << 62,
         "a world has no such time",
     )
-    demand(0.0 <= world["fluid"] <= 1e6 and 0.0 <= world["drag"] <= 1e3, "a world has no such fluid")
-    within(minds["effects"]["drive"], -1, int(s["drive_room"]), "drives of minds")
-    demand(world["slow"] >= 0.0 and world["patience"] > 0.0, "a world has no such sleep")
-    demand(math.isclose(s["h"] * s["substeps"], world["dt"], rel_tol=1e-9), "substeps do not make a step")
+    require(0.0 <= world["fluid"] <= 1e6 and 0.0 <= world["drag"] <= 1e3, "a world has no such fluid")
+    require_range(minds["effects"]["drive"], -1, int(s["drive_room"]), "drives of minds")
+    require(world["slow"] >= 0.0 and world["patience"] > 0.0, "a world has no such sleep")
+    require(math.isclose(s["h"] * s["substeps"], world["dt"], rel_tol=1e-9), "substeps do not make a step")
     _impulses(world, s)
     trees, shapes = int(forest._pools[TREES]["count"]), collisions.shapes.count
-    demand(trees <= s["span_room"] and shapes <= s["material_room"], "a solver has no room for all trees and shapes")
-    demand(int(forest._pools[JOINTS]["count"]) <= s["joint_room"], "a solver has no room for all joints")
-    demand(2 * c["contact_room"] == s["impulse_room"], "a solver has no room for all contacts")
-    demand(-1 <= world["tree"] < max(trees, 1), "a world names a tree that is not there")
-    within(solver.touches["contact"], 0, c["n_contacts"], "contacts of the solver")
-    within(solver.twists["touch"], 0, s["touch_count"], "twists of the solver")
-    within(solver.bounds["tree"], 0, trees, "trees of the solver")
-    within(solver["spans"]["woken_by"], BY_LOST, trees + 1, "what has woken trees")
-    within(solver["spans"]["touched"], 0, FROM_OUTSIDE + 1, "what has touched trees")
+    require(trees <= s["span_room"] and shapes <= s["material_room"], "a solver has no room for all trees and shapes")
+    require(int(forest._pools[JOINTS]["count"]) <= s["joint_room"], "a solver has no room for all joints")
+    require(2 * c["contact_room"] == s["impulse_room"], "a solver has no room for all contacts")
+    require(-1 <= world["tree"] < max(trees, 1), "a world names a tree that is not there")
+    require_range(solver.touches["contact"], 0, c["n_contacts"], "contacts of the solver")
+    require_range(solver.twists["contact_constraint"], 0, s["touch_count"], "twists of the solver")
+    require_range(solver.bounds["tree"], 0, trees, "trees of the solver")
+    require_range(solver["spans"]["woken_by"], WOKEN_BY_LOSS, trees + 1, "what has woken trees")
+    require_range(solver["spans"]["touched"], 0, FROM_OUTSIDE + 1, "what has touched trees")
     _acting(forest, collisions, solver)
     _named_joints(joints, parted)
     _numbers(memory, dice)
@@ -146,20 +146,20 @@ def check_world(state: Any) -> None:
     bodies = forest.bodies.tolist()
     for named, kind in ((names, str), (births, int)):
         good = isinstance(named, dict) and set(named) == set(bodies)
-        demand(good and all(type(x) is kind for x in named.values()), "bodies have no names, or names no bodies")
+        require(good and all(type(x) is kind for x in named.values()), "bodies have no names, or names no bodies")
     _mounted_shapes(forest._tables[BODIES], collisions, mounted)
 
 
 def _impulses(world: Any, solver: Any) -> None:
     """The settings of the model of contact, and what it has counted."""
     r = world["impacts"]
-    demand(world["model"] in list(ContactModel), f"a world has contact model {world['model']}")
+    require(world["model"] in list(ContactModel), f"a world has contact model {world['model']}")
     if world["model"] == ContactModel.IMPULSE:
-        demand(1e-6 <= r["epsilon"] <= 1.0 and solver["gap"] == 0.5 * r["epsilon"], "a world has no such envelope")
-        demand(0.0 <= r["slow"] < math.inf and 0.0 <= r["boost"] <= 10.0, "a world has no such collisions")
-        demand(world["within"] >= 0.0 and world["cap"] > 0.0, "a world has no such parts of steps")
+        require(1e-6 <= r["epsilon"] <= 1.0 and solver["gap"] == 0.5 * r["epsilon"], "a world has no such envelope")
+        require(0.0 <= r["slow"] < math.inf and 0.0 <= r["boost"] <= 10.0, "a world has no such collisions")
+        require(world["within"] >= 0.0 and world["longest_part"] > 0.0, "a world has no such parts of steps")
     else:
-        demand(solver["gap"] == 0.0, "a world keeps a gap")
+        require(solver["gap"] == 0.0, "a world keeps a gap")
 
 
 def _acting(forest: Any, collisions: Any, solver: Any) -> None:
@@ -169,85 +169,85 @@ def _acting(forest: Any, collisions: Any, solver: Any) -> None:
     for drive in drives:
         joint = int(drive["joint"])
         if forest.has_joint(joint):
-            loop = int(forest._tables[JOINTS][joint & INDEX]["loop"])
+            loop = int(forest._tables[JOINTS][joint & ID_INDEX_MASK]["loop"])
             size = int(forest._ties[loop]["nv"]) if loop >= 0 else len(forest.velocity(joint))
-            demand(drive["dof"] < size, f"a drive is in degree of freedom {drive['dof']} of a joint that has {size}")
-    indices = pushes["body"][pushes["body"] >= 0] & INDEX
-    within(indices, 0, int(forest._pools[BODIES]["count"]), "bodies that are pushed")
+            require(drive["dof"] < size, f"a drive is in degree of freedom {drive['dof']} of a joint that has {size}")
+    indices = pushes["body"][pushes["body"] >= 0] & ID_INDEX_MASK
+    require_range(indices, 0, int(forest._pools[BODIES]["count"]), "bodies that are pushed")
     agreed = solver["agreements"][: s["agreement_count"]]
     for side in "ab":
-        within(agreed[side], -1, max(collisions.shapes.count, 1), "shapes that agree")
-    demand(s["wrench_room"] >= forest._pools[LOOPS]["count"], "a solver has no room for all loops")
+        require_range(agreed[side], -1, max(collisions.shapes.count, 1), "shapes that agree")
+    require(s["wrench_room"] >= forest._pools[LOOPS]["count"], "a solver has no room for all loops")
 
 
 def _named_joints(joints: Any, parted: Any) -> None:
     good = isinstance(joints, dict) and all(type(k) is int and type(v) is str for k, v in joints.items())
-    demand(good and isinstance(parted, dict), "joints have no names")
+    require(good and isinstance(parted, dict), "joints have no names")
     for joint, pairs in parted.items():
         each = isinstance(pairs, list) and all(
             isinstance(pair, tuple) and len(pair) == 2 and all(type(x) is int for x in pair) for pair in pairs
         )
-        demand(type(joint) is int and each, "joints part no shapes")
+        require(type(joint) is int and each, "joints part no shapes")
 
 
 def _numbers(memory: Any, dice: Any) -> None:
     """The numbers of controllers, and the state of the random numbers."""
     check_memory(memory)
-    demand(isinstance(dice, tuple) and len(dice) == 6 and all(type(x) is int for x in dice), "there are no dice")
-    demand(
+    require(isinstance(dice, tuple) and len(dice) == 6 and all(type(x) is int for x in dice), "there are no dice")
+    require(
         all(0 <= x < 1 << 64 for x in dice[:4]) and dice[4] in (0, 1) and 0 <= dice[5] < 1 << 32, "there are no dice"
     )
-    demand(dice[3] % 2 == 1, "there are no dice")
+    require(dice[3] % 2 == 1, "there are no dice")
 
 
 def check_memory(memory: Any) -> None:
     """Raise unless this is what a world can remember: numbers and arrays of them, by names."""
     if not isinstance(memory, dict):
-        raise TypeError(f"world: memory is {shown(memory)}, and must be a dict")
+        raise TypeError(f"world: memory is {repr_of(memory)}, and must be a dict")
     for name, value in memory.items():
         good = isinstance(value, Real) or (isinstance(value, np.ndarray) and value.dtype.kind in "biuf")
         if not (isinstance(name, str) and good):
-            what = f"world: memory[{shown(name)}] is {shown(value)}"
+            what = f"world: memory[{repr_of(name)}] is {repr_of(value)}"
             raise TypeError(f"{what}; names are strings, and what is remembered is numbers or arrays of them")
 
 
 def check_timers(plain: Any) -> None:
     """Raise ValueError unless these are timers without functions."""
-    demand(isinstance(plain, list), "timers are none")
+    require(isinstance(plain, list), "timers are none")
     for one in plain:
-        demand(isinstance(one, tuple) and len(one) == 5, "a timer is none")
+        require(isinstance(one, tuple) and len(one) == 5, "a timer is none")
         name, period, start, count, number = one
         whole = all(type(x) is int and 0 <= x < 1 << 62 for x in (count, number))
-        demand(type(name) is str and whole, "a timer is none")
-        demand(type(period) is float and type(start) is float, "a timer has no time")
-        demand(0.0 < period < math.inf and math.isfinite(start), "a timer has no time")
+        require(type(name) is str and whole, "a timer is none")
+        require(type(period) is float and type(start) is float, "a timer has no time")
+        require(0.0 < period < math.inf and math.isfinite(start), "a timer has no time")
 
 
 def check_monitors(plain: Any) -> None:
     """Raise ValueError unless these are events without functions."""
-    demand(isinstance(plain, tuple) and len(plain) == 2 and isinstance(plain[0], list), "events are none")
-    rows_of(plain[1], EVENT, "events", len(plain[0]))
-    within(plain[1]["side"], -1, 2, "sides of events")
+    require(isinstance(plain, tuple) and len(plain) == 2 and isinstance(plain[0], list), "events are none")
+    require_rows(plain[1], EVENT, "events", len(plain[0]))
+    require_range(plain[1]["side"], -1, 2, "sides of events")
     known = plain[1]["kind"] != EventKind.LOAD  # the momenta that a load keeps are not numbers until they are known
-    finite(plain[1][known], "events")
+    require_finite(plain[1][known], "events")
     for one in plain[0]:
-        demand(isinstance(one, tuple) and len(one) == 13, "an event is none")
+        require(isinstance(one, tuple) and len(one) == 13, "an event is none")
         name, direction, ends, times, kind, level, entry, grounds, numbers, ids, number, count, lacks = one
-        demand(type(number) is int and 0 <= number < 1 << 62, "an event has no number")
+        require(type(number) is int and 0 <= number < 1 << 62, "an event has no number")
         whole = all(type(x) is int for x in (direction, ends, kind, entry, count)) and type(lacks) is bool
-        demand(type(name) is str and whole and type(times) is type(level) is float, "an event is none")
-        demand(direction in (-1, 0, 1) and ends >= 0 and times >= 0 and math.isfinite(level), "an event is none")
-        demand(0 <= entry < 7 and 0 <= count < 1 << 62 and ends < 1 << 62, "an event is none")
+        require(type(name) is str and whole and type(times) is type(level) is float, "an event is none")
+        require(direction in (-1, 0, 1) and ends >= 0 and times >= 0 and math.isfinite(level), "an event is none")
+        require(0 <= entry < 7 and 0 <= count < 1 << 62 and ends < 1 << 62, "an event is none")
         places = {EventKind.CALL: 0, EventKind.TIME: 0, EventKind.ALONG: 2, EventKind.DISTANCE: 2}
         places |= {EventKind.CONTACT: 2, EventKind.IMPULSE: 2}
-        demand(kind in list(EventKind), f"there is no event of kind {kind}")
+        require(kind in list(EventKind), f"there is no event of kind {kind}")
         size = places.get(EventKind(kind), 1)
         good = all(isinstance(part, list) and len(part) == size for part in (grounds, ids))
-        demand(good and all(type(x) is bool for x in grounds), "an event has no places")
-        demand(all(x is None or (type(x) is int and 0 <= x < 1 << 62) for x in ids), "an event has no places")
-        demand(isinstance(numbers, list) and len(numbers) in (3, 9), "an event has no points")
-        demand(all(type(x) is float and math.isfinite(x) for x in numbers), "an event has no points")
-        demand(SHORTEST_DIRECTION < math.hypot(*numbers[-3:]) < math.inf, "an event looks nowhere")
+        require(good and all(type(x) is bool for x in grounds), "an event has no places")
+        require(all(x is None or (type(x) is int and 0 <= x < 1 << 62) for x in ids), "an event has no places")
+        require(isinstance(numbers, list) and len(numbers) in (3, 9), "an event has no points")
+        require(all(type(x) is float and math.isfinite(x) for x in numbers), "an event has no points")
+        require(SHORTEST_DIRECTION < math.hypot(*numbers[-3:]) < math.inf, "an event looks nowhere")
 
 
 def _mounted_shapes(bodies: Rows, collisions: Any, mounted: Any) -> None:
@@ -256,8 +256,8 @@ def _mounted_shapes(bodies: Rows, collisions: Any, mounted: Any) -> None:
     found: dict[int, set[int]] = {}
     for id in shapes.ids:
         link = shapes.link(id)
-        demand(link == -1 or (link < len(bodies) and bodies[link]["next"] == IN_USE), f"shape {id} is on no body")
+        require(link == -1 or (link < len(bodies) and bodies[link]["next"] == IN_USE), f"shape {id} is on no body")
         found.setdefault(link, set()).add(id)
-    demand(isinstance(mounted, dict) and all(type(ids) is list for ids in mounted.values()), "shapes are on no bodies")
+    require(isinstance(mounted, dict) and all(type(ids) is list for ids in mounted.values()), "shapes are on no bodies")
     there = {link: set(ids) for link, ids in mounted.items() if ids}
-    demand(there == found and all(len(set(ids)) == len(ids) for ids in mounted.values()), "shapes are on other bodies")
+    require(there == found and all(len(set(ids)) == len(ids) for ids in mounted.values()), "shapes are on other bodies")

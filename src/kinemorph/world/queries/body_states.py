@@ -9,12 +9,12 @@ import numpy as np
 
 from kinemorph.jit.api import entry, rows_at
 from kinemorph.multibody.layout import link_data_of
-from kinemorph.spatial.arguments.checks import shown
+from kinemorph.spatial.arguments.checks import repr_of
 from kinemorph.spatial.mat3 import mul_vec
 from kinemorph.spatial.quaternion import from_matrix
 from kinemorph.spatial.rows import load3, load9
 from kinemorph.spatial.vec3 import add, cross
-from kinemorph.structure.forest.elements import set_moving
+from kinemorph.structure.forest.elements import update_slot_motion
 from kinemorph.structure.forest.layout import (
     BODIES,
     FOREST,
@@ -25,7 +25,7 @@ from kinemorph.structure.forest.layout import (
     trees_of,
 )
 from kinemorph.structure.forest.memory import pool_of
-from kinemorph.structure.forest.poses import own_frame
+from kinemorph.structure.forest.poses import body_frame
 from kinemorph.world.body import Body
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class BodyStates:
     def row_of(self, body: Body | int) -> int:
         """The row of a body, by its handle or its id."""
         if not isinstance(body, Body | int | np.integer) or isinstance(body, bool):
-            raise TypeError(f"states: body is {shown(body)}, and must be a kinemorph.Body or its id")
+            raise TypeError(f"states: body is {repr_of(body)}, and must be a kinemorph.Body or its id")
         found = np.flatnonzero(self.ids == operator.index(body))
         if not len(found):
             raise KeyError(f"states: there was no body {operator.index(body)}")
@@ -89,7 +89,7 @@ def read_states(world: World, into: BodyStates | None = None) -> BodyStates:
     """States of all bodies of a world now."""
     world._check_thread()
     if into is not None and not isinstance(into, BodyStates):
-        raise TypeError(f"states: into is {shown(into)}, and must be a BodyStates that an earlier call has returned")
+        raise TypeError(f"states: into is {repr_of(into)}, and must be a BodyStates that an earlier call has returned")
     forest = world.forest
     count = int(forest._pools[BODIES]["used"])
     found = into if into is not None and len(into) == count else BodyStates(count)
@@ -108,7 +108,7 @@ def copy_states(address: int, ids: Ids, poses: Any, rotations: Any, twists: Any)
     bodies = bodies_of(forest)
     for t in range(pool_of(forest, TREES)["count"]):
         if trees[t]["next"] == IN_USE and tree_of(trees[t])["n"] > 1:
-            set_moving(trees[t])
+            update_slot_motion(trees[t])
     k = 0
     for i in range(pool_of(forest, BODIES)["count"]):
         body = bodies[i]
@@ -117,9 +117,9 @@ def copy_states(address: int, ids: Ids, poses: Any, rotations: Any, twists: Any)
         slot = trees[body["tree"]]
         tree = tree_of(slot)
         if tree["n"] == 1:  # while its memory is close
-            set_moving(slot)
+            update_slot_motion(slot)
         link = link_data_of(tree)[body["link"] + 1]
-        R, p = own_frame(body, link)
+        R, p = body_frame(body, link)
         w = load3(link["w"])
         v = add(load3(link["v"]), cross(w, mul_vec(load9(link["R"]), load3(body["p"]))))
         turn = from_matrix(R)

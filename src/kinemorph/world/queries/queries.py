@@ -11,12 +11,12 @@ import numpy.typing as npt
 
 from kinemorph.collision.shapes.shape_table import Solid
 from kinemorph.constraint.energy import Energy
-from kinemorph.geometry.material import EVERYTHING
+from kinemorph.geometry.material import ALL_GROUPS_MASK
 from kinemorph.spatial.arguments.annotated import checked_on_failure
 from kinemorph.spatial.pose import Pose, vector
 from kinemorph.structure.forest.forest import Change
 from kinemorph.structure.forest.layout import BODIES, JOINTS
-from kinemorph.structure.forest.memory import INDEX
+from kinemorph.structure.forest.memory import ID_INDEX_MASK
 from kinemorph.world.argument_checks import place_at
 from kinemorph.world.body import Body, Figure
 from kinemorph.world.ids import ShapeId
@@ -79,22 +79,30 @@ class Queries(Part):
         kept = int(h["substeps"]) * world.solver["impulses"].reshape(-1, 3)[now : now + count]
         found = {k: kept[k] for k in np.flatnonzero(kept.any(axis=1)).tolist()}
         for t in world.solver.touches:
-            found[int(t["contact"])] = t["sum"] * t["normal"] + t["sum1"] * t["t1"] + t["sum2"] * t["t2"]
+            found[int(t["contact"])] = (
+                t["sum"] * t["normal"]
+                + t["total_tangent_impulse1"] * t["tangent1"]
+                + t["total_tangent_impulse2"] * t["tangent2"]
+            )
         return dict(sorted(found.items()))
 
     def _contact_moments(self) -> dict[int, Array]:
         """Moments of a step on shape b (N m s), by contact, likewise."""
         world = self.world
         h = world.solver.header[0]
-        if not h["moments_kept"]:
+        if not h["moments_valid"]:
             return {}
         count, half = int(world.collisions.header["n_contacts"][0]), int(h["impulse_room"]) // 2
         now = half * (int(world.collisions.header["step"][0]) & 1)
         kept = int(h["substeps"]) * world.solver["moments"].reshape(-1, 3)[now : now + count]
         found = {k: kept[k] for k in np.flatnonzero(kept.any(axis=1)).tolist()}
         for r in world.solver.twists:
-            t = world.solver.touches[r["touch"]]
-            found[int(t["contact"])] = r["sum"] * t["normal"] + r["sum1"] * t["t1"] + r["sum2"] * t["t2"]
+            t = world.solver.touches[r["contact_constraint"]]
+            found[int(t["contact"])] = (
+                r["sum"] * t["normal"]
+                + r["total_tangent_impulse1"] * t["tangent1"]
+                + r["total_tangent_impulse2"] * t["tangent2"]
+            )
         return found
 
     def states(self, into: BodyStates | None = None) -> BodyStates:
@@ -160,7 +168,7 @@ class Queries(Part):
 
     def _centre(self, id: int) -> Array:
         forest = self.world.forest
-        slot = forest._tables[BODIES][id & INDEX]
+        slot = forest._tables[BODIES][id & ID_INDEX_MASK]
         l = forest._links(int(slot["tree"]))[slot["link"]]
         on_link = Pose.known(slot["p"], slot["R"].reshape(3, 3))
         link = forest.pose(id) @ on_link.inverse()
@@ -170,12 +178,12 @@ class Queries(Part):
     def link_of(self, body: Body | int) -> Any:
         """The LINK row of a body: its joint, mass and inertia; see `kinemorph.multibody.layout`."""
         forest = self.world.forest
-        slot = forest._tables[BODIES][self.world._id(body) & INDEX]
+        slot = forest._tables[BODIES][self.world._id(body) & ID_INDEX_MASK]
         return forest._links(int(slot["tree"]))[slot["link"]]
 
     def link_frame(self, body: Body | int) -> Pose:
         """The own frame of a body in the frame of its link: another one once its tree was re-rooted."""
-        slot = self.world.forest._tables[BODIES][self.world._id(body) & INDEX]
+        slot = self.world.forest._tables[BODIES][self.world._id(body) & ID_INDEX_MASK]
         return Pose.known(slot["p"].copy(), slot["R"].reshape(3, 3).copy())
 
     def _members(self, what: Body | Figure | int | None) -> list[int] | None:
@@ -198,7 +206,7 @@ class Queries(Part):
         direction: Iterable[float],
         longest: float = math.inf,
         *,
-        mask: int = EVERYTHING,
+        mask: int = ALL_GROUPS_MASK,
         but: Body | int | None = None,
     ) -> RayHit | None:
         """What a ray meets first, now; None if nothing is nearer than `longest` metres.
@@ -214,7 +222,7 @@ class Queries(Part):
         directions: npt.ArrayLike,
         longest: float = math.inf,
         *,
-        mask: int = EVERYTHING,
+        mask: int = ALL_GROUPS_MASK,
         but: Body | int | None = None,
     ) -> tuple[Array, Array, list[Body | None]]:
         """The same for many rays (n x 3): distances, inf where nothing is met, normals (n x 3), and bodies."""
@@ -226,7 +234,8 @@ class Queries(Part):
         return t, normals, [None if row < 0 else world._body_at(int(links[row])) for row in rows.tolist()]
 
     def overlaps(
-        self, shape: Solid, at: Pose | Iterable[float] = (0.0, 0.0, 0.0), margin: float = 0.0, *, mask: int = EVERYTHING
+        self, shape: Solid, at: Pose | Iterable[float] = (0.0, 0.0, 0.0), margin: float = 0.0, *,
+        mask: int = ALL_GROUPS_MASK,
     ) -> list[Body | None]:  # fmt: skip
         """The bodies (None: the ground) that a shape at some place, which is not in the world, would overlap now.
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph.collision.ground.rays import TREE_STACK, meet
-from kinemorph.collision.queries.core_rays import LARGEST_RAY_LENGTH, triple
+from kinemorph.collision.ground.rays import TREE_STACK, cast_at_ground
+from kinemorph.collision.queries.core_rays import LARGEST_RAY_LENGTH, as_triple
 from kinemorph.collision.queries.core_rays import cast_at_core as cast_core
 from kinemorph.collision.queries.two_shapes import Pair
-from kinemorph.collision.shapes.shape_poses import box_around
+from kinemorph.collision.shapes.shape_poses import world_box
 from kinemorph.collision.shapes.shape_rows import POSE, Form, mounts_of, shapes_of
 from kinemorph.collision.shapes.shape_table import ShapeTable, Solid
 from kinemorph.geometry.convex_parts import NODE
@@ -22,14 +22,14 @@ from kinemorph.geometry.ground import GROUND
 from kinemorph.geometry.polyhedron import CORE
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.multibody.layout import link_data_of
-from kinemorph.spatial.arguments.checks import bits, finite, largest, shown
+from kinemorph.spatial.arguments.checks import check_bits, check_finite, check_limit, repr_of
 from kinemorph.spatial.mat3 import mul, mul_vec, tmul_vec
 from kinemorph.spatial.pose import Pose, vector
 from kinemorph.spatial.rows import load3, load9, store3, store3_at, store9
 from kinemorph.spatial.vec3 import Vec3, add, axpy, dot, sub
-from kinemorph.structure.forest.elements import set_moving
+from kinemorph.structure.forest.elements import update_slot_motion
 from kinemorph.structure.forest.layout import IN_USE, TREES, bodies_of, tree_of, trees_of
-from kinemorph.structure.forest.memory import INDEX, pool_of
+from kinemorph.structure.forest.memory import ID_INDEX_MASK, pool_of
 from kinemorph.world.ids import ShapeId
 from kinemorph.world.layout import WORLD, collisions_of, forest_of
 
@@ -64,7 +64,7 @@ def place_now(address: int, poses: Any, boxes: Any) -> None:
     shapes, mounts = shapes_of(collisions), mounts_of(collisions)
     for t in range(pool_of(forest, TREES)["count"]):
         if trees[t]["next"] == IN_USE:
-            set_moving(trees[t])
+            update_slot_motion(trees[t])
     for i in range(poses.shape[0]):
         R, p = load9(mounts[i]["R"]), load3(mounts[i]["p"])
         if shapes[i]["form"] != 0 and shapes[i]["link"] >= 0:
@@ -76,7 +76,7 @@ def place_now(address: int, poses: Any, boxes: Any) -> None:
             R = mul(own, R)
         store9(poses[i]["R"], R)
         store3(poses[i]["p"], p)
-        low, high = box_around(mounts[i], R, p)
+        low, high = world_box(mounts[i], R, p)
         store3_at(boxes[i], 0, low)
         store3_at(boxes[i], 3, high)
 
@@ -136,7 +136,7 @@ def cast_rays(
             R = load9(poses[i]["R"])
             inside, along = tmul_vec(R, sub(o, p)), tmul_vec(R, d)
             if shape["form"] == GROUND_FORM:
-                s, n = meet(rows_at(shape["ground"], 1, GROUND)[0], inside, along, end, stack)
+                s, n = cast_at_ground(rows_at(shape["ground"], 1, GROUND)[0], inside, along, end, stack)
             elif shape["form"] == CONVEX:
                 s, n = cast_core(rows_at(shape["core"], 1, CORE)[0], shape["radius"], inside, along, end)
             else:
@@ -151,7 +151,7 @@ def many(what: str, vectors: npt.ArrayLike) -> Array:
     try:
         return np.array(vectors, dtype=np.float64, ndmin=2)
     except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"{what} must be n x 3 numbers, not {shown(vectors)}") from None
+        raise ValueError(f"{what} must be n x 3 numbers, not {repr_of(vectors)}") from None
 
 
 class RayCaster:
@@ -172,7 +172,7 @@ class RayCaster:
     ) -> tuple[Array, Array, Any]:  # fmt: skip
         """Distances (inf: nothing there), normals and rows of shapes, for rays (n, 3)."""
         o, d = (many(f"cast_rays: {name}", x) for name, x in (("origins", origins), ("directions", directions)))
-        mask = bits("cast_rays: mask", mask)
+        mask = check_bits("cast_rays: mask", mask)
         if o.ndim != 2 or o.shape[1:] != (3,) or d.shape != o.shape:
             raise ValueError(f"cast_rays: origins and directions must be n x 3, not {o.shape} and {d.shape}")
         size = np.abs(d).max(axis=1, initial=0.0)
@@ -180,11 +180,11 @@ class RayCaster:
         if bad.any():
             k = int(np.flatnonzero(bad)[0])
             raise ValueError(f"cast_rays: ray {k}, from {o[k].tolist()} along {d[k].tolist()}, is none")
-        longest = largest("cast_rays: longest", longest)
+        longest = check_limit("cast_rays: longest", longest)
         d /= size[:, np.newaxis]
         d /= np.linalg.norm(d, axis=1)[:, np.newaxis]
         t, normals, met = np.empty(len(o)), np.zeros_like(o), np.empty(len(o), np.int64)
-        body = NO_HIT if but is None else but & INDEX
+        body = NO_HIT if but is None else but & ID_INDEX_MASK
         cast_rays(
             self._world._address, self._poses, o, d, longest, mask, body, t, normals, met, np.zeros(TREE_STACK)
         )  # fmt: skip
@@ -203,12 +203,14 @@ class RayCaster:
         point = o + t[0] * way / np.linalg.norm(way)
         row = int(met[0])
         body = world._body_at(int(world.shapes.rows["link"][row]))
-        return RayHit(float(t[0]), triple(point), triple(normals[0]), body, ShapeId.of(world, world.shapes.id_at(row)))
+        return RayHit(
+            float(t[0]), as_triple(point), as_triple(normals[0]), body, ShapeId.of(world, world.shapes.id_at(row))
+        )
 
     def near(self, solid: Solid, pose: Pose | None, margin: float, mask: int) -> list[int]:
         """Ids of the shapes that are no farther than `margin` from another one, which is not in the world."""
-        finite("overlaps: margin", margin, 0.0)
-        mask = bits("overlaps: mask", mask)
+        check_finite("overlaps: margin", margin, 0.0)
+        mask = check_bits("overlaps: mask", mask)
         here, shapes = pose or Pose(), self._world.shapes
         alone = ShapeTable()
         alone.add(solid, 0)

@@ -73,9 +73,9 @@ def statistics(world: World, step_time: float = 0.0, stage_times: dict[str, floa
         newton_steps=int(islands["newton_steps"][direct].sum()),
         step_time=step_time,
         stage_times=stage_times or {},
-        strikes=int(world._header[0]["impacts"]["strikes"]),
+        strikes=int(world._header[0]["impacts"]["collision_count"]),
         parts=int(world._header[0]["parts"]),
-        undone=int(world._header[0]["undone"]),
+        undone=int(world._header[0]["parts_undone"]),
     )
 
 

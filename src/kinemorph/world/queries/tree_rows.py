@@ -11,7 +11,7 @@ from kinemorph.jit.api import rows_at
 from kinemorph.multibody.layout import DOF, LINK_DATA, JointKind
 from kinemorph.structure.forest.forest import Forest
 from kinemorph.structure.forest.layout import BODIES, JOINTS, LOOPS, Q, V
-from kinemorph.structure.forest.memory import INDEX
+from kinemorph.structure.forest.memory import ID_INDEX_MASK
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Ids = np.ndarray[tuple[int], np.dtype[np.int64]]
@@ -34,7 +34,7 @@ def rows_of_trees(forest: Forest, trees: Iterable[int]) -> list[TreeRows]:
     forest.kinematics()
     found = []
     for id in trees:
-        t = id & INDEX
+        t = id & ID_INDEX_MASK
         tree, links = forest._tree(t), forest._links(t)
         frames = rows_at(int(tree["rows"]), int(tree["n"]) + 1, LINK_DATA)[1:]
         dofs = rows_at(int(tree["dofs"]), int(tree["nv"]), DOF)
@@ -45,11 +45,11 @@ def rows_of_trees(forest: Forest, trees: Iterable[int]) -> list[TreeRows]:
 
 def joints_of(forest: Forest, body: int) -> list[int]:
     """Ids of the joint that carries a body, unless it floats, and of those of loops on it."""
-    table, slot = forest._tables[JOINTS], forest._tables[BODIES][body & INDEX]
+    table, slot = forest._tables[JOINTS], forest._tables[BODIES][body & ID_INDEX_MASK]
     floats = forest._links(int(slot["tree"]))[slot["link"]]["kind"] == JointKind.FREE
     found: list[int] = []
     for joint in forest.joints.tolist():
-        row = table[joint & INDEX]
+        row = table[joint & ID_INDEX_MASK]
         if row["loop"] >= 0:
             if body in forest.sides(joint):
                 found.append(joint)
@@ -63,7 +63,7 @@ def loop_points(forest: Forest, joint: int) -> tuple[Array, Array]:
     if not forest.closes_loop(joint):
         raise ValueError(f"loop_points: joint {joint} closes no loop")
     forest.kinematics()
-    k = int(forest._tables[JOINTS][joint & INDEX]["loop"])
+    k = int(forest._tables[JOINTS][joint & ID_INDEX_MASK]["loop"])
     row, slot = forest._ties[k], forest._tables[LOOPS][k]
     ends = []
     for body, at in ((int(slot["a"]), row["pa"]), (int(slot["b"]), row["pb"])):

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from kinemorph.contact.layout import contact_constraints, slices_of
-from kinemorph.contact.rows.drive_rows import give_forces, keep_pushed_awake, push_bodies
-from kinemorph.contact.rows.fly_by import let_pass
-from kinemorph.contact.rows.force_element_rows import pull_all
-from kinemorph.contact.rows.ghost_edges import pass_seams
-from kinemorph.contact.rows.loop_projection import hold_forces, note_forces
+from kinemorph.contact.rows.drive_rows import apply_given_forces, apply_pushes, keep_pushed_awake
+from kinemorph.contact.rows.fly_by import drop_fly_by_contacts
+from kinemorph.contact.rows.force_element_rows import solve_elements
+from kinemorph.contact.rows.ghost_edges import drop_ghost_contacts
+from kinemorph.contact.rows.loop_projection import project_forces, store_accelerations
 from kinemorph.jit.api import kernel
-from kinemorph.world.tree_motion.fluid_drag import drag_bodies
-from kinemorph.world.tree_motion.loop_motion import bear_holds, plan_energies
+from kinemorph.world.tree_motion.fluid_drag import apply_fluid_drag
+from kinemorph.world.tree_motion.loop_motion import apply_loop_forces, predict_energies
 
 
 @kernel(inline=False)
@@ -22,7 +22,7 @@ def keep_conveyed_awake(solver: Any) -> None:
     touches = contact_constraints(solver)
     for i in range(solver["touch_count"]):
         contact = touches[i]
-        if contact["w1"] != 0.0 or contact["w2"] != 0.0:
+        if contact["surface_velocity1"] != 0.0 or contact["surface_velocity2"] != 0.0:
             if contact["tree1"] >= 0:
                 spans[contact["tree1"]]["still"] = 0.0
             if contact["tree2"] >= 0:
@@ -33,22 +33,22 @@ def keep_conveyed_awake(solver: Any) -> None:
 def apply_forces(world: Any, solver: Any, forest: Any, collisions: Any, tied: bool) -> None:
     """Add all applied forces to za, and leave out contacts that these make needless; `tied` by loops or elements."""
     if tied:
-        bear_holds(solver, forest)  # loop forces
-        note_forces(solver)  # za before the forces below
+        apply_loop_forces(solver, forest)  # loop forces
+        store_accelerations(solver)  # za before the forces below
     if solver["drive_count"] > 0:
-        give_forces(solver, forest)  # drives with a given force or moment
+        apply_given_forces(solver, forest)  # drives with a given force or moment
     if solver["push_count"] > 0:
-        push_bodies(solver, forest)
+        apply_pushes(solver, forest)
         keep_pushed_awake(solver, forest)
     if world["fluid"] > 0.0:
-        drag_bodies(world, solver, forest, collisions)
-    if solver["conveys"] != 0:
+        apply_fluid_drag(world, solver, forest, collisions)
+    if solver["any_moving_surface"] != 0:
         keep_conveyed_awake(solver)
-    if solver["passing"] != 0:
-        let_pass(solver, collisions)  # bodies that fly past each other
-    if solver["paved"] != 0:
-        pass_seams(solver, collisions)  # internal edges of ground
+    if solver["any_fly_by"] != 0:
+        drop_fly_by_contacts(solver, collisions)  # bodies that fly past each other
+    if solver["any_convex_ground"] != 0:
+        drop_ghost_contacts(solver, collisions)  # internal edges of ground
     if tied:
-        hold_forces(solver)  # loop forces against what was added to za since
-        pull_all(solver)  # force elements
-        plan_energies(solver)  # for the energy limit of trees in loops
+        project_forces(solver)  # loop forces against what was added to za since
+        solve_elements(solver)  # force elements
+        predict_energies(solver)  # for the energy limit of trees in loops

@@ -9,7 +9,7 @@ from kinemorph.world.layout import WORLD, collisions_of, forest_of, solver_of
 
 
 @entry
-def has_all_rooms(address: int, shapes: int) -> bool:
+def has_capacity(address: int, shapes: int) -> bool:
     """Whether the solver has a slice for each tree, a material for each shape, a wrench for each loop, and so on.
 
     `Solver.follow` enlarges the tables.

@@ -8,16 +8,16 @@ p of the subtree that it carries, which changes by external impulses and by the 
     dt f = p(end) - p(start) - dt m g - Σ impulses of contacts, pushes and loops,
 
 and likewise for moments about the position of the joint at the start. Force elements count as part of the joint's load.
-`note_loads` computes p(start) and the impulses before bodies move, from link data of the start of the step;
-`tell_loads` computes p(end). In between, the sum is in the fields pa, pb and n of the event.
+`begin_joint_loads` computes p(start) and the impulses before bodies move, from link data of the start of the step;
+`finish_joint_loads` computes p(end). In between, the sum is in the fields pa, pb and n of the event.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from kinemorph.collision.contact_table import half_of
-from kinemorph.collision.narrow.conservative_advancement import points_of
+from kinemorph.collision.contact_table import half_start
+from kinemorph.collision.narrow.conservative_advancement import contact_points
 from kinemorph.collision.shapes.shape_rows import contacts_of, pairs_of, shapes_of
 from kinemorph.contact.layout import (
     contact_constraint_room,
@@ -33,7 +33,7 @@ from kinemorph.spatial.mat3 import mul, mul_vec, sym_vec, tmul_vec
 from kinemorph.spatial.rows import load3, load3_at, load6, load9, store3
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale, sub
-from kinemorph.structure.forest.elements import set_moving
+from kinemorph.structure.forest.elements import update_slot_motion
 from kinemorph.structure.forest.layout import (
     IN_USE,
     LOOPS,
@@ -44,13 +44,13 @@ from kinemorph.structure.forest.layout import (
     tree_of,
     trees_of,
 )
-from kinemorph.structure.forest.memory import INDEX, pool_of
+from kinemorph.structure.forest.memory import ID_INDEX_MASK, pool_of
 
 ZERO = (0.0, 0.0, 0.0)
 
 
 @kernel(inline=False)
-def carried_by(forest: Any, body: int, t: int, top: int) -> bool:
+def is_carried_by(forest: Any, body: int, t: int, top: int) -> bool:
     """Whether a body, by its index, is in the subtree of link `top` of tree t."""
     if body < 0:
         return False
@@ -66,7 +66,7 @@ def carried_by(forest: Any, body: int, t: int, top: int) -> bool:
 
 
 @kernel(inline=False)
-def momentum_of(tree: Any, top: int, x: Vec3) -> tuple[float, Vec3, Vec3, Vec3]:
+def sum_subtree_momentum(tree: Any, top: int, x: Vec3) -> tuple[float, Vec3, Vec3, Vec3]:
     """Mass, first moment about x, momentum, and angular momentum about x, of the subtree of link `top`."""
     links, rows = links_of(tree), link_data_of(tree)
     mass, moment, linear, angular = 0.0, ZERO, ZERO, ZERO
@@ -88,49 +88,59 @@ def momentum_of(tree: Any, top: int, x: Vec3) -> tuple[float, Vec3, Vec3, Vec3]:
 
 
 @kernel(inline=False)
-def touch_impulses(solver: Any, forest: Any, collisions: Any, t: int, top: int, x: Vec3) -> tuple[Vec3, Vec3]:
+def sum_contact_impulses(solver: Any, forest: Any, collisions: Any, t: int, top: int, x: Vec3) -> tuple[Vec3, Vec3]:
     """Impulse (N s), and its moment about x, of all contacts between the subtree of link `top` and other bodies."""
     touches, twists = contact_constraint_room(solver), torsional_constraints(solver)
     shapes, pairs = shapes_of(collisions), pairs_of(collisions)
     contacts = contacts_of(collisions)
-    now = half_of(collisions["step"], collisions["contact_room"])
+    now = half_start(collisions["step"], collisions["contact_room"])
     force, moment = ZERO, ZERO
     for i in range(solver["touch_count"] + solver["twist_count"]):
         turns = i >= solver["touch_count"]
         torsion = twists[i - solver["touch_count"] if turns else 0]
-        t0 = touches[torsion["touch"] if turns else i]
+        t0 = touches[torsion["contact_constraint"] if turns else i]
         contact = contacts[now + t0["contact"]]
         pair = pairs[contact["pair"]]
         a, b = shapes[pair["a"]]["link"], shapes[pair["b"]]["link"]
-        sign = (1.0 if carried_by(forest, b, t, top) else 0.0) - (1.0 if carried_by(forest, a, t, top) else 0.0)
+        sign = (1.0 if is_carried_by(forest, b, t, top) else 0.0) - (1.0 if is_carried_by(forest, a, t, top) else 0.0)
         if sign == 0.0:
             continue
-        n, t1, t2 = load3(t0["normal"]), load3(t0["t1"]), load3(t0["t2"])
+        n, t1, t2 = load3(t0["normal"]), load3(t0["tangent1"]), load3(t0["tangent2"])
         if turns:
-            moment = axpy(moment, sign, axpy(axpy(scale(n, torsion["sum"]), torsion["sum1"], t1), torsion["sum2"], t2))
+            moment = axpy(
+                moment,
+                sign,
+                axpy(
+                    axpy(scale(n, torsion["sum"]), torsion["total_tangent_impulse1"], t1),
+                    torsion["total_tangent_impulse2"],
+                    t2,
+                ),
+            )
             continue
-        p = scale(axpy(axpy(scale(n, t0["sum"]), t0["sum1"], t1), t0["sum2"], t2), sign)
-        x1, x2 = points_of(contact)
+        p = scale(
+            axpy(axpy(scale(n, t0["sum"]), t0["total_tangent_impulse1"], t1), t0["total_tangent_impulse2"], t2), sign
+        )
+        x1, x2 = contact_points(contact)
         force, moment = add(force, p), add(moment, cross(sub(x2 if sign > 0.0 else x1, x), p))
     return force, moment
 
 
 @kernel(inline=False)
-def push_forces(solver: Any, forest: Any, tree: Any, t: int, top: int, x: Vec3) -> tuple[Vec3, Vec3]:
+def sum_push_forces(solver: Any, forest: Any, tree: Any, t: int, top: int, x: Vec3) -> tuple[Vec3, Vec3]:
     """Force (N), and moment about x, of all external forces on bodies of the subtree of link `top`."""
     pushes = pushes_of(solver)
     bodies = bodies_of(forest)
     force, moment = ZERO, ZERO
     for i in range(solver["push_count"]):
         push = pushes[i]
-        if push["body"] < 0 or not carried_by(forest, push["body"] & INDEX, t, top):
+        if push["body"] < 0 or not is_carried_by(forest, push["body"] & ID_INDEX_MASK, t, top):
             continue
-        slot = bodies[push["body"] & INDEX]
+        slot = bodies[push["body"] & ID_INDEX_MASK]
         data = link_data_of(tree)[slot["link"] + 1]
         R = load9(data["R"])
         own = mul(R, load9(slot["R"]))
         f, n = load3(push["force"]), load3(push["torque"])
-        if push["turning"] != 0:
+        if push["in_body_frame"] != 0:
             f, n = mul_vec(own, f), mul_vec(own, n)
         at = add(load3(data["p"]), add(mul_vec(R, load3(slot["p"])), mul_vec(own, load3(push["at"]))))
         force, moment = add(force, f), add(moment, add(n, cross(sub(at, x), f)))
@@ -138,7 +148,7 @@ def push_forces(solver: Any, forest: Any, tree: Any, t: int, top: int, x: Vec3) 
 
 
 @kernel(inline=False)
-def loop_forces(solver: Any, forest: Any, t: int, top: int, x: Vec3) -> tuple[Vec3, Vec3]:
+def sum_loop_forces(solver: Any, forest: Any, t: int, top: int, x: Vec3) -> tuple[Vec3, Vec3]:
     """Force (N), and moment about x, of the loops between the subtree of link `top` and other bodies."""
     slots, ties = (
         loop_slots_of(forest),
@@ -152,7 +162,7 @@ def loop_forces(solver: Any, forest: Any, t: int, top: int, x: Vec3) -> tuple[Ve
         slot = slots[k]
         if slot["next"] != IN_USE:
             continue
-        a, b = carried_by(forest, slot["a"], t, top), carried_by(forest, slot["b"], t, top)
+        a, b = is_carried_by(forest, slot["a"], t, top), is_carried_by(forest, slot["b"], t, top)
         if a == b:
             continue
         on = bodies[slot["b"] if b else slot["a"]]
@@ -166,7 +176,7 @@ def loop_forces(solver: Any, forest: Any, t: int, top: int, x: Vec3) -> tuple[Ve
 
 
 @kernel(inline=False)
-def note_loads(world: Any, solver: Any, forest: Any, collisions: Any, begins: bool, dt: float) -> None:
+def begin_joint_loads(world: Any, solver: Any, forest: Any, collisions: Any, begins: bool, dt: float) -> None:
     """Before bodies move: the momentum that each measured subtree would have at the end of the step without its joint.
 
     Half of gravity's moment is added here and half at the end, where its arm has changed. A step of the impulse model
@@ -183,16 +193,16 @@ def note_loads(world: Any, solver: Any, forest: Any, collisions: Any, begins: bo
         t, top = joints[event["b"]]["tree"], joints[event["b"]]["link"]
         tree = tree_of(trees[t])
         x = load3(link_data_of(tree)[top + 1]["p"]) if begins else load3(event["n"])
-        mass, moment, linear, angular = momentum_of(tree, top, x)
+        mass, moment, linear, angular = sum_subtree_momentum(tree, top, x)
         if not begins:
             linear, angular = load3(event["pa"]), load3(event["pb"])
         linear, angular = axpy(linear, mass * dt, g), axpy(angular, 0.5 * dt, cross(moment, g))
-        f, n = touch_impulses(solver, forest, collisions, t, top, x)
+        f, n = sum_contact_impulses(solver, forest, collisions, t, top, x)
         linear, angular = add(linear, f), add(angular, n)
-        f, n = push_forces(solver, forest, tree, t, top, x)
+        f, n = sum_push_forces(solver, forest, tree, t, top, x)
         linear, angular = axpy(linear, dt, f), axpy(angular, dt, n)
         if pool_of(forest, LOOPS)["used"] > 0:
-            f, n = loop_forces(solver, forest, t, top, x)
+            f, n = sum_loop_forces(solver, forest, t, top, x)
             linear, angular = axpy(linear, dt, f), axpy(angular, dt, n)
         store3(event["pa"], linear)
         store3(event["pb"], angular)
@@ -200,7 +210,7 @@ def note_loads(world: Any, solver: Any, forest: Any, collisions: Any, begins: bo
 
 
 @kernel(inline=False)
-def along_loop(solver: Any, forest: Any, event: Any) -> float:
+def project_loop_force(solver: Any, forest: Any, event: Any) -> float:
     """The force (N) or moment (N m) of a loop on its second body, along a direction of the joint's first frame."""
     k = joints_of(forest)[event["b"]]["loop"]
     tie = loops_of(forest)[k]
@@ -209,7 +219,7 @@ def along_loop(solver: Any, forest: Any, event: Any) -> float:
     if a >= 0:
         on = bodies_of(forest)[a]
         slot = trees_of(forest)[on["tree"]]
-        set_moving(slot)
+        update_slot_motion(slot)
         tree = tree_of(slot)
         n = mul_vec(load9(link_data_of(tree)[on["link"] + 1]["R"]), n)
     wrenches = rows_at(solver["wrenches"], 6 * solver["wrench_room"], F8)
@@ -217,18 +227,18 @@ def along_loop(solver: Any, forest: Any, event: Any) -> float:
 
 
 @kernel
-def borne(solver: Any, forest: Any, event: Any, t: int, top: int, dt: float) -> tuple[Vec3, Vec3]:
-    """Mean force and moment through a tree joint, from link data at the end of the step and `note_loads`."""
+def compute_joint_load(solver: Any, forest: Any, event: Any, t: int, top: int, dt: float) -> tuple[Vec3, Vec3]:
+    """Mean force and moment through a tree joint, from link data at the end of the step and `begin_joint_loads`."""
     slot = trees_of(forest)[t]
     tree = tree_of(slot)
     g, x = (forest["gx"], forest["gy"], forest["gz"]), load3(event["n"])
-    _, moment, linear, angular = momentum_of(tree, top, x)
+    _, moment, linear, angular = sum_subtree_momentum(tree, top, x)
     angular = axpy(angular, -0.5 * dt, cross(moment, g))
     return scale(sub(linear, load3(event["pa"])), 1.0 / dt), scale(sub(angular, load3(event["pb"])), 1.0 / dt)
 
 
 @kernel(inline=False)
-def tell_loads(world: Any, solver: Any, forest: Any) -> None:
+def finish_joint_loads(world: Any, solver: Any, forest: Any) -> None:
     """Write the joint loads at the end of the step into their events. The load of a sleeping joint does not change."""
     events = rows_at(world["events"], world["event_count"], EVENT)
     joints = joints_of(forest)
@@ -247,8 +257,8 @@ def tell_loads(world: Any, solver: Any, forest: Any) -> None:
             continue
         else:
             if t != seen:
-                set_moving(trees[t])
+                update_slot_motion(trees[t])
                 seen = t
-            f, n = borne(solver, forest, event, t, joint["link"], world["dt"])
+            f, n = compute_joint_load(solver, forest, event, t, joint["link"], world["dt"])
         load = n if event["index"] != 0 else f
         event["g"] = sqrt(dot(load, load)) - event["level"]

@@ -35,21 +35,21 @@ import numpy as np
 
 from kinemorph.collision.collide import find_pairs
 from kinemorph.collision.shapes.shape_rows import BAD_BOX, FULL
-from kinemorph.contact.joint_warm_start import keep_bounds
-from kinemorph.contact.rows.drive_rows import settle_drives
-from kinemorph.contact.rows.loop_projection import tell_forces
-from kinemorph.contact.rows.torsional_friction import keep_moments
+from kinemorph.contact.joint_warm_start import store_joint_impulses
+from kinemorph.contact.rows.drive_rows import finish_drives
+from kinemorph.contact.rows.loop_projection import write_loop_forces
+from kinemorph.contact.rows.torsional_friction import store_moments
 from kinemorph.jit.api import kernel
 from kinemorph.jit.clock import ticks
 from kinemorph.structure.forest.memory import count_trees
-from kinemorph.world.brains.update import mull
-from kinemorph.world.impulse.rollback import exchange
+from kinemorph.world.brains.update import update_brains
+from kinemorph.world.impulse.rollback import save_or_restore_state
 from kinemorph.world.layout import Phase, Stage, Status, collisions_of, forest_of, solver_of
 from kinemorph.world.step.applied_forces import apply_forces
-from kinemorph.world.step.bookkeeping import advance_clock, all_asleep, lap
-from kinemorph.world.step.constraint_rows import fill_joint_rows, fill_other_rows
-from kinemorph.world.step.island_building import build_islands, claim_ties, has_ties
-from kinemorph.world.step.joint_loads import note_loads
+from kinemorph.world.step.bookkeeping import advance_time_and_events, all_asleep, record_stage_time
+from kinemorph.world.step.constraint_rows import fill_contact_and_element_rows, fill_joint_rows
+from kinemorph.world.step.island_building import build_islands, claim_loop_memory, has_loops_or_elements
+from kinemorph.world.step.joint_loads import begin_joint_loads
 from kinemorph.world.step.stages import (
     accelerate_trees,
     check_velocities,
@@ -61,7 +61,7 @@ from kinemorph.world.step.stages import (
     solve_islands,
     store_impulses,
 )
-from kinemorph.world.tree_motion.loop_motion import advance_holds, spread_touches
+from kinemorph.world.tree_motion.loop_motion import advance_looped_trees, spread_impulse_flags
 
 FORCES, PAIRS, CONTACTS = int(Stage.FORCES), int(Stage.PAIRS), int(Stage.CONTACTS)
 ROWS, SOLUTION, MOTION = int(Stage.ROWS), int(Stage.SOLUTION), int(Stage.MOTION)
@@ -80,7 +80,7 @@ def make_step(world: Any) -> int:
     collisions = collisions_of(world)
     solver = solver_of(world)
     if world["phase"] == MOVE and all_asleep(solver, forest):
-        return advance_clock(world, solver, forest, collisions)
+        return advance_time_and_events(world, solver, forest, collisions)
     since = ticks() if world["clock"] != 0 else 0
     if world["phase"] == MOVE:
         status = accelerate_trees(world, solver, forest)
@@ -88,11 +88,11 @@ def make_step(world: Any) -> int:
             return status
         place_shapes(world, solver, forest, collisions)
         if world["mind_count"] > 0:
-            mull(world, solver, forest, collisions)
+            update_brains(world, solver, forest, collisions)
         world["phase"] = COLLIDE
-        since = lap(world, FORCES, since)
+        since = record_stage_time(world, FORCES, since)
     if world["phase"] == COLLIDE:
-        status = collide(world, collisions, since)
+        status = detect_collisions(world, collisions, since)
         if status != DONE:
             return status
         world["phase"] = FILL
@@ -101,16 +101,16 @@ def make_step(world: Any) -> int:
         return status
     since = ticks() if world["clock"] != 0 else 0
     if solver["drive_count"] + solver["push_count"] > 0:
-        settle_drives(solver)
+        finish_drives(solver)
     if world["patience"] < np.inf:
         put_islands_to_sleep(world, solver, forest)
-    status = advance_clock(world, solver, forest, collisions)
-    lap(world, MOTION, since)
+    status = advance_time_and_events(world, solver, forest, collisions)
+    record_stage_time(world, MOTION, since)
     return status
 
 
 @kernel
-def collide(world: Any, collisions: Any, since: int) -> int:
+def detect_collisions(world: Any, collisions: Any, since: int) -> int:
     """Broad phase (skipped if the narrow phase resumes after a table has grown) and narrow phase. Returns a Status."""
     if collisions["goes_on"] == 0:
         status = find_pairs(collisions)
@@ -119,10 +119,10 @@ def collide(world: Any, collisions: Any, since: int) -> int:
             return NO_BOX
         if status == FULL:
             return FULL_COLLISIONS
-        since = lap(world, PAIRS, since)
+        since = record_stage_time(world, PAIRS, since)
     if not find_all_contacts(world, collisions):
         return FULL_COLLISIONS
-    lap(world, CONTACTS, since)
+    record_stage_time(world, CONTACTS, since)
     return DONE
 
 
@@ -134,36 +134,36 @@ def solve_and_integrate(world: Any, solver: Any, forest: Any, collisions: Any) -
     if status != DONE:
         world["phase"] = MOVE if status == NOT_FINITE else FILL
         return status
-    tied = has_ties(forest)
-    memory = claim_ties(solver, forest) if tied else 0
+    tied = has_loops_or_elements(forest)
+    memory = claim_loop_memory(solver, forest) if tied else 0
     if tied and memory == 0:
         return FULL_FOREST
     filled, early = fill_joint_rows(world, solver, forest, collisions, memory)
-    if not (filled and fill_other_rows(world, solver, forest, collisions, memory, tied)):
+    if not (filled and fill_contact_and_element_rows(world, solver, forest, collisions, memory, tied)):
         return FULL_SOLVER
     world["phase"] = MOVE
     if not early:
         compute_start_velocities(solver, forest, count_trees(forest))
     apply_forces(world, solver, forest, collisions, tied)
-    since = lap(world, ROWS, since)
+    since = record_stage_time(world, ROWS, since)
     solve_islands(world, solver)
-    since = lap(world, SOLUTION, since)
+    since = record_stage_time(world, SOLUTION, since)
     if tied:
-        spread_touches(solver, forest)
-        tell_forces(solver, forest)  # wrenches of loop joints
+        spread_impulse_flags(solver, forest)
+        write_loop_forces(solver, forest)  # wrenches of loop joints
     if world["event_count"] > 0:
-        note_loads(world, solver, forest, collisions, world["model"] == 0, world["dt"])
+        begin_joint_loads(world, solver, forest, collisions, world["model"] == 0, world["dt"])
     if world["model"] != 0:
-        exchange(solver, forest, False)  # a part of a step can be undone
+        save_or_restore_state(solver, forest, False)  # a part of a step can be undone
     good = check_velocities(world, solver, forest)
-    good = good and (not tied or advance_holds(world, solver, forest))
+    good = good and (not tied or advance_looped_trees(world, solver, forest))
     store_impulses(world, solver, collisions, good)
     if solver["rough"] != 0:
-        keep_moments(solver, collisions, good)  # warm start of torsional friction
+        store_moments(solver, collisions, good)  # warm start of torsional friction
     if not good:
         return NOT_FINITE
-    if solver["figures"] != 0:
-        keep_bounds(solver, forest)  # warm start of limits and dry friction
+    if solver["any_jointed"] != 0:
+        store_joint_impulses(solver, forest)  # warm start of limits and dry friction
     integrate_trees(world, solver, forest)
-    lap(world, MOTION, since)
+    record_stage_time(world, MOTION, since)
     return DONE

@@ -6,10 +6,10 @@ from typing import Any
 
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.world.brains.instance_rows import minds_of
-from kinemorph.world.brains.update import begin_minds
+from kinemorph.world.brains.update import prepare_brains
 from kinemorph.world.impulse.step import make_impulse_step
 from kinemorph.world.layout import WORLD, WORLD_KIND, ContactModel, Phase, Status, forest_of, solver_of
-from kinemorph.world.step.bookkeeping import all_asleep, pass_time
+from kinemorph.world.step.bookkeeping import advance_time, all_asleep
 from kinemorph.world.step.pipeline import make_step
 
 MOVE, BY_STEPS = int(Phase.MOVE), int(ContactModel.STEPS)
@@ -31,16 +31,16 @@ def make_steps(world: Any, count: int, most: int) -> tuple[int, int]:
     forest, solver = forest_of(world), solver_of(world)
     for _ in range(min(count, most)):
         if world["phase"] == MOVE and world["event_count"] == 0 and all_asleep(solver, forest):
-            pass_time(world, count)  # nothing in a world without events wakes a sleeping body
+            advance_time(world, count)  # nothing in a world without events wakes a sleeping body
             return DONE, 0
-        if world["mind_count"] > 0 and world["phase"] == MOVE and world["gone"] == 0.0:
-            status = begin_minds(world)
+        if world["mind_count"] > 0 and world["phase"] == MOVE and world["elapsed"] == 0.0:
+            status = prepare_brains(world)
             if status != DONE:
                 return status, count
         status = make_step(world) if world["model"] == BY_STEPS else make_impulse_step(world)
         if status == DONE or status == HAPPENED:
             count -= 1
-            if status == DONE and world["mind_count"] > 0 and minds_of(world)["stops"] != 0:
+            if status == DONE and world["mind_count"] > 0 and minds_of(world)["stops_run"] != 0:
                 status = STOPPED
         if status != DONE:
             return status, count

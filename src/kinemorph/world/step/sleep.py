@@ -10,14 +10,14 @@ from kinemorph.contact.layout import islands_of, slices_of
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.system import F8
 from kinemorph.structure.forest.layout import A, V, tree_of, trees_of
-from kinemorph.structure.forest.memory import state_at
+from kinemorph.structure.forest.memory import state_vector_at
 
 
 @kernel
-def fastest(slot: Any) -> float:
+def find_largest_dof_speed(slot: Any) -> float:
     """The largest |v| of a degree of freedom of a tree, rad/s or m/s; used for trees without shapes."""
     tree = tree_of(slot)
-    v = rows_at(state_at(slot, tree, V), tree["nv"], F8)
+    v = rows_at(state_vector_at(slot, tree, V), tree["nv"], F8)
     speed = 0.0
     for k in range(tree["nv"]):
         speed = max(speed, abs(v[k]))
@@ -25,7 +25,7 @@ def fastest(slot: Any) -> float:
 
 
 @kernel(inline=False)
-def let_sleep(world: Any, solver: Any, forest: Any, first: int, stop: int) -> None:
+def update_sleep(world: Any, solver: Any, forest: Any, first: int, stop: int) -> None:
     """Update sleep timers of islands `first` to before `stop`; those still for `patience` s sleep, with v = a = 0."""
     trees = trees_of(forest)
     spans, islands = slices_of(solver), islands_of(solver)
@@ -34,7 +34,7 @@ def let_sleep(world: Any, solver: Any, forest: Any, first: int, stop: int) -> No
         t = islands[i]["first_tree"]
         while t >= 0:
             span = spans[t]
-            speed = span["speed"] if span["speed"] > 0.0 else fastest(trees[t])
+            speed = span["speed"] if span["speed"] > 0.0 else find_largest_dof_speed(trees[t])
             span["still"] = span["still"] + world["dt"] if speed < world["slow"] else 0.0
             least = min(least, span["still"])
             t = span["next"]
@@ -44,8 +44,8 @@ def let_sleep(world: Any, solver: Any, forest: Any, first: int, stop: int) -> No
         while t >= 0:
             spans[t]["asleep"] = 1
             tree = tree_of(trees[t])
-            v = rows_at(state_at(trees[t], tree, V), tree["nv"], F8)
-            a = rows_at(state_at(trees[t], tree, A), tree["nv"], F8)
+            v = rows_at(state_vector_at(trees[t], tree, V), tree["nv"], F8)
+            a = rows_at(state_vector_at(trees[t], tree, A), tree["nv"], F8)
             for k in range(tree["nv"]):
                 v[k] = a[k] = 0.0
             t = spans[t]["next"]

@@ -7,25 +7,48 @@ from typing import Any
 
 from kinemorph.collision.narrow.dispatch import find_contacts
 from kinemorph.collision.shapes.shape_rows import FULL
-from kinemorph.collision.threaded_narrow_phase import SCOUT, await_scouts, hand_over_all, hand_over_rest, send_scouts
+from kinemorph.collision.threaded_narrow_phase import (
+    NARROW_WORKER,
+    append_spare_rows,
+    begin_workers,
+    collect_workers,
+    move_all_worker_rows,
+)
 from kinemorph.contact.layout import FULL_Y
-from kinemorph.contact.rows.contact_rows import fill_touches
-from kinemorph.contact.solve_step import solve
-from kinemorph.contact.warm_start import keep_impulses, keep_old
+from kinemorph.contact.rows.contact_rows import fill_all_contacts
+from kinemorph.contact.solve_step import solve_island_range
+from kinemorph.contact.warm_start import carry_over_impulses, store_contact_impulses
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.structure.forest.memory import count_trees
 from kinemorph.world.layout import Status
-from kinemorph.world.step.shape_bounds import place_bodies
-from kinemorph.world.step.sleep import let_sleep
-from kinemorph.world.threads.thread_rows import Shared, crew_of
-from kinemorph.world.threads.work_sharing import border, call_out, finish, is_shared, place_needs, share_out
-from kinemorph.world.tree_motion.acceleration import AWAKE, accelerate_some, set_in_motion, status_of
-from kinemorph.world.tree_motion.integration import advance_trees, moves
+from kinemorph.world.step.shape_bounds import predict_shape_poses
+from kinemorph.world.step.sleep import update_sleep
+from kinemorph.world.threads.thread_rows import SharedStage, workers_of
+from kinemorph.world.threads.work_sharing import (
+    assign_batch_offsets,
+    find_part_start,
+    finish_shared_stage,
+    is_worth_sharing,
+    run_shared_stage,
+    start_shared_stage,
+)
+from kinemorph.world.tree_motion.acceleration import (
+    AWAKE,
+    accelerate_tree_range,
+    status_of_result,
+    whiten_start_velocities,
+)
+from kinemorph.world.tree_motion.integration import advance_tree_range, find_runaway_tree
 
-ACCELERATE, PLACE, LOOK, SLEEP = int(Shared.ACCELERATE), int(Shared.PLACE), int(Shared.LOOK), int(Shared.SLEEP)
-HAND_OVER, MEASURE, FILL = int(Shared.HAND_OVER), int(Shared.MEASURE), int(Shared.FILL)
-SET_IN_MOTION, SOLVE, CHECK = int(Shared.SET_IN_MOTION), int(Shared.SOLVE), int(Shared.CHECK)
-KEEP_OLD, KEEP, ADVANCE = int(Shared.KEEP_OLD), int(Shared.KEEP), int(Shared.ADVANCE)
+ACCELERATE, PLACE, LOOK, SLEEP = (
+    int(SharedStage.ACCELERATE),
+    int(SharedStage.PLACE),
+    int(SharedStage.LOOK),
+    int(SharedStage.SLEEP),
+)
+HAND_OVER, MEASURE, FILL = int(SharedStage.HAND_OVER), int(SharedStage.MEASURE), int(SharedStage.FILL)
+SET_IN_MOTION, SOLVE, CHECK = int(SharedStage.SET_IN_MOTION), int(SharedStage.SOLVE), int(SharedStage.CHECK)
+KEEP_OLD, KEEP, ADVANCE = int(SharedStage.KEEP_OLD), int(SharedStage.KEEP), int(SharedStage.ADVANCE)
 DONE = int(Status.DONE)
 
 
@@ -33,99 +56,99 @@ DONE = int(Status.DONE)
 def accelerate_trees(world: Any, solver: Any, forest: Any) -> int:
     """Accelerations of all awake trees without contacts and other constraint rows. Returns a Status."""
     count = count_trees(forest)
-    solver["sleepers"] = solver["figures"] = 0
-    if is_shared(world, count):
-        return status_of(world, share_out(world, ACCELERATE, count))
-    return status_of(world, accelerate_some(world, solver, forest, AWAKE, 0, 0, count))
+    solver["any_asleep"] = solver["any_jointed"] = 0
+    if is_worth_sharing(world, count):
+        return status_of_result(world, run_shared_stage(world, ACCELERATE, count))
+    return status_of_result(world, accelerate_tree_range(world, solver, forest, AWAKE, 0, 0, count))
 
 
 @kernel(inline=False)
 def place_shapes(world: Any, solver: Any, forest: Any, collisions: Any) -> None:
     """Poses of the shapes of awake bodies, and how far they may move during the step."""
-    if is_shared(world, collisions["n"]):
-        share_out(world, PLACE, collisions["n"])
+    if is_worth_sharing(world, collisions["n"]):
+        run_shared_stage(world, PLACE, collisions["n"])
     else:
-        place_bodies(world, solver, forest, collisions, 0, collisions["n"])
+        predict_shape_poses(world, solver, forest, collisions, 0, collisions["n"])
 
 
 @kernel
 def find_all_contacts(world: Any, collisions: Any) -> bool:
     """Contact points of all pairs whose boxes overlap, in the same order for any threads. False if a table is full."""
     begun = collisions["goes_on"] != 0 and collisions["next"] > 0
-    if begun or not is_shared(world, collisions["n_met"]) or crew_of(world)["plain"] == 0:
+    if begun or not is_worth_sharing(world, collisions["n_met"]) or workers_of(world)["all_shapes_threadable"] == 0:
         return find_contacts(collisions) != FULL
-    crew = crew_of(world)
-    scouts, count = crew["scouts"], crew["threads"]
-    if not send_scouts(collisions, scouts, count):
+    crew = workers_of(world)
+    scouts, count = crew["narrow_workers"], crew["threads"]
+    if not begin_workers(collisions, scouts, count):
         return False
     for i in range(count):
-        rows = rows_at(scouts, count, SCOUT)
-        rows[i]["first"] = border(crew, collisions["n_met"], i)
-        rows[i]["stop"] = border(crew, collisions["n_met"], i + 1)
-    share_out(world, LOOK, count)
-    if await_scouts(collisions, scouts, count):
+        rows = rows_at(scouts, count, NARROW_WORKER)
+        rows[i]["first"] = find_part_start(crew, collisions["n_met"], i)
+        rows[i]["stop"] = find_part_start(crew, collisions["n_met"], i + 1)
+    run_shared_stage(world, LOOK, count)
+    if collect_workers(collisions, scouts, count):
         if count == 2:
-            share_out(world, HAND_OVER, count)
+            run_shared_stage(world, HAND_OVER, count)
         else:
-            hand_over_all(collisions, scouts, count)
+            move_all_worker_rows(collisions, scouts, count)
     for i in range(count):
-        hand_over_rest(collisions, rows_at(scouts, count, SCOUT)[i])
+        append_spare_rows(collisions, rows_at(scouts, count, NARROW_WORKER)[i])
     return True
 
 
 @kernel(inline=False)
 def fill_contact_rows(world: Any, solver: Any, forest: Any, collisions: Any) -> bool:
     """Constraint rows of the contacts of awake islands. False if a table is full."""
-    if not is_shared(world, solver["island_count"]):
-        return fill_touches(solver, forest, collisions)
-    solver["bouncing"] = solver["passing"] = solver["paved"] = 0
-    share_out(world, MEASURE, solver["island_count"])
-    used = place_needs(world, solver["Y_used"])
+    if not is_worth_sharing(world, solver["island_count"]):
+        return fill_all_contacts(solver, forest, collisions)
+    solver["bouncing"] = solver["any_fly_by"] = solver["any_convex_ground"] = 0
+    run_shared_stage(world, MEASURE, solver["island_count"])
+    used = assign_batch_offsets(world, solver["Y_used"])
     if used > solver["Y_room"]:
         solver["full"] |= FULL_Y
         return False
     solver["Y_used"] = used
-    share_out(world, FILL, solver["island_count"])
+    run_shared_stage(world, FILL, solver["island_count"])
     return True
 
 
 @kernel
 def begin_start_velocities(world: Any, trees: int) -> bool:
     """Let worker threads compute whitened velocities while this one fills rows. False if there are none."""
-    shared = is_shared(world, trees)
+    shared = is_worth_sharing(world, trees)
     if shared:
-        call_out(world, SET_IN_MOTION, trees)
+        start_shared_stage(world, SET_IN_MOTION, trees)
     return shared
 
 
 @kernel
 def finish_start_velocities(world: Any) -> None:
     """Complete the whitened velocities that `begin_start_velocities` has started."""
-    finish(world)
+    finish_shared_stage(world)
 
 
 @kernel(inline=False)
 def compute_start_velocities(solver: Any, forest: Any, trees: int) -> None:
     """Whitened velocities and accelerations of awake trees, by this thread alone."""
-    set_in_motion(solver, forest, 0, trees)
+    whiten_start_velocities(solver, forest, 0, trees)
 
 
 @kernel(inline=False)
 def solve_islands(world: Any, solver: Any) -> None:
     """Impulses of all constraints, and the velocities after them, island by island."""
-    if is_shared(world, solver["island_count"]):
-        share_out(world, SOLVE, solver["island_count"])
+    if is_worth_sharing(world, solver["island_count"]):
+        run_shared_stage(world, SOLVE, solver["island_count"])
     else:
-        solve(solver, 0, solver["island_count"])
+        solve_island_range(solver, 0, solver["island_count"])
 
 
 @kernel(inline=False)
 def check_velocities(world: Any, solver: Any, forest: Any) -> bool:
     """Whether all velocities are finite and below the speed of light; else world["tree"] is the first that is not."""
     count = count_trees(forest)
-    if is_shared(world, count):
-        return status_of(world, share_out(world, CHECK, count)) == DONE
-    return status_of(world, moves(world, solver, forest, 0, count)) == DONE
+    if is_worth_sharing(world, count):
+        return status_of_result(world, run_shared_stage(world, CHECK, count)) == DONE
+    return status_of_result(world, find_runaway_tree(world, solver, forest, 0, count)) == DONE
 
 
 @kernel(inline=False)
@@ -133,33 +156,33 @@ def store_impulses(world: Any, solver: Any, collisions: Any, good: bool) -> None
     """Contact impulses into the warm-start cache. Sleeping islands and a failed step keep the old ones."""
     contacts, touches = collisions["n_contacts"], solver["touch_count"]
     if not good:
-        keep_old(solver, collisions, False, 0, contacts)
+        carry_over_impulses(solver, collisions, False, 0, contacts)
         return
     if touches < contacts:
-        if is_shared(world, contacts):
-            share_out(world, KEEP_OLD, contacts)
+        if is_worth_sharing(world, contacts):
+            run_shared_stage(world, KEEP_OLD, contacts)
         else:
-            keep_old(solver, collisions, True, 0, contacts)
-    if is_shared(world, touches):
-        share_out(world, KEEP, touches)
+            carry_over_impulses(solver, collisions, True, 0, contacts)
+    if is_worth_sharing(world, touches):
+        run_shared_stage(world, KEEP, touches)
     else:
-        keep_impulses(solver, collisions, 0, touches)
+        store_contact_impulses(solver, collisions, 0, touches)
 
 
 @kernel(inline=False)
 def integrate_trees(world: Any, solver: Any, forest: Any) -> None:
     """New velocities and positions of all awake trees that no loops tie."""
     count = count_trees(forest)
-    if is_shared(world, count):
-        share_out(world, ADVANCE, count)
+    if is_worth_sharing(world, count):
+        run_shared_stage(world, ADVANCE, count)
     else:
-        advance_trees(world, solver, forest, 0, count)
+        advance_tree_range(world, solver, forest, 0, count)
 
 
 @kernel(inline=False)
 def put_islands_to_sleep(world: Any, solver: Any, forest: Any) -> None:
     """Put islands to sleep that have been still for world["patience"] seconds."""
-    if is_shared(world, solver["island_count"]):
-        share_out(world, SLEEP, solver["island_count"])
+    if is_worth_sharing(world, solver["island_count"]):
+        run_shared_stage(world, SLEEP, solver["island_count"])
     else:
-        let_sleep(world, solver, forest, 0, solver["island_count"])
+        update_sleep(world, solver, forest, 0, solver["island_count"])

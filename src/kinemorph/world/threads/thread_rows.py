@@ -16,20 +16,20 @@ import numpy as np
 from kinemorph.jit.rows import row
 
 CACHE_LINE_NUMBERS = 8  # 8-byte numbers in a cache line
-BATCHES = 16  # largest number in a part
+MOST_BATCHES_PER_PART = 16  # largest number in a part
 
-PART = np.dtype(
+THREAD_PART = np.dtype(
     [
         ("ticket", "i8"),  # number of the job, first batch left, and end of the batches; TICKET_BITS each
         ("ticket_line", "i8", CACHE_LINE_NUMBERS - 1),
         ("done", "i8"),  # batches of the job that its thread has completed, of any part,
-        ("helped", "i8"),  # and those of all jobs so far
+        ("batches_total", "i8"),  # and those of all jobs so far
         ("done_line", "i8", CACHE_LINE_NUMBERS - 2),
-        ("needs", "i8", BATCHES),  # numbers that each batch needs in Y, and then its first index there
+        ("needs", "i8", MOST_BATCHES_PER_PART),  # numbers that each batch needs in Y, and then its first index there
     ]
 )
 
-CREW = np.dtype(
+WORKERS = np.dtype(
     [
         ("open", "i8"),  # number of the run of steps in progress, 0 if none is
         ("present", "i8"),  # workers that are waiting for jobs or doing them
@@ -42,24 +42,24 @@ CREW = np.dtype(
         ("parts", "i8"),  # address of a PART for each thread
         ("threads", "i8"),
         ("world", "i8"),  # address of the WORLD that is stepped
-        ("scouts", "i8"),  # address of a SCOUT for each thread: the threaded narrow phase
+        ("narrow_workers", "i8"),  # address of a SCOUT for each thread: the threaded narrow phase
         ("least", "i8"),  # smallest number of rows of a stage that is shared
-        ("plain", "i8"),  # whether the threaded narrow phase handles all shapes,
-        ("singles", "i8"),  # and whether each body has one shape at most
-        ("alone", "i8"),  # jobs still not shared, after another process has taken a core
+        ("all_shapes_threadable", "i8"),  # whether the threaded narrow phase handles all shapes,
+        ("one_shape_per_body", "i8"),  # and whether each body has one shape at most
+        ("unshared_jobs", "i8"),  # jobs still not shared, after another process has taken a core
         ("share", "i8"),  # of the first thread, in units of 1 / WHOLE of all rows; see `border`
-        ("waits", "i8"),  # jobs in which it had to wait less those in which it had not
+        ("wait_balance", "i8"),  # jobs in which it had to wait less those in which it had not
         ("job_line", "i8", 2 * CACHE_LINE_NUMBERS - 14),
     ]
 )
 TICKET_BITS = 20  # of each number in a ticket
-_PLACES: Any = CREW.fields
-OPEN, PRESENT, TOLD = (int(_PLACES[name][1]) for name in ("open", "present", "told"))
-_PLACES = PART.fields
-TICKET, DONE = (int(_PLACES[name][1]) for name in ("ticket", "done"))
+_PLACES: Any = WORKERS.fields
+OPEN_OFFSET, PRESENT_OFFSET, RESULT_OFFSET = (int(_PLACES[name][1]) for name in ("open", "present", "told"))
+_PLACES = THREAD_PART.fields
+TICKET_OFFSET, DONE_OFFSET = (int(_PLACES[name][1]) for name in ("ticket", "done"))
 
 
-class Shared(IntEnum):
+class SharedStage(IntEnum):
     """Stages of a step that threads share; in the comments the rows that they divide."""
 
     ACCELERATE = 0  # trees
@@ -79,4 +79,4 @@ class Shared(IntEnum):
 
 # --- accessors of tables, by their headers ---
 
-crew_of = row(CREW, "crew")
+workers_of = row(WORKERS, "crew")

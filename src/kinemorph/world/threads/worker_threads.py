@@ -11,15 +11,15 @@ import numpy as np
 
 from kinemorph._cores import cores
 from kinemorph.collision.collisions import Collisions
-from kinemorph.collision.threaded_narrow_phase import Scouts, may_scout
+from kinemorph.collision.threaded_narrow_phase import NarrowWorkers, can_run_threaded
 from kinemorph.jit.api import switched_off
-from kinemorph.motion.parallel.many_worlds import is_one_of_many
+from kinemorph.motion.parallel.many_worlds import is_batch_thread
 from kinemorph.multibody.tables import aligned_at
 from kinemorph.structure.forest.layout import TREES
 from kinemorph.world.layout import ContactModel
 from kinemorph.world.step.run import run_steps
-from kinemorph.world.threads.thread_rows import CREW, PART
-from kinemorph.world.threads.work_sharing import WHOLE, assist
+from kinemorph.world.threads.thread_rows import THREAD_PART, WORKERS
+from kinemorph.world.threads.work_sharing import SHARE_OF_ALL_ROWS, run_shared_jobs
 
 MOST_THREADS = 64
 LEAST_SHARED_TREES = 200  # awake trees: with fewer a step ends before a worker can start
@@ -34,11 +34,11 @@ class WorkerThreads:
 
     def __init__(self, threads: int, most: int) -> None:
         self.threads = threads
-        self._row, self.address = aligned_at(1, CREW)
-        self._scouts = Scouts(threads, most)
-        self._parts, parts = aligned_at(threads, PART)
-        self._row["parts"], self._row["threads"], self._row["share"] = parts, threads, WHOLE // threads
-        self._row["scouts"], self._row["least"] = self._scouts.address, LEAST_SHARED_ROWS
+        self._row, self.address = aligned_at(1, WORKERS)
+        self._scouts = NarrowWorkers(threads, most)
+        self._parts, parts = aligned_at(threads, THREAD_PART)
+        self._row["parts"], self._row["threads"], self._row["share"] = parts, threads, SHARE_OF_ALL_ROWS // threads
+        self._row["narrow_workers"], self._row["least"] = self._scouts.address, LEAST_SHARED_ROWS
         self._helpers: dict[int, Future[None]] = {}  # by part
         self._runs = 0
         self._seen: tuple[Any, int] = None, -1  # the table of shapes at the last check, and its revision
@@ -46,12 +46,12 @@ class WorkerThreads:
     @property
     def helped(self) -> int:
         """Number of batches that workers other than the main thread have completed."""
-        return int(self._parts["helped"][1:].sum())
+        return int(self._parts["batches_total"][1:].sum())
 
     def is_worth_it(self, world: Any) -> bool:
         """Whether a world has enough awake trees for more than one thread, and may use them."""
         trees = int(world.forest._pools[TREES]["count"])
-        if trees < LEAST_SHARED_TREES or switched_off or cores() < 2 or is_one_of_many():
+        if trees < LEAST_SHARED_TREES or switched_off or cores() < 2 or is_batch_thread():
             return False
         if world._header[0]["model"] != ContactModel.STEPS:
             return False
@@ -78,10 +78,10 @@ class WorkerThreads:
         """Update what depends on the shapes, and the tables of the threaded narrow phase for all pairs."""
         self._scouts.follow(int(collisions.header["room"][0]))
         if self._seen != (collisions.shapes, collisions.shapes.revision):
-            self._row["plain"] = may_scout(collisions.shapes)
+            self._row["all_shapes_threadable"] = can_run_threaded(collisions.shapes)
             rows = collisions.shapes.rows[: collisions.shapes.count]
             links = rows["link"][(rows["form"] != 0) & (rows["link"] >= 0)]
-            self._row["singles"] = len(np.unique(links)) == len(links)
+            self._row["one_shape_per_body"] = len(np.unique(links)) == len(links)
             self._seen = collisions.shapes, collisions.shapes.revision
 
     def _call(self, part: int) -> None:
@@ -96,7 +96,7 @@ class WorkerThreads:
 
 def _help(crew: WorkerThreads, part: int) -> None:
     """Run a worker; the reference keeps the shared tables alive."""
-    assist(crew.address, part)
+    run_shared_jobs(crew.address, part)
 
 
 @cache

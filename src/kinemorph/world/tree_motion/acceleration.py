@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph.constraint.passive import joint_forces
-from kinemorph.constraint.whiten import whiten_motion, whiten_two
-from kinemorph.contact.islands import end_with_zeros
+from kinemorph.constraint.passive import fill_joint_forces
+from kinemorph.constraint.whiten import whiten_motion, whiten_velocity_pair
+from kinemorph.contact.islands import clear_padding
 from kinemorph.contact.layout import FULL_Z, slices_of, z_of, za_of
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.algorithms.aba import give_way, outward
@@ -19,21 +19,27 @@ from kinemorph.multibody.system import F8
 from kinemorph.spatial.rows import load3_at, store3_at
 from kinemorph.spatial.vec3 import add, cross
 from kinemorph.structure.forest.layout import IN_USE, JUMP, REST, TAU, A, Q, V, tree_of, trees_of
-from kinemorph.structure.forest.memory import count_trees, state_at
+from kinemorph.structure.forest.memory import count_trees, state_vector_at
 from kinemorph.world.layout import GOOD, NO_ROOM, Status
-from kinemorph.world.threads.thread_rows import crew_of
+from kinemorph.world.threads.thread_rows import workers_of
 from kinemorph.world.tree_motion.energy_correction import (
-    take_implicitly,
+    add_implicit_joint_forces,
 )
-from kinemorph.world.tree_motion.free_flight import see_body, whiten_flight
-from kinemorph.world.tree_motion.gyroscopic import FAST, SMOOTH, START, take_in_the_middle, turns_fast
+from kinemorph.world.tree_motion.free_flight import update_body_row, whiten_body_state
+from kinemorph.world.tree_motion.gyroscopic import (
+    AT_START,
+    FAST_TURN_ANGLE,
+    SMALLEST_SWING_ANGLE,
+    accelerate_at_midpoint,
+    has_fast_rotation,
+)
 
 DONE, NOT_FINITE, FULL_SOLVER = int(Status.DONE), int(Status.NOT_FINITE), int(Status.FULL_SOLVER)
 AWAKE, ASLEEP, WOKEN = 0, 1, 2  # values of `asleep` of a tree; WOKEN: its accelerations are still missing
 
 
 @kernel
-def status_of(world: Any, result: int) -> int:
+def status_of_result(world: Any, result: int) -> int:
     """The Status for the least result of all batches: GOOD, NO_ROOM, or the index of a tree that is not finite."""
     if result == GOOD:
         return DONE
@@ -44,53 +50,60 @@ def status_of(world: Any, result: int) -> int:
 
 
 @kernel
-def accelerate(world: Any, solver: Any, forest: Any, sleep_state: int) -> int:
+def accelerate_all_trees(world: Any, solver: Any, forest: Any, sleep_state: int) -> int:
     """Accelerations without constraint rows of all trees in a sleep state, by this thread. Returns a Status."""
     if sleep_state == AWAKE:
-        solver["sleepers"] = solver["figures"] = 0
-    return status_of(world, accelerate_some(world, solver, forest, sleep_state, 0, 0, count_trees(forest)))
+        solver["any_asleep"] = solver["any_jointed"] = 0
+    return status_of_result(world, accelerate_tree_range(world, solver, forest, sleep_state, 0, 0, count_trees(forest)))
 
 
 @kernel(inline=False)
-def accelerate_some(world: Any, solver: Any, forest: Any, sleep_state: int, part: int, first: int, stop: int) -> int:
+def accelerate_tree_range(
+    world: Any, solver: Any, forest: Any, sleep_state: int, part: int, first: int, stop: int
+) -> int:
     """`accelerate` for trees `first` to before `stop`, by thread number `part`. Returns GOOD, NO_ROOM or a bad tree."""
     trees = trees_of(forest)
     spans = slices_of(solver)
-    threads = crew_of(world)["threads"] if world["crew"] != 0 else 1
+    threads = workers_of(world)["threads"] if world["crew"] != 0 else 1
     room = solver["z_room"] // threads  # numbers of the solver's vectors, for each thread
     for t in range(first, stop):
         slot = trees[t]
         if slot["next"] != IN_USE or spans[t]["asleep"] != sleep_state:
             if spans[t]["asleep"] != AWAKE:
-                solver["sleepers"] = 1
+                solver["any_asleep"] = 1
                 if spans[t]["jointed"] != 0:  # may wake in this step
-                    solver["figures"] = 1
+                    solver["any_jointed"] = 1
             continue
         tree = tree_of(slot)
-        q, v = rows_at(state_at(slot, tree, Q), tree["nq"], F8), rows_at(state_at(slot, tree, V), tree["nv"], F8)
-        if world["boxed"] == 0:  # else the placed shapes have measured it in this step
-            spans[t]["speed"] = 0.0
-        spans[t]["jointed"] = 1 if tree["lone"] == 0 else 0
-        if tree["lone"] != 0:
-            spans[t]["asleep"] = AWAKE
-            see_body(tree, q, v)
-            continue
-        solver["figures"] = 1
-        a = rows_at(state_at(slot, tree, A), tree["nv"], F8)
-        total = rows_at(state_at(slot, tree, JUMP), tree["nv"], F8)  # scratch: used by edits only
-        rest, tau = (
-            rows_at(state_at(slot, tree, REST), tree["nq"], F8),
-            rows_at(state_at(slot, tree, TAU), tree["nv"], F8),
+        q, v = (
+            rows_at(state_vector_at(slot, tree, Q), tree["nq"], F8),
+            rows_at(state_vector_at(slot, tree, V), tree["nv"], F8),
         )
-        joint_forces(tree, rest, q, v, tau, total)
-        take_implicitly(tree, v, tau, total, world["dt"])
+        if world["boxes_valid"] == 0:  # else the placed shapes have measured it in this step
+            spans[t]["speed"] = 0.0
+        spans[t]["jointed"] = 1 if tree["free_body"] == 0 else 0
+        if tree["free_body"] != 0:
+            spans[t]["asleep"] = AWAKE
+            update_body_row(tree, q, v)
+            continue
+        solver["any_jointed"] = 1
+        a = rows_at(state_vector_at(slot, tree, A), tree["nv"], F8)
+        total = rows_at(state_vector_at(slot, tree, JUMP), tree["nv"], F8)  # scratch: used by edits only
+        rest, tau = (
+            rows_at(state_vector_at(slot, tree, REST), tree["nq"], F8),
+            rows_at(state_vector_at(slot, tree, TAU), tree["nv"], F8),
+        )
+        fill_joint_forces(tree, rest, q, v, tau, total)
+        add_implicit_joint_forces(tree, v, tau, total, world["dt"])
         give_way(tree, q, v, total, NO_FORCES)
-        spans[t]["middle"], spans[t]["asleep"] = START, AWAKE
+        spans[t]["middle"], spans[t]["asleep"] = AT_START, AWAKE
         alone = slot["sides"] == 0  # loop forces need those at the start of the step
-        fast = alone and turns_fast(tree, world["dt"], FAST if spans[t]["touched"] != 0 else SMOOTH)
-        spans[t]["rates"] = 1 if fast or not alone or wants_rates(tree) else 0
+        fast = alone and has_fast_rotation(
+            tree, world["dt"], FAST_TURN_ANGLE if spans[t]["touched"] != 0 else SMALLEST_SWING_ANGLE
+        )
+        spans[t]["rates"] = 1 if fast or not alone or needs_accelerations(tree) else 0
         if spans[t]["rates"] == 0:
-            if not finite_left(tree):
+            if not has_finite_residuals(tree):
                 return t
             continue
         outward(tree, a)
@@ -99,14 +112,14 @@ def accelerate_some(world: Any, solver: Any, forest: Any, sleep_state: int, part
                 solver["nz"] = threads * tree["nq"]
                 solver["full"] |= FULL_Z
                 return NO_ROOM
-            spans[t]["middle"] = take_in_the_middle(solver, part * room, tree, q, v, total, a, world["dt"])
+            spans[t]["middle"] = accelerate_at_midpoint(solver, part * room, tree, q, v, total, a, world["dt"])
         if not finite(a):
             return t
     return GOOD
 
 
 @kernel
-def wants_rates(tree: Any) -> bool:
+def needs_accelerations(tree: Any) -> bool:
     """Whether the joint accelerations of a tree are needed: for a joint with a largest speed, or for a free root with
     armature or damping along its axes (`whiten_motion`)."""
     dofs, link = dofs_of(tree), links_of(tree)[0]
@@ -121,7 +134,7 @@ def wants_rates(tree: Any) -> bool:
 
 
 @kernel
-def finite_left(tree: Any) -> bool:
+def has_finite_residuals(tree: Any) -> bool:
     """Whether u, the joint forces less the articulated bias forces, is finite in all degrees of freedom."""
     dof_rows, total = dof_data_of(tree), 0.0
     for k in range(tree["nv"]):
@@ -130,29 +143,32 @@ def finite_left(tree: Any) -> bool:
 
 
 @kernel
-def whiten_both(slot: Any, tree: Any, span: Any, v: Any, z: Any, za: Any) -> None:
+def whiten_velocity_and_acceleration(slot: Any, tree: Any, span: Any, v: Any, z: Any, za: Any) -> None:
     """Whitened velocities z of a tree, and its whitened accelerations za without constraint rows."""
     if span["rates"] != 0:
-        whiten_rates(slot, tree, v, z, za)
+        whiten_known_acceleration(slot, tree, v, z, za)
     else:
         whiten_motion(tree, v, z, za)
 
 
 @kernel(inline=False)
-def whiten_rates(slot: Any, tree: Any, v: Any, z: Any, za: Any) -> None:
-    """`whiten_both` for a tree whose joint accelerations have been computed."""
-    a, own = rows_at(state_at(slot, tree, A), tree["nv"], F8), rows_at(state_at(slot, tree, JUMP), tree["nv"], F8)
+def whiten_known_acceleration(slot: Any, tree: Any, v: Any, z: Any, za: Any) -> None:
+    """`whiten_velocity_and_acceleration` for a tree whose joint accelerations have been computed."""
+    a, own = (
+        rows_at(state_vector_at(slot, tree, A), tree["nv"], F8),
+        rows_at(state_vector_at(slot, tree, JUMP), tree["nv"], F8),
+    )
     for k in range(tree["nv"]):
         own[k] = a[k]
     link = links_of(tree)[0]
     if link["kind"] == FREE:  # its velocity is in body axes: -ω x v is no force
         k = link["iv"] + 3
         store3_at(own, k, add(load3_at(own, k), cross(load3_at(v, link["iv"]), load3_at(v, k))))
-    whiten_two(tree, own, za, v, z)
+    whiten_velocity_pair(tree, own, za, v, z)
 
 
 @kernel(inline=False)
-def set_in_motion(solver: Any, forest: Any, first: int, stop: int) -> None:
+def whiten_start_velocities(solver: Any, forest: Any, first: int, stop: int) -> None:
     """z and za of the awake trees from `first` to before `stop`."""
     trees = trees_of(forest)
     spans = slices_of(solver)
@@ -165,10 +181,10 @@ def set_in_motion(solver: Any, forest: Any, first: int, stop: int) -> None:
         tree = tree_of(slot)
         nv = tree["nv"]
         spans[t]["touched"] = 0
-        v = rows_at(state_at(slot, tree, V), nv, F8)
-        if tree["lone"] != 0:
-            whiten_flight(tree, v, rows_at(state_at(slot, tree, TAU), nv, F8), z, za, o)
+        v = rows_at(state_vector_at(slot, tree, V), nv, F8)
+        if tree["free_body"] != 0:
+            whiten_body_state(tree, v, rows_at(state_vector_at(slot, tree, TAU), nv, F8), z, za, o)
             continue
-        whiten_both(slot, tree, spans[t], v, z[o : o + nv], za[o : o + nv])
-        end_with_zeros(spans[t], nv, z)
-        end_with_zeros(spans[t], nv, za)
+        whiten_velocity_and_acceleration(slot, tree, spans[t], v, z[o : o + nv], za[o : o + nv])
+        clear_padding(spans[t], nv, z)
+        clear_padding(spans[t], nv, za)

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from kinemorph.constraint.passive import joint_forces
+from kinemorph.constraint.passive import fill_joint_forces
 from kinemorph.jit.api import kernel, rows_at
-from kinemorph.multibody.algorithms.free_body import floats
+from kinemorph.multibody.algorithms.free_body import is_floating
 from kinemorph.multibody.layout import LINK_DATA, dofs_of, link_data_of, links_of
 from kinemorph.spatial.mat3 import tmul_vec
 from kinemorph.spatial.rows import load3, load3_at, load9, store3, store3_at
@@ -25,12 +25,12 @@ from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale, sub
 
 SLOW_TURN_ANGLE = 0.02  # rad in a step: below it the error is at most 4e-4 of the energy
 LARGEST_SPEED_FACTOR = 1.1  # a larger missing energy is rounding, and is not given back
-AMPLE = 0.1  # of the internal energy: a larger correction counts as a failure
-LITTLE = 1e-3  # of the spin's energy: a smaller internal energy is not scaled up
+LARGEST_CORRECTION_SHARE = 0.1  # of the internal energy: a larger correction counts as a failure
+SMALL_INTERNAL_SHARE = 1e-3  # of the spin's energy: a smaller internal energy is not scaled up
 
 
 @kernel
-def turns_far(tree: Any, most: float, second: bool) -> bool:
+def has_large_rotation(tree: Any, most: float, second: bool) -> bool:
     """Whether |w| of a link exceeds `most`, in the units of the motion that was whitened or unwhitened last: its first
     vector, or its second."""
     rows = link_data_of(tree)
@@ -42,7 +42,7 @@ def turns_far(tree: Any, most: float, second: bool) -> bool:
 
 
 @kernel
-def take_implicitly(tree: Any, v: Any, tau: Any, total: Any, dt: float) -> None:
+def add_implicit_joint_forces(tree: Any, v: Any, tau: Any, total: Any, dt: float) -> None:
     """Add to the joint forces `total` what makes dampers and springs implicit, and clamp tau to the joint's effort.
 
     With D and K of a joint, (M + dt D + dt² K) a = tau - D v - K (q + dt v - rest); dt D + dt² K goes to the field
@@ -58,7 +58,7 @@ def take_implicitly(tree: Any, v: Any, tau: Any, total: Any, dt: float) -> None:
 
 
 @kernel(inline=False)
-def energy_due(
+def compute_expected_energy(
     tree: Any, z: Any, dt: float, q: Any, v: Any, rest: Any, tau: Any, new: Any, y: Any, given: Any, x: Any
 ) -> float:
     """The kinetic energy that a tree should have at the end of the step, J, without the work of gravity.
@@ -70,15 +70,17 @@ def energy_due(
     due = 0.0
     for k in range(nv):
         due += 0.5 * y[k] * y[k] + given[k] * 0.5 * (z[k] + y[k])
-    joint_forces(tree, rest, q, v, tau, x)
-    take_implicitly(tree, v, tau, x, dt)
+    fill_joint_forces(tree, rest, q, v, tau, x)
+    add_implicit_joint_forces(tree, v, tau, x, dt)
     for k in range(nv):
         due += dt * x[k] * 0.5 * (v[k] + new[k])
     return due
 
 
 @kernel
-def weight_done(g: Vec3, mass: float, shift: Vec3, momentum: Vec3, after: Vec3, dt: float, smooth: bool) -> float:
+def compute_gravity_work(
+    g: Vec3, mass: float, shift: Vec3, momentum: Vec3, after: Vec3, dt: float, smooth: bool
+) -> float:
     """Work of gravity on a centre of mass that has moved by `shift`, J. If not `smooth`, position correction
     of contacts is part of the shift; then the work is at most that of the mean momentum."""
     work = mass * dot(g, shift)
@@ -86,7 +88,9 @@ def weight_done(g: Vec3, mass: float, shift: Vec3, momentum: Vec3, after: Vec3, 
 
 
 @kernel(inline=False)
-def restrain_held(tree: Any, v: Any, due: float, kinetic: float, mass: float, momentum: Vec3, smooth: bool) -> None:
+def correct_energy_by_scaling(
+    tree: Any, v: Any, due: float, kinetic: float, mass: float, momentum: Vec3, smooth: bool
+) -> None:
     """Scale the velocities v after a step so that the kinetic energy is `due` (J); for a tree with a fixed base or an
     outside contact. If the tree floats, its linear `momentum` is kept where the energy allows.
 
@@ -95,7 +99,7 @@ def restrain_held(tree: Any, v: Any, due: float, kinetic: float, mass: float, mo
     due = max(0.0, due)
     if kinetic <= due and not (smooth and kinetic > 0.0):
         return
-    keeps_momentum = mass > 0.0 and floats(links_of(tree), dofs_of(tree))
+    keeps_momentum = mass > 0.0 and is_floating(links_of(tree), dofs_of(tree))
     linear_energy = 0.5 * dot(momentum, momentum) / mass if keeps_momentum else 0.0
     keeps_momentum = keeps_momentum and linear_energy < due
     share = sqrt((due - linear_energy) / (kinetic - linear_energy)) if keeps_momentum else sqrt(due / kinetic)
@@ -108,7 +112,7 @@ def restrain_held(tree: Any, v: Any, due: float, kinetic: float, mass: float, mo
 
 
 @kernel(inline=False)
-def restrain_floating(
+def correct_internal_energy(
     tree: Any, v: Any, due: float, internal: float, w: Vec3, spin: Vec3, u: Vec3, mass: float, c: Vec3, smooth: bool
 ) -> bool:
     """Scale the internal motion of a floating tree, of energy `internal` (J), to the kinetic energy `due`. `spin` is
@@ -125,7 +129,7 @@ def restrain_floating(
         share = 0.0
         if spin_energy > 0.0:
             spin_scale = sqrt(min(1.0, max(0.0, due - linear_energy) / spin_energy))
-    elif internal > LITTLE * spin_energy or internal > internal_due:
+    elif internal > SMALL_INTERNAL_SHARE * spin_energy or internal > internal_due:
         share = min(sqrt(internal_due / internal), LARGEST_SPEED_FACTOR)
     data = rows_at(tree["rows"], 2, LINK_DATA)[1]
     R, lever = load9(data["R"]), sub(load3(data["p"]), c)
@@ -135,4 +139,4 @@ def restrain_floating(
     store3(v, axpy(load3(v), more, tmul_vec(R, w)))
     rest = axpy(scale(cross(w, lever), more), 1.0 - share, u)
     store3_at(v, 3, add(load3_at(v, 3), tmul_vec(R, rest)))
-    return abs(internal_due - internal) <= AMPLE * internal
+    return abs(internal_due - internal) <= LARGEST_CORRECTION_SHARE * internal

@@ -10,7 +10,12 @@ from __future__ import annotations
 from typing import Any
 
 from kinemorph.jit.api import kernel
-from kinemorph.multibody.algorithms.free_body import go, link_of, lone_of, whitened
+from kinemorph.multibody.algorithms.free_body import (
+    free_body_link,
+    free_body_of,
+    place_and_move_free_body,
+    whiten_free_body,
+)
 from kinemorph.multibody.layout import links_of
 from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec
 from kinemorph.spatial.quaternion import conjugate, exp, multiply, normalized, rotate
@@ -19,24 +24,24 @@ from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.triangle import tri_tvec, tri_vec
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale, sub
 
-SLOW_TURN_ANGLE = 0.02  # rad in a step: below it a body in contact gains no energy to speak of
+SLOW_CONTACT_TURN_ANGLE = 0.02  # rad in a step: below it a body in contact gains no energy to speak of
 SPIN_ITERATIONS = 3  # of the fixed-point iteration for the mean spin of a flight
-PART = 0.2  # rad, largest turn in one part of the integration
-LARGEST_TURN = 20.0  # rad in a step: faster bodies keep their momentum, but their rotation is cut off here
+LARGEST_PART_ANGLE = 0.2  # rad, largest turn in one part of the integration
+LARGEST_TURN_ANGLE = 20.0  # rad in a step: faster bodies keep their momentum, but their rotation is cut off here
 
 
 @kernel(inline=False)
-def see_body(tree: Any, q: Any, v: Any) -> None:
+def update_body_row(tree: Any, q: Any, v: Any) -> None:
     """Pose and velocity of a free body from q and v into its link data."""
-    go(tree, lone_of(tree), link_of(tree), q, v)
+    place_and_move_free_body(tree, free_body_of(tree), free_body_link(tree), q, v)
 
 
 @kernel(inline=False)
-def whiten_flight(tree: Any, v: Any, tau: Any, z: Any, za: Any, o: int) -> None:
+def whiten_body_state(tree: Any, v: Any, tau: Any, z: Any, za: Any, o: int) -> None:
     """z and za of a free body, from its velocity, gravity and applied wrench tau, after `see_body`."""
-    lone, d = lone_of(tree), link_of(tree)
+    lone, d = free_body_of(tree), free_body_link(tree)
     R = load9(d["R"])
-    turn, push = whitened(lone, R, load3(v), load3_at(v, 3))
+    turn, push = whiten_free_body(lone, R, load3(v), load3_at(v, 3))
     store3_at(z, o, turn)
     store3_at(z, o + 3, push)
     n, f = load3(tau), load3_at(tau, 3)
@@ -47,14 +52,14 @@ def whiten_flight(tree: Any, v: Any, tau: Any, z: Any, za: Any, o: int) -> None:
 
 
 @kernel
-def spin_after(lone: Any, momentum: Vec3, turn: Any) -> Vec3:
+def compute_spin_after_turn(lone: Any, momentum: Vec3, turn: Any) -> Vec3:
     """Angular velocity in the new link axes, of an angular momentum in the old ones, after a rotation by `turn`."""
     K = load6(lone["K"])
     return tri_tvec(K, tri_vec(K, rotate(conjugate(turn), momentum)))
 
 
 @kernel
-def no_faster(lone: Any, w: Vec3, turn: Vec3) -> Vec3:
+def limit_spin_energy(lone: Any, w: Vec3, turn: Vec3) -> Vec3:
     """Scale w down to the rotational energy of the whitened spin `turn`. Contacts have rotated the body about an axis
     other than w, and conserved momentum alone would let it gain energy."""
     new = tri_tvec(load6(lone["L"]), w)
@@ -63,14 +68,14 @@ def no_faster(lone: Any, w: Vec3, turn: Vec3) -> Vec3:
 
 
 @kernel
-def turn_freely(lone: Any, momentum: Vec3, w: Vec3, dt: float) -> tuple[Any, Vec3]:
+def integrate_free_rotation(lone: Any, momentum: Vec3, w: Vec3, dt: float) -> tuple[Any, Vec3]:
     """Torque-free rotation in a step: the quaternion of the turn, and the angular velocity after it, in the new axes.
 
     Momentum is conserved exactly and energy to second order, since the body turns with the mean of its angular
     velocities before and after. A large turn is made in several parts.
     """
-    far = min(sqrt(dot(w, w)) * dt, LARGEST_TURN)
-    parts = 1 + int(far / PART) if far > PART else 1
+    far = min(sqrt(dot(w, w)) * dt, LARGEST_TURN_ANGLE)
+    parts = 1 + int(far / LARGEST_PART_ANGLE) if far > LARGEST_PART_ANGLE else 1
     h = dt / parts
     turn = (1.0, 0.0, 0.0, 0.0)
     for n in range(parts):
@@ -78,14 +83,14 @@ def turn_freely(lone: Any, momentum: Vec3, w: Vec3, dt: float) -> tuple[Any, Vec
         for _ in range(SPIN_ITERATIONS):
             part = exp(scale(add(start, w), 0.5 * h))
             turn = part if n == 0 else multiply(before, part)
-            w = spin_after(lone, momentum, turn)
+            w = compute_spin_after_turn(lone, momentum, turn)
     return turn, w
 
 
 @kernel(inline=False)
-def fly_on(tree: Any, z: Any, moved: Any, o: int, touched: bool, dt: float, q: Any, v: Any) -> None:
+def advance_free_body(tree: Any, z: Any, moved: Any, o: int, touched: bool, dt: float, q: Any, v: Any) -> None:
     """Position and velocity of a free body after a step, from z; `moved` is its whitened displacement if `touched`."""
-    lone, d = lone_of(tree), link_of(tree)
+    lone, d = free_body_of(tree), free_body_link(tree)
     R, c = load9(d["R"]), load3(lone["c"])
     momentum = tri_vec(load6(lone["L"]), load3_at(z, o))
     speed = scale(load3_at(z, o + 3), lone["light"])  # of the centre of mass, world
@@ -93,20 +98,22 @@ def fly_on(tree: Any, z: Any, moved: Any, o: int, touched: bool, dt: float, q: A
         phi = tri_tvec(load6(lone["K"]), load3_at(moved, o))
         shift = scale(load3_at(moved, o + 3), lone["light"])
         turn = exp(phi)
-        w = spin_after(lone, momentum, turn)
-        if dot(phi, phi) > SLOW_TURN_ANGLE * SLOW_TURN_ANGLE:
-            w = no_faster(lone, w, load3_at(z, o))
+        w = compute_spin_after_turn(lone, momentum, turn)
+        if dot(phi, phi) > SLOW_CONTACT_TURN_ANGLE * SLOW_CONTACT_TURN_ANGLE:
+            w = limit_spin_energy(lone, w, load3_at(z, o))
     else:
-        turn, w = turn_freely(lone, momentum, load3(v), dt)
-        if dot(w, w) * dt * dt > LARGEST_TURN * LARGEST_TURN:
-            w = no_faster(lone, w, load3_at(z, o))
+        turn, w = integrate_free_rotation(lone, momentum, load3(v), dt)
+        if dot(w, w) * dt * dt > LARGEST_TURN_ANGLE * LARGEST_TURN_ANGLE:
+            w = limit_spin_energy(lone, w, load3_at(z, o))
         before = add(load3_at(v, 3), cross(load3(v), c))
         shift = scale(add(mul_vec(R, before), speed), 0.5 * dt)
-    put_body(tree, lone, R, turn, shift, w, speed, q, v)
+    store_free_body(tree, lone, R, turn, shift, w, speed, q, v)
 
 
 @kernel
-def put_body(tree: Any, lone: Any, R: Mat3, turn: Any, shift: Vec3, w: Vec3, speed: Vec3, q: Any, v: Any) -> None:
+def store_free_body(
+    tree: Any, lone: Any, R: Mat3, turn: Any, shift: Vec3, w: Vec3, speed: Vec3, q: Any, v: Any
+) -> None:
     """Write q and v: rotated by `turn`, centre of mass moved by `shift` (m), its velocity `speed`, w in link axes."""
     c = load3(lone["c"])
     # the body turns about its centre of mass, which moves the origin of the link

@@ -12,7 +12,7 @@ from typing import Any
 
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.algorithms.aba import articulated_body
-from kinemorph.multibody.algorithms.configuration import advance
+from kinemorph.multibody.algorithms.configuration import advance_configuration
 from kinemorph.multibody.algorithms.joints import FREE
 from kinemorph.multibody.checks import NO_FORCES, finite
 from kinemorph.multibody.layout import link_data_of, links_of
@@ -21,16 +21,18 @@ from kinemorph.spatial.quaternion import conjugate, multiply, rotate
 from kinemorph.spatial.rows import load3, load3_at, load4_at, store3_at
 from kinemorph.spatial.vec3 import add, cross, dot, sub
 
-FAST = 0.1  # rad in a step: below it a tree in contact gains no energy to speak of;
-SMOOTH = 1e-6  # a free tree uses the rule at all but tiny speeds, so as not to switch where a swing turns back
+FAST_TURN_ANGLE = 0.1  # rad in a step: below it a tree in contact gains no energy to speak of;
+SMALLEST_SWING_ANGLE = (
+    1e-6  # a free tree uses the rule at all but tiny speeds, so as not to switch where a swing turns back
+)
 MOST_GYROSCOPIC_ROUNDS = 16
 SETTLED_VELOCITY_SHARE = 1e-7  # of the velocities: the midpoint velocities have converged;
 LARGEST_RESIDUAL = 1e-3  # more after all rounds: the iteration has not converged
-START, MIDDLE, NONE = 0, 1, 2  # where velocity-dependent forces are evaluated; NONE: nowhere
+AT_START, AT_MIDPOINT, LEFT_OUT = 0, 1, 2  # where velocity-dependent forces are evaluated; NONE: nowhere
 
 
 @kernel
-def turns_fast(tree: Any, dt: float, most: float) -> bool:
+def has_fast_rotation(tree: Any, dt: float, most: float) -> bool:
     """Whether a link turns by more than `most` in a step, rad, according to its link data."""
     rows = link_data_of(tree)
     for i in range(1, tree["n"] + 1):
@@ -41,7 +43,7 @@ def turns_fast(tree: Any, dt: float, most: float) -> bool:
 
 
 @kernel(inline=False)
-def take_in_the_middle(solver: Any, start: int, tree: Any, q: Any, v: Any, total: Any, a: Any, dt: float) -> int:
+def accelerate_at_midpoint(solver: Any, start: int, tree: Any, q: Any, v: Any, total: Any, a: Any, dt: float) -> int:
     """Accelerations a of a tree at the position and velocity of the middle of the step, by fixed-point iteration.
 
     If it does not converge, velocity-dependent forces are left out, and `world.tree_motion.energy_correction` removes
@@ -63,7 +65,7 @@ def take_in_the_middle(solver: Any, start: int, tree: Any, q: Any, v: Any, total
     for _ in range(MOST_GYROSCOPIC_ROUNDS):
         for k in range(nv):
             scratch[k] = 0.5 * (v[k] + middle[k])  # mean velocity of the first half
-        advance(tree, q, scratch, 0.5 * dt, place)
+        advance_configuration(tree, q, scratch, 0.5 * dt, place)
         articulated_body(tree, place, middle, total, NO_FORCES, a)
         change = size = 0.0
         for k in range(nv):
@@ -72,10 +74,10 @@ def take_in_the_middle(solver: Any, start: int, tree: Any, q: Any, v: Any, total
             middle[k] = new
         if not change > SETTLED_VELOCITY_SHARE * size:
             break
-    where = MIDDLE if finite(a) and change <= LARGEST_RESIDUAL * size else NONE
+    where = AT_MIDPOINT if finite(a) and change <= LARGEST_RESIDUAL * size else LEFT_OUT
     link = links_of(tree)[0]
     k, j = link["iv"] + 3, link["iv"]
-    if where == NONE:
+    if where == LEFT_OUT:
         for i in range(nv):
             middle[i] = 0.0
         articulated_body(tree, q, middle, total, NO_FORCES, a)

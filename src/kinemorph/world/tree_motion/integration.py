@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kinemorph.constraint.passive import joint_forces
-from kinemorph.constraint.whiten import unwhiten_two, unwhiten_velocity
+from kinemorph.constraint.passive import fill_joint_forces
+from kinemorph.constraint.whiten import unwhiten_velocity, unwhiten_velocity_pair
 from kinemorph.contact.layout import (
     FROM_OUTSIDE,
     SAME_TREE,
@@ -20,13 +20,13 @@ from kinemorph.contact.layout import (
     z_of,
     za_of,
 )
-from kinemorph.contact.newton.load_estimate import mass_of
-from kinemorph.contact.rows.free_root_rows import is_free, unwhiten_root
+from kinemorph.contact.newton.load_estimate import tree_mass
+from kinemorph.contact.rows.free_root_rows import has_free_root, unwhiten_root
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.motion.stepping import copy
 from kinemorph.multibody.algorithms.aba import articulated_body
-from kinemorph.multibody.algorithms.configuration import advance
-from kinemorph.multibody.algorithms.free_body import floats, lone_of
+from kinemorph.multibody.algorithms.configuration import advance_configuration
+from kinemorph.multibody.algorithms.free_body import free_body_of, is_floating
 from kinemorph.multibody.algorithms.joints import FREE
 from kinemorph.multibody.checks import NO_FORCES
 from kinemorph.multibody.layout import LINK_DATA, dofs_of, links_of
@@ -36,43 +36,50 @@ from kinemorph.spatial.quaternion import conjugate, multiply, rotate
 from kinemorph.spatial.rows import load3, load3_at, load4_at, load9, store3_at
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale, sub
 from kinemorph.structure.forest.layout import REST, TAU, Q, V, tree_of, trees_of
-from kinemorph.structure.forest.memory import state_at
-from kinemorph.world.impulse.runge_kutta import STAGES, go_smoothly
+from kinemorph.structure.forest.memory import state_vector_at
+from kinemorph.world.impulse.runge_kutta import SCRATCH_PER_DOF, integrate_adaptively
 from kinemorph.world.layout import GOOD
-from kinemorph.world.tree_motion.acceleration import whiten_both
+from kinemorph.world.tree_motion.acceleration import whiten_velocity_and_acceleration
 from kinemorph.world.tree_motion.energy_correction import (
     SLOW_TURN_ANGLE,
-    energy_due,
-    restrain_floating,
-    restrain_held,
-    take_implicitly,
-    turns_far,
-    weight_done,
+    add_implicit_joint_forces,
+    compute_expected_energy,
+    compute_gravity_work,
+    correct_energy_by_scaling,
+    correct_internal_energy,
+    has_large_rotation,
 )
-from kinemorph.world.tree_motion.free_flight import fly_on
-from kinemorph.world.tree_motion.gyroscopic import MIDDLE
-from kinemorph.world.tree_motion.tree_momentum import from_outside, push_whole, spin_of, whole
+from kinemorph.world.tree_motion.free_flight import advance_free_body
+from kinemorph.world.tree_motion.gyroscopic import AT_MIDPOINT
+from kinemorph.world.tree_motion.tree_momentum import (
+    compute_angular_velocity,
+    move_as_rigid_body,
+    sum_outside_impulses,
+    sum_over_tree,
+)
 
 SPEED_OF_LIGHT = 3e8  # m/s: a faster solution counts as diverged
-NOTHING = 0.0, (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 0.0, 0.0, 0.0), 0.0
+NO_SUMS = 0.0, (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 0.0, 0.0, 0.0), 0.0
 
 
 @kernel
-def take_steps(tree: Any, span: Any, root: Any, z: Any, moved: Any, step: Any, new: Any, dt: float, v: Any) -> bool:
+def compute_joint_steps(
+    tree: Any, span: Any, root: Any, z: Any, moved: Any, step: Any, new: Any, dt: float, v: Any
+) -> bool:
     """Joint displacements `step` and velocities `new` of a tree. Returns whether a link turns far in the step."""
     if span["touched"] != 0:
-        free = is_free(tree)
+        free = has_free_root(tree)
         if free:
             unwhiten_root(tree, root, moved, step, z, new)
-        unwhiten_two(tree, 1 if free else 0, moved, step, z, new)
-        return turns_far(tree, SLOW_TURN_ANGLE, False) or turns_far(tree, SLOW_TURN_ANGLE / dt, True)
+        unwhiten_velocity_pair(tree, 1 if free else 0, moved, step, z, new)
+        return has_large_rotation(tree, SLOW_TURN_ANGLE, False) or has_large_rotation(tree, SLOW_TURN_ANGLE / dt, True)
     # only smooth forces have acted
     unwhiten_velocity(tree, z, new)
     link = links_of(tree)[0]
-    flies = tree["nv"] if span["middle"] == MIDDLE else link["nv"] if link["kind"] == FREE else 0
+    flies = tree["nv"] if span["middle"] == AT_MIDPOINT else link["nv"] if link["kind"] == FREE else 0
     for k in range(tree["nv"]):  # free motion: the mean velocity; other joints: symplectic Euler
         step[k] = dt * (0.5 * (v[k] + new[k]) if k < flies else new[k])
-    return turns_far(tree, SLOW_TURN_ANGLE / dt, False)
+    return has_large_rotation(tree, SLOW_TURN_ANGLE / dt, False)
 
 
 @kernel(inline=False)
@@ -84,31 +91,34 @@ def advance_tree(solver: Any, slot: Any, tree: Any, t: int, gravity: Vec3, dt: f
     """
     span, root = slices_of(solver)[t], free_roots_of(solver)[t]
     o, nq, nv = span["offset"], tree["nq"], tree["nv"]
-    q, v = rows_at(state_at(slot, tree, Q), nq, F8), rows_at(state_at(slot, tree, V), nv, F8)
+    q, v = rows_at(state_vector_at(slot, tree, Q), nq, F8), rows_at(state_vector_at(slot, tree, V), nv, F8)
     z, moved = z_of(solver)[o : o + nv], displacement_of(solver)[o : o + nv]
     step, new = g_of(solver)[o : o + nv], z0_of(solver)[o : o + nv]
     dofs = dofs_of(tree)
-    alone = span["hold"] < 0
-    restrained = take_steps(tree, span, root, z, moved, step, new, dt, v) and alone
+    alone = span["projection"] < 0
+    restrained = compute_joint_steps(tree, span, root, z, moved, step, new, dt, v) and alone
     # no momentum correction near other bodies: it would move the tree into them
-    floating = alone and floats(links_of(tree), dofs) and not meets_others(solver, span)
-    due, smooth = 0.0, span["touched"] == 0 and span["middle"] == MIDDLE
+    floating = alone and is_floating(links_of(tree), dofs) and not has_outside_contacts(solver, span)
+    due, smooth = 0.0, span["touched"] == 0 and span["middle"] == AT_MIDPOINT
     turn = push = (0.0, 0.0, 0.0)
-    mass, c, spin, momentum, _, _ = whole(tree, q, v, False, floating) if floating or restrained else NOTHING
+    mass, c, spin, momentum, _, _ = sum_over_tree(tree, q, v, False, floating) if floating or restrained else NO_SUMS
     if restrained or (floating and pushed):
-        rest, tau = rows_at(state_at(slot, tree, REST), nq, F8), rows_at(state_at(slot, tree, TAU), nv, F8)
+        rest, tau = (
+            rows_at(state_vector_at(slot, tree, REST), nq, F8),
+            rows_at(state_vector_at(slot, tree, TAU), nv, F8),
+        )
         y, given = x_of(solver)[o : o + nv], za_of(solver)[o : o + nv]  # scratch after the solve
-        whiten_both(slot, tree, span, v, y, given)
+        whiten_velocity_and_acceleration(slot, tree, span, v, y, given)
         for k in range(nv):
             given[k] = z[k] - y[k] - dt * given[k]
         if floating and pushed:
-            turn, push = from_outside(tree, given, c)
+            turn, push = sum_outside_impulses(tree, given, c)
         if restrained:
-            due = energy_due(tree, z, dt, q, v, rest, tau, new, y, given, moved)
+            due = compute_expected_energy(tree, z, dt, q, v, rest, tau, new, y, given, moved)
     if floating:
-        turn, push = add_applied(tree, rows_at(state_at(slot, tree, TAU), nv, F8), turn, push, c, dt)
+        turn, push = add_root_impulse(tree, rows_at(state_vector_at(slot, tree, TAU), nv, F8), turn, push, c, dt)
     care = care and floating and restrained and smooth
-    kept = rows_at(solver["stages"] + 8 * STAGES * o, nq + nv, F8)
+    kept = rows_at(solver["stages"] + 8 * SCRATCH_PER_DOF * o, nq + nv, F8)
     if care:
         copy(q, kept, nq)
         copy(v, kept[nq:], nv)
@@ -118,22 +128,22 @@ def advance_tree(solver: Any, slot: Any, tree: Any, t: int, gravity: Vec3, dt: f
     if floating:
         push = axpy(push, dt * mass, gravity)
         spin = add(spin, turn)
-        good = settle_whole(tree, q, v, c, spin, momentum, push, gravity, dt, due, restrained, smooth)
+        good = correct_floating_tree(tree, q, v, c, spin, momentum, push, gravity, dt, due, restrained, smooth)
         if care and not good:
             copy(kept, q, nq)
             copy(kept[nq:], v, nv)
             return False
     elif restrained:
-        _, centre, _, new_momentum, _, kinetic = whole(tree, q, v, True, False)
-        due += weight_done(gravity, mass, sub(centre, c), momentum, new_momentum, dt, smooth)
-        restrain_held(tree, v, due, kinetic, mass, new_momentum, smooth)
+        _, centre, _, new_momentum, _, kinetic = sum_over_tree(tree, q, v, True, False)
+        due += compute_gravity_work(gravity, mass, sub(centre, c), momentum, new_momentum, dt, smooth)
+        correct_energy_by_scaling(tree, v, due, kinetic, mass, new_momentum, smooth)
     for k in range(nv):
         dofs[k]["implicit"] = 0.0
     return True
 
 
 @kernel
-def meets_others(solver: Any, span: Any) -> bool:
+def has_outside_contacts(solver: Any, span: Any) -> bool:
     """Whether a tree has contacts with other trees or with the ground; self-contacts do not count."""
     if span["touched"] == FROM_OUTSIDE:
         return True
@@ -151,7 +161,7 @@ def integrate_positions(tree: Any, q: Any, v: Any, step: Any) -> None:
     link = links_of(tree)[0]
     free = link["kind"] == FREE
     before = load4_at(q, link["iq"] + 3) if free else (1.0, 0.0, 0.0, 0.0)
-    advance(tree, q, step, 1.0, q)
+    advance_configuration(tree, q, step, 1.0, q)
     if free:
         k = link["iv"] + 3
         turn = multiply(conjugate(load4_at(q, link["iq"] + 3)), before)
@@ -159,16 +169,16 @@ def integrate_positions(tree: Any, q: Any, v: Any, step: Any) -> None:
 
 
 @kernel
-def is_pushed(tau: Any) -> bool:
+def has_root_force(tau: Any) -> bool:
     """Whether the applied forces on the root of a floating tree are not zero."""
     n, f = load3(tau), load3_at(tau, 3)
     return dot(n, n) + dot(f, f) != 0.0
 
 
 @kernel
-def add_applied(tree: Any, tau: Any, turn: Vec3, push: Vec3, c: Vec3, dt: float) -> tuple[Vec3, Vec3]:
+def add_root_impulse(tree: Any, tau: Any, turn: Vec3, push: Vec3, c: Vec3, dt: float) -> tuple[Vec3, Vec3]:
     """Add the impulse of applied forces on a free root to `turn` (N m s, about c) and `push` (N s)."""
-    if not is_pushed(tau):
+    if not has_root_force(tau):
         return turn, push
     n, f = load3(tau), load3_at(tau, 3)
     data = rows_at(tree["rows"], 2, LINK_DATA)[1]
@@ -178,7 +188,7 @@ def add_applied(tree: Any, tau: Any, turn: Vec3, push: Vec3, c: Vec3, dt: float)
 
 
 @kernel(inline=False)
-def settle_whole(
+def correct_floating_tree(
     tree: Any, q: Any, v: Any, c: Vec3, spin: Vec3, momentum: Vec3, push: Vec3, g: Vec3, dt: float, due: float,
     restrained: bool, smooth: bool,
 ) -> bool:  # fmt: skip
@@ -187,26 +197,32 @@ def settle_whole(
     They were `momentum` and c before the step, which has added `push`; its angular momentum is to be `spin`. If
     `restrained`, correct its energy as well: False if the internal motion has too little for that.
     """
-    mass, centre, angular, linear, I, kinetic = whole(tree, q, v, True, True)
-    w, w_now, new_momentum = spin_of(I, spin), spin_of(I, angular), add(momentum, push)
+    mass, centre, angular, linear, I, kinetic = sum_over_tree(tree, q, v, True, True)
+    w, w_now, new_momentum = (
+        compute_angular_velocity(I, spin),
+        compute_angular_velocity(I, angular),
+        add(momentum, push),
+    )
     internal_energy = kinetic - 0.5 * dot(linear, linear) / mass - 0.5 * dot(angular, w_now)
     u = scale(new_momentum, 1.0 / mass)
     displacement = scale(axpy(momentum, 0.5, push), dt / mass)
-    push_whole(tree, q, v, sub(add(c, displacement), centre), sub(w, w_now), sub(u, scale(linear, 1.0 / mass)), centre)
+    move_as_rigid_body(
+        tree, q, v, sub(add(c, displacement), centre), sub(w, w_now), sub(u, scale(linear, 1.0 / mass)), centre
+    )
     if restrained:
-        due += weight_done(g, mass, displacement, momentum, new_momentum, dt, smooth)
-        return restrain_floating(tree, v, due, max(0.0, internal_energy), w, spin, u, mass, centre, smooth)
+        due += compute_gravity_work(g, mass, displacement, momentum, new_momentum, dt, smooth)
+        return correct_internal_energy(tree, v, due, max(0.0, internal_energy), w, spin, u, mass, centre, smooth)
     return True
 
 
 @kernel
-def mass_moving(tree: Any) -> float:
+def compute_moving_mass(tree: Any) -> float:
     """Mass of a tree, kg; at least 1e-6, since joints may have armature where links have no mass."""
-    return lone_of(tree)["mass"] if tree["lone"] != 0 else max(mass_of(tree), 1e-6)
+    return free_body_of(tree)["mass"] if tree["free_body"] != 0 else max(tree_mass(tree), 1e-6)
 
 
 @kernel
-def slower(z: Any, o: int, nv: int, most: float) -> bool:
+def is_norm_below(z: Any, o: int, nv: int, most: float) -> bool:
     """Whether zᵀ z over the slice of a tree is at most `most`; False if it is not a number."""
     total = 0.0
     for k in range(o, o + nv):
@@ -215,7 +231,7 @@ def slower(z: Any, o: int, nv: int, most: float) -> bool:
 
 
 @kernel(inline=False)
-def moves(world: Any, solver: Any, forest: Any, first: int, stop: int) -> int:
+def find_runaway_tree(world: Any, solver: Any, forest: Any, first: int, stop: int) -> int:
     """GOOD if awake trees `first` to before `stop` have finite velocities below that of light; else the bad tree."""
     trees = trees_of(forest)
     spans = slices_of(solver)
@@ -224,75 +240,83 @@ def moves(world: Any, solver: Any, forest: Any, first: int, stop: int) -> int:
         o = spans[t]["offset"]
         if o >= 0:
             nv = tree_of(trees[t])["nv"]
-            most = SPEED_OF_LIGHT * SPEED_OF_LIGHT * mass_moving(tree_of(trees[t]))  # J: twice a kinetic energy
-            if not slower(z, o, nv, most) or (spans[t]["touched"] != 0 and not slower(moved, o, nv, most * dt * dt)):
+            most = SPEED_OF_LIGHT * SPEED_OF_LIGHT * compute_moving_mass(tree_of(trees[t]))  # J: twice a kinetic energy
+            if not is_norm_below(z, o, nv, most) or (
+                spans[t]["touched"] != 0 and not is_norm_below(moved, o, nv, most * dt * dt)
+            ):
                 return t
     return GOOD
 
 
 @kernel
-def advance_one(solver: Any, forest: Any, t: int, dt: float, fluid: bool, care: bool) -> bool:
+def advance_tree_or_body(solver: Any, forest: Any, t: int, dt: float, fluid: bool, care: bool) -> bool:
     """New velocities and positions of one tree or free body, in a `fluid` or not; `care` as in `advance_tree`."""
     slot = trees_of(forest)[t]
     span = slices_of(solver)[t]
     tree = tree_of(slot)
-    if tree["lone"] != 0:
-        q, v = rows_at(state_at(slot, tree, Q), tree["nq"], F8), rows_at(state_at(slot, tree, V), tree["nv"], F8)
+    if tree["free_body"] != 0:
+        q, v = (
+            rows_at(state_vector_at(slot, tree, Q), tree["nq"], F8),
+            rows_at(state_vector_at(slot, tree, V), tree["nv"], F8),
+        )
         z, moved = z_of(solver), displacement_of(solver)
-        fly_on(tree, z, moved, span["offset"], span["touched"] != 0, dt, q, v)
+        advance_free_body(tree, z, moved, span["offset"], span["touched"] != 0, dt, q, v)
         return True
     pushed = solver["push_count"] + forest["element_count"] > 0 or fluid
     return advance_tree(solver, slot, tree, t, (forest["gx"], forest["gy"], forest["gz"]), dt, pushed, care)
 
 
 @kernel
-def flies_alone(solver: Any, forest: Any, slot: Any, span: Any) -> bool:
+def is_in_free_flight(solver: Any, forest: Any, slot: Any, span: Any) -> bool:
     """Whether only gravity and its own joint forces have acted on an articulated tree in this step."""
-    jointed = tree_of(slot)["lone"] == 0
+    jointed = tree_of(slot)["free_body"] == 0
     alone = solver["push_count"] + solver["drive_count"] + forest["element_count"] == 0
     return jointed and alone and span["touched"] == 0 and slot["sides"] == 0
 
 
 @kernel(inline=False)
-def see_start(solver: Any, slot: Any, tree: Any, o: int, dt: float) -> None:
+def restore_start_rows(solver: Any, slot: Any, tree: Any, o: int, dt: float) -> None:
     """Restore the link data of a tree to that of the start of the step."""
     nq, nv = tree["nq"], tree["nv"]
-    q, v = rows_at(state_at(slot, tree, Q), nq, F8), rows_at(state_at(slot, tree, V), nv, F8)
-    rest, tau = rows_at(state_at(slot, tree, REST), nq, F8), rows_at(state_at(slot, tree, TAU), nv, F8)
+    q, v = rows_at(state_vector_at(slot, tree, Q), nq, F8), rows_at(state_vector_at(slot, tree, V), nv, F8)
+    rest, tau = rows_at(state_vector_at(slot, tree, REST), nq, F8), rows_at(state_vector_at(slot, tree, TAU), nv, F8)
     total, a = x_of(solver)[o : o + nv], g_of(solver)[o : o + nv]
-    joint_forces(tree, rest, q, v, tau, total)
-    take_implicitly(tree, v, tau, total, dt)
+    fill_joint_forces(tree, rest, q, v, tau, total)
+    add_implicit_joint_forces(tree, v, tau, total, dt)
     articulated_body(tree, q, v, total, NO_FORCES, a)
 
 
 @kernel(inline=False)
-def fly_smoothly(world: Any, solver: Any, forest: Any, slot: Any, span: Any) -> bool:
-    """Advance a tree in free flight by `go_smoothly` (Runge-Kutta). False, with no change, if it fails."""
+def advance_by_runge_kutta(world: Any, solver: Any, forest: Any, slot: Any, span: Any) -> bool:
+    """Advance a tree in free flight by `integrate_adaptively` (Runge-Kutta). False, with no change, if it fails."""
     tree, dt = tree_of(slot), world["dt"]
-    q, v = rows_at(state_at(slot, tree, Q), tree["nq"], F8), rows_at(state_at(slot, tree, V), tree["nv"], F8)
-    tau = rows_at(state_at(slot, tree, TAU), tree["nv"], F8)
-    floating = floats(links_of(tree), dofs_of(tree))
-    floating = floating and not is_pushed(tau)
-    mass, c, spin, momentum, _, _ = whole(tree, q, v, True, True) if floating else NOTHING
-    if not go_smoothly(solver, slot, tree, span["offset"], dt):
-        see_start(solver, slot, tree, span["offset"], dt)
+    q, v = (
+        rows_at(state_vector_at(slot, tree, Q), tree["nq"], F8),
+        rows_at(state_vector_at(slot, tree, V), tree["nv"], F8),
+    )
+    tau = rows_at(state_vector_at(slot, tree, TAU), tree["nv"], F8)
+    floating = is_floating(links_of(tree), dofs_of(tree))
+    floating = floating and not has_root_force(tau)
+    mass, c, spin, momentum, _, _ = sum_over_tree(tree, q, v, True, True) if floating else NO_SUMS
+    if not integrate_adaptively(solver, slot, tree, span["offset"], dt):
+        restore_start_rows(solver, slot, tree, span["offset"], dt)
         return False
     if floating:
         g = (forest["gx"], forest["gy"], forest["gz"])
-        settle_whole(tree, q, v, c, spin, momentum, scale(g, dt * mass), g, dt, 0.0, False, True)
+        correct_floating_tree(tree, q, v, c, spin, momentum, scale(g, dt * mass), g, dt, 0.0, False, True)
     return True
 
 
 @kernel(inline=False)
-def advance_trees(world: Any, solver: Any, forest: Any, first: int, stop: int) -> None:
+def advance_tree_range(world: Any, solver: Any, forest: Any, first: int, stop: int) -> None:
     """New velocities and positions of the awake trees from `first` to before `stop` that are in no loop."""
     spans = slices_of(solver)
     trees = trees_of(forest)
     by_steps, fluid = world["model"] == 0, world["fluid"] > 0.0
     for t in range(first, stop):
-        if spans[t]["offset"] >= 0 and spans[t]["hold"] < 0:
-            alone = flies_alone(solver, forest, trees[t], spans[t])
-            if by_steps and advance_one(solver, forest, t, world["dt"], fluid, alone and not fluid):
+        if spans[t]["offset"] >= 0 and spans[t]["projection"] < 0:
+            alone = is_in_free_flight(solver, forest, trees[t], spans[t])
+            if by_steps and advance_tree_or_body(solver, forest, t, world["dt"], fluid, alone and not fluid):
                 continue
-            if not (alone and fly_smoothly(world, solver, forest, trees[t], spans[t])):
-                advance_one(solver, forest, t, world["dt"], fluid, False)
+            if not (alone and advance_by_runge_kutta(world, solver, forest, trees[t], spans[t])):
+                advance_tree_or_body(solver, forest, t, world["dt"], fluid, False)

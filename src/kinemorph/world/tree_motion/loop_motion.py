@@ -13,18 +13,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from kinemorph.constraint.basis import product
+from kinemorph.constraint.basis import slice_product
 from kinemorph.constraint.closure import (
     LARGEST_JOINT_STEP,
     MOST_PROJECTION_ITERATIONS,
-    cancel,
-    prepare,
-    pull_together,
-    settled,
+    is_projection_done,
+    prepare_rows,
+    solve_loop_impulses,
+    solve_projection_step,
 )
-from kinemorph.constraint.loops import drifts, errors, relative_velocities
-from kinemorph.constraint.solve import solve_rows, trust
-from kinemorph.contact.gauss_seidel.row_products import velocity
+from kinemorph.constraint.loops import fill_drifts, fill_errors, fill_relative_velocities
+from kinemorph.constraint.solve import set_dependence, solve_rows
+from kinemorph.contact.gauss_seidel.row_products import contact_velocity
 from kinemorph.contact.layout import (
     displacement_of,
     element_constraints,
@@ -35,34 +35,38 @@ from kinemorph.contact.layout import (
     z_of,
     za_of,
 )
-from kinemorph.contact.rows.loop_projection import strip
+from kinemorph.contact.rows.loop_projection import remove_forbidden
 from kinemorph.jit.api import kernel, rows_at
-from kinemorph.multibody.algorithms.configuration import advance
-from kinemorph.multibody.algorithms.free_body import articulate_tree, fly, jump_tree
-from kinemorph.multibody.algorithms.kinematics import move_all
+from kinemorph.multibody.algorithms.configuration import advance_configuration
+from kinemorph.multibody.algorithms.free_body import accelerate_free_body, articulate_tree, jump_tree
+from kinemorph.multibody.algorithms.kinematics import move_links
 from kinemorph.multibody.checks import LARGEST_FLOAT, NO_FORCES, finite
 from kinemorph.multibody.layout import link_data_of
 from kinemorph.multibody.system import F8, I8, SYSTEM, constraint_rows_of
 from kinemorph.spatial.rows import load3
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import dot, sub
-from kinemorph.structure.forest.energy import in_joints
+from kinemorph.structure.forest.energy import joint_spring_energy
 from kinemorph.structure.forest.layout import TAU, A, Q, V, tree_of, trees_of
-from kinemorph.structure.forest.memory import state_at
-from kinemorph.world.tree_motion.free_flight import see_body
-from kinemorph.world.tree_motion.integration import advance_one
-from kinemorph.world.tree_motion.momentum_correction import add_up, end_flight, find_flights
+from kinemorph.structure.forest.memory import state_vector_at
+from kinemorph.world.tree_motion.free_flight import update_body_row
+from kinemorph.world.tree_motion.integration import advance_tree_or_body
+from kinemorph.world.tree_motion.momentum_correction import (
+    correct_flight_momentum,
+    find_flying_projections,
+    sum_momenta,
+)
 
 CLOSED_LOOP_ERROR = 1e-11  # rad or m: a loop with a smaller error counts as closed
 LARGEST_LOOP_ERROR = 1e-9  # rad or m: with a larger error after the projection the step is rejected
 LARGEST_ENERGY_FACTOR = 1.01  # of the largest possible energy after a step; 1 if a link turns by more than this:
 LARGE_ROTATION = 0.1  # rad
 STILL_VELOCITY_SHARE = 1e-13  # share of the velocities: rounding
-MOST_IMPULSES = 3  # of velocities: with very different masses one leaves a residual
+MOST_VELOCITY_PROJECTIONS = 3  # of velocities: with very different masses one leaves a residual
 
 
 @kernel(inline=False)
-def bear_holds(solver: Any, forest: Any) -> None:
+def apply_loop_forces(solver: Any, forest: Any) -> None:
     """Add the loop forces to za of all trees in loops, and remove from z what the loops forbid."""
     trees = trees_of(forest)
     projections = loop_projections(solver)
@@ -71,52 +75,58 @@ def bear_holds(solver: Any, forest: Any) -> None:
         while t >= 0:
             slot = trees[t]
             tree = tree_of(slot)
-            if tree["lone"] != 0:  # its acceleration has not been computed yet
+            if tree["free_body"] != 0:  # its acceleration has not been computed yet
                 nv = tree["nv"]
-                q, v = rows_at(state_at(slot, tree, Q), tree["nq"], F8), rows_at(state_at(slot, tree, V), nv, F8)
-                tau, a = rows_at(state_at(slot, tree, TAU), nv, F8), rows_at(state_at(slot, tree, A), nv, F8)
-                fly(tree, q, v, tau, NO_FORCES, a)
+                q, v = (
+                    rows_at(state_vector_at(slot, tree, Q), tree["nq"], F8),
+                    rows_at(state_vector_at(slot, tree, V), nv, F8),
+                )
+                tau, a = (
+                    rows_at(state_vector_at(slot, tree, TAU), nv, F8),
+                    rows_at(state_vector_at(slot, tree, A), nv, F8),
+                )
+                accelerate_free_body(tree, q, v, tau, NO_FORCES, a)
             t = slot["follows"]
-        bear(solver, projections[i])
+        apply_projection_forces(solver, projections[i])
 
 
 @kernel(inline=False)
-def bear(solver: Any, projection: Any) -> None:
+def apply_projection_forces(solver: Any, projection: Any) -> None:
     """Solve for the forces of one loop projection, from the accelerations of its links without them, and add them."""
     system, at, nz = rows_at(projection["system"], 1, SYSTEM)[0], projection["offset"], projection["nz"]
     z, za, Q = z_of(solver), za_of(solver), rows_at(projection["Q"], projection["rank"] * nz, F8)
     rows, path = constraint_rows_of(system), rows_at(system["path"], system["path_length"], I8)
     Y = rows_at(system["Y"], system["Y_length"], F8)
-    drifts(system)
+    fill_drifts(system)
     solve_rows(system)
     for j in range(system["m"]):
         row = rows[j]
         if row["force"] != 0.0:
             for e in range(row["length"]):
                 za[at + path[row["path"] + e]] += row["force"] * Y[row["y"] + e]
-    strip(projection, z, at, 1.0)
+    remove_forbidden(projection, z, at, 1.0)
     speed_change = 0.0
     for j in range(projection["rank"]):
-        along = product(Q, j * nz, za, at, nz)
+        along = slice_product(Q, j * nz, za, at, nz)
         speed_change += along * along
-    speed, speed_change = sqrt(product(z, at, z, at, nz)), solver["h"] * solver["substeps"] * sqrt(speed_change)
+    speed, speed_change = sqrt(slice_product(z, at, z, at, nz)), solver["h"] * solver["substeps"] * sqrt(speed_change)
     # near a singular configuration the curvature is larger than a step resolves
-    strip(projection, za, at, 0.5 if 0.5 * speed_change <= speed else 1.0 - speed / speed_change)
+    remove_forbidden(projection, za, at, 0.5 if 0.5 * speed_change <= speed else 1.0 - speed / speed_change)
 
 
 @kernel(inline=False)
-def plan_energies(solver: Any) -> None:
+def predict_energies(solver: Any) -> None:
     """Kinetic energy `planned` (J) that each loop projection would have at the end of the step without rows."""
     projections, dt = loop_projections(solver), solver["h"] * solver["substeps"]
     z, za = z_of(solver), za_of(solver)
     for i in range(solver["hold_count"]):
         at, nz = projections[i]["offset"], projections[i]["nz"]
-        energy = product(z, at, z, at, nz) + dt * dt * product(za, at, za, at, nz)
-        projections[i]["planned"] = 0.5 * energy + dt * product(z, at, za, at, nz)
+        energy = slice_product(z, at, z, at, nz) + dt * dt * slice_product(za, at, za, at, nz)
+        projections[i]["unconstrained_energy"] = 0.5 * energy + dt * slice_product(z, at, za, at, nz)
 
 
 @kernel(inline=False)
-def spread_touches(solver: Any, forest: Any) -> None:
+def spread_impulse_flags(solver: Any, forest: Any) -> None:
     """Mark all trees of a loop projection as touched, since an impulse on one acts on all.
 
     Without an impulse all move with their new velocities: the mean of both would add energy to loops, as to joints.
@@ -140,39 +150,39 @@ def spread_touches(solver: Any, forest: Any) -> None:
 
 
 @kernel(inline=False)
-def advance_holds(world: Any, solver: Any, forest: Any) -> bool:
+def advance_looped_trees(world: Any, solver: Any, forest: Any) -> bool:
     """New velocities and positions of all trees in loops. False, with nothing changed, if some are not finite; then
     world["tree"] is one of them."""
     trees = trees_of(forest)
     projections, g = loop_projections(solver), g_of(solver)
-    find_flights(solver, forest)
+    find_flying_projections(solver, forest)
     for i in range(solver["hold_count"]):
         projection = projections[i]
-        exchange(forest, projection, False)
-        add_up(trees, projection, projection["before"], projection["each"])
-        projection["given"] += in_springs(solver, forest, projection)
+        save_or_restore_trees(forest, projection, False)
+        sum_momenta(trees, projection, projection["before"], projection["each"])
+        projection["given"] += sum_spring_energy(solver, forest, projection)
         t = projection["first_tree"]
         while t >= 0:
-            advance_one(solver, forest, t, world["dt"], False, False)
+            advance_tree_or_body(solver, forest, t, world["dt"], False, False)
             t = trees[t]["follows"]
-        error = close_hold(forest, projection, g[projection["offset"] : projection["offset"] + projection["nz"]])
+        error = close_loops(forest, projection, g[projection["offset"] : projection["offset"] + projection["nz"]])
         if error > max(LARGEST_LOOP_ERROR, 2.0 * projection["error"]):
-            stay(forest, projection)
+            restore_at_half_speed(forest, projection)
         else:
-            restrain(solver, forest, projection, world["dt"])
+            limit_loop_energy(solver, forest, projection, world["dt"])
             if projection["flies"] != 0:
-                end_flight(forest, projection, world["dt"])
-        bad = sound(forest, projection)
+                correct_flight_momentum(forest, projection, world["dt"])
+        bad = find_nonfinite_tree(forest, projection)
         if bad >= 0:
             world["tree"] = bad
             for k in range(i + 1):
-                exchange(forest, projections[k], True)
+                save_or_restore_trees(forest, projections[k], True)
             return False
     return True
 
 
 @kernel(inline=False)
-def close_hold(forest: Any, projection: Any, step: Any) -> float:
+def close_loops(forest: Any, projection: Any, step: Any) -> float:
     """Project the trees of a loop projection: Newton iterations on positions, then an impulse on velocities.
 
     Returns the largest remaining error, rad or m. `step` is scratch, as long as their slice of z.
@@ -184,59 +194,59 @@ def close_hold(forest: Any, projection: Any, step: Any) -> float:
         t = projection["first_tree"]
         while t >= 0:
             tree = tree_of(trees[t])
-            articulate_tree(tree, rows_at(state_at(trees[t], tree, Q), tree["nq"], F8))
+            articulate_tree(tree, rows_at(state_vector_at(trees[t], tree, Q), tree["nq"], F8))
             t = trees[t]["follows"]
         before = error
-        error = errors(system)
-        if settled(iteration, error, before, CLOSED_LOOP_ERROR):
+        error = fill_errors(system)
+        if is_projection_done(iteration, error, before, CLOSED_LOOP_ERROR):
             break
-        pull_together(system, iteration)
-        move_together(trees, projection["first_tree"], step)
-    trust(system, system["dependence"])
-    prepare(system, 0.0)
-    for _ in range(MOST_IMPULSES):
-        speed = see_velocities(trees, projection["first_tree"])
-        if relative_velocities(system) <= STILL_VELOCITY_SHARE * speed:
+        solve_projection_step(system, iteration)
+        apply_position_step(trees, projection["first_tree"], step)
+    set_dependence(system, system["dependence"])
+    prepare_rows(system, 0.0)
+    for _ in range(MOST_VELOCITY_PROJECTIONS):
+        speed = update_link_velocities(trees, projection["first_tree"])
+        if fill_relative_velocities(system) <= STILL_VELOCITY_SHARE * speed:
             break
-        cancel(system)
-        jump_together(trees, projection["first_tree"], step)
+        solve_loop_impulses(system)
+        apply_velocity_step(trees, projection["first_tree"], step)
     return error
 
 
 @kernel(inline=False)
-def stay(forest: Any, projection: Any) -> None:
+def restore_at_half_speed(forest: Any, projection: Any) -> None:
     """Reject a step after which the loops cannot be closed: restore the state and halve all velocities."""
     trees = trees_of(forest)
-    exchange(forest, projection, True)
-    slow_down(trees, projection["first_tree"], 0.5)
+    save_or_restore_trees(forest, projection, True)
+    scale_velocities(trees, projection["first_tree"], 0.5)
 
 
 @kernel
-def slow_down(trees: Any, first: int, share: float) -> None:
+def scale_velocities(trees: Any, first: int, share: float) -> None:
     t = first
     while t >= 0:
         tree = tree_of(trees[t])
-        v = rows_at(state_at(trees[t], tree, V), tree["nv"], F8)
+        v = rows_at(state_vector_at(trees[t], tree, V), tree["nv"], F8)
         for k in range(tree["nv"]):
             v[k] *= share
         t = trees[t]["follows"]
 
 
 @kernel(inline=False)
-def in_springs(solver: Any, forest: Any, projection: Any) -> float:
+def sum_spring_energy(solver: Any, forest: Any, projection: Any) -> float:
     """Energy in the joint springs of the trees of a loop projection, J."""
     trees = trees_of(forest)
     energy = 0.0
     t = projection["first_tree"]
     while t >= 0:
         if tree_of(trees[t])["springs"] != 0:
-            energy += in_joints(trees[t], solver["x"])  # scratch outside of a solve
+            energy += joint_spring_energy(trees[t], solver["x"])  # scratch outside of a solve
         t = trees[t]["follows"]
     return energy
 
 
 @kernel(inline=False)
-def work_of(solver: Any, forest: Any, projection: Any, dt: float) -> float:
+def bound_work(solver: Any, forest: Any, projection: Any, dt: float) -> float:
     """Upper bound of the work of gravity, applied forces, elements and rows on a loop projection in the step, J."""
     trees = trees_of(forest)
     Y, z = whitened_rows(solver), z_of(solver)
@@ -245,18 +255,18 @@ def work_of(solver: Any, forest: Any, projection: Any, dt: float) -> float:
     work = max(0.0, dot((forest["gx"], forest["gy"], forest["gz"]), fall))
     work += (
         projection["given"]
-        - in_springs(solver, forest, projection)
-        + max(0.0, 0.5 * product(z, at, z, at, nz) - projection["planned"])
+        - sum_spring_energy(solver, forest, projection)
+        + max(0.0, 0.5 * slice_product(z, at, z, at, nz) - projection["unconstrained_energy"])
     )
     pulls = element_constraints(solver)
     for i in range(solver["pull_count"]):
-        work += abs(pulls[i]["p"] * velocity(pulls[i], 0, Y, z))
+        work += abs(pulls[i]["p"] * contact_velocity(pulls[i], 0, Y, z))
     t = projection["first_tree"]
     while t >= 0:
         tree = tree_of(trees[t])
         v, tau = (
-            rows_at(state_at(trees[t], tree, V), tree["nv"], F8),
-            rows_at(state_at(trees[t], tree, TAU), tree["nv"], F8),
+            rows_at(state_vector_at(trees[t], tree, V), tree["nv"], F8),
+            rows_at(state_vector_at(trees[t], tree, TAU), tree["nv"], F8),
         )
         for k in range(tree["nv"]):
             work += dt * abs(tau[k] * v[k])
@@ -265,20 +275,20 @@ def work_of(solver: Any, forest: Any, projection: Any, dt: float) -> float:
 
 
 @kernel(inline=False)
-def restrain(solver: Any, forest: Any, projection: Any, dt: float) -> None:
+def limit_loop_energy(solver: Any, forest: Any, projection: Any, dt: float) -> None:
     """Scale the velocities down to the largest energy that the work in the step allows: large turns may add some."""
     trees = trees_of(forest)
-    add_up(trees, projection, projection["after"], projection["each"])
+    sum_momenta(trees, projection, projection["after"], projection["each"])
     kinetic = projection["after"]["kinetic"]
-    most = max(0.0, projection["before"]["kinetic"] + work_of(solver, forest, projection, dt))
+    most = max(0.0, projection["before"]["kinetic"] + bound_work(solver, forest, projection, dt))
     if kinetic > LARGEST_ENERGY_FACTOR * most or (
-        kinetic > most and turns(trees, projection["first_tree"], LARGE_ROTATION / dt)
+        kinetic > most and has_fast_links(trees, projection["first_tree"], LARGE_ROTATION / dt)
     ):
-        slow_down(trees, projection["first_tree"], sqrt(most / kinetic))
+        scale_velocities(trees, projection["first_tree"], sqrt(most / kinetic))
 
 
 @kernel
-def turns(trees: Any, first: int, most: float) -> bool:
+def has_fast_links(trees: Any, first: int, most: float) -> bool:
     """Whether a link of the trees from `first` on turns faster than `most`, rad/s."""
     t = first
     while t >= 0:
@@ -293,7 +303,7 @@ def turns(trees: Any, first: int, most: float) -> bool:
 
 
 @kernel
-def move_together(trees: Any, first: int, step: Any) -> None:
+def apply_position_step(trees: Any, first: int, step: Any) -> None:
     """Advance positions by the joint displacements of the projection, scaled down to `LARGEST_JOINT_STEP`."""
     at, longest = 0, 0.0
     t = first
@@ -309,19 +319,19 @@ def move_together(trees: Any, first: int, step: Any) -> None:
     t = first
     while t >= 0:
         tree = tree_of(trees[t])
-        q = rows_at(state_at(trees[t], tree, Q), tree["nq"], F8)
-        advance(tree, q, step[at : at + tree["nv"]], share, q)
+        q = rows_at(state_vector_at(trees[t], tree, Q), tree["nq"], F8)
+        advance_configuration(tree, q, step[at : at + tree["nv"]], share, q)
         at += tree["nv"]
         t = trees[t]["follows"]
 
 
 @kernel
-def jump_together(trees: Any, first: int, step: Any) -> None:
+def apply_velocity_step(trees: Any, first: int, step: Any) -> None:
     """Add the joint velocity changes of the projection to v."""
     t = first
     while t >= 0:
         tree = tree_of(trees[t])
-        v = rows_at(state_at(trees[t], tree, V), tree["nv"], F8)
+        v = rows_at(state_vector_at(trees[t], tree, V), tree["nv"], F8)
         jump_tree(tree, step)
         for k in range(tree["nv"]):
             v[k] += step[k]
@@ -329,18 +339,18 @@ def jump_together(trees: Any, first: int, step: Any) -> None:
 
 
 @kernel
-def see_velocities(trees: Any, first: int) -> float:
+def update_link_velocities(trees: Any, first: int) -> float:
     """Write the velocities of links to their link data. Returns the largest |v| of a degree of freedom."""
     speed = 0.0
     t = first
     while t >= 0:
         tree = tree_of(trees[t])
-        q = rows_at(state_at(trees[t], tree, Q), tree["nq"], F8)
-        v = rows_at(state_at(trees[t], tree, V), tree["nv"], F8)
-        if tree["lone"] != 0:
-            see_body(tree, q, v)
+        q = rows_at(state_vector_at(trees[t], tree, Q), tree["nq"], F8)
+        v = rows_at(state_vector_at(trees[t], tree, V), tree["nv"], F8)
+        if tree["free_body"] != 0:
+            update_body_row(tree, q, v)
         else:
-            move_all(tree, q, v)
+            move_links(tree, q, v)
         for k in range(tree["nv"]):
             speed = max(speed, abs(v[k]))
         t = trees[t]["follows"]
@@ -348,7 +358,7 @@ def see_velocities(trees: Any, first: int) -> float:
 
 
 @kernel(inline=False)
-def exchange(forest: Any, projection: Any, back: bool) -> None:
+def save_or_restore_trees(forest: Any, projection: Any, back: bool) -> None:
     """Save q and v of the trees of a loop projection in its backup, or restore them (`back`)."""
     trees = trees_of(forest)
     at = projection["backup"]
@@ -356,7 +366,7 @@ def exchange(forest: Any, projection: Any, back: bool) -> None:
     while t >= 0:
         tree = tree_of(trees[t])
         nq, nv = tree["nq"], tree["nv"]
-        q, v = rows_at(state_at(trees[t], tree, Q), nq, F8), rows_at(state_at(trees[t], tree, V), nv, F8)
+        q, v = rows_at(state_vector_at(trees[t], tree, Q), nq, F8), rows_at(state_vector_at(trees[t], tree, V), nv, F8)
         kept_q, kept_v = rows_at(at, nq, F8), rows_at(at + 8 * nq, nv, F8)
         for k in range(nq):
             if back:
@@ -373,14 +383,14 @@ def exchange(forest: Any, projection: Any, back: bool) -> None:
 
 
 @kernel(inline=False)
-def sound(forest: Any, projection: Any) -> int:
+def find_nonfinite_tree(forest: Any, projection: Any) -> int:
     """The first tree of a loop projection whose state is not finite, -1 if all are finite."""
     trees = trees_of(forest)
     t = projection["first_tree"]
     while t >= 0:
         tree = tree_of(trees[t])
-        q = rows_at(state_at(trees[t], tree, Q), tree["nq"], F8)
-        if not (finite(q) and finite(rows_at(state_at(trees[t], tree, V), tree["nv"], F8))):
+        q = rows_at(state_vector_at(trees[t], tree, Q), tree["nq"], F8)
+        if not (finite(q) and finite(rows_at(state_vector_at(trees[t], tree, V), tree["nv"], F8))):
             return t
         t = trees[t]["follows"]
     return -1

@@ -14,10 +14,10 @@ from kinemorph.contact.layout import (
     loop_projections,
     pushes_of,
 )
-from kinemorph.contact.rows.loop_projection import hold_of
+from kinemorph.contact.rows.loop_projection import projection_of
 from kinemorph.jit.api import kernel, rows_at
-from kinemorph.multibody.algorithms.energy_momentum import sum_up
-from kinemorph.multibody.algorithms.free_body import definite, floats
+from kinemorph.multibody.algorithms.energy_momentum import store_sums
+from kinemorph.multibody.algorithms.free_body import is_floating, is_positive_definite
 from kinemorph.multibody.layout import dofs_of, link_data_of, links_of
 from kinemorph.multibody.model.loops import LOOP
 from kinemorph.multibody.system import F8, SYSTEM
@@ -26,45 +26,45 @@ from kinemorph.spatial.mat3 import Sym3, add6, mul_vec, rotate_sym
 from kinemorph.spatial.rows import load3, load6, load9, store3
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, scale, sub
 from kinemorph.structure.forest.layout import TAU, Q, V, bodies_of, tree_of, trees_of
-from kinemorph.structure.forest.memory import INDEX, state_at
-from kinemorph.world.tree_motion.tree_momentum import push_whole, spin_of
+from kinemorph.structure.forest.memory import ID_INDEX_MASK, state_vector_at
+from kinemorph.world.tree_motion.tree_momentum import compute_angular_velocity, move_as_rigid_body
 
 
 @kernel(inline=False)
-def find_flights(solver: Any, forest: Any) -> None:
+def find_flying_projections(solver: Any, forest: Any) -> None:
     """Set `flies` of each loop projection: whether no external force but gravity acts on it."""
     trees = trees_of(forest)
     projections = loop_projections(solver)
     touches, pulls = contact_constraints(solver), element_constraints(solver)
     for i in range(solver["hold_count"]):
-        projections[i]["flies"] = 1 if afloat(trees, projections[i]) else 0
+        projections[i]["flies"] = 1 if is_unattached(trees, projections[i]) else 0
     for i in range(solver["touch_count"]):
         contact = touches[i]
         if contact["acted"] != 0 or contact["sum"] > 0.0:
-            land(solver, contact["tree1"])
-            land(solver, contact["tree2"])
+            mark_not_flying(solver, contact["tree1"])
+            mark_not_flying(solver, contact["tree2"])
     pushes = pushes_of(solver)
     bodies = bodies_of(forest)
     for i in range(solver["push_count"]):
         if pushes[i]["body"] >= 0:
-            land(solver, bodies[pushes[i]["body"] & INDEX]["tree"])
+            mark_not_flying(solver, bodies[pushes[i]["body"] & ID_INDEX_MASK]["tree"])
     for i in range(solver["pull_count"]):
-        a, b = hold_of(solver, pulls[i]["tree1"]), hold_of(solver, pulls[i]["tree2"])
+        a, b = projection_of(solver, pulls[i]["tree1"]), projection_of(solver, pulls[i]["tree2"])
         if a != b:
-            land(solver, pulls[i]["tree1"])
-            land(solver, pulls[i]["tree2"])
+            mark_not_flying(solver, pulls[i]["tree1"])
+            mark_not_flying(solver, pulls[i]["tree2"])
 
 
 @kernel
-def land(solver: Any, t: int) -> None:
+def mark_not_flying(solver: Any, t: int) -> None:
     """Clear `flies` of the loop projection of tree t, on which an external force acts."""
-    h = hold_of(solver, t)
+    h = projection_of(solver, t)
     if h >= 0:
         loop_projections(solver)[h]["flies"] = 0
 
 
 @kernel(inline=False)
-def afloat(trees: Any, projection: Any) -> bool:
+def is_unattached(trees: Any, projection: Any) -> bool:
     """Whether the trees of a loop projection are free of the base, and no applied force acts on their roots."""
     system = rows_at(projection["system"], 1, SYSTEM)[0]
     loops = rows_at(system["loops"], system["count"], LOOP)
@@ -74,8 +74,8 @@ def afloat(trees: Any, projection: Any) -> bool:
     t = projection["first_tree"]
     while t >= 0:
         tree = tree_of(trees[t])
-        tau = rows_at(state_at(trees[t], tree, TAU), tree["nv"], F8)
-        if not floats(links_of(tree), dofs_of(tree)):
+        tau = rows_at(state_vector_at(trees[t], tree, TAU), tree["nv"], F8)
+        if not is_floating(links_of(tree), dofs_of(tree)):
             return False
         for k in range(6):
             if tau[k] != 0.0:
@@ -85,7 +85,7 @@ def afloat(trees: Any, projection: Any) -> bool:
 
 
 @kernel(inline=False)
-def add_up(trees: Any, projection: Any, total: Any, each: Any) -> None:
+def sum_momenta(trees: Any, projection: Any, total: Any, each: Any) -> None:
     """Sum mass, first moment, momenta and kinetic energy over a loop projection; also updates the link data."""
     total["mass"] = total["kinetic"] = 0.0
     for k in range(3):
@@ -94,10 +94,10 @@ def add_up(trees: Any, projection: Any, total: Any, each: Any) -> None:
     while t >= 0:
         tree = tree_of(trees[t])
         q, v = (
-            rows_at(state_at(trees[t], tree, Q), tree["nq"], F8),
-            rows_at(state_at(trees[t], tree, V), tree["nv"], F8),
+            rows_at(state_vector_at(trees[t], tree, Q), tree["nq"], F8),
+            rows_at(state_vector_at(trees[t], tree, V), tree["nv"], F8),
         )
-        sum_up(tree, q, v, each)
+        store_sums(tree, q, v, each)
         total["mass"] += each["mass"]
         total["kinetic"] += each["kinetic"]
         store3(total["moment"], add(load3(total["moment"]), load3(each["moment"])))
@@ -107,7 +107,7 @@ def add_up(trees: Any, projection: Any, total: Any, each: Any) -> None:
 
 
 @kernel(inline=False)
-def inertia_of(trees: Any, projection: Any, c: Vec3) -> Sym3:
+def sum_inertia(trees: Any, projection: Any, c: Vec3) -> Sym3:
     """Rotational inertia of all links of a loop projection as one body about c, kg m², world axes."""
     total = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     t = projection["first_tree"]
@@ -126,14 +126,14 @@ def inertia_of(trees: Any, projection: Any, c: Vec3) -> Sym3:
 
 
 @kernel(inline=False)
-def end_flight(forest: Any, projection: Any, dt: float) -> None:
+def correct_flight_momentum(forest: Any, projection: Any, dt: float) -> None:
     """Move the centre of mass of a flying loop projection to its ballistic position, and restore its momentum.
 
     The sums before the step are in `before`.
     """
     trees = trees_of(forest)
     before, after = projection["before"], projection["after"]
-    add_up(trees, projection, after, projection["each"])
+    sum_momenta(trees, projection, after, projection["each"])
     m, g = before["mass"], (forest["gx"], forest["gy"], forest["gz"])
     c0, v0, c1 = (
         scale(load3(before["moment"]), 1.0 / m),
@@ -144,13 +144,13 @@ def end_flight(forest: Any, projection: Any, dt: float) -> None:
     c = axpy(axpy(c0, dt, v0), 0.5 * dt * dt, g)
     spin = sub(load3(before["angular"]), cross(c0, load3(before["linear"])))  # about the centre of mass, which stays
     spin = sub(spin, sub(load3(after["angular"]), cross(c1, load3(after["linear"]))))
-    I = inertia_of(trees, projection, c1)
-    if not (m > 0.0 and definite(I)):
+    I = sum_inertia(trees, projection, c1)
+    if not (m > 0.0 and is_positive_definite(I)):
         return
-    w, v = spin_of(I, spin), sub(axpy(v0, dt, g), scale(load3(after["linear"]), 1.0 / m))
+    w, v = compute_angular_velocity(I, spin), sub(axpy(v0, dt, g), scale(load3(after["linear"]), 1.0 / m))
     t = projection["first_tree"]
     while t >= 0:
         tree = tree_of(trees[t])
-        q = rows_at(state_at(trees[t], tree, Q), tree["nq"], F8)
-        push_whole(tree, q, rows_at(state_at(trees[t], tree, V), tree["nv"], F8), sub(c, c1), w, v, c1)
+        q = rows_at(state_vector_at(trees[t], tree, Q), tree["nq"], F8)
+        move_as_rigid_body(tree, q, rows_at(state_vector_at(trees[t], tree, V), tree["nv"], F8), sub(c, c1), w, v, c1)
         t = trees[t]["follows"]

@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import Any
 
 from kinemorph.jit.api import kernel, rows_at
-from kinemorph.multibody.algorithms.free_body import definite
-from kinemorph.multibody.algorithms.kinematics import move, place
+from kinemorph.multibody.algorithms.free_body import is_positive_definite
+from kinemorph.multibody.algorithms.kinematics import move_link, place_link
 from kinemorph.multibody.layout import LINK_DATA, dof_data_of, dofs_of, link_data_of, links_of
 from kinemorph.spatial.inertia import shift_rigid
 from kinemorph.spatial.mat3 import Sym3, add6, mul_vec, rotate_sym, sym_vec, tmul_vec
@@ -22,7 +22,7 @@ from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale, sub
 
 
 @kernel(inline=False)
-def whole(tree: Any, q: Any, v: Any, anew: bool, turns: bool) -> tuple[float, Vec3, Vec3, Vec3, Sym3, float]:
+def sum_over_tree(tree: Any, q: Any, v: Any, anew: bool, turns: bool) -> tuple[float, Vec3, Vec3, Vec3, Sym3, float]:
     """Mass, centre of mass, angular momentum about it, momentum, inertia about it, kinetic energy with armatures.
 
     `anew`: update the link data from q and v first; else use it as it is, and omit inertia and energy. Angular momentum
@@ -37,8 +37,8 @@ def whole(tree: Any, q: Any, v: Any, anew: bool, turns: bool) -> tuple[float, Ve
         link, d = links[i], rows[i + 1]
         if anew:
             P = rows[link["parent"] + 1]
-            R, r = place(link, P, d, dof_rows, q)
-            move(link, P, d, dof_rows, q, v, R, r)
+            R, r = place_link(link, P, d, dof_rows, q)
+            move_link(link, P, d, dof_rows, q, v, R, r)
         R, w, u = load9(d["R"]), load3(d["w"]), load3(d["v"])
         lever = sub(load3(d["p"]), load3(rows[1]["p"]))  # about the first link's origin, against cancellation
         h, m = mul_vec(R, load3(link["h"])), link["mass"]
@@ -65,7 +65,7 @@ def whole(tree: Any, q: Any, v: Any, anew: bool, turns: bool) -> tuple[float, Ve
 
 
 @kernel
-def from_outside(tree: Any, x: Any, c: Vec3) -> tuple[Vec3, Vec3]:
+def sum_outside_impulses(tree: Any, x: Any, c: Vec3) -> tuple[Vec3, Vec3]:
     """External impulse of a change x of z: moment about c (N m s) and impulse (N s). Link data is that of the solve."""
     links, rows = links_of(tree), link_data_of(tree)
     dof_rows = dof_data_of(tree)
@@ -81,7 +81,7 @@ def from_outside(tree: Any, x: Any, c: Vec3) -> tuple[Vec3, Vec3]:
 
 
 @kernel
-def push_whole(tree: Any, q: Any, v: Any, shift: Vec3, w: Vec3, u: Vec3, c: Vec3) -> None:
+def move_as_rigid_body(tree: Any, q: Any, v: Any, shift: Vec3, w: Vec3, u: Vec3, c: Vec3) -> None:
     """Move a floating tree as one body: add `shift` (m) to q, and the twist w, u about c to v; world axes."""
     link, data = links_of(tree)[0], rows_at(tree["rows"], 2, LINK_DATA)[1]
     R = load9(data["R"])
@@ -91,9 +91,9 @@ def push_whole(tree: Any, q: Any, v: Any, shift: Vec3, w: Vec3, u: Vec3, c: Vec3
 
 
 @kernel
-def spin_of(I: Sym3, momentum: Vec3) -> Vec3:
+def compute_angular_velocity(I: Sym3, momentum: Vec3) -> Vec3:
     """Angular velocity I⁻¹ momentum; zero if the inertia I is singular."""
-    if not definite(I):
+    if not is_positive_definite(I):
         return (0.0, 0.0, 0.0)
     K = inverse(cholesky(I))
     return tri_tvec(K, tri_vec(K, momentum))

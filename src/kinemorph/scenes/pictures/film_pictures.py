@@ -14,7 +14,7 @@ from kinemorph.spatial.pose import Pose
 from kinemorph.view.pictures.picture import PALETTE, save_png
 from kinemorph.view.pictures.raster import Camera, Solid, draw
 from kinemorph.view.recordings.film import film
-from kinemorph.view.recordings.recording import SOIL, Recording, level_ground, standing
+from kinemorph.view.recordings.recording import SOIL, Recording, level_ground, standing_shapes
 from kinemorph.view.replays.replay import replay
 from kinemorph.world.world import World
 
@@ -49,11 +49,11 @@ def draw_film(
     pictures, film = folder / f"{name}.png", folder / f"{name}.html"
     moments = [_solids(recording, t) for t in times]
     framed = [_solids(recording, t, but=beside) for t in times]
-    things = [_solid(recording, s, Pose(), SOIL[:3]) for s in standing(recording) if s.colour != SOIL]
+    things = [_solid(recording, s, Pose(), SOIL[:3]) for s in standing_shapes(recording) if s.colour != SOIL]
     points = np.concatenate([s.vertices for solids in (*framed, things) for s in solids])
     camera = Camera.framing(points, direction, size[0] / size[1])
     axis = 0 if size[0] > size[1] else 1
-    still = [_solid(recording, _part(shape, points), Pose(), SOIL[:3]) for shape in standing(recording)]
+    still = [_solid(recording, _part(shape, points), Pose(), SOIL[:3]) for shape in standing_shapes(recording)]
     ground = level_ground(recording)
     images = [draw([*still, *solids], camera, *size, ground=ground) for solids in moments]
     save_png(pictures, np.concatenate(images, axis=axis))

@@ -16,7 +16,7 @@ import numpy as np
 
 from kinemorph.constraint.dynamics import constrained_body
 from kinemorph.constraint.gears import DEPENDENT_GEAR_SHARE, solve_gears
-from kinemorph.constraint.passive import joint_forces, push
+from kinemorph.constraint.passive import apply_passive_link_forces, fill_joint_forces
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.motion.events import EVENT, HELD, STOP
 from kinemorph.motion.integrators import (
@@ -33,12 +33,12 @@ from kinemorph.motion.integrators import (
     TAU,
     V1,
     accelerations,
+    close_step_loops,
     euler_move,
     euler_step,
     rk4_approach,
     rk4_combine,
     rk4_step,
-    settle,
 )  # fmt: skip
 from kinemorph.multibody.algorithms.joints import SPHERICAL
 from kinemorph.multibody.checks import Matrix, Vector
@@ -67,7 +67,7 @@ HOLD = np.dtype(
 )
 
 
-def room_for(count: int, nv: int) -> int:
+def stop_workspace_size(count: int, nv: int) -> int:
     """Numbers that `stopped` needs for so many stops."""
     return (2 + count) * nv + 2 * count * (count + 1)
 
@@ -91,7 +91,7 @@ def position_of(l: Any, q: Any, entry: int) -> float:
 
 
 @kernel(inline=False)
-def turning(phi: Vec3, w: Vec3) -> Vec3:
+def rotation_vector_acceleration(phi: Vec3, w: Vec3) -> Vec3:
     """φ̈ of a rotation vector φ at constant ω: with φ̇ = ω + ½ φ x ω + c φ x (φ x ω), what changes as φ does."""
     t2 = dot(phi, phi)
     pw = cross(phi, w)
@@ -112,7 +112,7 @@ def turning(phi: Vec3, w: Vec3) -> Vec3:
 
 
 @kernel(inline=False)
-def aim(tree: Any, holds: Any, q: Any, v: Any) -> None:
+def fill_stop_jacobians(tree: Any, holds: Any, q: Any, v: Any) -> None:
     """J and J̇ v of all stops at a state."""
     links = links_of(tree)
     for i in range(holds.shape[0]):
@@ -121,14 +121,16 @@ def aim(tree: Any, holds: Any, q: Any, v: Any) -> None:
         if l["kind"] == SPHERICAL:
             phi = log(load4_at(q, l["iq"]))
             store3(projection["m"], log_shift(phi, unit(projection["entry"], projection["sign"])))
-            projection["bias"] = projection["sign"] * pick(turning(phi, load3_at(v, l["iv"])), projection["entry"])
+            projection["bias"] = projection["sign"] * pick(
+                rotation_vector_acceleration(phi, load3_at(v, l["iv"])), projection["entry"]
+            )
         else:
             store3(projection["m"], (projection["sign"], 0.0, 0.0))
             projection["bias"] = 0.0
 
 
 @kernel
-def along(tree: Any, projection: Any, v: Any) -> float:
+def rate_along_stop(tree: Any, projection: Any, v: Any) -> float:
     """How fast a joint leaves its limit; of accelerations, without J̇ v."""
     link = links_of(tree)[projection["link"]]
     if link["kind"] == SPHERICAL:
@@ -147,7 +149,7 @@ def add_force(tree: Any, projection: Any, force: float, tau: Any) -> None:
 
 
 @kernel(inline=False)
-def respond(tree: Any, holds: Any, q: Any, v: Any, tau: Any, external: Any, a: Any, room: Any) -> None:
+def fill_stop_responses(tree: Any, holds: Any, q: Any, v: Any, tau: Any, external: Any, a: Any, room: Any) -> None:
     """What a unit force of each stop adds to accelerations, and to those along all stops.
 
     The room gets: forces (nv), accelerations without stops (nv), responses (count x nv), and the matrix (count²).
@@ -155,7 +157,7 @@ def respond(tree: Any, holds: Any, q: Any, v: Any, tau: Any, external: Any, a: A
     count, nv = holds.shape[0], tree["nv"]
     forces, free, responses = room[:nv], room[nv : 2 * nv], room[2 * nv : (2 + count) * nv]
     G = room[(2 + count) * nv :]
-    aim(tree, holds, q, v)
+    fill_stop_jacobians(tree, holds, q, v)
     constrained_body(tree, q, v, tau, external, a)
     for i in range(nv):
         free[i], forces[i] = a[i], tau[i]
@@ -166,14 +168,14 @@ def respond(tree: Any, holds: Any, q: Any, v: Any, tau: Any, external: Any, a: A
             responses[k * nv + i], forces[i] = a[i] - free[i], tau[i]
     for k in range(count):
         for i in range(count):
-            G[i * count + k] = along(tree, holds[i], responses[k * nv : (k + 1) * nv])
+            G[i * count + k] = rate_along_stop(tree, holds[i], responses[k * nv : (k + 1) * nv])
 
 
 @kernel(inline=False)
-def stopped(tree: Any, holds: Any, q: Any, v: Any, tau: Any, external: Any, a: Any, room: Any) -> None:
+def accelerations_at_stops(tree: Any, holds: Any, q: Any, v: Any, tau: Any, external: Any, a: Any, room: Any) -> None:
     """a from q, v and joint forces, with the joints held that are at stops; the forces of these are in their rows."""
     count, nv = holds.shape[0], tree["nv"]
-    respond(tree, holds, q, v, tau, external, a, room)
+    fill_stop_responses(tree, holds, q, v, tau, external, a, room)
     forces, free = room[:nv], room[nv : 2 * nv]
     start = (2 + count) * nv
     G, LD = room[start : start + count * count], room[start + count * count : start + 2 * count * count]
@@ -184,7 +186,7 @@ def stopped(tree: Any, holds: Any, q: Any, v: Any, tau: Any, external: Any, a: A
         holds[k]["force"] = 0.0
     for _ in range(2):  # responses are differences, so the first forces are a little off
         for k in range(count):
-            b[k] = -(along(tree, holds[k], a) + holds[k]["bias"])
+            b[k] = -(rate_along_stop(tree, holds[k], a) + holds[k]["bias"])
             least[k] = DEPENDENT_GEAR_SHARE * G[k * count + k]
             for i in range(count):
                 LD[k * count + i] = G[k * count + i]
@@ -201,14 +203,14 @@ def stopped_accelerations(tree: Any, run: Any, q: Any, v: Any, tau: Any, externa
     if run["hold_count"] == 0:
         accelerations(tree, q, v, tau, external, work, a)
         return
-    joint_forces(tree, work[REST], q, v, tau, work[TAU])
-    push(tree, q, v)
+    fill_joint_forces(tree, work[REST], q, v, tau, work[TAU])
+    apply_passive_link_forces(tree, q, v)
     room = rows_at(run["hold_room"], run["hold_room_length"], F8)
-    stopped(tree, rows_at(run["holds"], run["hold_count"], HOLD), q, v, work[TAU], external, a, room)
+    accelerations_at_stops(tree, rows_at(run["holds"], run["hold_count"], HOLD), q, v, work[TAU], external, a, room)
 
 
 @kernel(inline=False)
-def rest(tree: Any, run: Any, q: Any, v: Any, gap: float, step: Any) -> float:
+def project_onto_stops(tree: Any, run: Any, q: Any, v: Any, gap: float, step: Any) -> float:
     """Put joints that are held exactly where they are held. Returns how far loops stay open."""
     holds, links = rows_at(run["holds"], run["hold_count"], HOLD), links_of(tree)
     for _ in range(ROUNDS if run["hold_count"] > 0 else 0):
@@ -226,26 +228,26 @@ def rest(tree: Any, run: Any, q: Any, v: Any, gap: float, step: Any) -> float:
             m = log_shift(phi, unit(projection["entry"], 1.0))
             w = load3_at(v, l["iv"])
             store3_at(v, l["iv"], axpy(w, -dot(m, w) / dot(m, m), m))
-        gap = settle(tree, q, v, step)
+        gap = close_step_loops(tree, q, v, step)
     return gap
 
 
 @kernel(inline=False)
-def make_step(tree: Any, run: Any, q: Any, v: Any, h: float, tau: Any, external: Any, work: Any) -> float:
+def make_step_at_stops(tree: Any, run: Any, q: Any, v: Any, h: float, tau: Any, external: Any, work: Any) -> float:
     """One step of Euler's method or RK4, in place. Returns how far loops stay open."""
     euler = run["method"] == EULER
     if run["hold_count"] == 0:
         return euler_step(tree, q, v, h, tau, external, work) if euler else rk4_step(tree, q, v, h, tau, external, work)
     stopped_accelerations(tree, run, q, v, tau, external, work, work[A1])
     if euler:
-        return rest(tree, run, q, v, euler_move(tree, q, v, h, work), work[K1])
+        return project_onto_stops(tree, run, q, v, euler_move(tree, q, v, h, work), work[K1])
     rk4_approach(tree, q, v, 0.5 * h, work, K1)
     stopped_accelerations(tree, run, work[Q1], work[V1], tau, external, work, work[A2])
     rk4_approach(tree, q, v, 0.5 * h, work, K2)
     stopped_accelerations(tree, run, work[Q1], work[V1], tau, external, work, work[A3])
     rk4_approach(tree, q, v, h, work, K3)
     stopped_accelerations(tree, run, work[Q1], work[V1], tau, external, work, work[A4])
-    return rest(tree, run, q, v, rk4_combine(tree, q, v, h, work), work[K1])
+    return project_onto_stops(tree, run, q, v, rk4_combine(tree, q, v, h, work), work[K1])
 
 
 @kernel(inline=False)
@@ -270,13 +272,13 @@ def _probe(
 ) -> None:  # fmt: skip
     """Of stops at a state: J v, and J a + J̇ v without any of them (rows 0 and 1 of `found`)."""
     tree, holds = rows_at(address, 1, TREE)[0], rows_at(holds_address, count, HOLD)
-    joint_forces(tree, work[REST], q, v, tau, work[TAU])
-    push(tree, q, v)
-    respond(tree, holds, q, v, work[TAU], external, work[A1], room)
+    fill_joint_forces(tree, work[REST], q, v, tau, work[TAU])
+    apply_passive_link_forces(tree, q, v)
+    fill_stop_responses(tree, holds, q, v, work[TAU], external, work[A1], room)
     free = room[tree["nv"] : 2 * tree["nv"]]
     for k in range(count):
-        found[0, k] = along(tree, holds[k], v)
-        found[1, k] = along(tree, holds[k], free) + holds[k]["bias"]
+        found[0, k] = rate_along_stop(tree, holds[k], v)
+        found[1, k] = rate_along_stop(tree, holds[k], free) + holds[k]["bias"]
 
 
 @entry

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinemorph.multibody.model.declared import senses
+from kinemorph.multibody.model.declared import joint_signs
 from kinemorph.spatial.arguments.annotated import checked_first
 from kinemorph.structure.forest.layout import IN_USE, JOINTS, Q, V
-from kinemorph.structure.forest.memory import INDEX
+from kinemorph.structure.forest.memory import ID_INDEX_MASK
 from kinemorph.world.world import World
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -94,7 +94,7 @@ class Reading:
         forest = world.forest
         known = {name: id for id, name in world.registry.joint_names.items()}
         ids = np.array([known.get(name, -1) for name in self._joints], np.int64)
-        slots = forest._tables[JOINTS][np.where(ids >= 0, ids & INDEX, 0)]
+        slots = forest._tables[JOINTS][np.where(ids >= 0, ids & ID_INDEX_MASK, 0)]
         alive = (ids >= 0) & (slots["next"] == IN_USE) & (slots["generation"] == ids >> 32) & (slots["tree"] >= 0)
         for tree in np.unique(slots["tree"][alive]).tolist():
             here = np.flatnonzero(alive & (slots["tree"] == tree))
@@ -102,5 +102,5 @@ class Reading:
             for rate, first, size, which in ((False, "iq", "nq", Q), (True, "iv", "nv", V)):
                 some = (self._rates[here] == rate) & (links[size] == 1)  # see `check`
                 at = self._places[here[some]]
-                values[at] = senses(links[some]) * forest._vector(tree, which)[links[first][some]]
+                values[at] = joint_signs(links[some]) * forest._vector(tree, which)[links[first][some]]
                 present[at] = 1

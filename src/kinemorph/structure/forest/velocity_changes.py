@@ -11,7 +11,7 @@ from kinemorph.multibody.system import F8
 from kinemorph.spatial.mat3 import mul_vec
 from kinemorph.spatial.rows import load3, load9
 from kinemorph.spatial.vec3 import cross, sub
-from kinemorph.structure.forest.elements import set_moving
+from kinemorph.structure.forest.elements import update_slot_motion
 from kinemorph.structure.forest.layout import (
     DONE,
     FOREST,
@@ -28,16 +28,16 @@ Vec3 = tuple[float, float, float]
 
 
 @entry
-def knock_body(address: int, index: int, push: Vec3, turn: Vec3) -> int:
+def add_body_velocity(address: int, index: int, push: Vec3, turn: Vec3) -> int:
     """Add to velocity and angular velocity, world axes, of a body that a free joint carries. Returns a status."""
     forest = rows_at(address, 1, FOREST)[0]
     if forest["kind"] != FOREST_KIND or forest["busy"] != 0:
         return NO_FOREST
-    return knock(forest, index, push, turn)
+    return add_free_body_velocity(forest, index, push, turn)
 
 
 @kernel(inline=False)
-def knock(forest: Any, index: int, push: Vec3, turn: Vec3) -> int:
+def add_free_body_velocity(forest: Any, index: int, push: Vec3, turn: Vec3) -> int:
     """The same, in a forest that no other thread uses."""
     body = bodies_of(forest)[index]
     slot = trees_of(forest)[body["tree"]]
@@ -45,7 +45,7 @@ def knock(forest: Any, index: int, push: Vec3, turn: Vec3) -> int:
     link = links_of(tree)[body["link"]]
     if link["kind"] != FREE:
         return NOT_CARRIED
-    set_moving(slot)
+    update_slot_motion(slot)
     R = link_data_of(tree)[body["link"] + 1]["R"]
     push = sub(push, cross(turn, mul_vec(load9(R), load3(body["p"]))))  # of the link's origin: it is not the body's
     v = rows_at(slot["state"] + 8 * tree["nq"] * V, tree["nv"], F8)

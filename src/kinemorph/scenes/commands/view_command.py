@@ -18,15 +18,15 @@ from kinemorph.creatures.genotype.genotype import load_genotype
 from kinemorph.creatures.growth.develop import develop
 from kinemorph.evolve.trust import Trust
 from kinemorph.io import model_formats
-from kinemorph.io.recognise import MODELS as ROBOTS
-from kinemorph.io.recognise import FileKind, expect
+from kinemorph.io.file_kind import MODELS as ROBOTS
+from kinemorph.io.file_kind import FileKind, expect_kind
 from kinemorph.scenes.bounce import live
 from kinemorph.scenes.bounce.simulation import Bounce
 from kinemorph.scenes.creatures.champions import replay_progress
 from kinemorph.scenes.creatures.creature_pictures import stage
 from kinemorph.scenes.files.scene import load_scene, read_scene, shipped
 from kinemorph.scenes.gallery import DEMOS
-from kinemorph.scenes.robots.standing import about, load_standing, stand
+from kinemorph.scenes.robots.standing import about, add_standing_robot, load_standing
 from kinemorph.view.live.server import check_port
 from kinemorph.view.live.viewer import has_screen, view
 from kinemorph.view.recordings.formats import is_recording
@@ -44,7 +44,7 @@ BOUNCE_NAME = "bounce"  # objects that are in no world: collision detection alon
 RUN_FILE_MAGIC = b"SQLite f"  # what a run of evolution begins with
 
 
-def show(
+def show_target(
     what: str, seconds: float, port: int, browser: bool, paused: bool, floating: bool | None, hold: bool = True,
     trust: Trust = (),
 ) -> None:  # fmt: skip
@@ -82,7 +82,7 @@ def check_view_request(what: str, seconds: float, port: int = 0) -> None:
             f"there is no demo, no creature and no file {what!r}; demos are {', '.join(DEMOS)}, {BOUNCE_NAME}"
         )
     else:
-        expect(path, *SHOWN, wanted="something that can be looked at")
+        expect_kind(path, *SHOWN, wanted="something that can be looked at")
         if path.suffix.lower() == ".toml":
             read_scene(path)
 
@@ -131,7 +131,7 @@ def world_of(path: Path, floating: bool | None = None, hold: bool = True) -> Wor
         if not model.floors:
             world.add_ground()
         if urdf:
-            stand(world, model, hold)
+            add_standing_robot(world, model, hold)
         else:
             world.add(model)
     return world

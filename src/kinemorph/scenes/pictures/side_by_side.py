@@ -15,7 +15,7 @@ from kinemorph.view.recordings.recording import SOIL, Body, Recording
 SAME_FRAME_TIME = 1e-9  # s
 
 
-def beside(recordings: Mapping[str, Recording], apart: tuple[float, float, float], name: str) -> Recording:
+def place_side_by_side(recordings: Mapping[str, Recording], apart: tuple[float, float, float], name: str) -> Recording:
     """All of them, each `apart` from the one before; bodies are called as in theirs, after what these are called.
 
     They must have frames at the same times. Level ground is there once.
@@ -49,7 +49,7 @@ def beside(recordings: Mapping[str, Recording], apart: tuple[float, float, float
     return whole
 
 
-def excerpt(recording: Recording, times: npt.NDArray[np.float64]) -> Recording:
+def cut_recording(recording: Recording, times: npt.NDArray[np.float64]) -> Recording:
     """The frames that hold at some times (s), which are told from the first one on, and the chapters between them."""
     part = Recording(recording.name)
     part.meshes |= recording.meshes

@@ -22,7 +22,7 @@ from kinemorph.multibody.algorithms.crba import crba
 from kinemorph.multibody.algorithms.rnea import rnea
 from kinemorph.multibody.data import Data
 from kinemorph.scenes.commands.known_tree import ACCELERATIONS, every_joint, state
-from kinemorph.scenes.commands.warming import cold
+from kinemorph.scenes.commands.warming import cold_exercises
 
 NEEDED = ("kinemorph", "numba", "llvmlite", "numpy", "scipy", "msgspec", "tyro", "rich")
 OPTIONAL = ("matplotlib", "viser", "pin", "mujoco-core", "coal", "example-robot-data")
@@ -35,7 +35,7 @@ def run_checkup(tell: Callable[[object], None] | None = None) -> bool:
     With `tell`, all of it goes there instead, as one value of plain parts.
     """
     found = {package: _version(package) for package in NEEDED + OPTIONAL}
-    machine = {"processor": cpu(), "kernel pack": _pack(), "kernel cache": _cache(), "compiled": _compiled()}
+    machine = {"processor": cpu_name(), "kernel pack": _pack(), "kernel cache": _cache(), "compiled": _compiled()}
     console = Console(highlight=False, quiet=tell is not None)
     table = Table(show_header=False, box=None)
     table.add_row("Python", platform.python_version())
@@ -97,7 +97,7 @@ def _cache() -> str:
 
 def _compiled() -> str:
     """What was compiled by `kinemorph warm`, and what is cold."""
-    left = cold()
+    left = cold_exercises()
     if not left:
         return "everything"
     usual = [name for name, exercise in left.items() if exercise.usual]
@@ -130,7 +130,7 @@ def _relative(x: np.ndarray, y: np.ndarray) -> float:
     return float(np.abs(x - y).max() / np.abs(y).max())
 
 
-def cpu() -> str:
+def cpu_name() -> str:
     """The processor's name."""
     try:
         for line in Path("/proc/cpuinfo").read_text().splitlines():

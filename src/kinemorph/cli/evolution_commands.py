@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from kinemorph.cli.told import print_json
+from kinemorph.cli.json_output import print_json
 
 
 def evolve(
@@ -48,12 +48,12 @@ def evolve(
         json: What came of it as JSON; how far it is goes to standard error.
     """
     from kinemorph.evolve import command
-    from kinemorph.io.recognise import FileKind, expect
+    from kinemorph.io.file_kind import FileKind, expect_kind
 
     if task is not None and Path(task).is_file():
-        expect(task, FileKind.SEARCH, wanted="a task, or a file with settings of a search")
+        expect_kind(task, FileKind.SEARCH, wanted="a task, or a file with settings of a search")
     if resume is not None:
-        expect(resume, FileKind.RUN, wanted="a run to go on with")
+        expect_kind(resume, FileKind.RUN, wanted="a run to go on with")
     budget = {"generations": generations, "episodes": episodes}
     given = {"search": search, "seed": seed, "workers": workers, "evaluator": evaluator, "address": address}
     groups = {"budget": budget, "of_search": {"population": population}}
@@ -79,12 +79,12 @@ def rescore(
         json: The table as JSON.
     """
     from kinemorph.evolve import command
-    from kinemorph.io.recognise import FileKind, expect
+    from kinemorph.io.file_kind import FileKind, expect_kind
     from kinemorph.scenes.creatures import in_mujoco
 
-    expect(run, FileKind.RUN, wanted="a run of evolution")
+    expect_kind(run, FileKind.RUN, wanted="a run of evolution")
     tell = print_json if json else None
-    command.run_rescore(run, generation, rank, draws, in_mujoco.walks(), in_mujoco.absent(), tell, trust)
+    command.run_rescore(run, generation, rank, draws, in_mujoco.walks(), in_mujoco.mujoco_missing_reason(), tell, trust)
 
 
 def results(
@@ -106,12 +106,12 @@ def results(
         evaluator: Where episodes run: this process, others on this machine, or a Ray cluster.
         trust: Modules, or files of Python, in which a task or search of your own is looked up that the table names.
     """
-    from kinemorph._extras import need_view
-    from kinemorph.io.recognise import FileKind, expect
+    from kinemorph._extras import require_view_extra
+    from kinemorph.io.file_kind import FileKind, expect_kind
     from kinemorph.scenes.creatures import results as tables
 
-    expect(table, FileKind.TABLE_OF_RUNS, wanted="a table of experiments")
-    need_view("plots")
+    expect_kind(table, FileKind.TABLE_OF_RUNS, wanted="a table of experiments")
+    require_view_extra("plots")
     tables.results(table, runs, out, {"workers": workers, "evaluator": evaluator}, trust)
 
 
@@ -125,10 +125,10 @@ def report(
         out: The HTML file. Beside each run goes a CSV file with its descent.
         trust: Modules, or files of Python, in which a task of your own is looked up that a run names.
     """
-    from kinemorph.io.recognise import FileKind, expect_all
+    from kinemorph.io.file_kind import FileKind, expect_kind_of_all
     from kinemorph.scenes.creatures import champions
 
-    expect_all(runs, FileKind.RUN, wanted="a run of evolution")
+    expect_kind_of_all(runs, FileKind.RUN, wanted="a run of evolution")
     champions.report_runs(list(runs), out, trust)
 
 
@@ -153,8 +153,8 @@ def replay(
         out: The HTML file; by default beside the first run.
         trust: Modules, or files of Python, in which a task of your own is looked up that a run names.
     """
-    from kinemorph.io.recognise import FileKind, expect_all
+    from kinemorph.io.file_kind import FileKind, expect_kind_of_all
     from kinemorph.scenes.creatures import champions
 
-    expect_all(runs, FileKind.RUN, wanted="a run of evolution")
+    expect_kind_of_all(runs, FileKind.RUN, wanted="a run of evolution")
     champions.replay_champions(runs, generation, rank, draw, behind, out, trust)

@@ -14,7 +14,7 @@ from kinemorph._escaping import in_terminal
 from kinemorph._files import FileError
 from kinemorph.jit.api import compile_count
 from kinemorph.scenes.files.scene import Scene, load_scene, read_scene
-from kinemorph.scenes.pictures.filming import draw_film
+from kinemorph.scenes.pictures.film_pictures import draw_film
 from kinemorph.world.world import World, WorldError
 
 PICTURES = 4  # of a strip, evenly over the run
@@ -55,7 +55,7 @@ def run_scene(what: str, out: Path, seconds: float | None = None) -> dict[str, A
         recording, out, name, times, direction=camera.direction, size=camera.size, follow=camera.follow
     )
     files = {"recording": str(kept), "pictures": str(pictures), "replay": str(film)}
-    return {**figures(scene, before), "computed": took, "compiled": compiled, "files": files}
+    return {**figure_lines(scene, before), "computed": took, "compiled": compiled, "files": files}
 
 
 def energies(world: World) -> dict[str, float]:
@@ -63,7 +63,7 @@ def energies(world: World) -> dict[str, float]:
     return {"kinetic": world.forest.kinetic_energy(), "potential": world.forest.potential_energy()}
 
 
-def figures(scene: Scene, before: dict[str, float]) -> dict[str, Any]:
+def figure_lines(scene: Scene, before: dict[str, float]) -> dict[str, Any]:
     """What a scene has come to."""
     world = scene.world
     touches = world.contacts()
@@ -93,7 +93,7 @@ def figures(scene: Scene, before: dict[str, float]) -> dict[str, Any]:
     }
 
 
-def tell(told: dict[str, Any], say: Callable[[str], None]) -> None:
+def print_figures(told: dict[str, Any], say: Callable[[str], None]) -> None:
     """The figures for people."""
     say(f"[bold]{in_terminal(told['scene'])}[/]{told['about'] and ': '}{in_terminal(told['about'])}")
     speed = told["seconds"] / told["computed"] if told["computed"] > 0.0 else math.inf

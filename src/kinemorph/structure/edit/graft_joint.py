@@ -17,7 +17,7 @@ from kinemorph.structure.forest.memory import DOF_SIZE, copy_words
 
 
 @kernel(inline=False)
-def carrier(loop: Any, drives: int, graft: Any) -> None:
+def set_graft_joint(loop: Any, drives: int, graft: Any) -> None:
     """Set the new joint of a graft from a LOOP row and the address of its DOF rows."""
     joint, slack = rows_at(graft["joint"], 1, LINK)[0], rows_at(graft["slack"], 7, F8)
     copy_words(drives, graft["dofs"], loop["nv"] * DOF_SIZE)
@@ -30,7 +30,7 @@ def carrier(loop: Any, drives: int, graft: Any) -> None:
 
 
 @kernel(inline=False)
-def swap_roles(graft: Any) -> None:
+def reverse_graft_joint(graft: Any) -> None:
     """Replace the new joint of a graft by the same joint with predecessor and successor swapped.
 
     Where the negated axis does this, the position keeps its meaning. Universal, planar, spherical and free joints are

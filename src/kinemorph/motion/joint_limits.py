@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinemorph._files import ModelWarning, outside
+from kinemorph._files import ModelWarning, caller_level
 from kinemorph.motion.events import DEAD, EVENT, HELD, STOP
-from kinemorph.motion.stops import HOLD, SIDE_CHANGE_ANGLE, gaps, probe, room_for
+from kinemorph.motion.limit_forces import HOLD, SIDE_CHANGE_ANGLE, gaps, probe, stop_workspace_size
 from kinemorph.multibody.checks import Array
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.layout import JointKind
@@ -85,14 +85,14 @@ class Stops:
                 f"model {self.model.name!r}: joint {', '.join(map(repr, names[:3]))}{more} is outside of its limits"
                 ", which do not act on it before it has come back; begin within them, or give limits=False",
                 ModelWarning,
-                stacklevel=outside(),
+                stacklevel=caller_level(),
             )
 
     def hold(self, which: list[int], first: int) -> None:
         """Hold joints at some limits from now on; their events are rows of a table that has theirs from `first` on."""
         self.holds = self._holds(which)
         self.holds["row"] += first
-        self.room = np.zeros(room_for(len(which), self.model.nv) + 1)
+        self.room = np.zeros(stop_workspace_size(len(which), self.model.nv) + 1)
         self.rows["kind"] = STOP
         self.rows["kind"][which] = HELD
 
@@ -112,7 +112,7 @@ class Stops:
         touched = self.touched(data, q)
         if not touched:
             return Outcome(v, [], [])
-        seen = _Seen(self, data, q, forces, work, touched)
+        seen = _LimitStates(self, data, q, forces, work, touched)
         leaves = np.isin(touched, free)
         struck: set[int] = set()
         push: Array = np.zeros(len(touched))
@@ -125,11 +125,11 @@ class Stops:
                 break
             if hits.any():
                 soon = again == TURNS - 1 or bool((e * -speed[hits] < slight[hits]).all())
-                p = complementary(seen.G, (1.0 if soon else 1.0 + e) * speed)
+                p = solve_complementarity(seen.G, (1.0 if soon else 1.0 + e) * speed)
                 v = v + p @ seen.R
                 struck.update(np.flatnonzero(p).tolist())
                 speed, change = seen.at(v)
-            push = _bearing(seen.G, speed, change, slow, dt, leaves)
+            push = _limit_forces(seen.G, speed, change, slow, dt, leaves)
             held = np.flatnonzero(push)
             if (np.abs(speed[held]) > slow).any():  # they would be back at once: what is left of their speed goes now
                 v = v - np.linalg.lstsq(seen.G[np.ix_(held, held)], speed[held], rcond=1e-11)[0] @ seen.R[held]
@@ -137,11 +137,11 @@ class Stops:
         return Outcome(v, [touched[k] for k in sorted(struck)], [touched[k] for k in np.flatnonzero(push)])
 
 
-def _bearing(G: Array, speed: Array, change: Array, slow: float, dt: float, leaves: Any) -> Array:
+def _limit_forces(G: Array, speed: Array, change: Array, slow: float, dt: float, leaves: Any) -> Array:
     """Forces at limits that joints are at: at those where they rest, and where they would be back within dt seconds."""
     push, still = np.zeros(len(change)), (np.abs(speed) <= slow) & ~leaves
     for _ in range(len(change) + 1):
-        push[still] = complementary(G[np.ix_(still, still)], change[still])
+        push[still] = solve_complementarity(G[np.ix_(still, still)], change[still])
         rate = change + G @ push
         back = ~still & (rate < -SLIGHT * np.abs(change).max()) & (np.abs(speed) < np.maximum(-0.5 * dt * rate, slow))
         if not back.any():
@@ -150,7 +150,7 @@ def _bearing(G: Array, speed: Array, change: Array, slow: float, dt: float, leav
     return push
 
 
-class _Seen:
+class _LimitStates:
     """Limits that joints are at, and what forces in them do there."""
 
     def __init__(
@@ -159,7 +159,7 @@ class _Seen:
         self.data, self.q, self.forces, self.work = data, q, forces, work
         self.holds, self.nv = stops._holds(touched), stops.model.nv
         count = len(touched)
-        self.room: Array = np.zeros(room_for(count, self.nv) + 1)
+        self.room: Array = np.zeros(stop_workspace_size(count, self.nv) + 1)
         start = (2 + count) * self.nv
         self.at(np.zeros(self.nv))
         self.R = self.room[2 * self.nv : start].reshape(count, self.nv).copy()
@@ -177,7 +177,7 @@ class _Seen:
         return found[0], found[1]
 
 
-def complementary(G: Array, c: Array) -> Array:
+def solve_complementarity(G: Array, c: Array) -> Array:
     """x ≥ 0 with G x + c ≥ 0, of which one or the other is zero in each entry; G is symmetric and never negative.
 
     It is the least |A x + b|² with G = Aᵀ A and c = Aᵀ b, so Lawson and Hanson's method for it ends, whatever the rank.

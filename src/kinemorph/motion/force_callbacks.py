@@ -8,10 +8,12 @@ from kinemorph.motion.integrators import A1, A2, ADAPTIVE, EULER, K1, Q1, Q_FULL
 from kinemorph.motion.stepping import Runs, accelerate, approach, combine, compare
 from kinemorph.multibody.checks import Array
 
-Ask = Callable[[Array, Array, float], tuple[Array, Array]]  # joint forces and forces on links at q, v and a time
+ForceCallback = Callable[
+    [Array, Array, float], tuple[Array, Array]
+]  # joint forces and forces on links at q, v and a time
 
 
-def take_controlled(address: int, runs: Runs, ask: Ask, q: Array, v: Array, h: float, work: Array) -> None:
+def make_callback_step(address: int, runs: Runs, ask: ForceCallback, q: Array, v: Array, h: float, work: Array) -> None:
     """Make a step from (q, v), into the rows Q_NEXT and V_NEXT, like the kernel `take`."""
     run = runs[0]
     nq, nv, t, method = len(q), len(v), float(run["t"]), int(run["method"])

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Literal
 
-from kinemorph.cli.told import print_json
+from kinemorph.cli.json_output import print_json
 
 
 def demo(
@@ -27,9 +27,9 @@ def demo(
         json: The list as JSON.
     """
     from kinemorph._escaping import terminal
-    from kinemorph._extras import need_view
+    from kinemorph._extras import require_view_extra
     from kinemorph._files import can_hold
-    from kinemorph.io.recognise import MODELS, expect
+    from kinemorph.io.file_kind import MODELS, expect_kind
     from kinemorph.scenes import gallery
     from kinemorph.scenes.robots.catalog import robot_file
 
@@ -49,8 +49,8 @@ def demo(
         raise ValueError(f"demo {name}: --robot is for the demo swing")
     settings = chosen.settings(name, contact) | ({"robot": robot} if name == "swing" else {})
     if robot != "arm":
-        expect(robot_file(robot), *MODELS, wanted="a robot (URDF, SDF or MJCF)")
-    need_view("demos")
+        expect_kind(robot_file(robot), *MODELS, wanted="a robot (URDF, SDF or MJCF)")
+    require_view_extra("demos")
     can_hold(out)
     chosen.show(out, console.print, **settings)
 
@@ -67,21 +67,21 @@ def run(
         json: The figures as JSON.
     """
     from kinemorph._escaping import terminal
-    from kinemorph._extras import need_view
+    from kinemorph._extras import require_view_extra
     from kinemorph._files import can_hold
-    from kinemorph.io.recognise import FileKind, expect
-    from kinemorph.scenes.commands import running
+    from kinemorph.io.file_kind import FileKind, expect_kind
+    from kinemorph.scenes.commands import run_command as running
 
     if Path(scene).is_file():
-        expect(scene, FileKind.SCENE, wanted="a scene file")
+        expect_kind(scene, FileKind.SCENE, wanted="a scene file")
     running.check_run_request(scene, seconds)
-    need_view("pictures and replays")
+    require_view_extra("pictures and replays")
     can_hold(out)
     told = running.run_scene(scene, out, seconds)
     if json:
         print_json(told)
     else:
-        running.tell(told, terminal().print)
+        running.print_figures(told, terminal().print)
 
 
 def view(
@@ -103,12 +103,12 @@ def view(
         hold: Whether servos hold the joints of a URDF file; else they hang.
         trust: Modules, or files of Python, in which a task of your own is looked up that a run names.
     """
-    from kinemorph._extras import need_view
-    from kinemorph.scenes.commands import viewing
+    from kinemorph._extras import require_view_extra
+    from kinemorph.scenes.commands import view_command as viewing
 
     viewing.check_view_request(what, seconds, port)
-    need_view("viewers")
-    viewing.show(what, seconds, port, browser, paused, floating, hold, trust)
+    require_view_extra("viewers")
+    viewing.show_target(what, seconds, port, browser, paused, floating, hold, trust)
 
 
 def bounce(
@@ -137,7 +137,7 @@ def bounce(
         live: Instead of numbers, show them in a browser while they move, until the page's button close or Ctrl-C.
         json: The numbers as JSON.
     """
-    from kinemorph._extras import need_view
+    from kinemorph._extras import require_view_extra
     from kinemorph._files import can_hold
     from kinemorph.scenes.bounce import table as bounce_table
 
@@ -145,18 +145,18 @@ def bounce(
         raise ValueError("bounce: --json is for numbers, which --replay and --live do not make")
     sides = None if side is None else _lengths(side)
     if live:
-        need_view("viewers")
+        require_view_extra("viewers")
         from kinemorph.scenes.bounce import live as bounce_live
         from kinemorph.scenes.bounce.simulation import Bounce
 
         bounce_live.show_live(Bounce(objects, sides, step_size, seed))
         return
     if replay is not None:
-        need_view("replays")
+        require_view_extra("replays")
         can_hold(replay.parent)
-        bounce_table.film(replay, objects, 1000 if steps is None else steps, sides, step_size, seed)
+        bounce_table.film_bounce(replay, objects, 1000 if steps is None else steps, sides, step_size, seed)
         return
-    report = bounce_table.numbers(objects, steps, updates, sides, step_size, seed)
+    report = bounce_table.run_with_progress(objects, steps, updates, sides, step_size, seed)
     if json:
         print_json({"good": report.good, "seed": seed, **vars(report)})
     else:
@@ -209,17 +209,17 @@ def mocap(
     """
     from kinemorph import mocap as capture
     from kinemorph._escaping import in_terminal, lines, terminal
-    from kinemorph._extras import need_view
+    from kinemorph._extras import require_view_extra
     from kinemorph._files import can_hold
-    from kinemorph.io.recognise import FileKind, expect
+    from kinemorph.io.file_kind import FileKind, expect_kind
 
     source = file or capture.walk_file()
-    expect(source, FileKind.MOTION, wanted="a BVH motion")
+    expect_kind(source, FileKind.MOTION, wanted="a BVH motion")
     if contacts is not None:
-        expect(contacts, FileKind.TABLE, wanted="a table of contacts (CSV)")
+        expect_kind(contacts, FileKind.TABLE, wanted="a table of contacts (CSV)")
     if skeleton is not None and Path(skeleton).is_file():
-        expect(skeleton, wanted="a table of joints (TOML)")
-    need_view("plots and replays")
+        expect_kind(skeleton, wanted="a table of joints (TOML)")
+    require_view_extra("plots and replays")
     can_hold(out)
     console = terminal()
     start = time.perf_counter()
@@ -275,7 +275,7 @@ def thesis(
         seed: Of everything that is random in an evolution.
         workers: How many compute an evolution at a time; by default one for each core.
     """
-    from kinemorph._extras import need_view
+    from kinemorph._extras import require_view_extra
     from kinemorph._files import can_hold
     from kinemorph.scenes.thesis import evolution_experiment
     from kinemorph.scenes.thesis import experiments as experiments
@@ -284,7 +284,7 @@ def thesis(
     if not figures and (population, generations, seed, workers) != (None, None, 1, None):
         raise ValueError("thesis: --population, --generations, --seed and --workers are for figures of evolutions")
     settings = [evolution_experiment.settings_of(one, population, generations, seed, workers) for one in figures]
-    need_view("plots")
+    require_view_extra("plots")
     can_hold(out)
     if not figures:
         experiments.thesis(out, print)

@@ -7,7 +7,7 @@ from typing import Any
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.algorithms.impulse import articulate
 from kinemorph.multibody.algorithms.joints import FREE
-from kinemorph.multibody.algorithms.kinematics import accelerate_all
+from kinemorph.multibody.algorithms.kinematics import accelerate_links
 from kinemorph.multibody.layout import (
     LINK,
     TREE,
@@ -20,11 +20,17 @@ from kinemorph.multibody.system import F8
 from kinemorph.spatial.mat3 import IDENTITY
 from kinemorph.spatial.rows import load3, load3_at, load9, store3, store9
 from kinemorph.spatial.vec3 import dot
-from kinemorph.structure.edit.graft import I4, graft_rows, order_links, shift_frames
-from kinemorph.structure.edit.graft_state import graft_state
-from kinemorph.structure.edit.hold import hold, seen
-from kinemorph.structure.edit.proof import compare, first_lossy, fits, keeps_up, settle
-from kinemorph.structure.edit.registration import enroll, forget_joint, shift_body, unlink_loop
+from kinemorph.structure.edit.graft import I4, fill_chain_shifts, fill_graft_rows, order_links
+from kinemorph.structure.edit.graft_state import fill_graft_state
+from kinemorph.structure.edit.proof import (
+    find_lossy_joint,
+    is_position_error_small,
+    is_velocity_error_small,
+    measure_motion_errors,
+    update_tree_motion,
+)
+from kinemorph.structure.edit.registration import free_joint_slot, register_tree, remove_loop, shift_body
+from kinemorph.structure.edit.successor_frame import frame_on_link, successor_frame
 from kinemorph.structure.forest.layout import (
     AT_POINT,
     AT_POSE,
@@ -34,9 +40,9 @@ from kinemorph.structure.forest.layout import (
     GRAFT,
     JOINTS,
     JUMP,
-    MOVES,
-    NOT_SAID,
-    OFF,
+    MOVES_OTHERWISE,
+    NOT_GIVEN,
+    OFF_POSITION,
     REST,
     TREES,
     WEIGHTLESS,
@@ -50,21 +56,21 @@ from kinemorph.structure.forest.layout import (
 )
 from kinemorph.structure.forest.memory import (
     DOF_SIZE,
+    LINK_ROW_SIZE,
     LINK_SIZE,
-    ROWS,
-    allocate,
-    claim,
-    class_of,
+    allocate_block,
+    block_class_of,
+    claim_scratch,
+    clear_tree_rows,
     copy_words,
-    describe_tree,
+    free_block,
     has_room,
     id_of,
-    lay_tree,
+    lay_out_tree,
     pool_of,
-    prepare_tree,
-    release,
-    take,
+    take_row,
     tree_size,
+    update_tree_header,
 )
 
 GRAFT_SIZE, FRAME_SIZE = GRAFT.itemsize, FRAME.itemsize
@@ -76,10 +82,18 @@ def begin_graft(forest: Any, t: int) -> int:
     """Claim a graft that takes a link from tree t, with all its scratch. Returns its address, 0 if scratch is FULL."""
     tree = tree_of(trees_of(forest)[t])
     n, numbers = tree["n"], 48 * tree["nq"]
-    at = claim(forest, GRAFT_SIZE)
-    order, where, shifts = claim(forest, 4 * n), claim(forest, 4 * n), claim(forest, FRAME_SIZE * n)
-    state, turned = claim(forest, numbers), claim(forest, numbers)
-    joint, dofs, slack = claim(forest, LINK_SIZE), claim(forest, 6 * DOF_SIZE), claim(forest, 56)
+    at = claim_scratch(forest, GRAFT_SIZE)
+    order, where, shifts = (
+        claim_scratch(forest, 4 * n),
+        claim_scratch(forest, 4 * n),
+        claim_scratch(forest, FRAME_SIZE * n),
+    )
+    state, turned = claim_scratch(forest, numbers), claim_scratch(forest, numbers)
+    joint, dofs, slack = (
+        claim_scratch(forest, LINK_SIZE),
+        claim_scratch(forest, 6 * DOF_SIZE),
+        claim_scratch(forest, 56),
+    )
     if slack == 0:
         return 0
     graft = rows_at(at, 1, GRAFT)[0]
@@ -98,18 +112,18 @@ def velocities_at(forest: Any, graft: Any, t: int, which: int) -> int:
     slot = trees_of(forest)[t]
     if graft["velocities"] == 0:
         return slot["state"] + 8 * tree_of(slot)["nq"] * which
-    return after_impact(forest, graft["velocities"], t, which)
+    return impact_velocities_at(forest, graft["velocities"], t, which)
 
 
 @kernel
-def after_impact(forest: Any, velocities: int, t: int, which: int) -> int:
+def impact_velocities_at(forest: Any, velocities: int, t: int, which: int) -> int:
     """Address of the velocities (V) or jumps (JUMP) that the impact gave a collected tree."""
     slot = trees_of(forest)[t]
     return velocities + 8 * (slot["offset"] + (forest["rates"] if which == JUMP else 0))
 
 
 @kernel(inline=False)
-def copy_state(forest: Any, graft: Any, t: int, to: int, room: int) -> None:
+def copy_tree_state(forest: Any, graft: Any, t: int, to: int, room: int) -> None:
     """Copy a tree's state, with its velocities after the impact, into one with room for `room` entries of q."""
     slot = trees_of(forest)[t]
     tree = tree_of(slot)
@@ -124,29 +138,29 @@ def copy_state(forest: Any, graft: Any, t: int, to: int, room: int) -> None:
 
 
 @kernel
-def make_tree(forest: Any, n: int, nq: int, nv: int) -> tuple[int, int]:
+def allocate_tree(forest: Any, n: int, nq: int, nv: int) -> tuple[int, int]:
     """Allocate a block for a tree of this size. Returns block and state address; both 0 if memory is short."""
-    block = allocate(forest, class_of(tree_size(n, nq, nv)))
+    block = allocate_block(forest, block_class_of(tree_size(n, nq, nv)))
     if block == 0:
         return 0, 0
-    state = lay_tree(block, n, nq, nv)
-    prepare_tree(forest, block)
+    state = lay_out_tree(block, n, nq, nv)
+    clear_tree_rows(forest, block)
     return block, state
 
 
 @kernel
-def drop_tree(forest: Any, block: int) -> None:
+def free_tree(forest: Any, block: int) -> None:
     """Free the block of a tree."""
     tree = rows_at(block, 1, TREE)[0]
-    release(forest, block, class_of(tree_size(tree["n"], tree["nq"], tree["nv"])))
+    free_block(forest, block, block_class_of(tree_size(tree["n"], tree["nq"], tree["nv"])))
 
 
 @kernel(inline=False)
-def make_trees(forest: Any, graft: Any) -> bool:
+def allocate_graft_trees(forest: Any, graft: Any) -> bool:
     """Allocate the trees that stay and that move, and copy the host's own rows. Returns whether there was memory."""
     source = rows_at(graft["source"], 1, TREE)[0]
     links, order = links_of(source), rows_at(graft["order"], source["n"], I4)
-    stay, n = graft["stay"], source["n"]
+    stay, n = graft["stay_count"], source["n"]
     joint = rows_at(graft["joint"], 1, LINK)[0]
     nq = nv = 0
     for s in range(stay):
@@ -157,13 +171,13 @@ def make_trees(forest: Any, graft: Any) -> bool:
     more_v = source["nv"] - nv - end["nv"] + joint["nv"]
     graft["rest"] = graft["rest_state"] = 0
     if graft["to"] < 0 and graft["parent"] >= 0:  # it hangs on what stays
-        graft["rest"], graft["rest_state"] = make_tree(forest, n, nq + more_q, nv + more_v)
+        graft["rest"], graft["rest_state"] = allocate_tree(forest, n, nq + more_q, nv + more_v)
         graft["host"], graft["host_state"] = graft["rest"], graft["rest_state"]
         graft["n0"], graft["iq0"], graft["iv0"] = stay, nq, nv
         graft["parent"] = rows_at(graft["where"], n, I4)[graft["parent"]]
         return graft["host"] != 0
     if stay > 0:
-        graft["rest"], graft["rest_state"] = make_tree(forest, stay, nq, nv)
+        graft["rest"], graft["rest_state"] = allocate_tree(forest, stay, nq, nv)
         if graft["rest"] == 0:
             return False
     graft["n0"] = graft["iq0"] = graft["iv0"] = 0
@@ -171,58 +185,58 @@ def make_trees(forest: Any, graft: Any) -> bool:
         own = tree_of(trees_of(forest)[graft["to"]])
         graft["n0"], graft["iq0"], graft["iv0"] = own["n"], own["nq"], own["nv"]
     count = graft["n0"] + n - stay
-    graft["host"], graft["host_state"] = make_tree(forest, count, graft["iq0"] + more_q, graft["iv0"] + more_v)
+    graft["host"], graft["host_state"] = allocate_tree(forest, count, graft["iq0"] + more_q, graft["iv0"] + more_v)
     if graft["host"] == 0:
         if stay > 0:
-            drop_tree(forest, graft["rest"])
+            free_tree(forest, graft["rest"])
         return False
     if graft["to"] >= 0:
         host = rows_at(graft["host"], 1, TREE)[0]
         own = tree_of(trees_of(forest)[graft["to"]])
         copy_words(own["links"], host["links"], own["n"] * LINK_SIZE)
         copy_words(own["dofs"], host["dofs"], own["nv"] * DOF_SIZE)
-        copy_state(forest, graft, graft["to"], graft["host_state"], host["nq"])
+        copy_tree_state(forest, graft, graft["to"], graft["host_state"], host["nq"])
     return True
 
 
 @kernel
-def drop_trees(forest: Any, graft: Any) -> None:
+def free_graft_trees(forest: Any, graft: Any) -> None:
     """Free the trees of a graft that is not committed."""
     if graft["rest"] != 0 and graft["rest"] != graft["host"]:
-        drop_tree(forest, graft["rest"])
-    drop_tree(forest, graft["host"])
+        free_tree(forest, graft["rest"])
+    free_tree(forest, graft["host"])
 
 
 @kernel(inline=False)
-def set_in_motion(forest: Any, graft: Any) -> None:
+def update_graft_motion(forest: Any, graft: Any) -> None:
     """Compute the motion of source and new parent after the impact, from which the new joint's state follows."""
     source = rows_at(graft["source"], 1, TREE)[0]
     nq, nv = source["nq"], source["nv"]
     if graft["velocities"] != 0:
-        copy_state(forest, graft, graft["from"], graft["state"], nq)
+        copy_tree_state(forest, graft, graft["from"], graft["state"], nq)
     else:
         graft["state"] = trees_of(forest)[graft["from"]]["state"]
     state = graft["state"]
-    accelerate_all(
+    accelerate_links(
         source,
         rows_at(state + 8 * nq * Q, nq, F8),
         rows_at(state + 8 * nq * V, nv, F8),
         rows_at(state + 8 * nq * A, nv, F8),
     )
-    graft["parent_row"] = source["rows"] + (graft["parent"] + 1) * ROWS
+    graft["parent_row"] = source["rows"] + (graft["parent"] + 1) * LINK_ROW_SIZE
     if graft["to"] >= 0:
         slot = trees_of(forest)[graft["to"]]
         tree = tree_of(slot)
         nq, nv = tree["nq"], tree["nv"]
         v = rows_at(velocities_at(forest, graft, graft["to"], V), nv, F8)
-        accelerate_all(
+        accelerate_links(
             tree, rows_at(slot["state"] + 8 * nq * Q, nq, F8), v, rows_at(slot["state"] + 8 * nq * A, nv, F8)
         )
-        graft["parent_row"] = tree["rows"] + (graft["parent"] + 1) * ROWS
+        graft["parent_row"] = tree["rows"] + (graft["parent"] + 1) * LINK_ROW_SIZE
 
 
 @kernel(inline=False)
-def place_root(forest: Any, edit: Any, graft: Any) -> None:
+def place_graft_joint(forest: Any, edit: Any, graft: Any) -> None:
     """Set the new joint's frame in the world and its successor frame on the link, as an EDIT says."""
     source = rows_at(graft["source"], 1, TREE)[0]
     top = graft["top"]
@@ -236,10 +250,10 @@ def place_root(forest: Any, edit: Any, graft: Any) -> None:
         R, p = load9(edit["at_R"]), load3(edit["at_p"])
     store9(joint["R"], R)
     store3(joint["p"], p)
-    if edit["held"] != NOT_SAID or not free:
-        R, p = hold(edit, data, bodies, body, R, p)
+    if edit["held"] != NOT_GIVEN or not free:
+        R, p = successor_frame(edit, data, bodies, body, R, p)
     elif edit["placed"] == AT_POINT:  # a point of the link, with the link's axes
-        _, p = seen(data, IDENTITY, load3(edit["at_p"]))
+        _, p = frame_on_link(data, IDENTITY, load3(edit["at_p"]))
     else:
         R, p = load9(bodies[body]["R"]), load3(bodies[body]["p"])
     store9(shift["R"], R)
@@ -247,14 +261,14 @@ def place_root(forest: Any, edit: Any, graft: Any) -> None:
 
 
 @kernel(inline=False)
-def moves_nothing(graft: Any) -> bool:
+def is_joint_massless(graft: Any) -> bool:
     """Whether the new joint has a degree of freedom that moves no mass."""
     source, tree = rows_at(graft["source"], 1, TREE)[0], rows_at(graft["host"], 1, TREE)[0]
     joint = links_of(tree)[graft["n0"]]
     end = links_of(source)[graft["end"]]
     if graft["light"] != 0 or joint["nv"] == 0:
         return False
-    if joint["kind"] == FREE and end["kind"] == FREE and graft["stay"] == 0 and graft["parent"] < 0:
+    if joint["kind"] == FREE and end["kind"] == FREE and graft["stay_count"] == 0 and graft["parent"] < 0:
         return False  # the same system with another root
     dofs, dof_rows = dofs_of(tree), dof_data_of(tree)
     articulate(tree, rows_at(graft["host_state"] + 8 * tree["nq"] * Q, tree["nq"], F8))
@@ -270,7 +284,7 @@ def moves_nothing(graft: Any) -> bool:
 
 
 @kernel(inline=False)
-def rehang(forest: Any, edit: Any, graft: Any, outcome: Any) -> int:
+def perform_graft(forest: Any, edit: Any, graft: Any, outcome: Any) -> int:
     """Carry link `top` by a new joint, in place of the joint that carries `end`, which is `top` or an ancestor of it.
 
     The joint, its frame on the parent and its successor frame are set, unless the edit gives them in the world. The
@@ -279,56 +293,56 @@ def rehang(forest: Any, edit: Any, graft: Any, outcome: Any) -> int:
     if not (has_room(forest, TREES, 1) and has_room(forest, JOINTS, 1)):
         return FULL
     order_links(graft)
-    set_in_motion(forest, graft)
+    update_graft_motion(forest, graft)
     if graft["placed"] != 0:
-        place_root(forest, edit, graft)
-    shift_frames(graft)
-    if not make_trees(forest, graft):
+        place_graft_joint(forest, edit, graft)
+    fill_chain_shifts(graft)
+    if not allocate_graft_trees(forest, graft):
         return FULL
-    graft_rows(graft)
-    graft_state(graft)
+    fill_graft_rows(graft)
+    fill_graft_state(graft)
     host = rows_at(graft["host"], 1, TREE)[0]
-    describe_tree(graft["host"])
-    settle(host, graft["host_state"])
+    update_tree_header(graft["host"])
+    update_tree_motion(host, graft["host_state"])
     if graft["rest"] != 0 and graft["rest"] != graft["host"]:
         rest = rows_at(graft["rest"], 1, TREE)[0]
-        describe_tree(graft["rest"])
-        settle(rest, graft["rest_state"])
-    compare(graft, outcome)
+        update_tree_header(graft["rest"])
+        update_tree_motion(rest, graft["rest_state"])
+    measure_motion_errors(graft, outcome)
     status = DONE
     outcome["kind"] = rows_at(graft["joint"], 1, LINK)[0]["kind"]
     outcome["body"] = links_of(host)[graft["n0"]]["body"]
-    if not fits(outcome["pose_error"], outcome["reach"]):
-        status = OFF
-    elif not keeps_up(outcome):
-        status = MOVES
-    elif moves_nothing(graft):
+    if not is_position_error_small(outcome["pose_error"], outcome["reach"]):
+        status = OFF_POSITION
+    elif not is_velocity_error_small(outcome):
+        status = MOVES_OTHERWISE
+    elif is_joint_massless(graft):
         status = WEIGHTLESS
     if status != DONE:
-        drop_trees(forest, graft)
+        free_graft_trees(forest, graft)
         return status
-    outcome["lossy"] = first_lossy(graft)
-    commit(forest, graft, outcome)
+    outcome["lossy"] = find_lossy_joint(graft)
+    commit_graft(forest, graft, outcome)
     return DONE
 
 
 @kernel(inline=False)
-def commit(forest: Any, graft: Any, outcome: Any) -> None:
+def commit_graft(forest: Any, graft: Any, outcome: Any) -> None:
     """Put the new trees in the places of the old ones, and update bodies, joints and loops."""
     trees = trees_of(forest)
     source = rows_at(graft["source"], 1, TREE)[0]
-    n, start = source["n"], graft["stay"]
+    n, start = source["n"], graft["stay_count"]
     links, order = links_of(source), rows_at(graft["order"], n, I4)
     shifts = rows_at(graft["shifts"], n, FRAME)
     for c in range(start, start + graft["length"]):
         shift_body(forest, links[order[c]]["body"], shifts[order[c]])
-    forget_joint(forest, links[graft["end"]]["joint"])
+    free_joint_slot(forest, links[graft["end"]]["joint"])
     joints = joints_of(forest)
     made = graft["made"]
     if made < 0:
-        made = take(pool_of(forest, JOINTS), joints)
+        made = take_row(pool_of(forest, JOINTS), joints)
     elif joints[made]["loop"] >= 0:
-        unlink_loop(forest, joints[made]["loop"])
+        remove_loop(forest, joints[made]["loop"])
     joints[made]["loop"] = -1
     host = rows_at(graft["host"], 1, TREE)[0]
     links_of(host)[graft["n0"]]["joint"] = made
@@ -338,28 +352,28 @@ def commit(forest: Any, graft: Any, outcome: Any) -> None:
         other_block = trees[graft["to"]]["address"]
         place = graft["keep"]
         if start == 0:
-            forget_tree(forest, graft["to"] if place == graft["from"] else graft["from"])
+            free_tree_slot(forest, graft["to"] if place == graft["from"] else graft["from"])
     elif graft["rest"] != 0 and graft["rest"] != graft["host"]:
-        place = new_tree(forest)
+        place = take_tree_slot(forest)
     if graft["rest"] != 0 and graft["rest"] != graft["host"]:
-        enroll(forest, graft["from"], graft["rest"], graft["rest_state"])
-    enroll(forest, place, graft["host"], graft["host_state"])
-    drop_tree(forest, old_block)
+        register_tree(forest, graft["from"], graft["rest"], graft["rest_state"])
+    register_tree(forest, place, graft["host"], graft["host_state"])
+    free_tree(forest, old_block)
     if other_block != 0:
-        drop_tree(forest, other_block)
+        free_tree(forest, other_block)
     outcome["joint"], outcome["closes"], outcome["tree"] = id_of(joints, made), 0, place
 
 
 @kernel
-def new_tree(forest: Any) -> int:
+def take_tree_slot(forest: Any) -> int:
     trees = trees_of(forest)
-    t = take(pool_of(forest, TREES), trees)
+    t = take_row(pool_of(forest, TREES), trees)
     trees[t]["mark"] = 0
     return t
 
 
 @kernel
-def forget_tree(forest: Any, t: int) -> None:
+def free_tree_slot(forest: Any, t: int) -> None:
     """Free the table row of a tree; the caller frees its block."""
     from_pool = pool_of(forest, TREES)
     trees = trees_of(forest)

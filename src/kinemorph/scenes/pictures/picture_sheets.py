@@ -11,7 +11,7 @@ import numpy as np
 
 from kinemorph.view.pictures.picture import recorded_solids, save_png
 from kinemorph.view.pictures.raster import Camera, Image, Solid, draw
-from kinemorph.view.recordings.recording import Recording, level_ground, seen
+from kinemorph.view.recordings.recording import Recording, level_ground, shapes_to_show
 from kinemorph.view.replays.replay import replay
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -55,7 +55,7 @@ def draw_views(
     """
     folder.mkdir(parents=True, exist_ok=True)
     pictures, film = folder / f"{name}.png", folder / f"{name}.html"
-    save_png(pictures, sheet([picture(recording, view, size) for view in views], columns))
+    save_png(pictures, arrange_pictures([picture(recording, view, size) for view in views], columns))
     replay(recording, film, direction=views[0].direction, follow=follow, speed=speed)
     return pictures, film
 
@@ -73,24 +73,24 @@ def picture(recording: Recording, view: View, size: tuple[int, int]) -> Image:
         if k == 0:
             solids += [s for s in still if not view.near or ends[0, 0] <= s.vertices[:, 0].mean() <= ends[1, 0]]
         elif view.trace:
-            moving = _of_body(recording, t, view.trace, moving)
+            moving = _solids_of_body(recording, t, view.trace, moving)
         solids += moving
     return draw(solids, camera, *size, ground=level_ground(recording))
 
 
-def _of_body(recording: Recording, t: float, name: str, solids: list[Solid]) -> list[Solid]:
+def _solids_of_body(recording: Recording, t: float, name: str, solids: list[Solid]) -> list[Solid]:
     """Those that are a body's, of all that `recorded_solids` has of bodies."""
     frame = recording.poses[max(0, int(np.searchsorted(recording.t, t + 1e-9, side="right")) - 1)]
     first = 0
     for body, pose in zip(recording.bodies, frame, strict=False):
-        count = 0 if np.isnan(pose[0]) else len(seen(body.shapes))
+        count = 0 if np.isnan(pose[0]) else len(shapes_to_show(body.shapes))
         if body.name == name:
             return solids[first : first + count]
         first += count
     raise ValueError(f"recording {recording.name!r} has no body {name!r} to trace")
 
 
-def sheet(images: Sequence[Image], columns: int) -> Image:
+def arrange_pictures(images: Sequence[Image], columns: int) -> Image:
     """Pictures of one size beside and below each other, with thin gaps."""
     height, width, _ = images[0].shape
     rows = -(-len(images) // columns)

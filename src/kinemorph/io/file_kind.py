@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from enum import Enum
 from pathlib import Path
 
-from kinemorph._files import FileError, is_there
+from kinemorph._files import FileError, require_file
 from kinemorph._toml import table_of
 
 HEAD_BYTES = 1 << 16  # bytes that are looked at
@@ -90,21 +90,21 @@ def kind_of(path: str | os.PathLike[str]) -> FileKind | None:
     return _of_content(head, path) or _ENDS.get(end)
 
 
-def expect(path: str | os.PathLike[str], *kinds: FileKind, wanted: str) -> None:
+def expect_kind(path: str | os.PathLike[str], *kinds: FileKind, wanted: str) -> None:
     """Raise unless a file is of one of some kinds, or of no known kind: then its parser says what is wrong.
 
     `wanted` is what these kinds are called together.
     """
-    is_there(path)
+    require_file(path)
     kind = kind_of(path)
     if kind is not None and kind not in kinds:
         raise FileError(f"{path}: this is {kind.what}, not {wanted}; {kind.reader}")
 
 
-def expect_all(paths: Iterable[str | os.PathLike[str]], *kinds: FileKind, wanted: str) -> None:
+def expect_kind_of_all(paths: Iterable[str | os.PathLike[str]], *kinds: FileKind, wanted: str) -> None:
     """The same of several files."""
     for path in paths:
-        expect(path, *kinds, wanted=wanted)
+        expect_kind(path, *kinds, wanted=wanted)
 
 
 def _of_content(head: bytes, path: Path) -> FileKind | None:

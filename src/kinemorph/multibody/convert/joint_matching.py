@@ -12,7 +12,7 @@ from kinemorph.multibody.checks import Array
 from kinemorph.multibody.convert.coordinates import WXYZ, Circle, Free, Planar, Same, Spherical
 from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model.model import Model
-from kinemorph.spatial.arguments.checks import shown
+from kinemorph.spatial.arguments.checks import repr_of
 from kinemorph.spatial.pose import Pose
 
 Indices = npt.NDArray[np.intp]
@@ -30,7 +30,7 @@ FORMS = {
     JointKind.SPHERICAL: "s",
     JointKind.FREE: "f",
 }
-FITS = {"aa", "ac", "a?", "dd", "d?", "ss", "ff", "Pp"}  # our letter and the engine's
+MATCHING_LETTERS = {"aa", "ac", "a?", "dd", "d?", "ss", "ff", "Pp"}  # our letter and the engine's
 
 
 @dataclass(frozen=True)
@@ -90,13 +90,13 @@ class Part:
     peer_v: Indices
 
 
-def end(joints: Sequence[PeerJoint]) -> tuple[int, int]:
+def count_entries(joints: Sequence[PeerJoint]) -> tuple[int, int]:
     """Numbers of entries of q and v of the joints together."""
     entries = [(len(q), len(v)) for joint in joints for _, q, v in joint.coordinates()]
     return sum(nq for nq, _ in entries), sum(nv for _, nv in entries)
 
 
-def _own(model: Model, names: Names | None) -> list[tuple[str, JointKind, tuple[str, ...]]]:
+def _moving_joints(model: Model, names: Names | None) -> list[tuple[str, JointKind, tuple[str, ...]]]:
     """Our joints that are not fixed: name, kind, and the engine's name or names."""
     for joint in names or ():
         if joint not in model.joint_names:
@@ -114,7 +114,7 @@ def _own(model: Model, names: Names | None) -> list[tuple[str, JointKind, tuple[
     return own
 
 
-def listed(
+def joints_by_name(
     convention: Convention,
     model: Model,
     order: Sequence[str] | None,
@@ -123,7 +123,7 @@ def listed(
 ) -> list[PeerJoint]:
     """The engine's joints from their names: its form for our joints of these names."""
     made: dict[str, tuple[str, str]] = {}
-    for joint, kind, theirs in _own(model, names):
+    for joint, kind, theirs in _moving_joints(model, names):
         word, form = kind.name.lower(), convention.form(kind)
         if len(theirs) == len(FORMS[kind]) > 1:
             made.update((name, (word, letter)) for name, letter in zip(theirs, FORMS[kind]))
@@ -142,17 +142,17 @@ def listed(
     joints: list[PeerJoint] = []
     for name in made if order is None else order:
         if not isinstance(name, str):
-            raise TypeError(f"{convention.name}: peer has {shown(name)}, and must be names of joints")
+            raise TypeError(f"{convention.name}: peer has {repr_of(name)}, and must be names of joints")
         if name not in made and name not in fixed:
             raise ValueError(f"model {model.name!r} has no joint {name!r}, which {convention.name} is said to have")
         if name in made:
             word, form = made[name]
             attitude = convention.spherical if form == "s" else convention.free
-            joints.append(PeerJoint(name, word, form, *end(joints), attitude))
+            joints.append(PeerJoint(name, word, form, *count_entries(joints), attitude))
     return joints
 
 
-def match(
+def match_joints(
     convention: Convention,
     model: Model,
     joints: Sequence[PeerJoint],
@@ -162,7 +162,7 @@ def match(
     frames: Mapping[str, Pose] | None = None,
 ) -> tuple[list[Part], Array, int]:
     """Match the joints and pair their entries. Returns parts, the engine's q where ours is zero, and its nv."""
-    own = _own(model, names)
+    own = _moving_joints(model, names)
     spare: dict[str, list[PeerJoint]] = {}
     for j in joints:
         spare.setdefault(j.name, []).append(j)
@@ -172,7 +172,7 @@ def match(
     free = [j.name for j in joints if j.form == "f" and j.name not in wanted]
     if len(lost) == len(free) == 1 and lost[0] not in (names or {}):
         own = [(joint, kind, (free[0],) if joint == lost[0] else theirs) for joint, kind, theirs in own]
-    nq, nv = sizes or end(joints)
+    nq, nv = sizes or count_entries(joints)
     ref = np.zeros(nq)
     parts: list[Part] = []
     for joint, kind, theirs in own:
@@ -184,7 +184,7 @@ def match(
                     f"{convention.name} has {'no joint' if count == 0 else f'{count} joints'} {name!r} "
                     f"for joint {joint!r} of model {model.name!r}; it has {', '.join(j.name for j in joints) or 'none'}"
                 )
-        parts += _pair(convention, model, joint, kind, found, frames or {})
+        parts += _pair_entries(convention, model, joint, kind, found, frames or {})
         for j in found:
             ref[j.iq] += j.ref
     if spare and not others:
@@ -192,10 +192,10 @@ def match(
             f"model {model.name!r} has no joint {next(iter(spare))!r}, which {convention.name} has; "
             "others=True leaves such joints out"
         )
-    return _gathered(parts), ref, nv
+    return _merge_parts(parts), ref, nv
 
 
-def _pair(
+def _pair_entries(
     convention: Convention,
     model: Model,
     joint: str,
@@ -207,7 +207,7 @@ def _pair(
     row = model.links[model.joint(joint)]
     form = "".join(j.form for j in found)
     own = "P" if kind is JointKind.PLANAR and form == "p" else FORMS[kind]
-    if len(own) != len(form) or not FITS.issuperset(a + b for a, b in zip(own, form)):
+    if len(own) != len(form) or not MATCHING_LETTERS.issuperset(a + b for a, b in zip(own, form)):
         raise ValueError(
             f"joint {joint!r} is {kind.name.lower()} in model {model.name!r} and {', '.join(j.kind for j in found)} "
             f"in {convention.name}, and neither can be written as the other"
@@ -219,11 +219,11 @@ def _pair(
             rule = {"c": Circle, "p": Planar}.get(letter, Same)()
             if letter in "sf":
                 frame = frames.get(model.names[model.joint(joint)], j.frame)
-                rule = _turning(convention, model, joint, j.attitude, frame)
+                rule = _rotation_rule(convention, model, joint, j.attitude, frame)
             yield Part(rule, q, v, peer_q, peer_v)
 
 
-def _turning(convention: Convention, model: Model, joint: str, attitude: str, frame: Pose | None) -> Spherical:
+def _rotation_rule(convention: Convention, model: Model, joint: str, attitude: str, frame: Pose | None) -> Spherical:
     """The rule of a spherical or free joint."""
     row = model.links[model.joint(joint)]
     if frame is None:
@@ -244,7 +244,7 @@ def _turning(convention: Convention, model: Model, joint: str, attitude: str, fr
     )  # fmt: skip
 
 
-def _gathered(parts: Sequence[Part]) -> list[Part]:
+def _merge_parts(parts: Sequence[Part]) -> list[Part]:
     """Merge all angles and distances into one part, and all cosines and sines into another, for speed."""
     out = [part for part in parts if type(part.rule) not in (Same, Circle)]
     for rule in (Same, Circle):

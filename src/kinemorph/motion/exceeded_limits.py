@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph._files import ModelWarning, outside
+from kinemorph._files import ModelWarning, caller_level
 from kinemorph.jit.api import entry, rows_at
 from kinemorph.multibody.checks import Matrix
 from kinemorph.multibody.model.model import Model
@@ -34,7 +34,7 @@ LIMIT = np.dtype(
 
 
 @entry
-def _look(address: int, count: int, q: Matrix, v: Matrix, tau: Matrix) -> int:
+def _mark_exceeded_limits(address: int, count: int, q: Matrix, v: Matrix, tau: Matrix) -> int:
     """Mark the limits that states and joint forces have passed. Returns the bits of all."""
     limits = rows_at(address, count, LIMIT)
     every = 0
@@ -64,25 +64,25 @@ def warn_ignored(model: Model, q: Array, v: Array, tau: Array, stops: bool = Fal
     q and v are states (…, n), tau the applied joint forces. With `stops`, limits of positions have acted.
     """
     if model.catalog.mimics and GEARS not in model.told:
-        _look_at_gears(model, q.reshape(-1, model.nq))
+        _warn_of_open_gears(model, q.reshape(-1, model.nq))
     limits = vars(model).get("_limits")
     if limits is None:
         limits = vars(model)["_limits"] = _limits_of(model)
         rough = model.dofs["friction"] > 0.0
         if rough.any():
-            _tell(model, "dry friction", rough)
+            _warn_once(model, "dry friction", rough)
     if not len(limits):
         return
     nq, nv = model.nq, model.nv
     address = limits.ctypes.data
-    every = _look(address, len(limits), q.reshape(-1, nq), v.reshape(-1, nv), tau.reshape(-1, nv))
+    every = _mark_exceeded_limits(address, len(limits), q.reshape(-1, nq), v.reshape(-1, nv), tau.reshape(-1, nv))
     if every:
         for bit, what in NAMES.items():
             if every & bit and not (stops and bit == POSITION):
-                _tell(model, what, limits["passed"] & bit != 0)
+                _warn_once(model, what, limits["passed"] & bit != 0)
 
 
-def _look_at_gears(model: Model, q: Array) -> None:
+def _warn_of_open_gears(model: Model, q: Array) -> None:
     """Warn of joints that should have followed others, and have not."""
     link = {name: i for i, name in enumerate(model.joint_names)}
     for m in model.mimics:
@@ -95,7 +95,7 @@ def _look_at_gears(model: Model, q: Array) -> None:
                 f"model {model.name!r}: joint {m.joint!r} does not follow {m.source!r} as its mimic says; begin with "
                 "q, v = km.follow(model, q, v)",
                 ModelWarning,
-                stacklevel=outside(),
+                stacklevel=caller_level(),
             )
             return
 
@@ -114,7 +114,7 @@ def _limits_of(model: Model) -> np.ndarray[Any, Any]:
     return limits if some.any() else limits[:0]
 
 
-def _tell(model: Model, what: str, which: Array) -> None:
+def _warn_once(model: Model, what: str, which: Array) -> None:
     if what in model.told:
         return
     model.told.add(what)
@@ -124,5 +124,5 @@ def _tell(model: Model, what: str, which: Array) -> None:
         f"model {model.name!r}: {what} of joint {', '.join(map(repr, names[:3]))}{more} would have acted, but "
         "rollouts and simulations of a model do not honour them",
         ModelWarning,
-        stacklevel=outside(),
+        stacklevel=caller_level(),
     )
