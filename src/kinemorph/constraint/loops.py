@@ -43,7 +43,7 @@ from kinemorph.spatial.rows import load3, load3_at, load9, store3
 from kinemorph.spatial.scalar import atan2, sqrt
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale, sub
 
-PARALLEL_SINE = 1e-9  # sine of an angle below which the axis of a rotation is rounding
+PARALLEL_AXES_SINE = 1e-9  # sine of an angle below which the axis of a rotation is rounding
 
 
 ROW_SIZE = LINK_DATA.itemsize
@@ -122,7 +122,7 @@ def misalignment(loop: Any, R: Mat3, p: Vec3) -> Vec3:
     turned = mul_vec(R, a)
     normal = cross(a, turned)
     sine, cosine = sqrt(dot(normal, normal)), dot(a, turned)
-    if sine > PARALLEL_SINE:
+    if sine > PARALLEL_AXES_SINE:
         phi = scale(normal, atan2(sine, cosine) / sine)
     elif cosine > 0.0:
         phi = normal

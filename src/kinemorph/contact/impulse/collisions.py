@@ -36,7 +36,7 @@ from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import Vec3, dot
 
 MOST_COLLISION_ROUNDS = 30  # over all pairs
-SAME_NORMAL_COSINE = 1.0 - 1e-6  # cosine above which normals count as equal
+SAME_IMPACT_NORMAL_COSINE = 1.0 - 1e-6  # cosine above which normals count as equal
 AT_LIMIT_DISTANCE = 1e-3  # rad or m: a joint closer to its limit is stopped there
 LOWER, UPPER = int(DofConstraintKind.LOWER), int(DofConstraintKind.UPPER)
 
@@ -141,9 +141,11 @@ def collide_pair(solver: Any, r: Any, touches: Any, first: int, stop: int, tange
             other = touches[i]
             v = contact_velocity(other, 0, Y, z)
             other["approach"] = 0.0
-            if not (is_colliding(r, other, solver["gap"], v) and dot(load3(other["normal"]), n) > SAME_NORMAL_COSINE):
+            if not (
+                is_colliding(r, other, solver["gap"], v) and dot(load3(other["normal"]), n) > SAME_IMPACT_NORMAL_COSINE
+            ):
                 continue
-            if dot(load3(other["tangent1"]), along) > SAME_NORMAL_COSINE:
+            if dot(load3(other["tangent1"]), along) > SAME_IMPACT_NORMAL_COSINE:
                 if k == 0:
                     total -= v
                 else:

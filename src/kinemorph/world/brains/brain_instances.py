@@ -46,7 +46,7 @@ STRETCHES: tuple[tuple[str, str, str, Callable[[Any], int]], ...] = (
     (
         "signals", "signal_room", "signals",
         lambda one: FIRST_NEURON_SIGNAL + int(one["neuron_count"] + one["sense_count"]),
-    ),  # fmt: skip
+    ),
     ("rings", "ring_room", "rings", lambda one: LONGEST_DELAY_PASSES * int(one["ring_count"])),
 )  # fmt: skip
 STRETCH = {name: (first, count) for name, _, first, count in STRETCHES}

@@ -75,10 +75,10 @@ def sum_tree_motion(tree: Any, v: Any) -> tuple[float, Vec3, float, float]:
 
 
 @kernel
-def record_trees(solver: Any, forest: Any, m: Any, moved: bool) -> None:
+def record_trees(solver: Any, forest: Any, brains: Any, moved: bool) -> None:
     """Energy of the world, and centre and speed of trees with a brain; `moved`: link data of awake trees is current."""
     trees, spans = trees_of(forest), slices_of(solver)
-    minds = rows_at(m["minds"], m["mind_room"], MIND)
+    minds = rows_at(brains["minds"], brains["mind_room"], MIND)
     bodies = bodies_of(forest)
     g = (forest["gx"], forest["gy"], forest["gz"])
     total = 0.0
@@ -91,7 +91,7 @@ def record_trees(solver: Any, forest: Any, m: Any, moved: bool) -> None:
         v = rows_at(trees[t]["state"] + 8 * tree["nq"] * V, tree["nv"], F8)
         mass, moment, kinetic, speed = sum_tree_motion(tree, v)
         total += kinetic - dot(g, moment)
-        for i in range(m["mind_count"]):
+        for i in range(brains["mind_count"]):
             at = body_slot(forest, minds[i]["body"])
             if at < 0 or bodies[at]["tree"] != t:
                 continue
@@ -101,9 +101,9 @@ def record_trees(solver: Any, forest: Any, m: Any, moved: bool) -> None:
                 store3(life["centre"], scale(moment, 1.0 / mass))
             life["top"] = max(life["top"], life["centre"][2])
     if moved:
-        m["energy"] = total
-    if m["known"] == 0:
-        m["known"], m["start"], m["energy"] = 1, total, total
+        brains["energy"] = total
+    if brains["known"] == 0:
+        brains["known"], brains["start"], brains["energy"] = 1, total, total
 
 
 @kernel
@@ -245,25 +245,25 @@ def sum_surface_work(solver: Any) -> float:
 
 
 @kernel
-def record_statistics(world: Any, solver: Any, forest: Any, collisions: Any, m: Any) -> None:
+def record_statistics(world: Any, solver: Any, forest: Any, collisions: Any, brains: Any) -> None:
     """Record the statistics of all brain instances within a step, once link data is current; decide whether to stop."""
-    m["work"] += 1 + solver["substeps"] * (solver["touch_count"] + solver["bound_count"])
-    if m["watched"] == 0:
-        m["stops_run"] = m["work"] > m["budget"]
+    brains["work"] += 1 + solver["substeps"] * (solver["touch_count"] + solver["bound_count"])
+    if brains["watched"] == 0:
+        brains["stops_run"] = brains["work"] > brains["budget"]
         return
-    record_trees(solver, forest, m, True)
-    minds, bodies = rows_at(m["minds"], m["mind_room"], MIND), bodies_of(forest)
+    record_trees(solver, forest, brains, True)
+    minds, bodies = rows_at(brains["minds"], brains["mind_room"], MIND), bodies_of(forest)
     still = np.inf
-    for i in range(m["mind_count"]):
+    for i in range(brains["mind_count"]):
         at = body_slot(forest, minds[i]["body"])
         if at >= 0:
-            record_brain(world, solver, forest, collisions, m, minds[i], bodies[at]["tree"])
+            record_brain(world, solver, forest, collisions, brains, minds[i], bodies[at]["tree"])
             still = min(still, minds[i]["life"]["still"])
-    if m["known"] == WATCHED_BIT and solver["any_moving_surface"] != 0:
-        m["conveyed"] += sum_surface_work(solver)
-    m["known"] = WATCHED_BIT
-    m["surplus"] = max(m["surplus"], m["energy"] - m["start"] - m["done"] - m["conveyed"])
-    m["stops_run"] = m["work"] > m["budget"] or m["until_still"] <= still < np.inf
+    if brains["known"] == WATCHED_BIT and solver["any_moving_surface"] != 0:
+        brains["conveyed"] += sum_surface_work(solver)
+    brains["known"] = WATCHED_BIT
+    brains["surplus"] = max(brains["surplus"], brains["energy"] - brains["start"] - brains["done"] - brains["conveyed"])
+    brains["stops_run"] = brains["work"] > brains["budget"] or brains["until_still"] <= still < np.inf
 
 
 @entry
@@ -279,11 +279,11 @@ def refresh_statistics(address: int) -> int:
 @kernel(inline=False)
 def record_present_state(world: Any) -> None:
     """`refresh_statistics` for kernels."""
-    m, forest = minds_of(world), forest_of(world)
+    brains, forest = minds_of(world), forest_of(world)
     solver, collisions = solver_of(world), collisions_of(world)
-    minds, bodies = rows_at(m["minds"], m["mind_room"], MIND), bodies_of(forest)
-    record_trees(solver, forest, m, False)
-    for i in range(m["mind_count"]):
+    minds, bodies = rows_at(brains["minds"], brains["mind_room"], MIND), bodies_of(forest)
+    record_trees(solver, forest, brains, False)
+    for i in range(brains["mind_count"]):
         at = body_slot(forest, minds[i]["body"])
         if at >= 0:
             record_shapes(forest, collisions, minds[i], bodies[at]["tree"], False)

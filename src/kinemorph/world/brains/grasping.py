@@ -223,12 +223,15 @@ def has_room_for_grasp(solver: Any, forest: Any) -> bool:
 
 
 @kernel(inline=False)
-def update_grasps(world: Any, solver: Any, forest: Any, collisions: Any, m: Any) -> int:
+def update_grasps(world: Any, solver: Any, forest: Any, collisions: Any, brains: Any) -> int:
     """Make and release the grasps that effects have asked for. Returns a Status; a repeated call resumes."""
-    minds, effects = rows_at(m["minds"], m["mind_room"], MIND), rows_at(m["effects"], m["effect_room"], EFFECT)
-    for i in range(m["mind_count"]):
+    minds, effects = (
+        rows_at(brains["minds"], brains["mind_room"], MIND),
+        rows_at(brains["effects"], brains["effect_room"], EFFECT),
+    )
+    for i in range(brains["mind_count"]):
         mind = minds[i]
-        if mind["body"] < 0 or m["grasps_pending"] == 0:
+        if mind["body"] < 0 or brains["grasps_pending"] == 0:
             continue
         for k in range(mind["effects"], mind["effects"] + mind["effect_count"]):
             e = effects[k]
@@ -243,13 +246,13 @@ def update_grasps(world: Any, solver: Any, forest: Any, collisions: Any, m: Any)
             if not has_room_for_grasp(solver, forest):
                 return CHANGED  # Python enlarges the tables
             if e["wants"] != 0 and e["held"] < 0:
-                status = make_grasp(world, solver, forest, collisions, m, e, body)
+                status = make_grasp(world, solver, forest, collisions, brains, e, body)
             elif e["wants"] == 0 and e["held"] >= 0:
-                status = release_grasp(world, solver, forest, collisions, m, e)
+                status = release_grasp(world, solver, forest, collisions, brains, e)
             if status != DONE:
                 return status
-    m["grasps_pending"] = 0
-    if m["has_listeners"] != 0 or m["changed"] & LOOPED != 0:
-        return CHANGED if m["changed"] != 0 else DONE
-    m["changed"] = 0
+    brains["grasps_pending"] = 0
+    if brains["has_listeners"] != 0 or brains["changed"] & LOOPED != 0:
+        return CHANGED if brains["changed"] != 0 else DONE
+    brains["changed"] = 0
     return DONE

@@ -33,13 +33,15 @@ def restart_statistics(address: int, budget: int, until_still: float, window: in
 
 
 @kernel(inline=False)
-def reset_statistics(m: Any, budget: int, until_still: float, window: int) -> None:
+def reset_statistics(brains: Any, budget: int, until_still: float, window: int) -> None:
     """`restart_statistics` for kernels."""
-    m["watched"], m["budget"], m["until_still"], m["window"] = 1, budget, until_still, window
-    m["work"] = m["known"] = 0
-    m["start"] = m["energy"] = m["done"] = m["effort"] = m["conveyed"] = m["surplus"] = 0.0
-    minds = rows_at(m["minds"], m["mind_room"], MIND)
-    for i in range(m["mind_room"]):
+    brains["watched"], brains["budget"], brains["until_still"], brains["window"] = 1, budget, until_still, window
+    brains["work"] = brains["known"] = 0
+    brains["start"] = brains["energy"] = brains["done"] = brains["effort"] = brains["conveyed"] = brains["surplus"] = (
+        0.0
+    )
+    minds = rows_at(brains["minds"], brains["mind_room"], MIND)
+    for i in range(brains["mind_room"]):
         clear_words(address_of(minds) + i * MIND_SIZE + LIFE_AT, LIFE_SIZE)
         initialize_statistics(minds[i]["life"])
-    clear_words(m["windows"], m["effect_room"] * WINDOW_SIZE)
+    clear_words(brains["windows"], brains["effect_room"] * WINDOW_SIZE)

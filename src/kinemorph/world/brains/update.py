@@ -185,42 +185,42 @@ def update_all_neurons(minds: Any, mind: Any) -> None:
 @kernel(inline=False)
 def prepare_brains(world: Any) -> int:
     """Before a step: make and release grasps, remove instances without a body, keep trees awake. Returns a Status."""
-    m = minds_of(world)
+    brains = minds_of(world)
     solver, forest = solver_of(world), forest_of(world)
-    if m["grasps_pending"] != 0 or m["changed"] != 0:
-        status = update_grasps(world, solver, forest, collisions_of(world), m)
+    if brains["grasps_pending"] != 0 or brains["changed"] != 0:
+        status = update_grasps(world, solver, forest, collisions_of(world), brains)
         if status != DONE:
             return status
-    minds, spans = rows_at(m["minds"], m["mind_room"], MIND), slices_of(solver)
+    minds, spans = rows_at(brains["minds"], brains["mind_room"], MIND), slices_of(solver)
     bodies = bodies_of(forest)
-    for i in range(m["mind_count"]):
+    for i in range(brains["mind_count"]):
         if minds[i]["body"] >= 0:
             at = body_slot(forest, minds[i]["body"])
             if at < 0:
-                remove_brain(solver, m, minds[i])
+                remove_brain(solver, brains, minds[i])
             else:
                 spans[bodies[at]["tree"]]["still"] = 0.0
-    m["updated"] = 0
+    brains["updated"] = 0
     return DONE
 
 
 @kernel(inline=False)
 def update_brains(world: Any, solver: Any, forest: Any, collisions: Any) -> None:
     """Within a step, once link data is current: update the brains that are due, and the episode statistics."""
-    m = minds_of(world)
-    if m["updated"] != 0:
+    brains = minds_of(world)
+    if brains["updated"] != 0:
         return  # a later part of a step of the impulse model
-    m["updated"] = 1
-    record_statistics(world, solver, forest, collisions, m)
-    minds = rows_at(m["minds"], m["mind_room"], MIND)
+    brains["updated"] = 1
+    record_statistics(world, solver, forest, collisions, brains)
+    minds = rows_at(brains["minds"], brains["mind_room"], MIND)
     now = world["time"] + TIME_TOLERANCE_SHARE * world["dt"]
-    for i in range(m["mind_count"]):
+    for i in range(brains["mind_count"]):
         mind = minds[i]
         if mind["body"] < 0 or mind["asleep"] != 0 or now < mind["start"] + mind["ticks"] * mind["period"]:
             continue
-        read_senses(world, solver, forest, collisions, m, mind)
-        update_all_neurons(m, mind)
-        apply_effects(solver, m, mind)
+        read_senses(world, solver, forest, collisions, brains, mind)
+        update_all_neurons(brains, mind)
+        apply_effects(solver, brains, mind)
         mind["ticks"] += 1
 
 
