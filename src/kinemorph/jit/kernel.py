@@ -45,8 +45,8 @@ class Kernel(functools.partial[Any]):
         try:
             result = self.dispatcher(*arguments, **named)
         except Exception as error:
-            if type(error).__module__ == "numba.core.errors":  # of types; later calls raise a TypeError, too, which
-                raise TypeError(str(error)) from error  # callers answer by a sentence
+            if isinstance(error, machinery().NumbaError):  # of types: later calls raise a TypeError, which callers know
+                raise TypeError(str(error)) from error
             raise
         self.__setstate__((self.dispatcher, (), {}, vars(self)))
         return result

@@ -18,7 +18,7 @@ from typing import Any
 
 import numba
 from llvmlite import ir
-from numba import from_dtype, types
+from numba import NumbaError, from_dtype, types
 from numba.extending import (
     box,
     intrinsic,
@@ -63,6 +63,7 @@ from kinemorph.jit.options import OPTIONS, options_of
 from kinemorph.jit.progress import progress
 
 __all__ = [  # with what modules that extend Numba need, such as the SIMD lanes
+    "NumbaError",
     "OVERLOAD",
     "array_at",
     "array_data",
