@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import pickle
+import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache, cached_property
@@ -723,10 +724,10 @@ def _closed(b: Bench) -> Any:
 
 @cache
 def _journal() -> str:
-    made = base_world().branch()
-    with made.record("whole.journal"):
+    made, path = base_world().branch(), str(Path(tempfile.mkdtemp()) / "whole.journal")
+    with made.record(path):
         made.step(3)
-    return "whole.journal"
+    return path
 
 
 def _corners() -> np.ndarray:
@@ -897,7 +898,7 @@ def _class_of(one: Any) -> Any:
     kind = found[""]
     for name in one.owner.split("."):
         kind = getattr(kind, name)
-    return getattr(kind, "kind", kind)  # that of a part of a world
+    return kind if isinstance(kind, type) else kind.kind  # that of a part of a world
 
 
 # ------------------------------------------------------------------------------------------------- before and after

@@ -29,7 +29,7 @@ def heap(seed: int, bodies: int) -> km.World:
         warnings.simplefilter("ignore")
         for _ in range(bodies // 6):
             a, b = rng.choice(len(parts), 2, replace=False)
-            world.tie(km.ForceElement.spring("a", "b", 10.0, 0.3), parts[a], parts[b])
+            world.structure.tie(km.ForceElement.spring("a", "b", 10.0, 0.3), parts[a], parts[b])
             a, b = (parts[i] for i in rng.choice(len(parts), 2, replace=False))
             if world.forest.tree_of(int(a)) != world.forest.tree_of(int(b)):
                 world.connect(a, b, km.Joint.spherical(), how="loop")

@@ -172,7 +172,7 @@ def tied(seed: int) -> tuple[km.World, list[tuple[km.Body, km.Body | None, np.nd
         at_a, at_b = 0.1 * rng.normal(size=3), 0.1 * rng.normal(size=3)
         spring = km.ForceElement.spring("a", "b", stiffness, 0.4, at_a=at_a, at_b=at_b, damping=damping)
         other = None if b is None else bodies[b]
-        world.tie(spring, bodies[a], other)
+        world.structure.tie(spring, bodies[a], other)
         told.append((bodies[a], other, at_a, at_b, stiffness, damping))
     return world, told
 

@@ -255,7 +255,7 @@ def test_rows_of_motors_servos_and_couplings(seed: int, turned: bool) -> None:
     before = [float(world.forest.position(j)[0]) for j in joints[1:]]
     world.motor(joints[1], 0.7, 30.0)
     world.servo(joints[2], 0.4, stiffness=100.0, damping=2.0, speed=0.1, most=20.0)
-    world.couple(joints[3], joints[2], ratio=-1.5, position=0.2)
+    world.drives.couple(joints[3], joints[2], ratio=-1.5, position=0.2)
     found = FilledWorld(world)
     motor, servo, coupling = (
         next(b for b in found.bounds if found.solver["drives"]["joint"][b["drive"]] == j) for j in joints[1:]
@@ -289,9 +289,9 @@ def test_given_forces_accelerate_as_m_inverse_says(seed: int, turned: bool) -> N
         for i in range(4):
             world.motor(figure.joint(f"l{i}"), 0.0, 0.0)  # a row each, which does nothing
         if pushed:
-            world.drive(figure.joint("l2"), 70.0)  # no more than its effort acts
+            world.drives.force(figure.joint("l2"), 70.0)  # no more than its effort acts
             point = figure["l1"].pose.apply(np.array(at))
-            world.push(figure["l1"], force, torque, at=point)
+            world.apply_force(figure["l1"], force, torque, at=point)
         found = FilledWorld(world)
         Y = np.array([found.bound_row(b) for b in found.bounds])
         speeds.append(Y @ found.solver["z"][: found.nz])

@@ -98,7 +98,7 @@ def test_what_comes_off_its_limits_is_swept_again(seed, dt):
     world.run(2.0)
     assert world.solver["islands"]["direct"][0] == 1
     for i, side in enumerate((-1, -1, 1, 1)):
-        world.drive(figure.joint(f"leg{i}"), -200.0 * np.sin(limit) * side)
+        world.drives.force(figure.joint(f"leg{i}"), -200.0 * np.sin(limit) * side)
     while abs(figure.position("leg0")[0]) > limit - 0.1:
         world.step()
     assert world.solver.header["touch_count"][0] > 0

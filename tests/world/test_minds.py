@@ -376,9 +376,10 @@ def test_a_run_stops_when_all_is_still_or_the_budget_is_spent() -> None:
 def test_worlds_without_minds_compile_nothing_of_them() -> None:
     code = (
         "import kinemorph as km; from kinemorph.world.brains import update, episode_statistics\n"
-        "from kinemorph.world.step import fluid_drag\n"
+        "from kinemorph.world.tree_motion import fluid_drag\n"
         "world = km.World(); world.add_ground(); world.add(km.Shape.sphere(0.1), at=(0, 0, 0.2)); world.run(0.3)\n"
-        "units = update.begin_minds, update.mull, episode_statistics.watch_lives, fluid_drag.drag_bodies\n"
+        "units = update.prepare_brains, update.update_brains, episode_statistics.record_statistics\n"
+        "units += (fluid_drag.apply_fluid_drag,)\n"
         "print(sum(len(unit.called.overloads) for unit in units))"
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

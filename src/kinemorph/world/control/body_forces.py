@@ -63,6 +63,9 @@ class Forces(Part):
         p, m = vector(impulse, 3, "apply_impulse: impulse"), vector(moment, 3, "apply_impulse: moment")
         dt = self.world.dt
         force, torque = ([x / dt for x in part.tolist()] for part in (p, m))  # NumPy would warn of what is infinite
+        for what, given, made in (("impulse", p, force), ("moment", m, torque)):
+            if not np.isfinite(made).all():
+                raise ValueError(f"apply_impulse: {what} {given.tolist()} is too large for a step of {dt:g} s")
         self.apply_force(body, force, torque, at=at, lasting=False)
 
     @an_input
