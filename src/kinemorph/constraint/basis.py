@@ -16,47 +16,49 @@ from kinemorph.spatial.scalar import sqrt
 
 
 @kernel
-def slice_product(x: Any, i: int, y: Any, j: int, n: int) -> float:
+def slice_product(x: Any, index: int, y: Any, other_index: int, count: int) -> float:
     """Dot product of n numbers of two vectors, from entries i and j on, four at a time."""
     total = splat(0.0)
-    whole = n & ~3
+    whole = count & ~3
     for k in range(0, whole, 4):
-        total = fma(load_from(x, i + k), load_from(y, j + k), total)
-    return sum_of(total) + remainder_product(x, i + whole, y, j + whole, n)
+        total = fma(load_from(x, index + k), load_from(y, other_index + k), total)
+    return sum_of(total) + remainder_product(x, index + whole, y, other_index + whole, count)
 
 
 @kernel
-def remainder_product(x: Any, i: int, y: Any, j: int, n: int) -> float:
+def remainder_product(x: Any, index: int, y: Any, other_index: int, count: int) -> float:
     """Dot product of the last n % 4 numbers; without a loop, which LLVM would unroll eight times."""
     rest = 0.0
-    if n & 2:
-        rest = fma(x[i + 1], y[j + 1], fma(x[i], y[j], rest))
-        i, j = i + 2, j + 2
-    return fma(x[i], y[j], rest) if n & 1 else rest
+    if count & 2:
+        rest = fma(x[index + 1], y[other_index + 1], fma(x[index], y[other_index], rest))
+        index, other_index = index + 2, other_index + 2
+    return fma(x[index], y[other_index], rest) if count & 1 else rest
 
 
 @kernel
-def three_slice_products(x: Any, a: int, b: int, c: int, y: Any, j: int, n: int) -> tuple[float, float, float]:
+def three_slice_products(
+    x: Any, a: int, b: int, index: int, y: Any, other_index: int, count: int
+) -> tuple[float, float, float]:
     """Dot products of three slices of x with one of y, computed together."""
     one = two = three = splat(0.0)
-    whole = n & ~3
+    whole = count & ~3
     for k in range(0, whole, 4):
-        v = load_from(y, j + k)
+        v = load_from(y, other_index + k)
         one, two = fma(load_from(x, a + k), v, one), fma(load_from(x, b + k), v, two)
-        three = fma(load_from(x, c + k), v, three)
-    j += whole
+        three = fma(load_from(x, index + k), v, three)
+    other_index += whole
     return (
-        sum_of(one) + remainder_product(x, a + whole, y, j, n),
-        sum_of(two) + remainder_product(x, b + whole, y, j, n),
-        sum_of(three) + remainder_product(x, c + whole, y, j, n),
+        sum_of(one) + remainder_product(x, a + whole, y, other_index, count),
+        sum_of(two) + remainder_product(x, b + whole, y, other_index, count),
+        sum_of(three) + remainder_product(x, index + whole, y, other_index, count),
     )
 
 
 @kernel
-def subtract_scaled(x: Any, i: int, y: Any, j: int, n: int, share: float) -> None:
+def subtract_scaled(x: Any, index: int, y: Any, other_index: int, count: int, share: float) -> None:
     """x ← x - share y, n numbers of each, from entries i and j on."""
-    for k in range(n):
-        x[i + k] -= share * y[j + k]
+    for k in range(count):
+        x[index + k] -= share * y[other_index + k]
 
 
 @kernel(inline=False)
@@ -81,20 +83,20 @@ def fill_basis(system: Any, Q: Any) -> int:
 
 
 @kernel
-def fill_basis_row(system: Any, island: Any, first: int, j: int, Q: Any) -> None:
+def fill_basis_row(system: Any, island: Any, first: int, other_index: int, Q: Any) -> None:
     """Fill row j of F⁻¹ Y of an island, whose rows before it are in Q from row `first` on."""
     m, nv, start = island["m"], system["nv"], island["first"]
     rows, path = constraint_rows_of(system), rows_at(system["path"], system["path_length"], I8)
     Y = rows_at(system["Y"], system["Y_length"], F8)
     members, order = rows_at(system["members"], system["m"], I8), rows_at(system["order"], system["m"], I8)
     F = rows_at(system["F"], system["G_length"], F8)[island["G"] : island["G"] + m * m]
-    i, at = order[start + j], (first + j) * nv
+    i, at = order[start + other_index], (first + other_index) * nv
     row = rows[members[start + i]]
     for k in range(at, at + nv):
         Q[k] = 0.0
     for e in range(row["length"]):
         Q[at + path[row["path"] + e]] = Y[row["y"] + e]
-    for l in range(j):
+    for l in range(other_index):
         subtract_scaled(Q, at, Q, (first + l) * nv, nv, F[i * m + order[start + l]])
     for k in range(at, at + nv):
         Q[k] /= F[i * m + i]

@@ -50,9 +50,9 @@ ROW_SIZE = LINK_DATA.itemsize
 
 
 @kernel
-def link_row_at(system: Any, t: int, link: int) -> int:
+def link_row_at(system: Any, tree_index: int, link: int) -> int:
     """Address of the LINK_DATA of a link of tree t; link -1 is the base."""
-    tree = rows_at(rows_at(system["trees"], system["tree_count"], I8)[t], 1, TREE)[0]
+    tree = rows_at(rows_at(system["trees"], system["tree_count"], I8)[tree_index], 1, TREE)[0]
     return tree["rows"] + (link + 1) * ROW_SIZE
 
 

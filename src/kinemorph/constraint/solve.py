@@ -47,12 +47,12 @@ def multiply_rows(system: Any) -> None:
 
 
 @kernel
-def spread_rows(m: int, row: Any, path: Any, Y: Any, W: Any) -> None:
+def spread_rows(count: int, row: Any, path: Any, Y: Any, W: Any) -> None:
     """Write the rows of a loop, whose first is given, into W: six entries for each degree of freedom."""
     at, y, length = row["path"], row["y"], row["length"]
     for e in range(length):
         w = 6 * path[at + e]
-        for r in range(m):
+        for r in range(count):
             W[w + r] = Y[y + r * length + e]
 
 
@@ -107,11 +107,11 @@ def multiply_loop_pair(loop: Any, other: Any, row: Any, island: Any, path: Any, 
 
 
 @kernel
-def store_symmetric(G: Any, island: Any, i: int, j: int, x: float) -> None:
+def store_symmetric(G: Any, island: Any, index: int, other_index: int, x: float) -> None:
     """Store an entry of the matrix of an island, and its mirror image."""
     m, start = island["m"], island["G"]
-    G[start + i * m + j] = x
-    G[start + j * m + i] = x
+    G[start + index * m + other_index] = x
+    G[start + other_index * m + index] = x
 
 
 @kernel

@@ -27,12 +27,12 @@ HASH_FACTOR, HASH_MASK = 2654435, (1 << 40) - 1  # products stay below 2⁶³
 
 
 @kernel
-def find_root(spans: Any, t: int) -> int:
+def find_root(spans: Any, tree_index: int) -> int:
     """Root of a tree in the union-find, the connected tree of lowest index; with path halving."""
-    while spans[t]["root"] != t:
-        spans[t]["root"] = spans[spans[t]["root"]]["root"]
-        t = spans[t]["root"]
-    return t
+    while spans[tree_index]["root"] != tree_index:
+        spans[tree_index]["root"] = spans[spans[tree_index]["root"]]["root"]
+        tree_index = spans[tree_index]["root"]
+    return tree_index
 
 
 @kernel

@@ -73,13 +73,13 @@ def stop_workspace_size(count: int, nv: int) -> int:
 
 
 @kernel
-def pick(x: Vec3, j: int) -> float:
-    return x[0] if j == 0 else x[1] if j == 1 else x[2]
+def pick(x: Vec3, other_index: int) -> float:
+    return x[0] if other_index == 0 else x[1] if other_index == 1 else x[2]
 
 
 @kernel
-def unit(j: int, size: float) -> Vec3:
-    return (size if j == 0 else 0.0, size if j == 1 else 0.0, size if j == 2 else 0.0)
+def unit(other_index: int, size: float) -> Vec3:
+    return (size if other_index == 0 else 0.0, size if other_index == 1 else 0.0, size if other_index == 2 else 0.0)
 
 
 @kernel

@@ -182,12 +182,12 @@ def _search_cells(ground: Any, body: Any, margin: float, reach: float, search: A
 
 
 @kernel
-def _cell_at(x: float, x0: float, dx: float, n: int, up: int) -> int:
+def _cell_at(x: float, x0: float, dx: float, count: int, up: int) -> int:
     """The cell at a coordinate, with `up` the next one; clamped to 0 to n - 1."""
     s = (x - x0) / dx
     if not s >= 0.0:  # NaN too
         return 0
-    return min(int(s) + up, n - 1) if s < n else n - 1
+    return min(int(s) + up, count - 1) if s < count else count - 1
 
 
 @kernel

@@ -153,12 +153,12 @@ def climb_to_vertex(core: Any, v: int, n: Vec3) -> int:
 
 
 @kernel
-def point_outside_edge(core: Any, e: int, x: Vec3, tol: float) -> tuple[int, int]:
+def point_outside_edge(core: Any, index: int, x: Vec3, tol: float) -> tuple[int, int]:
     """The neighbour of edge e whose side of a Voronoi plane x is on, as kind and row; or NOT_FOUND.
 
     The end planes come first: only between the ends does a step into a face shorten the distance.
     """
-    edge = edges_of(core)[e]
+    edge = edges_of(core)[index]
     r = sub(x, core_vertex(core, edge["tail"]))
     s = dot(r, load3(edge["direction"]))
     if s < -tol:
@@ -215,14 +215,14 @@ def highest_face(core: Any, x: Vec3) -> tuple[int, float]:
 
 
 @kernel
-def edge_outside_edge(core: Any, e: int, t: Vec3, d: Vec3, length: float, tol: float) -> tuple[int, int]:
+def edge_outside_edge(core: Any, index: int, t: Vec3, d: Vec3, length: float, tol: float) -> tuple[int, int]:
     """The neighbour of edge e that is nearer to the edge from t along d, as kind and row; NOT_FOUND, or FEATURES_MEET.
 
     The incoming edge is clipped at the planes through the ends of e. Where it enters or leaves, the sign of the
     derivative of its distance tells whether the closest point is beyond (Fontijne 2.4). The planes to the faces of e
     follow, for the clipped part.
     """
-    edge = edges_of(core)[e]
+    edge = edges_of(core)[index]
     tail = core_vertex(core, edge["tail"])
     u = load3(edge["direction"])
     r = sub(t, tail)

@@ -94,7 +94,7 @@ def clear_list(search: Any) -> None:
 
 
 @kernel(inline=False)
-def prepare_row(search: Any, i: int, j: int) -> int:
+def prepare_row(search: Any, index: int, other_index: int) -> int:
     """Prepare the next row for pair (i, j) with its known features; it is not yet in use. -1: there is no room."""
     k = search["n"]
     if k >= search["room"]:
@@ -102,8 +102,8 @@ def prepare_row(search: Any, i: int, j: int) -> int:
         return -1
     row = rows_at(search["pairs"], search["room"], CORE_PAIR)[k]
     key = rows_at(search["keys"], search["room"], PART_KEY)[k]
-    key["i"] = i
-    key["j"] = j
+    key["i"] = index
+    key["j"] = other_index
     row["relation"] = NEW
     row["steps"] = row["missed"] = 0
     n = search["n_known"]
@@ -111,7 +111,7 @@ def prepare_row(search: Any, i: int, j: int) -> int:
     c = search["cursor"]
     for _ in range(n):
         c = c if c < n else 0
-        if known[c]["i"] == i and known[c]["j"] == j:
+        if known[c]["i"] == index and known[c]["j"] == other_index:
             load_start(known[c], row)
             search["cursor"] = c + 1
             break
@@ -161,13 +161,13 @@ def list_row(search: Any, verdict: int) -> None:
 
 
 @kernel
-def keep_closest(search: Any, row: Any, row_number: int, i: int, j: int, id: int, exact: int) -> None:
+def keep_closest(search: Any, row: Any, row_number: int, index: int, other_index: int, id: int, exact: int) -> None:
     """Make a row the closest one; `row_number` is -1 if the row itself is not kept."""
     search["distance"] = row["distance"]
     search["best"] = row_number
     search["exact"] = exact
-    search["i"] = i
-    search["j"] = j
+    search["i"] = index
+    search["j"] = other_index
     search["id"] = id
     store3(search["normal"], load3(row["normal"]))
     store3(search["x1"], load3(row["x1"]))

@@ -81,8 +81,8 @@ def find_closest_feature(core: Any, x: Vec3, kind: int, index: int) -> ClosestFe
 
 
 @kernel
-def _project_on_edge(core: Any, e: int, x: Vec3) -> Vec3:
-    row = edges_of(core)[e]
+def _project_on_edge(core: Any, index: int, x: Vec3) -> Vec3:
+    row = edges_of(core)[index]
     tail = core_vertex(core, row["tail"])
     d = load3(row["direction"])
     return axpy(tail, min(max(dot(sub(x, tail), d), 0.0), row["length"]), d)

@@ -57,9 +57,9 @@ def first_half_count(island: Any) -> int:
 
 
 @kernel
-def visit_order(k: int, half: int) -> int:
+def visit_order(index: int, half: int) -> int:
     """Index of the k-th contact of an iteration."""
-    return (k >> 1) + half * (k & 1) if half > 0 else k
+    return (index >> 1) + half * (index & 1) if half > 0 else index
 
 
 @kernel

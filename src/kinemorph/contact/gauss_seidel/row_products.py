@@ -33,30 +33,30 @@ Sixteen: TypeAlias = tuple[Scalar, Scalar, Scalar, Scalar]  # up to four times f
 
 
 @kernel
-def is_small(l: int) -> bool:
+def is_small(length: int) -> bool:
     """Whether a slice of l numbers fills one to four registers completely."""
-    return 0 < l <= EQUAL_ROW_ENTRIES and l & 3 == 0
+    return 0 < length <= EQUAL_ROW_ENTRIES and length & 3 == 0
 
 
 @kernel
-def load_small(z: Any, o: int, l: int) -> Sixteen:
+def load_small(z: Any, offset: int, length: int) -> Sixteen:
     """Load a small slice of z, or a row. No loop is used, because LLVM would unroll eight turns of it."""
     none = splat(0.0)
-    second = load_from(z, o + 4) if l > 4 else none
-    third = load_from(z, o + 8) if l > 8 else none
-    return load_from(z, o), second, third, load_from(z, o + 12) if l > 12 else none
+    second = load_from(z, offset + 4) if length > 4 else none
+    third = load_from(z, offset + 8) if length > 8 else none
+    return load_from(z, offset), second, third, load_from(z, offset + 12) if length > 12 else none
 
 
 @kernel
-def store_small(z: Any, o: int, l: int, x: Sixteen) -> None:
+def store_small(z: Any, offset: int, length: int, x: Sixteen) -> None:
     """Store a small slice."""
-    store_from(z, o, x[0])
-    if l > 4:
-        store_from(z, o + 4, x[1])
-    if l > 8:
-        store_from(z, o + 8, x[2])
-    if l > 12:
-        store_from(z, o + 12, x[3])
+    store_from(z, offset, x[0])
+    if length > 4:
+        store_from(z, offset + 4, x[1])
+    if length > 8:
+        store_from(z, offset + 8, x[2])
+    if length > 12:
+        store_from(z, offset + 12, x[3])
 
 
 @kernel
@@ -82,9 +82,13 @@ def add_small(x: Sixteen, y: Sixteen, p: float) -> Sixteen:
 
 
 @kernel
-def row_velocity(Y: Any, y: int, z: Any, o: int, l: int) -> float:
+def row_velocity(Y: Any, y: int, z: Any, offset: int, length: int) -> float:
     """yᵀ z."""
-    return dot_small(load_small(Y, y, l), load_small(z, o, l)) if is_small(l) else slice_product(Y, y, z, o, l)
+    return (
+        dot_small(load_small(Y, y, length), load_small(z, offset, length))
+        if is_small(length)
+        else slice_product(Y, y, z, offset, length)
+    )
 
 
 @kernel
@@ -111,33 +115,35 @@ def contact_velocities(contact: Any, Y: Any, z: Any) -> tuple[float, float, floa
 
 
 @kernel
-def apply_row_impulse(Y: Any, y: int, z: Any, o: int, l: int, p: float) -> None:
+def apply_row_impulse(Y: Any, y: int, z: Any, offset: int, length: int, p: float) -> None:
     """z ← z + y p."""
-    if is_small(l):
-        store_small(z, o, l, add_small(load_small(z, o, l), load_small(Y, y, l), p))
+    if is_small(length):
+        store_small(z, offset, length, add_small(load_small(z, offset, length), load_small(Y, y, length), p))
         return
-    whole, P = l & ~3, splat(p)
+    whole, P = length & ~3, splat(p)
     for k in range(0, whole, 4):
-        store_from(z, o + k, fma(load_from(Y, y + k), P, load_from(z, o + k)))
-    for k in range(whole, l):
-        z[o + k] = fma(Y[y + k], p, z[o + k])
+        store_from(z, offset + k, fma(load_from(Y, y + k), P, load_from(z, offset + k)))
+    for k in range(whole, length):
+        z[offset + k] = fma(Y[y + k], p, z[offset + k])
 
 
 @kernel
-def apply_three_impulses(Y: Any, y: int, stride: int, z: Any, o: int, l: int, p: float, p1: float, p2: float) -> None:
+def apply_three_impulses(
+    Y: Any, y: int, stride: int, z: Any, offset: int, length: int, p: float, p1: float, p2: float
+) -> None:
     """The same for three rows."""
-    if is_small(l):
-        x = add_small(load_small(z, o, l), load_small(Y, y, l), p)
-        x = add_small(add_small(x, load_small(Y, y + stride, l), p1), load_small(Y, y + 2 * stride, l), p2)
-        store_small(z, o, l, x)
+    if is_small(length):
+        x = add_small(load_small(z, offset, length), load_small(Y, y, length), p)
+        x = add_small(add_small(x, load_small(Y, y + stride, length), p1), load_small(Y, y + 2 * stride, length), p2)
+        store_small(z, offset, length, x)
         return
     y1, y2 = y + stride, y + 2 * stride
-    whole, P, P1, P2 = l & ~3, splat(p), splat(p1), splat(p2)
+    whole, P, P1, P2 = length & ~3, splat(p), splat(p1), splat(p2)
     for k in range(0, whole, 4):
-        x = fma(load_from(Y, y1 + k), P1, fma(load_from(Y, y + k), P, load_from(z, o + k)))
-        store_from(z, o + k, fma(load_from(Y, y2 + k), P2, x))
-    for k in range(whole, l):
-        z[o + k] = fma(Y[y2 + k], p2, fma(Y[y1 + k], p1, fma(Y[y + k], p, z[o + k])))
+        x = fma(load_from(Y, y1 + k), P1, fma(load_from(Y, y + k), P, load_from(z, offset + k)))
+        store_from(z, offset + k, fma(load_from(Y, y2 + k), P2, x))
+    for k in range(whole, length):
+        z[offset + k] = fma(Y[y2 + k], p2, fma(Y[y1 + k], p1, fma(Y[y + k], p, z[offset + k])))
 
 
 @kernel

@@ -50,9 +50,9 @@ def tree_mass(tree: Any) -> float:
 
 
 @kernel
-def is_fixed_to_base(trees: Any, t: int) -> bool:
+def is_fixed_to_base(trees: Any, tree_index: int) -> bool:
     """Whether a tree is fixed to the base: it supports as the ground does."""
-    tree = tree_of(trees[t])
+    tree = tree_of(trees[tree_index])
     return links_of(tree)[0]["kind"] != FREE
 
 

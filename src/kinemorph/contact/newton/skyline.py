@@ -221,9 +221,9 @@ def add_contact_block(
 
 
 @kernel(inline=False)
-def factor(E: Any, start: Any, low: Any, n: int) -> None:
+def factor(E: Any, start: Any, low: Any, count: int) -> None:
     """Cholesky factor H = L Lᵀ in place, by rows, with inverted diagonal. No pivot is below 1, because H ≥ 1."""
-    for i in range(n):
+    for i in range(count):
         row, first = start[i], low[i]
         for j in range(first, i):
             k = max(first, low[j])
@@ -233,13 +233,13 @@ def factor(E: Any, start: Any, low: Any, n: int) -> None:
 
 
 @kernel(inline=False)
-def substitute(E: Any, start: Any, low: Any, n: int, x: Any) -> None:
+def substitute(E: Any, start: Any, low: Any, count: int, x: Any) -> None:
     """x ← H⁻¹ x, from the factor."""
-    for i in range(n):
+    for i in range(count):
         row, first = start[i], low[i]
         x[i] = (x[i] - slice_product(E, row + first, x, first, i - first)) * E[row + i]
-    for k in range(n):
-        i = n - 1 - k
+    for k in range(count):
+        i = count - 1 - k
         row = start[i]
         x[i] *= E[row + i]
         for j in range(low[i], i):

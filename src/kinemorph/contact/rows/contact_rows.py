@@ -210,13 +210,13 @@ def recompute_effective_masses(contact: Any, Y: Any) -> None:
 
 
 @kernel
-def anchored_mass(forest: Any, a: int, b: int) -> float:
+def anchored_mass(forest: Any, body_a: int, body_b: int) -> float:
     """Mass (kg) of the tree of both bodies, or of the heavier tree if all moving ones are fixed to the base; else 0."""
     bodies = bodies_of(forest)
     trees = trees_of(forest)
-    joined = a >= 0 and b >= 0 and bodies[a]["tree"] == bodies[b]["tree"]
+    joined = body_a >= 0 and body_b >= 0 and bodies[body_a]["tree"] == bodies[body_b]["tree"]
     most = 0.0
-    for body in (a, b):
+    for body in (body_a, body_b):
         if body >= 0:
             tree = tree_of(trees[bodies[body]["tree"]])
             links = links_of(tree)
@@ -311,12 +311,12 @@ def start_contact(t: Any, contact: Any, t1: Vec3, t2: Vec3, p: Vec3, slip: Vec3,
 
 @kernel(inline=False)
 def fill_same_tree_rows(
-    solver: Any, forest: Any, contact: Any, x1: Vec3, x2: Vec3, forces: Vec3, a: int, b: int, held: float
+    solver: Any, forest: Any, contact: Any, x1: Vec3, x2: Vec3, forces: Vec3, body_a: int, body_b: int, held: float
 ) -> None:
     """Write the rows of a contact between two bodies of one tree of mass `held`; the rows are zero before."""
     Y, y, length = whitened_rows(solver), contact["y"], contact["l2"]
-    bodies, tree = bodies_of(forest), tree_of_body(forest, a)
-    one, other, root = bodies[a]["link"], bodies[b]["link"], free_roots_of(solver)[contact["tree2"]]
+    bodies, tree = bodies_of(forest), tree_of_body(forest, body_a)
+    one, other, root = bodies[body_a]["link"], bodies[body_b]["link"], free_roots_of(solver)[contact["tree2"]]
     back = scale(forces, -1.0)
     na, nb = moments_at(tree, one, x1, back), moments_at(tree, other, x2, forces)
     same, next_one = propagate_both_to_base(tree, root, one, other, na, back, nb, forces, Y, y, length)
@@ -327,23 +327,25 @@ def fill_same_tree_rows(
 
 
 @kernel
-def fill_jointed_rows(solver: Any, forest: Any, contact: Any, x1: Vec3, x2: Vec3, forces: Vec3, a: int, b: int) -> None:
+def fill_jointed_rows(
+    solver: Any, forest: Any, contact: Any, x1: Vec3, x2: Vec3, forces: Vec3, body_a: int, body_b: int
+) -> None:
     """The same for bodies of two trees of which at least one has joints, or for one tree and an immovable side."""
     Y, y, l1, length = whitened_rows(solver), contact["y"], contact["l1"], contact["l1"] + contact["l2"]
     same = next_one = splat(0.0)
     if l1 > 0:
-        same, next_one = fill_side(solver, forest, a, x1, forces, -1.0, Y, y, length)
+        same, next_one = fill_side(solver, forest, body_a, x1, forces, -1.0, Y, y, length)
     if contact["l2"] > 0:
-        more, more_next = fill_side(solver, forest, b, x2, forces, 1.0, Y, y + l1, length)
+        more, more_next = fill_side(solver, forest, body_b, x2, forces, 1.0, Y, y + l1, length)
         same, next_one = same + more, next_one + more_next
     set_effective_masses(contact, same, next_one)
 
 
 @kernel
-def contact_slices(forest: Any, spans: Any, a: int, b: int) -> tuple[int, int, int, int, int, int, bool]:
+def contact_slices(forest: Any, spans: Any, body_a: int, body_b: int) -> tuple[int, int, int, int, int, int, bool]:
     """Trees and slices of z of two bodies, as a contact constraint has them, and whether both are free bodies."""
-    tree1, o1, l1, jointed1 = body_slice(forest, spans, a)
-    tree2, o2, l2, jointed2 = body_slice(forest, spans, b)
+    tree1, o1, l1, jointed1 = body_slice(forest, spans, body_a)
+    tree2, o2, l2, jointed2 = body_slice(forest, spans, body_b)
     if l1 > 0 and tree1 == tree2:
         o1, l1, l2 = 0, 0, max(l1, l2)
     return tree1, o1, l1, tree2, o2, l2, not (jointed1 or jointed2)

@@ -38,9 +38,11 @@ BRISK_SPEED_SHARE = 0.5  # share of the largest speed, below which a degree of f
 
 
 @kernel
-def add_limit_row(solver: Any, tree: Any, t: int, link: int, dof: int, what: int, gap: float, force: float) -> bool:
+def add_limit_row(
+    solver: Any, tree: Any, tree_index: int, link: int, dof: int, what: int, gap: float, force: float
+) -> bool:
     """Add the row of a limit at a distance `gap`, with its stored force. False if a table is full."""
-    at = add_dof_row(solver, tree, t, link, dof, -1.0 if what == UPPER else 1.0, what)
+    at = add_dof_row(solver, tree, tree_index, link, dof, -1.0 if what == UPPER else 1.0, what)
     if at >= 0:
         constraint = dof_constraint_room(solver)[at]
         constraint["separation"] = constraint["initial_separation"] = gap
@@ -49,20 +51,20 @@ def add_limit_row(solver: Any, tree: Any, t: int, link: int, dof: int, what: int
 
 
 @kernel(inline=False)
-def add_speed_limit_row(solver: Any, tree: Any, t: int, link: int, dof: int, v: float, a: float) -> bool:
+def add_speed_limit_row(solver: Any, tree: Any, tree_index: int, link: int, dof: int, v: float, a: float) -> bool:
     """Add the row of a speed limit (rad/s or m/s), if it may be reached in this step. False if a table is full."""
     fastest = dofs_of(tree)[dof]["speed"]
     then = v + solver["h"] * solver["substeps"] * a
     if max(abs(v), abs(then)) < BRISK_SPEED_SHARE * fastest:
         return True
-    at = add_dof_row(solver, tree, t, link, dof, -1.0 if v + then > 0.0 else 1.0, FAST)
+    at = add_dof_row(solver, tree, tree_index, link, dof, -1.0 if v + then > 0.0 else 1.0, FAST)
     if at >= 0:
         dof_constraint_room(solver)[at]["target"] = fastest
     return at >= 0
 
 
 @kernel(inline=False)
-def fill_ball_limits(solver: Any, tree: Any, t: int, link: int, q: Any, v: Any, forces: Any) -> bool:
+def fill_ball_limits(solver: Any, tree: Any, tree_index: int, link: int, q: Any, v: Any, forces: Any) -> bool:
     """Fill the limits of a ball joint, on the components of its rotation vector. False if a table is full."""
     l = links_of(tree)[link]
     dofs = dofs_of(tree)[l["iv"] :]
@@ -81,7 +83,7 @@ def fill_ball_limits(solver: Any, tree: Any, t: int, link: int, q: Any, v: Any, 
             sign = -1.0 if what == UPPER else 1.0
             one = (sign if j == 0 else 0.0, sign if j == 1 else 0.0, sign if j == 2 else 0.0)
             m = log_shift(phi, one)
-            at = add_joint_row(solver, tree, t, link, l["iv"] + j, (m[0], m[1], m[2], 0.0, 0.0, 0.0), what)
+            at = add_joint_row(solver, tree, tree_index, link, l["iv"] + j, (m[0], m[1], m[2], 0.0, 0.0, 0.0), what)
             if at < 0:
                 return False
             constraint = bounds[at]
@@ -91,7 +93,7 @@ def fill_ball_limits(solver: Any, tree: Any, t: int, link: int, q: Any, v: Any, 
 
 
 @kernel(inline=False)
-def fill_tree_limits(solver: Any, forest: Any, slot: Any, t: int) -> bool:
+def fill_tree_limits(solver: Any, forest: Any, slot: Any, tree_index: int) -> bool:
     """Fill the limits, speed limits and dry friction of one tree. The stored force of a distant limit becomes zero."""
     tree = tree_of(slot)
     links, dofs = links_of(tree), dofs_of(tree)
@@ -110,11 +112,11 @@ def fill_tree_limits(solver: Any, forest: Any, slot: Any, t: int) -> bool:
             k = l["iv"] + j
             dof = dofs[k]
             if dof["friction"] > 0.0:
-                at = add_dof_row(solver, tree, t, i, k, 1.0, DRY)
+                at = add_dof_row(solver, tree, tree_index, i, k, 1.0, DRY)
                 if at < 0:
                     return False
                 bounds[at]["most"], bounds[at]["p"] = dof["friction"], solver["h"] * forces[6 * DRY + j]
-            if 0.0 < dof["speed"] < np.inf and not add_speed_limit_row(solver, tree, t, i, k, v[k], a[k]):
+            if 0.0 < dof["speed"] < np.inf and not add_speed_limit_row(solver, tree, tree_index, i, k, v[k], a[k]):
                 return False
             if several:
                 continue
@@ -123,9 +125,9 @@ def fill_tree_limits(solver: Any, forest: Any, slot: Any, t: int) -> bool:
                 gap = x - dof["lower"] if what == LOWER else dof["upper"] - x
                 if not gap < near:
                     forces[6 * what + j] = 0.0
-                elif not add_limit_row(solver, tree, t, i, k, what, gap, forces[6 * what + j]):
+                elif not add_limit_row(solver, tree, tree_index, i, k, what, gap, forces[6 * what + j]):
                     return False
-        if l["kind"] == SPHERICAL and not fill_ball_limits(solver, tree, t, i, q, v, forces):
+        if l["kind"] == SPHERICAL and not fill_ball_limits(solver, tree, tree_index, i, q, v, forces):
             return False
     return True
 

@@ -109,23 +109,23 @@ def add_link_wrench(tree: Any, link: int, n: Vec3, f: Vec3, Y: Any, y: int) -> N
 
 
 @kernel
-def add_dof_row(solver: Any, tree: Any, t: int, link: int, dof: int, sign: float, what: int) -> int:
+def add_dof_row(solver: Any, tree: Any, tree_index: int, link: int, dof: int, sign: float, what: int) -> int:
     """Add the row of one degree of freedom, with a sign. Returns its index, -1 if a table is full."""
     i = solver["bound_count"]
-    length = joint_row_length(solver, tree, t, link)
+    length = joint_row_length(solver, tree, tree_index, link)
     used = claim_row(solver, length)
     if used < 0:
         return -1
     constraint, Y = dof_constraint_room(solver)[i], whitened_rows(solver)
     constraint["what"], constraint["tree"], constraint["dof"], constraint["l"], constraint["y"] = (
         what,
-        t,
+        tree_index,
         dof,
         length,
         used,
     )
     if link > 0 and has_free_root(tree):
-        root = free_roots_of(solver)[t]
+        root = free_roots_of(solver)[tree_index]
         start_dof_row(solver, constraint, fill_free_root_row(tree, root, link, dof, sign, Y, used))
     else:
         start_dof_row(solver, constraint, add_dof_force(tree, link, dof, sign, Y, used))
@@ -133,17 +133,17 @@ def add_dof_row(solver: Any, tree: Any, t: int, link: int, dof: int, sign: float
 
 
 @kernel(inline=False)
-def add_joint_row(solver: Any, tree: Any, t: int, link: int, dof: int, forces: Six, what: int) -> int:
+def add_joint_row(solver: Any, tree: Any, tree_index: int, link: int, dof: int, forces: Six, what: int) -> int:
     """Add the row of a combination of all degrees of freedom of a joint. Returns its index, -1 if a table is full."""
     i = solver["bound_count"]
-    length = joint_row_length(solver, tree, t, link)
+    length = joint_row_length(solver, tree, tree_index, link)
     used = claim_row(solver, length)
     if used < 0:
         return -1
     constraint, Y = dof_constraint_room(solver)[i], whitened_rows(solver)
     constraint["what"], constraint["tree"], constraint["dof"], constraint["l"], constraint["y"] = (
         what,
-        t,
+        tree_index,
         dof,
         length,
         used,
@@ -153,10 +153,10 @@ def add_joint_row(solver: Any, tree: Any, t: int, link: int, dof: int, forces: S
 
 
 @kernel
-def joint_row_length(solver: Any, tree: Any, t: int, link: int) -> int:
+def joint_row_length(solver: Any, tree: Any, tree_index: int, link: int) -> int:
     """Length of a row on the joint of a link of tree t."""
     l = links_of(tree)[link]
-    return row_length(slices_of(solver)[t], l["iv"] + l["nv"])
+    return row_length(slices_of(solver)[tree_index], l["iv"] + l["nv"])
 
 
 @kernel

@@ -136,7 +136,7 @@ def list_drives(solver: Any, forest: Any) -> None:
 
 
 @kernel(inline=False)
-def fill_tree_drives(solver: Any, forest: Any, slot: Any, t: int) -> bool:
+def fill_tree_drives(solver: Any, forest: Any, slot: Any, tree_index: int) -> bool:
     """Fill the rows of the drives of one tree. False if a table is full."""
     spans, drives = slices_of(solver), drives_of(solver)
     tree = tree_of(slot)
@@ -144,14 +144,14 @@ def fill_tree_drives(solver: Any, forest: Any, slot: Any, t: int) -> bool:
     bounds = dof_constraint_room(solver)
     joints = joints_of(forest)
     q = rows_at(slot["state"] + 8 * tree["nq"] * Q, tree["nq"], F8)
-    i = spans[t]["drive"]
+    i = spans[tree_index]["drive"]
     while i >= 0:
         drive = drives[i]
         link = joints[drive["joint"] & ID_INDEX_MASK]["link"]
         l = links[link]
         if drive["kind"] == ROW and drive["dof"] < l["nv"]:
             effort = dofs[l["iv"] + declared_dof(l, drive["dof"])]["effort"]
-            at = add_drive_row(solver, tree, t, link, drive["dof"], q)
+            at = add_drive_row(solver, tree, tree_index, link, drive["dof"], q)
             if at < 0:
                 return False
             b = bounds[at]
@@ -169,11 +169,11 @@ def fill_tree_drives(solver: Any, forest: Any, slot: Any, t: int) -> bool:
                 b["rounding_impulse"] = ROUNDING_IMPULSE_SHARE * abs(drive["speed"]) * b["effective_mass"]
             if drive["stiffness"] > 0.0:
                 b["separation"] = b["initial_separation"] = drive["position"] - declared_position(l, q, drive["dof"])
-            given = clip(total_given_force(solver, joints, slot, tree, t, link, drive["dof"]), effort)
+            given = clip(total_given_force(solver, joints, slot, tree, tree_index, link, drive["dof"]), effort)
             b["least"] = max(drive["least"], min(0.0, -effort - given))
             b["most"] = min(drive["most"], max(0.0, effort - given))
-        elif drive["kind"] == COUPLED and joints[drive["source"] & ID_INDEX_MASK]["tree"] == t:
-            if not add_coupling_row(solver, joints, tree, t, drive, q):
+        elif drive["kind"] == COUPLED and joints[drive["source"] & ID_INDEX_MASK]["tree"] == tree_index:
+            if not add_coupling_row(solver, joints, tree, tree_index, drive, q):
                 return False
             b = bounds[solver["bound_count"] - 1]
             b["drive"], b["p"] = i, solver["h"] * drive["applied"]
@@ -182,28 +182,28 @@ def fill_tree_drives(solver: Any, forest: Any, slot: Any, t: int) -> bool:
 
 
 @kernel
-def add_drive_row(solver: Any, tree: Any, t: int, link: int, dof: int, q: Any) -> int:
+def add_drive_row(solver: Any, tree: Any, tree_index: int, link: int, dof: int, q: Any) -> int:
     """Add the row of a degree of freedom in the declared direction of its joint. Its index, -1 if a table is full."""
     l = links_of(tree)[link]
     if is_mixed(l, dof):
-        return add_joint_row(solver, tree, t, link, l["iv"] + dof, declared_dof_weights(l, q, dof), DRIVEN)
-    return add_dof_row(solver, tree, t, link, l["iv"] + declared_dof(l, dof), joint_sign(l), DRIVEN)
+        return add_joint_row(solver, tree, tree_index, link, l["iv"] + dof, declared_dof_weights(l, q, dof), DRIVEN)
+    return add_dof_row(solver, tree, tree_index, link, l["iv"] + declared_dof(l, dof), joint_sign(l), DRIVEN)
 
 
 @kernel(inline=False)
-def add_coupling_row(solver: Any, joints: Any, tree: Any, t: int, drive: Any, q: Any) -> bool:
+def add_coupling_row(solver: Any, joints: Any, tree: Any, tree_index: int, drive: Any, q: Any) -> bool:
     """Add the row of a coupling: speed of a joint minus `ratio` times that of another. False if a table is full."""
     links = links_of(tree)
     one, other = joints[drive["joint"] & ID_INDEX_MASK]["link"], joints[drive["source"] & ID_INDEX_MASK]["link"]
     a, b = links[one], links[other]
-    length = max(joint_row_length(solver, tree, t, one), joint_row_length(solver, tree, t, other))
+    length = max(joint_row_length(solver, tree, tree_index, one), joint_row_length(solver, tree, tree_index, other))
     at = solver["bound_count"]
     used = claim_row(solver, length)
     if used < 0:
         return False
     Y = whitened_rows(solver)
     row = dof_constraint_room(solver)[at]
-    row["what"], row["tree"], row["dof"], row["l"], row["y"] = DRIVEN, t, a["iv"], length, used
+    row["what"], row["tree"], row["dof"], row["l"], row["y"] = DRIVEN, tree_index, a["iv"], length, used
     own, theirs = joint_sign(a), joint_sign(b)
     add_dof_force(tree, one, a["iv"], own, Y, used)
     add_dof_force(tree, other, b["iv"], -theirs * drive["ratio"], Y, used)
@@ -215,11 +215,11 @@ def add_coupling_row(solver: Any, joints: Any, tree: Any, t: int, drive: Any, q:
 
 
 @kernel
-def total_given_force(solver: Any, joints: Any, slot: Any, tree: Any, t: int, link: int, dof: int) -> float:
+def total_given_force(solver: Any, joints: Any, slot: Any, tree: Any, tree_index: int, link: int, dof: int) -> float:
     """Total given force (N m or N) in a declared degree of freedom: from the tree's state and from drives."""
     drives = drives_of(solver)
     total = state_force(slot, tree, link, dof)
-    span = slices_of(solver)[t]
+    span = slices_of(solver)[tree_index]
     i = span["drive"] if span["forced"] != 0 else -1
     while i >= 0:
         drive = drives[i]
@@ -275,11 +275,11 @@ def scale_six(x: Six, size: float) -> Six:
 
 
 @kernel
-def is_first_drive(drives: Any, at: int, i: int) -> bool:
+def is_first_drive(drives: Any, at: int, index: int) -> bool:
     """Whether drive i is the first with a given force in its degree of freedom; it then acts for all of them."""
-    while at != i:
+    while at != index:
         e = drives[at]
-        if e["kind"] == FORCE and e["joint"] == drives[i]["joint"] and e["dof"] == drives[i]["dof"]:
+        if e["kind"] == FORCE and e["joint"] == drives[index]["joint"] and e["dof"] == drives[index]["dof"]:
             return False
         at = e["next"]
     return True

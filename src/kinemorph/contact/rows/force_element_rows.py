@@ -99,13 +99,22 @@ def add_body_wrench(forest: Any, body: int, x: Vec3, n: Vec3, f: Vec3, Y: Any, y
 
 @kernel(inline=False)
 def add_element_row(
-    solver: Any, forest: Any, a: int, b: int, x: Vec3, n: Vec3, f: Vec3, force: float, stiffness: float, damping: float
+    solver: Any,
+    forest: Any,
+    body_a: int,
+    body_b: int,
+    x: Vec3,
+    n: Vec3,
+    f: Vec3,
+    force: float,
+    stiffness: float,
+    damping: float,
 ) -> bool:
     """Add a row along a unit wrench at x on body b, and the opposite on a (-1: the base). False if Y is full."""
     spans = slices_of(solver)
     Y, dt = whitened_rows(solver), solver["h"] * solver["substeps"]
-    tree1, o1, l1, _ = body_slice(forest, spans, a)
-    tree2, o2, l2, _ = body_slice(forest, spans, b)
+    tree1, o1, l1, _ = body_slice(forest, spans, body_a)
+    tree2, o2, l2, _ = body_slice(forest, spans, body_b)
     pull = rows_at(solver["pulls"], solver["pull_count"] + 1, ELEMENT_CONSTRAINT)[solver["pull_count"]]
     pull["tree1"], pull["tree2"] = tree1, tree2
     joined = tree1 >= 0 and tree1 == tree2
@@ -118,9 +127,9 @@ def add_element_row(
         Y[k] = 0.0
     first = 0 if joined else l1
     if l1 > 0:
-        add_body_wrench(forest, a, x, neg(n), neg(f), Y, used)
+        add_body_wrench(forest, body_a, x, neg(n), neg(f), Y, used)
     if l2 > 0:
-        add_body_wrench(forest, b, x, n, f, Y, used + first)
+        add_body_wrench(forest, body_b, x, n, f, Y, used + first)
     pull["o1"], pull["l1"], pull["o2"], pull["l2"] = o1, 0 if joined else l1, o2, length if joined else l2
     pull["y"], pull["p"], pull["force"] = used, 0.0, force
     solver["Y_used"] = used + length
@@ -136,14 +145,14 @@ def add_element_row(
 
 
 @kernel(inline=False)
-def fill_element(solver: Any, forest: Any, i: int) -> bool:
+def fill_element(solver: Any, forest: Any, index: int) -> bool:
     """Fill the rows of an element, unless its bodies sleep. False if Y is full."""
-    e = elements_of(forest)[i]
+    e = elements_of(forest)[index]
     spans, bodies = (
         slices_of(solver),
         bodies_of(forest),
     )
-    a, b = element_body(forest, i, 0), element_body(forest, i, 1)
+    a, b = element_body(forest, index, 0), element_body(forest, index, 1)
     if (a < 0 and b < 0) or spans[bodies[a if a >= 0 else b]["tree"]]["offset"] < 0:
         return True
     Ra, pa = body_frame_to_link_frame(forest, a, load9(e["Ra"]), load3(e["pa"]))
@@ -170,10 +179,10 @@ def fill_element(solver: Any, forest: Any, i: int) -> bool:
 
 
 @kernel(inline=False)
-def fill_loop_springs(solver: Any, forest: Any, i: int, memory: int) -> bool:
+def fill_loop_springs(solver: Any, forest: Any, index: int, memory: int) -> bool:
     """Fill the rows of springs and dampers in a loop's joint, with room for 19 numbers. False if Y is full."""
-    loop = loops_of(forest)[i]
-    slot = loop_slots_of(forest)[i]
+    loop = loops_of(forest)[index]
+    slot = loop_slots_of(forest)[index]
     spans, bodies = (
         slices_of(solver),
         bodies_of(forest),

@@ -72,12 +72,12 @@ def tree_on_ground(t: Any) -> int:
 
 
 @kernel(inline=False)
-def superseding_contact(collisions: Any, touches: Any, j: int, first: int) -> int:
+def superseding_contact(collisions: Any, touches: Any, other_index: int, first: int) -> int:
     """Contact of the list from `first` on (linked by `beside`) that makes contact j redundant; -1 for none."""
     contacts = contacts_of(collisions)
     shapes, pairs = shapes_of(collisions), pairs_of(collisions)
     now = half_start(collisions["step"], collisions["contact_room"])
-    contact = contacts[now + touches[j]["contact"]]
+    contact = contacts[now + touches[other_index]["contact"]]
     pair = pairs[contact["pair"]]
     fixed, moving, part, n, _ = orient_from_ground(shapes, pair, contact)
     if fixed < 0 or shapes[fixed]["form"] != CONVEX:

@@ -62,12 +62,12 @@ LOOP_LIMIT_STEPS_AHEAD, LOOP_NEAR_LIMIT, LOOP_BRISK_SPEED_SHARE = (
 
 @kernel(inline=False)
 def add_loop_joint_row(
-    solver: Any, forest: Any, k: int, x: Any, q: Any, unit: Any, j: int, sign: float, what: int
+    solver: Any, forest: Any, index: int, x: Any, q: Any, unit: Any, other_index: int, sign: float, what: int
 ) -> int:
     """Add a row along degree of freedom j of the joint of loop k, at point x. Its index, -1 if a table is full."""
     loop, slot = (
-        loops_of(forest)[k],
-        loop_slots_of(forest)[k],
+        loops_of(forest)[index],
+        loop_slots_of(forest)[index],
     )
     spans, bodies = (
         slices_of(solver),
@@ -80,9 +80,9 @@ def add_loop_joint_row(
     y = claim_row(solver, hold["nz"])
     if y < 0:
         return -1
-    unit[j] = sign
+    unit[other_index] = sign
     n, f = joint_force_wrench(loop, q, unit)
-    unit[j] = 0.0
+    unit[other_index] = 0.0
     da, db = loop_link_data(forest, a, b)
     _, _, R, _ = joint_frames(loop, da, db)
     n, f = mul_vec(R, n), mul_vec(R, f)
@@ -100,31 +100,31 @@ def add_loop_joint_row(
 
 
 @kernel
-def loop_link_data(forest: Any, a: int, b: int) -> tuple[Any, Any]:
+def loop_link_data(forest: Any, body_a: int, body_b: int) -> tuple[Any, Any]:
     """LINK_DATA rows of two bodies, one of which may be the base."""
-    return rows_at(element_link_row(forest, a, b), 1, LINK_DATA)[0], rows_at(
-        element_link_row(forest, b, a), 1, LINK_DATA
+    return rows_at(element_link_row(forest, body_a, body_b), 1, LINK_DATA)[0], rows_at(
+        element_link_row(forest, body_b, body_a), 1, LINK_DATA
     )[0]
 
 
 @kernel(inline=False)
-def fill_loop_limits(solver: Any, forest: Any, k: int, x: Any, q: Any, v: Any, unit: Any) -> bool:
+def fill_loop_limits(solver: Any, forest: Any, index: int, x: Any, q: Any, v: Any, unit: Any) -> bool:
     """Fill the limits and speed limits that the joint of loop k may reach. False if a table is full."""
-    loop = loops_of(forest)[k]
-    dofs = rows_at(forest["drives"] + 6 * k * DOF_SIZE, 6, DOF)
+    loop = loops_of(forest)[index]
+    dofs = rows_at(forest["drives"] + 6 * index * DOF_SIZE, 6, DOF)
     bounds, dt = dof_constraint_room(solver), solver["h"] * solver["substeps"]
     several = loop["kind"] == FREE or loop["kind"] == SPHERICAL
     for j in range(loop["nv"]):
         dof, near = dofs[j], LOOP_NEAR_LIMIT + LOOP_LIMIT_STEPS_AHEAD * dt * abs(v[j])
         if 0.0 < dof["speed"] < np.inf and abs(v[j]) > LOOP_BRISK_SPEED_SHARE * dof["speed"]:
-            at = add_loop_joint_row(solver, forest, k, x, q, unit, j, -1.0 if v[j] > 0.0 else 1.0, FAST)
+            at = add_loop_joint_row(solver, forest, index, x, q, unit, j, -1.0 if v[j] > 0.0 else 1.0, FAST)
             if at < 0:
                 return False
             bounds[at]["target"] = dof["speed"]
         for what in range(0 if several else 2):
             gap = q[j] - dof["lower"] if what == LOWER else dof["upper"] - q[j]
             if gap < near:
-                at = add_loop_joint_row(solver, forest, k, x, q, unit, j, 1.0 if what == LOWER else -1.0, what)
+                at = add_loop_joint_row(solver, forest, index, x, q, unit, j, 1.0 if what == LOWER else -1.0, what)
                 if at < 0:
                     return False
                 bounds[at]["separation"] = bounds[at]["initial_separation"] = gap
@@ -132,10 +132,10 @@ def fill_loop_limits(solver: Any, forest: Any, k: int, x: Any, q: Any, v: Any, u
 
 
 @kernel(inline=False)
-def fill_loop_drives(solver: Any, forest: Any, k: int, x: Any, q: Any, unit: Any) -> bool:
+def fill_loop_drives(solver: Any, forest: Any, index: int, x: Any, q: Any, unit: Any) -> bool:
     """Fill the rows of motors and servos in the joint of loop k. False if a table is full."""
-    slot = loop_slots_of(forest)[k]
-    dofs = rows_at(forest["drives"] + 6 * k * DOF_SIZE, 6, DOF)
+    slot = loop_slots_of(forest)[index]
+    dofs = rows_at(forest["drives"] + 6 * index * DOF_SIZE, 6, DOF)
     bounds, drives = dof_constraint_room(solver), drives_of(solver)
     joints = joints_of(forest)
     spans, bodies = (
@@ -147,7 +147,7 @@ def fill_loop_drives(solver: Any, forest: Any, k: int, x: Any, q: Any, unit: Any
         there = drive["joint"] >= 0 and drive["joint"] & ID_INDEX_MASK == slot["joint"]
         if not there or drive["kind"] != ROW or joints[slot["joint"]]["generation"] != drive["joint"] >> 32:
             continue
-        at = add_loop_joint_row(solver, forest, k, x, q, unit, drive["dof"], 1.0, DRIVEN)
+        at = add_loop_joint_row(solver, forest, index, x, q, unit, drive["dof"], 1.0, DRIVEN)
         if at < 0:
             return False
         constraint, effort = bounds[at], dofs[drive["dof"]]["effort"]

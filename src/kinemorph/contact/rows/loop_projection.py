@@ -55,9 +55,9 @@ GENTLE_SHARE = 0.1  # share of |y| after projection, below which overlap is redu
 
 
 @kernel
-def projection_of(solver: Any, t: int) -> int:
+def projection_of(solver: Any, tree_index: int) -> int:
     """Index of the loop projection of a tree, -1 if it has none or t is -1."""
-    return slices_of(solver)[t]["projection"] if t >= 0 else -1
+    return slices_of(solver)[tree_index]["projection"] if tree_index >= 0 else -1
 
 
 @kernel(inline=False)

@@ -68,13 +68,15 @@ def fill_moment_rows(
 
 
 @kernel(inline=False)
-def fill_same_tree_moments(solver: Any, forest: Any, a: int, b: int, contact: Any, Y: Any, y: int, stride: int) -> None:
+def fill_same_tree_moments(
+    solver: Any, forest: Any, body_a: int, body_b: int, contact: Any, Y: Any, y: int, stride: int
+) -> None:
     """The same for moments on one body of a tree, and opposite ones on another body of that tree."""
-    tree, bodies = tree_of_body(forest, b), bodies_of(forest)
+    tree, bodies = tree_of_body(forest, body_b), bodies_of(forest)
     moments = stack_vectors(load3(contact["normal"]), load3(contact["tangent1"]), load3(contact["tangent2"]))
-    root = free_roots_of(solver)[bodies[b]["tree"]]
+    root = free_roots_of(solver)[bodies[body_b]["tree"]]
     none = splat(0.0), splat(0.0), splat(0.0)
-    one, other = bodies[a]["link"], bodies[b]["link"]
+    one, other = bodies[body_a]["link"], bodies[body_b]["link"]
     propagate_both_to_base(tree, root, one, other, scale(moments, -1.0), none, moments, none, Y, y, stride)
 
 
@@ -93,7 +95,7 @@ def set_torsional_masses(r: Any, length: int, Y: Any) -> None:
 
 
 @kernel(inline=False)
-def fill_torsional_row(solver: Any, forest: Any, r: Any, contact: Any, a: int, b: int) -> bool:
+def fill_torsional_row(solver: Any, forest: Any, r: Any, contact: Any, body_a: int, body_b: int) -> bool:
     """Fill the rows of one torsional constraint, for a contact of bodies a and b. False if Y is full."""
     bodies = bodies_of(forest)
     Y, used = whitened_rows(solver), solver["Y_used"]
@@ -102,13 +104,19 @@ def fill_torsional_row(solver: Any, forest: Any, r: Any, contact: Any, a: int, b
         solver["full"] |= FULL_Y
         return False
     clear(Y, used, 3 * length)
-    joined = contact["l1"] == 0 and contact["l2"] > 0 and a >= 0 and b >= 0 and bodies[a]["tree"] == bodies[b]["tree"]
+    joined = (
+        contact["l1"] == 0
+        and contact["l2"] > 0
+        and body_a >= 0
+        and body_b >= 0
+        and bodies[body_a]["tree"] == bodies[body_b]["tree"]
+    )
     if joined:
-        fill_same_tree_moments(solver, forest, a, b, contact, Y, used, length)
+        fill_same_tree_moments(solver, forest, body_a, body_b, contact, Y, used, length)
     if contact["l1"] > 0:
-        fill_moment_rows(solver, forest, a, contact, -1.0, Y, used, length)
+        fill_moment_rows(solver, forest, body_a, contact, -1.0, Y, used, length)
     if contact["l2"] > 0 and not joined:
-        fill_moment_rows(solver, forest, b, contact, 1.0, Y, used + contact["l1"], length)
+        fill_moment_rows(solver, forest, body_b, contact, 1.0, Y, used + contact["l1"], length)
     r["y"] = used
     set_torsional_masses(r, length, Y)
     solver["Y_used"] = used + 3 * length

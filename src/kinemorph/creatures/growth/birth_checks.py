@@ -107,12 +107,12 @@ def depth_along(a: Any, b: Any, A: Any, B: Any, d: Vec3, u: Vec3) -> float:
 
 
 @kernel
-def corner(part: Any, k: int) -> Vec3:
+def corner(part: Any, index: int) -> Vec3:
     """A corner of the box around a part."""
     h, R, p = load3(part["half"]), load9(part["R"]), load3(part["p"])
-    x = h[0] if k & 1 else -h[0]
-    y = h[1] if k & 2 else -h[1]
-    z = h[2] if k & 4 else -h[2]
+    x = h[0] if index & 1 else -h[0]
+    y = h[1] if index & 2 else -h[1]
+    z = h[2] if index & 4 else -h[2]
     return (
         p[0] + R[0] * x + R[1] * y + R[2] * z,
         p[1] + R[3] * x + R[4] * y + R[5] * z,

@@ -168,13 +168,13 @@ def is_used_up(nodes: Any, node: int, repeats: int, uses: Any, by_cycles: int) -
 
 
 @kernel
-def repeats_above(parts: Any, i: int, node: int) -> int:
+def repeats_above(parts: Any, index: int, node: int) -> int:
     """How many parts of a node there are from a part to the root."""
     count = 0
-    while i >= 0:
-        if parts[i]["node"] == node:
+    while index >= 0:
+        if parts[index]["node"] == node:
             count += 1
-        i = parts[i]["parent"]
+        index = parts[index]["parent"]
     return count
 
 

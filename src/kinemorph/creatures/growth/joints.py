@@ -113,14 +113,14 @@ def begin_model(header: Any, links: Any, dofs: Any, bodies: Any, rest: Any) -> N
 
 
 @kernel
-def next_part(parts: Any, i: int) -> int:
+def next_part(parts: Any, index: int) -> int:
     """The part after part i in depth-first order: its first child, else the next sibling of it or of an ancestor."""
-    if parts[i]["first_child"] >= 0:
-        return parts[i]["first_child"]
-    while i >= 0:
-        if parts[i]["next_child"] >= 0:
-            return parts[i]["next_child"]
-        i = parts[i]["parent"]
+    if parts[index]["first_child"] >= 0:
+        return parts[index]["first_child"]
+    while index >= 0:
+        if parts[index]["next_child"] >= 0:
+            return parts[index]["next_child"]
+        index = parts[index]["parent"]
     return -1
 
 
@@ -133,10 +133,10 @@ def axis_of(axis: Any, mirrored: int) -> Vec3:
 
 
 @kernel(inline=False)
-def begin_link(link: Any, l: int, parent: int, kind: int, q: int, v: int, R: Mat3, p: Vec3, a: Vec3) -> None:
+def begin_link(link: Any, length: int, parent: int, kind: int, q: int, v: int, R: Mat3, p: Vec3, a: Vec3) -> None:
     """Where a link hangs and what moves it; `multibody.model.builder.fill_constants` makes the same of a joint."""
     link["parent"], link["kind"], link["iq"], link["iv"] = parent, kind, q, v
-    link["body"] = link["joint"] = l
+    link["body"] = link["joint"] = length
     store9(link["R"], R)
     store3(link["p"], p)
     store3(link["axis"], a)

@@ -38,9 +38,9 @@ def mount_boxes(parts: Records, pattern: Integers, boxes: int, nodes: int, whole
 
 
 @kernel(inline=False)
-def mount_box(parts: Any, i: int, pattern: Any, box: int, node_at: int, whole: Any, numbers: Any) -> None:
+def mount_box(parts: Any, index: int, pattern: Any, box: int, node_at: int, whole: Any, numbers: Any) -> None:
     """One of them, upright on its link."""
-    part = parts[i]
+    part = parts[index]
     h, parent = part["half"], part["parent"]
     make_box(pattern, (2.0 * h[0], 2.0 * h[1], 2.0 * h[2]), box, node_at)
     node = rows_at(node_at, 1, NODE)[0]

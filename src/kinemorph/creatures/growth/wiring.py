@@ -130,9 +130,9 @@ def node_of(parts: Any, wires: Any, part: int) -> int:
 
 
 @kernel
-def is_address(gene: Any, m: int) -> bool:
+def is_address(gene: Any, count: int) -> bool:
     """Whether kernels can go by an address: those of files are, but a genotype may be made by hand."""
-    return gene["index"][m] >= 0 and gene["child"][m] >= 0
+    return gene["index"][count] >= 0 and gene["child"][count] >= 0
 
 
 @kernel(inline=False)
@@ -162,9 +162,9 @@ def put_effects(
 
 
 @kernel(inline=False)
-def source_of(parts: Any, wires: Any, first: Any, senses: Any, found: Any, gene: Any, m: int, part: int) -> int:
+def source_of(parts: Any, wires: Any, first: Any, senses: Any, found: Any, gene: Any, count: int, part: int) -> int:
     """What input m of a gene means in a part."""
-    kind, index, child = gene["kind"][m], gene["index"][m], gene["child"][m]
+    kind, index, child = gene["kind"][count], gene["index"][count], gene["child"][count]
     n, here = parts.shape[0], max(part, 0)
     if kind == FROM_ONE:
         return ONE_SIGNAL

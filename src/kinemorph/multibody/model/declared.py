@@ -50,32 +50,38 @@ def is_mixed(link: Any, dof: int) -> bool:
 
 
 @kernel
-def declared_position(link: Any, q: Any, k: int) -> float:
+def declared_position(link: Any, q: Any, index: int) -> float:
     """Entry k of the declared position of a joint, from the q of its tree."""
-    return inverse_position(link["kind"], q, link["iq"], k) if link["turned"] != 0 else q[link["iq"] + k]
+    return inverse_position(link["kind"], q, link["iq"], index) if link["turned"] != 0 else q[link["iq"] + index]
 
 
 @kernel
-def declared_velocity(link: Any, q: Any, v: Any, k: int) -> float:
+def declared_velocity(link: Any, q: Any, v: Any, index: int) -> float:
     """Entry k of the declared velocity of a joint, from the state of its tree."""
-    return inverse_velocity(link["kind"], q, link["iq"], v, link["iv"], k) if link["turned"] != 0 else v[link["iv"] + k]
-
-
-@kernel
-def declared_force(link: Any, q: Any, tau: Any, k: int) -> float:
-    """Entry k of the declared forces of a joint, from the tau of its tree."""
     return (
-        inverse_force(link["kind"], q, link["iq"], tau, link["iv"], k) if link["turned"] != 0 else tau[link["iv"] + k]
+        inverse_velocity(link["kind"], q, link["iq"], v, link["iv"], index)
+        if link["turned"] != 0
+        else v[link["iv"] + index]
     )
 
 
 @kernel
-def unit_axis(k: int) -> Vec3:
-    return (1.0 if k == 0 else 0.0, 1.0 if k == 1 else 0.0, 1.0 if k == 2 else 0.0)
+def declared_force(link: Any, q: Any, tau: Any, index: int) -> float:
+    """Entry k of the declared forces of a joint, from the tau of its tree."""
+    return (
+        inverse_force(link["kind"], q, link["iq"], tau, link["iv"], index)
+        if link["turned"] != 0
+        else tau[link["iv"] + index]
+    )
 
 
 @kernel
-def declared_dof_weights(link: Any, q: Any, k: int) -> Six:
+def unit_axis(index: int) -> Vec3:
+    return (1.0 if index == 0 else 0.0, 1.0 if index == 1 else 0.0, 1.0 if index == 2 else 0.0)
+
+
+@kernel
+def declared_dof_weights(link: Any, q: Any, index: int) -> Six:
     """Weights of the link's present velocities in a mixed declared one; also its unit force in the link's forces.
 
     Entry k of the declared velocity is the product of these numbers and the joint's present velocity.
@@ -83,27 +89,27 @@ def declared_dof_weights(link: Any, q: Any, k: int) -> Six:
     i = link["iq"]
     if link["kind"] == PLANAR:
         s, c = sincos(q[i + 2])
-        if k == 0:
+        if index == 0:
             return -c, -s, inverse_position(PLANAR, q, i, 1), 0.0, 0.0, 0.0
         return s, -c, -inverse_position(PLANAR, q, i, 0), 0.0, 0.0, 0.0
     R: Mat3 = to_matrix(load4_at(q, i if link["kind"] == SPHERICAL else i + 3))
-    if k < 3:
-        n, f = neg(tmul_vec(R, unit_axis(k))), ZERO
+    if index < 3:
+        n, f = neg(tmul_vec(R, unit_axis(index))), ZERO
     else:
-        e = unit_axis(k - 3)
+        e = unit_axis(index - 3)
         n, f = neg(tmul_vec(R, cross(e, load3_at(q, i)))), neg(tmul_vec(R, e))
     return n[0], n[1], n[2], f[0], f[1], f[2]
 
 
 @kernel
-def declared_velocity_drift(l: Any, q: Any, v: Any, k: int) -> float:
+def declared_velocity_drift(l: Any, q: Any, v: Any, index: int) -> float:
     """Rate of a mixed declared velocity while the link's velocities are constant, because its directions turn."""
     if l["kind"] != PLANAR:  # for a ball the turning parts cancel
         return 0.0
     i, j = l["iq"], l["iv"]
     s, c = sincos(q[i + 2])
     dx, dy, w = v[j], v[j + 1], v[j + 2]
-    if k == 0:
+    if index == 0:
         return w * (s * dx - c * dy) + w * inverse_velocity(PLANAR, q, i, v, j, 1)
     return w * (c * dx + s * dy) - w * inverse_velocity(PLANAR, q, i, v, j, 0)
 

@@ -64,9 +64,9 @@ def fill_spring_forces(tree: Any, rest: Any, q: Any, out: Any) -> None:
 
 
 @kernel
-def three_stiffnesses(dofs: Any, k: int) -> Vec3:
+def three_stiffnesses(dofs: Any, index: int) -> Vec3:
     """Stiffnesses of three degrees of freedom."""
-    return (dofs[k]["stiffness"], dofs[k + 1]["stiffness"], dofs[k + 2]["stiffness"])
+    return (dofs[index]["stiffness"], dofs[index + 1]["stiffness"], dofs[index + 2]["stiffness"])
 
 
 @kernel

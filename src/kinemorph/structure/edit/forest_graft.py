@@ -78,9 +78,9 @@ MASSLESS_SHARE = 1e-13  # share of the inertia around a joint below which the in
 
 
 @kernel(inline=False)
-def begin_graft(forest: Any, t: int) -> int:
+def begin_graft(forest: Any, tree_index: int) -> int:
     """Claim a graft that takes a link from tree t, with all its scratch. Returns its address, 0 if scratch is FULL."""
-    tree = tree_of(trees_of(forest)[t])
+    tree = tree_of(trees_of(forest)[tree_index])
     n, numbers = tree["n"], 48 * tree["nq"]
     at = claim_scratch(forest, GRAFT_SIZE)
     order, where, shifts = (
@@ -97,9 +97,9 @@ def begin_graft(forest: Any, t: int) -> int:
     if slack == 0:
         return 0
     graft = rows_at(at, 1, GRAFT)[0]
-    graft["from"], graft["to"], graft["keep"], graft["made"] = t, -1, t, -1
+    graft["from"], graft["to"], graft["keep"], graft["made"] = tree_index, -1, tree_index, -1
     graft["velocities"], graft["light"], graft["placed"], graft["parent"] = 0, 0, 0, -1
-    graft["source"] = trees_of(forest)[t]["address"]
+    graft["source"] = trees_of(forest)[tree_index]["address"]
     graft["order"], graft["where"], graft["shifts"] = order, where, shifts
     graft["state"], graft["turned"] = state, turned
     graft["joint"], graft["dofs"], graft["slack"] = joint, dofs, slack
@@ -107,43 +107,43 @@ def begin_graft(forest: Any, t: int) -> int:
 
 
 @kernel
-def velocities_at(forest: Any, graft: Any, t: int, which: int) -> int:
+def velocities_at(forest: Any, graft: Any, tree_index: int, which: int) -> int:
     """Address of a tree's velocities after the impact (V) or their jumps (JUMP); without an impact, of its own."""
-    slot = trees_of(forest)[t]
+    slot = trees_of(forest)[tree_index]
     if graft["velocities"] == 0:
         return slot["state"] + 8 * tree_of(slot)["nq"] * which
-    return impact_velocities_at(forest, graft["velocities"], t, which)
+    return impact_velocities_at(forest, graft["velocities"], tree_index, which)
 
 
 @kernel
-def impact_velocities_at(forest: Any, velocities: int, t: int, which: int) -> int:
+def impact_velocities_at(forest: Any, velocities: int, tree_index: int, which: int) -> int:
     """Address of the velocities (V) or jumps (JUMP) that the impact gave a collected tree."""
-    slot = trees_of(forest)[t]
+    slot = trees_of(forest)[tree_index]
     return velocities + 8 * (slot["offset"] + (forest["rates"] if which == JUMP else 0))
 
 
 @kernel(inline=False)
-def copy_tree_state(forest: Any, graft: Any, t: int, to: int, room: int) -> None:
+def copy_tree_state(forest: Any, graft: Any, tree_index: int, to: int, room: int) -> None:
     """Copy a tree's state, with its velocities after the impact, into one with room for `room` entries of q."""
-    slot = trees_of(forest)[t]
+    slot = trees_of(forest)[tree_index]
     tree = tree_of(slot)
     for which in range(6):
         count = tree["nq"] if which == Q or which == REST else tree["nv"]
         at = slot["state"] + 8 * tree["nq"] * which
         if which == V or which == JUMP:
-            at = velocities_at(forest, graft, t, which)
+            at = velocities_at(forest, graft, tree_index, which)
         old, new = rows_at(at, count, F8), rows_at(to + 8 * room * which, count, F8)
         for k in range(count):
             new[k] = old[k] if which != JUMP or graft["velocities"] != 0 else 0.0
 
 
 @kernel
-def allocate_tree(forest: Any, n: int, nq: int, nv: int) -> tuple[int, int]:
+def allocate_tree(forest: Any, count: int, nq: int, nv: int) -> tuple[int, int]:
     """Allocate a block for a tree of this size. Returns block and state address; both 0 if memory is short."""
-    block = allocate_block(forest, block_class_of(tree_size(n, nq, nv)))
+    block = allocate_block(forest, block_class_of(tree_size(count, nq, nv)))
     if block == 0:
         return 0, 0
-    state = lay_out_tree(block, n, nq, nv)
+    state = lay_out_tree(block, count, nq, nv)
     clear_tree_rows(forest, block)
     return block, state
 
@@ -373,11 +373,11 @@ def take_tree_slot(forest: Any) -> int:
 
 
 @kernel
-def free_tree_slot(forest: Any, t: int) -> None:
+def free_tree_slot(forest: Any, tree_index: int) -> None:
     """Free the table row of a tree; the caller frees its block."""
     from_pool = pool_of(forest, TREES)
     trees = trees_of(forest)
-    trees[t]["generation"] += 1
-    trees[t]["next"] = from_pool["free"]
-    from_pool["free"] = t
+    trees[tree_index]["generation"] += 1
+    trees[tree_index]["next"] = from_pool["free"]
+    from_pool["free"] = tree_index
     from_pool["used"] -= 1

@@ -71,9 +71,9 @@ def set_loop_frames(forest: Any, edit: Any, plan: Any) -> None:
 
 
 @kernel
-def link_row_address(trees: Any, t: int, link: int) -> int:
+def link_row_address(trees: Any, tree_index: int, link: int) -> int:
     """Address of the LINK_DATA of a link of a tree; link -1 is the base."""
-    return tree_of(trees[t])["rows"] + (link + 1) * ROW_SIZE
+    return tree_of(trees[tree_index])["rows"] + (link + 1) * ROW_SIZE
 
 
 @kernel(inline=False)

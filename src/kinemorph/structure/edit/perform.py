@@ -106,9 +106,9 @@ def store_impact_velocities(forest: Any, velocities: int, but: int, also: int) -
 
 
 @kernel(inline=False)
-def remove_tree(forest: Any, t: int) -> None:
+def remove_tree(forest: Any, tree_index: int) -> None:
     """Remove a whole tree with its bodies, its joints and the loops on them."""
-    slot = trees_of(forest)[t]
+    slot = trees_of(forest)[tree_index]
     bodies = bodies_of(forest)
     loops = loop_slots_of(forest)
     block = slot["address"]
@@ -123,7 +123,7 @@ def remove_tree(forest: Any, t: int) -> None:
             free_joint_slot(forest, joint)
         free_row(pool_of(forest, BODIES), bodies, body)
         free_joint_slot(forest, links[i]["joint"])
-    free_tree_slot(forest, t)
+    free_tree_slot(forest, tree_index)
     free_tree(forest, block)
 
 

@@ -47,11 +47,11 @@ from kinemorph.structure.forest.memory import DOF_SIZE, claim_scratch, copy_word
 
 
 @kernel
-def is_floating_tree(forest: Any, t: int) -> bool:
+def is_floating_tree(forest: Any, tree_index: int) -> bool:
     """Whether the root joint of a tree is free, and no spring, damper, friction, limit or armature acts in it."""
-    if t < 0:
+    if tree_index < 0:
         return False
-    tree = tree_of(trees_of(forest)[t])
+    tree = tree_of(trees_of(forest)[tree_index])
     return is_floating(links_of(tree), dofs_of(tree))
 
 
@@ -221,9 +221,9 @@ def plan_loop_graft(forest: Any, plan: Any) -> int:
 
 
 @kernel(inline=False)
-def find_holding_loop(forest: Any, t: int, link: int) -> int:
+def find_holding_loop(forest: Any, tree_index: int, link: int) -> int:
     """The loop with the fewest degrees of freedom that ties the subtree of a link to the rest, -1 if there is none."""
-    slot = trees_of(forest)[t]
+    slot = trees_of(forest)[tree_index]
     if slot["sides"] == 0:
         return -1
     bodies = bodies_of(forest)
@@ -234,13 +234,15 @@ def find_holding_loop(forest: Any, t: int, link: int) -> int:
     best, found = 6, -1
     for i in range(link, tree["n"]):
         side = bodies[links[i]["body"]]["side"]
-        if side < 0 or not subtree_contains(forest, t, link, i):
+        if side < 0 or not subtree_contains(forest, tree_index, link, i):
             continue
         while side >= 0:
             k = side >> 1
             other = loops[k]["a"] if side & 1 else loops[k]["b"]
             inside = (
-                other >= 0 and bodies[other]["tree"] == t and subtree_contains(forest, t, link, bodies[other]["link"])
+                other >= 0
+                and bodies[other]["tree"] == tree_index
+                and subtree_contains(forest, tree_index, link, bodies[other]["link"])
             )
             if not inside and (ties[k]["nv"] < best or (ties[k]["nv"] == best and k < found)):
                 best, found = ties[k]["nv"], k
@@ -249,9 +251,9 @@ def find_holding_loop(forest: Any, t: int, link: int) -> int:
 
 
 @kernel
-def subtree_contains(forest: Any, t: int, link: int, other: int) -> bool:
+def subtree_contains(forest: Any, tree_index: int, link: int, other: int) -> bool:
     """Whether `other` is `link`, or a link of its subtree."""
-    tree = tree_of(trees_of(forest)[t])
+    tree = tree_of(trees_of(forest)[tree_index])
     links = links_of(tree)
     while other > link:
         other = links[other]["parent"]

@@ -35,7 +35,7 @@ LOOP_SIZE = LOOP.itemsize
 
 
 @kernel(inline=False)
-def register_tree(forest: Any, t: int, block: int, state: int) -> None:
+def register_tree(forest: Any, tree_index: int, block: int, state: int) -> None:
     """Register a tree at row t of the table, with its bodies and joints."""
     trees = trees_of(forest)
     bodies = bodies_of(forest)
@@ -46,13 +46,13 @@ def register_tree(forest: Any, t: int, block: int, state: int) -> None:
     sides = 0
     for i in range(tree["n"]):
         body, joint = bodies[links[i]["body"]], joints[links[i]["joint"]]
-        body["tree"], body["link"] = t, i
-        joint["tree"], joint["link"] = t, i
+        body["tree"], body["link"] = tree_index, i
+        joint["tree"], joint["link"] = tree_index, i
         side = body["side"]
         while side >= 0:
             sides += 1
             side = next_side(loops, side)
-    slot = trees[t]
+    slot = trees[tree_index]
     slot["address"], slot["state"], slot["sides"] = block, state, sides
     slot["size"] = block_class_of(tree_size(tree["n"], tree["nq"], tree["nv"]))
 
@@ -93,27 +93,27 @@ def shift_body(forest: Any, body: int, shift: Any) -> None:
 
 
 @kernel
-def free_joint_slot(forest: Any, j: int) -> None:
-    free_row(pool_of(forest, JOINTS), joints_of(forest), j)
+def free_joint_slot(forest: Any, other_index: int) -> None:
+    free_row(pool_of(forest, JOINTS), joints_of(forest), other_index)
 
 
 @kernel(inline=False)
-def register_loop(forest: Any, row: int, dofs: int, a: int, b: int, joint: int) -> int:
+def register_loop(forest: Any, row: int, dofs: int, body_a: int, body_b: int, joint: int) -> int:
     """Register a loop between two bodies (-1 for the base), from the addresses of its row and its DOF rows."""
     loops = loop_slots_of(forest)
     k = take_row(pool_of(forest, LOOPS), loops)
     loop = loops[k]
-    loop["a"], loop["b"], loop["joint"], loop["mark"] = a, b, joint, 0
+    loop["a"], loop["b"], loop["joint"], loop["mark"] = body_a, body_b, joint, 0
     loop["next_a"] = loop["next_b"] = -1
     copy_words(row, forest["ties"] + k * LOOP_SIZE, LOOP_SIZE)
     tie = loops_of(forest)[k]
     tie["joint"] = joint
     tie["tree_a"] = tie["tree_b"] = 0  # each system counts its trees in its own way
     copy_words(dofs, forest["drives"] + 6 * k * DOF_SIZE, tie["nv"] * DOF_SIZE)
-    if a >= 0:
-        append_side(forest, a, 2 * k)
-    if b >= 0:
-        append_side(forest, b, 2 * k + 1)
+    if body_a >= 0:
+        append_side(forest, body_a, 2 * k)
+    if body_b >= 0:
+        append_side(forest, body_b, 2 * k + 1)
     slot = joints_of(forest)[joint]
     slot["tree"], slot["link"], slot["loop"] = -1, -1, k
     return k
@@ -157,12 +157,12 @@ def remove_side(forest: Any, body: int, side: int) -> None:
 
 
 @kernel(inline=False)
-def remove_loop(forest: Any, k: int) -> None:
+def remove_loop(forest: Any, index: int) -> None:
     """Remove a loop; its joint stays, for the caller to free or to use in a tree."""
     loops = loop_slots_of(forest)
-    if loops[k]["a"] >= 0:
-        remove_side(forest, loops[k]["a"], 2 * k)
-    if loops[k]["b"] >= 0:
-        remove_side(forest, loops[k]["b"], 2 * k + 1)
-    joints_of(forest)[loops[k]["joint"]]["loop"] = -1
-    free_row(pool_of(forest, LOOPS), loops, k)
+    if loops[index]["a"] >= 0:
+        remove_side(forest, loops[index]["a"], 2 * index)
+    if loops[index]["b"] >= 0:
+        remove_side(forest, loops[index]["b"], 2 * index + 1)
+    joints_of(forest)[loops[index]["joint"]]["loop"] = -1
+    free_row(pool_of(forest, LOOPS), loops, index)

@@ -91,9 +91,9 @@ def export_tree_rows(harvest: Any, tree: Any, state: int, start: int, n: int) ->
 
 
 @kernel(inline=False)
-def export_tree(forest: Any, harvest: Any, t: int, bodies: Any) -> None:
+def export_tree(forest: Any, harvest: Any, tree_index: int, bodies: Any) -> None:
     """Append a tree of the forest to the new model; its bodies and joints get their ids in models."""
-    slot = trees_of(forest)[t]
+    slot = trees_of(forest)[tree_index]
     tree = tree_of(slot)
     first, n = harvest["first"], tree["n"]
     export_tree_rows(harvest, tree, slot["state"], 0, n)
@@ -111,11 +111,11 @@ def export_tree(forest: Any, harvest: Any, t: int, bodies: Any) -> None:
 
 
 @kernel
-def model_joint_id(forest: Any, harvest: Any, j: int) -> int:
+def model_joint_id(forest: Any, harvest: Any, other_index: int) -> int:
     """The id in models of a joint of the forest: its own, or that of the new joint."""
-    if j >= harvest["joints"] or joints_of(forest)[j]["generation"] > 0:
+    if other_index >= harvest["joints"] or joints_of(forest)[other_index]["generation"] > 0:
         return harvest["new"]
-    return rows_at(harvest["joint_ids"], harvest["joints"], I4)[j]
+    return rows_at(harvest["joint_ids"], harvest["joints"], I4)[other_index]
 
 
 @kernel(inline=False)

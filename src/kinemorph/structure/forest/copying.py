@@ -110,14 +110,14 @@ def unpack_trees(address: int, extents: Records, links: Records, dofs: Records, 
 
 
 @kernel(inline=False)
-def restore_tree(forest: Any, slot: Any, n: int, nq: int, nv: int, links: int, dofs: int, numbers: int) -> None:
+def restore_tree(forest: Any, slot: Any, count: int, nq: int, nv: int, links: int, dofs: int, numbers: int) -> None:
     """Allocate a block for a tree, and copy its rows and state from the given addresses."""
-    c = block_class_of(tree_size(n, nq, nv))
+    c = block_class_of(tree_size(count, nq, nv))
     block = allocate_block(forest, c)
-    slot["address"], slot["state"], slot["size"] = block, lay_out_tree(block, n, nq, nv), c
+    slot["address"], slot["state"], slot["size"] = block, lay_out_tree(block, count, nq, nv), c
     clear_tree_rows(forest, block)
     tree = rows_at(block, 1, TREE)[0]
-    copy_words(links, tree["links"], n * LINK_SIZE)
+    copy_words(links, tree["links"], count * LINK_SIZE)
     copy_words(dofs, tree["dofs"], nv * DOF_SIZE)
     copy_state_vectors(numbers, slot["state"], nq, nv)
     update_tree_header(block)

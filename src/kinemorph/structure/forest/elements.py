@@ -22,9 +22,9 @@ ELEMENT_SIZE, ENDS_SIZE, WRENCH_SIZE = ELEMENT.itemsize, 16, 48
 
 
 @kernel
-def element_body(forest: Any, i: int, side: int) -> int:
+def element_body(forest: Any, index: int, side: int) -> int:
     """The body at one end of an element: -1 for the base, -2 if the body is gone."""
-    name = rows_at(forest["ends"], 2 * forest["element_count"], I8)[2 * i + side]
+    name = rows_at(forest["ends"], 2 * forest["element_count"], I8)[2 * index + side]
     if name == -1:
         return -1
     body = find_row(pool_of(forest, BODIES), bodies_of(forest), name)

@@ -148,12 +148,12 @@ def element_energy(forest: Any, chosen: Marks) -> float:
 
 
 @kernel(inline=False)
-def loop_spring_energy(forest: Any, k: int, memory: int) -> float:
+def loop_spring_energy(forest: Any, index: int, memory: int) -> float:
     """Elastic energy (J) of the joint of a loop; the memory has room for 13 numbers."""
     trees = trees_of(forest)
     bodies = bodies_of(forest)
-    slot = loop_slots_of(forest)[k]
-    loop, a, b = loops_of(forest)[k], slot["a"], slot["b"]
+    slot = loop_slots_of(forest)[index]
+    loop, a, b = loops_of(forest)[index], slot["a"], slot["b"]
     if a >= 0:
         update_slot_motion(trees[bodies[a]["tree"]])
     if b >= 0:

@@ -76,11 +76,11 @@ def take_row(pool: Any, rows: Any) -> int:
 
 
 @kernel
-def free_row(pool: Any, rows: Any, i: int) -> None:
+def free_row(pool: Any, rows: Any, index: int) -> None:
     """Free a row; its id is stale from now on."""
-    rows[i]["generation"] += 1
-    rows[i]["next"] = pool["free"]
-    pool["free"] = i
+    rows[index]["generation"] += 1
+    rows[index]["next"] = pool["free"]
+    pool["free"] = index
     pool["used"] -= 1
 
 
@@ -96,9 +96,9 @@ def find_row(pool: Any, rows: Any, name: int) -> int:
 
 
 @kernel
-def id_of(rows: Any, i: int) -> int:
-    generation: Any = np.int64(rows[i]["generation"])
-    return (generation << 32) | i
+def id_of(rows: Any, index: int) -> int:
+    generation: Any = np.int64(rows[index]["generation"])
+    return (generation << 32) | index
 
 
 # --------------------------------------------------------------------------------------------------------- scratch
@@ -144,10 +144,10 @@ def clear_words(target: int, size: int) -> None:
 
 
 @kernel
-def block_size_of(c: int) -> int:
+def block_size_of(index: int) -> int:
     """Bytes of the blocks of a class."""
-    base = SMALLEST_BLOCK_BYTES << (c >> 3)
-    return base + (c & 7) * (base >> 3)
+    base = SMALLEST_BLOCK_BYTES << (index >> 3)
+    return base + (index & 7) * (base >> 3)
 
 
 @kernel
@@ -160,14 +160,14 @@ def block_class_of(size: int) -> int:
 
 
 @kernel(inline=False)
-def allocate_block(forest: Any, c: int) -> int:
+def allocate_block(forest: Any, index: int) -> int:
     """Address of a block of a class, 0 if there is no memory."""
     lists = rows_at(forest["lists"], BLOCK_CLASS_COUNT, I8)
-    block = lists[c]
+    block = lists[index]
     if block != 0:
-        lists[c] = rows_at(block, 1, I8)[0]
+        lists[index] = rows_at(block, 1, I8)[0]
         return block
-    size = block_size_of(c)
+    size = block_size_of(index)
     if forest["at"] + size > forest["end"]:
         forest["want"] = CHUNK
         forest["need"] = size
@@ -178,36 +178,38 @@ def allocate_block(forest: Any, c: int) -> int:
 
 
 @kernel
-def free_block(forest: Any, block: int, c: int) -> None:
+def free_block(forest: Any, block: int, index: int) -> None:
     """Free a block."""
     lists = rows_at(forest["lists"], BLOCK_CLASS_COUNT, I8)
-    rows_at(block, 1, I8)[0] = lists[c]
-    lists[c] = block
+    rows_at(block, 1, I8)[0] = lists[index]
+    lists[index] = block
 
 
 @kernel
-def state_offset_of(n: int, nv: int) -> int:
+def state_offset_of(count: int, nv: int) -> int:
     """Bytes of a tree's header, and of its LONE row if it may be a free rigid body."""
-    return TREE_HEADER_SIZE + LONE_SIZE if n == 1 and nv == 6 else TREE_HEADER_SIZE
+    return TREE_HEADER_SIZE + LONE_SIZE if count == 1 and nv == 6 else TREE_HEADER_SIZE
 
 
 @kernel
-def links_offset_of(n: int, nq: int, nv: int) -> int:
+def links_offset_of(count: int, nq: int, nv: int) -> int:
     """Bytes of a tree before the row of its first link, which is aligned to a cache line."""
     return (
-        (state_offset_of(n, nv) + 48 * nq + LINK_ROW_SIZE + CACHE_LINE_BYTES - 1) // CACHE_LINE_BYTES * CACHE_LINE_BYTES
+        (state_offset_of(count, nv) + 48 * nq + LINK_ROW_SIZE + CACHE_LINE_BYTES - 1)
+        // CACHE_LINE_BYTES
+        * CACHE_LINE_BYTES
     )
 
 
 @kernel
-def tree_size(n: int, nq: int, nv: int) -> int:
+def tree_size(count: int, nq: int, nv: int) -> int:
     """Bytes of a tree."""
-    rest = n * LINK_SIZE + nv * DOF_SIZE + n * LINK_ROW_SIZE + nv * DOF_ROW_SIZE
-    return links_offset_of(n, nq, nv) + rest
+    rest = count * LINK_SIZE + nv * DOF_SIZE + count * LINK_ROW_SIZE + nv * DOF_ROW_SIZE
+    return links_offset_of(count, nq, nv) + rest
 
 
 @kernel(inline=False)
-def lay_out_tree(block: int, n: int, nq: int, nv: int) -> int:
+def lay_out_tree(block: int, count: int, nq: int, nv: int) -> int:
     """Write the header of a tree of this size at the start of a block. Returns the address of its state's numbers.
 
     The data of a free rigid body come first, so that its dynamics touch few cache lines.
@@ -216,13 +218,13 @@ def lay_out_tree(block: int, n: int, nq: int, nv: int) -> int:
     tree["kind"], tree["busy"], tree["M"], tree["system"], tree["springs"] = TREE_KIND, 0, 0, 0, 0
     tree["free_body"] = 0
     tree["elements"], tree["element_count"], tree["pushes"], tree["gears"] = 0, 0, 0, 0
-    tree["n"], tree["nq"], tree["nv"] = n, nq, nv
-    state = block + state_offset_of(n, nv)
-    at = block + links_offset_of(n, nq, nv)
+    tree["n"], tree["nq"], tree["nv"] = count, nq, nv
+    state = block + state_offset_of(count, nv)
+    at = block + links_offset_of(count, nq, nv)
     tree["rows"] = at - LINK_ROW_SIZE
-    at += n * LINK_ROW_SIZE
+    at += count * LINK_ROW_SIZE
     tree["links"] = at
-    at += n * LINK_SIZE
+    at += count * LINK_SIZE
     tree["dofs"] = at
     tree["dof_rows"] = at + nv * DOF_SIZE
     return state

@@ -115,7 +115,7 @@ def _begin_segment(mind: BrainInstance, stretch: Any) -> None:
 
 @entry(nogil=True)
 def run_segments(
-    address: int, row: int, script: Segments, k: int, state: int, alone: bool, window: int,
+    address: int, row: int, script: Segments, index: int, state: int, alone: bool, window: int,
 ) -> tuple[int, int]:  # fmt: skip
     """Run a script from segment k, whose `state` is BEFORE, MADE or BROKEN; if not `alone`, only complete that segment.
 
@@ -124,17 +124,17 @@ def run_segments(
     """
     world = rows_at(address, 1, WORLD)[0]
     if world["kind"] != WORLD_KIND:
-        return k, NOT_BEGUN  # Python raises the error when it begins it
+        return index, NOT_BEGUN  # Python raises the error when it begins it
     minds, forest = minds_of(world), forest_of(world)
     mind = rows_at(minds["minds"], minds["mind_room"], MIND)[row]
-    while k < script.shape[0]:
-        segment = script[k]
+    while index < script.shape[0]:
+        segment = script[index]
         if state == BEFORE:
             if not alone or not begin_segment(world, minds, forest, mind, segment, window):
-                return k, NOT_BEGUN
+                return index, NOT_BEGUN
             status, left = make_steps(world, segment["steps"], segment["steps"])
             if status != STOPPED and (status != DONE or left > 0):
-                return k, left
+                return index, left
             state = MADE if left == 0 else BROKEN
         record_present_state(world)
         life = mind["life"]
@@ -146,12 +146,12 @@ def run_segments(
         )
         for i in range(3):
             segment["centre"][i] = life["centre"][i]
-        k += 1
+        index += 1
         restless = segment["until_still"] < inf and segment["still"] < segment["until_still"]
-        if restless or k == script.shape[0] or (state == BROKEN and script[k]["watched"] == 0):
-            return k, ENDED
+        if restless or index == script.shape[0] or (state == BROKEN and script[index]["watched"] == 0):
+            return index, ENDED
         state = BEFORE
-    return k, ENDED
+    return index, ENDED
 
 
 @kernel

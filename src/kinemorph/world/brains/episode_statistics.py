@@ -155,12 +155,12 @@ def distance_to_box(mount: Any, R: Any, p: Vec3, aim: Vec3) -> float:
 
 
 @kernel
-def record_shapes(forest: Any, collisions: Any, mind: Any, t: int, placed: bool) -> None:
+def record_shapes(forest: Any, collisions: Any, mind: Any, tree_index: int, placed: bool) -> None:
     """Record the lowest point of the bodies of a brain's tree and their distance from its target; `placed`: the poses
     of shapes are current."""
     life = mind["life"]
     bodies = bodies_of(forest)
-    tree = tree_of(trees_of(forest)[t])
+    tree = tree_of(trees_of(forest)[tree_index])
     rows = link_data_of(tree)
     shapes, mounts = shapes_of(collisions), mounts_of(collisions)
     places = shape_poses_of(collisions)
@@ -169,7 +169,7 @@ def record_shapes(forest: Any, collisions: Any, mind: Any, t: int, placed: bool)
     target = body_slot(forest, mind["target"])
     for i in range(collisions["n"]):
         link = shapes[i]["link"]
-        if shapes[i]["form"] == 0 or link < 0 or bodies[link]["tree"] != t or link == target:
+        if shapes[i]["form"] == 0 or link < 0 or bodies[link]["tree"] != tree_index or link == target:
             continue
         if placed:
             R, p = load9(places[i]["R"]), load3(places[i]["p"])
@@ -186,7 +186,7 @@ def record_shapes(forest: Any, collisions: Any, mind: Any, t: int, placed: bool)
 
 
 @kernel
-def record_overlap(forest: Any, collisions: Any, life: Any, t: int) -> None:
+def record_overlap(forest: Any, collisions: Any, life: Any, tree_index: int) -> None:
     """Record the largest overlap of a shape of a tree, as a share of the smaller shape's mean extent."""
     bodies = bodies_of(forest)
     shapes, mounts = shapes_of(collisions), mounts_of(collisions)
@@ -200,7 +200,7 @@ def record_overlap(forest: Any, collisions: Any, life: Any, t: int) -> None:
             i = pair["a"] if side == 0 else pair["b"]
             link = shapes[i]["link"]
             if shapes[i]["form"] != 0 and link >= 0 and bodies[link]["next"] == IN_USE:
-                own |= bodies[link]["tree"] == t
+                own |= bodies[link]["tree"] == tree_index
                 e = sub(load3(mounts[i]["high"]), load3(mounts[i]["low"]))
                 size = min(size, (e[0] + e[1] + e[2]) / 3.0 + 2.0 * mounts[i]["pad"])
         if own:
@@ -208,7 +208,7 @@ def record_overlap(forest: Any, collisions: Any, life: Any, t: int) -> None:
 
 
 @kernel
-def record_brain(world: Any, solver: Any, forest: Any, collisions: Any, minds: Any, mind: Any, t: int) -> None:
+def record_brain(world: Any, solver: Any, forest: Any, collisions: Any, minds: Any, mind: Any, tree_index: int) -> None:
     """Record the statistics of one brain instance, within a step."""
     life = mind["life"]
     effects, windows = (
@@ -218,8 +218,8 @@ def record_brain(world: Any, solver: Any, forest: Any, collisions: Any, minds: A
     spin = 0.0
     for k in range(mind["effects"], mind["effects"] + mind["effect_count"]):
         spin = max(spin, record_joint(solver, forest, minds, effects[k], windows[k]))
-    record_shapes(forest, collisions, mind, t, True)
-    record_overlap(forest, collisions, life, t)
+    record_shapes(forest, collisions, mind, tree_index, True)
+    record_overlap(forest, collisions, life, tree_index)
     life["steps"] += 1
     life["gap_sum"] += life["gap"]
     life["spin"] = max(life["spin"], spin)

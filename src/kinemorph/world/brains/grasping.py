@@ -106,17 +106,17 @@ def has_shape(shapes: Any, body: int) -> bool:
 
 
 @kernel(inline=False)
-def update_changed_tree(solver: Any, forest: Any, collisions: Any, t: int) -> None:
+def update_changed_tree(solver: Any, forest: Any, collisions: Any, tree_index: int) -> None:
     """After an edit of a tree: wake it, and update the `carrier` of its shapes."""
-    span = slices_of(solver)[t]
+    span = slices_of(solver)[tree_index]
     if span["asleep"] != 0:
         span["woken_by"] = WOKEN_BY_EDIT
     span["asleep"], span["still"] = 0, 0.0
     bodies = bodies_of(forest)
-    tree = tree_of(trees_of(forest)[t])
+    tree = tree_of(trees_of(forest)[tree_index])
     links, shapes = links_of(tree), shapes_of(collisions)
     for i in range(collisions["n"]):
-        if shapes[i]["form"] == 0 or shapes[i]["link"] < 0 or bodies[shapes[i]["link"]]["tree"] != t:
+        if shapes[i]["form"] == 0 or shapes[i]["link"] < 0 or bodies[shapes[i]["link"]]["tree"] != tree_index:
             continue
         parent = links[bodies[shapes[i]["link"]]["link"]]["parent"]
         while parent >= 0 and links[parent]["mass"] == 0.0 and not has_shape(shapes, links[parent]["body"]):

@@ -50,14 +50,14 @@ ZERO = (0.0, 0.0, 0.0)
 
 
 @kernel(inline=False)
-def is_carried_by(forest: Any, body: int, t: int, top: int) -> bool:
+def is_carried_by(forest: Any, body: int, tree_index: int, top: int) -> bool:
     """Whether a body, by its index, is in the subtree of link `top` of tree t."""
     if body < 0:
         return False
     slot = bodies_of(forest)[body]
-    if slot["tree"] != t:
+    if slot["tree"] != tree_index:
         return False
-    tree = tree_of(trees_of(forest)[t])
+    tree = tree_of(trees_of(forest)[tree_index])
     links = links_of(tree)
     i = slot["link"]
     while i > top:  # parents have smaller numbers
@@ -88,7 +88,9 @@ def sum_subtree_momentum(tree: Any, top: int, x: Vec3) -> tuple[float, Vec3, Vec
 
 
 @kernel(inline=False)
-def sum_contact_impulses(solver: Any, forest: Any, collisions: Any, t: int, top: int, x: Vec3) -> tuple[Vec3, Vec3]:
+def sum_contact_impulses(
+    solver: Any, forest: Any, collisions: Any, tree_index: int, top: int, x: Vec3
+) -> tuple[Vec3, Vec3]:
     """Impulse (N s), and its moment about x, of all contacts between the subtree of link `top` and other bodies."""
     touches, twists = contact_constraint_room(solver), torsional_constraints(solver)
     shapes, pairs = shapes_of(collisions), pairs_of(collisions)
@@ -102,7 +104,9 @@ def sum_contact_impulses(solver: Any, forest: Any, collisions: Any, t: int, top:
         contact = contacts[now + t0["contact"]]
         pair = pairs[contact["pair"]]
         a, b = shapes[pair["a"]]["link"], shapes[pair["b"]]["link"]
-        sign = (1.0 if is_carried_by(forest, b, t, top) else 0.0) - (1.0 if is_carried_by(forest, a, t, top) else 0.0)
+        sign = (1.0 if is_carried_by(forest, b, tree_index, top) else 0.0) - (
+            1.0 if is_carried_by(forest, a, tree_index, top) else 0.0
+        )
         if sign == 0.0:
             continue
         n, t1, t2 = load3(t0["normal"]), load3(t0["tangent1"]), load3(t0["tangent2"])
@@ -126,14 +130,14 @@ def sum_contact_impulses(solver: Any, forest: Any, collisions: Any, t: int, top:
 
 
 @kernel(inline=False)
-def sum_push_forces(solver: Any, forest: Any, tree: Any, t: int, top: int, x: Vec3) -> tuple[Vec3, Vec3]:
+def sum_push_forces(solver: Any, forest: Any, tree: Any, tree_index: int, top: int, x: Vec3) -> tuple[Vec3, Vec3]:
     """Force (N), and moment about x, of all external forces on bodies of the subtree of link `top`."""
     pushes = pushes_of(solver)
     bodies = bodies_of(forest)
     force, moment = ZERO, ZERO
     for i in range(solver["push_count"]):
         push = pushes[i]
-        if push["body"] < 0 or not is_carried_by(forest, push["body"] & ID_INDEX_MASK, t, top):
+        if push["body"] < 0 or not is_carried_by(forest, push["body"] & ID_INDEX_MASK, tree_index, top):
             continue
         slot = bodies[push["body"] & ID_INDEX_MASK]
         data = link_data_of(tree)[slot["link"] + 1]
@@ -148,7 +152,7 @@ def sum_push_forces(solver: Any, forest: Any, tree: Any, t: int, top: int, x: Ve
 
 
 @kernel(inline=False)
-def sum_loop_forces(solver: Any, forest: Any, t: int, top: int, x: Vec3) -> tuple[Vec3, Vec3]:
+def sum_loop_forces(solver: Any, forest: Any, tree_index: int, top: int, x: Vec3) -> tuple[Vec3, Vec3]:
     """Force (N), and moment about x, of the loops between the subtree of link `top` and other bodies."""
     slots, ties = (
         loop_slots_of(forest),
@@ -162,7 +166,7 @@ def sum_loop_forces(solver: Any, forest: Any, t: int, top: int, x: Vec3) -> tupl
         slot = slots[k]
         if slot["next"] != IN_USE:
             continue
-        a, b = is_carried_by(forest, slot["a"], t, top), is_carried_by(forest, slot["b"], t, top)
+        a, b = is_carried_by(forest, slot["a"], tree_index, top), is_carried_by(forest, slot["b"], tree_index, top)
         if a == b:
             continue
         on = bodies[slot["b"] if b else slot["a"]]
@@ -227,9 +231,9 @@ def project_loop_force(solver: Any, forest: Any, event: Any) -> float:
 
 
 @kernel
-def compute_joint_load(solver: Any, forest: Any, event: Any, t: int, top: int, dt: float) -> tuple[Vec3, Vec3]:
+def compute_joint_load(solver: Any, forest: Any, event: Any, tree_index: int, top: int, dt: float) -> tuple[Vec3, Vec3]:
     """Mean force and moment through a tree joint, from link data at the end of the step and `begin_joint_loads`."""
-    slot = trees_of(forest)[t]
+    slot = trees_of(forest)[tree_index]
     tree = tree_of(slot)
     g, x = (forest["gx"], forest["gy"], forest["gz"]), load3(event["n"])
     _, moment, linear, angular = sum_subtree_momentum(tree, top, x)

@@ -37,18 +37,18 @@ def update_body_row(tree: Any, q: Any, v: Any) -> None:
 
 
 @kernel(inline=False)
-def whiten_body_state(tree: Any, v: Any, tau: Any, z: Any, za: Any, o: int) -> None:
+def whiten_body_state(tree: Any, v: Any, tau: Any, z: Any, za: Any, offset: int) -> None:
     """z and za of a free body, from its velocity, gravity and applied wrench tau, after `see_body`."""
     lone, d = free_body_of(tree), free_body_link(tree)
     R = load9(d["R"])
     turn, push = whiten_free_body(lone, R, load3(v), load3_at(v, 3))
-    store3_at(z, o, turn)
-    store3_at(z, o + 3, push)
+    store3_at(z, offset, turn)
+    store3_at(z, offset + 3, push)
     n, f = load3(tau), load3_at(tau, 3)
     n = sub(n, cross(load3(lone["c"]), f))
-    store3_at(za, o, tri_vec(load6(lone["K"]), n))
+    store3_at(za, offset, tri_vec(load6(lone["K"]), n))
     pull = scale(load3(lone["g"]), lone["mass"] * lone["light"])
-    store3_at(za, o + 3, axpy(pull, lone["light"], mul_vec(R, f)))
+    store3_at(za, offset + 3, axpy(pull, lone["light"], mul_vec(R, f)))
 
 
 @kernel
@@ -88,23 +88,23 @@ def integrate_free_rotation(lone: Any, momentum: Vec3, w: Vec3, dt: float) -> tu
 
 
 @kernel(inline=False)
-def advance_free_body(tree: Any, z: Any, moved: Any, o: int, touched: bool, dt: float, q: Any, v: Any) -> None:
+def advance_free_body(tree: Any, z: Any, moved: Any, offset: int, touched: bool, dt: float, q: Any, v: Any) -> None:
     """Position and velocity of a free body after a step, from z; `moved` is its whitened displacement if `touched`."""
     lone, d = free_body_of(tree), free_body_link(tree)
     R, c = load9(d["R"]), load3(lone["c"])
-    momentum = tri_vec(load6(lone["L"]), load3_at(z, o))
-    speed = scale(load3_at(z, o + 3), lone["light"])  # of the centre of mass, world
+    momentum = tri_vec(load6(lone["L"]), load3_at(z, offset))
+    speed = scale(load3_at(z, offset + 3), lone["light"])  # of the centre of mass, world
     if touched:
-        phi = tri_tvec(load6(lone["K"]), load3_at(moved, o))
-        shift = scale(load3_at(moved, o + 3), lone["light"])
+        phi = tri_tvec(load6(lone["K"]), load3_at(moved, offset))
+        shift = scale(load3_at(moved, offset + 3), lone["light"])
         turn = exp(phi)
         w = compute_spin_after_turn(lone, momentum, turn)
         if dot(phi, phi) > SLOW_CONTACT_TURN_ANGLE * SLOW_CONTACT_TURN_ANGLE:
-            w = limit_spin_energy(lone, w, load3_at(z, o))
+            w = limit_spin_energy(lone, w, load3_at(z, offset))
     else:
         turn, w = integrate_free_rotation(lone, momentum, load3(v), dt)
         if dot(w, w) * dt * dt > LARGEST_TURN_ANGLE * LARGEST_TURN_ANGLE:
-            w = limit_spin_energy(lone, w, load3_at(z, o))
+            w = limit_spin_energy(lone, w, load3_at(z, offset))
         before = add(load3_at(v, 3), cross(load3(v), c))
         shift = scale(add(mul_vec(R, before), speed), 0.5 * dt)
     store_free_body(tree, lone, R, turn, shift, w, speed, q, v)

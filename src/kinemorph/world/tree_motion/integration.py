@@ -83,13 +83,15 @@ def compute_joint_steps(
 
 
 @kernel(inline=False)
-def advance_tree(solver: Any, slot: Any, tree: Any, t: int, gravity: Vec3, dt: float, pushed: bool, care: bool) -> bool:
+def advance_tree(
+    solver: Any, slot: Any, tree: Any, tree_index: int, gravity: Vec3, dt: float, pushed: bool, care: bool
+) -> bool:
     """New velocities and positions of tree t; `pushed`: external forces other than contacts may act on it.
 
     With `care` it returns False, and leaves the state unchanged, if a floating tree's internal motion has too little
     energy for the energy correction: then the caller uses another integrator.
     """
-    span, root = slices_of(solver)[t], free_roots_of(solver)[t]
+    span, root = slices_of(solver)[tree_index], free_roots_of(solver)[tree_index]
     o, nq, nv = span["offset"], tree["nq"], tree["nv"]
     q, v = rows_at(state_vector_at(slot, tree, Q), nq, F8), rows_at(state_vector_at(slot, tree, V), nv, F8)
     z, moved = z_of(solver)[o : o + nv], displacement_of(solver)[o : o + nv]
@@ -222,10 +224,10 @@ def compute_moving_mass(tree: Any) -> float:
 
 
 @kernel
-def is_norm_below(z: Any, o: int, nv: int, most: float) -> bool:
+def is_norm_below(z: Any, offset: int, nv: int, most: float) -> bool:
     """Whether zᵀ z over the slice of a tree is at most `most`; False if it is not a number."""
     total = 0.0
-    for k in range(o, o + nv):
+    for k in range(offset, offset + nv):
         total += z[k] * z[k]
     return total <= most
 
@@ -249,10 +251,10 @@ def find_runaway_tree(world: Any, solver: Any, forest: Any, first: int, stop: in
 
 
 @kernel
-def advance_tree_or_body(solver: Any, forest: Any, t: int, dt: float, fluid: bool, care: bool) -> bool:
+def advance_tree_or_body(solver: Any, forest: Any, tree_index: int, dt: float, fluid: bool, care: bool) -> bool:
     """New velocities and positions of one tree or free body, in a `fluid` or not; `care` as in `advance_tree`."""
-    slot = trees_of(forest)[t]
-    span = slices_of(solver)[t]
+    slot = trees_of(forest)[tree_index]
+    span = slices_of(solver)[tree_index]
     tree = tree_of(slot)
     if tree["free_body"] != 0:
         q, v = (
@@ -263,7 +265,7 @@ def advance_tree_or_body(solver: Any, forest: Any, t: int, dt: float, fluid: boo
         advance_free_body(tree, z, moved, span["offset"], span["touched"] != 0, dt, q, v)
         return True
     pushed = solver["push_count"] + forest["element_count"] > 0 or fluid
-    return advance_tree(solver, slot, tree, t, (forest["gx"], forest["gy"], forest["gz"]), dt, pushed, care)
+    return advance_tree(solver, slot, tree, tree_index, (forest["gx"], forest["gy"], forest["gz"]), dt, pushed, care)
 
 
 @kernel
@@ -275,12 +277,12 @@ def is_in_free_flight(solver: Any, forest: Any, slot: Any, span: Any) -> bool:
 
 
 @kernel(inline=False)
-def restore_start_rows(solver: Any, slot: Any, tree: Any, o: int, dt: float) -> None:
+def restore_start_rows(solver: Any, slot: Any, tree: Any, offset: int, dt: float) -> None:
     """Restore the link data of a tree to that of the start of the step."""
     nq, nv = tree["nq"], tree["nv"]
     q, v = rows_at(state_vector_at(slot, tree, Q), nq, F8), rows_at(state_vector_at(slot, tree, V), nv, F8)
     rest, tau = rows_at(state_vector_at(slot, tree, REST), nq, F8), rows_at(state_vector_at(slot, tree, TAU), nv, F8)
-    total, a = x_of(solver)[o : o + nv], g_of(solver)[o : o + nv]
+    total, a = x_of(solver)[offset : offset + nv], g_of(solver)[offset : offset + nv]
     fill_joint_forces(tree, rest, q, v, tau, total)
     add_implicit_joint_forces(tree, v, tau, total, dt)
     articulated_body(tree, q, v, total, NO_FORCES, a)

@@ -56,9 +56,9 @@ def find_flying_projections(solver: Any, forest: Any) -> None:
 
 
 @kernel
-def mark_not_flying(solver: Any, t: int) -> None:
+def mark_not_flying(solver: Any, tree_index: int) -> None:
     """Clear `flies` of the loop projection of tree t, on which an external force acts."""
-    h = projection_of(solver, t)
+    h = projection_of(solver, tree_index)
     if h >= 0:
         loop_projections(solver)[h]["flies"] = 0
 
