@@ -26,7 +26,7 @@ from benchmarks.dynamics import grown
 from benchmarks.measure import Row, arguments, report, time_side_by_side
 from kinemorph.jit.api import entry
 from kinemorph.scenes.robots.figure import human
-from kinemorph.structure.edit.perform import perform_edit
+from kinemorph.structure.edit.apply_edit import perform_edit
 from kinemorph.structure.edit.request import Request
 from kinemorph.structure.forest.layout import EDIT, OUTCOME
 

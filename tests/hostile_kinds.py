@@ -221,7 +221,7 @@ def _cache_entries() -> list[tuple[str, bytes]]:
     note = [
         "a" * 40,
         "b" * 40,
-        ["kinemorph.world.step.run", "kinemorph.contact.gauss_seidel.iteration"],
+        ["kinemorph.world.step.many_steps", "kinemorph.contact.gauss_seidel.iteration"],
         ["numpy"],
     ]
     found.append((".note", msgspec.json.encode(note)))

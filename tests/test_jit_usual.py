@@ -26,7 +26,7 @@ def test_the_list_knows_the_kernels_of_today():
 
 
 def test_a_step_is_expected_to_need_a_part_of_what_it_reaches():
-    from kinemorph.world.step.run import run_steps
+    from kinemorph.world.step.many_steps import run_steps
 
     likely = expected(run_steps)
     assert likely[run_steps] == 1.0
@@ -35,14 +35,14 @@ def test_a_step_is_expected_to_need_a_part_of_what_it_reaches():
 
 
 def test_what_only_unlikely_kernels_call_is_unlikely(monkeypatch):
-    from kinemorph.world.step.run import run_steps
+    from kinemorph.world.step.many_steps import run_steps
 
     monkeypatch.setattr(usual_kernels, "_share", lambda kernel, root: 0.25 if kernel in used_kernels(root) else 1.0)
     assert {likely for kernel, likely in expected(run_steps).items() if kernel is not run_steps} == {0.25}
 
 
 def test_without_a_list_all_that_is_reached_is_expected(monkeypatch):
-    from kinemorph.world.step.run import run_steps
+    from kinemorph.world.step.many_steps import run_steps
 
     monkeypatch.setattr(usual_kernels, "_uses", dict)
     assert set(expected(run_steps)) == set(reachable(run_steps))
@@ -52,12 +52,12 @@ def test_what_a_program_calls_next_is_guessed_from_what_it_has_called():
     from kinemorph.collision.broad.hash_update import rebuild_tables
     from kinemorph.multibody.algorithms.aba import _aba
 
-    assert "kinemorph.world.step.run.run_steps" in next_after(rebuild_tables)
-    assert "kinemorph.world.step.run.run_steps" not in next_after(_aba)
+    assert "kinemorph.world.step.many_steps.run_steps" in next_after(rebuild_tables)
+    assert "kinemorph.world.step.many_steps.run_steps" not in next_after(_aba)
 
 
 def test_annotations_say_what_an_entry_will_be_compiled_for():
-    from kinemorph.world.step.run import run_steps
+    from kinemorph.world.step.many_steps import run_steps
 
     @api.entry
     def unsaid(x: float, rows) -> float:

@@ -58,8 +58,8 @@ from kinemorph.contact.newton.skyline import (
 from kinemorph.contact.newton.wedged_limits import choose_wedged_islands
 from kinemorph.contact.rows.drive_rows import choose_driven_islands
 from kinemorph.contact.rows.torsional_friction import solve_torsional
-from kinemorph.contact.solve_step import limit_energy, solve_island_range, start_substep, warm_start_island
 from kinemorph.contact.solver import Solver
+from kinemorph.contact.substeps import limit_energy, solve_island_range, start_substep, warm_start_island
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.multibody.layout import LINK
 from kinemorph.structure.forest.layout import FOREST

@@ -70,27 +70,6 @@ def join_touching_trees(solver: Any, forest: Any, collisions: Any) -> None:
                 join_trees(spans, a, b)
 
 
-@kernel(inline=False)
-def wake_islands(solver: Any, forest: Any) -> int:
-    """Wake all trees that are connected to an awake tree. Returns the number of woken trees."""
-    spans = slices_of(solver)
-    trees = trees_of(forest)
-    count = pool_of(forest, TREES)["count"]
-    for t in range(count):
-        spans[t]["island"] = -1
-    for t in range(count):
-        root = spans[find_root(spans, t)]
-        if trees[t]["next"] == IN_USE and spans[t]["asleep"] == 0 and root["island"] < 0:
-            root["island"] = t
-    woken = 0
-    for t in range(count):
-        waker = spans[find_root(spans, t)]["island"]
-        if trees[t]["next"] == IN_USE and spans[t]["asleep"] != 0 and waker >= 0:
-            spans[t]["asleep"], spans[t]["still"], spans[t]["woken_by"] = 2, 0.0, waker + 1  # 2: z is not set yet
-            woken += 1
-    return woken
-
-
 @kernel
 def slice_width(slot: Any) -> int:
     """Entries of z of a tree with joints. Trees with loops are contiguous, and so have no padding."""

@@ -59,7 +59,7 @@ from kinemorph.world.queries.queries import Queries
 from kinemorph.world.registry import Registry
 from kinemorph.world.sleep import Sleep
 from kinemorph.world.step.capacity import has_capacity
-from kinemorph.world.step.run import run_steps
+from kinemorph.world.step.many_steps import run_steps
 from kinemorph.world.structure_changes import StructureChanges
 from kinemorph.world.threads.worker_threads import MOST_THREADS, WorkerThreads
 

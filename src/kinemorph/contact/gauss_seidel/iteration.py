@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from kinemorph.contact.gauss_seidel.friction import sliding_impulses, sticking_impulses
 from kinemorph.contact.gauss_seidel.row_products import (
     add_small,
     add_twelve,
@@ -41,7 +42,6 @@ from kinemorph.contact.layout import (
 )
 from kinemorph.jit.api import kernel
 from kinemorph.spatial.lanes.four import columns, fma, lane
-from kinemorph.spatial.scalar import sqrt
 
 UPPER, DRIVEN, FAST = int(DofConstraintKind.UPPER), int(DofConstraintKind.DRIVEN), int(DofConstraintKind.FAST)
 
@@ -60,35 +60,6 @@ def first_half_count(island: Any) -> int:
 def visit_order(index: int, half: int) -> int:
     """Index of the k-th contact of an iteration."""
     return (index >> 1) + half * (index & 1) if half > 0 else index
-
-
-@kernel
-def solve_friction(contact: Any, v1: float, v2: float, most: float) -> tuple[float, float]:
-    """Tangential impulses for a slip velocity: sticking inside a disc of radius `most`, else opposite to the slip."""
-    p1, p2 = sticking_impulses(contact, v1, v2)
-    return sliding_impulses(contact, v1, v2, most) if p1 * p1 + p2 * p2 > most * most else (p1, p2)
-
-
-@kernel
-def sticking_impulses(contact: Any, v1: float, v2: float) -> tuple[float, float]:
-    """Tangential impulses that stop the slip."""
-    p1 = fma(-contact["tangent_mass12"], v2, fma(-contact["tangent_mass11"], v1, contact["tangent_impulse1"]))
-    return p1, fma(-contact["tangent_mass22"], v2, fma(-contact["tangent_mass12"], v1, contact["tangent_impulse2"]))
-
-
-@kernel
-def sliding_impulses(contact: Any, v1: float, v2: float, most: float) -> tuple[float, float]:
-    """Tangential impulses opposite to the slip, clamped to a disc of radius `most`.
-
-    Scaling by the inverse 2 x 2 matrix and clamping would converge to a force that is not opposite to the slip.
-    """
-    p1, p2 = (
-        fma(-contact["least"], v1, contact["tangent_impulse1"]),
-        fma(-contact["least"], v2, contact["tangent_impulse2"]),
-    )
-    size = p1 * p1 + p2 * p2
-    ratio = most / sqrt(size) if size > most * most else 1.0
-    return ratio * p1, ratio * p2
 
 
 @kernel

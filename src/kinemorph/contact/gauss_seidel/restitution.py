@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kinemorph.contact.gauss_seidel.iteration import solve_friction
+from kinemorph.contact.gauss_seidel.friction import solve_friction
 from kinemorph.contact.gauss_seidel.row_products import (
     apply_contact_impulses,
     apply_normal_impulse,

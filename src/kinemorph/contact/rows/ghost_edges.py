@@ -19,7 +19,7 @@ from kinemorph.collision.shapes.shape_rows import (
     shapes_of,
 )
 from kinemorph.contact.layout import contact_constraints, slices_of
-from kinemorph.contact.rows.fly_by import LEFT_OUT_GAP
+from kinemorph.contact.rows.near_miss import LEFT_OUT_GAP
 from kinemorph.geometry.polyhedron import CORE, vertices_of
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.spatial.mat3 import tmul_vec

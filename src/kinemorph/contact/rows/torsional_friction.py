@@ -12,7 +12,7 @@ from typing import Any
 from kinemorph.collision.contact_table import half_start
 from kinemorph.collision.shapes.shape_rows import CONTACT, contacts_of, pairs_of, shapes_of
 from kinemorph.constraint.basis import slice_product
-from kinemorph.contact.gauss_seidel.iteration import solve_friction
+from kinemorph.contact.gauss_seidel.friction import solve_friction
 from kinemorph.contact.gauss_seidel.row_products import apply_row_impulse, apply_three_impulses
 from kinemorph.contact.gauss_seidel.vectors import clear
 from kinemorph.contact.layout import (

@@ -63,8 +63,8 @@ from kinemorph.jit.options import OPTIONS, options_of
 from kinemorph.jit.progress import progress
 
 __all__ = [  # with what modules that extend Numba need, such as the SIMD lanes
-    "NumbaError",
     "OVERLOAD",
+    "NumbaError",
     "array_at",
     "array_data",
     "box",

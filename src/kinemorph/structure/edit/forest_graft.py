@@ -20,15 +20,15 @@ from kinemorph.multibody.system import F8
 from kinemorph.spatial.mat3 import IDENTITY
 from kinemorph.spatial.rows import load3, load3_at, load9, store3, store9
 from kinemorph.spatial.vec3 import dot
-from kinemorph.structure.edit.graft import I4, fill_chain_shifts, fill_graft_rows, order_links
-from kinemorph.structure.edit.graft_state import fill_graft_state
-from kinemorph.structure.edit.proof import (
+from kinemorph.structure.edit.check_result import (
     find_lossy_joint,
     is_position_error_small,
     is_velocity_error_small,
     measure_motion_errors,
     update_tree_motion,
 )
+from kinemorph.structure.edit.graft import I4, fill_chain_shifts, fill_graft_rows, order_links
+from kinemorph.structure.edit.graft_state import fill_graft_state
 from kinemorph.structure.edit.registration import free_joint_slot, register_tree, remove_loop, shift_body
 from kinemorph.structure.edit.successor_frame import frame_on_link, successor_frame
 from kinemorph.structure.forest.layout import (

@@ -26,7 +26,7 @@ from kinemorph.multibody.system import F8, SYSTEM, constraint_rows_of
 from kinemorph.spatial.mat3 import mul, tmul_vec, transpose
 from kinemorph.spatial.rows import load3, load3_at, load9, store3, store3_at, store9
 from kinemorph.spatial.vec3 import add, axpy, sub
-from kinemorph.structure.edit.proof import MOTION_ERROR, is_position_error_small, max_or_nan
+from kinemorph.structure.edit.check_result import MOTION_ERROR, is_position_error_small, max_or_nan
 from kinemorph.structure.edit.successor_frame import frame_on_link, successor_frame
 from kinemorph.structure.forest.islands import assemble_system, set_loop_links
 from kinemorph.structure.forest.layout import (

@@ -20,8 +20,8 @@ from kinemorph.multibody.state import State
 from kinemorph.spatial.arguments.annotated import checked_on_failure
 from kinemorph.spatial.arguments.checks import repr_of
 from kinemorph.spatial.pose import Pose, rotation, vector
+from kinemorph.structure.edit.apply_edit import perform_edit
 from kinemorph.structure.edit.from_model import MODEL_IMPORT, import_model
-from kinemorph.structure.edit.perform import perform_edit
 from kinemorph.structure.edit.refusals import EntityNames, raise_refusal, warn_lossy_joint
 from kinemorph.structure.edit.request import Place, Request
 from kinemorph.structure.forest import layout as layout

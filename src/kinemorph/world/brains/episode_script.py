@@ -22,7 +22,7 @@ from kinemorph.world.brains.statistics_reset import reset_statistics
 from kinemorph.world.brains.target_poses import body_slot
 from kinemorph.world.brains.update import change_brain_sleep
 from kinemorph.world.layout import WORLD, WORLD_KIND, ContactModel, Status, forest_of
-from kinemorph.world.step.run import make_steps
+from kinemorph.world.step.many_steps import make_steps
 
 DONE, STOPPED, WRONG_ROW = int(Status.DONE), int(Status.STOPPED), int(Status.WRONG_ROW)
 BY_STEPS = int(ContactModel.STEPS)

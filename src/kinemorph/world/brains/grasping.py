@@ -24,7 +24,7 @@ from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.algorithms.joints import FREE
 from kinemorph.multibody.layout import links_of
 from kinemorph.spatial.rows import store3, store9
-from kinemorph.structure.edit.perform import perform_edit
+from kinemorph.structure.edit.apply_edit import perform_edit
 from kinemorph.structure.forest.elements import update_slot_motion
 from kinemorph.structure.forest.layout import (
     AT_POSE,

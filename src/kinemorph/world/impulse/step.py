@@ -49,11 +49,11 @@ from kinemorph.world.impulse.rollback import save_or_restore_state
 from kinemorph.world.impulse.time_to_impact import bound_time_to_impact
 from kinemorph.world.layout import Phase, Stage, Status, collisions_of, forest_of, solver_of
 from kinemorph.world.step.bookkeeping import advance_time_and_events, all_asleep, record_stage_time
+from kinemorph.world.step.falling_asleep import update_sleep
 from kinemorph.world.step.island_building import build_islands, claim_loop_memory
 from kinemorph.world.step.joint_loads import begin_joint_loads
 from kinemorph.world.step.pipeline import solve_and_integrate
 from kinemorph.world.step.shape_bounds import check_shape_boxes, predict_shape_poses
-from kinemorph.world.step.sleep import update_sleep
 from kinemorph.world.tree_motion.acceleration import AWAKE, accelerate_all_trees
 
 FORCES, PAIRS, CONTACTS, SOLUTION = (int(x) for x in (Stage.FORCES, Stage.PAIRS, Stage.CONTACTS, Stage.SOLUTION))

@@ -6,10 +6,10 @@ from typing import Any
 
 from kinemorph.contact.layout import contact_constraints, slices_of
 from kinemorph.contact.rows.drive_rows import apply_given_forces, apply_pushes, keep_pushed_awake
-from kinemorph.contact.rows.fly_by import drop_fly_by_contacts
 from kinemorph.contact.rows.force_element_rows import solve_elements
 from kinemorph.contact.rows.ghost_edges import drop_ghost_contacts
 from kinemorph.contact.rows.loop_projection import project_forces, store_accelerations
+from kinemorph.contact.rows.near_miss import drop_fly_by_contacts
 from kinemorph.jit.api import kernel
 from kinemorph.world.tree_motion.fluid_drag import apply_fluid_drag
 from kinemorph.world.tree_motion.loop_motion import apply_loop_forces, predict_energies

@@ -15,7 +15,7 @@ from kinemorph.contact.rows.loop_projection import project_all_rows
 from kinemorph.contact.rows.torsional_friction import exclude_torsional_islands, fill_torsional_rows
 from kinemorph.jit.api import kernel
 from kinemorph.structure.forest.memory import count_trees
-from kinemorph.world.step.stages import begin_start_velocities, fill_contact_rows, finish_start_velocities
+from kinemorph.world.step.threaded_stages import begin_start_velocities, fill_contact_rows, finish_start_velocities
 
 
 @kernel(inline=False)

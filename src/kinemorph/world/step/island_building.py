@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from kinemorph.contact.islands import join_touching_trees, list_islands, wake_islands
+from kinemorph.contact.islands import join_touching_trees, list_islands
 from kinemorph.contact.rows.force_element_rows import claim_element_rows, join_element_trees
 from kinemorph.contact.rows.loop_projection import find_projections
 from kinemorph.jit.api import kernel
 from kinemorph.structure.forest.layout import LOOPS
 from kinemorph.structure.forest.memory import pool_of
 from kinemorph.world.layout import Status
+from kinemorph.world.step.waking import wake_islands
 from kinemorph.world.tree_motion.acceleration import WOKEN, accelerate_all_trees
 
 DONE, FULL_SOLVER = int(Status.DONE), int(Status.FULL_SOLVER)

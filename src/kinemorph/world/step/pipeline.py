@@ -7,20 +7,20 @@
         find_pairs                  collision.collide            broad phase: pairs of overlapping boxes
         find_all_contacts           collision.narrow.dispatch    narrow phase: contact points
     solve_and_integrate:
-        build_islands               step.island_building         trees that are solved together; wakes them
+        build_islands               step.island_building         trees that are solved together; step.waking wakes them
         fill_joint_rows             step.constraint_rows         rows of limits, dry friction, drives
         fill_contact_and_element_rows  step.constraint_rows      rows of contacts, torsional friction, force elements
         compute_start_velocities    tree_motion.acceleration     whitened velocities z and accelerations za
         apply_forces                step.applied_forces          loops, given forces, drag, force elements into za
-        solve_islands               contact.solve_step           impulses, by Gauss-Seidel or Newton; new z
+        solve_islands               contact.substeps             impulses, by Gauss-Seidel or Newton; new z
         check_velocities            tree_motion.integration      whether all are finite
         advance_looped_trees        tree_motion.loop_motion      new state of trees in loops, projected onto the loops
         store_impulses              contact.warm_start           warm start of the next step
         integrate_trees             tree_motion.integration      new state of all other trees
-    put_islands_to_sleep            step.sleep                   islands that have been still for long enough
+    put_islands_to_sleep            step.falling_asleep          islands that have been still for long enough
     advance_time_and_events         step.bookkeeping             time, event functions
 
-Stages whose rows several threads compute are in `step.stages`.
+Stages whose rows several threads compute are in `step.threaded_stages`.
 
 A kernel that runs out of room returns a Status; Python enlarges the table and calls again, and the step resumes at its
 Phase: before the new state is written, at the end, nothing of the old state has changed. Steps of the impulse model
@@ -50,7 +50,7 @@ from kinemorph.world.step.bookkeeping import advance_time_and_events, all_asleep
 from kinemorph.world.step.constraint_rows import fill_contact_and_element_rows, fill_joint_rows
 from kinemorph.world.step.island_building import build_islands, claim_loop_memory, has_loops_or_elements
 from kinemorph.world.step.joint_loads import begin_joint_loads
-from kinemorph.world.step.stages import (
+from kinemorph.world.step.threaded_stages import (
     accelerate_trees,
     check_velocities,
     compute_start_velocities,

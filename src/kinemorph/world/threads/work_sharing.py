@@ -13,13 +13,13 @@ from typing import Any
 from kinemorph.collision.threaded_narrow_phase import NARROW_WORKER, move_worker_rows, run_worker
 from kinemorph.contact.layout import islands_of
 from kinemorph.contact.rows.contact_rows import count_row_numbers, fill_contact_range
-from kinemorph.contact.solve_step import solve_island_range
+from kinemorph.contact.substeps import solve_island_range
 from kinemorph.contact.warm_start import carry_over_impulses, store_contact_impulses
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.jit.atomic import add, load, lower, pause, store, swap
 from kinemorph.world.layout import GOOD, WORLD, collisions_of, forest_of, solver_of
+from kinemorph.world.step.falling_asleep import update_sleep
 from kinemorph.world.step.shape_bounds import predict_shape_poses
-from kinemorph.world.step.sleep import update_sleep
 from kinemorph.world.threads.thread_rows import (
     DONE_OFFSET,
     MOST_BATCHES_PER_PART,

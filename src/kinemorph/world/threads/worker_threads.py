@@ -17,7 +17,7 @@ from kinemorph.motion.parallel.many_worlds import is_batch_thread
 from kinemorph.multibody.tables import aligned_at
 from kinemorph.structure.forest.layout import TREES
 from kinemorph.world.layout import ContactModel
-from kinemorph.world.step.run import run_steps
+from kinemorph.world.step.many_steps import run_steps
 from kinemorph.world.threads.thread_rows import THREAD_PART, WORKERS
 from kinemorph.world.threads.work_sharing import SHARE_OF_ALL_ROWS, run_shared_jobs
 

@@ -16,13 +16,13 @@ from kinemorph.collision.threaded_narrow_phase import (
 )
 from kinemorph.contact.layout import FULL_Y
 from kinemorph.contact.rows.contact_rows import fill_all_contacts
-from kinemorph.contact.solve_step import solve_island_range
+from kinemorph.contact.substeps import solve_island_range
 from kinemorph.contact.warm_start import carry_over_impulses, store_contact_impulses
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.structure.forest.memory import count_trees
 from kinemorph.world.layout import Status
+from kinemorph.world.step.falling_asleep import update_sleep
 from kinemorph.world.step.shape_bounds import predict_shape_poses
-from kinemorph.world.step.sleep import update_sleep
 from kinemorph.world.threads.thread_rows import SharedStage, workers_of
 from kinemorph.world.threads.work_sharing import (
     assign_batch_offsets,
