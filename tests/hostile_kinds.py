@@ -251,12 +251,12 @@ def _read_entry(path: Path) -> None:
         path.write_bytes(hashlib.sha256(content).digest() + content)
         mesh = _mesh_of_gem(path.parent)
         polyhedron._hull_of_mesh.cache_clear()
-        before = polyhedron.entry_of
-        polyhedron.entry_of = lambda *_: path  # type: ignore[assignment]
+        before = polyhedron.hull_entry
+        polyhedron.hull_entry = lambda *_: path  # type: ignore[assignment]
         try:
             core, _ = core_of(km.Shape.mesh(mesh))
         finally:
-            polyhedron.entry_of = before
+            polyhedron.hull_entry = before
             mesh.unlink()
         world = km.World()
         world.add_ground()

@@ -115,7 +115,7 @@ def _plain(requirement):
 
 
 def _imported(folder):
-    """Packages that are imported anywhere, or asked for by `need`."""
+    """Packages that are imported anywhere, or asked for by `require_module`."""
     found = set()
     for path in folder.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
@@ -123,7 +123,7 @@ def _imported(folder):
                 found |= {alias.name for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and node.level == 0:
                 found.add(node.module)
-            elif isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("need", "needed"):
+            elif isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("require_module", "needed"):
                 found |= {each.value for each in node.args[:1] if isinstance(each, ast.Constant)}
     return {name.partition(".")[0] for name in found} - {"kinemorph", "__future__", *sys.stdlib_module_names}
 

@@ -133,7 +133,7 @@ def test_brain_is_what_it_was_made_of_and_copies_are_equal() -> None:
         ({"neurons": [Neuron(99, (0, 0, 0))]}, "no function 99"),
         ({"neurons": [Neuron(Function.ADD, weights=(np.nan, 0.0, 0.0))]}, "weight is nan"),
         ({"neurons": [Neuron(Function.ADD, weights=(1e7, 0.0, 0.0))]}, "weight is 10000000.0"),
-        ({"neurons": [3]}, "is 3, and no Neuron"),
+        ({"neurons": [3]}, "is 3, not a Neuron"),
         ({"neurons": [Neuron(Function.ADD)] * 5000}, "5000 neurons are more than 4096"),
         ({"senses": [Sense(Sensed.UP, "x", 3)]}, "axis 3 is not from 0 to 2"),
         ({"senses": [Sense(9, "x")]}, "cannot be sensed"),

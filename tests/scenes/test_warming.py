@@ -126,7 +126,7 @@ from kinemorph.scenes.commands import warming
 from kinemorph.scenes.commands.exercises import EXERCISES, Exercise
 EXERCISES |= {name: Exercise(lambda: zoo.outer(1.0), 1, 1.0, True) for name in ("one", "two")}
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
-result = [[*warming.exercise(name)[:3:2], name in warming.cold()] for name in ("one", "two")]
+result = [[*warming.run_exercise(name)[:3:2], name in warming.cold_exercises()] for name in ("one", "two")]
 """
     outcome = workshop.run(program)
     sentence = "compiled kernels are not kept: [Errno 27] File too large"

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from tests.strategies import random_inertia, random_joint, random_pose
 from tests.structure.checks import kinetic, momentum, poses, same, twists
+from tests.structure.test_forest_machine import random_plant
 
 import kinemorph as km
 
@@ -292,3 +293,23 @@ def test_what_cannot_be_is_refused_and_changes_nothing() -> None:
     with pytest.raises(ValueError, match=r"loop 'tie' cannot carry link .* for it is open .* km.close"):
         km.cut(mechanism, km.State(km.integrate(mechanism, state.q, np.full(mechanism.nv, 0.1)), state.v), "a1")
     assert [x.tobytes() for x in everything] == before
+
+
+@pytest.mark.parametrize(
+    "kind", [km.JointKind.REVOLUTE, km.JointKind.UNIVERSAL, km.JointKind.SPHERICAL, km.JointKind.SCREW]
+)
+def test_a_second_joint_where_one_is_holds_what_is_left(kind):
+    """Of its rows most follow from the first joint: what rounding leaves of their levers is no row of its own."""
+    for seed in range(25):
+        rng, forest = np.random.default_rng(seed), km.Forest((0.0, 1.0, -5.0))
+        for _ in range(2):
+            model = random_plant(rng)
+            forest.add(model, km.random_configuration(model, rng), rng.normal(size=model.nv))
+        a, b = (int(forest.bodies[i]) for i in rng.permutation(len(forest.bodies))[:2])
+        joint, at = random_joint(rng, kind), forest.pose(a) @ random_pose(rng, 0.4)
+        forest.connect(a, b, joint, at)
+        energy = forest.kinetic_energy()
+        change = forest.connect(a, b, km.Joint.fixed(), at)
+        assert np.abs(change.impulse).max() < 1e3
+        assert -1e-9 * (1.0 + energy) <= change.energy_lost <= (1.0 + 1e-9) * energy
+        assert forest.kinetic_energy() == pytest.approx(energy - change.energy_lost, rel=1e-8, abs=1e-8)

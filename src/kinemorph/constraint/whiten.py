@@ -27,6 +27,7 @@ from kinemorph.spatial.rows import load3, load3_at, load9, store3, store3_at
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, neg, sub
 
 ACROSS_SINE_SQUARED = 1e-10  # squared sine of an angle below which a wrench counts as orthogonal to a joint's direction
+LEAST_LEVER_SQUARED = 1e-18  # m²: a shorter lever may be rounding of where its ends are, and is taken for as long
 
 
 @kernel
@@ -40,7 +41,7 @@ def whiten_through_joint(
     fourth is the next index in y; the last degree of freedom of a joint comes first, as on the path.
     """
     lever = sub(x, load3(data["p"]))
-    n0 = n0 + dot(lever, lever) * f0
+    n0 = n0 + max(dot(lever, lever), LEAST_LEVER_SQUARED * (1.0 + dot(x, x))) * f0
     size = 0.0
     first, count = l["iv"], l["nv"]
     for j in range(count):
@@ -88,7 +89,7 @@ def whiten_free_body_row(tree: Any, n: Vec3, f: Vec3, x: Vec3, n0: float, f0: fl
     centre = mul_vec(R, load3(lone["c"]))
     lever = sub(sub(x, load3(d["p"])), centre)
     turn, push = whiten_free_body_wrench(lone, R, sub(n, cross(centre, f)), f)
-    n0 = n0 + dot(lever, lever) * f0
+    n0 = n0 + max(dot(lever, lever), LEAST_LEVER_SQUARED * (1.0 + dot(x, x))) * f0
     size = lone["light"] * lone["light"] * f0
     K = lone["K"]
     first, second, third = K[0] * K[0], K[1] * K[1] + K[2] * K[2], K[3] * K[3] + K[4] * K[4] + K[5] * K[5]
