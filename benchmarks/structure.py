@@ -35,10 +35,10 @@ from kinemorph.multibody.layout import TREE
 from kinemorph.scenes.robots import mechanisms
 from kinemorph.scenes.robots.catalog import UNSTOPPED, robot
 from kinemorph.scenes.robots.figure import human
+from kinemorph.structure.edit.apply_edit import PLAN_SIZE, Records, plan_edit
 from kinemorph.structure.edit.forest_graft import allocate_graft_trees, place_graft_joint, update_graft_motion
 from kinemorph.structure.edit.graft import fill_chain_shifts, fill_graft_rows, order_links
 from kinemorph.structure.edit.graft_state import fill_graft_state
-from kinemorph.structure.edit.apply_edit import PLAN_SIZE, Records, plan_edit
 from kinemorph.structure.edit.request import Request
 from kinemorph.structure.forest.layout import EDIT, FOREST, GRAFT, OUTCOME, PLAN
 from kinemorph.structure.forest.memory import claim_scratch
