@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from importlib.metadata import distribution
 from pathlib import Path
@@ -62,8 +63,14 @@ def still_chain_that_turns_round() -> Recording:
 
 def seek(opened: Visit, t: float) -> Image:
     """The canvas at a time, once it was drawn since, however slow the machine is."""
-    opened.page.locator("input").first.fill(f"{t:.1f}")
-    opened.page.wait_for_function(f"() => +document.querySelector('input[type=hidden]').value == {t}", timeout=180_000)
+    playwright = pytest.importorskip("playwright.sync_api")
+    there = f"() => +document.querySelector('input[type=hidden]').value == {t}"
+    for _ in range(17):  # a page that is still being built may forget what was filled in
+        opened.page.locator("input").first.fill(f"{t:.1f}")
+        with contextlib.suppress(playwright.TimeoutError):
+            opened.page.wait_for_function(there, timeout=10_000)
+            break
+    opened.page.wait_for_function(there, timeout=10_000)
     opened.page.evaluate(FRAMES)
     box = opened.page.locator("canvas").first.bounding_box()
     assert box is not None
