@@ -70,7 +70,7 @@ PEERS = {  # of some: the name, and the whole program
 _SPEED = """
 import json, time
 import numpy as np
-from kinemorph.scenes import benchmark_scenes as yardsticks
+from benchmarks import scenes as yardsticks
 
 def best(call, times):
     found = []

@@ -15,9 +15,9 @@ import time
 import mujoco
 
 import kinemorph as km
+from benchmarks import scenes as yardsticks
 from benchmarks.measure import Row, arguments, report
 from benchmarks.mujoco_twin import twin
-from kinemorph.scenes import benchmark_scenes as yardsticks
 from kinemorph.scenes import gallery
 from kinemorph.scenes.thesis import experiments
 from kinemorph.scenes.thesis.cube_experiment import CUBE_WATCH_TIME as CUBE

@@ -26,10 +26,10 @@ import mujoco
 import numpy as np
 
 import kinemorph as km
+from benchmarks import scenes as yardsticks
 from benchmarks.measure import Row, arguments, report
 from benchmarks.mujoco_twin import twin
-from kinemorph.scenes import benchmark_scenes as yardsticks
-from kinemorph.scenes.benchmark_scenes import FRICTION, HOLD, TORQUE, Yardstick
+from benchmarks.scenes import FRICTION, HOLD, TORQUE, Yardstick
 
 STEPS = 2e-3, 5e-3  # s
 BLOCK = 0.02  # s

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kinemorph.scenes.benchmark_scenes import Yardstick
+from benchmarks.scenes import Yardstick
+
 from kinemorph.world.world import World
 
 

@@ -6,11 +6,11 @@ from operator import index
 
 import numpy as np
 import pytest
+from benchmarks.scenes import SEVEN
 from tests.contact.starting import start
 
 from kinemorph.contact.newton.load_estimate import HEAVY_LOAD_RATIO
 from kinemorph.geometry.shapes import Shape
-from kinemorph.scenes.benchmark_scenes import SEVEN
 from kinemorph.world.world import World
 
 pytestmark = pytest.mark.quick

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from benchmarks.scenes import FRICTION, Yardstick, heavy_on_light, stack
 from tests.contact.starting import start
 from tests.naive.gripping import Touch, solve_slowly
 from tests.strategies import Rng
@@ -15,7 +16,6 @@ from kinemorph.contact.newton.skyline import allocate_skyline, find_profile
 from kinemorph.contact.solver import Solver
 from kinemorph.geometry.shapes import Shape
 from kinemorph.jit.api import entry, rows_at
-from kinemorph.scenes.benchmark_scenes import FRICTION, Yardstick, heavy_on_light, stack
 from kinemorph.world.world import World
 
 pytestmark = pytest.mark.quick

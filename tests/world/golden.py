@@ -21,9 +21,9 @@ from typing import Any
 
 import llvmlite.binding
 import numpy as np
+from benchmarks.scenes import HOLD, SEVEN, TORQUE
 
 import kinemorph as km
-from kinemorph.scenes.benchmark_scenes import HOLD, SEVEN, TORQUE
 from kinemorph.scenes.structure import chain_bridge, dismount, glued_tower, gripper, train, walker_on_ground
 
 FILE = Path(__file__).with_name("golden.json")

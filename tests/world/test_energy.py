@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from benchmarks import scenes as yardsticks
 from tests.random_worlds import live
 
 import kinemorph as km
-from kinemorph.scenes import benchmark_scenes as yardsticks
 
 
 def energy(world: km.World) -> float:

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
+from benchmarks import simbench
 
 import kinemorph as km
-from kinemorph.scenes import simbench
 
 pytestmark = pytest.mark.quick
 

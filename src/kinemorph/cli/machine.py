@@ -58,7 +58,7 @@ def warm(all: bool = False, jobs: int | None = None) -> None:
     """Compile kernels now, all at once, instead of each when it is first called: what README, tutorial and demos call.
 
     Args:
-        all: The rest too: queries of shapes, contact of impulses, batches of states, and the tasks of benchmarks.
+        all: The rest too: queries of shapes, contact of impulses, and batches of states.
         jobs: How many processes to compile in; by default one for each core.
     """
     from kinemorph.scenes.commands import warming_bar

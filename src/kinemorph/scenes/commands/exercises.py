@@ -231,10 +231,9 @@ def pictures() -> None:
 
 @_exercise(52, 5.3)
 def scenes_of_worlds() -> None:
-    """The demos in worlds, until each has shown what it is about, and some of the yardsticks."""
-    from kinemorph.scenes import benchmark_scenes as yardsticks
+    """The demos in worlds, until each has shown what it is about."""
     from kinemorph.scenes.structure import chain_bridge, dismount, glued_tower, gripper, train, walker_on_ground
-    from kinemorph.scenes.thesis import coin_toss
+    from kinemorph.scenes.thesis import brick_wall, coin_toss
 
     chain_bridge.bridge().world.run(2.6)
     glued_tower.tower().world.run(1.5)
@@ -243,11 +242,7 @@ def scenes_of_worlds() -> None:
     dismount.dismount().world.run(4.0)
     train.train().world.run(6.0)
     coin_toss.coins().world.run(0.6)
-    for name in ("wall", "coins"):
-        scene, world = yardsticks.SEVEN[name](), km.World()
-        world.add_ground()
-        world.add(scene.model, q=scene.q, v=scene.v)
-        world.run(1.0)
+    brick_wall.brick_wall().world.run(1.0)
 
 
 @_exercise(65, 3.9)
@@ -282,12 +277,3 @@ def batches() -> None:
     km.batch.crba(model, Q)
     for method in ("euler", "rk4"):
         km.batch.rollout(model, Q, V, V, dt=2e-3, steps=2, every=1, method=method)
-
-
-@_exercise(0, 1.0, usual=False)
-def scenes_of_benchmarks() -> None:
-    """The short tasks by which simulators are compared."""
-    from kinemorph.scenes.simbench import TASKS
-
-    for task in TASKS.values():
-        task.run(0.02)
