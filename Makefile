@@ -58,7 +58,7 @@ demo: told $(READY)  ## see it move: figures, pictures, replays, and out/index.h
 	@$(BIN)/kinemorph bounce --objects 60 --replay out/bounce.html
 	@echo; echo "== kinemorph mocap"
 	@$(BIN)/kinemorph mocap
-	@$(BIN)/python -m kinemorph.scenes.pictures.index_page out
+	@$(BIN)/python -m tools.index_page out
 
 .PHONY: told
 told:
@@ -147,8 +147,8 @@ gallery: docs  ## the manual, with the replays of all demonstrations in its gall
 pictures: $(READY)  ## draw again: the README's moving picture, the viewer (by chromium), demonstrations, creatures
 	$(BIN)/python tools/moving_picture.py docs/_static/kinemorph.webp
 	$(BIN)/python -m tools.viewer_picture docs/_static/viewer.png
-	$(BIN)/python -m kinemorph.scenes.creatures.creature_pictures docs/_static
-	$(BIN)/python -m kinemorph.scenes.pictures.contact_sheet build/gallery
+	$(BIN)/python -m tools.creature_sheets docs/_static
+	$(BIN)/python -m tools.contact_sheet build/gallery
 	@for file in build/gallery/*.png; do for name in $$(basename $$file) world_$$(basename $$file); do \
 	  test ! -e docs/_static/$$name || cp -v $$file docs/_static/$$name; done; done
 

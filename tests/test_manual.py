@@ -16,6 +16,8 @@ from urllib.parse import unquote
 import pytest
 import tyro
 from tools import bill, tables
+from tools.contact_sheet import CAPTION, COLUMNS, HEIGHT, WIDTH
+from tools.index_page import index_page
 
 import kinemorph as km
 from kinemorph import cli
@@ -23,8 +25,6 @@ from kinemorph._command_line import parse_command
 from kinemorph.creatures.gallery import HANDMADE
 from kinemorph.scenes.files.scene import shipped
 from kinemorph.scenes.gallery import DEMOS
-from kinemorph.scenes.pictures.contact_sheet import CAPTION, COLUMNS, HEIGHT, WIDTH
-from kinemorph.scenes.pictures.index_page import index_page
 from kinemorph.world.part import PartOf
 
 ROOT = Path(__file__).parents[1]

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tools import creature_sheets
 
 from kinemorph import cli
 from kinemorph.creatures import HANDMADE, ROOMY, Counting, Genotype, Root, Settings, develop, handmade
 from kinemorph.creatures.gallery import FOLDER
-from kinemorph.scenes.creatures import creature_pictures
 
 PARTS = {"segments": 16, "spider": 9, "quadruped": 10, "worm": 8, "hand": 14}
 
@@ -55,7 +55,7 @@ def test_the_hand_stays_where_it_is_fixed() -> None:
 
 def test_sheets_show_every_creature(tmp_path: Path) -> None:
     made = [develop(handmade(name), ROOMY) for name in ("worm", "spider")]
-    file = creature_pictures.sheet([*made, *creature_pictures.random_creatures(1)], tmp_path / "sheet.png", 2, (40, 30))
+    file = creature_sheets.sheet([*made, *creature_sheets.random_creatures(1)], tmp_path / "sheet.png", 2, (40, 30))
     assert file.read_bytes()[16:24] == bytes([0, 0, 0, 80, 0, 0, 0, 60])
 
 

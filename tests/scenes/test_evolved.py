@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tools import keep_champions
 
 from kinemorph._files import FileError
 from kinemorph.creatures.genotype.initial_genotypes import founder
@@ -38,7 +39,7 @@ def test_generations_that_are_shown_show_progress(name: str) -> None:
     """No genotype twice, each better than the one before in the mean of draws, and so on the draw that is shown."""
     who = evolved.cast(name)
     found = evolved.measured(who.species, who.seed, who.champions)
-    evolved.check_progress(found, who.champions)
+    keep_champions.check_progress(found, who.champions)
     shown = list(evolved.together(name)[1].values())
     assert shown == sorted(shown)
     assert len(shown) == 1 or shown[-1] > shown[0]
@@ -50,18 +51,18 @@ def test_champions_without_progress_are_not_kept(seed: int) -> None:
     rng = np.random.default_rng(seed)
     draws, champions = 12, {f"generation {g}": founder(10 * seed + g) for g in (0, 3, 7)}
     found = {name: level + 0.1 * rng.random(draws) for name, level in zip(champions, (0.1, 0.5, 0.9))}
-    evolved.check_progress(found, champions)
+    keep_champions.check_progress(found, champions)
     order = ([1, 0, 2], [0, 2, 1], [2, 1, 0], [1, 2, 0])[seed]
     shuffled = dict(zip(champions, (list(found.values())[k] for k in order)))
     with pytest.raises(ValueError, match=r"in the mean, and generation . [0-9.]+: no progress"):
-        evolved.check_progress(shuffled, champions)
+        keep_champions.check_progress(shuffled, champions)
     with pytest.raises(ValueError, match="two of generation 0, generation 3, generation 7 are one genotype"):
-        evolved.check_progress(found, champions | {"generation 7": champions["generation 3"]})
+        keep_champions.check_progress(found, champions | {"generation 7": champions["generation 3"]})
 
 
 def test_the_draw_that_is_shown_is_a_typical_one() -> None:
     found = {"a": np.array([0.0, 1.0, 0.5, 0.4]), "b": np.array([2.0, 0.0, 1.1, 0.2])}
-    assert evolved.typical(found) == 2
+    assert keep_champions.typical(found) == 2
 
 
 def test_the_one_that_goes_along_bars_changes_hands() -> None:

@@ -286,7 +286,7 @@ def report_of_names(folder: Path) -> Path:
 
 def test_pages_run_nothing_that_is_in_a_name(tmp_path: Path) -> None:
     """Replays, reports, notebooks and the page of what was made."""
-    from kinemorph.scenes.pictures.index_page import index_page
+    from tools.index_page import index_page
 
     folder = tmp_path / "pages"
     folder.mkdir()

@@ -1,6 +1,6 @@
 """One picture of all demonstrations, made of those that they have left in a folder.
 
-python -m kinemorph.scenes.pictures.contact_sheet FOLDER runs those that have left none there yet.
+python -m tools.contact_sheet FOLDER runs those that have left none there yet.
 """
 
 from __future__ import annotations
