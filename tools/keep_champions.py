@@ -19,7 +19,8 @@ from kinemorph.evolve.experiment import settings_in
 from kinemorph.evolve.rescore import champion_of
 from kinemorph.evolve.settings import Settings
 from kinemorph.evolve.store.run_store import Store
-from kinemorph.scenes.creatures.evolved import FOLDER, Array, Cast, measured
+from kinemorph.scenes.creatures.evolved import FOLDER, Cast, measured
+from kinemorph.spatial.pose import Array
 
 
 def typical(found: Mapping[str, Array]) -> int:

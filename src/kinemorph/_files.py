@@ -7,6 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+PathLike = str | os.PathLike[str]
 SHOWN_VALUE_CHARACTERS = (
     60  # characters of a bad value that an error repeats: enough to find it, and a hostile file cannot flood a log
 )
@@ -20,7 +21,7 @@ class ModelWarning(UserWarning):
     """A model was loaded as its file says, though no real machine is like that."""
 
 
-def require_file(path: str | os.PathLike[str]) -> None:
+def require_file(path: PathLike) -> None:
     """A file that is to be read later is one, or is told not to be."""
     if Path(path).is_dir():
         raise FileError(f"{path}: this is a folder; name a file in it")
@@ -28,7 +29,7 @@ def require_file(path: str | os.PathLike[str]) -> None:
         raise FileError(f"{path}: there is no such file")
 
 
-def read_bytes(path: str | os.PathLike[str], limit: int) -> bytes:
+def read_bytes(path: PathLike, limit: int) -> bytes:
     """All bytes of a file that is no bigger than `limit`."""
     path = Path(path)
     try:
@@ -45,7 +46,7 @@ def read_bytes(path: str | os.PathLike[str], limit: int) -> bytes:
     return content
 
 
-def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
+def write_whole(path: PathLike, content: bytes) -> None:
     """Write a file so that it is there whole or, whatever happens, as it was before."""
     path = Path(path)
     try:
@@ -67,7 +68,7 @@ def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
         raise
 
 
-def can_hold(folder: str | os.PathLike[str]) -> None:
+def can_hold(folder: PathLike) -> None:
     """Raise if results cannot be put into a folder, which need not be there yet: before they are computed."""
     here = Path(folder).absolute()
     while not here.exists() and here != here.parent:

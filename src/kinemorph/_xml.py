@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from xml.parsers import expat
 
-from kinemorph._files import FileError, quoted, read_bytes
+from kinemorph._files import FileError, PathLike, quoted, read_bytes
 
 LARGEST_XML_BYTES = 64 * 2**20
 MOST_ELEMENTS = 200_000
@@ -154,7 +154,7 @@ def _shown(name: str, value: str) -> str:
     return f"{name}={quoted(value)}" if name else quoted(value)
 
 
-def read_xml(path: str | os.PathLike[str], deepest: int = DEEPEST_XML) -> Element:
+def read_xml(path: PathLike, deepest: int = DEEPEST_XML) -> Element:
     """The root element of a file."""
     return parse_xml(read_bytes(path, LARGEST_XML_BYTES), os.fspath(path), deepest)
 

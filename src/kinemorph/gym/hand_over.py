@@ -7,12 +7,12 @@ import math
 import numpy as np
 
 from kinemorph.geometry.shapes import Shape
-from kinemorph.gym.task import Aim, Array, Task, scatter
+from kinemorph.gym.task import Aim, Task, scatter
 from kinemorph.multibody.model.builder import Builder
 from kinemorph.multibody.model.inertia import Inertia
 from kinemorph.multibody.model.joint import Joint
 from kinemorph.multibody.model.model import Model
-from kinemorph.spatial.pose import Pose
+from kinemorph.spatial.pose import Array, Pose
 from kinemorph.world.world import World
 
 PART, HEIGHT, APART = 0.4, 0.8, 0.55  # m: of upper arm and forearm; of the shoulders; of each from the middle

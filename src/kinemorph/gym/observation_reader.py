@@ -9,11 +9,10 @@ import numpy as np
 
 from kinemorph.multibody.model.declared import joint_signs
 from kinemorph.spatial.arguments.annotated import checked_first
+from kinemorph.spatial.pose import Array
 from kinemorph.structure.forest.layout import IN_USE, JOINTS, Q, V
 from kinemorph.structure.forest.memory import ID_INDEX_MASK
 from kinemorph.world.world import World
-
-Array = np.ndarray[Any, np.dtype[np.float64]]
 
 OF_BODIES: dict[str, Callable[[Any, Any], float]] = {
     **{axis: lambda pose, _, k=k: pose.position[k] for k, axis in enumerate("xyz")},  # type: ignore[misc]

@@ -6,12 +6,12 @@ import numpy as np
 
 from kinemorph.geometry.material import Material
 from kinemorph.geometry.shapes import Shape
-from kinemorph.gym.task import Aim, Array, Task, scatter
+from kinemorph.gym.task import Aim, Task, scatter
 from kinemorph.multibody.model.builder import Builder
 from kinemorph.multibody.model.inertia import Inertia
 from kinemorph.multibody.model.joint import Joint
 from kinemorph.multibody.model.model import Model
-from kinemorph.spatial.pose import Pose
+from kinemorph.spatial.pose import Array, Pose
 from kinemorph.world.world import World
 
 FOOT = (0.36, 0.24, 0.06)  # m

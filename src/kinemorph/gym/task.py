@@ -9,10 +9,9 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from kinemorph.spatial.pose import Array
 from kinemorph.world.control.drives import Servo
 from kinemorph.world.world import World
-
-Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
 class Task(ABC):

@@ -9,12 +9,12 @@ import numpy as np
 
 from kinemorph.geometry.material import Material
 from kinemorph.geometry.shapes import Shape
-from kinemorph.gym.task import Aim, Array, Task, scatter
+from kinemorph.gym.task import Aim, Task, scatter
 from kinemorph.multibody.model.builder import Builder
 from kinemorph.multibody.model.inertia import Inertia
 from kinemorph.multibody.model.joint import Joint
 from kinemorph.multibody.model.model import Model
-from kinemorph.spatial.pose import Pose
+from kinemorph.spatial.pose import Array, Pose
 from kinemorph.world.world import World
 
 TORSO, MASS = (0.5, 0.24, 0.1), 5.0  # m, kg

@@ -6,13 +6,12 @@ A command that is given a file of another kind says so by this, instead of what 
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Iterable
 from enum import Enum
 from pathlib import Path
 
-from kinemorph._files import FileError, require_file
+from kinemorph._files import FileError, PathLike, require_file
 from kinemorph._toml import table_of
 
 HEAD_BYTES = 1 << 16  # bytes that are looked at
@@ -77,7 +76,7 @@ _ENDS = {
 }  # fmt: skip
 
 
-def kind_of(path: str | os.PathLike[str]) -> FileKind | None:
+def kind_of(path: PathLike) -> FileKind | None:
     """The kind of a file that is there; None for one that nothing is known of."""
     path = Path(path)
     if not path.is_file():
@@ -90,7 +89,7 @@ def kind_of(path: str | os.PathLike[str]) -> FileKind | None:
     return _of_content(head, path) or _ENDS.get(end)
 
 
-def expect_kind(path: str | os.PathLike[str], *kinds: FileKind, wanted: str) -> None:
+def expect_kind(path: PathLike, *kinds: FileKind, wanted: str) -> None:
     """Raise unless a file is of one of some kinds, or of no known kind: then its parser says what is wrong.
 
     `wanted` is what these kinds are called together.
@@ -101,7 +100,7 @@ def expect_kind(path: str | os.PathLike[str], *kinds: FileKind, wanted: str) -> 
         raise FileError(f"{path}: this is {kind.what}, not {wanted}; {kind.reader}")
 
 
-def expect_kind_of_all(paths: Iterable[str | os.PathLike[str]], *kinds: FileKind, wanted: str) -> None:
+def expect_kind_of_all(paths: Iterable[PathLike], *kinds: FileKind, wanted: str) -> None:
     """The same of several files."""
     for path in paths:
         expect_kind(path, *kinds, wanted=wanted)

@@ -6,7 +6,6 @@ glTF's y points up, so all bodies hang on one node that lays z up over. Numbers 
 from __future__ import annotations
 
 import json
-import os
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,11 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph._files import write_whole
+from kinemorph._files import PathLike, write_whole
 from kinemorph.geometry.meshes.mesh import Mesh
+from kinemorph.spatial.pose import Array
 from kinemorph.spatial.quaternion_arrays import continuous
-
-Array = npt.NDArray[np.float64]
 
 FLOAT, UNSIGNED = 5126, 5125  # component types of accessors
 VERTICES, INDICES = 34962, 34963  # targets of buffer views
@@ -43,7 +41,7 @@ class GlbBody:
     poses: Array
 
 
-def save_glb(path: str | os.PathLike[str], name: str, t: Array, bodies: Sequence[GlbBody]) -> None:
+def save_glb(path: PathLike, name: str, t: Array, bodies: Sequence[GlbBody]) -> None:
     """Write bodies and their motion as one GLB file. Of frames with the same time the last one counts."""
     write_whole(path, format_glb(name, t, bodies))
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 
-from kinemorph._files import quoted
+from kinemorph._files import PathLike, quoted
 from kinemorph._xml import Element
 from kinemorph.io.file_warnings import FileWarnings
 
@@ -27,7 +27,7 @@ class MeshPaths:
 
     what, option = "meshes", "mesh_root"  # as errors call them
 
-    def __init__(self, folder: Path, package_dirs: Iterable[str | os.PathLike[str]], mesh_root: Path | None) -> None:
+    def __init__(self, folder: Path, package_dirs: Iterable[PathLike], mesh_root: Path | None) -> None:
         self.folder = Path(os.path.abspath(folder))
         self.package_dirs = [Path(os.path.abspath(d)) for d in package_dirs]
         self.mesh_root = Path(os.path.abspath(mesh_root)) if mesh_root is not None else None

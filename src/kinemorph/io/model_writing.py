@@ -20,7 +20,6 @@ from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.pose import Pose, Vector
 
-PathLike = str | os.PathLike[str]
 GRAVITY = (0.0, 0.0, -9.81)  # m/s²: of models that do not say
 LIMITS = {"lower": "limits", "upper": "limits", "speed": "limits of speed", "effort": "limits of effort"}
 
@@ -67,6 +66,10 @@ class LostFeatures:
 
     def __init__(self, model: Model, kind: str) -> None:
         self.model, self.kind, self.found = model, kind, dict[str, list[str]]()
+
+    def refused(self, what: str, why: str) -> ValueError:
+        """The error about what cannot be left out."""
+        return ValueError(f"{what} of model {self.model.name!r} cannot be written as {self.kind}: {why}")
 
     def add(self, what: str, name: str) -> None:
         names = self.found.setdefault(what, [])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from kinemorph._files import PathLike
 from kinemorph.io.motion.bvh import Bvh, load_bvh
 from kinemorph.mocap.body.body import Body, body_of
 from kinemorph.mocap.body.hips import calibrate_hips
@@ -28,9 +28,8 @@ from kinemorph.multibody.data import Data
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_first, checked_on_failure
 from kinemorph.spatial.arguments.checks import check_choice, repr_of
+from kinemorph.spatial.pose import Array
 from kinemorph.spatial.quaternion_arrays import rotate_all, to_matrices
-
-Array = npt.NDArray[np.float64]
 
 HIPS = ("recorded", "calibrated")
 LOWEST_CUTOFF = 4.0  # Hz: recordings that hold no more than this have too few cutoffs to analyse residuals of
@@ -230,7 +229,7 @@ def _advance_frame(model: Model, motion: Motion, k: int, h: float) -> tuple[Arra
 
 @checked_on_failure
 def analyse(
-    source: str | os.PathLike[str] | Bvh | Body,
+    source: PathLike | Bvh | Body,
     mass: float = 70.0,
     height: float | None = None,
     sex: str = "male",
@@ -238,9 +237,9 @@ def analyse(
     *,
     unit: float | None = None,
     up: str | None = None,
-    skeleton: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+    skeleton: PathLike | Mapping[str, Any] | None = None,
     cutoff: Cutoff | str = 6.0,
-    contacts: str | os.PathLike[str] | Contacts | None = None,
+    contacts: PathLike | Contacts | None = None,
     thresholds: Thresholds | None = None,
     methods: Sequence[str] = ("smooth", "least-torque"),
     forces: Mapping[str, Array] | None = None,
@@ -303,7 +302,7 @@ class _Kinematics(NamedTuple):
 
 
 def _find_kinematics(
-    body: Body, cutoff: Cutoff | str, contacts: str | os.PathLike[str] | Contacts | None,
+    body: Body, cutoff: Cutoff | str, contacts: PathLike | Contacts | None,
     thresholds: Thresholds | None, motion: Motion | None,
 ) -> _Kinematics:  # fmt: skip
     model = body.model

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -11,13 +10,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph._files import FileError, quoted, read_bytes
+from kinemorph._files import FileError, PathLike, quoted, read_bytes
 from kinemorph.mocap.body.inertias import SIDES
 from kinemorph.mocap.smooth import derivatives
 from kinemorph.spatial.arguments.annotated import checked_first
 from kinemorph.spatial.arguments.checks import check_positive
+from kinemorph.spatial.pose import Array
 
-Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 LARGEST_CONTACTS_BYTES = 1 << 24  # bytes of a table of contacts
@@ -171,7 +170,7 @@ def drop_short_runs(flags: Flags, value: bool, least: int) -> Flags:
 
 
 @checked_first
-def read_contacts(path: str | os.PathLike[str], found: Contacts, t: Array) -> Contacts:
+def read_contacts(path: PathLike, found: Contacts, t: Array) -> Contacts:
     """The contacts of a CSV file instead of those found: lines "left,0.52,1.13", a foot, its start and its end (s)."""
     t = np.asarray(t, dtype=np.float64)
     if t.shape != found.heels["left"].shape:

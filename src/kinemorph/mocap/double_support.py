@@ -25,9 +25,8 @@ from kinemorph.mocap.body.inertias import OTHER, SIDES
 from kinemorph.mocap.contact import Contacts, Phase
 from kinemorph.mocap.support import Support, centre_of_pressure, shift_wrenches, wrench_at
 from kinemorph.mocap.support_handover import STRIKE
+from kinemorph.spatial.pose import Array
 from kinemorph.spatial.quaternion_arrays import rotate_all
-
-Array = npt.NDArray[np.float64]
 
 METHODS = ("smooth", "least-torque", "measured")
 PIVOT = 1.4  # how high above the floor forces of both feet meet: so many times as high as the pelvis is

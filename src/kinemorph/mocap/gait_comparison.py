@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from kinemorph.mocap.analysis import EXTENSION, Analysis
 from kinemorph.mocap.body.hips import has_steps, speed_of
@@ -14,8 +13,7 @@ from kinemorph.mocap.body.inertias import SIDES
 from kinemorph.mocap.normal_gait import Norm, norms, pace_of
 from kinemorph.spatial.arguments.annotated import checked_first
 from kinemorph.spatial.arguments.checks import check_choice
-
-Array = npt.NDArray[np.float64]
+from kinemorph.spatial.pose import Array
 
 SHARES = np.linspace(0.0, 1.0, 101)  # of the stance
 PEAKS = {  # of each quantity: the curve, within which shares of the stance, and which extreme

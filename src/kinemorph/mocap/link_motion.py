@@ -6,14 +6,12 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from kinemorph.mocap.smooth import Motion
 from kinemorph.multibody.algorithms.kinematics import kinematics
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.model.model import Model
-
-Array = npt.NDArray[np.float64]
+from kinemorph.spatial.pose import Array
 
 
 class Places(NamedTuple):

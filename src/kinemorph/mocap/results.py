@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from kinemorph._escaping import in_plot
+from kinemorph._files import PathLike
 from kinemorph.io.motion.tables import save_table
 from kinemorph.mocap.analysis import Analysis
 from kinemorph.mocap.body.inertias import SIDES
 from kinemorph.spatial.arguments.annotated import checked_first
+from kinemorph.spatial.pose import Array
 from kinemorph.view.pictures.plots import empty_figure, plot_over_time
 from kinemorph.view.recordings.recording import Recording
 from kinemorph.view.replays.overlays import Lines
 from kinemorph.view.replays.replay import replay as write_page
-
-PathLike = str | os.PathLike[str]
-Array = npt.NDArray[np.float64]
 
 LEGS = {"hip": "thigh", "knee": "shank", "ankle": "foot"}
 FORCE_ARROW_LENGTH = 0.5  # m of arrow for a force as large as the weight

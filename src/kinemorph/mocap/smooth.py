@@ -18,6 +18,7 @@ from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_first
 from kinemorph.spatial.arguments.checks import check_positive
+from kinemorph.spatial.pose import Array
 from kinemorph.spatial.quaternion_arrays import (
     conjugate_all,
     continuous,
@@ -28,7 +29,6 @@ from kinemorph.spatial.quaternion_arrays import (
     rotate_all,
 )
 
-Array = npt.NDArray[np.float64]
 Cutoff = float | tuple[float, float] | None  # Hz, of all, or of the root's position and of all rotations
 
 TWO_PASS_CUTOFF_SHARE = (

@@ -22,10 +22,9 @@ from kinemorph.multibody.algorithms.jacobian import jacobian
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_first
+from kinemorph.spatial.pose import Array
 from kinemorph.spatial.quaternion_arrays import rotate_all
 from kinemorph.structure.reroot_motion import Rerooted, reroot_motion
-
-Array = npt.NDArray[np.float64]
 
 
 @checked_first

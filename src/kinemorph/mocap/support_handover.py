@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-import numpy.typing as npt
 
 from kinemorph.mocap.body.body import Foot
 from kinemorph.mocap.body.inertias import OTHER, SIDES
@@ -19,9 +18,8 @@ from kinemorph.mocap.smooth import Motion
 from kinemorph.mocap.support import centre_of_pressure
 from kinemorph.motion.parallel import batch
 from kinemorph.multibody.model.model import Model
+from kinemorph.spatial.pose import Array
 from kinemorph.spatial.quaternion_arrays import rotate_all
-
-Array = npt.NDArray[np.float64]
 
 STRIKE = 0.2  # where a foot in front bears first, a share of its length from the heel
 LONGEST_EXTENSION = 0.05  # s by which a contact is made longer at most

@@ -27,9 +27,8 @@ from kinemorph.multibody.algorithms.configuration import neutral
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_first
 from kinemorph.spatial.arguments.checks import check_positive, check_whole
+from kinemorph.spatial.pose import Array
 from kinemorph.spatial.quaternion_arrays import about, conjugate_all, multiply_all, rotate_all
-
-Array = npt.NDArray[np.float64]
 
 PELVIS_TURN = 0.07  # rad: of the pelvis about the vertical
 BENDS = (0.0, 0.05, 0.11, 0.18, 0.26, 0.34)  # shares of the stride

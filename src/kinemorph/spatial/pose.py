@@ -13,8 +13,9 @@ from kinemorph.spatial.arguments.annotated import checked_on_failure
 from kinemorph.spatial.arguments.checks import check_finite, repr_of
 from kinemorph.spatial.products import inner, length, times
 
-Vector = npt.NDArray[np.float64]
-Matrix = npt.NDArray[np.float64]
+Array = npt.NDArray[np.float64]
+Vector = Array
+Matrix = Array
 
 ORTHOGONAL = 1e-6  # largest error of a rotation matrix; smaller errors are corrected
 

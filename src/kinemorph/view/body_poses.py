@@ -7,17 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from kinemorph.geometry.convex_parts import Parts
 from kinemorph.geometry.ground import Ground, HalfSpace
 from kinemorph.geometry.meshes.mesh import Mesh, load_mesh
 from kinemorph.geometry.shapes import Role, Shape, ShapeKind
-from kinemorph.spatial.pose import Pose
+from kinemorph.spatial.pose import Array, Pose
 from kinemorph.view.recordings.recording import SAME_SHAPE_POSE, SOIL, shapes_to_show
 from kinemorph.world.world import World
 
-Array = npt.NDArray[np.float64]
 Meshes = dict[Path, Mesh]  # by the paths that shapes have; of hulls and ground, names that are no files
 
 PLATE = 20.0, 0.02  # m, width and thickness of what stands for half of space

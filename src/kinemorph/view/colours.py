@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from kinemorph.geometry.meshes.mesh import Mesh
 from kinemorph.geometry.shapes import Shape, ShapeKind
+from kinemorph.spatial.pose import Array
 from kinemorph.view.pictures.picture import PALETTE
 
-Array = npt.NDArray[np.float64]
 Colour = tuple[float, ...]
 
 ROOT = (0.95, 0.16, 0.02)

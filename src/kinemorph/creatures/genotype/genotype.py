@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -18,7 +17,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from kinemorph._files import FileError, read_bytes, write_whole
+from kinemorph._files import FileError, PathLike, read_bytes, write_whole
 from kinemorph.brain import Function
 from kinemorph.spatial.arguments.annotated import checked_first
 
@@ -190,14 +189,14 @@ _DECODER = msgspec.json.Decoder(Genotype)
 
 
 @checked_first
-def save_genotype(genotype: Genotype, path: str | os.PathLike[str]) -> Path:
+def save_genotype(genotype: Genotype, path: PathLike) -> Path:
     """Write a genotype as a JSON file that people can read, whole or not at all."""
     write_whole(path, msgspec.json.format(genotype.to_json(), indent=1).encode() + b"\n")
     return Path(path)
 
 
 @checked_first
-def load_genotype(path: str | os.PathLike[str]) -> Genotype:
+def load_genotype(path: PathLike) -> Genotype:
     """Read a genotype from a JSON file; FileError names the file and the place of what is wrong."""
     text = read_bytes(path, LARGEST_GENOTYPE_BYTES)
     genotype = Genotype.from_json(text, str(path))

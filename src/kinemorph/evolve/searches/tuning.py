@@ -13,17 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from kinemorph.evolve.evaluators.job import Individual
 from kinemorph.evolve.random_streams import Purpose, stream
 from kinemorph.evolve.ranges import Count, Factor, Share, Some
+from kinemorph.spatial.pose import Array
 
 if TYPE_CHECKING:
     from kinemorph.evolve.searches.default_search import Recipe
     from kinemorph.evolve.searches.search import Trial
 
-Array = npt.NDArray[np.float64]
 VOTED_MEANS = 8  # means of a tuning that stand in the last vote, evenly over its later half
 
 

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from kinemorph._files import quoted
+from kinemorph._files import PathLike, quoted
 from kinemorph._xml import MOST_ELEMENTS, Element, known_numbers, read_xml
 from kinemorph.io.mesh_paths import LONGEST_PATH, MeshPaths
 from kinemorph.io.mjcf.schema import DRIVES, check_attributes
@@ -34,7 +34,7 @@ _IDENTITY = np.eye(3)
 class Document:
     """The sections of a file, in their order, with the files that it includes read into their places."""
 
-    def __init__(self, root: Element, folder: Path, inside: str | os.PathLike[str] | None) -> None:
+    def __init__(self, root: Element, folder: Path, inside: PathLike | None) -> None:
         if root.tag != "mujoco":
             raise root.error("this is not an MJCF file: its outermost element must be <mujoco>")
         self.root = root

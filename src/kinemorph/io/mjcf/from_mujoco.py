@@ -11,6 +11,7 @@ from kinemorph._xml import Element
 from kinemorph.geometry.material import Material
 from kinemorph.geometry.meshes.kept_mesh import ball_file, keep_mesh
 from kinemorph.geometry.shapes import Role, Shape
+from kinemorph.io.file_models import clipped_colour
 from kinemorph.io.file_warnings import FileWarnings
 from kinemorph.io.mjcf.mujoco_build import build, filters, role_of
 from kinemorph.io.mjcf.mujoco_parts import (
@@ -265,7 +266,7 @@ class _Compiled:
             colour = peer.geom_rgba[i].tolist()
             if peer.geom_matid[i] >= 0 and tuple(colour) == GREY:
                 colour = peer.mat_rgba[peer.geom_matid[i]].tolist()
-            more: dict[str, Any] = {"name": name, "colour": tuple(min(max(c, 0.0), 1.0) for c in colour)}
+            more: dict[str, Any] = {"name": name, "colour": clipped_colour(colour)}
             touching: dict[str, Any] = {"material": material, "group": group, "mask": mask}
             pose, body = self.pose("geom", i), int(peer.geom_bodyid[i])
             if kind == PLANE:

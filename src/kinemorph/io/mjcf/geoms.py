@@ -15,6 +15,7 @@ from kinemorph._xml import Element
 from kinemorph.geometry.material import Material
 from kinemorph.geometry.meshes.kept_mesh import ball_file
 from kinemorph.geometry.shapes import Colour, Role, Shape
+from kinemorph.io.file_models import clipped_colour
 from kinemorph.io.mjcf.compiled_inertia import PrincipalInertia
 from kinemorph.io.mjcf.document import TRUE_FALSE, Document, from_z, padded_numbers, parse_choice, parse_integer, unit
 from kinemorph.io.mjcf.meshes import MeshAsset
@@ -179,8 +180,7 @@ def between_ends(element: Element) -> tuple[Pose, float]:
 
 def _colour(element: Element, colours: Mapping[str, Colour]) -> Colour | None:
     if element.attributes.get("rgba", "").strip():
-        red, green, blue, opacity = (min(max(c, 0.0), 1.0) for c in element.numbers("rgba", 4))
-        return (red, green, blue, opacity)
+        return clipped_colour(element.numbers("rgba", 4))
     return colours.get(element.attributes.get("material", ""))
 
 

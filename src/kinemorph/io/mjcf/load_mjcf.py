@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from kinemorph._files import quoted
+from kinemorph._files import PathLike, quoted
 from kinemorph._xml import Element, parse_xml, read_xml
 from kinemorph.geometry.shapes import Colour, Role
+from kinemorph.io.file_models import clipped_colour
 from kinemorph.io.file_warnings import FileWarnings
 from kinemorph.io.mjcf.actuators import damped_servo, read_actuators
 from kinemorph.io.mjcf.bodies import Bodies
@@ -28,7 +28,6 @@ from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_first
 from kinemorph.spatial.pose import Pose
 
-PathLike = str | os.PathLike[str]
 GRAVITY = (0.0, 0.0, -9.81)
 MUJOCO_SMALLEST_DIVISOR = 1e-14  # what MuJoCo divides by at least
 
@@ -137,8 +136,7 @@ def _colours(document: Document) -> dict[str, Colour]:
             _, defaults = document.defaults(element, "material", "main")
             for each in (*defaults, element):
                 if "rgba" in each.attributes:
-                    red, green, blue, opacity = (min(max(c, 0.0), 1.0) for c in each.numbers("rgba", 4))
-                    found[element.attributes.get("name", "")] = (red, green, blue, opacity)
+                    found[element.attributes.get("name", "")] = clipped_colour(each.numbers("rgba", 4))
     return found
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from kinemorph._files import PathLike
 from kinemorph.geometry.ground import GroundKind
 from kinemorph.geometry.material import Material
 from kinemorph.geometry.meshes.kept_mesh import ball_file, shape_for_files
@@ -16,7 +17,6 @@ from kinemorph.io.mjcf.mujoco_parts import UNBOUNDED_RANGE
 from kinemorph.io.model_writing import (
     LostFeatures,
     MeshFiles,
-    PathLike,
     SimpleJoint,
     at_pose,
     moments_of,
@@ -53,6 +53,7 @@ def save_mjcf(model: Model, path: PathLike) -> Path:
 class _Writer:
     def __init__(self, model: Model, file: Path) -> None:
         self.model, self.lost = model, LostFeatures(model, "MJCF")
+        self.refused = self.lost.refused
         self.meshes = MeshFiles(file, (".stl", ".obj", ".msh"))
         self.assets: dict[tuple[Any, ...], str] = {}
         self.bits = _bits(model)
@@ -83,9 +84,6 @@ class _Writer:
         self.actuators()
         self.keyframes()
         self.root.children = [tag for tag in self.root.children if tag.children or tag.attributes]
-
-    def refused(self, what: str, why: str) -> ValueError:
-        return ValueError(f"{what} of model {self.model.name!r} cannot be written as MJCF: {why}")
 
     # ------------------------------------------------------------------------------------------------------- bodies
 

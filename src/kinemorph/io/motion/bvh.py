@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import re
 import warnings
 from collections.abc import Iterator
@@ -12,11 +11,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from kinemorph._files import FileError, ModelWarning, caller_level, quoted, read_bytes, write_whole
+from kinemorph._files import FileError, ModelWarning, PathLike, caller_level, quoted, read_bytes, write_whole
 from kinemorph.spatial.arguments.annotated import checked_first
 from kinemorph.spatial.arguments.checks import check_whole
+from kinemorph.spatial.pose import Array
 from kinemorph.spatial.quaternion_arrays import about, multiply_all, rotate_all
 
 LARGEST_BVH_BYTES = 1 << 28  # bytes: an hour of 31 joints at 120 Hz is 330 MB, a minute 5 MB
@@ -26,9 +25,6 @@ SHORTEST_FRAME_TIME = 1e-6  # s from one frame to the next
 LARGEST_BVH_NUMBER = 1e9  # of a number; files in millimetres of a walk around the earth are read
 
 CHANNELS = {f"{axis}{what}".lower(): f"{axis}{what}" for what in ("position", "rotation") for axis in "XYZ"}
-
-Array = npt.NDArray[np.float64]
-PathLike = str | os.PathLike[str]
 
 
 @dataclass(frozen=True)

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import math
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from kinemorph._extras import require_module
-from kinemorph._files import FileError, read_bytes
+from kinemorph._files import FileError, PathLike, read_bytes
 from kinemorph.io.motion.c3d_check import check_c3d
 from kinemorph.spatial.arguments.annotated import checked_first
 from kinemorph.spatial.arguments.checks import check_positive
+from kinemorph.spatial.pose import Array
 
 LARGEST_TABLE_BYTES = 1 << 30  # bytes
 UNITS = {"mm": 1e-3, "cm": 1e-2, "m": 1.0, "in": 0.0254}
-
-Array = npt.NDArray[np.float64]
 
 
 @checked_first
@@ -57,7 +54,7 @@ class Markers:
 
 
 @checked_first
-def load_c3d(path: str | os.PathLike[str]) -> Markers:
+def load_c3d(path: PathLike) -> Markers:
     """The markers of a C3D file."""
     path = Path(path)
     check_c3d(read_bytes(path, LARGEST_TABLE_BYTES), str(path))
@@ -82,7 +79,7 @@ def load_c3d(path: str | os.PathLike[str]) -> Markers:
 
 
 @checked_first
-def save_c3d(markers: Markers, path: str | os.PathLike[str]) -> None:
+def save_c3d(markers: Markers, path: PathLike) -> None:
     """Write markers into a C3D file, in millimetres, as is usual."""
     content = ezc3d().c3d()
     content["parameters"]["POINT"]["UNITS"]["value"] = ["mm"]

@@ -12,18 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from kinemorph._extras import require_module
 from kinemorph._files import FileError, quoted
+from kinemorph.spatial.pose import Array
 
 LARGEST_TABLE_BYTES = 1 << 30  # bytes
 MOST_COLUMNS = 100_000
 MOST_CHUNKS = 1 << 18  # of a column
 ALWAYS = 1 << 28  # bytes of numbers that any file may have; a larger one may have
 EACH_BYTE = 8  # so many for each of its own, for its numbers may be of one byte
-
-Array = npt.NDArray[np.float64]
 
 
 def h5py() -> Any:

@@ -12,9 +12,8 @@ from kinemorph.multibody.data import Data
 from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_first
+from kinemorph.spatial.pose import Array
 from kinemorph.spatial.quaternion_arrays import rotate_all, to_matrices
-
-Array = npt.NDArray[np.float64]
 
 TURNING = (JointKind.FIXED, JointKind.REVOLUTE, JointKind.UNIVERSAL, JointKind.SPHERICAL)
 ORDER = ("Zrotation", "Xrotation", "Yrotation")

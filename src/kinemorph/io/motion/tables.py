@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,14 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph._files import FileError, quoted, read_bytes, write_whole
+from kinemorph._files import FileError, PathLike, quoted, read_bytes, write_whole
 from kinemorph.io.motion.hdf5 import LARGEST_TABLE_BYTES, MOST_COLUMNS, h5py, load_hdf5
 from kinemorph.motion.rollout import Trajectory
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_first
+from kinemorph.spatial.pose import Array
 
-Array = npt.NDArray[np.float64]
-PathLike = str | os.PathLike[str]
 Columns = Mapping[str, Any]  # name: numbers (frames,) or texts
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph._files import FileError, quoted
+from kinemorph._files import PathLike, quoted
 from kinemorph._xml import Element, parse_xml, read_xml
 from kinemorph.geometry.shapes import Colour, Role, Shape
+from kinemorph.io.file_models import Reading, clipped_colour, new_name, shapes_of
 from kinemorph.io.file_warnings import FileWarnings
 from kinemorph.io.link_merging import GRAVITY, INERTIA_ROUNDING, FileJoint, FileLink, inertia_of
-from kinemorph.io.mesh_paths import MeshPaths
 from kinemorph.io.sdf.frames import MODEL, WORLD, Frames, flag
 from kinemorph.io.sdf.tree import build
 from kinemorph.multibody.layout import JointKind
@@ -41,8 +40,6 @@ UNIT = Inertia(1.0, (0.0, 0.0, 0.0), np.eye(3))  # what SDF gives to a link that
 
 _VERSION = re.compile(r"1\.([0-9]{1,3})")
 
-PathLike = str | os.PathLike[str]
-
 
 @checked_first
 def load_sdf(
@@ -62,8 +59,8 @@ def load_sdf(
     `prefer`: joints that stay in the tree, where another one would close the loop if the file's order decided.
     The other options are those of `load_urdf`.
     """
-    root = read_xml(path)
-    return _model(root, Path(path).parent, floating, prefer, package_dirs, mesh_root, merge_fixed, gravity, strict)
+    reading = Reading(Path(path).parent, floating, package_dirs, mesh_root, merge_fixed, gravity, strict)
+    return _model(read_xml(path), list(prefer), reading)
 
 
 @checked_first
@@ -81,40 +78,28 @@ def parse_sdf(
     strict: bool = False,
 ) -> Model:
     """The model of an SDF text, as if it were a file in `folder`; `source` names it in errors."""
-    root = parse_xml(text, source)
-    return _model(root, Path(folder), floating, prefer, package_dirs, mesh_root, merge_fixed, gravity, strict)
+    reading = Reading(Path(folder), floating, package_dirs, mesh_root, merge_fixed, gravity, strict)
+    return _model(parse_xml(text, source), list(prefer), reading)
 
 
-def _model(
-    sdf: Element,
-    folder: Path,
-    floating: bool,
-    prefer: Iterable[str],
-    package_dirs: Iterable[PathLike],
-    mesh_root: PathLike | None,
-    merge_fixed: bool,
-    gravity: Iterable[float],
-    strict: bool,
-) -> Model:
-    model = _the_model(sdf)
-    frames, warned = Frames(model, sdf.attribute("version").strip() == "1.4"), FileWarnings(strict)
-    paths = MeshPaths(folder, package_dirs, None if mesh_root is None else Path(mesh_root))
+def _model(sdf: Element, prefer: list[str], reading: Reading) -> Model:
+    model, warned = _the_model(sdf), reading.warned
+    frames = Frames(model, sdf.attribute("version").strip() == "1.4")
     links: dict[str, FileLink] = {}
     for element in model.all("link"):
-        name = _new_name(element, links)
+        name = new_name(element, links)
         if name in (MODEL, WORLD):
             raise element.error("SDF has taken this name; give the link another one")
-        link = FileLink(element, name, _inertia(element, frames, warned), [])
-        link.shapes.extend(_shapes(element, frames, paths, warned))
-        links[name] = link
+        link = links[name] = FileLink(element, name, _inertia(element, frames, warned), [])
+        link.shapes.extend(_shapes(element, frames, reading))
     joints: dict[str, FileJoint] = {}
     for element in model.all("joint"):
-        name = _new_name(element, joints)
+        name = new_name(element, joints)
         joints[name] = _joint(element, name, links, frames)
     if not links:
         warned.add("empty", model, "there are no <link> elements; the model is empty")
-    floating = floating and not flag(model.one("static"))
-    result = build(model, links, joints, frames, floating, list(prefer), merge_fixed, gravity, warned)
+    reading.floating = reading.floating and not flag(model.one("static"))
+    result = build(model, links, joints, frames, prefer, reading)
     warned.issue()
     return result
 
@@ -139,13 +124,6 @@ def _the_model(sdf: Element) -> Element:
     if "placement_frame" in model.attributes:
         raise model.error("the attribute 'placement_frame' is not read; give the pose of the model")
     return model
-
-
-def _new_name(element: Element, known: dict[str, FileLink] | dict[str, FileJoint]) -> str:
-    name = element.attribute("name")
-    if name in known:
-        raise element.error(f"there is already a {element.tag} of this name in line {known[name].element.line}")
-    return name
 
 
 def _inertia(link: Element, frames: Frames, warned: FileWarnings) -> Inertia:
@@ -286,41 +264,29 @@ def _pitch(element: Element) -> float:
     return -1.0 / value
 
 
-def _shapes(link: Element, frames: Frames, paths: MeshPaths, warned: FileWarnings) -> list[Shape]:
-    shapes = []
-    for element in link.children:
-        if element.tag in (Role.VISUAL, Role.COLLISION):
-            shape = _shape(element, frames.on(link.attribute("name"), element), paths, warned)
-            if shape is not None:
-                shapes.append(shape)
-    return shapes
+def _shapes(link: Element, frames: Frames, reading: Reading) -> list[Shape]:
+    name = link.attribute("name")
+    return shapes_of(link, lambda element, body: _shape(element, body, frames.on(name, element), reading))
 
 
-def _shape(element: Element, pose: Pose, paths: MeshPaths, warned: FileWarnings) -> Shape | None:
-    geometry = element.need("geometry")
-    if len(geometry.children) != 1:
-        raise geometry.error(f"it holds {len(geometry.children)} shapes; expected one")
-    body = geometry.children[0]
+def _shape(element: Element, body: Element, pose: Pose, reading: Reading) -> Shape | None:
     more: dict[str, Any] = {"role": Role(element.tag), "name": element.attributes.get("name", "")}
     more["colour"] = _colour(element.one("material"))
-    try:
-        if body.tag == "box":
-            return Shape.box(body.need("size").values(3), pose, **more)
-        if body.tag == "sphere":
-            return Shape.sphere(body.need("radius").values(1)[0], pose, **more)
-        if body.tag in ("cylinder", "capsule"):
-            radius, length = (body.need(tag).values(1)[0] for tag in ("radius", "length"))
-            return (Shape.cylinder if body.tag == "cylinder" else Shape.capsule)(radius, length, pose, **more)
-        if body.tag == "mesh":
-            scale = body.one("scale")
-            path = paths.find(body.need("uri"), "", warned)
-            return None if path is None else Shape.mesh(path, scale.values(3) if scale else (1, 1, 1), pose, **more)
-    except FileError:
-        raise
-    except ValueError as error:  # a size that is not positive
-        raise body.error(str(error)) from None
+    if body.tag == "box":
+        return Shape.box(body.need("size").values(3), pose, **more)
+    if body.tag == "sphere":
+        return Shape.sphere(body.need("radius").values(1)[0], pose, **more)
+    if body.tag in ("cylinder", "capsule"):
+        radius, length = (body.need(tag).values(1)[0] for tag in ("radius", "length"))
+        return (Shape.cylinder if body.tag == "cylinder" else Shape.capsule)(radius, length, pose, **more)
+    if body.tag == "mesh":
+        scale = body.one("scale")
+        path = reading.paths.find(body.need("uri"), "", reading.warned)
+        return None if path is None else Shape.mesh(path, scale.values(3) if scale else (1, 1, 1), pose, **more)
     if body.tag != "empty":
-        warned.add("shape", body, "this shape is not read, and left out; use box, sphere, cylinder, capsule or mesh")
+        reading.warned.add(
+            "shape", body, "this shape is not read, and left out; use box, sphere, cylinder, capsule or mesh"
+        )
     return None
 
 
@@ -329,6 +295,5 @@ def _colour(material: Element | None) -> Colour | None:
         colour = material.one(tag) if material is not None else None
         if colour is not None:
             count = 3 if len(colour.text.split()) == 3 else 4
-            red, green, blue, opacity = (min(max(c, 0.0), 1.0) for c in (*colour.values(count), 1.0)[:4])
-            return (red, green, blue, opacity)
+            return clipped_colour((*colour.values(count), 1.0)[:4])
     return None

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from kinemorph._files import PathLike
 from kinemorph.constraint.loops import loop_errors
 from kinemorph.geometry.meshes.kept_mesh import shape_for_files
 from kinemorph.geometry.shapes import Role, Shape, ShapeKind
 from kinemorph.io.link_merging import ROOT_JOINT
-from kinemorph.io.model_writing import LostFeatures, MeshFiles, PathLike, at_pose, moments_of, write_model_file
+from kinemorph.io.model_writing import LostFeatures, MeshFiles, at_pose, moments_of, write_model_file
 from kinemorph.io.xml_text import Tag, quaternion_of
 from kinemorph.multibody.algorithms.configuration import neutral
 from kinemorph.multibody.convert.mujoco_names import new_name
@@ -48,6 +49,7 @@ def save_sdf(model: Model, path: PathLike) -> Path:
 class _Writer:
     def __init__(self, model: Model, file: Path) -> None:
         self.model, self.lost = model, LostFeatures(model, "SDF")
+        self.refused = self.lost.refused
         self.meshes = MeshFiles(file, (".stl", ".obj", ".dae"))
         self.sdf = Tag("sdf", version="1.9")
         self.root = self.sdf.add("model", name=model.name)
@@ -75,9 +77,6 @@ class _Writer:
                 carrier = model.names[link] if link >= 0 else base
                 tag = self.root.add("frame", name=name, attached_to=carrier)
                 _pose(tag, self.seen(link) @ pose, carrier)
-
-    def refused(self, what: str, why: str) -> ValueError:
-        return ValueError(f"{what} of model {self.model.name!r} cannot be written as SDF: {why}")
 
     def seen(self, i: int) -> Pose:
         """A link's frame in the one that its name means, which is the link's in the file."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 from kinemorph._files import quoted
 from kinemorph._xml import Element
+from kinemorph.io.file_models import Reading
 from kinemorph.io.file_warnings import FileWarnings
 from kinemorph.io.link_merging import ROOT_JOINT, Body, FileJoint, FileLink, LinkPlaces, assemble, build_merged_model
 from kinemorph.io.sdf.frames import WORLD, Frames
@@ -18,22 +18,16 @@ from kinemorph.spatial.pose import Pose
 
 
 def build(
-    element: Element,
-    links: dict[str, FileLink],
-    joints: dict[str, FileJoint],
-    frames: Frames,
-    floating: bool,
-    prefer: list[str],
-    merge_fixed: bool,
-    gravity: Iterable[float],
-    warned: FileWarnings,
-) -> Model:
+    element: Element, links: dict[str, FileLink], joints: dict[str, FileJoint], frames: Frames, prefer: list[str],
+    reading: Reading,
+) -> Model:  # fmt: skip
     """The tree of all links, and the joints that are left over as loops."""
+    floating, warned = reading.floating, reading.warned
     for name in prefer:
         if name not in joints:
             raise element.error(f"prefer: there is no joint {quoted(name)}")
     carrier, loops = _tree(joints, prefer)
-    builder = Builder(element.attribute("name"), gravity)
+    builder = Builder(element.attribute("name"), reading.gravity)
     base = Body(None)
     roots: LinkPlaces = {WORLD: (base, Pose())}
     tops = [name for name in links if name not in carrier]
@@ -44,7 +38,7 @@ def build(
         joint = Joint.free(name=ROOT_JOINT if len(tops) == 1 else f"{ROOT_JOINT}:{name}")
         roots[name] = (Body(name, joint=joint, at=pose), Pose()) if floating else (base, pose)
     order = _parents_first(links, carrier)
-    home = assemble(builder, order, carrier, roots, merge_fixed, warned)
+    home = assemble(builder, order, carrier, roots, reading.merge_fixed, warned)
     for frame in element.all("frame"):
         name = frame.attribute("name")
         if name not in home and name not in joints:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from kinemorph._files import FileError, quoted
+from kinemorph._files import PathLike, quoted
 from kinemorph._xml import Element, parse_xml, read_xml
 from kinemorph.geometry.shapes import Colour, Role, Shape
+from kinemorph.io.file_models import Reading, clipped_colour, new_name, shapes_of
 from kinemorph.io.file_warnings import FileWarnings
 from kinemorph.io.link_merging import GRAVITY, INERTIA_ROUNDING, FileJoint, FileLink, inertia_of
-from kinemorph.io.mesh_paths import MeshPaths
 from kinemorph.io.urdf.tree import build
 from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model.inertia import Inertia
@@ -31,8 +30,6 @@ KINDS = {
     "floating": JointKind.FREE,
     "planar": JointKind.PLANAR,
 }
-
-PathLike = str | os.PathLike[str]
 
 
 @checked_first
@@ -54,10 +51,8 @@ def load_urdf(
     `mesh_root`: the only folder that meshes may come from.
     `strict`: what else would be a `ModelWarning` is a `FileError`.
     """
-    root = read_xml(path)
-    return _model(
-        root, Path(path).stem, Path(path).parent, floating, package_dirs, mesh_root, merge_fixed, gravity, strict
-    )
+    reading = Reading(Path(path).parent, floating, package_dirs, mesh_root, merge_fixed, gravity, strict)
+    return _model(read_xml(path), Path(path).stem, reading)
 
 
 @checked_first
@@ -74,51 +69,29 @@ def parse_urdf(
     strict: bool = False,
 ) -> Model:
     """The model of a URDF text, as if it were a file in `folder`; `source` names it in errors."""
-    root = parse_xml(text, source)
-    return _model(root, "robot", Path(folder), floating, package_dirs, mesh_root, merge_fixed, gravity, strict)
+    reading = Reading(Path(folder), floating, package_dirs, mesh_root, merge_fixed, gravity, strict)
+    return _model(parse_xml(text, source), "robot", reading)
 
 
-def _model(
-    robot: Element,
-    name: str,
-    folder: Path,
-    floating: bool,
-    package_dirs: Iterable[PathLike],
-    mesh_root: PathLike | None,
-    merge_fixed: bool,
-    gravity: Iterable[float],
-    strict: bool,
-) -> Model:
+def _model(robot: Element, name: str, reading: Reading) -> Model:
     if robot.tag != "robot":
         raise robot.error("this is not a URDF file: its outermost element must be <robot>")
     for element in robot.children:
         if element.tag.startswith("xacro:"):
             raise element.error("this is a xacro file; expand it first: xacro robot.urdf.xacro > robot.urdf")
-    warned = FileWarnings(strict)
-    paths = MeshPaths(folder, package_dirs, None if mesh_root is None else Path(mesh_root))
     colours = _colours(robot)
     links: dict[str, FileLink] = {}
     for element in robot.all("link"):
-        link = FileLink(element, _new_name(element, links), _inertia(element, warned), [])
-        link.shapes.extend(_shapes(element, paths, colours, warned))
+        link = FileLink(element, new_name(element, links), _inertia(element, reading.warned), [])
+        link.shapes.extend(shapes_of(element, lambda part, body: _shape(part, body, colours, reading)))
         links[link.name] = link
     joints: dict[str, FileJoint] = {}
     for element in robot.all("joint"):
-        joint = _joint(element, _new_name(element, joints))
+        joint = _joint(element, new_name(element, joints))
         joints[joint.name] = joint
-    model = build(
-        robot, robot.attributes.get("name") or name, links, joints,
-        floating=floating, merge_fixed=merge_fixed, gravity=gravity, warned=warned,
-    )  # fmt: skip
-    warned.issue()
+    model = build(robot, robot.attributes.get("name") or name, links, joints, reading)
+    reading.warned.issue()
     return model
-
-
-def _new_name(element: Element, known: dict[str, FileLink] | dict[str, FileJoint]) -> str:
-    name = element.attribute("name")
-    if name in known:
-        raise element.error(f"there is already a {element.tag} of this name in line {known[name].element.line}")
-    return name
 
 
 def _pose(element: Element) -> Pose:
@@ -226,47 +199,27 @@ def _colour(material: Element) -> Colour | None:
     colour = material.one("color")
     if colour is None:
         return None
-    red, green, blue, opacity = (min(max(c, 0.0), 1.0) for c in colour.numbers("rgba", 4))
-    return (red, green, blue, opacity)
+    return clipped_colour(colour.numbers("rgba", 4))
 
 
-def _shapes(link: Element, paths: MeshPaths, colours: dict[str, Colour], warned: FileWarnings) -> list[Shape]:
-    shapes = []
-    for element in link.children:
-        if element.tag not in (Role.VISUAL, Role.COLLISION):
-            continue
-        material = element.one("material")
-        colour = None
-        if material is not None:
-            colour = _colour(material) or colours.get(material.attributes.get("name", ""))
-        shape = _shape(element, Role(element.tag), colour, paths, warned)
-        if shape is not None:
-            shapes.append(shape)
-    return shapes
-
-
-def _shape(element: Element, role: Role, colour: Colour | None, paths: MeshPaths, warned: FileWarnings) -> Shape | None:
-    geometry = element.need("geometry")
-    if len(geometry.children) != 1:
-        raise geometry.error(f"it holds {len(geometry.children)} shapes; expected one")
-    body = geometry.children[0]
-    more = {"role": role, "colour": colour, "name": element.attributes.get("name", "")}
+def _shape(element: Element, body: Element, colours: dict[str, Colour], reading: Reading) -> Shape | None:
+    material = element.one("material")
+    colour = None
+    if material is not None:
+        colour = _colour(material) or colours.get(material.attributes.get("name", ""))
+    more: dict[str, Any] = {
+        "role": Role(element.tag), "colour": colour, "name": element.attributes.get("name", ""),
+    }  # fmt: skip
     pose = _pose(element)
-    try:
-        if body.tag == "box":
-            return Shape.box(body.numbers("size", 3), pose, **more)
-        if body.tag == "sphere":
-            return Shape.sphere(body.number("radius"), pose, **more)
-        if body.tag == "cylinder":
-            return Shape.cylinder(body.number("radius"), body.number("length"), pose, **more)
-        if body.tag == "capsule":
-            return Shape.capsule(body.number("radius"), body.number("length"), pose, **more)
-        if body.tag == "mesh":
-            path = paths.find(body, "filename", warned)
-            scale = body.numbers("scale", 3, (1.0, 1.0, 1.0))
-            return None if path is None else Shape.mesh(path, scale, pose, **more)
-    except FileError:
-        raise
-    except ValueError as error:  # a size that is not positive
-        raise body.error(str(error)) from None
+    if body.tag == "box":
+        return Shape.box(body.numbers("size", 3), pose, **more)
+    if body.tag == "sphere":
+        return Shape.sphere(body.number("radius"), pose, **more)
+    if body.tag in ("cylinder", "capsule"):
+        make = Shape.cylinder if body.tag == "cylinder" else Shape.capsule
+        return make(body.number("radius"), body.number("length"), pose, **more)
+    if body.tag == "mesh":
+        path = reading.paths.find(body, "filename", reading.warned)
+        scale = body.numbers("scale", 3, (1.0, 1.0, 1.0))
+        return None if path is None else Shape.mesh(path, scale, pose, **more)
     raise body.error("there is no such shape; use box, sphere, cylinder, capsule or mesh")

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from kinemorph._files import PathLike
 from kinemorph.geometry.meshes.kept_mesh import shape_for_files
 from kinemorph.geometry.shapes import Role, Shape, ShapeKind
 from kinemorph.io.link_merging import ROOT_JOINT
 from kinemorph.io.model_writing import (
     LostFeatures,
     MeshFiles,
-    PathLike,
     SimpleJoint,
     at_pose,
     moments_of,
@@ -51,6 +51,7 @@ def save_urdf(model: Model, path: PathLike) -> Path:
 class _Writer:
     def __init__(self, model: Model, file: Path) -> None:
         self.model, self.lost = model, LostFeatures(model, "URDF")
+        self.refused = self.lost.refused
         self.meshes = MeshFiles(file, (".stl", ".obj", ".dae"))
         self.robot = Tag("robot", name=model.name)
         if model.loop_names:
@@ -79,9 +80,6 @@ class _Writer:
             joint.add("mimic", joint=m.source, multiplier=m.multiplier, offset=m.offset or None)
         if self.hollow:
             self.robot.add("mujoco").add("compiler", boundmass=LIGHTEST_MOVING_LINK, boundinertia=LIGHTEST_MOVING_LINK)
-
-    def refused(self, what: str, why: str) -> ValueError:
-        return ValueError(f"{what} of model {self.model.name!r} cannot be written as URDF: {why}")
 
     def new(self, name: str) -> str:
         """A name that nothing has yet."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from kinemorph._files import quoted
 from kinemorph._xml import Element
+from kinemorph.io.file_models import Reading
 from kinemorph.io.file_warnings import FileWarnings
 from kinemorph.io.link_merging import ROOT_JOINT, Body, FileJoint, FileLink, assemble, build_merged_model
 from kinemorph.multibody.model.builder import Builder
@@ -17,18 +16,11 @@ NAMED = 6  # links that an error lists
 
 
 def build(
-    robot: Element,
-    name: str,
-    links: dict[str, FileLink],
-    joints: dict[str, FileJoint],
-    *,
-    floating: bool,
-    merge_fixed: bool,
-    gravity: Iterable[float],
-    warned: FileWarnings,
+    robot: Element, name: str, links: dict[str, FileLink], joints: dict[str, FileJoint], reading: Reading
 ) -> Model:
     """The model of a robot."""
-    builder = Builder(name, gravity)
+    floating, warned = reading.floating, reading.warned
+    builder = Builder(name, reading.gravity)
     order = _tree(robot, links, joints)
     if not links:
         warned.add("empty", robot, "there are no <link> elements; the model is empty")
@@ -36,7 +28,8 @@ def build(
         raise joints[ROOT_JOINT].element.error("floating=True needs this name for the free joint; rename this one")
     root = Body(order[0].name, joint=Joint.free(name=ROOT_JOINT)) if floating and order else Body(None)
     carrier = {joint.child: joint for joint in joints.values()}
-    home = assemble(builder, order, carrier, {link.name: (root, Pose()) for link in order[:1]}, merge_fixed, warned)
+    roots = {link.name: (root, Pose()) for link in order[:1]}
+    home = assemble(builder, order, carrier, roots, reading.merge_fixed, warned)
     moving = {body.joint.name for body, _ in home.values() if body.joint.nv == 1}
     _add_mimic_joints(builder, joints, moving, warned)
     return build_merged_model(builder, robot)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-import os
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from kinemorph._files import ModelWarning, caller_level
+from kinemorph._files import ModelWarning, PathLike, caller_level
 from kinemorph.io.motion.bvh import Bvh
 from kinemorph.mocap.body.anthropometry import table_of
 from kinemorph.mocap.body.figure import FOOT_LENGTH_SHARE, assemble, upright
@@ -22,9 +20,8 @@ from kinemorph.mocap.body.skeleton import Moves, Skeleton, match
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_first, checked_on_failure
 from kinemorph.spatial.arguments.checks import as_number, check_finite, repr_of
+from kinemorph.spatial.pose import Array
 from kinemorph.spatial.quaternion_arrays import conjugate_all, multiply_all, normalize_all, rotate_all, to_matrices
-
-Array = npt.NDArray[np.float64]
 
 UNITS = {  # m; what files are written in
     "metres": 1.0, "centimetres": 0.01, "millimetres": 0.001, "inches": 0.0254, "feet": 0.3048,
@@ -106,7 +103,7 @@ def body_of(
     *,
     unit: float | None = None,
     up: str | None = None,
-    skeleton: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+    skeleton: PathLike | Mapping[str, Any] | None = None,
     hips: Shift | Mapping[str, Shift] = (0.0, 0.0),
 ) -> Body:
     """The body that a recording shows.

@@ -23,8 +23,7 @@ from kinemorph.mocap.normal_gait import Norm, norms, pace_of
 from kinemorph.mocap.smooth import Motion
 from kinemorph.spatial.arguments.annotated import checked_first
 from kinemorph.spatial.arguments.checks import repr_of
-
-Array = npt.NDArray[np.float64]
+from kinemorph.spatial.pose import Array
 
 ERROR = 0.02  # m: standard deviation of where skeletons have their hips, forward and up
 LARGEST_HIP_SHIFT = 0.05  # m

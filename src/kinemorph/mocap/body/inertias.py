@@ -7,13 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from kinemorph.mocap.body.anthropometry import LIMBS, Segment, Table
 from kinemorph.multibody.model.inertia import Inertia
-from kinemorph.spatial.pose import Pose
-
-Array = npt.NDArray[np.float64]
+from kinemorph.spatial.pose import Array, Pose
 
 SIDES = {"left": 1.0, "right": -1.0}  # and the sign of y there
 OTHER = {"left": "right", "right": "left"}

@@ -6,12 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
 from kinemorph.mocap.body.inertias import SIDES, Bone
+from kinemorph.spatial.pose import Array
 from kinemorph.spatial.quaternion_arrays import multiply_all, normalize_all, rotate_all
-
-Array = npt.NDArray[np.float64]
 
 Shift = tuple[float, float]  # m: forward and up
 LARGEST_HIP_DISTANCE = 0.1  # m: a hip that lies farther from where it was recorded is none

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kinemorph._files import FileError, read_bytes
+from kinemorph._files import FileError, PathLike, read_bytes
 from kinemorph._toml import table_of
 from kinemorph.io.motion.bvh import Bvh
 from kinemorph.spatial.arguments.annotated import checked_first
@@ -17,8 +16,6 @@ NEEDED = ("pelvis", "chest", "head", "upper arm", "forearm", "thigh", "shank", "
 SIDED = ("clavicle", "upper arm", "forearm", "hand", "thigh", "shank", "foot", "toe")
 KNOWN = ("pelvis", "abdomen", "chest", "head", *SIDED)
 LARGEST_TABLE = 1 << 20  # bytes
-
-PathLike = str | os.PathLike[str]
 
 
 @dataclass(frozen=True)

@@ -9,15 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from kinemorph.geometry.shapes import Shape
 from kinemorph.scenes.bounce.replay import COLOURS, mesh_of
 from kinemorph.scenes.bounce.simulation import Bounce, rotation
+from kinemorph.spatial.pose import Array
 from kinemorph.view.pictures.raster import Camera, Image, Solid, draw
 from kinemorph.view.recordings.recording import Body, Recording
 
-Array = npt.NDArray[np.float64]
 Colour = tuple[float, float, float]
 BLACK, RED, GREY, BLUE = (0.05, 0.05, 0.08), (0.95, 0.10, 0.10), (0.45, 0.47, 0.52), (0.10, 0.55, 0.75)
 

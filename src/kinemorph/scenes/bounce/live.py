@@ -10,17 +10,15 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from kinemorph.scenes.bounce.drawing import BLACK, BLUE, GREY, RED, frames
 from kinemorph.scenes.bounce.replay import COLOURS, closest_features, mesh_of, native_tiles
 from kinemorph.scenes.bounce.simulation import Bounce
+from kinemorph.spatial.pose import Array
 from kinemorph.view.colours import add_sky_light
 from kinemorph.view.live.server import browser_page, start_server, stop_server
 from kinemorph.view.live.viewer import has_screen
 from kinemorph.view.pictures.raster import Camera
-
-Array = npt.NDArray[np.float64]
 
 FRAME_RATE = 25.0  # frames a second
 VIEWER_FIELD_OF_VIEW = 35.0  # degrees, vertical field of view

@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from kinemorph.collision.narrow.core_pairs import CorePairs
 from kinemorph.geometry.polyhedron import Polyhedron
+from kinemorph.spatial.pose import Array
 
 if TYPE_CHECKING:
     from kinemorph.scenes.bounce.simulation import Bounce, Report
 
-Array = npt.NDArray[np.float64]
 
 DISTANCE_ERROR = 1e-8  # m: the narrow phase promises 1e-9 of the sizes, which are up to 3 m
 BLOCK_BOXES = 512  # boxes at a time

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from kinemorph.collision.narrow.features import E, V
 from kinemorph.collision.narrow.manifold import NO_FEATURES, contact_features
@@ -16,12 +15,11 @@ from kinemorph.geometry.meshes.mesh import Mesh
 from kinemorph.geometry.polyhedron import Polyhedron
 from kinemorph.geometry.shapes import Shape
 from kinemorph.scenes.bounce.simulation import SIZES, Bounce, rotation, shapes
+from kinemorph.spatial.pose import Array
 from kinemorph.view.pictures.picture import picture
 from kinemorph.view.recordings.recording import Body, Recording
 from kinemorph.view.replays.overlays import Boxes, Lines
 from kinemorph.view.replays.replay import replay
-
-Array = npt.NDArray[np.float64]
 
 COLOURS = ((0.36, 0.52, 0.82), (0.90, 0.55, 0.32), (0.46, 0.70, 0.47), (0.80, 0.44, 0.52), (0.60, 0.52, 0.78),
            (0.84, 0.72, 0.36))  # fmt: skip

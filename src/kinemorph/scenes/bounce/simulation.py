@@ -16,7 +16,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from kinemorph.collision.collisions import Collisions
 from kinemorph.collision.shapes.shape_rows import Candidates, Question, Status
@@ -25,8 +24,7 @@ from kinemorph.geometry.convex_parts import Parts
 from kinemorph.geometry.polyhedron import Polyhedron
 from kinemorph.scenes.bounce import oracle
 from kinemorph.scenes.bounce.step import BOUNCE, HASHING, OBJECT, VCLIP, advance, broad_phase, narrow_phase, response
-
-Array = npt.NDArray[np.float64]
+from kinemorph.spatial.pose import Array
 
 SIZES = (0.5, 1.0, 2.0)  # m, of the cube around a shape
 LARGEST_VELOCITY_COMPONENT = 1.0  # m/s, largest component of a velocity

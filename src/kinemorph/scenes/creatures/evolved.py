@@ -19,12 +19,12 @@ from kinemorph.evolve.creature_problem import Species, creatures
 from kinemorph.evolve.run import held_out
 from kinemorph.scenes.creatures.champions import VIEW_DIRECTION, record_awake_episode, side_by_side
 from kinemorph.scenes.pictures.picture_sheets import Point, View, draw_views
+from kinemorph.spatial.pose import Array
 from kinemorph.view.pictures.picture import recorded_solids
 from kinemorph.view.recordings.recording import Recording
 
 FOLDER = Path(__file__).parents[1] / "data" / "evolved"
 DRAWS = 16  # on which champions are measured before they are shown
-Array = np.ndarray[Any, np.dtype[np.float64]]
 ALONE, BESIDE, BEHIND = (900, 320), (620, 200), (420, 280)  # pixels of a picture of one life, and of several
 
 

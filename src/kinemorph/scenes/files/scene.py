@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
-from kinemorph._files import FileError
+from kinemorph._files import FileError, PathLike
 from kinemorph._toml import Toml, checked, merged, nearest_name, refuse_not_finite
 from kinemorph.multibody.model.elements import ForceElement
 from kinemorph.scenes.files.scene_changes import Changes, SceneEvent
@@ -39,7 +38,7 @@ def shipped() -> dict[str, Path]:
     return {path.stem: path for path in sorted(SHIPPED.glob("*.toml"))}
 
 
-def scene_file(what: str | os.PathLike[str]) -> Path:
+def scene_file(what: PathLike) -> Path:
     """The file of a scene: a path, or the name of one that comes with kinemorph."""
     path, known = Path(what), shipped()
     if path.suffix.lower() == ".toml" or path.is_file():
@@ -49,7 +48,7 @@ def scene_file(what: str | os.PathLike[str]) -> Path:
     raise FileError(f"{nearest_name(str(what), list(known), 'scene')}; or name a file, which ends in .toml")
 
 
-def read_scene(path: str | os.PathLike[str], changes: Mapping[str, Any] | None = None) -> tuple[Toml, SceneTable]:
+def read_scene(path: PathLike, changes: Mapping[str, Any] | None = None) -> tuple[Toml, SceneTable]:
     """What a scene file says, checked, and nothing made of it yet."""
     toml = Toml(scene_file(path))
     refuse_not_finite(toml)
@@ -58,7 +57,7 @@ def read_scene(path: str | os.PathLike[str], changes: Mapping[str, Any] | None =
 
 
 @checked_first
-def load_scene(path: str | os.PathLike[str], changes: Mapping[str, Any] | None = None) -> Scene:
+def load_scene(path: PathLike, changes: Mapping[str, Any] | None = None) -> Scene:
     """Read a scene file, or one that comes with kinemorph by its name, and make its world.
 
     `changes` are put into the file's tables before they are checked: `{"world": {"dt": 1e-3}}`; in lists of tables, by
@@ -71,7 +70,7 @@ def load_scene(path: str | os.PathLike[str], changes: Mapping[str, Any] | None =
 class Scene:
     """A world as a file describes it: `scene.world` can be run, asked and changed as any other."""
 
-    def __init__(self, path: str | os.PathLike[str], changes: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, path: PathLike, changes: Mapping[str, Any] | None = None) -> None:
         toml, self.table = read_scene(path, changes)
         self.file = toml.file
         self.name = self.table.name or self.file.stem

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from kinemorph.geometry.shapes import Shape
-from kinemorph.spatial.pose import Pose
+from kinemorph.spatial.pose import Array, Pose
 from kinemorph.view.pictures.picture import PALETTE, save_png
 from kinemorph.view.pictures.raster import Camera, Solid, draw
 from kinemorph.view.recordings.film import film
@@ -18,7 +17,6 @@ from kinemorph.view.recordings.recording import SOIL, Recording, level_ground, s
 from kinemorph.view.replays.replay import replay
 from kinemorph.world.world import World
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
 FILM_RATE = 60.0  # frames a second
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -14,7 +13,6 @@ from kinemorph.view.pictures.raster import Camera, Image, Solid, draw
 from kinemorph.view.recordings.recording import Recording, level_ground, shapes_to_show
 from kinemorph.view.replays.replay import replay
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
 Point = tuple[float, float, float]
 PICTURE_GAP = 4  # pixels between pictures
 PAPER = 255

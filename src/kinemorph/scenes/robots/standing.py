@@ -8,7 +8,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from kinemorph.geometry.meshes.mesh import mesh_of
 from kinemorph.geometry.shapes import Role
@@ -20,9 +19,8 @@ from kinemorph.multibody.algorithms.kinematics import kinematics, pose_of
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model.model import Model
+from kinemorph.spatial.pose import Array
 from kinemorph.world.world import World
-
-Array = npt.NDArray[np.float64]
 
 WORLD = ("world", "world_link", "map")  # how a root is called that stands for the world
 HOLDS = (JointKind.REVOLUTE, JointKind.PRISMATIC, JointKind.SCREW)

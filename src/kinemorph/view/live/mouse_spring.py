@@ -9,13 +9,11 @@ more often it is asked.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from kinemorph.spatial.pose import Array
 from kinemorph.view.body_poses import inertia_of
 from kinemorph.world.body import Body
 from kinemorph.world.world import World
-
-Array = npt.NDArray[np.float64]
 
 MOUSE_SPRING_RATE = 9.0  # 1/s, how stiff it is at most
 LARGEST_PULL_FACTOR = 40.0  # times the weight on earth of what is pulled

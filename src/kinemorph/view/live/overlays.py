@@ -7,18 +7,16 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from kinemorph._escaping import plain
 from kinemorph.multibody.layout import JointKind
-from kinemorph.spatial.pose import Pose
+from kinemorph.spatial.pose import Array, Pose
 from kinemorph.view.body_poses import inertia_of
 from kinemorph.view.colours import as_bytes
 from kinemorph.view.replays.overlays import cube_frame
 from kinemorph.world.spawn import free_position
 from kinemorph.world.world import World
 
-Array = npt.NDArray[np.float64]
 Colour = tuple[float, float, float]
 
 AXES = (JointKind.REVOLUTE, JointKind.PRISMATIC, JointKind.SCREW, JointKind.CYLINDRICAL)

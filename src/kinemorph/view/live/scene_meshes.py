@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from kinemorph.geometry.meshes.mesh import mesh_of
 from kinemorph.geometry.shapes import Shape, ShapeKind
+from kinemorph.spatial.pose import Array
 from kinemorph.spatial.quaternion_arrays import multiply_all, rotate_all
 from kinemorph.structure.forest.memory import ID_INDEX_MASK
 from kinemorph.view.body_poses import Meshes, base_shapes, parents_of_bodies, solid_shapes, visible_shapes
@@ -30,7 +31,6 @@ from kinemorph.view.recordings.recording import SOIL, depths, height_of_level_gr
 from kinemorph.world.spawn import free_position
 from kinemorph.world.world import World
 
-Array = npt.NDArray[np.float64]
 Colours = Literal["own", "trees", "islands"]
 
 PICKED, SECOND, ASLEEP = (1.0, 0.85, 0.1), (0.2, 0.9, 0.9), (0.62, 0.64, 0.67)

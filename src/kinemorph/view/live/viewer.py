@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph.spatial.arguments.annotated import checked_first
-from kinemorph.spatial.pose import Pose
+from kinemorph.spatial.pose import Array, Pose
 from kinemorph.view.body_poses import solid_shape
 from kinemorph.view.colours import add_grid, add_sky_light
 from kinemorph.view.live.history import History
@@ -36,8 +36,6 @@ from kinemorph.view.recordings.recording import SOIL
 from kinemorph.world.body import Body
 from kinemorph.world.control.drives import AppliedForce
 from kinemorph.world.world import World
-
-Array = npt.NDArray[np.float64]
 
 VIEWER_FIELD_OF_VIEW = 35.0  # vertical field of view, degrees
 CAMERA_ROOM = 1.8  # times as large as what is there, is what the camera sees at first

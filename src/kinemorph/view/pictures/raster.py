@@ -11,10 +11,9 @@ import numpy.typing as npt
 
 from kinemorph.jit.api import entry
 from kinemorph.spatial.arguments.checks import check_whole
-from kinemorph.spatial.pose import vector
+from kinemorph.spatial.pose import Array, vector
 
 Image = npt.NDArray[np.uint8]
-Array = npt.NDArray[np.float64]
 
 SAMPLES = 2  # per pixel and axis
 LARGEST_SIDE = 10_000  # pixels

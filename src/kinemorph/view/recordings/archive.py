@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import io
 import math
-import os
 import zipfile
 from collections.abc import Mapping
 from typing import IO, Any
 
 import numpy as np
 
-from kinemorph._files import FileError, quoted, read_bytes, write_whole
+from kinemorph._files import FileError, PathLike, quoted, read_bytes, write_whole
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -22,7 +21,7 @@ LEAST_HEADER_BYTES = 1 << 10  # bytes, no less than any header of an array has
 DATE = (1980, 1, 1, 0, 0, 0)  # the first that a zip file knows: the same content makes the same bytes
 
 
-def write_arrays(path: str | os.PathLike[str], arrays: Mapping[str, Array]) -> None:
+def write_arrays(path: PathLike, arrays: Mapping[str, Array]) -> None:
     """Write arrays of numbers under their names, compressed, unless they shrink by more than a reader believes."""
     content = _packed(arrays, zipfile.ZIP_DEFLATED)
     headers = LEAST_HEADER_BYTES * len(arrays)
@@ -46,7 +45,7 @@ def _allowed(size: int) -> int:
     return ROOM + ROOM_PER_BYTE * size
 
 
-def read_arrays(path: str | os.PathLike[str], limit: int = LARGEST_ARCHIVE_BYTES) -> dict[str, Array]:
+def read_arrays(path: PathLike, limit: int = LARGEST_ARCHIVE_BYTES) -> dict[str, Array]:
     """The arrays of a file. Any fault of the file raises FileError; nothing bigger than `limit` is unpacked."""
     content = read_bytes(path, limit)
     try:
@@ -66,7 +65,7 @@ def read_arrays(path: str | os.PathLike[str], limit: int = LARGEST_ARCHIVE_BYTES
         raise FileError(f"{path}: it is damaged, or not a file of arrays: {quoted(str(error))}") from None
 
 
-def _array(path: str | os.PathLike[str], member: zipfile.ZipInfo, stream: IO[bytes]) -> Array:
+def _array(path: PathLike, member: zipfile.ZipInfo, stream: IO[bytes]) -> Array:
     """One array. Its header must ask for the bytes that are there: nothing is allocated on its word alone."""
     version = np.lib.format.read_magic(stream)
     header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0

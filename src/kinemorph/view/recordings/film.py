@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import time
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from kinemorph._files import FileError
+from kinemorph._files import FileError, PathLike
 from kinemorph.geometry.meshes.mesh import Mesh
 from kinemorph.geometry.shapes import Shape
 from kinemorph.spatial.arguments.annotated import checked_first
@@ -20,8 +18,6 @@ from kinemorph.view.body_poses import parents_of_bodies as parents_of
 from kinemorph.view.recordings.recording import Body, Recording
 from kinemorph.world.persistence.journal import ChunkFile, chunks_of
 from kinemorph.world.world import World
-
-Array = npt.NDArray[np.float64]
 
 FILM_MAGIC = b"kmfilms\n"
 FILM_VERSION = 1
@@ -33,7 +29,7 @@ BUILT = frozenset({"add_ground", "add", "remove", "connect", "tie", "cut", "rero
 
 @checked_first
 def film(
-    world: World, path: str | os.PathLike[str] | None = None, *, rate: float = 60.0, name: str = "world"
+    world: World, path: PathLike | None = None, *, rate: float = 60.0, name: str = "world"
 ) -> Film:  # fmt: skip
     """Film a world while this is entered, with `rate` frames a second of its time.
 
@@ -49,7 +45,7 @@ def film(
 class Film:
     """Observes a world and records the poses and parents of its bodies, and which are added and removed."""
 
-    def __init__(self, world: World, path: str | os.PathLike[str] | None, rate: float, name: str) -> None:
+    def __init__(self, world: World, path: PathLike | None, rate: float, name: str) -> None:
         if not rate > 1e-9:
             raise ValueError(f"film: rate is {rate}, and must be positive")
         self.world, self.path = world, None if path is None else Path(path)
@@ -182,7 +178,7 @@ class Film:
         self._written = time.monotonic()
 
 
-def load_film(path: str | os.PathLike[str]) -> Recording:
+def load_film(path: PathLike) -> Recording:
     """The recording of a film, up to its last whole chunk. Any fault of the file raises FileError."""
     recording: Recording | None = None
     try:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 
+from kinemorph._files import PathLike
 from kinemorph.geometry.meshes.mesh import Mesh
 from kinemorph.geometry.shapes import Shape
 from kinemorph.io.gltf import GlbBody, GlbPart
@@ -16,7 +15,7 @@ from kinemorph.view.recordings.recording import Recording, shapes_to_show
 
 
 @checked_first
-def save_glb(recording: Recording, path: str | os.PathLike[str]) -> None:
+def save_glb(recording: Recording, path: PathLike) -> None:
     """Write a recording as a GLB file: every body is a node that moves. Blender and browsers open it."""
     t, poses = recording.t, recording.poses
     if not len(t):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph._extras import in_notebooks
+from kinemorph._files import PathLike
 from kinemorph.geometry.meshes.mesh import Mesh, load_mesh, mesh_of
 from kinemorph.geometry.shapes import Role, Shape, ShapeKind
 from kinemorph.motion.log import Log
@@ -22,9 +22,8 @@ from kinemorph.multibody.data import Data
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_first
 from kinemorph.spatial.arguments.checks import repr_of
-from kinemorph.spatial.pose import Pose
+from kinemorph.spatial.pose import Array, Pose
 
-Array = npt.NDArray[np.float64]
 Parents = Mapping[str, str | None]  # of each link its parent, None for the base
 
 SOIL = (0.72, 0.74, 0.76, 1.0)  # colour of ground
@@ -216,14 +215,14 @@ class Recording:
         mesh = self.meshes[shape.path]
         return mesh if shape.size == (1.0, 1.0, 1.0) else mesh.scaled(np.array(shape.size))
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: PathLike) -> None:
         """Write everything into one file (.npz), whole or not at all."""
         from kinemorph.view.recordings.recording_file import save_recording
 
         save_recording(self, path)
 
     @staticmethod
-    def load(path: str | os.PathLike[str]) -> Recording:
+    def load(path: PathLike) -> Recording:
         """A recording from a file. Any fault of the file raises FileError."""
         from kinemorph.view.recordings.recording_file import load
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import msgspec
 import numpy as np
 
-from kinemorph._files import FileError, quoted
+from kinemorph._files import FileError, PathLike, quoted
 from kinemorph.geometry.meshes.mesh import Mesh
 from kinemorph.geometry.shapes import Role, Shape, ShapeKind
 from kinemorph.spatial.pose import Pose
@@ -66,7 +65,7 @@ class _Stamp(msgspec.Struct, frozen=True):
     version: int
 
 
-def save_recording(recording: Recording, path: str | os.PathLike[str]) -> None:
+def save_recording(recording: Recording, path: PathLike) -> None:
     """Write a recording into one file, whole or not at all."""
     text = _Text(
         RECORDING_FORMAT,
@@ -86,7 +85,7 @@ def save_recording(recording: Recording, path: str | os.PathLike[str]) -> None:
     write_arrays(path, arrays)
 
 
-def load(path: str | os.PathLike[str]) -> Recording:
+def load(path: PathLike) -> Recording:
     """A recording from a file, that of a film too. Any fault of the file raises FileError."""
     from kinemorph.view.recordings.film import FILM_MAGIC, load_film  # late: films are recordings of worlds
 
@@ -101,7 +100,7 @@ def load(path: str | os.PathLike[str]) -> Recording:
         raise FileError(f"{path}: {error}") from None
 
 
-def _begins_with(path: str | os.PathLike[str], magic: bytes) -> bool:
+def _begins_with(path: PathLike, magic: bytes) -> bool:
     try:
         with Path(path).open("rb") as file:
             return file.read(len(magic)) == magic

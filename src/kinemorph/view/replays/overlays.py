@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
+from kinemorph.spatial.pose import Array
+
 Show = Callable[[int], None]
 Colour = tuple[float, float, float]  # red, green, blue: 0 to 1
 

@@ -17,6 +17,7 @@ from kinemorph.geometry.shapes import Shape
 from kinemorph.motion.log import Log
 from kinemorph.spatial.arguments.annotated import checked_first
 from kinemorph.spatial.arguments.checks import check_positive
+from kinemorph.spatial.pose import Array
 from kinemorph.view.colours import (
     Piece,
     add_batch,
@@ -43,8 +44,6 @@ from kinemorph.view.recordings.recording import (
 )
 from kinemorph.view.replays.overlays import Overlay, Show
 from kinemorph.view.replays.page import complete_page, describe_chapter, has_tree_changes
-
-Array = npt.NDArray[np.float64]
 
 PAUSE = 1.0  # s at the end, before the player starts again
 REPLAY_FIELD_OF_VIEW = 30.0  # vertical field of view, degrees
