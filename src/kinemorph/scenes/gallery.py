@@ -69,32 +69,22 @@ class Demo(NamedTuple):
         return import_module(f"kinemorph.scenes.{self.module}")
 
 
-DEMOS = {
-    "swing": Demo(
-        "A robot with its motors off swings from its base.",
-        "robots.swing", "swing", "swing", in_world=False,
-        python="it follows one mechanism, without a world",
+def _alike(rows: dict[str, tuple[Any, ...]], **common: Any) -> dict[str, Demo]:
+    """Demonstrations that differ in their sentence, module, maker, picture and panel alone."""
+    return {name: Demo(*row, **common) for name, row in rows.items()}
+
+
+DEMOS = _alike({
+    "swing": ("A robot with its motors off swings from its base.", "robots.swing", "swing", "swing"),
+    "mechanisms": ("Closed chains, from four bars to a robot's legs.", "robots.parade", "parade", "mechanisms"),
+    "walk": ("A walker changes its root at every step.", "structure.walker", "walk", "walker_strip", (4, 8, 1)),
+    "high_bar": (
+        "A gymnast lets go of a bar, hand by hand.", "structure.high_bar", "swing", "high_bar_strip", (4, 8, 1)
     ),
-    "mechanisms": Demo(
-        "Closed chains, from four bars to a robot's legs.",
-        "robots.parade", "parade", "mechanisms", in_world=False,
-        python="it follows one mechanism, without a world",
+    "swing_breaks": (
+        "A swing breaks under a person.", "structure.swing_breaks", "ride", "swing_breaks_strip", (3, 6, 1)
     ),
-    "walk": Demo(
-        "A walker changes its root at every step.",
-        "structure.walker", "walk", "walker_strip", (4, 8, 1), in_world=False,
-        python="it follows one mechanism, without a world",
-    ),
-    "high_bar": Demo(
-        "A gymnast lets go of a bar, hand by hand.",
-        "structure.high_bar", "swing", "high_bar_strip", (4, 8, 1), in_world=False,
-        python="it follows one mechanism, without a world",
-    ),
-    "swing_breaks": Demo(
-        "A swing breaks under a person.",
-        "structure.swing_breaks", "ride", "swing_breaks_strip", (3, 6, 1), in_world=False,
-        python="it follows one mechanism, without a world",
-    ),
+}, in_world=False, python="it follows one mechanism, without a world") | {
     "human": Demo(
         "Ten random changes of a figure's structure.",
         "structure.human", "journey", "human_strip", (2, 6, 1), in_world=False,
@@ -127,26 +117,24 @@ DEMOS = {
         "A ball hits a tower of bricks that are glued.",
         "structure.glued_tower", "tower", "glued_tower", (3, 6, 1),
     ),
-    "features": Demo(
+} | _alike({
+    "features": (
         "V-Clip follows the closest features of two objects, as wires and as solids.",
-        "bounce.collision_features", "pursuit", "collision_features", (3, 4, 1), in_world=False,
-        python="it shows collision detection alone, without a world",
+        "bounce.collision_features", "pursuit", "collision_features", (3, 4, 1),
     ),
-    "tiles": Demo(
+    "tiles": (
         "Pairs come and go with the boxes and tiles of the hierarchical hash.",
-        "bounce.collision_tiles", "world", "collision_tiles", (2, 4, 1), in_world=False,
-        python="it shows collision detection alone, without a world",
+        "bounce.collision_tiles", "world", "collision_tiles", (2, 4, 1),
     ),
-    "hashing": Demo(
+    "hashing": (
         "Eight objects without and with hashing, side by side.",
-        "bounce.collision_hashing", "Twins", "collision_hashing_8", (0, 1, 2), in_world=False,
-        python="it shows collision detection alone, without a world",
+        "bounce.collision_hashing", "Twins", "collision_hashing_8", (0, 1, 2),
     ),
-    "hashing_of_many": Demo(
+    "hashing_of_many": (
         "Twenty-five objects without and with hashing, side by side.",
-        "bounce.collision_hashing", "Twins", "collision_hashing_25", (0, 1, 2), "show_many", in_world=False,
-        python="it shows collision detection alone, without a world",
+        "bounce.collision_hashing", "Twins", "collision_hashing_25", (0, 1, 2), "show_many",
     ),
+}, in_world=False, python="it shows collision detection alone, without a world") | {
     "friction": Demo(
         "Seven cubes on a slope; the last has just enough friction to stay.",
         "thesis.friction_cubes", "cubes", "friction_cubes", (2, 2, 2), epsilon=1e-3, stride=2e-3,
@@ -205,7 +193,7 @@ DEMOS = {
         python="its floors are computed, from how many wheels each has",
     ),
 }  # fmt: skip
-EVOLVED = {
+EVOLVED = {  # creatures of evolutions: what they do, and how their pictures are laid out
     "hitting_ball": ("Creatures that hit a ball, from the first to the last generation.", (1, 2, 2)),
     "jumping_1": ("Three evolutions of jumping straight up, side by side.", (3, 2, 2)),
     "jumping_2": ("Creatures of spheres that jump up: generations, the earliest in front.", (1, 3, 1)),
@@ -214,14 +202,15 @@ EVOLVED = {
     "locomotion_2": ("Another one that walks.", (0, 1, 1)),
     "locomotion_3": ("A third one that walks.", (0, 1, 1)),
     "brachiation": ("A creature that has learned to go along bars: it grasps, swings and lets go.", (0, 1, 1)),
-}  # creatures of evolutions: what they do, and how their pictures are laid out
-DEMOS |= {
-    name: Demo(
-        sentence, "creatures.evolved", "together", name, shown, name, in_world=False,
-        python="it lives by a brain, in the world of its task",
-    )
-    for name, (sentence, shown) in EVOLVED.items()
-}  # fmt: skip
+}
+DEMOS |= _alike(
+    {
+        name: (sentence, "creatures.evolved", "together", name, panel, name)
+        for name, (sentence, panel) in EVOLVED.items()
+    },
+    in_world=False,
+    python="it lives by a brain, in the world of its task",
+)
 
 
 def named(name: str) -> Demo:
