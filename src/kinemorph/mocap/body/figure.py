@@ -85,25 +85,8 @@ def human(
     given. Joints have the `limits` of people (`mocap.ranges`); a shoulder whose clavicle is welded has none. Frames:
     "left palm", "left heel", "left toe" and the same on the right.
     """
-    b = builder(mass, height, sex, table, welded=welded, root=root, stiffness=stiffness, rest=rest, limits=limits)
-    return b.build()
-
-
-def builder(
-    mass: float = MASS,
-    height: float = HEIGHT,
-    sex: str = "male",
-    table: str = "de Leva",
-    *,
-    welded: Collection[str] = (),
-    root: Joint | None = None,
-    stiffness: Mapping[str, float] | float = 0.0,
-    rest: Posture | None = None,
-    limits: bool = False,
-) -> Builder:
-    """A builder with the figure in it, to add more to it; see `human`."""
     kg, tall = check_finite("human: mass", mass, *MASSES), check_finite("human: height", height, *HEIGHTS)
-    return assemble(upright(tall), table_of(table, sex), kg, tall, welded, root, stiffness, rest, limits)
+    return assemble(upright(tall), table_of(table, sex), kg, tall, welded, root, stiffness, rest, limits).build()
 
 
 def assemble(

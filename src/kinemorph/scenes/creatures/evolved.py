@@ -20,7 +20,7 @@ from kinemorph.evolve.run import held_out
 from kinemorph.scenes.creatures.champions import VIEW_DIRECTION, record_awake_episode, side_by_side
 from kinemorph.scenes.pictures.picture_sheets import Point, View, draw_views
 from kinemorph.spatial.pose import Array
-from kinemorph.view.pictures.picture import recorded_solids
+from kinemorph.view.pictures.picture import body_solids, recorded_solids
 from kinemorph.view.recordings.recording import Recording
 
 FOLDER = Path(__file__).parents[1] / "data" / "evolved"
@@ -94,7 +94,8 @@ def show_evolved(out: Path, say: Callable[[Any], None], name: str) -> None:
 
 def _bounds_of_bodies(recording: Recording, moments: tuple[float, ...]) -> tuple[Point, Point]:
     """The corners of a box around all parts at some times, and around what stands where they are, such as bars."""
-    solids = [solid for t in moments for solid in recorded_solids(recording, t, "part")[1]]
+    bodies = [(name, solids) for t in moments for name, solids in body_solids(recording, t).items()]
+    solids = [solid for name, solids in bodies if "part" in name for solid in solids]
     left, right = (end(float(end(solid.vertices[:, 0])) for solid in solids) for end in (min, max))
     still = recorded_solids(recording, 0.0)[0]
     solids += [solid for solid in still if left <= solid.vertices[:, 0].mean() <= right]

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
 from kinemorph.geometry.shapes import Shape
 from kinemorph.spatial.pose import Array, Pose
-from kinemorph.view.pictures.picture import PALETTE, save_png
-from kinemorph.view.pictures.raster import Camera, Solid, draw
+from kinemorph.view.pictures.picture import body_solids, recorded_solid, save_png
+from kinemorph.view.pictures.raster import Camera, draw
 from kinemorph.view.recordings.film import film
 from kinemorph.view.recordings.recording import SOIL, Recording, level_ground, standing_shapes
 from kinemorph.view.replays.replay import replay
@@ -45,29 +46,19 @@ def draw_film(
     """
     folder.mkdir(parents=True, exist_ok=True)
     pictures, film = folder / f"{name}.png", folder / f"{name}.html"
-    moments = [_solids(recording, t) for t in times]
-    framed = [_solids(recording, t, but=beside) for t in times]
-    things = [_solid(recording, s, Pose(), SOIL[:3]) for s in standing_shapes(recording) if s.colour != SOIL]
-    points = np.concatenate([s.vertices for solids in (*framed, things) for s in solids])
+    moments = [body_solids(recording, t) for t in times]
+    framed = [s for bodies in moments for name, solids in bodies.items() if name != beside for s in solids]
+    standing = standing_shapes(recording)
+    framed += [recorded_solid(recording, shape) for shape in standing if shape.colour != SOIL]
+    points = np.concatenate([s.vertices for s in framed])
     camera = Camera.framing(points, direction, size[0] / size[1])
     axis = 0 if size[0] > size[1] else 1
-    still = [_solid(recording, _part(shape, points), Pose(), SOIL[:3]) for shape in standing_shapes(recording)]
+    still = [recorded_solid(recording, _part(shape, points)) for shape in standing]
     ground = level_ground(recording)
-    images = [draw([*still, *solids], camera, *size, ground=ground) for solids in moments]
+    images = [draw([*still, *chain(*bodies.values())], camera, *size, ground=ground) for bodies in moments]
     save_png(pictures, np.concatenate(images, axis=axis))
     replay(recording, film, direction=direction, follow=follow)
     return pictures, film
-
-
-def _solids(recording: Recording, t: float, but: str = "") -> list[Solid]:
-    """The bodies of the last frame that is not later than t, as triangles in the world."""
-    frame = recording.poses[max(0, int(np.searchsorted(recording.t, t + 1e-9, side="right")) - 1)]
-    solids = []
-    for i, body in enumerate(recording.bodies):
-        if not np.isnan(frame[i, 0]) and body.name != but:
-            place = Pose.quaternion(frame[i, 3:], frame[i, :3])
-            solids += [_solid(recording, shape, place, PALETTE[i % len(PALETTE)]) for shape in body.shapes]
-    return solids
 
 
 def _part(shape: Shape, points: Array) -> Shape:
@@ -79,9 +70,3 @@ def _part(shape: Shape, points: Array) -> Shape:
     middle = shape.pose.apply((*(0.5 * (low + high)), 0.0))
     width, length = np.maximum(1.1 * (high - low), 0.5)
     return replace(shape, size=(float(width), float(length), shape.size[2]), pose=Pose(middle, shape.pose.rotation))
-
-
-def _solid(recording: Recording, shape: Shape, place: Pose, plain: Sequence[float]) -> Solid:
-    mesh = recording.mesh_of(shape)
-    colour = np.array(shape.colour[:3] if shape.colour else plain)
-    return Solid((place @ shape.pose).apply(mesh.vertices), mesh.faces, np.broadcast_to(colour, (len(mesh.faces), 3)))

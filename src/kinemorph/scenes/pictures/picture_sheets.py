@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from kinemorph.view.pictures.picture import recorded_solids, save_png
+from kinemorph.view.pictures.picture import body_solids, recorded_solids, save_png
 from kinemorph.view.pictures.raster import Camera, Image, Solid, draw
-from kinemorph.view.recordings.recording import Recording, level_ground, shapes_to_show
+from kinemorph.view.recordings.recording import Recording, level_ground
 from kinemorph.view.replays.replay import replay
 
 Point = tuple[float, float, float]
@@ -59,7 +59,9 @@ def draw_views(
 
 
 def picture(recording: Recording, view: View, size: tuple[int, int]) -> Image:
-    """What a view shows."""
+    """The picture of a view."""
+    if view.trace:
+        recording.row(view.trace)  # raises if there is no such body
     ends = np.array([view.low, view.high], float)
     corners = np.array([ends[[i, j, k], [0, 1, 2]] for i in (0, 1) for j in (0, 1) for k in (0, 1)])
     middle = corners.mean(axis=0)
@@ -71,21 +73,9 @@ def picture(recording: Recording, view: View, size: tuple[int, int]) -> Image:
         if k == 0:
             solids += [s for s in still if not view.near or ends[0, 0] <= s.vertices[:, 0].mean() <= ends[1, 0]]
         elif view.trace:
-            moving = _solids_of_body(recording, t, view.trace, moving)
+            moving = body_solids(recording, t)[view.trace]
         solids += moving
     return draw(solids, camera, *size, ground=level_ground(recording))
-
-
-def _solids_of_body(recording: Recording, t: float, name: str, solids: list[Solid]) -> list[Solid]:
-    """Those that are a body's, of all that `recorded_solids` has of bodies."""
-    frame = recording.poses[max(0, int(np.searchsorted(recording.t, t + 1e-9, side="right")) - 1)]
-    first = 0
-    for body, pose in zip(recording.bodies, frame, strict=False):
-        count = 0 if np.isnan(pose[0]) else len(shapes_to_show(body.shapes))
-        if body.name == name:
-            return solids[first : first + count]
-        first += count
-    raise ValueError(f"recording {recording.name!r} has no body {name!r} to trace")
 
 
 def arrange_pictures(images: Sequence[Image], columns: int) -> Image:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from kinemorph.mocap.body.figure import HEIGHT, MASS, SIMPLE, Posture, both, builder, pose
+from kinemorph.mocap.body.anthropometry import table_of
+from kinemorph.mocap.body.figure import HEIGHT, MASS, SIMPLE, Posture, assemble, both, pose, upright
 from kinemorph.multibody.model.builder import Builder
 
 __all__ = ["HEIGHT", "MASS", "SIMPLE", "both", "human", "pose"]
@@ -14,4 +15,4 @@ def human(
     welded: Collection[str] = (), stiffness: Mapping[str, float] | float = 0.0, rest: Posture | None = None
 ) -> Builder:
     """A builder with the figure in it; see `km.human`. SIMPLE leaves 16 joint degrees of freedom."""
-    return builder(MASS, HEIGHT, table="Winter", welded=welded, stiffness=stiffness, rest=rest)
+    return assemble(upright(), table_of("Winter"), MASS, HEIGHT, welded, None, stiffness, rest)

@@ -48,27 +48,30 @@ def solids_of(model: Model, q: npt.ArrayLike, fade: float = 0.0) -> list[Solid]:
     return solids
 
 
-def recorded_solids(recording: Recording, t: float, only: str = "") -> tuple[list[Solid], list[Solid]]:
-    """What stands still and the bodies of a recording at a time, as triangles in the world; level ground is in neither.
+def recorded_solids(recording: Recording, t: float) -> tuple[list[Solid], list[Solid]]:
+    """Standing shapes, but for level ground, and bodies of a recording at a time, as triangles in the world."""
+    still = [recorded_solid(recording, shape) for shape in standing_shapes(recording)]
+    return still, [solid for solids in body_solids(recording, t).values() for solid in solids]
 
-    Of bodies there may be `only` those that have a word in their names.
-    """
+
+def body_solids(recording: Recording, t: float) -> dict[str, list[Solid]]:
+    """Each body of a recording, by name, in the last frame that is not later than t; empty where it is absent."""
     if not len(recording.t):
         raise ValueError(f"recording {recording.name!r} has no frames to draw")
     frame = recording.poses[max(0, int(np.searchsorted(recording.t, t + 1e-9, side="right")) - 1)]
-    still = [_recorded(recording, shape, -1, Pose()) for shape in standing_shapes(recording)]
-    moving = [
-        _recorded(recording, shape, i, Pose.quaternion(frame[i, 3:], frame[i, :3]))
-        for i, body in enumerate(recording.bodies)
-        if only in body.name and not np.isnan(frame[i, 0])
-        for shape in shapes_to_show(body.shapes)
-    ]
-    return still, moving
+    solids: dict[str, list[Solid]] = {}
+    for i, (body, pose) in enumerate(zip(recording.bodies, frame, strict=True)):
+        shapes = [] if np.isnan(pose[0]) else shapes_to_show(body.shapes)
+        place = Pose.quaternion(pose[3:], pose[:3]) if shapes else Pose()
+        solids[body.name] = [recorded_solid(recording, shape, i, place) for shape in shapes]
+    return solids
 
 
-def _recorded(recording: Recording, shape: Shape, body: int, place: Pose) -> Solid:
+def recorded_solid(recording: Recording, shape: Shape, body: int = -1, place: Pose | None = None) -> Solid:
+    """A shape of a body of a recording, or one that stands, as triangles in the world."""
     mesh = recording.mesh_of(shape)
-    return Solid((place @ shape.pose).apply(mesh.vertices), mesh.faces, _colours(shape, mesh, body, 0.0))
+    pose = shape.pose if place is None else place @ shape.pose
+    return Solid(pose.apply(mesh.vertices), mesh.faces, _colours(shape, mesh, body, 0.0))
 
 
 @checked_first

@@ -15,7 +15,7 @@ from kinemorph.geometry.shapes import Shape
 from kinemorph.spatial.arguments.annotated import checked_first
 from kinemorph.view.body_poses import base_shapes, visible_shapes
 from kinemorph.view.body_poses import parents_of_bodies as parents_of
-from kinemorph.view.recordings.recording import Body, Recording
+from kinemorph.view.recordings.recording import Body, Chapter, Recording
 from kinemorph.world.persistence.journal import ChunkFile, chunks_of
 from kinemorph.world.world import World
 
@@ -213,20 +213,14 @@ def _add_chunk(recording: Recording, chunk: Any) -> None:
         raise ValueError("a frame shows bodies that are not there")
     if len(poses) and not (np.abs(np.linalg.norm(poses[:, 3:], axis=1) - 1.0) < 1e-6).all():
         raise ValueError("there is a pose in it that is not one")
-    chapters = iter([*chunk["events"], None])
-    chapter = next(chapters)
-    ends = np.cumsum(counts)
-    for k in range(len(t) + 1):
-        while chapter is not None and chapter[3] == len(recording.t):
-            when, what, parents, _ = chapter
-            if not isinstance(parents, dict) or not isinstance(when, float):
-                raise ValueError("a chapter is none")
-            recording.add_chapter(when, _text(what), parents)
-            chapter = next(chapters)
-        if k < len(t):
-            part = slice(int(ends[k] - counts[k]), int(ends[k]))
-            recording.add_poses(float(t[k]), rows[part].astype(np.intp), poses[part])
-    if chapter is not None:
+    chapters = []
+    for when, what, parents, frame in chunk["events"]:
+        if not isinstance(parents, dict) or not isinstance(when, float):
+            raise ValueError("a chapter is none")
+        chapters.append(Chapter(when, _text(what), parents, frame))
+    ends = np.cumsum(counts)[:-1]
+    frames = zip(t.tolist(), np.split(rows.astype(np.intp), ends), np.split(poses, ends), strict=False)
+    if recording.add_frames(frames, chapters) is not None:
         raise ValueError("a chapter is where there is no frame")
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -194,6 +195,19 @@ class Recording:
         depths(parents)
         self.chapters.append(Chapter(t, what, dict(parents), self._taken + len(self._times)))
         return self.chapters[-1]
+
+    def add_frames(
+        self, frames: Iterable[tuple[float, npt.NDArray[np.intp], Array]], chapters: Iterable[Chapter]
+    ) -> Chapter | None:
+        """Add frames, with chapters between them; returns the first chapter that would come after more frames."""
+        waiting = deque(chapters)
+        for frame in (*frames, None):
+            while waiting and waiting[0].frame == self._taken + len(self._times):
+                chapter = waiting.popleft()
+                self.add_chapter(chapter.t, chapter.what, chapter.parents)
+            if frame is not None:
+                self.add_poses(*frame)
+        return waiting[0] if waiting else None
 
     def row(self, name: str) -> int:
         """The row of a body in `poses`."""

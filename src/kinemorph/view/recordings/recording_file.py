@@ -12,7 +12,7 @@ from kinemorph.geometry.meshes.mesh import Mesh
 from kinemorph.geometry.shapes import Role, Shape, ShapeKind
 from kinemorph.spatial.pose import Pose
 from kinemorph.view.recordings.archive import Array, read_arrays, write_arrays
-from kinemorph.view.recordings.recording import Body, Recording
+from kinemorph.view.recordings.recording import Body, Chapter, Recording
 
 RECORDING_FORMAT = "kinemorph recording"
 RECORDING_VERSION = 1  # raise it when older readers would misread a file
@@ -124,17 +124,10 @@ def _recording(arrays: dict[str, Array]) -> Recording:
     for shape in text.base:
         recording.add_base_shape(_unpack(shape))
     t, poses, there = _frames(arrays, len(text.bodies))
-    chapters = iter([*text.chapters, None])
-    chapter = next(chapters)
-    for i in range(len(t) + 1):
-        while chapter is not None and chapter.frame == i:
-            recording.add_chapter(chapter.t, chapter.what, chapter.parents)
-            chapter = next(chapters)
-        if i < len(t):
-            rows = np.flatnonzero(there[i])
-            recording.add_poses(float(t[i]), rows, poses[i, rows])
-    if chapter is not None:
-        raise FileError(f"chapter {quoted(chapter.what)} comes after frame {chapter.frame}; there are {len(t)} frames")
+    frames = ((float(at), np.flatnonzero(here), pose[here]) for at, here, pose in zip(t, there, poses, strict=True))
+    late = recording.add_frames(frames, [Chapter(e.t, e.what, e.parents, e.frame) for e in text.chapters])
+    if late is not None:
+        raise FileError(f"chapter {quoted(late.what)} comes after frame {late.frame}; there are {len(t)} frames")
     return recording
 
 
