@@ -159,14 +159,3 @@ def simple_joints(model: Model, link: int) -> list[SimpleJoint]:
 def at_pose(row: Any) -> Pose:
     """Where the joint frame of a link stands on its parent."""
     return Pose.known(row["p"].copy(), row["R"].reshape(3, 3).copy())
-
-
-def moments_of(row: Any) -> tuple[float, Vector, np.ndarray[Any, Any]]:
-    """Mass, centre of mass, and inertia about it, of a link."""
-    mass, h = float(row["mass"]), row["h"]
-    xx, xy, xz, yy, yz, zz = row["I"].tolist()
-    I = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    if mass == 0.0:
-        return 0.0, np.zeros(3), I
-    com = h / mass
-    return mass, com, I - mass * (com @ com * np.eye(3) - np.outer(com, com))

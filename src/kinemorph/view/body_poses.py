@@ -102,15 +102,6 @@ def parents_of_bodies(world: World) -> dict[int, int | None]:
     return found
 
 
-def inertia_of(link: Any) -> tuple[Array, Array]:
-    """The centre of mass of a LINK row that has mass, and the inertia about it, in the frame of the link."""
-    mass = float(link["mass"])
-    com = np.asarray(link["h"]) / mass
-    xx, xy, xz, yy, yz, zz = link["I"]
-    I = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    return com, I - mass * (com @ com * np.eye(3) - np.outer(com, com))
-
-
 def _turned_to(normal: Array, position: Array) -> Pose:
     """A frame whose z is a normal."""
     helper = np.array([1.0, 0.0, 0.0]) if abs(normal[0]) < 0.9 else np.array([0.0, 1.0, 0.0])

@@ -1,14 +1,15 @@
 """How each member of an evolvable object is drawn at random, and how it mutates.
 
-`GENES` lists the members of every kind of object. A gene's `change` never gives back what it got unless there is
-nothing else it could give, and what it gives is always valid.
+`GENES` lists the members of every kind of object, each with `draw`, `change` and its `kind`, which is what rates of
+mutation call it. A gene's `change` never gives back what it got unless there is nothing else it could give, and what it
+gives is always valid.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -27,16 +28,6 @@ from kinemorph.creatures.settings import Settings
 
 Rng = np.random.Generator
 MOST_GENE_DRAWS = 64  # of draws that must fit; then what there was stays
-
-
-class Member(Protocol):
-    """How one member of an object is drawn and changed. `kind` is what rates of mutation call it."""
-
-    kind: str
-
-    def draw(self, rng: Rng, s: Settings) -> Any: ...
-
-    def change(self, value: Any, rng: Rng, s: Settings) -> Any: ...
 
 
 @dataclass(frozen=True)

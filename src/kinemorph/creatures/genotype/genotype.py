@@ -69,9 +69,6 @@ class From(StrEnum):
     PLACE = "place"  # world coordinate `index` modulo 3 of the target
 
 
-NEURAL = frozenset({From.LOCAL, From.PARENT, From.CHILD, From.GLOBAL})
-
-
 class Gene(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """An evolvable object: a value whose members mutate, each in its own way (`genes.py`)."""
 

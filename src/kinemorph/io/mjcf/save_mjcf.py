@@ -19,7 +19,6 @@ from kinemorph.io.model_writing import (
     MeshFiles,
     SimpleJoint,
     at_pose,
-    moments_of,
     simple_joints,
     write_model_file,
 )
@@ -28,6 +27,7 @@ from kinemorph.multibody.convert import convert
 from kinemorph.multibody.convert.mujoco_names import new_name
 from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model.equipment import Floor
+from kinemorph.multibody.model.inertia import moments_of
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_first
 from kinemorph.spatial.pose import Pose

@@ -13,12 +13,13 @@ from kinemorph.constraint.loops import loop_errors
 from kinemorph.geometry.meshes.kept_mesh import shape_for_files
 from kinemorph.geometry.shapes import Role, Shape, ShapeKind
 from kinemorph.io.link_merging import ROOT_JOINT
-from kinemorph.io.model_writing import LostFeatures, MeshFiles, at_pose, moments_of, write_model_file
+from kinemorph.io.model_writing import LostFeatures, MeshFiles, at_pose, write_model_file
 from kinemorph.io.xml_text import Tag, quaternion_of
 from kinemorph.multibody.algorithms.configuration import neutral
 from kinemorph.multibody.convert.mujoco_names import new_name
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.layout import JointKind
+from kinemorph.multibody.model.inertia import moments_of
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_first
 from kinemorph.spatial.pose import Pose

@@ -17,12 +17,12 @@ from kinemorph.io.model_writing import (
     MeshFiles,
     SimpleJoint,
     at_pose,
-    moments_of,
     simple_joints,
     write_model_file,
 )
 from kinemorph.io.xml_text import Tag, rpy_of
 from kinemorph.multibody.layout import JointKind
+from kinemorph.multibody.model.inertia import moments_of
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_first
 from kinemorph.spatial.pose import Pose

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -127,6 +128,17 @@ class Inertia:
         com = (self.mass * self.com + other.mass * other.com) / mass
         I = self.about_origin() + other.about_origin() - _point_second_moment(mass, com)
         return Inertia.unchecked(mass, com, 0.5 * (I + I.T))
+
+
+def moments_of(row: Any) -> tuple[float, Vector, Matrix]:
+    """Mass, centre of mass, and inertia about it, of a LINK row."""
+    mass, h = float(row["mass"]), row["h"]
+    xx, xy, xz, yy, yz, zz = row["I"].tolist()
+    I = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    if mass == 0.0:
+        return 0.0, np.zeros(3), I
+    com = h / mass
+    return mass, com, I - mass * (com @ com * np.eye(3) - np.outer(com, com))
 
 
 def _point_second_moment(mass: float, c: Vector) -> Matrix:

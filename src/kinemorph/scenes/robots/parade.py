@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,15 +11,16 @@ import numpy as np
 
 from kinemorph.constraint.energy import energy
 from kinemorph.constraint.generalized import generalized
-from kinemorph.geometry.shapes import Shape
 from kinemorph.motion.rollout import Trajectory, rollout
 from kinemorph.multibody.checks import Array
 from kinemorph.multibody.data import Data
-from kinemorph.multibody.model.builder import fill_constants
+from kinemorph.multibody.model.builder import Builder
 from kinemorph.multibody.model.model import Model
+from kinemorph.multibody.state import State
 from kinemorph.scenes.robots import catalog, mechanisms
 from kinemorph.scenes.robots.mechanisms import Scene
 from kinemorph.spatial.pose import Pose
+from kinemorph.structure.add import add
 from kinemorph.view.pictures.picture import picture, solids_of
 from kinemorph.view.recordings.recording import Recording
 from kinemorph.view.replays.replay import replay
@@ -108,39 +109,12 @@ def _sprung(scene: Scene, springs: dict[str, float]) -> Model:
 
 
 def together(parts: list[Part]) -> Model:
-    """One model of all mechanisms, each in its place. Its q is theirs, one after the other."""
-    links: list[Any] = []
-    dofs: list[Any] = []
-    rest: list[Any] = []
-    names: list[str] = []
-    joints: list[str] = []
-    shapes: list[Sequence[Shape]] = []
-    standing: list[Shape] = []
+    """One model of all mechanisms, each in its place, without loops. Its q is theirs, one after the other."""
+    model, state = Builder("parade").build(lenient=True), State(np.zeros(0), np.zeros(0))
     for part in parts:
-        model = part.model
-        rows, entries = model.links.copy(), model.dofs.copy()
-        for row in rows:
-            if row["parent"] < 0:
-                at = part.place @ Pose(row["p"], row["R"].reshape(3, 3))
-                row["p"], row["R"] = at.position, at.rotation.ravel()
-        fill_constants(rows)
-        count, first = len(names), sum(len(entries) for entries in dofs)
-        rows["parent"][rows["parent"] >= 0] += count
-        rows["iq"] += sum(len(q) for q in rest)
-        rows["iv"] += first
-        entries["link"] += count
-        entries["parent"][entries["parent"] >= 0] += first
-        links.append(rows)
-        dofs.append(entries)
-        names += [f"{part.name}: {name}" for name in model.names]
-        joints += [f"{part.name}: {name}" for name in model.joint_names]
-        shapes += model.shapes
-        standing += [shape.moved(part.place) for shape in model.base_shapes]
-        rest.append(model.rest)
-    return Model(
-        "parade", np.concatenate(links), np.concatenate(dofs), names, joints, np.concatenate(rest), shapes=shapes,
-        base_shapes=standing,
-    )  # fmt: skip
+        report = add(model, state, part.model.with_loops([]), at=part.place, prefix=f"{part.name}: ")
+        model, state = report.model, report.state
+    return model
 
 
 def _above(part: Part, frame: int) -> Array:

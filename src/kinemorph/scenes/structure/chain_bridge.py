@@ -7,11 +7,11 @@ then a weight lies on it, then a heavier one falls.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from kinemorph.scenes.files.scene import Scene, load_scene, read_scene
+from kinemorph.scenes.files.scene import Scene, read_scene
 from kinemorph.scenes.pictures.film_pictures import draw_film, film_run
 
 _TABLE = read_scene("chain_bridge")[1]
@@ -21,39 +21,28 @@ COUNT = len(_PLANKS)
 STRENGTH = _TABLE.joint[0].strength  # N, of a hinge
 
 
-class Bridge:
+class Bridge(Scene):
     """Planks in a world, and when which hinge broke."""
 
-    def __init__(self, scene: Scene) -> None:
-        self.scene, self.world = scene, scene.world
-        self.strength = scene.table.joint[0].strength
+    def __init__(self, changes: Mapping[str, Any]) -> None:
+        super().__init__("chain_bridge", changes)
+        self.strength = self.table.joint[0].strength
         self.planks = [self.world[name] for name in _PLANKS]
         self.hinges = {name: self.world.joint_id(name) for name in _HINGES}
-
-    @property
-    def broken(self) -> list[tuple[float, str, float]]:
-        """s, which, and N that it bore."""
-        return self.scene.broken
 
 
 def bridge(strength: float = STRENGTH, **settings: Any) -> Bridge:
     """The bridge between its towers, with a light weight on its middle."""
     hinges = {name: {"strength": strength} for name in _HINGES}
-    return Bridge(load_scene("chain_bridge", {"world": settings, "joint": hinges}))
-
-
-def draw_chain_bridge(folder: Path, **settings: Any) -> tuple[Path, Path]:
-    """A strip of pictures, and a replay."""
-    recording = film_run(bridge(**settings).world, 4.0, "chain bridge")
-    times = (0.0, 1.4, 1.8, 1.95, 2.1, 2.4, 3.8)
-    return draw_film(recording, folder, "chain_bridge", times, direction=(0.4, -1.6, 0.35), size=(520, 260))
+    return Bridge({"world": settings, "joint": hinges})
 
 
 def show_chain_bridge(out: Path, say: Callable[[str], None], **settings: Any) -> None:
     scene = bridge(**settings)
-    scene.world.run(4.0)
+    recording = film_run(scene.world, 4.0, "chain bridge")
     say(f"[bold]{COUNT} planks[/], {len(scene.hinges)} hinges that hold {STRENGTH:g} N each")
     for t, name, force in scene.broken:
         say(f"  {t:.3f} s  {name} bears {force:.0f} N, and breaks")
-    pictures, film = draw_chain_bridge(out, **settings)
+    times = (0.0, 1.4, 1.8, 1.95, 2.1, 2.4, 3.8)
+    pictures, film = draw_film(recording, out, "chain_bridge", times, direction=(0.4, -1.6, 0.35), size=(520, 260))
     say(f"\nlook at [bold]{pictures}[/] and [bold]{film}[/]")

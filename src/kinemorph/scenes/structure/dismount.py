@@ -91,13 +91,6 @@ def dismount(**settings: Any) -> Dismount:
     return scene
 
 
-def draw_dismount(folder: Path, **settings: Any) -> tuple[Path, Path]:
-    """A strip of pictures, and a replay."""
-    recording = film_run(dismount(**settings).world, 5.0, "dismount")
-    times = (0.0, 0.6, 1.05, 1.4, 1.7, 1.95, 2.2, 4.0)
-    return draw_film(recording, folder, "dismount", times, direction=VIEW, size=(240, 300), beside="mat")
-
-
 def show_dismount(out: Path, say: Callable[[str], None], **settings: Any) -> None:
     scene = dismount(**settings)
     scene.world.run(6.0)
@@ -106,5 +99,7 @@ def show_dismount(out: Path, say: Callable[[str], None], **settings: Any) -> Non
     low = min(float(touch.distance) for touch in scene.world.contacts())
     speed = max(float(np.linalg.norm(body.velocity)) for body in scene.figure)
     say(f"at {scene.world.time:g} s it lies on the mat: {1e3 * speed:.2f} mm/s, {1e6 * max(0.0, -low):.0f} µm deep")
-    pictures, film = draw_dismount(out, **settings)
+    recording = film_run(dismount(**settings).world, 5.0, "dismount")
+    times = (0.0, 0.6, 1.05, 1.4, 1.7, 1.95, 2.2, 4.0)
+    pictures, film = draw_film(recording, out, "dismount", times, direction=VIEW, size=(240, 300), beside="mat")
     say(f"\nlook at [bold]{pictures}[/] and [bold]{film}[/]")

@@ -7,11 +7,11 @@ holds, the joint is cut; if a loop is left that holds the brick, its joint carri
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from kinemorph.scenes.files.scene import Scene, load_scene, read_scene
+from kinemorph.scenes.files.scene import Scene, read_scene
 from kinemorph.scenes.pictures.film_pictures import draw_film, film_run
 
 _TABLE = read_scene("glued_tower")[1]
@@ -20,20 +20,15 @@ BRICK = _TABLE.body[-1].box or (0.0, 0.0, 0.0)  # m
 STRENGTH = _TABLE.joint[0].strength  # N, of the glue between two bricks
 
 
-class Tower:
+class Tower(Scene):
     """Bricks in a world, and when which glue broke."""
 
-    def __init__(self, scene: Scene) -> None:
-        self.scene, self.world = scene, scene.world
-        self.strength = scene.table.joint[0].strength
+    def __init__(self, changes: Mapping[str, Any]) -> None:
+        super().__init__("glued_tower", changes)
+        self.strength = self.table.joint[0].strength
         self.ball = self.world["ball"]
         self.bricks = [self.world[body.name] for body in _TABLE.body[1:]]
         self.glue = [joint.name for joint in _TABLE.joint]
-
-    @property
-    def broken(self) -> list[tuple[float, str, float]]:
-        """s, which, and N that it bore."""
-        return self.scene.broken
 
     @property
     def parts(self) -> int:
@@ -43,15 +38,8 @@ class Tower:
 
 def tower(speed: float = SPEED, strength: float = STRENGTH, **settings: Any) -> Tower:
     """The tower, and the ball on its way."""
-    changes = {"body": {"ball": {"velocity": [speed, 0.0, 0.0]}}, "default": {"joint": {"strength": strength}}}
-    return Tower(load_scene("glued_tower", {"world": settings, **changes}))
-
-
-def draw_glued_tower(folder: Path, **settings: Any) -> tuple[Path, Path]:
-    """A strip of pictures, and a replay."""
-    recording = film_run(tower(**settings).world, 2.5, "glued tower")
-    times = (0.0, 0.12, 0.2, 0.35, 0.6, 2.0)
-    return draw_film(recording, folder, "glued_tower", times, direction=(0.5, -1.5, 0.4), size=(260, 280))
+    ball, glue = {"velocity": [speed, 0.0, 0.0]}, {"strength": strength}
+    return Tower({"world": settings, "body": {"ball": ball}, "default": {"joint": glue}})
 
 
 def show_glued_tower(out: Path, say: Callable[[str], None], **settings: Any) -> None:
@@ -61,5 +49,7 @@ def show_glued_tower(out: Path, say: Callable[[str], None], **settings: Any) -> 
     for t, name, force in scene.broken:
         say(f"  {t:.3f} s  {name} bears {force:.0f} N, and breaks")
     say(f"the tower is in {scene.parts} pieces")
-    pictures, film = draw_glued_tower(out, **settings)
+    recording = film_run(tower(**settings).world, 2.5, "glued tower")
+    times = (0.0, 0.12, 0.2, 0.35, 0.6, 2.0)
+    pictures, film = draw_film(recording, out, "glued_tower", times, direction=(0.5, -1.5, 0.4), size=(260, 280))
     say(f"\nlook at [bold]{pictures}[/] and [bold]{film}[/]")

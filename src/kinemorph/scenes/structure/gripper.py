@@ -145,18 +145,13 @@ def gripper(**settings: Any) -> Gripper:
     return scene
 
 
-def draw_gripper(folder: Path, **settings: Any) -> tuple[Path, Path]:
-    """A strip of pictures, and a replay."""
-    recording = film_run(gripper(**settings).world, 7.5, "gripper")
-    times = (0.0, 1.0, 2.2, 3.2, 5.2, 6.1, 6.3, 7.5)
-    return draw_film(recording, folder, "gripper", times, direction=(1.2, -0.9, 0.6), size=(240, 260))
-
-
 def show_gripper(out: Path, say: Callable[[str], None], **settings: Any) -> None:
     scene = gripper(**settings)
     scene.world.run(8.0)
     for t, what in scene.told:
         say(f"  {t:.3f} s  {what}")
     say(f"the brick is at {scene.brick.position.round(4).tolist()}, and {'sleeps' if scene.brick.asleep else 'moves'}")
-    pictures, film = draw_gripper(out, **settings)
+    recording = film_run(gripper(**settings).world, 7.5, "gripper")
+    times = (0.0, 1.0, 2.2, 3.2, 5.2, 6.1, 6.3, 7.5)
+    pictures, film = draw_film(recording, out, "gripper", times, direction=(1.2, -0.9, 0.6), size=(240, 260))
     say(f"\nlook at [bold]{pictures}[/] and [bold]{film}[/]")

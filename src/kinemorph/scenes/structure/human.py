@@ -107,13 +107,6 @@ def journey(seed: int = 0, method: str = "adaptive", dt: float = 1e-3) -> Journe
     return Journey(log, changes.told, np.array(total))
 
 
-def draw_human(result: Journey, folder: Path) -> tuple[Path, Path, Path]:
-    """Energies, loops and coordinates over time, a strip of pictures, and a replay."""
-    times = (0.0, 0.7, 1.4, 2.1, 2.8, 3.8)
-    title = "ten random changes of a human figure"
-    return draw_log(result.log, folder, "human", title, times, direction=VIEW, size=(260, 300), marker=0.035)
-
-
 def show_human(out: Path, say: Callable[[str], None]) -> None:
     result = journey()
     log = result.log
@@ -124,5 +117,7 @@ def show_human(out: Path, say: Callable[[str], None]) -> None:
     drift = np.abs(result.momentum - result.momentum[0]).max()
     say(f"momentum kept to {drift:.1e} N m s, energy between events to {log.drift:.1e} J of {log.total[0]:.1f} J,")
     say(f"  loops closed to {log.loop_error.max():.1e}; mass {log.model.mass:.6f} kg")
-    plot, pictures, film = draw_human(result, out)
+    times = (0.0, 0.7, 1.4, 2.1, 2.8, 3.8)
+    title = "ten random changes of a human figure"
+    plot, pictures, film = draw_log(log, out, "human", title, times, direction=VIEW, size=(260, 300), marker=0.035)
     say(f"\nlook at [bold]{plot}[/], [bold]{pictures}[/] and [bold]{film}[/]")

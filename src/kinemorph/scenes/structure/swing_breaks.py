@@ -127,12 +127,6 @@ def _leaving(thigh: str, seat: str, start: float) -> list[Event]:
     ]  # fmt: skip
 
 
-def draw_swing_breaks(result: Ride, folder: Path) -> tuple[Path, Path, Path]:
-    """Energies, loops and coordinates over time, a strip of pictures, and a replay."""
-    times = (0.0, 0.3, 0.55, 0.7, 1.0, 1.35)
-    return draw_log(result.log, folder, "swing_breaks", "a swing breaks", times, direction=VIEW, size=(300, 280))
-
-
 def show_swing_breaks(out: Path, say: Callable[[str], None]) -> None:
     result = ride()
     log = result.log
@@ -141,5 +135,6 @@ def show_swing_breaks(out: Path, say: Callable[[str], None]) -> None:
     for h in log.happenings:
         say(f"  {h.t:.3f} s  {h.name}" + (f", energy lost {h.lost:.1e} J" if h.changed else ""))
     say(f"energy {log.total[0]:.3f} J, drift between events {log.drift:.1e} J; loops open {log.loop_error.max():.1e} m")
-    plot, pictures, film = draw_swing_breaks(result, out)
+    times = (0.0, 0.3, 0.55, 0.7, 1.0, 1.35)
+    plot, pictures, film = draw_log(log, out, "swing_breaks", "a swing breaks", times, direction=VIEW, size=(300, 280))
     say(f"\nlook at [bold]{plot}[/], [bold]{pictures}[/] and [bold]{film}[/]")

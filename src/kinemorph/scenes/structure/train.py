@@ -7,11 +7,11 @@ while all of them move. Nothing acts along the track but the push, so momentum i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from kinemorph.scenes.files.scene import Scene, load_scene, read_scene
+from kinemorph.scenes.files.scene import Scene, read_scene
 from kinemorph.scenes.pictures.film_pictures import draw_film, film_run
 from kinemorph.structure.forest.forest import Change
 
@@ -22,23 +22,23 @@ FORCE, PUSHED, UNCOUPLE = _TABLE.push[0].force[0], _TIMES["coasts"], _TIMES["unc
 RESTITUTION = _TABLE.material[0].restitution  # of the buffers
 
 
-class Train:
+class Train(Scene):
     """Wagons in a world, and what coupled them."""
 
-    def __init__(self, scene: Scene) -> None:
-        self.scene, self.world = scene, scene.world
+    def __init__(self, changes: Mapping[str, Any]) -> None:
+        super().__init__("train", changes)
         self.wagons = [self.world[body.name] for body in _TABLE.body]
 
     @property
     def couplings(self) -> dict[str, Change]:
         """What each coupling did, by the name of the second wagon."""
-        made = [h for h in self.scene.happened if h.what == "connect"]
+        made = [h for h in self.happened if h.what == "connect"]
         return {h.name.partition(" meets ")[2]: h.change for h in made if h.change is not None}
 
     @property
     def jumps(self) -> list[float]:
         """N s: momentum that an edit has changed."""
-        return [h.change.momentum_error for h in self.scene.happened if h.change is not None]
+        return [h.change.momentum_error for h in self.happened if h.change is not None]
 
     def momentum(self) -> float:
         """N s, of all wagons along the track."""
@@ -47,24 +47,18 @@ class Train:
 
 def train(**settings: Any) -> Train:
     """An engine that is about to be pushed, and three wagons that stand on its track."""
-    return Train(load_scene("train", {"world": settings}))
-
-
-def draw_train(folder: Path, **settings: Any) -> tuple[Path, Path]:
-    """A strip of pictures, and a replay."""
-    recording = film_run(train(**settings).world, 9.0, "train")
-    times = (0.0, 1.6, 3.0, 5.0, 6.0, 8.0)
-    return draw_film(recording, folder, "train", times, direction=(0.1, -1.6, 0.3), size=(900, 120))
+    return Train({"world": settings})
 
 
 def show_train(out: Path, say: Callable[[str], None], **settings: Any) -> None:
     scene = train(**settings)
-    scene.world.run(9.0)
+    recording = film_run(scene.world, 9.0, "train")
     for name, change in scene.couplings.items():
         lost = f"{change.energy_lost:.1f} J lost"
         say(f"{name} is coupled: {change.impulse[3]:+.2f} N s in the coupling, {lost}")
     worst = max(map(abs, scene.jumps))
     say(f"momentum along the track: no edit changes it by more than {worst:.1e} of {FORCE * PUSHED:g} N s")
     say(", ".join(f"{body.name} {body.velocity[0]:.4f} m/s" for body in scene.wagons))
-    pictures, film = draw_train(out, **settings)
+    times = (0.0, 1.6, 3.0, 5.0, 6.0, 8.0)
+    pictures, film = draw_film(recording, out, "train", times, direction=(0.1, -1.6, 0.3), size=(900, 120))
     say(f"\nlook at [bold]{pictures}[/] and [bold]{film}[/]")

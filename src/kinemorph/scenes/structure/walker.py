@@ -192,17 +192,6 @@ def basin(starts: int = 12, size: float = 0.06, count: int = 40, seed: int = 0) 
     return found
 
 
-def leg_angles(result: Walk, leg: str) -> tuple[Any, Any, Any]:
-    """Time, absolute angle and rate of one leg, whichever role it has."""
-    t, q, v = [], [], []
-    for s in result.steps:
-        stands = s.model.names[0] == leg
-        t.append(s.t)
-        q.append(s.q[:, 0] if stands else s.q.sum(axis=1))
-        v.append(s.v[:, 0] if stands else s.v.sum(axis=1))
-    return np.concatenate(t), np.concatenate(q), np.concatenate(v)
-
-
 def points(s: Step) -> dict[str, tuple[float, float]]:
     """Kinetic and potential energy (J) at SPW's points of interest: A, where a step starts, B, where its potential
     energy is largest, and C, where the ground is hit."""

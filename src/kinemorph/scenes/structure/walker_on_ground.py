@@ -120,20 +120,15 @@ def walker(disturb: Any = (0.0, 0.0), **settings: Any) -> GroundWalk:
     return walk
 
 
-def draw_walker_on_ground(folder: Path, **settings: Any) -> tuple[Path, Path]:
-    """A strip of pictures, and a replay."""
-    recording = film_run(walker(**settings).world, 4.4, "walker on ground")
-    times = np.arange(8) * 0.16
-    return draw_film(
-        recording, folder, "walker_on_ground", times.tolist(), direction=(0.3, -1.6, 0.35), size=(200, 260), follow="a"
-    )  # fmt: skip
-
-
 def show_walker_on_ground(out: Path, say: Callable[[str], None], **settings: Any) -> None:
     walk = walker(**settings)
     walk.world.run(30.0)
     say(f"[bold]{len(walk.times)} steps[/] on ground with friction, in {walk.world.time:g} s")
     say(f"step period {walk.periods[-1]:.5f} s, step length {walk.lengths[-1]:.5f} m")
     say("  (held by joints, as `demo walk` has it: 0.73438 s and 0.53558 m)")
-    pictures, film = draw_walker_on_ground(out, **settings)
+    recording = film_run(walker(**settings).world, 4.4, "walker on ground")
+    times = np.arange(8) * 0.16
+    pictures, film = draw_film(
+        recording, out, "walker_on_ground", times.tolist(), direction=(0.3, -1.6, 0.35), size=(200, 260), follow="a"
+    )  # fmt: skip
     say(f"\nlook at [bold]{pictures}[/] and [bold]{film}[/]")

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from kinemorph.multibody.model.inertia import moments_of
 from kinemorph.spatial.pose import Array
-from kinemorph.view.body_poses import inertia_of
 from kinemorph.world.body import Body
 from kinemorph.world.world import World
 
@@ -50,7 +50,7 @@ def least_mass(body: Body, point: Array) -> float:
     mass = float(link["mass"])
     if mass <= 0.0:
         return 0.0
-    _, inertia = inertia_of(link)
+    _, _, inertia = moments_of(link)
     turn = body.pose.rotation @ world.queries.link_frame(body).rotation.T  # world_R_link
     arm = turn.T @ (point - world.queries.centre_of_mass(body))
     moments, axes = np.linalg.eigh(inertia)

@@ -10,8 +10,8 @@ import numpy as np
 
 from kinemorph._escaping import plain
 from kinemorph.multibody.layout import JointKind
+from kinemorph.multibody.model.inertia import moments_of
 from kinemorph.spatial.pose import Array, Pose
-from kinemorph.view.body_poses import inertia_of
 from kinemorph.view.colours import as_bytes
 from kinemorph.view.replays.overlays import cube_frame
 from kinemorph.world.spawn import free_position
@@ -207,10 +207,9 @@ def _masses(world: World) -> list[tuple[Pose, Array]]:
     found = []
     for tree in world.queries.trees():
         for link, d in zip(tree.links, tree.frames, strict=True):
-            mass = float(link["mass"])
+            mass, com, I = moments_of(link)
             if mass <= 0.0:
                 continue
-            com, I = inertia_of(link)
             moments, axes = np.linalg.eigh(I)
             axes[:, 2] *= np.sign(np.linalg.det(axes))
             sides = np.sqrt(np.maximum(6.0 / mass * (moments.sum() - 2.0 * moments), 0.0))
