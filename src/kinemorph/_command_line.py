@@ -16,7 +16,7 @@ HELP = {"-h", "--help"}
 
 
 def parse_command(commands: Mapping[str, Command], words: Sequence[str], program: str, about: str | None) -> Any:
-    """What is to be done, as a function to call. Words that make no command raise ValueError."""
+    """The command as a function to call. Words that make no command raise ValueError."""
     import tyro
 
     def later(function: Command) -> Command:
@@ -92,7 +92,7 @@ def _takes_all(kind: Any) -> bool:
 
 
 def _kinds(kind: Any) -> list[Any]:
-    """What a value may be, one by one."""
+    """The types that a value may have."""
     if _takes_all(kind):
         return _kinds(typing.get_args(kind)[0])
     if typing.get_origin(kind) in (typing.Union, type(int | None)):

@@ -58,12 +58,12 @@ class Toml:
         return str(self.file)
 
     def error(self, place: str, what: str) -> FileError:
-        """What is wrong at a place, as one sentence."""
+        """The error at a place, as one sentence."""
         return FileError(f"{self.where(place)}: {place}: {what}" if place else f"{self.file}: {what}")
 
     @contextmanager
     def at(self, place: str) -> Iterator[None]:
-        """What goes wrong in here is wrong at a place of the file."""
+        """Put the place in the file before the message of an error in this block."""
         try:
             yield
         except FileError as error:

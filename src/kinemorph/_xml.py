@@ -122,7 +122,7 @@ class Element:
         return [*numbers]
 
     def _fault(self, value: str, count: int, largest: float, name: str) -> str:
-        """What is wrong with a text that is not so many numbers."""
+        """The fault of a text that is not this many numbers."""
         words, shown = value.split(), _shown(name, value)
         if len(words) != count:
             return f"{shown}: expected {'one number' if count == 1 else f'{count} numbers with spaces between them'}"
@@ -133,7 +133,7 @@ class Element:
         return f"{shown}: {word} is too large, the limit is {largest:g}"
 
     def _wrong(self, words: list[str], shown: str) -> str:
-        """What is wrong with the first word that is not a number."""
+        """The fault of the first word that is not a number."""
         word = next(w for w in words if len(w) > _LONGEST_NUMBER or not _NUMBER.fullmatch(w))
         if _NOT_FINITE.fullmatch(word[:_LONGEST_NUMBER]):
             return f"{shown}: {word} is not finite; write a number"

@@ -1,4 +1,4 @@
-"""What follows `kinemorph creature`: one at random, one that is shown, very many that are tried."""
+"""The commands `kinemorph creature random`, `creature show` and `creature trial`."""
 
 from __future__ import annotations
 

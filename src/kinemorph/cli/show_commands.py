@@ -242,7 +242,7 @@ def mocap(
 
 
 def _hips(told: str) -> str | tuple[float, float] | dict[str, tuple[float, float]]:
-    """What is said of hips: a word, or two or four lengths."""
+    """The value of --hips: a word, or two or four lengths."""
     try:
         numbers = [float(word) for word in told.split(",")]
     except ValueError:

@@ -35,7 +35,7 @@ LARGEST_PART_COUNT = MOST_BRAIN_ROWS // 4  # three effectors a part, and a grasp
 
 
 class Counting(StrEnum):
-    """What the replication limit of a node counts."""
+    """The count that the replication limit of a node applies to."""
 
     USES = "uses"  # parts made of the node in the whole creature (Fontijne)
     CYCLES = "cycles"  # parts made of the node on the way from the root to here (Sims)
@@ -71,7 +71,7 @@ COUNTS = {
 @checked_on_failure
 @dataclass(frozen=True)
 class Settings:
-    """What a search may draw, and how genotypes become bodies. The defaults are those that evolved best so far."""
+    """Ranges of random draws, and rules of growth. The defaults are those that evolved best so far."""
 
     # ranges of random draws and of mutations
     forms: tuple[Form, ...] = (Form.BOX,)

@@ -1,4 +1,4 @@
-"""What `kinemorph evolve` does."""
+"""The commands `kinemorph evolve` and `kinemorph rescore`."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def run_evolve(
 
 
 def _run_summary(store: Store, settings: Settings, progress: Progress) -> dict[str, Any]:
-    """What came of a run, for scripts."""
+    """The results of a run, for scripts."""
     numbers = {"best": progress.best, "mean": progress.mean, "held_out": progress.held_out}
     numbers |= {"thesis_best": progress.thesis_best, "thesis_mean": progress.thesis_mean}
     return {

@@ -60,7 +60,7 @@ def problem_of(settings: Settings, at: Where | None = None, trust: Trust = ()) -
 
 
 def _own(found: Any, settings: Settings, where: Where) -> Problem:
-    """What the user has written: a task for creatures, a problem, or a class of problems with settings."""
+    """The problem of a user's class: a task for creatures, a problem, or a class of problems with settings."""
     from kinemorph.evolve import creature_problem
 
     if not isinstance(found, type):
@@ -111,7 +111,7 @@ def _search_of(settings: Settings, problem: Problem, at: Where | None, trust: Tr
 
 
 def _places(at: Where | None, group: str, name: str) -> Where:
-    """What to say of a place in `of_task` or `of_search`."""
+    """A function that names places in `of_task` or `of_search`."""
     return lambda place: f"{_said_of(at, f'{group}.{place}'.strip('.'))}{group} of {name}"
 
 
@@ -121,7 +121,7 @@ def _said_of(at: Where | None, place: str) -> str:
 
 @contextlib.contextmanager
 def _said_before(at: Where | None, place: str) -> Iterator[None]:
-    """What is wrong with a value, with its place in the file before it."""
+    """Put the place in the file before the message of a ValueError."""
     try:
         yield
     except ValueError as error:
@@ -188,7 +188,7 @@ def settings_in(store: Store) -> Settings:
 
 
 def problem_in(store: Store) -> Problem:
-    """What is evolved in a run: one of kinemorph's tasks, or what the store was opened to trust."""
+    """The problem of a run: one of kinemorph's tasks, or a class that the store was opened to trust."""
     try:
         return problem_of(settings_in(store), lambda place: str(store.file), store.trust)
     except FileError:
@@ -219,7 +219,7 @@ def evolve(
 
 
 def facts(settings: Settings, problem: Problem, trust: Trust = ()) -> dict[str, Any]:
-    """What a run is, and what its results depend on."""
+    """The facts that a run is stored with: settings, source hashes, versions, processor."""
     modules = {type(problem).__module__, kind_of_search(settings.search, trust).__module__}
     if ":" in settings.task:
         modules.add(settings.task.partition(":")[0])  # of creatures, too: a task of the user's own

@@ -19,7 +19,7 @@ RUN_FILE_HEAD = b"SQLite format 3"  # how the file of a run begins
 
 
 def initial_genotypes(files: Sequence[str], problem: Problem) -> list[str]:
-    """What files hold, in their order: a genotype each, or a run, of which all come that its last generation left, the
+    """The genotypes of files, in their order: one of each, or of a run all that its last generation left, the
     best first."""
     found: list[str] = []
     for name in files:

@@ -1,4 +1,4 @@
-"""What is evolved: all that searches and evaluators know of genotypes and tasks. Every function is pure."""
+"""Problems: the interface of genotypes and tasks to searches and evaluators. Every function is pure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Draw(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What one evaluation gave."""
+    """The result of one evaluation."""
 
     score: float  # what searches compare; it may be negative
     thesis: float = 0.0  # by the thesis's formula; never negative

@@ -1,4 +1,4 @@
-"""What numbers in settings may be: a file with another one is refused with its place, before anything is started."""
+"""Ranges of numbers in settings: a file with another one is refused with its place, before anything is started."""
 
 from typing import Annotated
 

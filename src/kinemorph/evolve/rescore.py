@@ -28,7 +28,7 @@ MOST_DRAWS = 4096  # hours of lives
 
 
 class ConditionScore(msgspec.Struct, frozen=True):
-    """What a champion did under one condition, over all draws."""
+    """The results of a champion under one condition, over all draws."""
 
     measure: float  # mean; what was rejected counts as nothing
     low: float  # 5 % and 95 % of means over draws drawn again

@@ -102,7 +102,7 @@ class Run:
         watch(self.progress)
 
     def _submit(self, jobs: list[Job], order: deque[Job]) -> None:
-        """What the store knows is not evaluated again."""
+        """Submit the jobs whose results the store does not know."""
         new = []
         for job in jobs:
             if job.key in self._keys:

@@ -55,7 +55,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def deciding(self) -> dict[str, Any]:
-        """What the result depends on."""
+        """The settings that the result depends on."""
         names = ("task", "search", "seed", "budget", "of_search", "of_task", "initial", "monitor")
         return {name: msgspec.to_builtins(getattr(self, name)) for name in names}
 

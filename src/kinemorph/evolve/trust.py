@@ -30,7 +30,7 @@ def name_of(kind: type) -> str:
 
 
 def trusted(trust: Trust) -> tuple[str | type, ...]:
-    """What the user trusts, checked for its types."""
+    """The trusted classes and modules, checked for their types."""
     if isinstance(trust, str | type):
         raise TypeError(f"trust: give a list of classes and names of modules, such as [{trust!r}]")
     for one in trust:
@@ -66,7 +66,7 @@ def _module_name(named: str) -> str:
 
 
 def _member(named: str, place: str, name: str, noun: str) -> Any:
-    """What a module that the user has named calls so."""
+    """The member of this name of a module that the user has named."""
     module = _imported(named, f"{noun} {quoted(place)}")
     if not hasattr(module, name):
         raise ValueError(f"{noun} {quoted(place)}: module {module.__name__} has no {quoted(name)}")

@@ -80,7 +80,7 @@ class Episode:
         return self.observe(), float(reward), over, self.steps >= self.task.longest, info | {"success": success}
 
     def observe(self) -> Observation:
-        """What there is to see now."""
+        """The observation of now."""
         assert self.world is not None
         values, present = self.reading.read(self.world)
         return {NUMBERS: np.clip(values, -OBSERVATION_BOUND, OBSERVATION_BOUND).astype(np.float32), PRESENT: present}

@@ -1,4 +1,4 @@
-"""What there is to learn: a task over a world, without a word about environments."""
+"""Tasks to learn: a world, actions and rewards, independent of gymnasium."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What readers of URDF and SDF share: the options of a reader, names that occur once, and the shapes of links."""
+"""Common parts of the readers of URDF and SDF: options, unique names, shapes of links."""
 
 from __future__ import annotations
 

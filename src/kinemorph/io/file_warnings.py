@@ -1,4 +1,4 @@
-"""What is odd in a file but can be loaded: one warning a kind of oddity, however often it occurs."""
+"""Warnings about a file that can be loaded: one for each kind of fault, however often it occurs."""
 
 from __future__ import annotations
 

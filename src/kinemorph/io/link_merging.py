@@ -48,7 +48,7 @@ class FileJoint:
 
 @dataclass
 class Body:
-    """What becomes one link of the model (or its base, if the name is None): a link and all that is merged into it."""
+    """A future link of the model (or its base, if the name is None): a link and all that is merged into it."""
 
     name: str | None
     parent: str | None = None

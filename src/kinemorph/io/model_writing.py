@@ -1,4 +1,4 @@
-"""What writers of model files have in common: meshes beside the file, joints in simpler ones, what gets lost."""
+"""Common parts of writers of model files: meshes beside the file, simple joints, features that are lost."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class MeshFiles:
 
 
 class LostFeatures:
-    """What a kind of file has no place for: one warning for all of it."""
+    """Features that a kind of file does not have: one warning for each."""
 
     def __init__(self, model: Model, kind: str) -> None:
         self.model, self.kind, self.found = model, kind, dict[str, list[str]]()
@@ -94,7 +94,7 @@ class LostFeatures:
                 self.add("groups of shapes", name)
 
     def add_dofs(self, of: str, name: str, dofs: Any) -> None:
-        """What acts in a joint of a kind that has no place for it."""
+        """Add the passive forces and limits of a joint of a kind that has none in the file."""
         for field in ("damping", "friction", "stiffness", "armature"):
             if dofs[field].any():
                 self.add(f"{field} {of}", name)

@@ -162,7 +162,7 @@ class Analysis:
         return worst
 
     def summary(self) -> str:
-        """What was inferred and found, in a few lines."""
+        """The inferred settings and the results, in a few lines."""
         kinds = self.contacts.kinds
         shares = {kind: float((kinds == kind).mean()) for kind in ("left", "right", "double", "flight")}
         good = self.reliable

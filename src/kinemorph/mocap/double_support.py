@@ -35,7 +35,7 @@ WRENCH_WEIGHT = 1e4  # weight of the total wrench against joint moments
 
 
 def smooth_share(support: Support, feet: Mapping[str, Foot], turns: Mapping[str, Array]) -> Array:
-    """What the right foot bears in frames on both feet (both, 6), at its ankle. `turns` are the feet's rotations."""
+    """The wrench on the right foot in frames on both feet (both, 6), at its ankle. `turns` are the feet's rotations."""
     right = np.zeros((len(support.both), 6))
     phases = support.contacts.phases
     for i, phase in enumerate(phases):
@@ -145,7 +145,7 @@ class _DoubleSupport:
 def least_torque_share(
     support: Support, feet: Mapping[str, Foot], turns: Mapping[str, Array], friction: float
 ) -> tuple[Array, Array]:
-    """What the right foot bears (both, 6) for the least joint moments, and by how much the cones miss the total.
+    """The wrench on the right foot (both, 6) for the least joint moments, and the error of the total force.
 
     `turns` are the rotations of the feet (frames, 3, 3). The second result is the error of the total force, as a share
     of it: not zero where no forces within the cones make the motion.
@@ -204,7 +204,7 @@ def support_corners(contacts: Contacts, foot: Foot, side: str, frames: npt.NDArr
 
 
 def measured_share(support: Support, forces: Mapping[str, Array]) -> Array:
-    """What the right foot bears (both, 6), at its ankle, from measured [moment, force] at the world's origin."""
+    """The wrench on the right foot (both, 6), at its ankle, from measured [moment, force] at the world's origin."""
     count = len(support.contacts.feet["left"])
     right = np.asarray(forces.get("right"), dtype=np.float64) if "right" in forces else None
     if right is None or right.shape != (count, 6) or not np.isfinite(right).all():

@@ -46,7 +46,7 @@ class Walking:
     values: Mapping[str, float]
 
     def norm(self, name: str, source: str = "Winter") -> Norm:
-        """What is normal for a quantity at this pace."""
+        """The norm of a quantity at this pace."""
         known = norms(self.pace, source)
         return known[check_choice("norm: name", name, known)]
 

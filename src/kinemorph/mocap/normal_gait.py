@@ -1,4 +1,4 @@
-"""What normal gait is: published means and deviations between people, at slow, natural and fast walking."""
+"""Normal gait: published means and deviations between people, at slow, natural and fast walking."""
 
 from __future__ import annotations
 

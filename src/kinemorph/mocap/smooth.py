@@ -52,7 +52,7 @@ class Motion(NamedTuple):
 @checked_first
 @dataclass(frozen=True, eq=False)
 class Residuals:
-    """What filters of different cutoffs take away from a recording (Winter's residual analysis)."""
+    """Winter's residual analysis: the part of a recording that filters of different cutoffs remove."""
 
     cutoffs: Array  # Hz
     positions: Array  # m, rms over frames of the root's position

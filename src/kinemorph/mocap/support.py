@@ -30,7 +30,7 @@ from kinemorph.structure.reroot_motion import Rerooted, reroot_motion
 @checked_first
 @dataclass(frozen=True, eq=False)
 class Loads:
-    """What acts in all frames: forces of joints, as the model has them, and of the ground on each foot.
+    """Forces in all frames: those of joints, in the coordinates of the model, and of the ground on each foot.
 
     `wrenches` are [moment, force] on a foot at its ankle, world axes, by side. `tau` of the root is zero but for
     flight, where it is what the recording cannot explain; so it is wherever no foot stands.

@@ -248,7 +248,7 @@ def quintic(u: Array, x0: Array, v0: Array, a0: Array, x1: Array, v1: Array, a1:
 def between(
     f: Callable[[Array, Array], Array], apart: float, at: tuple[float, float], start: Array, span: float, g: Gait
 ) -> list[Array]:
-    """What a `quintic` needs to go from f(t, start) to f(t, start + 1), each at its share `at` of the stride.
+    """The end conditions of a `quintic` from f(t, start) to f(t, start + 1), each at its share `at` of the stride.
 
     Starts are `apart` strides from each other.
     """

@@ -1,4 +1,4 @@
-"""What the bodies of a world look like, and where they are, for films and viewers."""
+"""Shapes and parents of the bodies of a world, for films and viewers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PLATE = 20.0, 0.02  # m, width and thickness of what stands for half of space
 
 
 def visible_shapes(world: World, id: int, meshes: Meshes) -> tuple[Shape, ...]:
-    """What is to be seen of a body: what its model shows of it, if that is known, else what collides."""
+    """The shapes to draw of a body: the visual shapes of its model if it has any, else its collision shapes."""
     known = world.registry
     birth = known.births[id]
     for key, record in known.figure_records.items():
@@ -39,7 +39,7 @@ def visible_shapes(world: World, id: int, meshes: Meshes) -> tuple[Shape, ...]:
 
 
 def base_shapes(world: World, meshes: Meshes, solid: bool = False) -> dict[tuple[int, int], Shape]:
-    """What stands still, by keys that stay: what figures show of their bases, if that is known, else what collides."""
+    """Static shapes, by stable keys: the visual shapes of the bases of figures, else their collision shapes."""
     found = {(id, -1): solid_shape(world, id, meshes) for id in world.registry.ground_shapes}
     for key, model in () if solid else world.registry.models.items():
         looks = [shape for shape in model.base_shapes if shape.role is Role.VISUAL]
@@ -70,12 +70,12 @@ def _load(shape: Shape, meshes: Meshes) -> None:
 
 
 def solid_shapes(world: World, id: int, meshes: Meshes) -> tuple[Shape, ...]:
-    """What collides of a body, in its own frame."""
+    """The collision shapes of a body, in its own frame."""
     return tuple(solid_shape(world, shape, meshes) for shape in world.registry.shapes_of(id))
 
 
 def solid_shape(world: World, id: int, meshes: Meshes) -> Shape:
-    """What a shape that collides looks like, in the frame of its body: hulls and ground as meshes."""
+    """A collision shape as one to draw, in the frame of its body: hulls and ground become meshes."""
     shapes = world.shapes
     row, solid = shapes.row_of(id), shapes[id]
     at = Pose.known(shapes.mounts["p"][row].copy(), shapes.mounts["R"][row].reshape(3, 3).copy())

@@ -169,12 +169,12 @@ class Genotype(Gene, frozen=True, kw_only=True):
 
     @property
     def key(self) -> str:
-        """What tells genotypes apart: SHA-256 of the JSON, hexadecimal."""
+        """SHA-256 of the JSON, hexadecimal: equal for equal genotypes."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()
 
 
 class _Head(msgspec.Struct):
-    """What a file must say of itself before it is read as a genotype."""
+    """The fields that a file must have before it is read as a genotype."""
 
     schema: Literal["kinemorph.genotype"]
     version: Literal[1]
@@ -205,7 +205,7 @@ def load_genotype(path: PathLike) -> Genotype:
 
 
 def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> None:
-    """What is said twice would count as it is said last, and people may have read the other."""
+    """Refuse names that occur twice: only the last would count, and a reader may see the other."""
     names = [name for name, _ in pairs]
     for name in names:
         if names.count(name) > 1:  # there are few: what is not known has been refused
@@ -213,7 +213,7 @@ def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> None:
 
 
 def _decoder_sentence(error: Exception) -> str:
-    """What msgspec says, with places as `nodes[0].size` instead of `$.nodes[0].size`."""
+    """The message of msgspec, with places as `nodes[0].size` instead of `$.nodes[0].size`."""
     text, _, place = str(error).partition(" - at `$")
     place = place.rstrip("`").lstrip(".")
     text = " ".join(text.split())  # names of fields that it repeats may be of any length, and in lines
@@ -223,7 +223,7 @@ def _decoder_sentence(error: Exception) -> str:
 
 
 def _fault(genotype: Genotype) -> str:
-    """What is wrong beyond the types and ranges of single values; empty if nothing is."""
+    """The first fault beyond the types and ranges of single values; empty if there is none."""
     count = len(genotype.nodes)
     for i, connection in enumerate(genotype.connections):
         for end in ("parent", "child"):

@@ -49,7 +49,7 @@ def with_sources(thing: G, kind: type[Gene], turn: Callable[[Source], Source]) -
 
 
 def _without(k: int, *kinds: From) -> Callable[[Source], Source]:
-    """What sources say of these kinds after neuron k is gone."""
+    """Renumber the sources of these kinds after neuron k is removed."""
     return lambda s: replace(s, index=s.index - 1) if s.kind in kinds and s.index > k else s
 
 

@@ -118,7 +118,7 @@ def _node(rng: Rng, s: Settings, routes: Routes) -> Node:
 
 
 def _wire_grasp(rng: Rng, s: Settings, clock: Source, neurons: list[NeuronGene]) -> EffectorGene:
-    """What a hand holds on by: always, or by a neuron that holds on until the clock or its joint's angle is far down.
+    """The effector of a grasp: always on, or a neuron that holds until the clock or its joint's angle is far down.
 
     A hand that holds on does not turn, so what it senses of the way and of up is the same until it lets go.
     """

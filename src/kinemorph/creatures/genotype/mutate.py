@@ -98,7 +98,7 @@ def mutable_slots(thing: Gene, place: str = "") -> Iterator[tuple[str, type[Gene
 
 
 def value_at(genotype: Genotype, place: str) -> Any:
-    """What is at a place such as "nodes[0].size"; None if there is nothing."""
+    """The value at a place such as "nodes[0].size"; None if there is none."""
     value: Any = genotype
     for step in place.replace("[", ".[").split("."):
         try:

@@ -205,7 +205,7 @@ def attach(parent: Any, child: Any, c: Any, node: Any, g: Any) -> None:
 
 @kernel
 def make_solid(part: Any, node: Any, density: float) -> None:
-    """What a part weighs, and how it resists turning."""
+    """Fill the mass and the moments of inertia of a part."""
     s = part["scale"]
     size = node["size"]
     h = half_extents(node["form"], s * size[0], s * size[1], s * size[2])

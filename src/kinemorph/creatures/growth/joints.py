@@ -102,7 +102,7 @@ def fill_model(
 
 @kernel(inline=False)
 def begin_model(header: Any, links: Any, dofs: Any, bodies: Any, rest: Any) -> None:
-    """What kernels get of a model, bodies that are their links, and the quaternion of a root that floats."""
+    """Fill the header of a model, bodies that are their links, and the quaternion of a root that floats."""
     header["kind"], header["n"], header["nq"], header["nv"] = MODEL_KIND, len(links), len(rest), len(dofs)
     header["links"], header["dofs"] = address_of(links), address_of(dofs)
     for i in range(links.shape[0]):

@@ -1,4 +1,4 @@
-"""What is measured in the body of a creature, as a row of numbers: sizes, limits, turns and scales of what growth uses.
+"""The measures of a body as a row of numbers: sizes, limits, turns and scales of all that growth uses.
 
 Sizes and scales are there by their logarithms, so that a step of one number means about as much as one of any other.
 """

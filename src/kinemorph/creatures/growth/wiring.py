@@ -140,7 +140,7 @@ def put_effects(
     nodes: Any, parts: Any, wires: Any, acted: int, grasps: bool, first: Any, senses: Any, effects: Any, found: Any,
     part: int,
 ) -> bool:  # fmt: skip
-    """What drives each degree of freedom of a part, and what makes it grasp, if it has no children."""
+    """Write the effects of the degrees of freedom of a part, and of its grasp if it has no children."""
     p = parts[part]
     w, node = wires[p["node"]], nodes[p["node"]]
     hand = grasps and p["first_child"] < 0
@@ -163,7 +163,7 @@ def put_effects(
 
 @kernel(inline=False)
 def source_of(parts: Any, wires: Any, first: Any, senses: Any, found: Any, gene: Any, count: int, part: int) -> int:
-    """What input m of a gene means in a part."""
+    """The signal that an input of a gene reads in a part."""
     kind, index, child = gene["kind"][count], gene["index"][count], gene["child"][count]
     n, here = parts.shape[0], max(part, 0)
     if kind == FROM_ONE:

@@ -1,4 +1,4 @@
-"""What evaluates jobs, and the simplest that does: one after the other, here."""
+"""The interface of evaluators, and the serial one, which runs jobs in this process."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ class Individual:
         return any(outcome.faulty for outcome in self.outcomes.values())
 
     def job(self, generation: int, draws: tuple[Draw, ...]) -> Job:
-        """What an evaluator needs to know of it, and a store of its descent."""
+        """The job to evaluate it, with its descent for the store."""
         return Job(generation, self.number, self.genotype, draws, self.parents, self.operator, self.age)
 
     def scores(self, draws: tuple[Draw, ...] | None = None, of: str = "score") -> list[float]:

@@ -110,7 +110,7 @@ class Ray:
             self._under_way[self._task.remote(self._problem, self._code, batch, self._limits)] = batch
 
     def _taken(self, reference: Any) -> list[Result]:
-        """What a task gave; if it was lost with its worker or node, nothing yet."""
+        """The results of a task; none if it was lost with its worker or node."""
         batch = self._under_way.pop(reference)
         errors = self._ray.exceptions
         try:

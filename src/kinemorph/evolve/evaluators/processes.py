@@ -105,7 +105,7 @@ class Processes:
                     worker.connection.send_bytes(_encode(worker.doing))
 
     def _hear(self, worker: _Worker) -> list[Result]:
-        """What a worker has to say: that it is ready, a result, or nothing any more."""
+        """Receive the message of a worker: ready, a result, or the end of its pipe."""
         try:
             message = worker.connection.recv_bytes()
         except (EOFError, OSError):

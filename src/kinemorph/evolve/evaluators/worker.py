@@ -27,7 +27,7 @@ OUT_OF_MEMORY = 3
 
 
 class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a worker may take. The step budget of a task comes first; these catch what it cannot.
+    """Limits of a worker. The step budget of a task comes first; these catch what it cannot.
 
     The alarm of a process (ITIMER_REAL) belongs to them: evaluations must not set it.
     """
@@ -51,7 +51,7 @@ def evaluate_episode(problem: Problem, genotype: str, draw: Draw) -> Outcome:
 
 
 def try_episode(life: Callable[[Draw], Outcome], draw: Draw) -> Outcome:
-    """What comes of a life on a draw. One that raises, or whose numbers are none, is faulty."""
+    """The outcome of an episode on a draw. It is faulty if it raises or has a number that is not finite."""
     try:
         outcome = life(draw)
     except MemoryError:
@@ -118,7 +118,7 @@ def _memory_limit(extra: int) -> Iterator[None]:
 
 @functools.cache
 def _statm(process: int) -> int:
-    """What says how large a process is, as long as it lives."""
+    """The file with the memory size of a process, kept open."""
     return os.open(f"/proc/{process}/statm", os.O_RDONLY)
 
 

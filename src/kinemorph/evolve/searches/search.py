@@ -117,7 +117,7 @@ class Planned(ABC):
         self.generation += 1
 
     def formula(self, one: Individual) -> float:
-        """What one is worth by the thesis's formula, on the draws that it lived with its senses."""
+        """The mark of one by the thesis's formula, on the draws that it lived with its senses."""
         lived = tuple(draw for draw in one.outcomes if not draw.blank)
         return mean(one.scores(lived, "thesis")) if lived and not one.faulty else -np.inf
 

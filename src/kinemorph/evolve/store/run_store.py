@@ -76,7 +76,7 @@ class Born(NamedTuple):
 
 
 class Stats(msgspec.Struct, frozen=True):
-    """What a generation was like; what could not be said of it is None."""
+    """The statistics of a generation; those that are not defined are None."""
 
     episodes: int
     best: float | None
@@ -151,7 +151,7 @@ class Store:
         return store
 
     def _read(self) -> None:
-        """What is needed of a run that is there."""
+        """Read the format and the keys of an existing run."""
         if (version := self.fact("version", int, 0)) != STORE_VERSION:
             raise StoreError(f"{self.file}: it has format {version}; this kinemorph reads {STORE_VERSION}")
         self._born = {row[0] for row in self._rows("SELECT id FROM individual")}
@@ -434,7 +434,7 @@ def _lock(file: Path) -> sqlite3.Connection:
 
 
 def _refuse_companions(file: Path) -> None:
-    """What lies beside a run and would make SQLite touch another file, wherever that is.
+    """Refuse files beside a run that would make SQLite touch other files.
 
     It follows symbolic links. It plays back a rollback journal that it finds, and deletes the file that its end names.
     """
@@ -453,7 +453,7 @@ def _refuse_companions(file: Path) -> None:
 
 @contextlib.contextmanager
 def store_errors(file: Path) -> Iterator[None]:
-    """What is wrong with a file, as one sentence; what SQLite cannot write leaves the run intact where it is."""
+    """Turn errors into one sentence. A failed write leaves the run intact."""
     try:
         yield
     except StoreError:

@@ -1,4 +1,4 @@
-"""What MJCF files say besides the tree: equalities, contact, tendons and keyframes."""
+"""The sections of MJCF files beside the tree: equalities, contact, tendons and keyframes."""
 
 from __future__ import annotations
 

@@ -271,7 +271,7 @@ def merge_attributes(known: Mapping[str, str], given: dict[str, str]) -> dict[st
 
 
 def parse_choice(element: Element, name: str, words: Mapping[str, T], default: T) -> T:
-    """What one of a few words means."""
+    """The value of an attribute that is one of a few words."""
     value = element.attributes.get(name)
     if value is None:
         return default

@@ -133,7 +133,7 @@ class _Compiled:
         return Pose.quaternion(getattr(peer, f"{what}_quat")[i], np.array(getattr(peer, f"{what}_pos")[i]))
 
     def refuse(self) -> None:
-        """What a model cannot have at all."""
+        """Refuse the features that a model cannot have."""
         peer, found = self.peer, self.unsupported.found
         acts = [peer.tendon_stiffness, peer.tendon_damping, peer.tendon_frictionloss, peer.tendon_armature]
         for i, name in enumerate(decode_names(peer.names, peer.name_tendonadr.tolist())):

@@ -65,7 +65,7 @@ class Geom:
         return (Shape.capsule if self.kind == "capsule" else Shape.cylinder)(s[0], 2.0 * s[1], pose, **more)
 
     def weight(self, unsupported: Unsupported) -> PrincipalInertia | None:
-        """What it weighs; None if nothing."""
+        """Its mass properties; None if it has no mass."""
         element = self.where
         mass = element.number("mass") if "mass" in element.attributes else None
         density = element.number("density", WATER)

@@ -97,7 +97,7 @@ def _model(
 
 
 def _refuse(document: Document, unsupported: Unsupported) -> None:
-    """What a model cannot have at all."""
+    """Refuse the features that a model cannot have."""
     for section in document.sections["extension"]:
         for plugin in section.children:
             unsupported.found("plugin", plugin, "plugins are not read")

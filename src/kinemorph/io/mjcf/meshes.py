@@ -93,7 +93,7 @@ class MeshAsset:
 
     @cached_property
     def mesh(self) -> Mesh:
-        """What is weighed: of an .obj file its first object."""
+        """The mesh that mass properties are of: the first object of an .obj file."""
         return self._placed(load_weighed_mesh)
 
     @cached_property

@@ -31,7 +31,7 @@ _HERE = Pose()
 
 @dataclass
 class _Link:
-    """What becomes one link, or the base: a body and all that is fixed to it."""
+    """A future link, or the base: a body and all that is fixed to it."""
 
     name: str | None
     parent: str | None

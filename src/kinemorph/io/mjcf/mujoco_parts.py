@@ -137,7 +137,7 @@ def range_ends(low: float, high: float, ref: float = 0.0) -> tuple[float, float]
 
 
 class Unsupported:
-    """What cannot be had: refused, or left out with a warning if its kind is in `ignore`."""
+    """Features that are not supported: refused, or left out with a warning if their kind is in `ignore`."""
 
     def __init__(self, ignore: Iterable[str], warned: FileWarnings, known: Collection[str]) -> None:
         self.ignore = (ignore,) if isinstance(ignore, str) else tuple(ignore)

@@ -87,7 +87,7 @@ def _parameters(content: bytes, at: int, order: str, source: str) -> dict[str, _
 
 
 def _parameter(content: bytes, at: int, where: str) -> tuple[_Parameter, int]:
-    """What a parameter is, and where it ends."""
+    """A parameter, and the byte at which it ends."""
     if at + 2 > len(content):
         raise FileError(f"{where} is cut off")
     kind, dimensions = struct.unpack_from("b", content, at)[0], content[at + 1]

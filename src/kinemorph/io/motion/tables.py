@@ -108,7 +108,7 @@ def _number(cell: str) -> float:
 
 
 def names_of(model: Model, what: str) -> list[str]:
-    """What entries of q or v are called: "q left knee", or "q pelvis.3" of a joint with several."""
+    """The names of the entries of q or v: "q left knee", or "q pelvis.3" of a joint with several."""
     found = []
     for i, joint in enumerate(model.joint_names):
         here = model.q_slice(i) if what == "q" else model.v_slice(i)

@@ -12,7 +12,7 @@ TRUE, FALSE = ("1", "true"), ("0", "false")
 
 
 def flag(element: Element | None) -> bool:
-    """What an element that says true or false says; false if it is not there."""
+    """The value of a boolean element; false if it is missing."""
     if element is None:
         return False
     word = element.content().lower()

@@ -188,7 +188,7 @@ def both(**posture: Triple | float) -> dict[str, Triple | float]:
 
 
 def shapes_of_bone(name: str, end: Array, height: float) -> list[Shape]:
-    """What a bone looks like, in its own frame."""
+    """The shapes of a bone, in its own frame."""
     part = name.removeprefix("left ").removeprefix("right ")
     h = height / HEIGHT  # the numbers below are those of a figure of usual height
     length = float(np.linalg.norm(end))

@@ -100,7 +100,7 @@ def fit_hip_shift(legs: Sequence[Leg], strike: Norm, later: Norm) -> Shift:
 
 
 class Recorded(Protocol):
-    """What a calibration needs of a recording; an `Analysis` has it."""
+    """The parts of an `Analysis` that a calibration needs."""
 
     @property
     def body(self) -> Body: ...

@@ -82,7 +82,7 @@ def match(bvh: Bvh, names: str | PathLike | Mapping[str, Any] | None = None) -> 
 
 
 def _bones(bvh: Bvh, name: str, table: Any) -> tuple[dict[str, Moves], list[str]]:
-    """What a table finds, and what it needs and does not find."""
+    """The bones that a table finds, and the required ones that it does not."""
     if not isinstance(table, Mapping):
         raise ValueError(f"skeleton {name!r} must be a table of names, not {table!r}")
     joints = {_plain(joint): k for k, joint in reversed([*enumerate(bvh.names)])}

@@ -1,4 +1,4 @@
-"""What can be seen of a bounce at a moment: objects, as solids or wires, their boxes, and lines between them."""
+"""Pictures of a bounce at a moment: objects, as solids or wires, their boxes, and lines between them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Sight:
 
 
 def sight_of_moment(world: Bounce, shift: Iterable[float] = (0.0, 0.0, 0.0)) -> Sight:
-    """What is there to be seen now."""
+    """The poses, lines and boxes of now."""
     move = np.array(list(shift), float)
     contacts = world.close()[2]
     poses = world.poses

@@ -1,4 +1,4 @@
-"""What a run of `bounce` is checked by: all pairs of boxes, counters from scratch, proofs of distances."""
+"""Checks of a run of `bounce`: all pairs of boxes, counters from scratch, proofs of distances."""
 
 from __future__ import annotations
 

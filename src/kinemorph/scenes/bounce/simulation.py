@@ -171,7 +171,7 @@ class Bounce:
 
     @property
     def numbers(self) -> dict[str, int]:
-        """What it has counted since the start; `pairs` is of the last step."""
+        """Counts since the start; `pairs` is that of the last step."""
         counted = {name: self.collisions.numbers[name] for name in NUMBERS}
         counted |= {"pairs": len(self.collisions.pairs), "bounces": int(self._state["bounces"][0])}
         hashed = self._state["phases"][0] & HASHING
@@ -214,7 +214,7 @@ class Bounce:
         return self.bodies[self.which[i]].parts
 
     def core(self, i: int, part: int) -> Polyhedron:
-        """What of object i a contact is on: a part, or the hull of several that was not opened."""
+        """The convex body of object i that a contact is on: a part, or a hull of several that was not opened."""
         body = self.bodies[self.which[i]]
         return body.parts[part] if part >= 0 else body.cores[-1 - part]
 
@@ -241,7 +241,7 @@ def rotation(q: Array) -> Array:
 
 @dataclass
 class Report:
-    """What came of a run. The numbers depend on the seed alone, but for the times."""
+    """The results of a run. All but the times depend on the seed alone."""
 
     count: int
     sides: tuple[float, float, float]

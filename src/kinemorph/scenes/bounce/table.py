@@ -1,4 +1,4 @@
-"""What `kinemorph bounce` prints: progress while it runs, and a table of numbers."""
+"""The output of `kinemorph bounce`: progress while it runs, and a table of numbers."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ FINITE, BOUNDED = ("R", "p", "axis", "mass", "h", "I"), ("armature", "damping", 
 
 
 class TrialError(AssertionError):
-    """What no creature may come to."""
+    """An outcome that no creature may have."""
 
 
 def draw_genotype(rng: np.random.Generator, settings: Settings) -> Genotype:

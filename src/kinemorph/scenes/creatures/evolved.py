@@ -64,7 +64,7 @@ def together(name: str) -> tuple[Recording, dict[str, float]]:
 
 
 def measured(species: Species, seed: int, champions: Mapping[str, Genotype], draws: int = DRAWS) -> dict[str, Array]:
-    """What each of them measures on draws that no search saw; what is rejected counts as nothing."""
+    """The measures of champions on draws that no search saw; a rejected life counts as 0."""
     found = {}
     for called, one in champions.items():
         lives = [species.evaluate(one.to_json(), draw) for draw in held_out(seed, draws)]

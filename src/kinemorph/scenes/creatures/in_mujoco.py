@@ -47,7 +47,7 @@ def mujoco_missing_reason() -> str:
 
 
 def in_mujoco(species: Species, genotype: str, draw: Draw) -> Outcome:
-    """What a walker measures there, on the draw's friction and with its weight."""
+    """The measure of a walker in MuJoCo, with the draw's friction and gravity."""
     task = species.task
     if not isinstance(task, Locomotion):
         raise ValueError(f"lives in MuJoCo are those of walkers; {task.name} is another task")
@@ -146,7 +146,7 @@ class Twin:
 
 
 class Senses:
-    """What the senses of a brain read of a creature there, with a target at a point (m)."""
+    """The senses of a brain, read from MuJoCo; `target` is a point (m)."""
 
     def __init__(self, mujoco: Any, model: Any, data: Any, senses: Iterable[Sense], target: Any) -> None:
         self.mujoco, self.model, self.data, self.target = mujoco, model, data, np.asarray(target, float)
@@ -193,7 +193,7 @@ class Senses:
         return direction
 
     def _pressed(self, body: int) -> float:
-        """What all that touches a body presses with, in weights of the creature."""
+        """The sum of the normal forces on a body, in weights of the creature."""
         total, force = 0.0, np.zeros(6)
         for i in range(self.data.ncon):
             g1, g2 = self.data.contact[i].geom
@@ -228,7 +228,7 @@ def effort_shares(brain: Brain) -> list[tuple[int, float, float, float]]:
 
 
 def drive_command(share: tuple[int, float, float, float], signals: Sequence[float]) -> float:
-    """What a drive is told."""
+    """The command of a drive."""
     source, weight, low, high = share
     x = min(max(weight * signals[source], -1.0), 1.0)
     return low + 0.5 * (x + 1.0) * (high - low)

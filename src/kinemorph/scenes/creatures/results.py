@@ -123,7 +123,7 @@ def _all(toml: Toml, table: Table, how: dict[str, Any], trust: Trust) -> dict[Na
 
 
 def numbers(out: Path) -> dict[str, Any]:
-    """What is known of all runs so far, by their names."""
+    """The results of all runs so far, by name."""
     file = out / NUMBERS
     try:
         found: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
@@ -148,7 +148,7 @@ def _run(file: Path, settings: Settings, trust: Trust) -> Store:
 
 
 def _judged(store: Store, draws: int) -> dict[str, Any]:
-    """What there is to say of a run."""
+    """The results of one run, as JSON data."""
     found = rescore(store, draws=draws, walks=walks())
     generations = [stats for _, stats in store.generations()]
     inherited = [one.heritability for one in generations if one.heritability is not None]

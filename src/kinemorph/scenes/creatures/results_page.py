@@ -50,7 +50,7 @@ Record = dict[str, Any]
 
 
 class PageRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the default search is asked for: medians over seeds, of so many."""
+    """A target for the default search: medians over a number of seeds."""
 
     task: str
     episodes: int
@@ -72,7 +72,7 @@ def write_page(known: dict[str, Record], out: Path, asked: Sequence[PageRequest]
 
 
 def _answers(known: dict[str, Record], asked: Sequence[PageRequest]) -> str:
-    """What is asked for beside what is there; runs that are not made yet are no answer."""
+    """A table of targets and results; missing runs do not count."""
     lines: list[tuple[str, ...]] = [("task", "evaluations", "asked", "found", ""), ("---",) * 5]
     for one in asked:
         some = [each for each in known.values() if (each["task"], each["episodes"]) == (one.task, one.episodes)]

@@ -49,7 +49,7 @@ def scene_file(what: PathLike) -> Path:
 
 
 def read_scene(path: PathLike, changes: Mapping[str, Any] | None = None) -> tuple[Toml, SceneTable]:
-    """What a scene file says, checked, and nothing made of it yet."""
+    """Read and check the tables of a scene file, without making its world."""
     toml = Toml(scene_file(path))
     refuse_not_finite(toml)
     table: SceneTable = checked(SceneTable, _changed(toml, changes or {}), toml.where)
@@ -103,7 +103,7 @@ class Scene:
 
     @property
     def about(self) -> str:
-        """What it shows, in a sentence."""
+        """One sentence on what the scene shows."""
         return self.table.about
 
     @property

@@ -1,4 +1,4 @@
-"""What changes in a scene while it runs: connect, cut, re-root, add, remove, and other numbers for what acts."""
+"""Changes of a running scene: connect, cut, re-root, add, remove, and new parameters of drives."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class Changes:
     # ---------------------------------------------------------------------------------------------------- while it runs
 
     def name(self, k: int) -> str:
-        """What a change is called."""
+        """The name of a change."""
         return self.tables[k].name or f"change {k}"
 
     def arm(self, world: World) -> None:
@@ -209,7 +209,7 @@ class Changes:
 
 
 class SceneChange:
-    """What a world calls when a change is due."""
+    """The callback of a world for a change that is due."""
 
     def __init__(self, changes: Changes, k: int) -> None:
         self.changes, self.k = changes, k
@@ -226,7 +226,7 @@ def _known(name: str, names: Counter[str], noun: str) -> None:
 
 
 def _called(kind: type[Handle]) -> str:
-    """What scene files call such a handle."""
+    """The name of this kind of handle in scene files."""
     return "push" if kind is AppliedForce else kind.word
 
 

@@ -1,4 +1,4 @@
-"""What a scene file waits for: `when = "contact hand brick"` as an event of a world."""
+"""Conditions of a scene file: `when = "contact hand brick"` becomes an event of a world."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Condition(NamedTuple):
 
     @property
     def named(self) -> list[tuple[str, str]]:
-        """What it is about: pairs of "body" or "joint" and a name."""
+        """The bodies and joints of the condition: pairs of "body" or "joint" and a name."""
         pairs = zip(KINDS[self.kind].words, self.words, strict=False)
         return [
             ("joint" if role == "joint" else "body", str(word))

@@ -1,4 +1,4 @@
-"""What a scene file can say: each table of it, with units, and the caps that bound what a file may ask for."""
+"""The tables of a scene file, with units, and the limits on what a file may ask for."""
 
 from __future__ import annotations
 
@@ -264,7 +264,7 @@ class SetTable(Table, frozen=True, kw_only=True):
 
 
 class ChangeTable(Table, frozen=True, kw_only=True):
-    """What happens at a time, or when something happens: all that it names, in the order of the settings here."""
+    """A change at a time or at an event. Its actions are made in the order of the settings here."""
 
     name: Name | None = None
     at: Time | None = None  # s
@@ -281,7 +281,7 @@ class ChangeTable(Table, frozen=True, kw_only=True):
 
 
 class RecordTable(Table, frozen=True, kw_only=True):
-    """What is kept of a run."""
+    """The recording of a run."""
 
     rate: Annotated[float, Meta(ge=0.1, le=1000.0)] = 60.0  # frames a second
 

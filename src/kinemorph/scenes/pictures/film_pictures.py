@@ -1,4 +1,4 @@
-"""What a scene of a world shows: a film of its bodies while it runs, a strip of pictures, and a replay."""
+"""Results of a scene with a world: a film of its bodies, a strip of pictures, and a replay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a scene shows of its log: a plot, a strip of pictures, and a replay."""
+"""Results of a logged simulation: a plot, a strip of pictures, and a replay."""
 
 from __future__ import annotations
 

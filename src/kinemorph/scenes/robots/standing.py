@@ -78,7 +78,7 @@ def add_standing_robot(world: World, model: Model, hold: bool = True) -> None:
 
 
 def about(world: World, hold: bool) -> str:
-    """What was done with the first body of a world that has a robot, and how to have it otherwise."""
+    """A sentence on how the robot of a world is fixed and held, with the options that change it."""
     root = world.bodies[0]
     if world.queries.link_of(root.id)["kind"] == JointKind.FREE:
         words = f"{root.name!r} moves freely (--floating False nails it to the world)"

@@ -29,7 +29,7 @@ from kinemorph.view.replays.replay import replay
 
 @dataclass(frozen=True)
 class Swing:
-    """What came of it."""
+    """The results of a swing."""
 
     model: Model
     trajectory: Trajectory

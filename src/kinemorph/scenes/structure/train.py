@@ -31,7 +31,7 @@ class Train(Scene):
 
     @property
     def couplings(self) -> dict[str, Change]:
-        """What each coupling did, by the name of the second wagon."""
+        """The report of each coupling, by the name of the second wagon."""
         made = [h for h in self.happened if h.what == "connect"]
         return {h.name.partition(" meets ")[2]: h.change for h in made if h.change is not None}
 

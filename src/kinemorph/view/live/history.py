@@ -128,7 +128,7 @@ class History:
         return self._inputs[k] if k < len(self._inputs) else None
 
     def _forget(self, since: int) -> None:
-        """What comes after a step, and what is at it, will not be again."""
+        """Drop the snapshots and inputs of a step and of all later ones."""
         while self._steps and self._steps[-1] >= since:
             self._steps.pop()
             self._size -= len(self._saved.pop())

@@ -1,4 +1,4 @@
-"""What a viewer draws over the bodies of a world, if it is wanted: points, lines, frames of boxes, words."""
+"""Optional overlays of the viewer: points, lines, frames of boxes, texts."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Marks:
             )
 
     def clear(self, name: str) -> None:
-        """What a mark has drawn is gone; its parts have names that begin with its own."""
+        """Remove all parts of a mark; their names begin with its own."""
         for part in [part for part in self._handles if part.startswith(name)]:
             self._handles.pop(part).remove()
         for part in [part for part in self._words if part.startswith(name)]:

@@ -217,7 +217,7 @@ class Panel:
     # --------------------------------------------------------------------------------------------------------- numbers
 
     def measured(self, found: Statistics) -> None:
-        """What `World.queries.profile` has said of the last steps."""
+        """Store the stage times of the last steps, from `World.queries.profile`."""
         self._stages = found.stage_times
 
     def refresh(self) -> None:

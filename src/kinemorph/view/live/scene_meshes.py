@@ -51,7 +51,7 @@ class _Batch:
 
 
 class SceneMeshes:
-    """What a scene shows of a world. `listen(mesh, ids)` is called for each new mesh, to hear what the mouse does."""
+    """The meshes of a world in a scene. `listen(mesh, ids)` is called for each new mesh, to register mouse events."""
 
     def __init__(self, scene: Any, world: World, listen: Callable[[Any, npt.NDArray[np.int64]], None]) -> None:
         self.scene, self.world, self.listen = scene, world, listen
@@ -90,7 +90,7 @@ class SceneMeshes:
             self._paint()
 
     def look(self, colours: Colours, solid: bool) -> None:
-        """What colours stand for, and whether what collides is shown."""
+        """Set what colours stand for, and whether collision shapes are shown."""
         self.colours, self.solid = colours, solid
 
     def corners(self) -> Array:

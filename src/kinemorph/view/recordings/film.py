@@ -61,7 +61,7 @@ class Film:
 
     @property
     def recording(self) -> Recording:
-        """What was filmed; that of a file is read from it, when it is whole."""
+        """The recording; with a file it is read from there, once the film has ended."""
         return self._recording if self.path is None else Recording.load(self.path)
 
     def __enter__(self) -> Film:

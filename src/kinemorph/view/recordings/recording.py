@@ -84,7 +84,7 @@ class Recording:
 
     @staticmethod
     def from_trajectory(model: Model, trajectory: Trajectory) -> Recording:
-        """What a simulation of one model has computed."""
+        """A recording of a rollout of one model."""
         recording = Recording(model.name)
         for t, q in zip(trajectory.t, trajectory.q, strict=True):
             recording.add(model, q, float(t))
@@ -92,7 +92,7 @@ class Recording:
 
     @staticmethod
     def from_log(log: Log, name: str = "", marker: float = 0.03) -> Recording:
-        """What `km.simulate` has done, with its changes of structure as chapters."""
+        """A recording of a log of `km.simulate`, with its changes of structure as chapters."""
         recording = Recording(name or log.stretches[0].model.name, marker)
         changes = [h for h in log.happenings if h.changed]
         for i, stretch in enumerate(log.stretches):
@@ -327,7 +327,7 @@ def level_ground(recording: Recording) -> float | None:
 
 
 def standing_shapes(recording: Recording) -> list[Shape]:
-    """What stands in the world to be looked at, but for that ground."""
+    """The static shapes to draw, without the level ground."""
     level = level_ground(recording)
     return [
         s
@@ -337,7 +337,7 @@ def standing_shapes(recording: Recording) -> list[Shape]:
 
 
 def shapes_to_show(shapes: Sequence[Shape]) -> list[Shape]:
-    """What is meant to be looked at; if nothing is, what collides."""
+    """The visual shapes; if there are none, the collision shapes."""
     return [s for s in shapes if s.role is not Role.COLLISION] or list(shapes)
 
 
@@ -361,7 +361,7 @@ def reroot_parents(parents: Parents, root: str) -> dict[str, str | None]:
 
 
 def describe_change(before: Parents, after: Parents) -> str:
-    """What to call a change of structure, by the joints between links that it makes and breaks."""
+    """The name of a change of structure, from the joints between links that it makes and breaks."""
     made, broken = joints_between(before, after)
     if not made and not broken:
         return "reroot"

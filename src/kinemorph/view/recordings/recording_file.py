@@ -47,7 +47,7 @@ class _Chapter(msgspec.Struct, frozen=True):
 
 
 class _Text(msgspec.Struct, frozen=True):
-    """What is not in arrays. `meshes[i]` is the path of the mesh with arrays vertices_i, faces_i and colours_i."""
+    """The data beside the arrays. `meshes[i]` is the path of the mesh with arrays vertices_i, faces_i and colours_i."""
 
     format: str
     version: int
@@ -59,7 +59,7 @@ class _Text(msgspec.Struct, frozen=True):
 
 
 class _Stamp(msgspec.Struct, frozen=True):
-    """What every version of the format begins with."""
+    """The fields that every version of the format has."""
 
     format: str
     version: int

@@ -1,4 +1,4 @@
-"""What a replay can draw over the bodies: lines and frames of boxes, which change from frame to frame.
+"""Overlays of a replay: lines and frames of boxes, which change from frame to frame.
 
 The page's scene tree, the button with the branches in its lower bar, shows and hides each of them.
 """

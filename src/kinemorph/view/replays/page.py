@@ -1,4 +1,4 @@
-"""What a replay's page has beside its player: a title, a legend that leads to what happens, licences, and a policy."""
+"""The page around the player of a replay: title, legend with links to events, licences, and security policy."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def describe_chapter(chapter: Chapter, before: Chapter | None, roots: Sequence[s
 
 
 def _with_links(chapter: Chapter, before: Chapter | None) -> str:
-    """What happened, and which links it joined or parted, unless it names them itself."""
+    """The name of a chapter, with the links that it joined or parted, unless the name has them."""
     if before is None:
         return chapter.what
     made, broken = joints_between(before.parents, chapter.parents)

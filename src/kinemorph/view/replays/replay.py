@@ -120,7 +120,7 @@ def _stream(t: Array, chapters: Sequence[Chapter]) -> list[tuple[float, int | Ch
 
 
 class _Scene:
-    """What the page shows, and how a frame or a chapter changes it."""
+    """The objects of the page, and their updates at frames and chapters."""
 
     def __init__(
         self,
