@@ -50,15 +50,13 @@ def resolve_own_class(place: str, noun: str, trust: Trust) -> Any:
                 return _fitting(one, place, noun)
         elif _module_name(one) == module:
             return _fitting(_member(one, place, name, noun), place, noun)
-    known = f"; trusted are {', '.join(_said(one) for one in trust)}" if trust else ""
+    known = (
+        f"; trusted are {', '.join(name_of(one) if isinstance(one, type) else one for one in trust)}" if trust else ""
+    )
     raise ValueError(
         f"{noun} {quoted(place)} is not one of kinemorph's, and files run no code; if you trust its module, name it:"
         f" --trust {quoted(module)[1:-1]}, or in Python trust=[{quoted(name)[1:-1]}]{known}"
     )
-
-
-def _said(one: str | type) -> str:
-    return name_of(one) if isinstance(one, type) else one
 
 
 def _module_name(named: str) -> str:

@@ -124,7 +124,7 @@ class Figure:
         self.world, self.name, self._model = world, name, model
         self.control = control  # what its actuators are told, by their names
         self._known = bodies  # name, id and birth of each
-        self._made: dict[str, Body] | None = None  # the same as handles, once somebody has asked for one
+        self._made: dict[str, Body] | None = None  # their handles, made at the first query
         self._joints = joints
         self._homes = homes  # joints by which a body floats, and the places that they count from
 

@@ -1,4 +1,4 @@
-"""What is in something else when it comes into a world.
+"""Overlaps of a body with others when it is added to a world.
 
 Parts of a figure that are in each other are drawn so, and do not meet.
 

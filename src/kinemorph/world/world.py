@@ -73,7 +73,7 @@ LONGEST_SUBSTEP = 1.25e-3  # s
 SHORTEST_STEP = 1e-9  # s, a step
 PLAIN = Material(friction=0.8)
 DONE, STOPPED = int(Status.DONE), int(Status.STOPPED)  # cheaper to look at
-FEW, MANY = 100, 20_000  # steps that nobody waits for; and so many, of all bodies together
+FEW, MANY = 100, 20_000  # steps that finish at once; and steps times bodies
 GLANCE = 0.2  # s of computing, about, between two looks at the clock and at the keyboard
 
 
@@ -151,7 +151,7 @@ class World:
         settings = dt, sleep, substeps, sweeps, 0.0 if model is NO_SETTINGS else float(model["epsilon"])
         try:
             pattern = _pattern(*settings)
-        except TypeError:  # what has no hash may still be a number
+        except TypeError:  # numbers of NumPy may have no hash
             pattern = _pattern.__wrapped__(*settings)
         own, forest, solver, minds, pairs, boxes, shapes = pattern.tables()
         self._take(
@@ -307,7 +307,7 @@ class World:
 
     @property
     def _few(self) -> int:
-        """Steps that nobody waits for, of all that is here."""
+        """Steps that finish at once, with all bodies of now."""
         return max(FEW, MANY // (1 + int(self.forest._pools[BODIES]["used"])))
 
     def _go_on(self, left: int, bar: Bar) -> None:

@@ -8,13 +8,12 @@ from dataclasses import dataclass, field, replace
 
 from kinemorph._files import quoted
 from kinemorph._xml import Element
-from kinemorph.io.mjcf.document import MAIN, Document, exact_numbers, merge_attributes, padded_numbers, parse_choice
+from kinemorph.io.mjcf.document import MAIN, Document, exact_numbers, merge_attributes, padded_numbers
 from kinemorph.io.mjcf.mujoco_parts import JointPart, Unsupported, range_ends
 from kinemorph.io.mjcf.schema import DRIVES, check_attributes
 from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model.equipment import NO_RANGE, Actuator
 
-LIMITED = {"true": "true", "false": "false", "auto": "auto"}
 KEPT = (
     "gear", "ctrlrange", "ctrllimited", "forcerange", "forcelimited", "armature", "damping", "delay", "inheritrange"
 )  # fmt: skip
@@ -163,8 +162,7 @@ def _inherited(element: Element, part: float, known: Sequence[float] | None) -> 
 
 def _range(element: Element, what: str, document: Document) -> tuple[float, float]:
     low, high = element.numbers(f"{what}range", 2, (0.0, 0.0))
-    said = parse_choice(element, f"{what}limited", LIMITED, "auto")
-    if said == "false" or (said == "auto" and not (document.autolimits and (low or high))):
+    if not document.limited(element, f"{what}limited", low, high):
         return NO_RANGE
     if not low < high:
         shown = quoted(element.attributes.get(f"{what}range", ""))

@@ -12,7 +12,16 @@ from kinemorph._files import quoted
 from kinemorph._xml import MOST_ELEMENTS, Element
 from kinemorph.geometry.shapes import Colour
 from kinemorph.io.mjcf.compiled_inertia import LIGHTEST_WEIGHED, PrincipalInertia
-from kinemorph.io.mjcf.document import MAIN, TRUE_FALSE, Document, padded_numbers, parse_choice, parse_integer, unit
+from kinemorph.io.mjcf.document import (
+    LIMITED,
+    MAIN,
+    TRUE_FALSE,
+    Document,
+    padded_numbers,
+    parse_choice,
+    parse_integer,
+    unit,
+)
 from kinemorph.io.mjcf.geoms import Geom, between_ends, read_geom
 from kinemorph.io.mjcf.meshes import MeshAsset
 from kinemorph.io.mjcf.mujoco_parts import ORIGIN, BodyPart, JointPart, Parts, SitePart, Unsupported, range_ends
@@ -25,7 +34,6 @@ from kinemorph.spatial.pose import Pose
 KINDS = {
     "hinge": JointKind.REVOLUTE, "slide": JointKind.PRISMATIC, "ball": JointKind.SPHERICAL, "free": JointKind.FREE,
 }  # fmt: skip
-LIMITED = {"true": "true", "false": "false", "auto": "auto"}
 LOOKS = ("camera", "light")  # of a body, that only a picture shows
 HERE = Pose()
 
@@ -270,7 +278,7 @@ class Bodies:
         low, high = (angle(x) for x in joint.numbers("range", 2, (0.0, 0.0)))
         if part.name and (low or high):
             self.ranges[part.name] = (low, high)
-        if self.limited(joint, "limited", low, high) and part.kind is not JointKind.FREE:
+        if self.document.limited(joint, "limited", low, high) and part.kind is not JointKind.FREE:
             if part.kind is JointKind.SPHERICAL:
                 self.unsupported.found("limit", part.where, "the limit of a ball joint is a cone, which is not read")
             elif not low < high:
@@ -279,17 +287,12 @@ class Bodies:
                 part.lower, part.upper = range_ends(low, high, part.ref)
         low, high = joint.numbers("actuatorfrcrange", 2, (0.0, 0.0))
         single = part.kind in (JointKind.REVOLUTE, JointKind.PRISMATIC)
-        if self.limited(joint, "actuatorfrclimited", low, high) and single:
+        if self.document.limited(joint, "actuatorfrclimited", low, high) and single:
             if low == -high and high > 0.0:
                 part.effort = high
             else:
                 what = f"its drives are limited from {low:g} to {high:g}, not evenly"
                 self.unsupported.found("limit", part.where, what)
-
-    def limited(self, element: Element, flag: str, low: float, high: float) -> bool:
-        """Whether a range counts: it does if that is said, or if it is given and nothing is said."""
-        said = parse_choice(element, flag, LIMITED, "auto")
-        return said == "true" or (said == "auto" and self.document.autolimits and (low != 0.0 or high != 0.0))
 
     def _switch_off(self, part: JointPart) -> None:
         if "stiffness" in self._off:

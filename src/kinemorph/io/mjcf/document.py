@@ -25,6 +25,7 @@ SECTIONS = (
     "contact", "deformable", "tendon", "equality", "actuator", "sensor", "keyframe",
 )  # fmt: skip
 TRUE_FALSE = {"true": True, "false": False}
+LIMITED = {"true": "true", "false": "false", "auto": "auto"}
 T = TypeVar("T")
 Classes = dict[str, dict[str, list[Element]]]  # of each class and element: defaults, outermost first
 
@@ -222,6 +223,11 @@ class Document:
             about = turn(_AXES[letter.lower()], self.angle(angle))
             R = R @ about if letter.islower() else about @ R
         return R
+
+    def limited(self, element: Element, flag: str, low: float, high: float) -> bool:
+        """Whether a range counts: it does if that is said, or if it is given and nothing is said."""
+        said = parse_choice(element, flag, LIMITED, "auto")
+        return said == "true" or (said == "auto" and self.autolimits and (low != 0.0 or high != 0.0))
 
     def angle(self, value: float) -> float:
         """In radians."""

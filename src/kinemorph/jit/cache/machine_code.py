@@ -285,7 +285,7 @@ def _content(path: Path) -> bytes | None:
         return None
     if time.time() - status.st_mtime > _DAY:
         with contextlib.suppress(OSError):  # the folder may be shared and read-only
-            os.utime(path)  # what is in use is not forgotten
+            os.utime(path)  # files in use are not evicted
     return body
 
 

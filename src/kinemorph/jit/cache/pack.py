@@ -29,7 +29,7 @@ _OF_TARGETS = ("CPU_FEATURES", "CPU_NAME", "ENABLE_AVX")  # settings that say no
 
 
 class Manifest(msgspec.Struct, frozen=True):
-    """What a pack was made for, and what is in it."""
+    """The contents of a pack, and the versions and processor that it was made for."""
 
     format: int
     sources: str  # a hash of all of kinemorph's

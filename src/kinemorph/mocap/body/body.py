@@ -228,16 +228,16 @@ def bone_axes(bvh: Bvh, skeleton: Skeleton, up: str) -> dict[str, Array]:
     forward = np.cross(left, above)
     if (at["head"] - at["pelvis"]) @ above <= 0.0 or (at["left foot"] - at["left thigh"]) @ above >= 0.0:
         raise ValueError(f"BVH {bvh.name!r}: its skeleton does not stand upright where no joint is turned")
-    axes = {name: matrix(forward, left, above) for name in ("pelvis", "abdomen", "chest", "head")}
+    axes = {name: np.stack([forward, left, above], axis=1) for name in ("pelvis", "abdomen", "chest", "head")}
     for side in SIDES:
-        axes[f"{side} clavicle"] = matrix(forward, left, above)
+        axes[f"{side} clavicle"] = np.stack([forward, left, above], axis=1)
         for bone, end in (("upper arm", "forearm"), ("forearm", "hand"), ("thigh", "shank"), ("shank", "foot")):
             axes[f"{side} {bone}"] = along(at, f"{side} {bone}", f"{side} {end}", forward, axes)
         axes[f"{side} hand"] = axes[f"{side} forearm"]
         z = axes[f"{side} shank"][:, 2]  # a foot stands flat below a straight leg
         ahead = ahead_of(bvh, skeleton, side, where)
         x = unit((forward if ahead is None else ahead) - z * (z @ (forward if ahead is None else ahead)))
-        axes[f"{side} foot"] = matrix(x, np.cross(z, x), z)
+        axes[f"{side} foot"] = np.stack([x, np.cross(z, x), z], axis=1)
     to_file = rotate_to_z_up(np.array([[1.0, 0.0, 0.0, 0.0]]), np.zeros((1, 3)), up)[0]
     found = {}
     for name in skeleton.bones:
@@ -252,19 +252,13 @@ def along(at: Mapping[str, Array], bone: str, end: str, forward: Array, axes: Ma
         return axes[bone.replace("forearm", "upper arm")]
     z = unit(at[bone] - at[end])
     x = unit(forward - (forward @ z) * z)
-    return matrix(x, np.cross(z, x), z)
-
-
-def matrix(x: Array, y: Array, z: Array) -> Array:
-    return np.stack([x, y, z], axis=1)
+    return np.stack([x, np.cross(z, x), z], axis=1)
 
 
 def ahead_of(bvh: Bvh, skeleton: Skeleton, side: str, where: Array) -> Array | None:
     """From the ankle to the toes in the bind pose, if the recording has them."""
-    ankle = skeleton.bones[f"{side} foot"].where
-    if f"{side} toe" in skeleton.bones:
-        return np.asarray(where[skeleton.bones[f"{side} toe"].where] - where[ankle])
-    return None
+    toe = skeleton.bones.get(f"{side} toe")
+    return None if toe is None else np.asarray(where[toe.where] - where[skeleton.bones[f"{side} foot"].where])
 
 
 def bones_of(bvh: Bvh, skeleton: Skeleton, world: Mapping[str, Array], places: Array) -> tuple[dict[str, Bone], float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import timeit
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,17 +69,8 @@ def timings(model: Model, repetitions: int = 2000) -> dict[str, float]:
         "rnea": lambda: rnea(model, data, q, v, v),
         "crba": lambda: crba(model, data, q),
     }
-    best = {}
-    for name, call in calls.items():
-        call()
-        rounds = []
-        for _ in range(5):
-            start = time.perf_counter()
-            for _ in range(repetitions // 5):
-                call()
-            rounds.append((time.perf_counter() - start) / (repetitions // 5))
-        best[name] = 1e6 * min(rounds)
-    return best
+    each = repetitions // 5
+    return {name: 1e6 * min(timeit.repeat(call, call, number=each)) / each for name, call in calls.items()}
 
 
 def draw_swing(result: Swing, folder: Path) -> tuple[Path, Path, Path]:

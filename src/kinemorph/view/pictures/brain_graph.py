@@ -7,6 +7,7 @@ from typing import Any
 
 from kinemorph._escaping import in_plot
 from kinemorph.brain import Brain
+from kinemorph.view.pictures.plots import empty_figure
 
 Place = tuple[float, float]
 FIRST = 2  # source of the first neuron
@@ -17,15 +18,9 @@ COLOURS = {True: "#3a6ea5", False: "#c0504d"}  # of weights that are positive or
 
 def plot_brain(file: Path | str, brain: Brain, title: str = "") -> None:
     """Draw a brain into a PNG file. A line is as wide as its weight is large, and red where that is negative."""
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError("plots need matplotlib: pip install 'kinemorph[view]'") from error
     senses, neurons, effects = brain.senses, brain.neurons, brain.effects
     rows = max(len(senses), -(-len(neurons) // 2), len(effects), 4)
-    figure = Figure(figsize=(10.0, 1.0 + 0.24 * rows), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = empty_figure(10.0, 1.0 + 0.24 * rows)
     axis = figure.subplots()
     axis.set_axis_off()
     axis.set_xlim(-0.7, 3.9)

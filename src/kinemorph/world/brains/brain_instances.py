@@ -117,7 +117,7 @@ class BrainInstances:
         return self[name][start : start + count(one)]
 
     def add(self, room: InstanceMemory, alone: bool) -> int:
-        """A new mind with its parts of all tables, as `engage` has filled them; who has ended makes room for it.
+        """Add a mind with its parts of all tables, as `engage` has filled them; ended ones give up their places.
 
         If it is alone the tables are its own, and the header says so already.
         """
@@ -326,7 +326,7 @@ class BrainInstance:
         return found
 
     def seen(self) -> Any:
-        """The same as a LIFE row, which goes on: for who looks often."""
+        """The same as a LIFE row, which is updated in place: for frequent reads."""
         world = self.world
         one = world._brain_instances["minds"][self.row]
         if one["generation"] != self._generation or one["body"] < 0:

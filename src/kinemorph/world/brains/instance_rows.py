@@ -96,7 +96,7 @@ MINDS = np.dtype(
         ("stops_run", "i8"),  # whether the run stops after this step
         ("grasps_pending", "i8"),  # whether a grasp has something to do
         ("changed", "i8"),  # what grasps have changed that Python has not heard of: bits of HELD, RELEASED, LOOPED
-        ("has_listeners", "i8"),  # whether somebody wants to hear of it at once
+        ("has_listeners", "i8"),  # whether a listener is called at once
         ("watched", "i8"),  # whether lives are watched
         ("window", "i8"),  # steps of a window
         ("fast", "f8"),  # m/s and

@@ -170,7 +170,7 @@ class EventMonitors(OfWorld):
         event, new = monitor.event, self._rows[-1]
         if event.kind is EventKind.LOAD:  # what it has borne before now is not known
             new["side"] = -1
-        elif event.kind in TOUCHING:  # what has touched before now has not begun to
+        elif event.kind in TOUCHING:  # a contact that exists already does not begin
             touching = any(self._is_about(monitor, touch) for touch in self._world.contacts())
             new["side"] = 1 if touching and event.kind is EventKind.CONTACT else -1
         else:

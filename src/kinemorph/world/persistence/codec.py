@@ -40,7 +40,7 @@ def _no_room(state: Any) -> int:
 
 
 class Kept(NamedTuple):
-    """How objects of a class become a value, and come back from one that nobody vouches for.
+    """How objects of a class become a value, and come back from an untrusted one.
 
     `check` refuses a state that cannot be. `room` is how many bytes `make` will take because a number in the state says
     so: a short file can ask for any amount, so the reader bounds the sum over all objects before anything is made.
@@ -69,7 +69,7 @@ class Writer:
         self.text = Text({}, [], [], None)
         self.content: list[bytes] = []
         self.known: dict[int, int] = {}
-        self.alive: list[Any] = []  # what has a number: its id must not go to another object
+        self.alive: list[Any] = []  # objects with a number: their ids must not be reused
 
     def write(self, value: Any) -> bytes:
         self.text.value = self.value(value)
@@ -127,7 +127,7 @@ class Writer:
 
 
 class Reader:
-    """A value from bytes. Whatever is wrong with them raises ValueError."""
+    """A value from bytes. Any fault of the bytes raises ValueError."""
 
     def __init__(self, kept: Mapping[str, Kept], layouts: Mapping[str, Any]) -> None:
         self.kept, self.layouts = kept, layouts

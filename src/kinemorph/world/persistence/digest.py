@@ -75,7 +75,7 @@ def _structure(world: Any) -> Iterator[Any]:
 
 
 def _rest(world: Any) -> Iterator[Any]:
-    """Who sleeps, who has hardly moved for how long, and whose island is solved directly; and what shapes are."""
+    """Sleeping trees, how long trees have been still, islands that are solved directly, and shapes."""
     spans = world.solver["spans"][world.forest.trees & ID_INDEX_MASK]
     yield from (spans[name] for name in ("asleep", "still", "direct", "pairs", "touched"))
     rows = world.shapes.rows[: world.shapes.count]
@@ -86,7 +86,7 @@ def _rest(world: Any) -> Iterator[Any]:
 
 
 def _acting(world: Any) -> Iterator[Any]:
-    """What acts in joints, on bodies and between shapes because somebody has said so."""
+    """Drives of joints, forces on bodies, and settings of pairs of shapes that users made."""
     h = world.solver.header[0]
     for table, count, owner in (
         ("drives", "drive", "joint"),

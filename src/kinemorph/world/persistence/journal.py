@@ -51,7 +51,7 @@ class Note(NamedTuple):
 
 
 class DivergenceError(ArithmeticError):
-    """A world that was lived through again did not go as its journal says: `step` and `time` say when, `body` who."""
+    """A rerun of a journal gave other states than it has: first at `step` and `time`, and in `body`."""
 
     def __init__(self, message: str, step: int = 0, time: float = 0.0, body: str = "") -> None:
         super().__init__(message, step, time, body)
@@ -111,7 +111,7 @@ def names_a_file(value: Any) -> bool:
 
 
 def moving_digest(world: World) -> str:
-    """The digest of a world but for controllers, which nobody calls when it is lived through again."""
+    """The digest of a world without its controllers, which are not called when a journal is rerun."""
     world.__getstate__()  # which brings all tables up to date
     return digest_of(world, waiting=False)
 
@@ -200,7 +200,7 @@ class Journal:
         self._note("check", self._digests())
 
     def heard(self, name: str, args: Any, named: Any, worked: bool) -> None:
-        """Something was done to the world; what was refused may still have woken somebody."""
+        """Record an input of the world; a refused one may still have woken bodies."""
         try:
             packed((args, named))
             written = not names_a_file((args, named))

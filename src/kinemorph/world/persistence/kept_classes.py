@@ -1,4 +1,4 @@
-"""The classes that a snapshot may hold, and how each comes back from a state that nobody vouches for.
+"""The classes that a snapshot may hold, and how each is restored from an untrusted state.
 
 Those with tables are kept as they are copied and pickled: by their own `__getstate__`, so that there is one list of
 what they have. Geometry is kept as what it is made from, and made again, with the same checks that a user's has.

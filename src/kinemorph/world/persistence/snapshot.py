@@ -59,7 +59,7 @@ def packed(value: Any) -> bytes:
 
 
 def unpacked(content: bytes | memoryview, what: str) -> Any:
-    """A value from bytes that nobody vouches for; FileError says in a sentence what is wrong."""
+    """A value from untrusted bytes; FileError names the fault in one sentence."""
     with refusing(what):
         return Reader(KEPT, LAYOUTS).read(content)
 

@@ -211,7 +211,7 @@ class Queries(Part):
     ) -> RayHit | None:
         """What a ray meets first, now; None if nothing is nearer than `longest` metres.
 
-        It sees what has a group in the mask, and does not see the body `but`, such as the one that looks.
+        The ray hits shapes with a group in the mask, and passes the body `but`, such as the one it starts in.
         """
         world = self.world
         return RayCaster(world).first(origin, direction, longest, mask, None if but is None else world._id(but))
