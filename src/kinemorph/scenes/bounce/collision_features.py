@@ -18,14 +18,13 @@ from kinemorph.scenes.bounce.drawing import (
     RED,
     Sight,
     camera_around,
-    cast,
     draw_moment,
     sight_of_moment,
     solids,
     sticks,
     wires,
 )
-from kinemorph.scenes.bounce.replay import closest_features
+from kinemorph.scenes.bounce.replay import cast, closest_features
 from kinemorph.scenes.bounce.simulation import Bounce, scaled, shapes
 from kinemorph.scenes.pictures.picture_sheets import arrange_pictures
 from kinemorph.view.pictures.picture import save_png

@@ -16,12 +16,12 @@ from kinemorph.scenes.bounce.drawing import (
     BLACK,
     Sight,
     camera_around,
-    cast,
     draw_moment,
     sight_of_moment,
     solids,
     sticks,
 )
+from kinemorph.scenes.bounce.replay import cast
 from kinemorph.scenes.bounce.simulation import Bounce
 from kinemorph.scenes.pictures.picture_sheets import arrange_pictures
 from kinemorph.view.pictures.picture import save_png

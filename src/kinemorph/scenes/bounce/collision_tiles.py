@@ -17,14 +17,13 @@ from kinemorph.scenes.bounce.drawing import (
     GREY,
     Sight,
     camera_around,
-    cast,
     draw_moment,
     frames,
     sight_of_moment,
     solids,
     sticks,
 )
-from kinemorph.scenes.bounce.replay import native_tiles
+from kinemorph.scenes.bounce.replay import cast, native_tiles
 from kinemorph.scenes.bounce.simulation import Bounce
 from kinemorph.scenes.pictures.picture_sheets import arrange_pictures
 from kinemorph.view.pictures.picture import save_png

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from kinemorph.geometry.shapes import Shape
 from kinemorph.scenes.bounce.replay import COLOURS, mesh_of
 from kinemorph.scenes.bounce.simulation import Bounce, rotation
 from kinemorph.spatial.pose import Array
 from kinemorph.view.pictures.raster import Camera, Image, Solid, draw
-from kinemorph.view.recordings.recording import Body, Recording
 
 Colour = tuple[float, float, float]
 BLACK, RED, GREY, BLUE = (0.05, 0.05, 0.08), (0.95, 0.10, 0.10), (0.45, 0.47, 0.52), (0.10, 0.55, 0.75)
@@ -51,15 +48,6 @@ def wires(world: Bounce) -> Array:
             ends = part.points[np.column_stack([part.edges["tail"], part.edges["head"]])]
             found.append(ends @ rotation(o["q"]).T + o["x"])
     return np.concatenate(found)
-
-
-def cast(recording: Recording, world: Bounce, called: str = "") -> None:
-    """Add the objects of a world to a recording, under their numbers."""
-    for i, which in enumerate(world.which.tolist()):
-        name = Path(f"{called}shape {which}")
-        recording.meshes[name] = mesh_of(world.bodies[which])
-        colour = COLOURS[which % len(COLOURS)]
-        recording.add_body(Body(f"{called}{i}", (Shape.mesh(name, colour=(*colour, 1.0)),)))
 
 
 # --- pictures ---

@@ -14,7 +14,7 @@ from kinemorph.geometry.convex_parts import Parts
 from kinemorph.geometry.meshes.mesh import Mesh
 from kinemorph.geometry.polyhedron import Polyhedron
 from kinemorph.geometry.shapes import Shape
-from kinemorph.scenes.bounce.simulation import SIZES, Bounce, rotation, shapes
+from kinemorph.scenes.bounce.simulation import Bounce, rotation
 from kinemorph.spatial.pose import Array
 from kinemorph.view.pictures.picture import picture
 from kinemorph.view.recordings.recording import Body, Recording
@@ -29,12 +29,7 @@ FRAME_RATE = 25.0  # frames a second
 def record(world: Bounce, steps: int, file: Path | str) -> Path:
     """Step a world of the six shapes, and write what it does as an HTML file that plays offline; its end as a PNG."""
     recording = Recording(f"bounce, {world.count} objects")
-    names = [f"{name} {size}" for size in SIZES for name in shapes()]
-    for name, body in zip(names, world.bodies, strict=True):
-        recording.meshes[Path(name)] = mesh_of(body)
-    for i, which in enumerate(world.which.tolist()):
-        colour = COLOURS[which % len(shapes())]
-        recording.add_body(Body(str(i), (Shape.mesh(Path(names[which]), colour=(*colour, 1.0)),)))
+    cast(recording, world)
     dt = float(world._state["dt"][0])
     every = max(1, round(1.0 / FRAME_RATE / dt)) if dt > 0.0 else 1
     boxes, tiles, lines, features = [], [], [], []
@@ -59,6 +54,15 @@ def record(world: Bounce, steps: int, file: Path | str) -> Path:
             Boxes("tiles", (0.10, 0.55, 0.75), tiles, shown=False),
         ],
     )
+
+
+def cast(recording: Recording, world: Bounce, called: str = "") -> None:
+    """Add the objects of a world to a recording, under their numbers."""
+    for i, which in enumerate(world.which.tolist()):
+        name = Path(f"{called}shape {which}")
+        recording.meshes[name] = mesh_of(world.bodies[which])
+        colour = COLOURS[which % len(COLOURS)]
+        recording.add_body(Body(f"{called}{i}", (Shape.mesh(name, colour=(*colour, 1.0)),)))
 
 
 def mesh_of(body: Parts) -> Mesh:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -85,15 +86,12 @@ class Panel:
             speed = self.gui.add_dropdown("speed", SPEEDS, initial_value=_nearest(v.speed))
             self.past = self.gui.add_slider("history", 0, 1, 1, 0, hint="steps since the start")
 
-        async def faster(_: Any) -> None:
-            v.ask(lambda: self._set_speed(float(speed.value)))
-
         async def scrubbed(event: Any) -> None:
             if event.client is not None:  # else the panel itself has moved its slider
                 step = int(self.past.value)
                 v.ask(lambda: v.go_to(step))
 
-        speed.on_update(faster)
+        self._hear(speed, lambda value: self._set_speed(float(value)))
         self.past.on_update(scrubbed)
 
     def _lay_body(self) -> None:
@@ -116,38 +114,30 @@ class Panel:
         with self.gui.add_folder("show", expand_by_default=False):
             self.boxes: dict[str, Any] = {}
             for name in MARKS:  # first what all engines show, and last what only bodies in trees have
-                self._lay_mark(name)
+                box = self.boxes[name] = self.gui.add_checkbox(name, name in v.wanted)
+                self._hear(box, partial(v.mark, name))
                 if name == "names":
                     colours = self.gui.add_dropdown("colours", (*COLOURS,))
                     solid = self.gui.add_checkbox("collision shapes", False)
 
-        async def look(_: Any) -> None:
-            chosen, collides = COLOURS[colours.value], bool(solid.value)
-            v.ask(lambda: v.stage.look(chosen, collides))
-
-        colours.on_update(look)
-        solid.on_update(look)
-
-    def _lay_mark(self, name: str) -> None:
-        v = self.viewer
-        box = self.boxes[name] = self.gui.add_checkbox(name, name in v.wanted)
-
-        async def wanted(_: Any) -> None:
-            on = bool(box.value)
-            v.ask(lambda: v.mark(name, on))
-
-        box.on_update(wanted)
+        for control in (colours, solid):
+            self._hear(control, lambda _: v.stage.look(COLOURS[colours.value], bool(solid.value)))
 
     def _lay_plots(self) -> None:
         self._plots: list[Any] = []
         with self.gui.add_folder("plots", expand_by_default=False) as folder:
             box = self.gui.add_checkbox("live", False, hint="energies, contacts, and where the time of a step goes")
 
-        async def live(_: Any) -> None:
-            on = bool(box.value)
-            self.viewer.ask(lambda: self._set_plotting(on, folder))
+        self._hear(box, lambda on: self._set_plotting(bool(on), folder))
 
-        box.on_update(live)
+    def _hear(self, control: Any, action: Callable[[Any], None]) -> None:
+        """Have the viewer's thread do something with each new value of a control."""
+
+        async def heard(_: Any) -> None:
+            value = control.value
+            self.viewer.ask(lambda: action(value))
+
+        control.on_update(heard)
 
     def _asks(self, action: Callable[[], None]) -> Any:
         async def asked(_: Any) -> None:
