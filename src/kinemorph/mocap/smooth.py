@@ -122,7 +122,7 @@ def smooth(model: Model, q: Array, dt: float, cutoff: Cutoff = 6.0) -> Motion:
     balls.
     """
     iq, iv = rotations_of(model)
-    _check_frames(model, q)
+    _check_frames(model, q, iq)
     if len(q) < 7:
         raise ValueError(f"model {model.name!r}: {len(q)} frames are too few for derivatives; 7 are the least")
     turns = q[:, iq[:, None] + np.arange(4)]
@@ -145,22 +145,15 @@ def smooth(model: Model, q: Array, dt: float, cutoff: Cutoff = 6.0) -> Motion:
     return Motion(Q, V, A)
 
 
-def _check_frames(model: Model, q: Array) -> None:
+def _check_frames(model: Model, q: Array, iq: npt.NDArray[np.intp]) -> None:
+    """Refuse numbers that are not finite, and quaternions without a direction; they start at `iq`."""
     if getattr(q, "shape", (0,))[1:] != (model.nq,) or not np.isfinite(q).all():
         raise ValueError(
             f"model {model.name!r}: q has shape {np.shape(q)}, expected finite numbers (frames, {model.nq})"
         )
-    for frame in q[~_are_rotations(model, q)][:1]:
+    directed = q[:, iq[:, None] + np.arange(4)].any(axis=2).all(axis=1)
+    for frame in q[~directed][:1]:
         check_quaternions(model, frame)
-
-
-def _are_rotations(model: Model, q: Array) -> npt.NDArray[np.bool_]:
-    """Which frames have quaternions that have a direction, all of them."""
-    good = np.ones(len(q), bool)
-    for l in model.links[(model.links["kind"] == JointKind.SPHERICAL) | (model.links["kind"] == JointKind.FREE)]:
-        end = int(l["iq"] + l["nq"])
-        good &= np.abs(q[:, end - 4 : end]).max(axis=1, initial=0.0) > 0.0
-    return good
 
 
 def derivatives(x: Array, dt: float) -> tuple[Array, Array, Array]:
@@ -189,7 +182,7 @@ def angular(turns: Array, dt: float) -> tuple[Array, Array, Array]:
 def residuals(model: Model, q: Array, dt: float) -> Residuals:
     """Winter's residual analysis of the root's position and of all joints' rotations."""
     iq, _ = rotations_of(model)
-    _check_frames(model, q)
+    _check_frames(model, q, iq)
     turns = continuous(normalize_all(q[:, iq[:, None] + np.arange(4)]))
     path = normalize_all(low_pass(turns.reshape(len(q), -1), dt, SLOW_PATH_CUTOFF).reshape(turns.shape))
     angles = log_all(multiply_all(conjugate_all(path), turns)).reshape(len(q), -1)

@@ -2,14 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from kinemorph.motion.log import Log
 from kinemorph.view.pictures.plots import plot_log
 from kinemorph.view.pictures.strip import strip
 from kinemorph.view.recordings.recording import Recording
 from kinemorph.view.replays.replay import replay
+
+
+class LoggedMotion(NamedTuple):
+    """A log, and the mobility in each of its stretches."""
+
+    log: Log
+    mobility: list[int]
+
+    @property
+    def coordinates(self) -> list[int]:
+        """How many each stretch has."""
+        return [stretch.coordinates for stretch in self.log.stretches]
+
+    def tell(self, say: Callable[[str], None]) -> None:
+        """Say which model it is of, what happened, and how well energy and loops were kept."""
+        log = self.log
+        say(f"[bold]{log.stretches[0].model}[/]")
+        say(f"coordinates {', '.join(map(str, self.coordinates))}; of these free to move {self.mobility}")
+        for h in log.happenings:
+            say(f"  {h.t:.3f} s  {h.name}" + (f", energy lost {h.lost:.1e} J" if h.changed else ""))
+        worst = f"{log.loop_error.max():.1e} m"
+        say(f"energy {log.total[0]:.3f} J, drift between events {log.drift:.1e} J; loops open {worst}")
 
 
 def draw_log(

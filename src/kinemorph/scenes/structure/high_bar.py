@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -16,14 +15,13 @@ import numpy as np
 from kinemorph.constraint.generalized import mobility
 from kinemorph.geometry.shapes import Shape
 from kinemorph.motion.events import Event
-from kinemorph.motion.log import Log
 from kinemorph.motion.simulate import simulate
 from kinemorph.multibody.algorithms.kinematics import kinematics, pose_of
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.model.joint import Joint
 from kinemorph.multibody.model.model import Model
 from kinemorph.multibody.state import State
-from kinemorph.scenes.pictures.log_pictures import draw_log
+from kinemorph.scenes.pictures.log_pictures import LoggedMotion, draw_log
 from kinemorph.scenes.robots.figure import SIMPLE, both, human, pose
 from kinemorph.spatial.pose import Pose
 from kinemorph.structure.connect import connect
@@ -70,14 +68,7 @@ def grip(model: Model, state: State) -> Report:
     return report
 
 
-@dataclass(frozen=True)
-class Flight:
-    log: Log
-    coordinates: list[int]  # of the three stretches
-    mobility: list[int]  # likewise, by the generalized coordinates
-
-
-def swing(method: str = "adaptive") -> Flight:
+def swing(method: str = "adaptive") -> LoggedMotion:
     """Swing with both hands, with one, and fly until the hips are as low as a metre."""
     held = grip(*gymnast())
     events = [
@@ -87,10 +78,10 @@ def swing(method: str = "adaptive") -> Flight:
     ]
     log = simulate(held.model, held.state, 4.0, events, method=method)
     free = [mobility(s.model, Data(s.model), s.q[-1]) for s in log.stretches]
-    return Flight(log, [s.coordinates for s in log.stretches], free)
+    return LoggedMotion(log, free)
 
 
-def draw_high_bar(flight: Flight, folder: Path) -> tuple[Path, Path, Path]:
+def draw_high_bar(flight: LoggedMotion, folder: Path) -> tuple[Path, Path, Path]:
     """Energies, loops and coordinates over time, a strip of pictures, and a replay."""
     times = (0.0, 0.5, 0.8, 1.05, 1.25, 1.4, 1.7, 2.1)
     title = "high bar: one hand lets go, then the other"
@@ -99,11 +90,6 @@ def draw_high_bar(flight: Flight, folder: Path) -> tuple[Path, Path, Path]:
 
 def show_high_bar(out: Path, say: Callable[[str], None]) -> None:
     flight = swing()
-    log = flight.log
-    say(f"[bold]{log.stretches[0].model}[/]")
-    say(f"coordinates {', '.join(map(str, flight.coordinates))}; of these free to move {flight.mobility}")
-    for h in log.happenings:
-        say(f"  {h.t:.3f} s  {h.name}" + (f", energy lost {h.lost:.1e} J" if h.changed else ""))
-    say(f"energy {log.total[0]:.3f} J, drift between events {log.drift:.1e} J; loops open {log.loop_error.max():.1e}")
+    flight.tell(say)
     plot, pictures, film = draw_high_bar(flight, out)
     say(f"\nlook at [bold]{plot}[/], [bold]{pictures}[/] and [bold]{film}[/]")

@@ -10,14 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
 from kinemorph.constraint.closure import project
 from kinemorph.geometry.shapes import Shape
 from kinemorph.motion.events import Event
-from kinemorph.motion.log import Log
 from kinemorph.motion.simulate import simulate
 from kinemorph.multibody.algorithms.kinematics import kinematics, pose_of
 from kinemorph.multibody.data import Data
@@ -25,7 +23,7 @@ from kinemorph.multibody.model.inertia import Inertia
 from kinemorph.multibody.model.joint import Joint
 from kinemorph.multibody.model.model import Model
 from kinemorph.multibody.state import State
-from kinemorph.scenes.pictures.log_pictures import draw_log
+from kinemorph.scenes.pictures.log_pictures import LoggedMotion, draw_log
 from kinemorph.scenes.robots.figure import SIMPLE, both, human, pose
 from kinemorph.spatial.pose import Pose
 from kinemorph.structure.connect import connect
@@ -87,13 +85,7 @@ def seated() -> tuple[Model, State]:
     return model, State(*project(model, Data(model), state.q, v))
 
 
-class Ride(NamedTuple):
-    log: Log
-    coordinates: list[int]
-    mobility: list[int]
-
-
-def ride(method: str = "adaptive") -> Ride:
+def ride(method: str = "adaptive") -> LoggedMotion:
     """Swing, break, and fly until the hips are down to 0.25 m."""
     model, state = seated()
     data = Data(model)
@@ -106,7 +98,7 @@ def ride(method: str = "adaptive") -> Ride:
     events.append(Event.height("pelvis", 0.25, name="lands", ends=True))
     log = simulate(model, state, 3.0, events, method=method)
     free = [int(s.frames["mobility"][-1]) for s in log.stretches]
-    return Ride(log, [s.coordinates for s in log.stretches], free)
+    return LoggedMotion(log, free)
 
 
 def _leaving(thigh: str, seat: str, start: float) -> list[Event]:
@@ -129,12 +121,9 @@ def _leaving(thigh: str, seat: str, start: float) -> list[Event]:
 
 def show_swing_breaks(out: Path, say: Callable[[str], None]) -> None:
     result = ride()
-    log = result.log
-    say(f"[bold]{log.stretches[0].model}[/]")
-    say(f"coordinates {', '.join(map(str, result.coordinates))}; of these free to move {result.mobility}")
-    for h in log.happenings:
-        say(f"  {h.t:.3f} s  {h.name}" + (f", energy lost {h.lost:.1e} J" if h.changed else ""))
-    say(f"energy {log.total[0]:.3f} J, drift between events {log.drift:.1e} J; loops open {log.loop_error.max():.1e} m")
+    result.tell(say)
     times = (0.0, 0.3, 0.55, 0.7, 1.0, 1.35)
-    plot, pictures, film = draw_log(log, out, "swing_breaks", "a swing breaks", times, direction=VIEW, size=(300, 280))
+    plot, pictures, film = draw_log(
+        result.log, out, "swing_breaks", "a swing breaks", times, direction=VIEW, size=(300, 280)
+    )
     say(f"\nlook at [bold]{plot}[/], [bold]{pictures}[/] and [bold]{film}[/]")

@@ -18,6 +18,7 @@ from kinemorph.motion.log import Log
 from kinemorph.spatial.arguments.annotated import checked_first
 from kinemorph.spatial.arguments.checks import check_positive
 from kinemorph.spatial.pose import Array
+from kinemorph.spatial.quaternion_arrays import rotate_all
 from kinemorph.view.colours import (
     Piece,
     add_batch,
@@ -212,7 +213,7 @@ class _Batch:
         """(frames, n, 8, 3): of the box around each use; NaN where it is absent."""
         box = np.array([self.bounds[[i, j, k], [0, 1, 2]] for i in (0, 1) for j in (0, 1) for k in (0, 1)])
         p = self.poses[:, :, None]
-        points: Array = p[..., :3] + _rotate_points(p[..., 3:], box)
+        points: Array = p[..., :3] + rotate_all(p[..., 3:], box)
         return np.where(self.there[:, :, None, None] > 0.0, points, np.nan)
 
 
@@ -281,13 +282,6 @@ def _placed(poses: Array, shapes: list[Shape]) -> Array:
         out[:, i, :3] = poses[:, i, :3] + turn.apply(shape.pose.position)
         out[:, i, 3:] = (turn * Rotation.from_matrix(shape.pose.rotation)).as_quat(canonical=True, scalar_first=True)
     return out
-
-
-def _rotate_points(wxyz: Array, points: Array) -> Array:
-    """Points, rotated by quaternions."""
-    w, u = wxyz[..., :1], wxyz[..., 1:]
-    s = 2.0 * np.cross(u, points)
-    return points + w * s + np.cross(u, s)
 
 
 def _kept_frames(t: Array, rate: float) -> npt.NDArray[np.intp]:
