@@ -52,18 +52,18 @@ def test_the_figure_weighs_and_measures_what_people_do() -> None:
 
 
 @pytest.fixture(scope="module")
-def flight() -> high_bar.Flight:
+def flight() -> high_bar.LoggedMotion:
     return high_bar.swing()
 
 
-def test_high_bar_has_the_coordinates_of_the_paper(flight: high_bar.Flight) -> None:
+def test_high_bar_has_the_coordinates_of_the_paper(flight: high_bar.LoggedMotion) -> None:
     assert flight.coordinates == [24, 23, 22]
     assert flight.mobility == [12, 17, 22]  # N_F: each hand on the bar takes five
     assert sorted(set(flight.log.mobility)) == [12, 17, 22]  # and the dynamics find the same
     assert [h.name for h in flight.log.happenings][-1] == "lands"
 
 
-def test_high_bar_keeps_its_energy(flight: high_bar.Flight) -> None:
+def test_high_bar_keeps_its_energy(flight: high_bar.LoggedMotion) -> None:
     log = flight.log
     assert log.drift < 1e-6
     assert np.abs(log.total - log.total[0]).max() < 1e-6  # to let go costs nothing
@@ -71,7 +71,7 @@ def test_high_bar_keeps_its_energy(flight: high_bar.Flight) -> None:
     assert log.loop_speed.max() < 1e-9
 
 
-def test_high_bar_flies_as_a_thrown_body_does(flight: high_bar.Flight) -> None:
+def test_high_bar_flies_as_a_thrown_body_does(flight: high_bar.LoggedMotion) -> None:
     free = flight.log.stretches[-1]
     data = km.Data(free.model)
     centre = np.array([km.com(free.model, data, q) for q in free.q])
@@ -83,7 +83,7 @@ def test_high_bar_flies_as_a_thrown_body_does(flight: high_bar.Flight) -> None:
     np.testing.assert_allclose(spin, np.broadcast_to(spin[0], (len(spin), 3)), atol=1e-7)
 
 
-def test_hands_stay_on_the_bar(flight: high_bar.Flight) -> None:
+def test_hands_stay_on_the_bar(flight: high_bar.LoggedMotion) -> None:
     both, one, _ = flight.log.stretches
     for stretch, sides in ((both, ("left", "right")), (one, ("left",))):
         data = km.Data(stretch.model)
@@ -133,7 +133,7 @@ def test_ten_changes_lose_nothing(seed: int) -> None:
 # ------------------------------------------------------------------------------------------------------------ replay
 
 
-def test_the_replay_shows_people_and_their_loops(flight: high_bar.Flight, tmp_path: Path) -> None:
+def test_the_replay_shows_people_and_their_loops(flight: high_bar.LoggedMotion, tmp_path: Path) -> None:
     recording = Recording.from_log(flight.log)
     names = [b.name for b in recording.bodies]
     assert {"joint left hand", "joint right hand"} <= set(names)
