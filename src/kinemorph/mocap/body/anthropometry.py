@@ -82,7 +82,8 @@ def _dumas(ends: dict[str, Any], rows: dict[str, Any]) -> dict[str, Segment]:
         a, b, c = (r / 100.0 for r in radii)
         d, e, f = (r / 100.0 for r in products)
         place = (aside[0] / 100.0, aside[1] / 100.0)
-        segments[name] = Segment(*ends[name], mass / 100.0, centre / 100.0, (a, b, c), place, (d, e, f))
+        start, end, length = ends[name]
+        segments[name] = Segment(start, end, length, mass / 100.0, centre / 100.0, (a, b, c), place, (d, e, f))
     return segments
 
 

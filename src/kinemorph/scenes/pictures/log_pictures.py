@@ -6,9 +6,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from kinemorph.motion.log import Log
+from kinemorph.multibody.model.model import Model
+from kinemorph.spatial.pose import Array
+from kinemorph.view.pictures.picture import save_png, solids_of
 from kinemorph.view.pictures.plots import plot_log
-from kinemorph.view.pictures.strip import strip
+from kinemorph.view.pictures.raster import Camera, draw
 from kinemorph.view.recordings.recording import Recording
 from kinemorph.view.replays.replay import replay
 
@@ -54,5 +59,15 @@ def draw_log(
     plot, pictures, film = (folder / file for file in (f"{name}.png", f"{name}_strip.png", f"{name}.html"))
     plot_log(plot, log, title)
     replay(Recording.from_log(log, marker=marker), film, direction=direction)
-    strip(log, times, pictures, direction=direction, size=size)
+    moments = [solids_of(*_at_time(log, t)) for t in times]
+    points = np.concatenate([s.vertices for solids in moments for s in solids])
+    camera, ground = Camera.framing(points, direction, size[0] / size[1]), float(points[:, 2].min())
+    images = [draw(solids, camera, *size, ground=ground) for solids in moments]
+    save_png(pictures, np.concatenate(images, axis=1))
     return plot, pictures, film
+
+
+def _at_time(log: Log, t: float) -> tuple[Model, Array]:
+    """The model and the configuration of the last frame that is not later than t."""
+    stretch = next((s for s in reversed(log.stretches) if s.t[0] <= t), log.stretches[0])
+    return stretch.model, stretch.q[max(int(np.searchsorted(stretch.t, t, side="right")) - 1, 0)]
