@@ -50,7 +50,8 @@ def _log(console: Console) -> Callable[[Progress], None]:
 
 def line(progress: Progress) -> str:
     best, mean = _number(progress.best), _number(progress.mean)
-    formula = f"by the thesis's formula {_by_formula(progress)}, " if _counts(progress) else ""
+    both = f"{_number(progress.thesis_best)} and {_number(progress.thesis_mean)}"
+    formula = f"by the thesis's formula {both}, " if _counts(progress) else ""
     return (
         f"generation {progress.generation}: {progress.episodes} evaluations, {progress.rate:.0f}/s, best {best},"
         f" mean {mean}, {formula}held out {_number(progress.held_out)}, rejected {_rejected(progress)},"
@@ -76,10 +77,6 @@ def table(progress: Progress) -> Table:
 def _counts(progress: Progress) -> bool:
     """Whether the thesis's formula is worth a line: the search selects by it, or it says something."""
     return progress.selects == "thesis" or progress.thesis_best > 0.0
-
-
-def _by_formula(progress: Progress) -> str:
-    return f"{_number(progress.thesis_best)} and {_number(progress.thesis_mean)}"
 
 
 def _rejected(progress: Progress) -> str:

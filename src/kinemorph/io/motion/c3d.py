@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -58,7 +57,7 @@ def load_c3d(path: PathLike) -> Markers:
     """The markers of a C3D file."""
     path = Path(path)
     check_c3d(read_bytes(path, LARGEST_TABLE_BYTES), str(path))
-    library = ezc3d()
+    library = require_module("ezc3d", "io", "C3D files")
     try:
         content = library.c3d(str(path))
         point = content["parameters"]["POINT"]
@@ -81,7 +80,7 @@ def load_c3d(path: PathLike) -> Markers:
 @checked_first
 def save_c3d(markers: Markers, path: PathLike) -> None:
     """Write markers into a C3D file, in millimetres, as is usual."""
-    content = ezc3d().c3d()
+    content = require_module("ezc3d", "io", "C3D files").c3d()
     content["parameters"]["POINT"]["UNITS"]["value"] = ["mm"]
     content["parameters"]["POINT"]["RATE"]["value"] = [markers.rate]
     content["parameters"]["POINT"]["LABELS"]["value"] = list(markers.names)
@@ -89,8 +88,3 @@ def save_c3d(markers: Markers, path: PathLike) -> None:
     points[:3] = 1e3 * np.moveaxis(markers.positions, 2, 0).swapaxes(1, 2)
     content["data"]["points"] = points
     content.write(str(path))
-
-
-def ezc3d() -> Any:
-    """The library, or a sentence that says how to get it."""
-    return require_module("ezc3d", "io", "C3D files")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 from kinemorph._files import quoted
@@ -21,34 +22,23 @@ class Kind(NamedTuple):
     make: Callable[..., Event]
 
 
-def _with_direction(make: Callable[..., Event], direction: int) -> Callable[..., Event]:
-    def turned(*words: Any, **more: Any) -> Event:
-        return make(*words, direction=direction, **more)
-
-    return turned
-
-
-def _moment_event(joint: Any, level: float, **more: Any) -> Event:
-    return Event.load(joint, level, moment=True, **more)
-
-
 KINDS = {
     "contact": Kind(("body", "other"), Event.contact),
-    "parts": Kind(("body", "other"), _with_direction(Event.contact, -1)),
+    "parts": Kind(("body", "other"), partial(Event.contact, direction=-1)),
     "impact": Kind(("body", "other", "number"), Event.impact),  # N s
-    "falls": Kind(("body", "number"), _with_direction(Event.height, -1)),  # m
-    "rises": Kind(("body", "number"), _with_direction(Event.height, 1)),  # m
-    "near": Kind(("body", "body", "number"), _with_direction(Event.distance, -1)),  # m
-    "apart": Kind(("body", "body", "number"), _with_direction(Event.distance, 1)),  # m
-    "above": Kind(("joint", "number"), _with_direction(Event.position, 1)),  # rad or m
-    "below": Kind(("joint", "number"), _with_direction(Event.position, -1)),
-    "faster": Kind(("joint", "number"), _with_direction(Event.velocity, 1)),  # rad/s or m/s
-    "slower": Kind(("joint", "number"), _with_direction(Event.velocity, -1)),
+    "falls": Kind(("body", "number"), partial(Event.height, direction=-1)),  # m
+    "rises": Kind(("body", "number"), partial(Event.height, direction=1)),  # m
+    "near": Kind(("body", "body", "number"), partial(Event.distance, direction=-1)),  # m
+    "apart": Kind(("body", "body", "number"), partial(Event.distance, direction=1)),  # m
+    "above": Kind(("joint", "number"), partial(Event.position, direction=1)),  # rad or m
+    "below": Kind(("joint", "number"), partial(Event.position, direction=-1)),
+    "faster": Kind(("joint", "number"), partial(Event.velocity, direction=1)),  # rad/s or m/s
+    "slower": Kind(("joint", "number"), partial(Event.velocity, direction=-1)),
     "limit": Kind(("joint",), Event.limit),
     "load": Kind(("joint", "number"), Event.load),  # N
-    "moment": Kind(("joint", "number"), _moment_event),  # N m
+    "moment": Kind(("joint", "number"), partial(Event.load, moment=True)),  # N m
     "sleeps": Kind(("body",), Event.sleep),
-    "wakes": Kind(("body",), _with_direction(Event.sleep, -1)),
+    "wakes": Kind(("body",), partial(Event.sleep, direction=-1)),
 }
 
 

@@ -164,13 +164,10 @@ def _shades(solid: Solid, camera: Camera) -> Array:
     normal *= np.where((normal * view).sum(axis=1, keepdims=True) < 0.0, -1.0, 1.0)  # both sides are seen
     direct = DIRECT * np.maximum(normal @ LIGHT_DIRECTION, 0.0)
     lit = 0.38 + 0.12 * normal[:, 2] + direct + 0.10 * (normal * view).sum(axis=1)
-    shine = 0.25 * np.maximum((normal * _halfway(view)).sum(axis=1), 0.0) ** 40
-    return np.column_stack([solid.colours * lit[:, None] + shine[:, None], direct / lit])
-
-
-def _halfway(view: Array) -> Array:
     half = view + LIGHT_DIRECTION
-    return half / np.maximum(np.linalg.norm(half, axis=1, keepdims=True), 1e-30)
+    half = half / np.maximum(np.linalg.norm(half, axis=1, keepdims=True), 1e-30)
+    shine = 0.25 * np.maximum((normal * half).sum(axis=1), 0.0) ** 40
+    return np.column_stack([solid.colours * lit[:, None] + shine[:, None], direct / lit])
 
 
 def _shadow(solids: Sequence[Solid], camera: Camera, w: int, h: int, ground: float) -> Array:
