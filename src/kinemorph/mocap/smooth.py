@@ -151,8 +151,8 @@ def _check_frames(model: Model, q: Array, iq: npt.NDArray[np.intp]) -> None:
         raise ValueError(
             f"model {model.name!r}: q has shape {np.shape(q)}, expected finite numbers (frames, {model.nq})"
         )
-    directed = q[:, iq[:, None] + np.arange(4)].any(axis=2).all(axis=1)
-    for frame in q[~directed][:1]:
+    sizes = np.abs(q[:, iq[:, None] + np.arange(4)]).max(axis=2).min(axis=1, initial=np.inf)
+    for frame in q[sizes == 0.0][:1]:
         check_quaternions(model, frame)
 
 
