@@ -285,7 +285,7 @@ class Store:
             )
         kept = [found[draw] for draw in job.draws]
         with store_errors(self.file):
-            outcomes = tuple(Outcome(*row[3:8], msgspec.json.decode(row[8], type=dict[str, float])) for row in kept)
+            outcomes = tuple(_outcome(*row[3:9]) for row in kept)
         _, _, _, *_, attempt, golden, seconds = kept[0]
         return Result(
             job.generation, job.individual, job.draws, outcomes, attempt, bool(golden), seconds * len(job.draws)
@@ -384,6 +384,10 @@ class Store:
     def _rows(self, text: str, row: Iterable[Any] = ()) -> Iterator[tuple[Any, ...]]:
         with store_errors(self.file):
             return iter(self._db.execute(text, tuple(row)).fetchall())
+
+
+def _outcome(score: float, thesis: float, measure: float, reason: str, steps: int, details: str) -> Outcome:
+    return Outcome(score, thesis, measure, reason, steps, msgspec.json.decode(details, type=dict[str, float]))
 
 
 def _digest(genotype: str) -> bytes:
