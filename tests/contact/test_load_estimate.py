@@ -126,7 +126,7 @@ def test_islands_become_direct_and_stay_so(seed: int, islands: int, bodies: int,
     solver, forest, tables = heap.tables(step=60)
     rng, kept = np.random.default_rng(seed), [Choice() for _ in range(islands)]
     awake = [k for k in range(islands) if not heap.asleep[k]]
-    for step in range(60, 90):
+    for step in range(60, 105):
         tables.header["step"] += step > 60
         tables.contacts[:ROOM] = tables.contacts[ROOM:] = tables.now  # both halves
         wedged = rng.random(len(heap.masses)) < 0.3
@@ -137,13 +137,14 @@ def test_islands_become_direct_and_stay_so(seed: int, islands: int, bodies: int,
             members = np.flatnonzero(heap.island == k)
             solver["spans"]["speed"][members] = 0.0
             solver["spans"]["speed"][rng.choice(members)] = speeds[k]
-            row["pairs"] = 1000 * (1 + (step - 60) // 7) + k
+            row["pairs"] = 1000 * (1 + (step - 60) // 20) + k
             solver["touches"]["kept"][row["first_touch"]] = (float(warm[k]), 1.0, 1.0)
             kept[k].step((int(row["pairs"]), step // 64), heap.ratio(k), speeds[k], bool(warm[k]), slow)
         choose(solver, forest, tables, slow)
         for row, k in zip(solver["islands"], awake, strict=False):
             assert row["direct"] == kept[k].answer
             members = np.flatnonzero(heap.island == k)
+            np.testing.assert_allclose(solver["spans"]["load"][members], heap.loads[members], rtol=1e-4)
             assert (solver["spans"]["direct"][members] & 1 == kept[k].direct).all()
             assert (solver["spans"]["direct"][members] & WEDGED == WEDGED * wedged[members]).all()
 

@@ -43,6 +43,11 @@ def gaps_after(random: RandomIsland, passes: np.ndarray, order: np.ndarray) -> n
     tables.add_pair(tables.add_shape(-1), tables.add_shape(-1))
     rows = [tables.add_contact(np.zeros(3), np.zeros(3), np.zeros(3)) for _ in order]
     solver["touches"]["contact"][: len(order)] = order
+    for i, row in enumerate(solver.touches):
+        if random.sides[i][0] < 0 and i % 2:  # what does not move may be on either side
+            row["tree1"], row["tree2"] = row["tree2"], row["tree1"]
+            row["o1"], row["l1"], row["l2"] = row["o2"], row["l2"], 0
+        row["fast"] += i % 3 == 0 and row["fast"] == 0  # fast, and not a fly-by
     tables.now["passes"][: len(rows)][order] = passes
     drop_fly_bys(solver.address, tables.address)
     np.testing.assert_array_equal(solver.touches["separation"], solver.touches["initial_separation"])
