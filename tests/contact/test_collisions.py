@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 from scipy.stats import special_ortho_group
 from tests.contact.collision_tables import CollisionTables
 from tests.contact.random_islands import RandomIsland, sums_of
@@ -144,8 +145,9 @@ class Island:
                 one.restitution, one.friction, one.surface = whole.restitution, whole.friction, whole.surface
                 one.gap0, one.pair = float(rng.choice([-1e-3, 0.0, 1e-3, 1.9e-3, 5e-3])), pair
                 own = frame if rng.random() < 0.7 else special_ortho_group.rvs(3, random_state=rng)
-                if rng.random() < 0.1:  # the same normal with other tangents
-                    own = np.array([frame[0], frame[2], -frame[1]])
+                if rng.random() < 0.2:  # a normal or tangents that are nearly the same
+                    turn = Rotation.from_rotvec(rng.choice([0.01, 0.3]) * frame[rng.integers(3)]).as_matrix()
+                    own = frame @ turn
                 random.contacts.append(one)
                 self.tables.add_contact(own[0], np.zeros(3), np.zeros(3))
                 self.points.append(
@@ -226,6 +228,28 @@ def test_an_island_collides_pair_by_pair(seed: int, name: str, limits: int, boos
     if boost == 0.0:
         still = not any(np.any(point.surface) for point in island.points)
         assert not still or z @ z <= island.random.z @ island.random.z * (1.0 + 1e-12)
+
+
+@pytest.mark.parametrize(("speed", "again"), [(0.5, True), (4e-4, False)])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_joint_that_stops_makes_a_contact_collide(seed: int, speed: float, again: bool) -> None:
+    """The contact parts until a limit stops the joint; there is another round if that was faster than 1 mm/s."""
+    island = Island(seed, [8], 1, 1)
+    island.settings.slow, rng = 0.0, np.random.default_rng(seed)
+    axis, other = special_ortho_group.rvs(8, random_state=rng)[:2]
+    limit, random = island.random.bounds[0], island.random
+    limit.y, limit.gap0 = 2.0 * axis, 0.0
+    random.z = -speed * axis - 0.5 * speed * other
+    for point, contact in zip(island.points, random.contacts, strict=True):
+        point.y[0] = contact.y[0] = other - axis
+        point.gap = contact.gap0 = 0.0
+    solver, impacts = island.solver(), island.impacts()
+    solver.bounds["what"] = seed % 2
+    dense = island.dense(solver)
+    collide_all(solver.address, island.tables.address, impacts.ctypes.data)
+    dense.solve()
+    assert bool(impacts["collision_count"] > 0) is again
+    np.testing.assert_allclose(solver["z"][:8] / speed, dense.z / speed, atol=1e-9)
 
 
 def test_the_families_collide_more_than_once_and_reach_an_end() -> None:
