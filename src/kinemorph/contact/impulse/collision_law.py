@@ -27,8 +27,7 @@ SINGULAR_SHARE = 1e-12  # share of what a trace or a determinant is a difference
 
 @kernel
 def pseudo_inverse(a: float, b: float, c: float, size: float) -> tuple[float, float, float]:
-    """Of the symmetric 2 x 2 matrix [[a, b], [b, c]], which has no negative eigenvalue: a difference of two matrices,
-    of which one has the trace `size`."""
+    """Of [[a, b], [b, c]], a difference without negative eigenvalues from a matrix whose trace is `size`."""
     trace, determinant = a + c, a * c - b * b
     if not trace > SINGULAR_SHARE * size:
         return 0.0, 0.0, 0.0
