@@ -14,9 +14,7 @@ import sys
 from typing import Any
 
 import numpy as np
-
-from kinemorph.contact.impulse.collision_law import collision_impulse
-from kinemorph.jit.api import entry
+from tests.contact.reach import impulses_of_collisions
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 ROUNDING = 1e-10  # share of the energy, where rows nearly depend on each other
@@ -24,19 +22,11 @@ MOST = 24  # degrees of freedom
 BATCH = 100_000
 
 
-@entry
-def _impulses(u, K, coefficients, impulses):  # type: ignore[no-untyped-def]
-    for i in range(u.shape[0]):
-        k, e = K[i], coefficients[i]
-        impulses[i, 0], impulses[i, 1], impulses[i, 2] = collision_impulse(
-            (u[i, 0], u[i, 1], u[i, 2]), (k[0, 0], k[0, 1], k[0, 2], k[1, 1], k[1, 2], k[2, 2]), e[0], e[1], e[2]
-        )
-
-
 def collide(rows: Array, z: Array, coefficients: Array) -> tuple[Array, Array]:
     """Impulses (m, 3), and what each collision adds to the energy, as a share of it."""
-    impulses = np.zeros((len(z), 3))
-    _impulses(np.einsum("mik,mk->mi", rows, z), rows @ rows.transpose(0, 2, 1), coefficients, impulses)
+    impulses, above = np.zeros((len(z), 3)), np.triu_indices(3)
+    K = np.ascontiguousarray((rows @ rows.transpose(0, 2, 1))[:, above[0], above[1]])
+    impulses_of_collisions(np.einsum("mik,mk->mi", rows, z), K, coefficients, impulses)
     change = np.einsum("mik,mi->mk", rows, impulses)
     return impulses, ((2.0 * z + change) * change).sum(axis=1) / (z * z).sum(axis=1)
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kinemorph.collision.shapes.shape_rows import COLLISIONS, pairs_of, shapes_of
 from kinemorph.contact.gauss_seidel.iteration import (
     group_dof_constraints,
     prepare_dof_constraints,
@@ -24,6 +25,8 @@ from kinemorph.contact.gauss_seidel.restitution import (
     propagate_impacts,
     store_velocities,
 )
+from kinemorph.contact.impulse.collision_law import collision_impulse, pseudo_inverse
+from kinemorph.contact.impulse.collisions import IMPACTS, collide_islands
 from kinemorph.contact.joint_warm_start import refresh_joint_impulses
 from kinemorph.contact.layout import (
     CONTACT_CONSTRAINT,
@@ -39,6 +42,7 @@ from kinemorph.contact.layout import (
     DofConstraintKind,
 )
 from kinemorph.contact.newton.constraint_cost import contact_bias
+from kinemorph.contact.newton.load_estimate import choose_loaded_islands
 from kinemorph.contact.newton.newton import (
     evaluate_residual,
     factor_hessian,
@@ -57,6 +61,8 @@ from kinemorph.contact.newton.skyline import (
 )
 from kinemorph.contact.newton.wedged_limits import choose_wedged_islands
 from kinemorph.contact.rows.drive_rows import choose_driven_islands
+from kinemorph.contact.rows.ghost_edges import drop_ghost_contacts, has_convex_ground, support_distance
+from kinemorph.contact.rows.near_miss import LEFT_OUT_GAP, drop_fly_by_contacts
 from kinemorph.contact.rows.torsional_friction import solve_torsional
 from kinemorph.contact.solver import Solver
 from kinemorph.contact.substeps import limit_energy, solve_island_range, start_substep, warm_start_island
@@ -68,6 +74,8 @@ __all__ = [
     "DOF_CONSTRAINT",
     "DRIVE",
     "FLIES_BY",
+    "IMPACTS",
+    "LEFT_OUT_GAP",
     "COST_ROW",
     "LOOP_PROJECTION",
     "ISLAND",
@@ -83,23 +91,31 @@ __all__ = [
     "biased_iteration",
     "bounded_iteration",
     "choose_direct_by_drives",
+    "choose_direct_by_loads",
     "choose_direct_by_wedges",
+    "collide_all",
+    "drop_fly_bys",
+    "drop_ghosts",
     "factor_skyline",
     "fill_hessian",
     "find_newton_direction",
     "guard_energy",
+    "ground_is_convex",
+    "impulses_of_collisions",
     "joint_warm_start",
     "lay_out_by_index",
     "lay_out_by_level",
     "line_search",
     "normal_bias",
     "pass_impacts_on",
+    "pseudo_inverses",
     "relax_iteration",
     "rows_at",
     "solve_all",
     "solve_by_newton",
     "solve_skyline",
     "start_newton",
+    "support_of",
     "torsional_iteration",
     "warm_start_vector",
 ]
@@ -289,3 +305,62 @@ def choose_direct_by_drives(address: int) -> None:
 def joint_warm_start(solver: int, forest: int, link: int) -> None:
     """What is kept of the joint of a LINK row, brought up to date."""
     refresh_joint_impulses(rows_at(solver, 1, SOLVER)[0], rows_at(forest, 1, FOREST)[0], rows_at(link, 1, LINK)[0])
+
+
+@entry
+def choose_direct_by_loads(solver: int, forest: int, collisions: int, slow: float) -> None:
+    choose_loaded_islands(
+        rows_at(solver, 1, SOLVER)[0], rows_at(forest, 1, FOREST)[0], rows_at(collisions, 1, COLLISIONS)[0], slow
+    )
+
+
+# ------------------------------------------------------------------------------------------ contacts that are left out
+
+
+@entry
+def drop_fly_bys(solver: int, collisions: int) -> None:
+    drop_fly_by_contacts(rows_at(solver, 1, SOLVER)[0], rows_at(collisions, 1, COLLISIONS)[0])
+
+
+@entry
+def drop_ghosts(solver: int, collisions: int) -> None:
+    drop_ghost_contacts(rows_at(solver, 1, SOLVER)[0], rows_at(collisions, 1, COLLISIONS)[0])
+
+
+@entry
+def ground_is_convex(collisions: int, pair: int) -> bool:
+    c = rows_at(collisions, 1, COLLISIONS)[0]
+    return has_convex_ground(shapes_of(c), pairs_of(c)[pair])
+
+
+@entry
+def support_of(collisions: int, shape: int, x: float, y: float, z: float) -> float:
+    return support_distance(rows_at(collisions, 1, COLLISIONS)[0], shape, (x, y, z))
+
+
+# ---------------------------------------------------------------------------------------------------------- collisions
+
+
+@entry
+def impulses_of_collisions(u: Numbers, K: Numbers, coefficients: Numbers, impulses: Numbers) -> None:
+    """Of rows of u (m, 3), K (m, 6) and e, e_t, μ."""
+    for i in range(u.shape[0]):
+        k, e = K[i], coefficients[i]
+        impulses[i, 0], impulses[i, 1], impulses[i, 2] = collision_impulse(
+            (u[i, 0], u[i, 1], u[i, 2]), (k[0], k[1], k[2], k[3], k[4], k[5]), e[0], e[1], e[2]
+        )
+
+
+@entry
+def pseudo_inverses(matrices: Numbers, inverses: Numbers) -> None:
+    """Of symmetric 2 x 2 matrices: rows of three numbers, and the trace of what they are a difference of."""
+    for i in range(matrices.shape[0]):
+        a, b, c, size = matrices[i, 0], matrices[i, 1], matrices[i, 2], matrices[i, 3]
+        inverses[i, 0], inverses[i, 1], inverses[i, 2] = pseudo_inverse(a, b, c, size)
+
+
+@entry
+def collide_all(solver: int, collisions: int, impacts: int) -> None:
+    collide_islands(
+        rows_at(solver, 1, SOLVER)[0], rows_at(collisions, 1, COLLISIONS)[0], rows_at(impacts, 1, IMPACTS)[0]
+    )

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.strategies import random_inertia, random_joint, random_pose
 from tests.structure.checks import kinetic, momentum, poses, same, twists
-from tests.structure.test_forest_machine import random_plant
+from tests.structure.test_random_forest_edits import random_plant
 
 import kinemorph as km
 

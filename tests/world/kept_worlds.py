@@ -108,8 +108,8 @@ def waiting(contact: str = "timestep") -> km.World:
 
 def thinking() -> km.World:
     """A mind whose hand holds a ball that it has grasped, and one that swims; their lives are watched."""
+    from tests.world.test_brain_instances import waves, worm
     from tests.world.test_grasps import crane
-    from tests.world.test_minds import waves, worm
 
     world, *_ = crane()
     world.brains.attach(world.add(worm(), at=(2, 0, 0.1)), waves(), (2.0, 0.5, 0.2))

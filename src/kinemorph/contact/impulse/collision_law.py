@@ -22,18 +22,18 @@ from kinemorph.jit.api import kernel
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import Vec3
 
-SINGULAR_SHARE = 1e-12  # share of its trace squared, below which the determinant of a 2 x 2 matrix is rounding
+SINGULAR_SHARE = 1e-12  # share of what a trace or a determinant is a difference of, below which it is rounding
 
 
 @kernel
-def pseudo_inverse(a: float, b: float, c: float) -> tuple[float, float, float]:
-    """Of the symmetric 2 x 2 matrix [[a, b], [b, c]], which has no negative eigenvalue."""
+def pseudo_inverse(a: float, b: float, c: float, size: float) -> tuple[float, float, float]:
+    """Of [[a, b], [b, c]], a difference without negative eigenvalues from a matrix whose trace is `size`."""
     trace, determinant = a + c, a * c - b * b
+    if not trace > SINGULAR_SHARE * size:
+        return 0.0, 0.0, 0.0
     if determinant > SINGULAR_SHARE * trace * trace:
         return c / determinant, -b / determinant, a / determinant
-    if trace > 0.0:  # of rank one: λ v vᵀ, whose inverse is v vᵀ / λ
-        return a / (trace * trace), b / (trace * trace), c / (trace * trace)
-    return 0.0, 0.0, 0.0
+    return a / (trace * trace), b / (trace * trace), c / (trace * trace)  # of rank one: λ v vᵀ; its inverse v vᵀ / λ
 
 
 @kernel
@@ -48,7 +48,7 @@ def collision_impulse(u: Vec3, K: Any, e: float, tangential: float, friction: fl
     first = -u[0] / nn  # p_I
     # what slides after p_I, and the matrix that an impulse along the tangents feels if the normal velocity is to stay
     s1, s2 = u[1] + n1 * first, u[2] + n2 * first
-    b11, b12, b22 = pseudo_inverse(t11 - n1 * n1 / nn, t12 - n1 * n2 / nn, t22 - n2 * n2 / nn)
+    b11, b12, b22 = pseudo_inverse(t11 - n1 * n1 / nn, t12 - n1 * n2 / nn, t22 - n2 * n2 / nn, t11 + t22)
     d1, d2 = -(b11 * s1 + b12 * s2), -(b12 * s1 + b22 * s2)
     dn = -(n1 * d1 + n2 * d2) / nn
     share, beyond = 1.0 + tangential, sqrt(d1 * d1 + d2 * d2) - friction * dn

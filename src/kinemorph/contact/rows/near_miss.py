@@ -31,7 +31,6 @@ def drop_fly_by_contacts(solver: Any, collisions: Any) -> None:
 @kernel(inline=False)
 def largest_deflection(solver: Any, touches: Any, contact: Any) -> float:
     """Displacement (m) in this step that other contacts may remove from the bodies of a fly-by contact."""
-
     Y, z, za = whitened_rows(solver), z_of(solver), za_of(solver)
     dt = solver["h"] * solver["substeps"]
     taken = 0.0

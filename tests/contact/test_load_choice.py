@@ -7,7 +7,7 @@ from operator import index
 import numpy as np
 import pytest
 from benchmarks.scenes import SEVEN
-from tests.contact.starting import start
+from tests.contact.scene_worlds import start
 
 from kinemorph.contact.newton.load_estimate import HEAVY_LOAD_RATIO
 from kinemorph.geometry.shapes import Shape

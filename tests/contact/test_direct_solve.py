@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from benchmarks.scenes import FRICTION, Yardstick, heavy_on_light, stack
-from tests.contact.starting import start
+from tests.contact.scene_worlds import start
 from tests.naive.gripping import Touch, solve_slowly
 from tests.strategies import Rng
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from tests.evolve.kills import kill_again_and_again
+from tests.evolve.killed_master import kill_again_and_again
 from tests.evolve.test_runs import golden, settings
 from tests.needs import linux
 

@@ -1,7 +1,7 @@
 """A master that is killed at random moments and resumed: the end is the same as without.
 
-python -m tests.evolve.kills 20                   the problem of the tests
-python -m tests.evolve.kills 20 --task locomotion creatures
+python -m tests.evolve.killed_master 20                   the problem of the tests
+python -m tests.evolve.killed_master 20 --task locomotion creatures
 """
 
 from __future__ import annotations
