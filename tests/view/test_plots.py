@@ -32,6 +32,20 @@ def test_every_artist_is_inside_the_figure(count: int) -> None:
         assert len(axis.get_legend().get_texts()) == len(axis.lines) - 1  # all but the mark
 
 
+@pytest.mark.parametrize("count", [1, 2, 4, 7])
+@pytest.mark.parametrize("words", [1, 6, 12])
+def test_labels_of_axes_are_beside_their_panels(count: int, words: int) -> None:
+    """Long ones once ran into each other, with line ends as they are written in Python."""
+    labels = [f"panel {k} [degrees] " + " ".join(["all contact"] * (words // 2)) for k in range(count)]
+    figure = over_time(T, {label: {"one": T} for label in labels})
+    figure.canvas.draw()
+    boxes = [axis.yaxis.label.get_window_extent() for axis in figure.axes]
+    assert all(above.y0 > below.y1 for above, below in zip(boxes, boxes[1:], strict=False))
+    assert all(figure.bbox.y0 <= box.y0 <= box.y1 <= figure.bbox.y1 for box in boxes)
+    assert all(figure.bbox.x0 <= box.x0 <= box.x1 <= axis.bbox.x0 for box, axis in zip(boxes, figure.axes, strict=True))
+    assert [axis.get_ylabel().split() for axis in figure.axes] == [label.split() for label in labels]
+
+
 def test_a_plot_is_a_file(tmp_path: Path) -> None:
     plot_over_time(tmp_path / "plot.png", T, {"count": {"one": T}})
     assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
