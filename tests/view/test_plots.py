@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -40,7 +41,7 @@ def test_labels_of_axes_are_beside_their_panels(count: int, words: int) -> None:
     figure = over_time(T, {label: {"one": T} for label in labels})
     figure.canvas.draw()
     boxes = [axis.yaxis.label.get_window_extent() for axis in figure.axes]
-    assert all(above.y0 > below.y1 for above, below in zip(boxes, boxes[1:], strict=False))
+    assert all(above.y0 > below.y1 for above, below in pairwise(boxes))
     assert all(figure.bbox.y0 <= box.y0 <= box.y1 <= figure.bbox.y1 for box in boxes)
     assert all(figure.bbox.x0 <= box.x0 <= box.x1 <= axis.bbox.x0 for box, axis in zip(boxes, figure.axes, strict=True))
     assert [axis.get_ylabel().split() for axis in figure.axes] == [label.split() for label in labels]
