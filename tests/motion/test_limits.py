@@ -212,7 +212,7 @@ def test_no_joint_of_a_random_tree_leaves_its_limits_and_no_energy_comes_from_th
 
 @pytest.mark.parametrize(("seed", "e"), [(7, 0.5), (19, 0.5), (2, 0.8), (3, 0.95), (6, 0.2), (4, 0.0), (5, 1.0)])
 def test_a_person_thrown_about_comes_to_rest_in_corners_of_limits(seed: int, e: float) -> None:
-    """Limits of one shoulder push each other: a hundred bounces within a step, ever smaller, once ended a simulation."""
+    """Limits of one shoulder push each other: a hundred ever smaller bounces in a step once ended a simulation."""
     model, rng = km.human().with_gravity((0, 0, 0)), np.random.default_rng(seed)
     turn = np.zeros(model.nv)
     for i, l in enumerate(model.links[1:], 1):

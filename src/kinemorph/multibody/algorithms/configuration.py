@@ -42,7 +42,7 @@ from kinemorph.spatial.quaternion_arrays import exp_all
 from kinemorph.spatial.rows import get, load3_at, load4_at, put, store3_at, store4_at
 from kinemorph.spatial.vec3 import Scalar, add, scale, sub
 
-MOST_DRAWS = 1000  # of a rotation that is to be within limits
+ROTATION_DRAWS = 1000  # of a rotation that is to be within limits
 QUATERNION_KINDS = int(JointKind.SPHERICAL), int(JointKind.FREE)  # joint kinds with a quaternion
 
 
@@ -189,7 +189,7 @@ def random_configuration(model: Model, rng: np.random.Generator | int | None = N
 def _rotation_vector_within(lower: Array, upper: Array, rng: np.random.Generator) -> Array:
     """A random rotation within limits of the parts of its rotation vector φ: uniform, of density (sin(φ/2) / φ)²."""
     low, high = np.maximum(lower, -np.pi), np.minimum(upper, np.pi)
-    for _ in range(MOST_DRAWS):
+    for _ in range(ROTATION_DRAWS):
         turn = rng.uniform(low, high)
         share = np.linalg.norm(turn) / (2.0 * np.pi)
         if share < 0.5 and rng.random() < np.sinc(share) ** 2:
