@@ -210,6 +210,26 @@ def test_no_joint_of_a_random_tree_leaves_its_limits_and_no_energy_comes_from_th
         np.testing.assert_allclose(after, before, atol=1e-7 * max(1.0, np.abs(before).max()))
 
 
+@pytest.mark.parametrize(("seed", "e"), [(7, 0.5), (19, 0.5), (2, 0.8), (3, 0.95), (6, 0.2), (4, 0.0), (5, 1.0)])
+def test_a_person_thrown_about_comes_to_rest_in_corners_of_limits(seed: int, e: float) -> None:
+    """Limits of one shoulder push each other: a hundred ever smaller bounces in a step once ended a simulation."""
+    model, rng = km.human().with_gravity((0, 0, 0)), np.random.default_rng(seed)
+    turn = np.zeros(model.nv)
+    for i, l in enumerate(model.links[1:], 1):
+        turn[l["iv"] : l["iv"] + l["nv"]] = 0.9 * rng.uniform(*model.limits(i))
+    state = km.State(km.integrate(model, km.neutral(model), turn), 3.0 * rng.normal(size=model.nv))
+    log = km.simulate(model, state, 0.5, restitution=e)
+    assert len(log.happenings) > 30
+    assert farthest(log) < 2e-9 * (1.0 + np.abs(log.v).max())
+    assert min(h.lost for h in log.happenings) > -1e-9 * log.kinetic.max()
+    np.testing.assert_allclose(log.total + log.lost, log.total[0], atol=1e-4 * log.kinetic.max())
+    if e == 1.0:
+        assert log.lost[-1] < 1e-6 * log.kinetic.max()
+    data = km.Data(model)
+    before, after = (km.momentum(model, data, s.q, s.v) for s in (state, log.state))
+    np.testing.assert_allclose(after, before, atol=1e-5 * np.abs(before).max())
+
+
 def enumerated(G: np.ndarray, c: np.ndarray) -> np.ndarray:
     """The complementarity problem by trying which entries are not zero."""
     for size in range(len(c) + 1):

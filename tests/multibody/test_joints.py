@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import ks_2samp
 from tests.naive.differences import derivative, second_derivative
 from tests.naive.dynamics import joint_motion
 from tests.naive.spatial import homogeneous, vee
@@ -15,6 +16,7 @@ from tests.strategies import KINDS, build_tree, configurations, lone_joints, ran
 import kinemorph as km
 from kinemorph.multibody.algorithms import inversion, joints
 from kinemorph.multibody.layout import LINK
+from kinemorph.spatial.quaternion_arrays import log_all
 
 every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name.lower())
 few = settings(max_examples=30)
@@ -157,13 +159,48 @@ def test_random_configurations_respect_limits():
         values = drawn[:, model.q_slice(i)]
         if l["kind"] in TURNING:
             close(np.linalg.norm(values[:, -4:], axis=1), 1.0, 4e-16)
-            assert np.abs(values[:, -4:].mean(axis=0)).max() < 0.1  # no direction is preferred
+            if l["kind"] == km.JointKind.FREE:
+                assert np.abs(values[:, -4:].mean(axis=0)).max() < 0.1  # no direction is preferred
+            else:
+                assert np.abs(log_all(values) - 0.25).max() < 0.45 + 1e-12
         elif l["nv"]:
             dofs = model.dofs[model.v_slice(i)]
             assert (values >= dofs["lower"]).all()
             assert (values <= dofs["upper"]).all()
             wide = dofs["upper"] > dofs["lower"]
             assert (np.ptp(values, axis=0)[wide] > 0.8 * np.minimum(dofs["upper"] - dofs["lower"], 2.0)[wide]).all()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_rotations_within_limits_are_those_uniform_ones_that_are_within(seed):
+    """Against uniform rotations of which those outside are thrown away: the same distribution of each part."""
+    rng = np.random.default_rng(seed)
+    low, high = -rng.uniform(0.1, 4.0, 3), rng.uniform(0.1, 4.0, 3)
+    if seed % 2:
+        low[seed % 3] = -np.inf
+    builder = km.Builder()
+    builder.link("ball", joint=km.Joint.spherical(lower=low, upper=high), inertia=km.Inertia.sphere(1, 1))
+    model = builder.build()
+    drawn = log_all(np.array([km.random_configuration(model, rng) for _ in range(2000)]))
+    assert (drawn >= low - 1e-12).all()
+    assert (drawn <= high + 1e-12).all()
+    x = rng.normal(size=(400_000, 4))
+    every = log_all(x / np.linalg.norm(x, axis=1, keepdims=True))
+    inside = every[((every >= low) & (every <= high)).all(axis=1)]
+    for part in range(3):
+        assert ks_2samp(drawn[:, part], inside[:, part]).pvalue > 1e-4
+
+
+def test_a_person_is_drawn_within_the_ranges_of_people():
+    model = km.human()
+    for seed in range(20):
+        q = km.random_configuration(model, seed)
+        for name in model.names[1:]:
+            low, high = model.limits(name)
+            part = q[model.q_slice(name)]
+            angles = log_all(part) if len(part) == 4 else part
+            assert (angles >= np.asarray(low) - 1e-12).all()
+            assert (angles <= np.asarray(high) + 1e-12).all()
 
 
 def test_the_same_seed_gives_the_same_configuration(rng):

@@ -81,3 +81,31 @@ def test_a_controller_may_give_impulses_at_its_own_rate() -> None:
     world.run(0.95)
     assert ball.velocity[0] == pytest.approx(1.0, abs=1e-9)
     assert ball.position[0] == pytest.approx(sum(0.1 * (0.95 - 0.1 * k) for k in range(10)), abs=1e-3)
+
+
+@pytest.mark.parametrize("contact", ["timestep", "impulse"])
+@pytest.mark.parametrize("seed", range(6))
+def test_a_controller_s_impulses_add_up_to_the_momentum_of_a_tree(seed: int, contact: str) -> None:
+    """A tree of two to five links that floats, struck at random links, points and periods: p and L about the origin."""
+    rng = np.random.default_rng(seed)
+    b = km.Builder("tree")
+    for i in range(2 + seed % 4):
+        joint = km.Joint.free() if not i else rng.choice([km.Joint.revolute(rng.normal(size=3)), km.Joint.spherical()])
+        parent = f"l{rng.integers(i)}" if i else None
+        b.link(f"l{i}", parent, joint, (0.3, 0, 0), km.Inertia.box(1.0, (0.4, 0.2, 0.1), (0.2, 0, 0)))
+    world = km.World(gravity=(0, 0, 0), dt=float(rng.choice([1e-3, 4e-3])), contact=contact)
+    figure = world.add(b.build())
+    given: list[np.ndarray] = []
+
+    def strike(world: km.World) -> None:
+        body = figure[f"l{rng.integers(len(figure.joints))}"]
+        p, m, at = rng.normal(size=3), rng.normal(size=3) * 0.1, np.asarray(body.position) + rng.normal(size=3) * 0.1
+        world.apply_impulse(body, p, m, at=at)
+        given.append(np.concatenate([m + np.cross(at, p), p]))
+
+    world.every(0.04, strike)
+    for _ in range(5):
+        world.run(0.04)
+        found = world.queries.momentum()
+        np.testing.assert_allclose(found[3:], np.sum(given, axis=0)[3:], atol=1e-10)
+        np.testing.assert_allclose(found[:3], np.sum(given, axis=0)[:3], atol=0.02)  # where it acts moves in the step

@@ -50,6 +50,7 @@ from kinemorph.structure.report import Report
 
 MOST_STEPS = 1 << 53
 MOST_AT_ONCE = 100  # events within one step; more of them have no end
+MOST_BOUNCES = 24  # within one step; then joints that push each other from limit to limit stay at them
 MOST_RESTINGS = 1000  # times that joints come to their limits within one step
 NOTHING: list[int] = []
 CHUNK, FRAMES = 1000, 256  # steps and frames of one call
@@ -431,9 +432,8 @@ class Simulation:
         stops.hold([], count)
         touched = stops.touched(self._data, self._q)
         stops.warn_beyond()
-        v, struck, held = stops.settle(
-            self._data, self._q, self._v, forces, self._work, self._restitution, self._dt, let_go
-        )
+        e = 0.0 if self._restitution < 1.0 and self._often(MOST_BOUNCES) else self._restitution
+        v, struck, held = stops.settle(self._data, self._q, self._v, forces, self._work, e, self._dt, let_go)
         if struck:
             self._strike(v, " and ".join(map(stops.name, struck)))
         stops.hold(held, count)
@@ -520,11 +520,15 @@ class Simulation:
         self.log.happenings.append(Happening(t, e.name, before, self.state, lost, result is not None, report))
         return self._counts[i] == e.ends
 
+    def _often(self, count: int) -> bool:
+        """Whether so many events have happened within one step before now."""
+        recent = self.log.happenings[-count:]
+        return len(recent) == count and recent[0].t > self.time - self._dt
+
     def _refuse_endless(self, name: str) -> None:
-        t, recent = self.time, self.log.happenings[-MOST_AT_ONCE:]
-        if len(recent) == MOST_AT_ONCE and recent[0].t > t - self._dt:
-            text = f"{MOST_AT_ONCE} events within {self._dt:g} s before t = {t:g} s, the last {name!r}"
-            raise SimulationError(f"{text}: they have no end", t, self.log)
+        if self._often(MOST_AT_ONCE):
+            text = f"{MOST_AT_ONCE} events within {self._dt:g} s before t = {self.time:g} s, the last {name!r}"
+            raise SimulationError(f"{text}: they have no end", self.time, self.log)
 
     def _asked(self, function: Callable[..., Any], state: State) -> Any:
         """What a function of the model and the state says; one of three arguments gets the data as well."""

@@ -41,7 +41,7 @@ class Demo(NamedTuple):
     @property
     def is_of_impulses(self) -> bool:
         """Whether it shows nothing but contact made of impulses."""
-        return self.shows in ("demo_of_handlings", "demo_of_boost")
+        return self.shows in ("show_handlings", "show_boost")
 
     @property
     def by_impulses(self) -> dict[str, Any]:

@@ -38,9 +38,11 @@ from kinemorph.spatial.quaternion import (
     rotate,
     to_matrix,
 )  # fmt: skip
+from kinemorph.spatial.quaternion_arrays import exp_all
 from kinemorph.spatial.rows import get, load3_at, load4_at, put, store3_at, store4_at
 from kinemorph.spatial.vec3 import Scalar, add, scale, sub
 
+ROTATION_DRAWS = 1000  # of a rotation that is to be within limits
 QUATERNION_KINDS = int(JointKind.SPHERICAL), int(JointKind.FREE)  # joint kinds with a quaternion
 
 
@@ -166,20 +168,33 @@ def random_configuration(model: Model, rng: np.random.Generator | int | None = N
     for i, l in enumerate(model.links):
         kind = JointKind(l["kind"])
         iq, nq = int(l["iq"]), int(l["nq"])
-        if kind in (JointKind.SPHERICAL, JointKind.FREE):
+        dofs = model.dofs[model.v_slice(i)]
+        if kind is JointKind.SPHERICAL and np.isfinite([dofs["lower"], dofs["upper"]]).any():
+            q[iq : iq + nq] = exp_all(_rotation_vector_within(dofs["lower"], dofs["upper"], rng))
+        elif kind in (JointKind.SPHERICAL, JointKind.FREE):
             x = rng.normal(size=4)
             q[iq + nq - 4 : iq + nq] = x / np.linalg.norm(x)
             if kind is JointKind.FREE:
                 q[iq : iq + 3] = rng.uniform(-1.0, 1.0, 3)
         elif nq:
             reach = np.array([np.pi if angle else 1.0 for angle in _ANGLES[kind]])
-            dofs = model.dofs[model.v_slice(i)]
             low = np.where(np.isfinite(dofs["lower"]), dofs["lower"], np.minimum(-reach, dofs["upper"] - 2.0 * reach))
             high = np.where(np.isfinite(dofs["upper"]), dofs["upper"], np.maximum(reach, dofs["lower"] + 2.0 * reach))
             low = np.where(np.isfinite(low), low, -reach)
             high = np.where(np.isfinite(high), high, reach)
             q[iq : iq + nq] = rng.uniform(low, high)
     return q
+
+
+def _rotation_vector_within(lower: Array, upper: Array, rng: np.random.Generator) -> Array:
+    """A random rotation within limits of the parts of its rotation vector φ: uniform, of density (sin(φ/2) / φ)²."""
+    low, high = np.maximum(lower, -np.pi), np.minimum(upper, np.pi)
+    for _ in range(ROTATION_DRAWS):
+        turn = rng.uniform(low, high)
+        share = np.linalg.norm(turn) / (2.0 * np.pi)
+        if share < 0.5 and rng.random() < np.sinc(share) ** 2:
+            return turn
+    return np.clip(np.zeros(3), low, high)  # limits so far from zero that hardly any rotation is within
 
 
 @overload

@@ -43,16 +43,17 @@ class Demolition:
     walls: list[list[Body]] = field(default_factory=list)
     starts: list[list[Any]] = field(default_factory=list)
     hit: tuple[float, float] = (math.inf, 0.0)  # s, m/s
+    fast: float = 0.0  # m/s, of the ball until it hits
+
+    def watch(self, world: World) -> None:
+        """How fast the ball is, before each step."""
+        if self.ball.alive:  # a user of the viewer may have removed it
+            self.fast = float(np.linalg.norm(self.ball.velocity))
 
     def meet(self, world: World, moment: Moment) -> None:
-        """It touches something for the first time."""
+        """It touches something for the first time, which has slowed it already."""
         if self.hit[0] == math.inf:
             self.hit = moment.time, self.fast
-
-    @property
-    def fast(self) -> float:
-        """m/s, of the ball."""
-        return float(np.linalg.norm(self.ball.velocity))
 
     def energy(self) -> float:
         """J, of all there is."""
@@ -97,6 +98,7 @@ def demolition(walls: int = 1, **settings: Any) -> Demolition:
     scene.ball = world.add(ball, at=Pose(end + BALL * down, turn.rotation), density=STEEL, material=IRON, name="ball")
     world.connect(carrier, scene.ball, Joint.fixed(), end)
     world.when(Event.contact(scene.ball, name="the ball meets a brick"), scene.meet)
+    world.every(world.dt, scene.watch, name="speed of the ball")
     return scene
 
 

@@ -154,7 +154,7 @@ def draw_experiments(found: list[Rest], out: Path) -> list[Path]:
     for name, what, scale in (("yaw", "yaw [degrees]", 1.0), ("offset", "offset [mm]", 1e3)):
         panels: dict[str, dict[str, object]] = {}
         for r in found:
-            panel = panels.setdefault(f"{what}\n{r.handling},\n{settings(r.boost)}", {})
+            panel = panels.setdefault(f"{what} {r.handling}, {settings(r.boost)}", {})
             panel[f"ε {100 * r.epsilon:g} %"] = scale * getattr(r, name)
         file = out / f"thesis_{name}.png"
         plot_over_time(file, found[0].t, panels, f"a cube that rests: {name}")  # type: ignore[arg-type]

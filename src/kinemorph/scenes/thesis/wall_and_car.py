@@ -35,16 +35,18 @@ class Crash:
     driver: Driver = field(init=False)
     bricks: list[Body] = field(default_factory=list)
     starts: list[Any] = field(default_factory=list)
-    hit: tuple[float, float] = (math.inf, 0.0)  # s, m/s: when, and how fast the car was
+    hit: tuple[float, float] = (math.inf, 0.0)  # s, m/s: when, and how fast the car was until then
+    pace: float = 0.0  # m/s, of the car at the last decision of its driver
 
     def speed(self, pose: Pose) -> float:
         """m/s: the driver waits, goes, and brakes when it is too late."""
+        self.pace = self.driver.pace
         return WANTED_SPEED if SETTLING_TIME < self.world.time < self.hit[0] else 0.0
 
     def meet(self, world: World, moment: Moment) -> None:
-        """The first brick is touched."""
+        """The first brick is touched, which has slowed the car already."""
         if self.hit[0] == math.inf:
-            self.hit = moment.time, self.driver.pace
+            self.hit = moment.time, self.pace
 
 
 def crash(**settings: Any) -> Crash:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from kinemorph._extras import require_module
 from kinemorph.motion.log import Log
 
 LONGEST_LEGEND_NAME = 26  # letters of a name in a legend
+LONGEST_AXIS_LINE = 26  # letters of a line beside an axis: a panel is not higher
 Curves = Mapping[str, npt.ArrayLike]
 
 
@@ -47,7 +49,7 @@ def over_time(t: npt.ArrayLike, panels: Mapping[str, Curves], title: str = "", m
             axis.plot(t, values, label=_shorten_name(name), linewidth=1.4)
         for mark in marks:
             axis.axvline(mark, color="0.6", linewidth=0.8, linestyle=":")
-        axis.set_ylabel(in_plot(label))
+        axis.set_ylabel(fill(in_plot(label), LONGEST_AXIS_LINE))
         axis.grid(color="0.92")
         axis.spines[["top", "right"]].set_visible(False)
         if len(curves) <= 8:  # beside the panel: names are long, and panels are wide enough
