@@ -95,10 +95,8 @@ def write_contacts(
     if at + count > collisions["contact_room"]:
         collisions["full"] |= FULL_CONTACTS
         return -1
-    fresh, anchors = (
-        rows_at(collisions["fresh"], at + count, CONTACT),
-        rows_at(collisions["fresh_anchors"], at + count, ANCHOR),
-    )
+    fresh = rows_at(collisions["fresh"], at + count, CONTACT)
+    anchors = rows_at(collisions["fresh_anchors"], at + count, ANCHOR)
     for j in range(count):
         row = fresh[at + j]
         write_world_contact(row, points[j]["id"], part1, part2, pair_row, points[j], place)
@@ -257,10 +255,8 @@ def keep_contacts(collisions: Any, pair_row: int, pair: Any, memory: Any, one: A
         return FULL
     contacts = contacts_of(collisions)
     anchors = rows_at(collisions["anchors"], 2 * collisions["contact_room"], ANCHOR)
-    fresh, new = (
-        rows_at(collisions["fresh"], at + count, CONTACT),
-        rows_at(collisions["fresh_anchors"], at + count, ANCHOR),
-    )
+    fresh = rows_at(collisions["fresh"], at + count, CONTACT)
+    new = rows_at(collisions["fresh_anchors"], at + count, ANCHOR)
     then = half_start(collisions["step"] - 1, collisions["contact_room"])
     shapes = shapes_of(collisions)
     round1, round2 = shapes[pair["a"]]["radius"], shapes[pair["b"]]["radius"]

@@ -10,15 +10,7 @@ from kinemorph.collision.contact_table import half_start
 from kinemorph.collision.shapes.shape_rows import contacts_of, pairs_of, shapes_of
 from kinemorph.contact.layout import FULL_CONTACTS, FULL_Z, islands_of, slices_of, supports_of
 from kinemorph.jit.api import kernel, rows_at
-from kinemorph.structure.forest.layout import (
-    IN_USE,
-    LOOPS,
-    TREES,
-    bodies_of,
-    loop_slots_of,
-    tree_of,
-    trees_of,
-)
+from kinemorph.structure.forest.layout import IN_USE, LOOPS, TREES, bodies_of, loop_slots_of, tree_of, trees_of
 from kinemorph.structure.forest.memory import pool_of
 
 EQUAL_ROW_ENTRIES = 16  # entries of z: all rows of a tree with no more have the same length

@@ -149,10 +149,8 @@ def reset_blocked_motors(solver: Any, island: Any) -> None:
             or drives[constraint["drive"]]["kind"] != ROW
         ):
             continue
-        lacks, most = (
-            constraint["target"] - row_velocity(Y, constraint["y"], z, constraint["o"], constraint["l"]),
-            constraint["most"] if constraint["p"] > 0.0 else -constraint["least"],
-        )
+        lacks = constraint["target"] - row_velocity(Y, constraint["y"], z, constraint["o"], constraint["l"])
+        most = constraint["most"] if constraint["p"] > 0.0 else -constraint["least"]
         blocked = lacks * constraint["p"] > 0.0 and abs(lacks) > BLOCKED_SPEED_SHARE * abs(constraint["target"]) > 0.0
         if (
             blocked

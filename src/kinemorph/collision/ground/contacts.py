@@ -205,10 +205,7 @@ def _add_edge_contacts(
     A hull may have small faces at both ends of a long edge. It rests on that edge, whichever of the faces is most
     aligned.
     """
-    vertices, edges = (
-        vertices_of(core),
-        edges_of(core),
-    )
+    vertices, edges = vertices_of(core), edges_of(core)
     edge_at = rows_at(core["edge_at"], core["n_edge_at"], INDEX)
     seen = 0
     while seen < count:

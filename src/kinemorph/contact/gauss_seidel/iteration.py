@@ -189,12 +189,10 @@ def relax_contacts(solver: Any, island: Any) -> None:
                 apply_contact_impulses(contact, Y, z, 0.0, -contact["tangent_impulse1"], -contact["tangent_impulse2"])
                 contact["tangent_impulse1"] = contact["tangent_impulse2"] = 0.0
         elif fits_registers(contact):
-            x, y, y1, y2 = (
-                load_twelve(contact, z),
-                load_row(contact, 0, Y),
-                load_row(contact, 1, Y),
-                load_row(contact, 2, Y),
-            )
+            x = load_twelve(contact, z)
+            y = load_row(contact, 0, Y)
+            y1 = load_row(contact, 1, Y)
+            y2 = load_row(contact, 2, Y)
             v = dot_twelve(y, x)
             if contact["separation"] > 0.0:
                 v += (contact["initial_separation"] + dot_twelve(y, load_twelve(contact, moved))) / h
@@ -202,12 +200,10 @@ def relax_contacts(solver: Any, island: Any) -> None:
             store_twelve(contact, z, add_twelve(add_twelve(add_twelve(x, y, d), y1, d1), y2, d2))
         elif contact["l1"] == 0 and is_small(contact["l2"]):
             o, l, at = contact["o2"], contact["l2"], contact["y"]
-            a, b, b1, b2 = (
-                load_small(z, o, l),
-                load_small(Y, at, l),
-                load_small(Y, at + l, l),
-                load_small(Y, at + 2 * l, l),
-            )
+            a = load_small(z, o, l)
+            b = load_small(Y, at, l)
+            b1 = load_small(Y, at + l, l)
+            b2 = load_small(Y, at + 2 * l, l)
             v = dot_small(b, a)
             if contact["separation"] > 0.0:
                 v += (contact["initial_separation"] + dot_small(b, load_small(moved, o, l))) / h

@@ -65,10 +65,8 @@ def find_approach_speeds(solver: Any, island: Any) -> int:
 @kernel
 def solve_total_friction(contact: Any, Y: Any, z: Any, most: float) -> None:
     """Solve the total tangential impulses of a contact within a disc of radius `most` (N s)."""
-    v1, v2 = (
-        contact_velocity(contact, 1, Y, z) + contact["surface_velocity1"],
-        contact_velocity(contact, 2, Y, z) + contact["surface_velocity2"],
-    )
+    v1 = contact_velocity(contact, 1, Y, z) + contact["surface_velocity1"]
+    v2 = contact_velocity(contact, 2, Y, z) + contact["surface_velocity2"]
     contact["tangent_impulse1"], contact["tangent_impulse2"] = (
         contact["total_tangent_impulse1"],
         contact["total_tangent_impulse2"],
@@ -199,10 +197,8 @@ def solve_without_bounce(solver: Any, island: Any, resting: bool) -> None:
             apply_normal_impulse(contact, Y, z, p - contact["normal_impulse"])
             contact["normal_impulse"] = p
             if contact["friction"] > 0.0:
-                v1, v2 = (
-                    contact_velocity(contact, 1, Y, z) + contact["surface_velocity1"],
-                    contact_velocity(contact, 2, Y, z) + contact["surface_velocity2"],
-                )
+                v1 = contact_velocity(contact, 1, Y, z) + contact["surface_velocity1"]
+                v2 = contact_velocity(contact, 2, Y, z) + contact["surface_velocity2"]
                 p1, p2 = solve_friction(contact, v1, v2, contact["friction"] * p)
                 apply_contact_impulses(
                     contact, Y, z, 0.0, p1 - contact["tangent_impulse1"], p2 - contact["tangent_impulse2"]

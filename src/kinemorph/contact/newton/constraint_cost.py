@@ -19,13 +19,7 @@ import numpy as np
 
 from kinemorph.constraint.basis import slice_product
 from kinemorph.contact.gauss_seidel.row_products import apply_row_impulse, apply_three_impulses
-from kinemorph.contact.layout import (
-    DofConstraintKind,
-    contact_constraints,
-    cost_rows,
-    dof_constraints,
-    slices_of,
-)
+from kinemorph.contact.layout import DofConstraintKind, contact_constraints, cost_rows, dof_constraints, slices_of
 from kinemorph.jit.api import kernel
 from kinemorph.spatial.scalar import sqrt
 
@@ -139,10 +133,8 @@ def fill_drive_cost(constraint: Any, cost: Any, dt: float, before: float) -> Non
     If the drive is stiffer than K may be, a spring in series yields by the difference to the impulse `before`. At rest
     the drive then bears its full load: otherwise a heavy figure would sink on motors in light legs.
     """
-    k, own = (
-        constraint["effective_mass"] * LARGEST_STIFFNESS_RATIO,
-        dt * (constraint["damping"] + dt * constraint["stiffness"]),
-    )
+    k = constraint["effective_mass"] * LARGEST_STIFFNESS_RATIO
+    own = dt * (constraint["damping"] + dt * constraint["stiffness"])
     stays = 0.0
     if constraint["damping"] == np.inf:
         k, stays = constraint["effective_mass"] * STIFFNESS_RATIO * LARGEST_STIFFENING, 1.0
@@ -194,10 +186,8 @@ def cost_row_impulses(cost: Any, x: float) -> tuple[float, float, float]:
     )
     if cost["tangents"] == 0:
         return pn, 0.0, 0.0
-    p1, p2 = (
-        cost["q1"] - K * (cost["tangent_velocity1"] + x * cost["tangent_velocity_step1"]),
-        cost["q2"] - K * (cost["tangent_velocity2"] + x * cost["tangent_velocity_step2"]),
-    )
+    p1 = cost["q1"] - K * (cost["tangent_velocity1"] + x * cost["tangent_velocity_step1"])
+    p2 = cost["q2"] - K * (cost["tangent_velocity2"] + x * cost["tangent_velocity_step2"])
     if cost["driven"] != 0:
         return 0.0, min(max(p1, cost["low"]), cost["high"]), 0.0
     size, most = p1 * p1 + p2 * p2, cost["most"]
@@ -218,10 +208,8 @@ def cost_row_slopes(cost: Any, x: float) -> tuple[float, float, float, float]:
     )
     if cost["tangents"] == 0:
         return gn, 0.0, 0.0, 0.0
-    p1, p2 = (
-        cost["q1"] - K * (cost["tangent_velocity1"] + x * cost["tangent_velocity_step1"]),
-        cost["q2"] - K * (cost["tangent_velocity2"] + x * cost["tangent_velocity_step2"]),
-    )
+    p1 = cost["q1"] - K * (cost["tangent_velocity1"] + x * cost["tangent_velocity_step1"])
+    p2 = cost["q2"] - K * (cost["tangent_velocity2"] + x * cost["tangent_velocity_step2"])
     if cost["driven"] != 0:
         return 0.0, K if cost["low"] < p1 < cost["high"] else 0.0, 0.0, 0.0
     size, most = p1 * p1 + p2 * p2, cost["most"]

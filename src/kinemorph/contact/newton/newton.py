@@ -86,12 +86,7 @@ def start_direct_solve(solver: Any, island: Any) -> None:
 def evaluate_residual(solver: Any, island: Any) -> float:
     """Impulses p of all cost rows, and the gradient of the cost, g ← z - z* - Σ Y p. Returns |g|²."""
     first, stop = island["offset"], island["offset"] + island["nz"]
-    Y, z, z0, r = (
-        whitened_rows(solver),
-        z_of(solver),
-        z0_of(solver),
-        g_of(solver),
-    )
+    Y, z, z0, r = whitened_rows(solver), z_of(solver), z0_of(solver), g_of(solver)
     grips = cost_rows(island)
     for k in range(first, stop):
         r[k] = z[k] - z0[k]

@@ -11,14 +11,7 @@ from typing import Any
 
 from kinemorph.constraint.basis import slice_product
 from kinemorph.contact.islands import I4, I8
-from kinemorph.contact.layout import (
-    COST_ROW,
-    FULL_SKYLINE,
-    contact_constraints,
-    dof_constraints,
-    islands_of,
-    slices_of,
-)
+from kinemorph.contact.layout import COST_ROW, FULL_SKYLINE, contact_constraints, dof_constraints, islands_of, slices_of
 from kinemorph.contact.newton.load_estimate import tree_mass
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.spatial.scalar import sqrt
@@ -74,10 +67,8 @@ def order_rows_by_level(solver: Any, island: Any) -> None:
     """Order the rows of an island's trees by level from the lowest, and by index within a level."""
     first, nz = island["offset"], island["nz"]
     spans = slices_of(solver)
-    row_of, count = (
-        rows_at(solver["row_of"], solver["nz"], I4)[first:],
-        rows_at(solver["low"], solver["nz"], I4)[first:],
-    )
+    row_of = rows_at(solver["row_of"], solver["nz"], I4)[first:]
+    count = rows_at(solver["low"], solver["nz"], I4)[first:]
     for k in range(nz):
         count[k] = 0
     t = island["first_tree"]

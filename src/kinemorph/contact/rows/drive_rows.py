@@ -51,17 +51,7 @@ from kinemorph.multibody.system import F8
 from kinemorph.spatial.mat3 import mul, mul_vec
 from kinemorph.spatial.rows import load3, load9
 from kinemorph.spatial.vec3 import add, cross, dot, sub
-from kinemorph.structure.forest.layout import (
-    IN_USE,
-    TAU,
-    TREES,
-    Q,
-    V,
-    bodies_of,
-    joints_of,
-    tree_of,
-    trees_of,
-)
+from kinemorph.structure.forest.layout import IN_USE, TAU, TREES, Q, V, bodies_of, joints_of, tree_of, trees_of
 from kinemorph.structure.forest.memory import ID_INDEX_MASK, pool_of
 
 DRIVEN = int(DofConstraintKind.DRIVEN)

@@ -45,15 +45,7 @@ from kinemorph.structure.forest.elements import (
     element_body,
     element_link_row,
 )
-from kinemorph.structure.forest.layout import (
-    IN_USE,
-    LOOPS,
-    bodies_of,
-    loop_slots_of,
-    loops_of,
-    tree_of,
-    trees_of,
-)
+from kinemorph.structure.forest.layout import IN_USE, LOOPS, bodies_of, loop_slots_of, loops_of, tree_of, trees_of
 from kinemorph.structure.forest.memory import claim_scratch, clear_words, pool_of
 
 ELEMENT_CONSTRAINT_SIZE = ELEMENT_CONSTRAINT.itemsize
@@ -148,10 +140,7 @@ def add_element_row(
 def fill_element(solver: Any, forest: Any, index: int) -> bool:
     """Fill the rows of an element, unless its bodies sleep. False if Y is full."""
     e = elements_of(forest)[index]
-    spans, bodies = (
-        slices_of(solver),
-        bodies_of(forest),
-    )
+    spans, bodies = slices_of(solver), bodies_of(forest)
     a, b = element_body(forest, index, 0), element_body(forest, index, 1)
     if (a < 0 and b < 0) or spans[bodies[a if a >= 0 else b]["tree"]]["offset"] < 0:
         return True
@@ -183,17 +172,12 @@ def fill_loop_springs(solver: Any, forest: Any, index: int, memory: int) -> bool
     """Fill the rows of springs and dampers in a loop's joint, with room for 19 numbers. False if Y is full."""
     loop = loops_of(forest)[index]
     slot = loop_slots_of(forest)[index]
-    spans, bodies = (
-        slices_of(solver),
-        bodies_of(forest),
-    )
+    spans, bodies = slices_of(solver), bodies_of(forest)
     a, b = slot["a"], slot["b"]
     if spans[bodies[a if a >= 0 else b]["tree"]]["offset"] < 0:
         return True
-    da, db = (
-        rows_at(element_link_row(forest, a, b), 1, LINK_DATA)[0],
-        rows_at(element_link_row(forest, b, a), 1, LINK_DATA)[0],
-    )
+    da = rows_at(element_link_row(forest, a, b), 1, LINK_DATA)[0]
+    db = rows_at(element_link_row(forest, b, a), 1, LINK_DATA)[0]
     Ra, xa, Rb, x = joint_frames(loop, da, db)
     clear_words(memory, 8 * 19)
     q, force, unit = rows_at(memory, 7, F8), rows_at(memory + 56, 6, F8), rows_at(memory + 104, 6, F8)

@@ -34,22 +34,13 @@ from kinemorph.spatial.mat3 import mul, mul_vec, tmul_vec, transpose
 from kinemorph.spatial.rows import load3
 from kinemorph.spatial.vec3 import neg, sub
 from kinemorph.structure.forest.elements import element_link_row
-from kinemorph.structure.forest.layout import (
-    IN_USE,
-    LOOPS,
-    bodies_of,
-    joints_of,
-    loop_slots_of,
-    loops_of,
-)
+from kinemorph.structure.forest.layout import IN_USE, LOOPS, bodies_of, joints_of, loop_slots_of, loops_of
 from kinemorph.structure.forest.memory import ID_INDEX_MASK, clear_words, pool_of
 
-LOWER, UPPER, DRIVEN, FAST = (
-    int(DofConstraintKind.LOWER),
-    int(DofConstraintKind.UPPER),
-    int(DofConstraintKind.DRIVEN),
-    int(DofConstraintKind.FAST),
-)
+LOWER = int(DofConstraintKind.LOWER)
+UPPER = int(DofConstraintKind.UPPER)
+DRIVEN = int(DofConstraintKind.DRIVEN)
+FAST = int(DofConstraintKind.FAST)
 ROW = int(DriveKind.ROW)
 DOF_SIZE = DOF.itemsize
 NO_DOF = -1  # `dof` of a row in a loop's joint, which has no degree of freedom of a tree
@@ -65,14 +56,8 @@ def add_loop_joint_row(
     solver: Any, forest: Any, index: int, x: Any, q: Any, unit: Any, other_index: int, sign: float, what: int
 ) -> int:
     """Add a row along degree of freedom j of the joint of loop k, at point x. Its index, -1 if a table is full."""
-    loop, slot = (
-        loops_of(forest)[index],
-        loop_slots_of(forest)[index],
-    )
-    spans, bodies = (
-        slices_of(solver),
-        bodies_of(forest),
-    )
+    loop, slot = loops_of(forest)[index], loop_slots_of(forest)[index]
+    spans, bodies = slices_of(solver), bodies_of(forest)
     a, b = slot["a"], slot["b"]
     t = bodies[b if b >= 0 else a]["tree"]
     hold = loop_projections(solver)[spans[t]["projection"]]
@@ -138,10 +123,7 @@ def fill_loop_drives(solver: Any, forest: Any, index: int, x: Any, q: Any, unit:
     dofs = rows_at(forest["drives"] + 6 * index * DOF_SIZE, 6, DOF)
     bounds, drives = dof_constraint_room(solver), drives_of(solver)
     joints = joints_of(forest)
-    spans, bodies = (
-        slices_of(solver),
-        bodies_of(forest),
-    )
+    spans, bodies = slices_of(solver), bodies_of(forest)
     for i in range(solver["drive_count"]):
         drive = drives[i]
         there = drive["joint"] >= 0 and drive["joint"] & ID_INDEX_MASK == slot["joint"]
@@ -170,10 +152,7 @@ def fill_loop_joint_rows(solver: Any, forest: Any, island: int, memory: int) -> 
     """Fill the rows of the joints of all loops in an island, with room for 19 numbers. False if a table is full."""
     loops = loop_slots_of(forest)
     ties = loops_of(forest)
-    spans, bodies = (
-        slices_of(solver),
-        bodies_of(forest),
-    )
+    spans, bodies = slices_of(solver), bodies_of(forest)
     q, v, unit = rows_at(memory, 7, F8), rows_at(memory + 56, 6, F8), rows_at(memory + 104, 6, F8)
     for k in range(pool_of(forest, LOOPS)["count"]):
         slot, loop = loops[k], ties[k]

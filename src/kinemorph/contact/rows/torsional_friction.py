@@ -84,12 +84,10 @@ def fill_same_tree_moments(
 def set_torsional_masses(r: Any, length: int, Y: Any) -> None:
     """Effective masses (kg m²) of a torsional constraint, from the products of its three rows."""
     a, b, c = r["y"], r["y"] + length, r["y"] + 2 * length
-    nn, t11, t12, t22 = (
-        slice_product(Y, a, Y, a, length),
-        slice_product(Y, b, Y, b, length),
-        slice_product(Y, b, Y, c, length),
-        slice_product(Y, c, Y, c, length),
-    )
+    nn = slice_product(Y, a, Y, a, length)
+    t11 = slice_product(Y, b, Y, b, length)
+    t12 = slice_product(Y, b, Y, c, length)
+    t22 = slice_product(Y, c, Y, c, length)
     r["effective_mass"] = 1.0 / nn if nn > 0.0 else 0.0
     invert_tangent_block(r, t11, t12, t22)
 

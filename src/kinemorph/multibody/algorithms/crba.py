@@ -23,16 +23,7 @@ from kinemorph.multibody.checks import (
     raise_for_status,
 )
 from kinemorph.multibody.data import Data
-from kinemorph.multibody.layout import (
-    LINK_DATA,
-    NUMBER,
-    TREE,
-    TREE_KIND,
-    dof_data,
-    dofs_of,
-    link_data,
-    links_of,
-)
+from kinemorph.multibody.layout import LINK_DATA, NUMBER, TREE, TREE_KIND, dof_data, dofs_of, link_data, links_of
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_on_failure
 from kinemorph.spatial.inertia import shift_rigid

@@ -9,14 +9,7 @@ import numpy as np
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.algorithms.joints import FREE, PLANAR, SPHERICAL
 from kinemorph.multibody.algorithms.kinematics import move_link, place_link
-from kinemorph.multibody.layout import (
-    LINK_DATA,
-    TREE,
-    dof_data_of,
-    dofs_of,
-    link_data_of,
-    links_of,
-)
+from kinemorph.multibody.layout import LINK_DATA, TREE, dof_data_of, dofs_of, link_data_of, links_of
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.mat3 import mul, mul_vec
 from kinemorph.spatial.rows import load3, load9

@@ -8,14 +8,7 @@ from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.algorithms.impulse import articulate
 from kinemorph.multibody.algorithms.joints import FREE
 from kinemorph.multibody.algorithms.kinematics import accelerate_links
-from kinemorph.multibody.layout import (
-    LINK,
-    TREE,
-    dof_data_of,
-    dofs_of,
-    link_data_of,
-    links_of,
-)
+from kinemorph.multibody.layout import LINK, TREE, dof_data_of, dofs_of, link_data_of, links_of
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.mat3 import IDENTITY
 from kinemorph.spatial.rows import load3, load3_at, load9, store3, store9
@@ -83,17 +76,13 @@ def begin_graft(forest: Any, tree_index: int) -> int:
     tree = tree_of(trees_of(forest)[tree_index])
     n, numbers = tree["n"], 48 * tree["nq"]
     at = claim_scratch(forest, GRAFT_SIZE)
-    order, where, shifts = (
-        claim_scratch(forest, 4 * n),
-        claim_scratch(forest, 4 * n),
-        claim_scratch(forest, FRAME_SIZE * n),
-    )
+    order = claim_scratch(forest, 4 * n)
+    where = claim_scratch(forest, 4 * n)
+    shifts = claim_scratch(forest, FRAME_SIZE * n)
     state, turned = claim_scratch(forest, numbers), claim_scratch(forest, numbers)
-    joint, dofs, slack = (
-        claim_scratch(forest, LINK_SIZE),
-        claim_scratch(forest, 6 * DOF_SIZE),
-        claim_scratch(forest, 56),
-    )
+    joint = claim_scratch(forest, LINK_SIZE)
+    dofs = claim_scratch(forest, 6 * DOF_SIZE)
+    slack = claim_scratch(forest, 56)
     if slack == 0:
         return 0
     graft = rows_at(at, 1, GRAFT)[0]

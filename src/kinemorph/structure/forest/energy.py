@@ -137,10 +137,8 @@ def element_energy(forest: Any, chosen: Marks) -> float:
             update_slot_motion(trees[bodies[a]["tree"]])
         if b >= 0:
             update_slot_motion(trees[bodies[b]["tree"]])
-        da, db = (
-            rows_at(element_link_row(forest, a, b), 1, LINK_DATA)[0],
-            rows_at(element_link_row(forest, b, a), 1, LINK_DATA)[0],
-        )
+        da = rows_at(element_link_row(forest, a, b), 1, LINK_DATA)[0]
+        db = rows_at(element_link_row(forest, b, a), 1, LINK_DATA)[0]
         Ra, pa = body_frame_to_link_frame(forest, a, load9(e["Ra"]), load3(e["pa"]))
         Rb, pb = body_frame_to_link_frame(forest, b, load9(e["Rb"]), load3(e["pb"]))
         energy += element_wrench(e, da, Ra, pa, db, Rb, pb)[3]
@@ -158,10 +156,8 @@ def loop_spring_energy(forest: Any, index: int, memory: int) -> float:
         update_slot_motion(trees[bodies[a]["tree"]])
     if b >= 0:
         update_slot_motion(trees[bodies[b]["tree"]])
-    da, db = (
-        rows_at(element_link_row(forest, a, b), 1, LINK_DATA)[0],
-        rows_at(element_link_row(forest, b, a), 1, LINK_DATA)[0],
-    )
+    da = rows_at(element_link_row(forest, a, b), 1, LINK_DATA)[0]
+    db = rows_at(element_link_row(forest, b, a), 1, LINK_DATA)[0]
     Ra, xa, Rb, xb = joint_frames(loop, da, db)
     clear_words(memory, 104)
     q, v = rows_at(memory, 7, F8), rows_at(memory + 56, 6, F8)
@@ -178,10 +174,7 @@ def sum_elastic_energy(address: int, chosen: Marks, energy: Vector) -> int:
     if forest["kind"] != FOREST_KIND:
         return NO_FOREST
     trees = trees_of(forest)
-    loops, ties = (
-        loop_slots_of(forest),
-        loops_of(forest),
-    )
+    loops, ties = loop_slots_of(forest), loops_of(forest)
     forest["scratch_used"] = forest["need"] = 0
     most = 13
     for t in range(pool_of(forest, TREES)["count"]):

@@ -12,12 +12,7 @@ from kinemorph.multibody.layout import TREE, links_of
 from kinemorph.multibody.loop_layout import SIZES, lay_out, measure_loops, place_system
 from kinemorph.multibody.model.loops import LOOP
 from kinemorph.multibody.system import I8, SYSTEM
-from kinemorph.structure.forest.layout import (
-    bodies_of,
-    loop_slots_of,
-    tree_of,
-    trees_of,
-)
+from kinemorph.structure.forest.layout import bodies_of, loop_slots_of, tree_of, trees_of
 from kinemorph.structure.forest.memory import claim_scratch, clear_words, copy_words
 
 SYSTEM_SIZE, LOOP_SIZE, SIZES_SIZE = SYSTEM.itemsize, LOOP.itemsize, SIZES.itemsize
@@ -104,11 +99,9 @@ def assemble_system(forest: Any, more: int) -> int:
     count = forest["tree_count"]
     rows = forest["loop_count"] + (1 if more != 0 else 0)
     at = claim_scratch(forest, SYSTEM_SIZE)
-    at_trees, at_loops, at_sizes = (
-        claim_scratch(forest, 8 * count),
-        claim_scratch(forest, rows * LOOP_SIZE),
-        claim_scratch(forest, SIZES_SIZE),
-    )
+    at_trees = claim_scratch(forest, 8 * count)
+    at_loops = claim_scratch(forest, rows * LOOP_SIZE)
+    at_sizes = claim_scratch(forest, SIZES_SIZE)
     if at_sizes == 0:
         return 0
     addresses, found = rows_at(at_trees, count, I8), rows_at(at_loops, rows, LOOP)

@@ -10,18 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from kinemorph.collision.contact_table import half_start
-from kinemorph.collision.shapes.shape_rows import (
-    contacts_of,
-    memories_of,
-    pairs_of,
-    shapes_of,
-)
-from kinemorph.contact.layout import (
-    DofConstraintKind,
-    contact_constraint_room,
-    dof_constraint_room,
-    slices_of,
-)
+from kinemorph.collision.shapes.shape_rows import contacts_of, memories_of, pairs_of, shapes_of
+from kinemorph.contact.layout import DofConstraintKind, contact_constraint_room, dof_constraint_room, slices_of
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.motion.events import (
     ALONG,
@@ -39,9 +29,7 @@ from kinemorph.motion.events import (
     has_crossed,
     update_event_side,
 )  # fmt: skip
-from kinemorph.motion.events import (
-    CONTACT as TOUCHES,
-)
+from kinemorph.motion.events import CONTACT as TOUCHES
 from kinemorph.multibody.layout import link_data_of, links_of
 from kinemorph.multibody.model.declared import declared_position, declared_velocity
 from kinemorph.multibody.system import F8
@@ -50,14 +38,7 @@ from kinemorph.spatial.rows import load3, load9
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import Vec3, add, dot, sub
 from kinemorph.structure.forest.elements import update_slot_motion
-from kinemorph.structure.forest.layout import (
-    Q,
-    V,
-    bodies_of,
-    joints_of,
-    tree_of,
-    trees_of,
-)
+from kinemorph.structure.forest.layout import Q, V, bodies_of, joints_of, tree_of, trees_of
 from kinemorph.world.layout import WORLD, WORLD_KIND, Status, collisions_of, forest_of, solver_of
 from kinemorph.world.step.joint_loads import finish_joint_loads, project_loop_force
 

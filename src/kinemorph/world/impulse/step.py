@@ -21,13 +21,7 @@ import numpy as np
 
 from kinemorph.collision.collide import find_pairs
 from kinemorph.collision.narrow.dispatch import find_contacts
-from kinemorph.collision.shapes.shape_rows import (
-    BAD_BOX,
-    FULL,
-    contacts_of,
-    memories_of,
-    pairs_of,
-)
+from kinemorph.collision.shapes.shape_rows import BAD_BOX, FULL, contacts_of, memories_of, pairs_of
 from kinemorph.constraint.whiten import unwhiten_velocity, whiten_velocity
 from kinemorph.contact.impulse.collisions import collide_islands
 from kinemorph.contact.islands import clear_padding, drop_far_contacts, sort_contacts

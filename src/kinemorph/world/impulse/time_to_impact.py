@@ -7,12 +7,7 @@ from typing import Any
 import numpy as np
 
 from kinemorph.collision.contact_table import half_start, is_round_shape
-from kinemorph.collision.shapes.shape_rows import (
-    contacts_of,
-    pairs_of,
-    shape_poses_of,
-    shapes_of,
-)
+from kinemorph.collision.shapes.shape_rows import contacts_of, pairs_of, shape_poses_of, shapes_of
 from kinemorph.contact.layout import slices_of
 from kinemorph.geometry.polyhedron import CORE
 from kinemorph.jit.api import kernel, rows_at

@@ -19,12 +19,7 @@ from typing import Any
 from kinemorph.collision.contact_table import half_start
 from kinemorph.collision.narrow.conservative_advancement import contact_points
 from kinemorph.collision.shapes.shape_rows import contacts_of, pairs_of, shapes_of
-from kinemorph.contact.layout import (
-    contact_constraint_room,
-    pushes_of,
-    slices_of,
-    torsional_constraints,
-)
+from kinemorph.contact.layout import contact_constraint_room, pushes_of, slices_of, torsional_constraints
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.motion.events import EVENT, FORCE, LOAD
 from kinemorph.multibody.layout import link_data_of, links_of
@@ -154,10 +149,7 @@ def sum_push_forces(solver: Any, forest: Any, tree: Any, tree_index: int, top: i
 @kernel(inline=False)
 def sum_loop_forces(solver: Any, forest: Any, tree_index: int, top: int, x: Vec3) -> tuple[Vec3, Vec3]:
     """Force (N), and moment about x, of the loops between the subtree of link `top` and other bodies."""
-    slots, ties = (
-        loop_slots_of(forest),
-        loops_of(forest),
-    )
+    slots, ties = loop_slots_of(forest), loops_of(forest)
     trees = trees_of(forest)
     bodies = bodies_of(forest)
     wrenches = rows_at(solver["wrenches"], 6 * solver["wrench_room"], F8)

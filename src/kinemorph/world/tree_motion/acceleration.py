@@ -22,9 +22,7 @@ from kinemorph.structure.forest.layout import IN_USE, JUMP, REST, TAU, A, Q, V, 
 from kinemorph.structure.forest.memory import count_trees, state_vector_at
 from kinemorph.world.layout import GOOD, NO_ROOM, Status
 from kinemorph.world.threads.thread_rows import workers_of
-from kinemorph.world.tree_motion.energy_correction import (
-    add_implicit_joint_forces,
-)
+from kinemorph.world.tree_motion.energy_correction import add_implicit_joint_forces
 from kinemorph.world.tree_motion.free_flight import update_body_row, whiten_body_state
 from kinemorph.world.tree_motion.gyroscopic import (
     AT_START,
@@ -75,10 +73,8 @@ def accelerate_tree_range(
                     solver["any_jointed"] = 1
             continue
         tree = tree_of(slot)
-        q, v = (
-            rows_at(state_vector_at(slot, tree, Q), tree["nq"], F8),
-            rows_at(state_vector_at(slot, tree, V), tree["nv"], F8),
-        )
+        q = rows_at(state_vector_at(slot, tree, Q), tree["nq"], F8)
+        v = rows_at(state_vector_at(slot, tree, V), tree["nv"], F8)
         if world["boxes_valid"] == 0:  # else the placed shapes have measured it in this step
             spans[t]["speed"] = 0.0
         spans[t]["jointed"] = 1 if tree["free_body"] == 0 else 0
@@ -89,10 +85,8 @@ def accelerate_tree_range(
         solver["any_jointed"] = 1
         a = rows_at(state_vector_at(slot, tree, A), tree["nv"], F8)
         total = rows_at(state_vector_at(slot, tree, JUMP), tree["nv"], F8)  # scratch: used by edits only
-        rest, tau = (
-            rows_at(state_vector_at(slot, tree, REST), tree["nq"], F8),
-            rows_at(state_vector_at(slot, tree, TAU), tree["nv"], F8),
-        )
+        rest = rows_at(state_vector_at(slot, tree, REST), tree["nq"], F8)
+        tau = rows_at(state_vector_at(slot, tree, TAU), tree["nv"], F8)
         fill_joint_forces(tree, rest, q, v, tau, total)
         add_implicit_joint_forces(tree, v, tau, total, world["dt"])
         give_way(tree, q, v, total, NO_FORCES)
@@ -154,10 +148,8 @@ def whiten_velocity_and_acceleration(slot: Any, tree: Any, span: Any, v: Any, z:
 @kernel(inline=False)
 def whiten_known_acceleration(slot: Any, tree: Any, v: Any, z: Any, za: Any) -> None:
     """`whiten_velocity_and_acceleration` for a tree whose joint accelerations have been computed."""
-    a, own = (
-        rows_at(state_vector_at(slot, tree, A), tree["nv"], F8),
-        rows_at(state_vector_at(slot, tree, JUMP), tree["nv"], F8),
-    )
+    a = rows_at(state_vector_at(slot, tree, A), tree["nv"], F8)
+    own = rows_at(state_vector_at(slot, tree, JUMP), tree["nv"], F8)
     for k in range(tree["nv"]):
         own[k] = a[k]
     link = links_of(tree)[0]

@@ -105,10 +105,8 @@ def advance_tree(
     turn = push = (0.0, 0.0, 0.0)
     mass, c, spin, momentum, _, _ = sum_over_tree(tree, q, v, False, floating) if floating or restrained else NO_SUMS
     if restrained or (floating and pushed):
-        rest, tau = (
-            rows_at(state_vector_at(slot, tree, REST), nq, F8),
-            rows_at(state_vector_at(slot, tree, TAU), nv, F8),
-        )
+        rest = rows_at(state_vector_at(slot, tree, REST), nq, F8)
+        tau = rows_at(state_vector_at(slot, tree, TAU), nv, F8)
         y, given = x_of(solver)[o : o + nv], za_of(solver)[o : o + nv]  # scratch after the solve
         whiten_velocity_and_acceleration(slot, tree, span, v, y, given)
         for k in range(nv):
@@ -200,11 +198,9 @@ def correct_floating_tree(
     `restrained`, correct its energy as well: False if the internal motion has too little for that.
     """
     mass, centre, angular, linear, I, kinetic = sum_over_tree(tree, q, v, True, True)
-    w, w_now, new_momentum = (
-        compute_angular_velocity(I, spin),
-        compute_angular_velocity(I, angular),
-        add(momentum, push),
-    )
+    w = compute_angular_velocity(I, spin)
+    w_now = compute_angular_velocity(I, angular)
+    new_momentum = add(momentum, push)
     internal_energy = kinetic - 0.5 * dot(linear, linear) / mass - 0.5 * dot(angular, w_now)
     u = scale(new_momentum, 1.0 / mass)
     displacement = scale(axpy(momentum, 0.5, push), dt / mass)
@@ -257,10 +253,8 @@ def advance_tree_or_body(solver: Any, forest: Any, tree_index: int, dt: float, f
     span = slices_of(solver)[tree_index]
     tree = tree_of(slot)
     if tree["free_body"] != 0:
-        q, v = (
-            rows_at(state_vector_at(slot, tree, Q), tree["nq"], F8),
-            rows_at(state_vector_at(slot, tree, V), tree["nv"], F8),
-        )
+        q = rows_at(state_vector_at(slot, tree, Q), tree["nq"], F8)
+        v = rows_at(state_vector_at(slot, tree, V), tree["nv"], F8)
         z, moved = z_of(solver), displacement_of(solver)
         advance_free_body(tree, z, moved, span["offset"], span["touched"] != 0, dt, q, v)
         return True
@@ -292,10 +286,8 @@ def restore_start_rows(solver: Any, slot: Any, tree: Any, offset: int, dt: float
 def advance_by_runge_kutta(world: Any, solver: Any, forest: Any, slot: Any, span: Any) -> bool:
     """Advance a tree in free flight by `integrate_adaptively` (Runge-Kutta). False, with no change, if it fails."""
     tree, dt = tree_of(slot), world["dt"]
-    q, v = (
-        rows_at(state_vector_at(slot, tree, Q), tree["nq"], F8),
-        rows_at(state_vector_at(slot, tree, V), tree["nv"], F8),
-    )
+    q = rows_at(state_vector_at(slot, tree, Q), tree["nq"], F8)
+    v = rows_at(state_vector_at(slot, tree, V), tree["nv"], F8)
     tau = rows_at(state_vector_at(slot, tree, TAU), tree["nv"], F8)
     floating = is_floating(links_of(tree), dofs_of(tree))
     floating = floating and not has_root_force(tau)

@@ -77,14 +77,10 @@ def apply_loop_forces(solver: Any, forest: Any) -> None:
             tree = tree_of(slot)
             if tree["free_body"] != 0:  # its acceleration has not been computed yet
                 nv = tree["nv"]
-                q, v = (
-                    rows_at(state_vector_at(slot, tree, Q), tree["nq"], F8),
-                    rows_at(state_vector_at(slot, tree, V), nv, F8),
-                )
-                tau, a = (
-                    rows_at(state_vector_at(slot, tree, TAU), nv, F8),
-                    rows_at(state_vector_at(slot, tree, A), nv, F8),
-                )
+                q = rows_at(state_vector_at(slot, tree, Q), tree["nq"], F8)
+                v = rows_at(state_vector_at(slot, tree, V), nv, F8)
+                tau = rows_at(state_vector_at(slot, tree, TAU), nv, F8)
+                a = rows_at(state_vector_at(slot, tree, A), nv, F8)
                 accelerate_free_body(tree, q, v, tau, NO_FORCES, a)
             t = slot["follows"]
         apply_projection_forces(solver, projections[i])
@@ -264,10 +260,8 @@ def bound_work(solver: Any, forest: Any, projection: Any, dt: float) -> float:
     t = projection["first_tree"]
     while t >= 0:
         tree = tree_of(trees[t])
-        v, tau = (
-            rows_at(state_vector_at(trees[t], tree, V), tree["nv"], F8),
-            rows_at(state_vector_at(trees[t], tree, TAU), tree["nv"], F8),
-        )
+        v = rows_at(state_vector_at(trees[t], tree, V), tree["nv"], F8)
+        tau = rows_at(state_vector_at(trees[t], tree, TAU), tree["nv"], F8)
         for k in range(tree["nv"]):
             work += dt * abs(tau[k] * v[k])
         t = trees[t]["follows"]

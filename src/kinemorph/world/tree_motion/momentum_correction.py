@@ -8,12 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kinemorph.contact.layout import (
-    contact_constraints,
-    element_constraints,
-    loop_projections,
-    pushes_of,
-)
+from kinemorph.contact.layout import contact_constraints, element_constraints, loop_projections, pushes_of
 from kinemorph.contact.rows.loop_projection import projection_of
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.algorithms.energy_momentum import store_sums
@@ -93,10 +88,8 @@ def sum_momenta(trees: Any, projection: Any, total: Any, each: Any) -> None:
     t = projection["first_tree"]
     while t >= 0:
         tree = tree_of(trees[t])
-        q, v = (
-            rows_at(state_vector_at(trees[t], tree, Q), tree["nq"], F8),
-            rows_at(state_vector_at(trees[t], tree, V), tree["nv"], F8),
-        )
+        q = rows_at(state_vector_at(trees[t], tree, Q), tree["nq"], F8)
+        v = rows_at(state_vector_at(trees[t], tree, V), tree["nv"], F8)
         store_sums(tree, q, v, each)
         total["mass"] += each["mass"]
         total["kinetic"] += each["kinetic"]
@@ -135,11 +128,9 @@ def correct_flight_momentum(forest: Any, projection: Any, dt: float) -> None:
     before, after = projection["before"], projection["after"]
     sum_momenta(trees, projection, after, projection["each"])
     m, g = before["mass"], (forest["gx"], forest["gy"], forest["gz"])
-    c0, v0, c1 = (
-        scale(load3(before["moment"]), 1.0 / m),
-        scale(load3(before["linear"]), 1.0 / m),
-        load3(after["moment"]),
-    )
+    c0 = scale(load3(before["moment"]), 1.0 / m)
+    v0 = scale(load3(before["linear"]), 1.0 / m)
+    c1 = load3(after["moment"])
     c1 = scale(c1, 1.0 / m)
     c = axpy(axpy(c0, dt, v0), 0.5 * dt * dt, g)
     spin = sub(load3(before["angular"]), cross(c0, load3(before["linear"])))  # about the centre of mass, which stays
