@@ -12,13 +12,13 @@ from kinemorph.contact.rows.dof_rows import add_dof_row, add_joint_row
 from kinemorph.contact.rows.drive_rows import fill_tree_drives
 from kinemorph.contact.rows.free_root_rows import fill_free_root, has_free_root
 from kinemorph.contact.rows.loop_joint_rows import fill_loop_joint_rows
-from kinemorph.jit.api import kernel, rows_at
+from kinemorph.jit.api import kernel
 from kinemorph.multibody.algorithms.joints import FREE, SPHERICAL
 from kinemorph.multibody.layout import dofs_of, links_of
-from kinemorph.multibody.system import F8
 from kinemorph.spatial.quaternion import log, log_shift
 from kinemorph.spatial.rows import load4_at
-from kinemorph.structure.forest.layout import A, Q, V, tree_of, trees_of
+from kinemorph.structure.forest.layout import tree_of, trees_of
+from kinemorph.structure.forest.memory import a_of, q_of, v_of
 
 LOWER = int(DofConstraintKind.LOWER)
 UPPER = int(DofConstraintKind.UPPER)
@@ -89,9 +89,8 @@ def fill_tree_limits(solver: Any, forest: Any, slot: Any, tree_index: int) -> bo
     """Fill the limits, speed limits and dry friction of one tree. The stored force of a distant limit becomes zero."""
     tree = tree_of(slot)
     links, dofs = links_of(tree), dofs_of(tree)
-    q = rows_at(slot["state"] + 8 * tree["nq"] * Q, tree["nq"], F8)
-    v = rows_at(slot["state"] + 8 * tree["nq"] * V, tree["nv"], F8)
-    a = rows_at(slot["state"] + 8 * tree["nq"] * A, tree["nv"], F8)
+    q, v = q_of(slot, tree), v_of(slot, tree)
+    a = a_of(slot, tree)
     bounds = dof_constraint_room(solver)
     dt = solver["h"] * solver["substeps"]
     for i in range(tree["n"]):

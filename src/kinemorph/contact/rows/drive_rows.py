@@ -34,7 +34,7 @@ from kinemorph.contact.rows.dof_rows import (
     joint_row_length,
     start_dof_row,
 )
-from kinemorph.jit.api import kernel, rows_at
+from kinemorph.jit.api import kernel
 from kinemorph.multibody.algorithms.free_body import free_body_of, whiten_free_body_wrench
 from kinemorph.multibody.layout import dofs_of, link_data_of, links_of
 from kinemorph.multibody.model.declared import (
@@ -47,12 +47,11 @@ from kinemorph.multibody.model.declared import (
     is_mixed,
     joint_sign,
 )
-from kinemorph.multibody.system import F8
 from kinemorph.spatial.mat3 import mul, mul_vec
 from kinemorph.spatial.rows import load3, load9
 from kinemorph.spatial.vec3 import add, cross, dot, sub
-from kinemorph.structure.forest.layout import IN_USE, TAU, TREES, Q, V, bodies_of, joints_of, tree_of, trees_of
-from kinemorph.structure.forest.memory import ID_INDEX_MASK, pool_of
+from kinemorph.structure.forest.layout import IN_USE, TREES, bodies_of, joints_of, tree_of, trees_of
+from kinemorph.structure.forest.memory import ID_INDEX_MASK, pool_of, q_of, tau_of, v_of
 
 DRIVEN = int(DofConstraintKind.DRIVEN)
 ROW, FORCE, COUPLED = int(DriveKind.ROW), int(DriveKind.FORCE), int(DriveKind.COUPLED)
@@ -133,7 +132,7 @@ def fill_tree_drives(solver: Any, forest: Any, slot: Any, tree_index: int) -> bo
     links, dofs = links_of(tree), dofs_of(tree)
     bounds = dof_constraint_room(solver)
     joints = joints_of(forest)
-    q = rows_at(slot["state"] + 8 * tree["nq"] * Q, tree["nq"], F8)
+    q = q_of(slot, tree)
     i = spans[tree_index]["drive"]
     while i >= 0:
         drive = drives[i]
@@ -153,7 +152,7 @@ def fill_tree_drives(solver: Any, forest: Any, slot: Any, tree_index: int) -> bo
             )
             b["stiffness"], b["damping"] = drive["stiffness"], drive["damping"]
             if is_mixed(l, drive["dof"]):  # its axes rotate during the step
-                v = rows_at(slot["state"] + 8 * tree["nq"] * V, tree["nv"], F8)
+                v = v_of(slot, tree)
                 b["target"] -= solver["h"] * solver["substeps"] * declared_velocity_drift(l, q, v, drive["dof"])
             if drive["damping"] == np.inf:  # at its target speed its impulse is rounding
                 b["rounding_impulse"] = ROUNDING_IMPULSE_SHARE * abs(drive["speed"]) * b["effective_mass"]
@@ -222,8 +221,7 @@ def total_given_force(solver: Any, joints: Any, slot: Any, tree: Any, tree_index
 @kernel
 def state_force(slot: Any, tree: Any, link: int, dof: int) -> float:
     """The given force from the tree's state alone."""
-    q = rows_at(slot["state"] + 8 * tree["nq"] * Q, tree["nq"], F8)
-    tau = rows_at(slot["state"] + 8 * tree["nq"] * TAU, tree["nv"], F8)
+    q, tau = q_of(slot, tree), tau_of(slot, tree)
     return declared_force(links_of(tree)[link], q, tau, dof)
 
 
@@ -252,7 +250,7 @@ def apply_given_forces(solver: Any, forest: Any) -> None:
         acted = clip(state_force(trees[t], tree, link, dof), effort)
         more = clip(total_given_force(solver, joints, trees[t], tree, t, link, dof), effort) - acted
         if more != 0.0 and is_mixed(l, dof):
-            q = rows_at(trees[t]["state"] + 8 * tree["nq"] * Q, tree["nq"], F8)
+            q = q_of(trees[t], tree)
             add_joint_force(tree, link, scale_six(declared_dof_weights(l, q, dof), more), za, spans[t]["offset"])
         elif more != 0.0:
             add_dof_force(tree, link, k, joint_sign(l) * more, za, spans[t]["offset"])

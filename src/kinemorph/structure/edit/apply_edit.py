@@ -46,7 +46,7 @@ from kinemorph.structure.forest.layout import (
     tree_of,
     trees_of,
 )
-from kinemorph.structure.forest.memory import claim_scratch, free_row, id_of, pool_of, take_row
+from kinemorph.structure.forest.memory import claim_scratch, free_row, id_of, jump_of, pool_of, take_row, v_of
 
 PLAN_SIZE = PLAN.itemsize
 
@@ -95,8 +95,8 @@ def store_impact_velocities(forest: Any, velocities: int, but: int, also: int) -
     while t >= 0:
         if t != but and t != also:
             tree = tree_of(trees[t])
-            v = rows_at(trees[t]["state"] + 8 * tree["nq"] * V, tree["nv"], F8)
-            jump = rows_at(trees[t]["state"] + 8 * tree["nq"] * JUMP, tree["nv"], F8)
+            v = v_of(trees[t], tree)
+            jump = jump_of(trees[t], tree)
             after = rows_at(impact_velocities_at(forest, velocities, t, V), tree["nv"], F8)
             jumps = rows_at(impact_velocities_at(forest, velocities, t, JUMP), tree["nv"], F8)
             for k in range(v.shape[0]):

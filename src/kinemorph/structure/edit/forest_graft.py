@@ -51,6 +51,7 @@ from kinemorph.structure.forest.memory import (
     DOF_SIZE,
     LINK_ROW_SIZE,
     LINK_SIZE,
+    a_of,
     allocate_block,
     block_class_of,
     claim_scratch,
@@ -61,6 +62,7 @@ from kinemorph.structure.forest.memory import (
     id_of,
     lay_out_tree,
     pool_of,
+    q_of,
     take_row,
     tree_size,
     update_tree_header,
@@ -218,9 +220,7 @@ def update_graft_motion(forest: Any, graft: Any) -> None:
         tree = tree_of(slot)
         nq, nv = tree["nq"], tree["nv"]
         v = rows_at(velocities_at(forest, graft, graft["to"], V), nv, F8)
-        accelerate_links(
-            tree, rows_at(slot["state"] + 8 * nq * Q, nq, F8), v, rows_at(slot["state"] + 8 * nq * A, nv, F8)
-        )
+        accelerate_links(tree, q_of(slot, tree), v, a_of(slot, tree))
         graft["parent_row"] = tree["rows"] + (graft["parent"] + 1) * LINK_ROW_SIZE
 
 

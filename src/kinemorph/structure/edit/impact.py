@@ -35,14 +35,12 @@ from kinemorph.structure.forest.layout import (
     NOT_FINITE,
     OFF_POSITION,
     OUTSIDE_LIMITS,
-    Q,
-    V,
     bodies_of,
     loop_slots_of,
     tree_of,
     trees_of,
 )
-from kinemorph.structure.forest.memory import claim_scratch, copy_words
+from kinemorph.structure.forest.memory import claim_scratch, copy_words, q_of, v_of
 
 SUMS_SIZE, ROW_SIZE = SUMS.itemsize, LINK_DATA.itemsize
 LARGEST_FLOAT = 1.7976931348623157e308
@@ -89,14 +87,14 @@ def sum_collected_trees(forest: Any, velocities: int, each: Any, total: Any) -> 
         if velocities == 0:
             store_sums(
                 tree,
-                rows_at(trees[t]["state"] + 8 * tree["nq"] * Q, tree["nq"], F8),
-                rows_at(trees[t]["state"] + 8 * tree["nq"] * V, tree["nv"], F8),
+                q_of(trees[t], tree),
+                v_of(trees[t], tree),
                 each,
             )
         else:
             store_sums(
                 tree,
-                rows_at(trees[t]["state"] + 8 * tree["nq"] * Q, tree["nq"], F8),
+                q_of(trees[t], tree),
                 rows_at(velocities, tree["nv"], F8),
                 each,
             )
@@ -205,8 +203,8 @@ def prepare_impact(forest: Any, system: Any, velocities: int) -> None:
     t = forest["first_tree"]
     while t >= 0:
         tree = tree_of(trees[t])
-        articulate_tree(tree, rows_at(trees[t]["state"] + 8 * tree["nq"] * Q, tree["nq"], F8))
-        v = rows_at(trees[t]["state"] + 8 * tree["nq"] * V, tree["nv"], F8)
+        articulate_tree(tree, q_of(trees[t], tree))
+        v = v_of(trees[t], tree)
         first = trees[t]["offset"]
         for k in range(tree["nv"]):
             after[first + k] = v[k]
@@ -226,7 +224,7 @@ def apply_loop_impulses(forest: Any, system: Any, velocities: int, outcome: Any)
     t = forest["first_tree"]
     while t >= 0:
         tree = tree_of(trees[t])
-        v = rows_at(trees[t]["state"] + 8 * tree["nq"] * V, tree["nv"], F8)
+        v = v_of(trees[t], tree)
         first = trees[t]["offset"]
         jump_tree(tree, after[first : first + tree["nv"]])
         for k in range(tree["nv"]):

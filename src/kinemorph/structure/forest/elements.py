@@ -15,8 +15,17 @@ from kinemorph.multibody.system import F8, I8
 from kinemorph.spatial.mat3 import Mat3, mul, mul_vec
 from kinemorph.spatial.rows import load3, load9
 from kinemorph.spatial.vec3 import Vec3, add, neg
-from kinemorph.structure.forest.layout import BODIES, A, Q, V, bodies_of, tree_of, trees_of
-from kinemorph.structure.forest.memory import LINK_ROW_SIZE, clear_words, copy_words, find_row, pool_of
+from kinemorph.structure.forest.layout import BODIES, bodies_of, tree_of, trees_of
+from kinemorph.structure.forest.memory import (
+    LINK_ROW_SIZE,
+    a_of,
+    clear_words,
+    copy_words,
+    find_row,
+    pool_of,
+    q_of,
+    v_of,
+)
 
 ELEMENT_SIZE, ENDS_SIZE, WRENCH_SIZE = ELEMENT.itemsize, 16, 48
 
@@ -66,10 +75,8 @@ def measure_element_forces(forest: Any) -> int:
 @kernel(inline=False)
 def update_slot_motion(slot: Any) -> None:
     """Compute poses, velocities and accelerations of the links of a tree, from its state."""
-    tree, state = tree_of(slot), slot["state"]
-    nq, nv = tree["nq"], tree["nv"]
-    q, v = rows_at(state + 8 * nq * Q, nq, F8), rows_at(state + 8 * nq * V, nv, F8)
-    move_tree(tree, q, v, rows_at(state + 8 * nq * A, nv, F8))
+    tree = tree_of(slot)
+    move_tree(tree, q_of(slot, tree), v_of(slot, tree), a_of(slot, tree))
 
 
 @kernel(inline=False)

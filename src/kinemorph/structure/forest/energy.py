@@ -33,17 +33,14 @@ from kinemorph.structure.forest.layout import (
     IN_USE,
     LOOPS,
     NO_FOREST,
-    REST,
     TREES,
-    Q,
-    V,
     bodies_of,
     loop_slots_of,
     loops_of,
     tree_of,
     trees_of,
 )
-from kinemorph.structure.forest.memory import claim_scratch, clear_words, pool_of
+from kinemorph.structure.forest.memory import claim_scratch, clear_words, pool_of, q_of, rest_of, v_of
 
 Records = np.ndarray[tuple[int], np.dtype[np.void]]
 Marks = np.ndarray[tuple[int], np.dtype[np.uint8]]
@@ -55,7 +52,7 @@ def sum_links(slot: Any, chosen: Marks, sums: Any) -> None:
     update_slot_motion(slot)
     tree = tree_of(slot)
     links, rows = links_of(tree), link_data_of(tree)
-    dofs, v = dofs_of(tree), rows_at(slot["state"] + 8 * tree["nq"] * V, tree["nv"], F8)
+    dofs, v = dofs_of(tree), v_of(slot, tree)
     for i in range(tree["n"]):
         link, d = links[i], rows[i + 1]
         if chosen[link["body"]] == 0:
@@ -95,12 +92,11 @@ def are_both_chosen(chosen: Marks, a: int, b: int) -> bool:
 @kernel(inline=False)
 def joint_spring_energy(slot: Any, memory: int) -> float:
     """Elastic energy (J) of a tree's joints; the memory gets the stretch of each degree of freedom."""
-    tree, state = tree_of(slot), slot["state"]
-    nq, nv = tree["nq"], tree["nv"]
-    dofs, out = dofs_of(tree), rows_at(memory, nv, F8)
-    fill_spring_stretch(tree, rows_at(state + 8 * nq * REST, nq, F8), rows_at(state + 8 * nq * Q, nq, F8), out)
+    tree = tree_of(slot)
+    dofs, out = dofs_of(tree), rows_at(memory, tree["nv"], F8)
+    fill_spring_stretch(tree, rest_of(slot, tree), q_of(slot, tree), out)
     energy = 0.0
-    for k in range(nv):
+    for k in range(tree["nv"]):
         energy += 0.5 * dofs[k]["stiffness"] * out[k] * out[k]
     return energy
 

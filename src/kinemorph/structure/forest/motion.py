@@ -25,13 +25,19 @@ from kinemorph.structure.forest.layout import (
     NOT_FINITE,
     TAU,
     TREES,
-    A,
-    Q,
-    V,
     tree_of,
     trees_of,
 )
-from kinemorph.structure.forest.memory import claim_scratch, links_offset_of, pool_of, state_offset_of
+from kinemorph.structure.forest.memory import (
+    a_of,
+    claim_scratch,
+    links_offset_of,
+    pool_of,
+    q_of,
+    state_offset_of,
+    tau_of,
+    v_of,
+)
 
 PREFETCHED_TREES = 4  # trees that are prefetched while one is computed
 HOT_LINK_BYTES = 8 * (9 + 5 * 3)  # bytes of a link's row that the dynamics of a free rigid body uses: R to a
@@ -62,10 +68,8 @@ def accelerate_trees(forest: Any) -> int:
         if t + PREFETCHED_TREES < count:
             prefetch_tree(trees[t + PREFETCHED_TREES]["address"])
         if trees[t]["next"] == IN_USE:
-            tree, state = tree_of(trees[t]), trees[t]["state"]
-            nq, nv = tree["nq"], tree["nv"]
-            q, v = rows_at(state + 8 * nq * Q, nq, F8), rows_at(state + 8 * nq * V, nv, F8)
-            tau, a = rows_at(state + 8 * nq * TAU, nv, F8), rows_at(state + 8 * nq * A, nv, F8)
+            slot, tree = trees[t], tree_of(trees[t])
+            q, v, tau, a = q_of(slot, tree), v_of(slot, tree), tau_of(slot, tree), a_of(slot, tree)
             if tree["pushes"] != 0:
                 pushes = rows_at(tree["pushes"], 6 * tree["n"], F8).reshape((tree["n"], 6))
                 accelerate_tree(tree, q, v, tau, pushes, a)
@@ -93,7 +97,7 @@ def solve_all_loop_forces(forest: Any, outcome: Any) -> int:
             u = forest["first_tree"]
             while u >= 0:
                 tree = tree_of(trees[u])
-                a = rows_at(trees[u]["state"] + 8 * tree["nq"] * A, tree["nv"], F8)
+                a = a_of(trees[u], tree)
                 accelerate_tree_again(tree, a)
                 if not finite(a):
                     outcome["tree"] = u

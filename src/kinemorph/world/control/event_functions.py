@@ -32,13 +32,13 @@ from kinemorph.motion.events import (
 from kinemorph.motion.events import CONTACT as TOUCHES
 from kinemorph.multibody.layout import link_data_of, links_of
 from kinemorph.multibody.model.declared import declared_position, declared_velocity
-from kinemorph.multibody.system import F8
 from kinemorph.spatial.mat3 import mul, mul_vec, tmul_vec
 from kinemorph.spatial.rows import load3, load9
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import Vec3, add, dot, sub
 from kinemorph.structure.forest.elements import update_slot_motion
-from kinemorph.structure.forest.layout import Q, V, bodies_of, joints_of, tree_of, trees_of
+from kinemorph.structure.forest.layout import bodies_of, joints_of, tree_of, trees_of
+from kinemorph.structure.forest.memory import q_of, v_of
 from kinemorph.world.layout import WORLD, WORLD_KIND, Status, collisions_of, forest_of, solver_of
 from kinemorph.world.step.joint_loads import finish_joint_loads, project_loop_force
 
@@ -130,10 +130,10 @@ def measure_joint(solver: Any, forest: Any, event: Any) -> float:
     tree = tree_of(t)
     link = links_of(tree)[slot["link"]]
     if event["kind"] == POSITION or event["kind"] == VELOCITY:
-        q = rows_at(t["state"] + 8 * tree["nq"] * Q, tree["nq"], F8)
+        q = q_of(t, tree)
         if event["kind"] == POSITION:
             return declared_position(link, q, event["index"])
-        return declared_velocity(link, q, rows_at(t["state"] + 8 * tree["nq"] * V, tree["nv"], F8), event["index"])
+        return declared_velocity(link, q, v_of(t, tree), event["index"])
     if slices_of(solver)[slot["tree"]]["asleep"] != 0:
         return float(event["side"])
     return 1.0 if is_at_limit(solver, slot["tree"], link["iv"], link["nv"]) else -1.0

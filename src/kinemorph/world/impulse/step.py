@@ -31,13 +31,12 @@ from kinemorph.contact.rows.dof_limits import fill_dof_constraints
 from kinemorph.contact.rows.drive_rows import finish_drives, list_drives
 from kinemorph.contact.rows.ghost_edges import drop_ghost_contacts
 from kinemorph.contact.rows.loop_projection import project_all_rows
-from kinemorph.jit.api import kernel, rows_at
+from kinemorph.jit.api import kernel
 from kinemorph.jit.clock import ticks
 from kinemorph.multibody.algorithms.free_body import free_body_link, free_body_of, unwhiten_free_body
-from kinemorph.multibody.system import F8
 from kinemorph.spatial.rows import load3_at, load9, store3, store3_at
-from kinemorph.structure.forest.layout import LOOPS, TREES, V, tree_of, trees_of
-from kinemorph.structure.forest.memory import pool_of, state_vector_at
+from kinemorph.structure.forest.layout import LOOPS, TREES, tree_of, trees_of
+from kinemorph.structure.forest.memory import pool_of, v_of
 from kinemorph.world.brains.update import update_brains
 from kinemorph.world.impulse.rollback import save_or_restore_state
 from kinemorph.world.impulse.time_to_impact import bound_time_to_impact
@@ -107,7 +106,7 @@ def convert_whitened_velocities(solver: Any, forest: Any, back: bool) -> None:
             continue
         tree = tree_of(trees[t])
         nv = tree["nv"]
-        v = rows_at(state_vector_at(trees[t], tree, V), nv, F8)
+        v = v_of(trees[t], tree)
         if not back:
             whiten_velocity(tree, v, z[o : o + nv])
             clear_padding(spans[t], nv, z)

@@ -35,8 +35,8 @@ from kinemorph.spatial.mat3 import mul_vec
 from kinemorph.spatial.quaternion import conjugate, multiply, rotate
 from kinemorph.spatial.rows import load3, load3_at, load4_at, load9, store3_at
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale, sub
-from kinemorph.structure.forest.layout import REST, TAU, Q, V, tree_of, trees_of
-from kinemorph.structure.forest.memory import state_vector_at
+from kinemorph.structure.forest.layout import tree_of, trees_of
+from kinemorph.structure.forest.memory import q_of, rest_of, tau_of, v_of
 from kinemorph.world.impulse.runge_kutta import SCRATCH_PER_DOF, integrate_adaptively
 from kinemorph.world.layout import GOOD
 from kinemorph.world.tree_motion.acceleration import whiten_velocity_and_acceleration
@@ -93,7 +93,7 @@ def advance_tree(
     """
     span, root = slices_of(solver)[tree_index], free_roots_of(solver)[tree_index]
     o, nq, nv = span["offset"], tree["nq"], tree["nv"]
-    q, v = rows_at(state_vector_at(slot, tree, Q), nq, F8), rows_at(state_vector_at(slot, tree, V), nv, F8)
+    q, v = q_of(slot, tree), v_of(slot, tree)
     z, moved = z_of(solver)[o : o + nv], displacement_of(solver)[o : o + nv]
     step, new = g_of(solver)[o : o + nv], z0_of(solver)[o : o + nv]
     dofs = dofs_of(tree)
@@ -105,8 +105,7 @@ def advance_tree(
     turn = push = (0.0, 0.0, 0.0)
     mass, c, spin, momentum, _, _ = sum_over_tree(tree, q, v, False, floating) if floating or restrained else NO_SUMS
     if restrained or (floating and pushed):
-        rest = rows_at(state_vector_at(slot, tree, REST), nq, F8)
-        tau = rows_at(state_vector_at(slot, tree, TAU), nv, F8)
+        rest, tau = rest_of(slot, tree), tau_of(slot, tree)
         y, given = x_of(solver)[o : o + nv], za_of(solver)[o : o + nv]  # scratch after the solve
         whiten_velocity_and_acceleration(slot, tree, span, v, y, given)
         for k in range(nv):
@@ -116,7 +115,7 @@ def advance_tree(
         if restrained:
             due = compute_expected_energy(tree, z, dt, q, v, rest, tau, new, y, given, moved)
     if floating:
-        turn, push = add_root_impulse(tree, rows_at(state_vector_at(slot, tree, TAU), nv, F8), turn, push, c, dt)
+        turn, push = add_root_impulse(tree, tau_of(slot, tree), turn, push, c, dt)
     care = care and floating and restrained and smooth
     kept = rows_at(solver["stages"] + 8 * SCRATCH_PER_DOF * o, nq + nv, F8)
     if care:
@@ -253,8 +252,7 @@ def advance_tree_or_body(solver: Any, forest: Any, tree_index: int, dt: float, f
     span = slices_of(solver)[tree_index]
     tree = tree_of(slot)
     if tree["free_body"] != 0:
-        q = rows_at(state_vector_at(slot, tree, Q), tree["nq"], F8)
-        v = rows_at(state_vector_at(slot, tree, V), tree["nv"], F8)
+        q, v = q_of(slot, tree), v_of(slot, tree)
         z, moved = z_of(solver), displacement_of(solver)
         advance_free_body(tree, z, moved, span["offset"], span["touched"] != 0, dt, q, v)
         return True
@@ -273,9 +271,9 @@ def is_in_free_flight(solver: Any, forest: Any, slot: Any, span: Any) -> bool:
 @kernel(inline=False)
 def restore_start_rows(solver: Any, slot: Any, tree: Any, offset: int, dt: float) -> None:
     """Restore the link data of a tree to that of the start of the step."""
-    nq, nv = tree["nq"], tree["nv"]
-    q, v = rows_at(state_vector_at(slot, tree, Q), nq, F8), rows_at(state_vector_at(slot, tree, V), nv, F8)
-    rest, tau = rows_at(state_vector_at(slot, tree, REST), nq, F8), rows_at(state_vector_at(slot, tree, TAU), nv, F8)
+    nv = tree["nv"]
+    q, v = q_of(slot, tree), v_of(slot, tree)
+    rest, tau = rest_of(slot, tree), tau_of(slot, tree)
     total, a = x_of(solver)[offset : offset + nv], g_of(solver)[offset : offset + nv]
     fill_joint_forces(tree, rest, q, v, tau, total)
     add_implicit_joint_forces(tree, v, tau, total, dt)
@@ -286,9 +284,8 @@ def restore_start_rows(solver: Any, slot: Any, tree: Any, offset: int, dt: float
 def advance_by_runge_kutta(world: Any, solver: Any, forest: Any, slot: Any, span: Any) -> bool:
     """Advance a tree in free flight by `integrate_adaptively` (Runge-Kutta). False, with no change, if it fails."""
     tree, dt = tree_of(slot), world["dt"]
-    q = rows_at(state_vector_at(slot, tree, Q), tree["nq"], F8)
-    v = rows_at(state_vector_at(slot, tree, V), tree["nv"], F8)
-    tau = rows_at(state_vector_at(slot, tree, TAU), tree["nv"], F8)
+    q, v = q_of(slot, tree), v_of(slot, tree)
+    tau = tau_of(slot, tree)
     floating = is_floating(links_of(tree), dofs_of(tree))
     floating = floating and not has_root_force(tau)
     mass, c, spin, momentum, _, _ = sum_over_tree(tree, q, v, True, True) if floating else NO_SUMS

@@ -47,8 +47,8 @@ from kinemorph.spatial.rows import load3
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import dot, sub
 from kinemorph.structure.forest.energy import joint_spring_energy
-from kinemorph.structure.forest.layout import TAU, A, Q, V, tree_of, trees_of
-from kinemorph.structure.forest.memory import state_vector_at
+from kinemorph.structure.forest.layout import tree_of, trees_of
+from kinemorph.structure.forest.memory import a_of, q_of, tau_of, v_of
 from kinemorph.world.tree_motion.free_flight import update_body_row
 from kinemorph.world.tree_motion.integration import advance_tree_or_body
 from kinemorph.world.tree_motion.momentum_correction import (
@@ -76,11 +76,9 @@ def apply_loop_forces(solver: Any, forest: Any) -> None:
             slot = trees[t]
             tree = tree_of(slot)
             if tree["free_body"] != 0:  # its acceleration has not been computed yet
-                nv = tree["nv"]
-                q = rows_at(state_vector_at(slot, tree, Q), tree["nq"], F8)
-                v = rows_at(state_vector_at(slot, tree, V), nv, F8)
-                tau = rows_at(state_vector_at(slot, tree, TAU), nv, F8)
-                a = rows_at(state_vector_at(slot, tree, A), nv, F8)
+                q, v = q_of(slot, tree), v_of(slot, tree)
+                tau = tau_of(slot, tree)
+                a = a_of(slot, tree)
                 accelerate_free_body(tree, q, v, tau, NO_FORCES, a)
             t = slot["follows"]
         apply_projection_forces(solver, projections[i])
@@ -190,7 +188,7 @@ def close_loops(forest: Any, projection: Any, step: Any) -> float:
         t = projection["first_tree"]
         while t >= 0:
             tree = tree_of(trees[t])
-            articulate_tree(tree, rows_at(state_vector_at(trees[t], tree, Q), tree["nq"], F8))
+            articulate_tree(tree, q_of(trees[t], tree))
             t = trees[t]["follows"]
         before = error
         error = fill_errors(system)
@@ -222,7 +220,7 @@ def scale_velocities(trees: Any, first: int, share: float) -> None:
     t = first
     while t >= 0:
         tree = tree_of(trees[t])
-        v = rows_at(state_vector_at(trees[t], tree, V), tree["nv"], F8)
+        v = v_of(trees[t], tree)
         for k in range(tree["nv"]):
             v[k] *= share
         t = trees[t]["follows"]
@@ -260,8 +258,8 @@ def bound_work(solver: Any, forest: Any, projection: Any, dt: float) -> float:
     t = projection["first_tree"]
     while t >= 0:
         tree = tree_of(trees[t])
-        v = rows_at(state_vector_at(trees[t], tree, V), tree["nv"], F8)
-        tau = rows_at(state_vector_at(trees[t], tree, TAU), tree["nv"], F8)
+        v = v_of(trees[t], tree)
+        tau = tau_of(trees[t], tree)
         for k in range(tree["nv"]):
             work += dt * abs(tau[k] * v[k])
         t = trees[t]["follows"]
@@ -313,7 +311,7 @@ def apply_position_step(trees: Any, first: int, step: Any) -> None:
     t = first
     while t >= 0:
         tree = tree_of(trees[t])
-        q = rows_at(state_vector_at(trees[t], tree, Q), tree["nq"], F8)
+        q = q_of(trees[t], tree)
         advance_configuration(tree, q, step[at : at + tree["nv"]], share, q)
         at += tree["nv"]
         t = trees[t]["follows"]
@@ -325,7 +323,7 @@ def apply_velocity_step(trees: Any, first: int, step: Any) -> None:
     t = first
     while t >= 0:
         tree = tree_of(trees[t])
-        v = rows_at(state_vector_at(trees[t], tree, V), tree["nv"], F8)
+        v = v_of(trees[t], tree)
         jump_tree(tree, step)
         for k in range(tree["nv"]):
             v[k] += step[k]
@@ -339,8 +337,7 @@ def update_link_velocities(trees: Any, first: int) -> float:
     t = first
     while t >= 0:
         tree = tree_of(trees[t])
-        q = rows_at(state_vector_at(trees[t], tree, Q), tree["nq"], F8)
-        v = rows_at(state_vector_at(trees[t], tree, V), tree["nv"], F8)
+        q, v = q_of(trees[t], tree), v_of(trees[t], tree)
         if tree["free_body"] != 0:
             update_body_row(tree, q, v)
         else:
@@ -360,7 +357,7 @@ def save_or_restore_trees(forest: Any, projection: Any, back: bool) -> None:
     while t >= 0:
         tree = tree_of(trees[t])
         nq, nv = tree["nq"], tree["nv"]
-        q, v = rows_at(state_vector_at(trees[t], tree, Q), nq, F8), rows_at(state_vector_at(trees[t], tree, V), nv, F8)
+        q, v = q_of(trees[t], tree), v_of(trees[t], tree)
         kept_q, kept_v = rows_at(at, nq, F8), rows_at(at + 8 * nq, nv, F8)
         for k in range(nq):
             if back:
@@ -383,8 +380,8 @@ def find_nonfinite_tree(forest: Any, projection: Any) -> int:
     t = projection["first_tree"]
     while t >= 0:
         tree = tree_of(trees[t])
-        q = rows_at(state_vector_at(trees[t], tree, Q), tree["nq"], F8)
-        if not (finite(q) and finite(rows_at(state_vector_at(trees[t], tree, V), tree["nv"], F8))):
+        q = q_of(trees[t], tree)
+        if not (finite(q) and finite(v_of(trees[t], tree))):
             return t
         t = trees[t]["follows"]
     return -1

@@ -15,13 +15,13 @@ from kinemorph.multibody.algorithms.energy_momentum import store_sums
 from kinemorph.multibody.algorithms.free_body import is_floating, is_positive_definite
 from kinemorph.multibody.layout import dofs_of, link_data_of, links_of
 from kinemorph.multibody.model.loops import LOOP
-from kinemorph.multibody.system import F8, SYSTEM
+from kinemorph.multibody.system import SYSTEM
 from kinemorph.spatial.inertia import shift_rigid
 from kinemorph.spatial.mat3 import Sym3, add6, mul_vec, rotate_sym
 from kinemorph.spatial.rows import load3, load6, load9, store3
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, scale, sub
-from kinemorph.structure.forest.layout import TAU, Q, V, bodies_of, tree_of, trees_of
-from kinemorph.structure.forest.memory import ID_INDEX_MASK, state_vector_at
+from kinemorph.structure.forest.layout import bodies_of, tree_of, trees_of
+from kinemorph.structure.forest.memory import ID_INDEX_MASK, q_of, tau_of, v_of
 from kinemorph.world.tree_motion.tree_momentum import compute_angular_velocity, move_as_rigid_body
 
 
@@ -69,7 +69,7 @@ def is_unattached(trees: Any, projection: Any) -> bool:
     t = projection["first_tree"]
     while t >= 0:
         tree = tree_of(trees[t])
-        tau = rows_at(state_vector_at(trees[t], tree, TAU), tree["nv"], F8)
+        tau = tau_of(trees[t], tree)
         if not is_floating(links_of(tree), dofs_of(tree)):
             return False
         for k in range(6):
@@ -88,8 +88,7 @@ def sum_momenta(trees: Any, projection: Any, total: Any, each: Any) -> None:
     t = projection["first_tree"]
     while t >= 0:
         tree = tree_of(trees[t])
-        q = rows_at(state_vector_at(trees[t], tree, Q), tree["nq"], F8)
-        v = rows_at(state_vector_at(trees[t], tree, V), tree["nv"], F8)
+        q, v = q_of(trees[t], tree), v_of(trees[t], tree)
         store_sums(tree, q, v, each)
         total["mass"] += each["mass"]
         total["kinetic"] += each["kinetic"]
@@ -142,6 +141,6 @@ def correct_flight_momentum(forest: Any, projection: Any, dt: float) -> None:
     t = projection["first_tree"]
     while t >= 0:
         tree = tree_of(trees[t])
-        q = rows_at(state_vector_at(trees[t], tree, Q), tree["nq"], F8)
-        move_as_rigid_body(tree, q, rows_at(state_vector_at(trees[t], tree, V), tree["nv"], F8), sub(c, c1), w, v, c1)
+        q = q_of(trees[t], tree)
+        move_as_rigid_body(tree, q, v_of(trees[t], tree), sub(c, c1), w, v, c1)
         t = trees[t]["follows"]
