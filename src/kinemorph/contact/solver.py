@@ -66,18 +66,14 @@ class Solver:
     def _fill(self) -> Tables:
         h = self.header
         h["kind"] = SOLVER_KIND
-        h["stiffness"], h["damping"], h["parting_speed"], h["bounce_speed"] = (
-            CONTACT_STIFFNESS,
-            CONTACT_DAMPING_RATIO,
-            PARTING_SPEED,
-            BOUNCE_SPEED,
-        )
-        h["direct_work"], h["friction_rounds"], h["settled_share"], h["still"] = (
-            DIRECT_WORK_LIMIT,
-            FRICTION_ROUNDS,
-            SETTLED_SHARE,
-            STILL_SHARE,
-        )
+        h["stiffness"] = CONTACT_STIFFNESS
+        h["damping"] = CONTACT_DAMPING_RATIO
+        h["parting_speed"] = PARTING_SPEED
+        h["bounce_speed"] = BOUNCE_SPEED
+        h["direct_work"] = DIRECT_WORK_LIMIT
+        h["friction_rounds"] = FRICTION_ROUNDS
+        h["settled_share"] = SETTLED_SHARE
+        h["still"] = STILL_SHARE
         self._make_spans(16)
         self._make_vectors(96)
         self._make_touches(64)

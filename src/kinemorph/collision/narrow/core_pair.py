@@ -128,6 +128,20 @@ def _evaluate_round(pair: Any, core_a: Any, core_b: Any, work: Any) -> None:
         pair["relation"] = ROUND
 
 
+@kernel
+def _walk(pair: Any, core_a: Any, core_b: Any, R: Mat3, p: Vec3, tol: float) -> tuple[int, int, int, int, int]:
+    """Walk from the stored features to the closest ones, and store these. How the walk ended, and both features."""
+    limit = 100 + 4 * (core_a["n_faces"] + core_b["n_faces"])
+    kind_b, index_b = int(pair["kind1"]), int(pair["index1"])
+    kind_a, index_a = int(pair["kind2"]), int(pair["index2"])
+    found, kind_a, index_a, kind_b, index_b, steps = walk_to_closest(
+        core_a, core_b, R, p, kind_a, index_a, kind_b, index_b, tol, limit
+    )
+    pair["kind1"], pair["index1"], pair["kind2"], pair["index2"] = kind_b, index_b, kind_a, index_a
+    pair["steps"] = steps
+    return found, kind_a, index_a, kind_b, index_b
+
+
 @kernel(inline=False)
 def _evaluate_cores(pair: Any, work: Any) -> None:
     """The answer for polyhedral cores; round solids count as the prisms inside them."""
@@ -140,26 +154,7 @@ def _evaluate_cores(pair: Any, work: Any) -> None:
         return
     if pair["relation"] != APART:
         _start_at_facing_vertices(pair, core_a, core_b, R, p)
-    limit = 100 + 4 * (core_a["n_faces"] + core_b["n_faces"])
-    found, kind_a, index_a, kind_b, index_b, steps = walk_to_closest(
-        core_a,
-        core_b,
-        R,
-        p,
-        int(pair["kind2"]),
-        int(pair["index2"]),
-        int(pair["kind1"]),
-        int(pair["index1"]),
-        tol,
-        limit,
-    )
-    pair["kind1"], pair["index1"], pair["kind2"], pair["index2"], pair["steps"] = (
-        kind_b,
-        index_b,
-        kind_a,
-        index_a,
-        steps,
-    )
+    found, kind_a, index_a, kind_b, index_b = _walk(pair, core_a, core_b, R, p, tol)
     x, y, n, distance = closest_points(core_a, core_b, R, p, kind_a, index_a, kind_b, index_b)
     sure = found == CLOSEST and distance > EXACT_TOLERANCES * tol
     if sure and distance < CHECKED_TOLERANCES * tol:
@@ -197,36 +192,12 @@ def bound_core_pair(pair: Any) -> None:
     if pair["relation"] != APART:
         pair["relation"] = NEW  # no normal to start from
         _start_at_facing_vertices(pair, core_a, core_b, R, p)
-    limit = 100 + 4 * (core_a["n_faces"] + core_b["n_faces"])
-    found, kind_a, index_a, kind_b, index_b, steps = walk_to_closest(
-        core_a,
-        core_b,
-        R,
-        p,
-        int(pair["kind2"]),
-        int(pair["index2"]),
-        int(pair["kind1"]),
-        int(pair["index1"]),
-        tol,
-        limit,
-    )
-    pair["kind1"], pair["index1"], pair["kind2"], pair["index2"], pair["steps"] = (
-        kind_b,
-        index_b,
-        kind_a,
-        index_a,
-        steps,
-    )
+    found, kind_a, index_a, kind_b, index_b = _walk(pair, core_a, core_b, R, p, tol)
     pair["relation"] = APART
     x, y, n, distance = closest_points(core_a, core_b, R, p, kind_a, index_a, kind_b, index_b)
     round_more = SAGITTA_SHARE * (core_a["low"] + core_a["high"] + core_b["low"] + core_b["high"])
-    _write_answer(
-        pair,
-        x,
-        y,
-        n,
-        max(distance - round_more, 0.0) if found == CLOSEST and distance > CHECKED_TOLERANCES * tol else 0.0,
-    )
+    sure = found == CLOSEST and distance > CHECKED_TOLERANCES * tol
+    _write_answer(pair, x, y, n, max(distance - round_more, 0.0) if sure else 0.0)
 
 
 @kernel

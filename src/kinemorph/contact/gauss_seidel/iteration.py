@@ -221,11 +221,9 @@ def relax_contacts(solver: Any, island: Any) -> None:
 def prepare_drive(constraint: Any, h: float) -> None:
     """Set start, keep and give of a drive: an implicit spring and damper, with x and v at the end of the substep."""
     if constraint["damping"] == np.inf:
-        constraint["start"], constraint["keep"], constraint["velocity_gain"] = (
-            constraint["target"] * constraint["effective_mass"],
-            1.0,
-            constraint["effective_mass"],
-        )
+        constraint["start"] = constraint["target"] * constraint["effective_mass"]
+        constraint["keep"] = 1.0
+        constraint["velocity_gain"] = constraint["effective_mass"]
     else:
         k = h * (constraint["damping"] + h * constraint["stiffness"])
         share = 1.0 / (constraint["effective_mass"] + k)
@@ -234,11 +232,9 @@ def prepare_drive(constraint: Any, h: float) -> None:
             + constraint["stiffness"] * constraint["separation"]
             + constraint["damping"] * constraint["target"]
         )
-        constraint["start"], constraint["keep"], constraint["velocity_gain"] = (
-            h * force * (constraint["effective_mass"] * share),
-            k * share,
-            k * (constraint["effective_mass"] * share),
-        )
+        constraint["start"] = h * force * (constraint["effective_mass"] * share)
+        constraint["keep"] = k * share
+        constraint["velocity_gain"] = k * (constraint["effective_mass"] * share)
     constraint["low"], constraint["high"] = constraint["least"] * h, constraint["most"] * h
 
 
@@ -289,15 +285,11 @@ def prepare_dof_constraints(
             prepare_drive(constraint, solver["h"])
         elif first:
             fast = constraint["what"] == FAST
-            constraint["start"], constraint["keep"], constraint["velocity_gain"] = (
-                -constraint["target"] * constraint["effective_mass"] if fast else 0.0,
-                1.0,
-                constraint["effective_mass"],
-            )
-            constraint["low"], constraint["high"] = (
-                0.0 if fast else -constraint["most"] * solver["h"],
-                np.inf if fast else constraint["most"] * solver["h"],
-            )
+            constraint["start"] = -constraint["target"] * constraint["effective_mass"] if fast else 0.0
+            constraint["keep"] = 1.0
+            constraint["velocity_gain"] = constraint["effective_mass"]
+            constraint["low"] = 0.0 if fast else -constraint["most"] * solver["h"]
+            constraint["high"] = np.inf if fast else constraint["most"] * solver["h"]
 
 
 @kernel

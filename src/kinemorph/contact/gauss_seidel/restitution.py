@@ -67,10 +67,8 @@ def solve_total_friction(contact: Any, Y: Any, z: Any, most: float) -> None:
     """Solve the total tangential impulses of a contact within a disc of radius `most` (N s)."""
     v1 = contact_velocity(contact, 1, Y, z) + contact["surface_velocity1"]
     v2 = contact_velocity(contact, 2, Y, z) + contact["surface_velocity2"]
-    contact["tangent_impulse1"], contact["tangent_impulse2"] = (
-        contact["total_tangent_impulse1"],
-        contact["total_tangent_impulse2"],
-    )
+    contact["tangent_impulse1"] = contact["total_tangent_impulse1"]
+    contact["tangent_impulse2"] = contact["total_tangent_impulse2"]
     p1, p2 = solve_friction(contact, v1, v2, most)
     apply_contact_impulses(
         contact, Y, z, 0.0, p1 - contact["total_tangent_impulse1"], p2 - contact["total_tangent_impulse2"]
@@ -235,11 +233,9 @@ def restart_from_stored(solver: Any, island: Any) -> None:
         t = touches[i]
         pressed = parts * share if t["sum"] > 0.0 else 0.0
         t["acted"] = 1 if t["sum"] > 0.0 else 0
-        t["normal_impulse"], t["tangent_impulse1"], t["tangent_impulse2"] = (
-            pressed * t["kept"][0],
-            pressed * t["kept"][1],
-            pressed * t["kept"][2],
-        )
+        t["normal_impulse"] = pressed * t["kept"][0]
+        t["tangent_impulse1"] = pressed * t["kept"][1]
+        t["tangent_impulse2"] = pressed * t["kept"][2]
         t["sum"] = t["total_tangent_impulse1"] = t["total_tangent_impulse2"] = 0.0
     for i in range(island["bound_count"]):  # dof rows keep their impulses
         constraint = bounds[i]
@@ -315,14 +311,10 @@ def propagate_impacts(solver: Any, island: Any) -> bool:
     part = 1.0 / solver["substeps"]
     for i in range(count):
         t = touches[i]
-        t["sum"], t["total_tangent_impulse1"], t["total_tangent_impulse2"] = (
-            t["sum"] + t["normal_impulse"],
-            t["tangent_impulse1"],
-            t["tangent_impulse2"],
-        )
-        t["normal_impulse"], t["tangent_impulse1"], t["tangent_impulse2"] = (
-            part * t["normal_impulse"],
-            part * t["tangent_impulse1"],
-            part * t["tangent_impulse2"],
-        )
+        t["sum"] += t["normal_impulse"]
+        t["total_tangent_impulse1"] = t["tangent_impulse1"]
+        t["total_tangent_impulse2"] = t["tangent_impulse2"]
+        t["normal_impulse"] *= part
+        t["tangent_impulse1"] *= part
+        t["tangent_impulse2"] *= part
     return True

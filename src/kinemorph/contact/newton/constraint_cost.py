@@ -58,28 +58,22 @@ def fill_contact_costs(solver: Any, island: Any) -> None:
     for i in range(island["touch_count"]):
         contact, cost = touches[i], grips[i]
         n = contact["l1"] + contact["l2"]
-        cost["o1"], cost["l1"], cost["o2"], cost["l2"], cost["normal_row"], cost["tangent_row"] = (
-            contact["o1"],
-            contact["l1"],
-            contact["o2"],
-            contact["l2"],
-            contact["y"],
-            contact["y"] + n,
-        )
-        cost["normal"], cost["touching"], cost["tangents"] = (
-            1,
-            1 if contact["initial_separation"] <= 0.0 else 0,
-            2 if contact["friction"] > 0.0 else 0,
-        )
+        cost["o1"] = contact["o1"]
+        cost["l1"] = contact["l1"]
+        cost["o2"] = contact["o2"]
+        cost["l2"] = contact["l2"]
+        cost["normal_row"] = contact["y"]
+        cost["tangent_row"] = contact["y"] + n
+        cost["normal"] = 1
+        cost["touching"] = 1 if contact["initial_separation"] <= 0.0 else 0
+        cost["tangents"] = 2 if contact["friction"] > 0.0 else 0
         cost["driven"] = 0
         cost["K"] = max(firm, min(contact["normal_impulse"] * carries, LARGEST_STIFFENING * firm))
         cost["bias"], cost["qn"] = contact_bias(contact["initial_separation"], dt, solver["parting_speed"]), 0.0
         cost["friction"], cost["most"] = contact["friction"], contact["friction"] * contact["normal_impulse"] * parts
         clamp_friction_estimate(cost, contact["tangent_impulse1"] * parts, contact["tangent_impulse2"] * parts)
-        cost["tangent_velocity1"], cost["tangent_velocity2"] = (
-            contact["surface_velocity1"],
-            contact["surface_velocity2"],
-        )
+        cost["tangent_velocity1"] = contact["surface_velocity1"]
+        cost["tangent_velocity2"] = contact["surface_velocity2"]
 
 
 @kernel(inline=False)
@@ -95,14 +89,12 @@ def fill_dof_costs(solver: Any, island: Any) -> None:
         constraint, cost = bounds[i], grips[i]
         bears = max(1.0, max(1.0 / spans[constraint["tree"]]["mass"], constraint["load_per_mass"]) * island["mass"])
         firm = STIFFNESS_RATIO * bears * constraint["effective_mass"]
-        cost["o1"], cost["l1"], cost["o2"], cost["l2"], cost["normal_row"], cost["tangent_row"] = (
-            0,
-            0,
-            constraint["o"],
-            constraint["l"],
-            constraint["y"],
-            constraint["y"],
-        )
+        cost["o1"] = 0
+        cost["l1"] = 0
+        cost["o2"] = constraint["o"]
+        cost["l2"] = constraint["l"]
+        cost["normal_row"] = constraint["y"]
+        cost["tangent_row"] = constraint["y"]
         cost["K"], cost["bias"], cost["qn"], cost["q1"], cost["q2"] = firm, 0.0, 0.0, 0.0, 0.0
         cost["friction"], cost["most"], cost["tangent_velocity1"], cost["tangent_velocity2"] = 0.0, 0.0, 0.0, 0.0
         cost["normal"], cost["touching"], cost["tangents"], cost["driven"] = 0, 0, 1, 0
@@ -117,11 +109,9 @@ def fill_dof_costs(solver: Any, island: Any) -> None:
         elif constraint["what"] == FAST:
             cost["normal"], cost["tangents"], cost["bias"] = 1, 0, constraint["target"]
         else:
-            cost["normal"], cost["touching"], cost["tangents"] = (
-                1,
-                1 if constraint["initial_separation"] <= 0.0 else 0,
-                0,
-            )
+            cost["normal"] = 1
+            cost["touching"] = 1 if constraint["initial_separation"] <= 0.0 else 0
+            cost["tangents"] = 0
             cost["K"] = max(firm, min(constraint["p"] * carries, LARGEST_STIFFENING * firm))
             cost["bias"] = contact_bias(constraint["initial_separation"], dt, solver["parting_speed"])
 
@@ -150,13 +140,11 @@ def fill_drive_cost(constraint: Any, cost: Any, dt: float, before: float) -> Non
             q, k = (1.0 - stays) * q, k * stays
         else:
             k = own
-    cost["driven"], cost["K"], cost["q1"], cost["low"], cost["high"] = (
-        1,
-        k,
-        q + stays * before,
-        constraint["least"] * dt,
-        constraint["most"] * dt,
-    )
+    cost["driven"] = 1
+    cost["K"] = k
+    cost["q1"] = q + stays * before
+    cost["low"] = constraint["least"] * dt
+    cost["high"] = constraint["most"] * dt
     cost["before"], cost["kept_share"] = before, stays
 
 
@@ -244,16 +232,12 @@ def store_solution(solver: Any, island: Any) -> None:
     part = 1.0 / solver["substeps"]
     for i in range(island["touch_count"]):
         contact, g = touches[i], grips[i]
-        contact["normal_impulse"], contact["tangent_impulse1"], contact["tangent_impulse2"] = (
-            part * g["normal_impulse"],
-            part * g["tangent_impulse1"],
-            part * g["tangent_impulse2"],
-        )
+        contact["normal_impulse"] = part * g["normal_impulse"]
+        contact["tangent_impulse1"] = part * g["tangent_impulse1"]
+        contact["tangent_impulse2"] = part * g["tangent_impulse2"]
         contact["sum"] = contact["last"] = g["normal_impulse"]
-        contact["total_tangent_impulse1"], contact["total_tangent_impulse2"] = (
-            g["tangent_impulse1"],
-            g["tangent_impulse2"],
-        )
+        contact["total_tangent_impulse1"] = g["tangent_impulse1"]
+        contact["total_tangent_impulse2"] = g["tangent_impulse2"]
         contact["acted"] = g["touching"]  # overlap may have been corrected, although the final impulse is zero
     for i in range(island["bound_count"]):
         constraint, g = bounds[i], grips[island["touch_count"] + i]

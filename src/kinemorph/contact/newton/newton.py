@@ -65,21 +65,12 @@ def start_direct_solve(solver: Any, island: Any) -> None:
     for i in range(island["cost_row_count"]):
         cost = grips[i]
         vn, v1, v2 = cost_row_velocities(cost, Y, z)
-        (
-            cost["normal_velocity"],
-            cost["tangent_velocity1"],
-            cost["tangent_velocity2"],
-            cost["normal_velocity_step"],
-            cost["tangent_velocity_step1"],
-            cost["tangent_velocity_step2"],
-        ) = (
-            vn + cost["bias"],
-            cost["tangent_velocity1"] + v1,
-            cost["tangent_velocity2"] + v2,
-            0.0,
-            0.0,
-            0.0,
-        )
+        cost["normal_velocity"] = vn + cost["bias"]
+        cost["tangent_velocity1"] += v1
+        cost["tangent_velocity2"] += v2
+        cost["normal_velocity_step"] = 0.0
+        cost["tangent_velocity_step1"] = 0.0
+        cost["tangent_velocity_step2"] = 0.0
 
 
 @kernel(inline=False)
@@ -200,11 +191,9 @@ def advance_along(solver: Any, island: Any, x: float) -> None:
         z[k] += x * d[k]
     for i in range(island["cost_row_count"]):
         cost = grips[i]
-        cost["normal_velocity"], cost["tangent_velocity1"], cost["tangent_velocity2"] = (
-            cost["normal_velocity"] + x * cost["normal_velocity_step"],
-            cost["tangent_velocity1"] + x * cost["tangent_velocity_step1"],
-            cost["tangent_velocity2"] + x * cost["tangent_velocity_step2"],
-        )
+        cost["normal_velocity"] += x * cost["normal_velocity_step"]
+        cost["tangent_velocity1"] += x * cost["tangent_velocity_step1"]
+        cost["tangent_velocity2"] += x * cost["tangent_velocity_step2"]
 
 
 @kernel(inline=False)

@@ -175,17 +175,13 @@ def invert_tangent_block(contact: Any, t11: float, t12: float, t22: float) -> No
     contact["least"] = 1.0 / (middle + half) if middle > 0.0 else 0.0
     if determinant > 1e-12 * middle * middle:
         one = 1.0 / determinant
-        contact["tangent_mass11"], contact["tangent_mass12"], contact["tangent_mass22"] = (
-            t22 * one,
-            -t12 * one,
-            t11 * one,
-        )
+        contact["tangent_mass11"] = t22 * one
+        contact["tangent_mass12"] = -t12 * one
+        contact["tangent_mass22"] = t11 * one
     else:  # motion along one tangent only
-        contact["tangent_mass11"], contact["tangent_mass12"], contact["tangent_mass22"] = (
-            contact["least"],
-            0.0,
-            contact["least"],
-        )
+        contact["tangent_mass11"] = contact["least"]
+        contact["tangent_mass12"] = 0.0
+        contact["tangent_mass22"] = contact["least"]
 
 
 @kernel

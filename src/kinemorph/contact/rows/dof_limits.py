@@ -8,7 +8,7 @@ import numpy as np
 
 from kinemorph.contact.joint_warm_start import refresh_joint_impulses
 from kinemorph.contact.layout import DofConstraintKind, dof_constraint_room, free_roots_of, islands_of, slices_of
-from kinemorph.contact.rows.dof_rows import add_dof_row, add_joint_row
+from kinemorph.contact.rows.dof_rows import BRISK_SPEED_SHARE, LIMIT_STEPS_AHEAD, NEAR_LIMIT, add_dof_row, add_joint_row
 from kinemorph.contact.rows.drive_rows import fill_tree_drives
 from kinemorph.contact.rows.free_root_rows import fill_free_root, has_free_root
 from kinemorph.contact.rows.loop_joint_rows import fill_loop_joint_rows
@@ -24,9 +24,6 @@ LOWER = int(DofConstraintKind.LOWER)
 UPPER = int(DofConstraintKind.UPPER)
 DRY = int(DofConstraintKind.DRY)
 FAST = int(DofConstraintKind.FAST)
-LIMIT_STEPS_AHEAD = 2.0  # steps: a limit gets a row if it may be reached so soon,
-NEAR_LIMIT = 0.01  # rad or m: or if it is closer than this
-BRISK_SPEED_SHARE = 0.5  # share of the largest speed, below which a degree of freedom needs no row for it
 
 
 @kernel

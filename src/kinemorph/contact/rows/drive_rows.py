@@ -58,10 +58,8 @@ ROW, FORCE, COUPLED = int(DriveKind.ROW), int(DriveKind.FORCE), int(DriveKind.CO
 ROUNDING_IMPULSE_SHARE = 1e-12  # share of the impulse that would stop a motor
 COUPLING_CORRECTION_SHARE = 0.2  # share of a coupling's position error that a step corrects
 CONFLICT_COSINE = 0.3  # cosine between two drives of a tree, above which Gauss-Seidel needs many iterations
-MOST_DIRECT_ENTRIES, MOST_DIRECT_CONTACTS = (
-    128,
-    64,
-)  # entries of z, contacts: largest island solved directly for drives or wedges
+MOST_DIRECT_ENTRIES = 128  # entries of z: largest island solved directly for drives or wedges,
+MOST_DIRECT_CONTACTS = 64  # and contacts of it
 
 
 @kernel
@@ -144,13 +142,7 @@ def fill_tree_drives(solver: Any, forest: Any, slot: Any, tree_index: int) -> bo
             if at < 0:
                 return False
             b = bounds[at]
-            b["target"], b["force"], b["drive"], b["p"] = (
-                drive["speed"],
-                drive["force"],
-                i,
-                solver["h"] * drive["applied"],
-            )
-            b["stiffness"], b["damping"] = drive["stiffness"], drive["damping"]
+            set_drive_law(solver, b, drive, i)
             if is_mixed(l, drive["dof"]):  # its axes rotate during the step
                 v = v_of(slot, tree)
                 b["target"] -= solver["h"] * solver["substeps"] * declared_velocity_drift(l, q, v, drive["dof"])
@@ -168,6 +160,13 @@ def fill_tree_drives(solver: Any, forest: Any, slot: Any, tree_index: int) -> bo
             b["drive"], b["p"] = i, solver["h"] * drive["applied"]
         i = drive["next"]
     return True
+
+
+@kernel
+def set_drive_law(solver: Any, row: Any, drive: Any, index: int) -> None:
+    """Give a row the targets and gains of its drive, and the impulse of the previous step."""
+    row["target"], row["force"], row["drive"] = drive["speed"], drive["force"], index
+    row["stiffness"], row["damping"], row["p"] = drive["stiffness"], drive["damping"], solver["h"] * drive["applied"]
 
 
 @kernel

@@ -22,7 +22,8 @@ from kinemorph.contact.layout import (
     slices_of,
     whitened_rows,
 )
-from kinemorph.contact.rows.dof_rows import claim_row, start_dof_row
+from kinemorph.contact.rows.dof_rows import BRISK_SPEED_SHARE, LIMIT_STEPS_AHEAD, NEAR_LIMIT, claim_row, start_dof_row
+from kinemorph.contact.rows.drive_rows import set_drive_law
 from kinemorph.contact.rows.force_element_rows import add_body_wrench
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.algorithms.inversion import extract_position, extract_velocity
@@ -44,11 +45,6 @@ FAST = int(DofConstraintKind.FAST)
 ROW = int(DriveKind.ROW)
 DOF_SIZE = DOF.itemsize
 NO_DOF = -1  # `dof` of a row in a loop's joint, which has no degree of freedom of a tree
-LOOP_LIMIT_STEPS_AHEAD, LOOP_NEAR_LIMIT, LOOP_BRISK_SPEED_SHARE = (
-    2.0,
-    0.01,
-    0.5,
-)  # steps, rad or m, share of speed: as in `contact.rows.dof_limits`
 
 
 @kernel(inline=False)
@@ -100,8 +96,8 @@ def fill_loop_limits(solver: Any, forest: Any, index: int, x: Any, q: Any, v: An
     bounds, dt = dof_constraint_room(solver), solver["h"] * solver["substeps"]
     several = loop["kind"] == FREE or loop["kind"] == SPHERICAL
     for j in range(loop["nv"]):
-        dof, near = dofs[j], LOOP_NEAR_LIMIT + LOOP_LIMIT_STEPS_AHEAD * dt * abs(v[j])
-        if 0.0 < dof["speed"] < np.inf and abs(v[j]) > LOOP_BRISK_SPEED_SHARE * dof["speed"]:
+        dof, near = dofs[j], NEAR_LIMIT + LIMIT_STEPS_AHEAD * dt * abs(v[j])
+        if 0.0 < dof["speed"] < np.inf and abs(v[j]) > BRISK_SPEED_SHARE * dof["speed"]:
             at = add_loop_joint_row(solver, forest, index, x, q, unit, j, -1.0 if v[j] > 0.0 else 1.0, FAST)
             if at < 0:
                 return False
@@ -133,13 +129,7 @@ def fill_loop_drives(solver: Any, forest: Any, index: int, x: Any, q: Any, unit:
         if at < 0:
             return False
         constraint, effort = bounds[at], dofs[drive["dof"]]["effort"]
-        constraint["target"], constraint["force"], constraint["drive"], constraint["p"] = (
-            drive["speed"],
-            drive["force"],
-            i,
-            solver["h"] * drive["applied"],
-        )
-        constraint["stiffness"], constraint["damping"] = drive["stiffness"], drive["damping"]
+        set_drive_law(solver, constraint, drive, i)
         constraint["least"], constraint["most"] = max(drive["least"], -effort), min(drive["most"], effort)
         if drive["stiffness"] > 0.0:
             constraint["separation"] = constraint["initial_separation"] = drive["position"] - q[drive["dof"]]

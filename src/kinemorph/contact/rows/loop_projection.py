@@ -110,10 +110,8 @@ def start_projection(forest: Any, hold: Any, offset: int) -> bool:
         tree = tree_of(trees[t])
         numbers += tree["nq"] + tree["nv"]
         t = trees[t]["follows"]
-    hold["Q"], hold["reaction"] = (
-        claim_scratch(forest, 8 * system["m"] * system["nv"]),
-        claim_scratch(forest, 8 * system["m"]),
-    )
+    hold["Q"] = claim_scratch(forest, 8 * system["m"] * system["nv"])
+    hold["reaction"] = claim_scratch(forest, 8 * system["m"])
     hold["backup"] = claim_scratch(forest, 8 * numbers)
     if hold["backup"] == 0:
         return False
@@ -264,10 +262,8 @@ def project_dof_row(solver: Any, constraint: Any) -> bool:
     )
     after = slice_product(Y, used, Y, used, n)
     if after > IMMOVABLE_SHARE * before:
-        constraint["effective_mass"], constraint["initial_separation"] = (
-            1.0 / after,
-            reduced_overlap(constraint["initial_separation"], after, before),
-        )
+        constraint["effective_mass"] = 1.0 / after
+        constraint["initial_separation"] = reduced_overlap(constraint["initial_separation"], after, before)
     else:
         constraint["effective_mass"], constraint["damping"] = 0.0, np.inf  # so that a drive has no force there
         for k in range(used, used + n):

@@ -152,11 +152,9 @@ def fill_torsional_rows(solver: Any, forest: Any, collisions: Any) -> bool:
             p = (0.0, 0.0, 0.0)
             if solver["moments_valid"] != 0 and contact["before"] >= 0:
                 p = load3_at(moments, 3 * (room - now + contact["before"]))
-            r["normal_impulse"], r["tangent_impulse1"], r["tangent_impulse2"] = (
-                dot(p, load3(t["normal"])),
-                dot(p, load3(t["tangent1"])),
-                dot(p, load3(t["tangent2"])),
-            )
+            r["normal_impulse"] = dot(p, load3(t["normal"]))
+            r["tangent_impulse1"] = dot(p, load3(t["tangent1"]))
+            r["tangent_impulse2"] = dot(p, load3(t["tangent2"]))
             r["sum"] = r["total_tangent_impulse1"] = r["total_tangent_impulse2"] = 0.0
             count += 1
         island["twist_count"] = count - island["first_twist"]
@@ -247,11 +245,9 @@ def scale_moments(solver: Any, island: Any, share: float) -> None:
     twists = torsional_constraints(solver)[island["first_twist"] :]
     for i in range(island["twist_count"]):
         r = twists[i]
-        r["normal_impulse"], r["tangent_impulse1"], r["tangent_impulse2"] = (
-            share * r["normal_impulse"],
-            share * r["tangent_impulse1"],
-            share * r["tangent_impulse2"],
-        )
+        r["normal_impulse"] *= share
+        r["tangent_impulse1"] *= share
+        r["tangent_impulse2"] *= share
 
 
 @kernel(inline=False)
@@ -259,11 +255,9 @@ def add_moments_to_totals(solver: Any, island: Any) -> None:
     twists = torsional_constraints(solver)[island["first_twist"] :]
     for i in range(island["twist_count"]):
         r = twists[i]
-        r["sum"], r["total_tangent_impulse1"], r["total_tangent_impulse2"] = (
-            r["sum"] + r["normal_impulse"],
-            r["total_tangent_impulse1"] + r["tangent_impulse1"],
-            r["total_tangent_impulse2"] + r["tangent_impulse2"],
-        )
+        r["sum"] += r["normal_impulse"]
+        r["total_tangent_impulse1"] += r["tangent_impulse1"]
+        r["total_tangent_impulse2"] += r["tangent_impulse2"]
 
 
 @kernel(inline=False)

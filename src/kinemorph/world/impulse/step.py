@@ -284,11 +284,9 @@ def scale_contact_impulses(solver: Any, ratio: float) -> None:
     touches = contact_constraints(solver)
     for i in range(solver["touch_count"]):
         t = touches[i]
-        t["sum"], t["total_tangent_impulse1"], t["total_tangent_impulse2"] = (
-            ratio * t["sum"],
-            ratio * t["total_tangent_impulse1"],
-            ratio * t["total_tangent_impulse2"],
-        )
+        t["sum"] *= ratio
+        t["total_tangent_impulse1"] *= ratio
+        t["total_tangent_impulse2"] *= ratio
 
 
 @kernel(inline=False)
@@ -300,13 +298,11 @@ def make_impulse_step(world: Any) -> int:
     if world["phase"] == MOVE:
         if all_asleep(solver, forest):
             return advance_time_and_events(world, solver, forest, collisions)
-        world["full_dt"], world["part"], world["boxes_valid"], world["loads_begun"], world["reach"] = (
-            world["dt"],
-            0.0,
-            0,
-            0,
-            0.0,
-        )
+        world["full_dt"] = world["dt"]
+        world["part"] = 0.0
+        world["boxes_valid"] = 0
+        world["loads_begun"] = 0
+        world["reach"] = 0.0
         if world["impacts"]["struck"] != 0:
             clear_collision_impulses(collisions)
             world["impacts"]["struck"] = 0
