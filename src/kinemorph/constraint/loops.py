@@ -13,25 +13,23 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph.jit.api import entry, kernel, rows_at
+from kinemorph.multibody import checks
 from kinemorph.multibody.algorithms.inversion import TWO_PI, extract_position, rotation_about
 from kinemorph.multibody.algorithms.joints import FIXED, FREE, PRISMATIC, SCREW, SPHERICAL, UNIVERSAL
 from kinemorph.multibody.algorithms.kinematics import accelerate_links, place_links
 from kinemorph.multibody.checks import (
-    BAD_SIZE,
     LARGEST_FLOAT,
     NOT_FINITE,
     OK,
-    UNUSABLE,
     Array,
     Matrix,
     Vector,
-    as_arrays,
-    check_data,
+    fault_of_positions,
+    fault_of_state,
     finite,
-    raise_for_status,
 )
 from kinemorph.multibody.data import Data
-from kinemorph.multibody.layout import LINK_DATA, TREE, TREE_KIND, dof_data_of, dofs_of, link_data_of
+from kinemorph.multibody.layout import LINK_DATA, TREE, dof_data_of, dofs_of, link_data_of
 from kinemorph.multibody.loop_layout import last_dof
 from kinemorph.multibody.model.loops import LOOP
 from kinemorph.multibody.model.model import Model
@@ -230,12 +228,9 @@ _ERRORS, _JACOBIAN, _DRIFT = range(3)
 @entry
 def _fill_rows(address: int, q: Vector, v: Vector, zero: Vector, what: int, J: Matrix) -> int:
     tree = rows_at(address, 1, TREE)[0]
-    if tree["kind"] != TREE_KIND or tree["busy"] != 0:
-        return UNUSABLE
-    if q.shape[0] != tree["nq"] or v.shape[0] != tree["nv"]:
-        return BAD_SIZE
-    if not (finite(q) and finite(v)):
-        return NOT_FINITE
+    fault = fault_of_state(tree, q, v)
+    if fault != OK:
+        return fault
     if what == _DRIFT:
         accelerate_links(tree, q, v, zero)
     else:
@@ -258,10 +253,9 @@ def _fill_rows(address: int, q: Vector, v: Vector, zero: Vector, what: int, J: M
 @entry
 def _fill_positions(address: int, q: Vector, q_loops: Vector) -> int:
     tree = rows_at(address, 1, TREE)[0]
-    if tree["kind"] != TREE_KIND or tree["busy"] != 0:
-        return UNUSABLE
-    if not finite(q):
-        return NOT_FINITE
+    fault = fault_of_positions(tree, q)
+    if fault != OK:
+        return fault
     place_links(tree, q)
     if tree["system"] == 0:
         return OK
@@ -282,13 +276,13 @@ _NO_MATRIX = np.zeros((0, 0))
 def _run_fill_rows(
     model: Model, data: Data, what: int, q: npt.ArrayLike, v: npt.ArrayLike | None = None, J: Array = _NO_MATRIX
 ) -> None:  # fmt: skip
-    check_data(model, data)
+    checks.check_data(model, data)
     zero = np.zeros(model.nv)
     v = zero if v is None else v
-    q64, v64 = as_arrays(model, q=q, v=v)
+    q64, v64 = checks.as_arrays(model, q=q, v=v)
     status = _fill_rows(data.address, q64, v64, zero, what, J)
     if status:
-        raise_for_status(model, status, q=q, v=v)
+        checks.raise_for_status(model, status, q=q, v=v)
 
 
 @checked_on_failure
@@ -301,7 +295,7 @@ def loop_errors(model: Model, data: Data, q: npt.ArrayLike) -> Array:
 @checked_on_failure
 def loop_jacobian(model: Model, data: Data, q: npt.ArrayLike) -> Array:
     """J_C (m x nv): a motion that keeps all loops closed has J_C v = 0."""
-    check_data(model, data)
+    checks.check_data(model, data)
     J = np.zeros((model.m, model.nv))
     _run_fill_rows(model, data, _JACOBIAN, q, J=J)
     return J
@@ -317,10 +311,10 @@ def loop_drift(model: Model, data: Data, q: npt.ArrayLike, v: npt.ArrayLike) -> 
 @checked_on_failure
 def loop_positions(model: Model, data: Data, q: npt.ArrayLike) -> Array:
     """Positions of the loops' joints, one after the other, each written as that of a joint of the tree."""
-    check_data(model, data)
-    (q64,) = as_arrays(model, q=q)
+    checks.check_data(model, data)
+    (q64,) = checks.as_arrays(model, q=q)
     found = np.zeros(model.loop_nq)
     status = _fill_positions(data.address, q64, found)
     if status:
-        raise_for_status(model, status, q=q)
+        checks.raise_for_status(model, status, q=q)
     return found

@@ -8,24 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph.jit.api import entry, kernel, rows_at
+from kinemorph.multibody import checks
 from kinemorph.multibody.algorithms.joints import FREE, REVOLUTE
 from kinemorph.multibody.algorithms.kinematics import move_link, place_link
-from kinemorph.multibody.checks import (
-    BAD_SIZE,
-    NO_FORCES,
-    NOT_FINITE,
-    OK,
-    UNUSABLE,
-    Array,
-    Matrix,
-    Vector,
-    as_arrays,
-    check_data,
-    finite,
-    raise_for_status,
-)
+from kinemorph.multibody.checks import NO_FORCES, NOT_FINITE, OK, Array, Matrix, Vector, fault_of_dynamics, finite
 from kinemorph.multibody.data import Data
-from kinemorph.multibody.layout import TREE, TREE_KIND, dof_data, dofs_of, link_data, links_of
+from kinemorph.multibody.layout import TREE, dof_data, dofs_of, link_data, links_of
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.inertia import articulated_force, shift_articulated, shift_force
 from kinemorph.spatial.mat3 import (
@@ -321,15 +309,9 @@ def respond(l: Any, dof_rows: Any, al: Vec3, acc: Vec3, a: Any) -> tuple[Vec3, V
 @entry
 def _aba(address: int, q: Vector, v: Vector, tau: Vector, external: Matrix, a: Vector) -> int:
     tree = rows_at(address, 1, TREE)[0]
-    if tree["kind"] != TREE_KIND or tree["busy"] != 0:
-        return UNUSABLE
-    nv = tree["nv"]
-    if q.shape[0] != tree["nq"] or v.shape[0] != nv or tau.shape[0] != nv or a.shape[0] != nv:
-        return BAD_SIZE
-    if external.shape[0] > 0 and (external.shape[0] != tree["n"] or external.shape[1] != 6):
-        return BAD_SIZE
-    if not (finite(q) and finite(v) and finite(tau) and finite(external.reshape(external.size))):
-        return NOT_FINITE
+    fault = fault_of_dynamics(tree, q, v, tau, external, a)
+    if fault != OK:
+        return fault
     articulated_body(tree, q, v, tau, external, a)
     return OK if finite(a) else NOT_FINITE
 
@@ -351,13 +333,13 @@ def aba(
     except AttributeError:
         mine = False
     if not mine:
-        check_data(model, data)
+        checks.check_data(model, data)
     a = np.empty(data.nv)
     try:
         status = _aba(data.address, q, v, tau, external, a)
     except (TypeError, ValueError):  # not arrays of the right type; Numba has no type for an empty list
-        q64, v64, tau64, external64 = as_arrays(model, q=q, v=v, tau=tau, external=external)
+        q64, v64, tau64, external64 = checks.as_arrays(model, q=q, v=v, tau=tau, external=external)
         status = _aba(data.address, q64, v64, tau64, external64, a)
     if status:
-        raise_for_status(model, status, q=q, v=v, tau=tau, external=external)
+        checks.raise_for_status(model, status, q=q, v=v, tau=tau, external=external)
     return a

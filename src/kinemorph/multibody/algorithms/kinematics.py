@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph.jit.api import entry, kernel, rows_at
+from kinemorph.multibody import checks
 from kinemorph.multibody.algorithms.joints import (
     FREE,
     REVOLUTE,
@@ -16,19 +17,9 @@ from kinemorph.multibody.algorithms.joints import (
     rotate_about_axis,
     subspace_column,
 )
-from kinemorph.multibody.checks import (
-    BAD_SIZE,
-    NOT_FINITE,
-    OK,
-    UNUSABLE,
-    Vector,
-    as_arrays,
-    check_data,
-    finite,
-    raise_for_status,
-)
+from kinemorph.multibody.checks import NOT_FINITE, OK, Vector, fault_of_rates, fault_of_state
 from kinemorph.multibody.data import Data
-from kinemorph.multibody.layout import TREE, TREE_KIND, dof_data, link_data, links_of
+from kinemorph.multibody.layout import TREE, dof_data, link_data, links_of
 from kinemorph.multibody.model.model import ORIGIN, Model
 from kinemorph.spatial.mat3 import Mat3, mul, mul_vec
 from kinemorph.spatial.pose import Pose
@@ -157,13 +148,9 @@ def accelerate_links(tree: Any, q: Any, v: Any, a: Any) -> None:
 @entry
 def _kinematics(address: int, q: Vector, v: Vector, a: Vector) -> int:
     tree = rows_at(address, 1, TREE)[0]
-    if tree["kind"] != TREE_KIND or tree["busy"] != 0:
-        return UNUSABLE
-    nv = tree["nv"]
-    if q.shape[0] != tree["nq"] or v.shape[0] != nv or a.shape[0] != nv:
-        return BAD_SIZE
-    if not (finite(q) and finite(v) and finite(a)):
-        return NOT_FINITE
+    fault = fault_of_rates(tree, fault_of_state(tree, q, v), a)
+    if fault != OK:
+        return fault
     accelerate_links(tree, q, v, a)
     rows = rows_at(tree["rows"], tree["n"] + 1, link_data(tree))
     good = True
@@ -184,16 +171,16 @@ def kinematics(
     except AttributeError:
         mine = False
     if not mine:
-        check_data(model, data)
+        checks.check_data(model, data)
     v = np.zeros(model.nv) if v is None else v
     a = np.zeros(model.nv) if a is None else a
     try:
         status = _kinematics(data.address, q, v, a)
     except (TypeError, ValueError):
-        q64, v64, a64 = as_arrays(model, q=q, v=v, a=a)
+        q64, v64, a64 = checks.as_arrays(model, q=q, v=v, a=a)
         status = _kinematics(data.address, q64, v64, a64)
     if status:
-        raise_for_status(model, status, q=q, v=v, a=a)
+        checks.raise_for_status(model, status, q=q, v=v, a=a)
 
 
 def pose_of(model: Model, data: Data, place: str | int) -> Pose:
@@ -228,5 +215,5 @@ def acceleration_of(model: Model, data: Data, place: str | int) -> npt.NDArray[n
 def locate_place(model: Model, data: Data, place: str | int) -> tuple[int, Pose]:
     """The link of a place, and the place's pose on it."""
     if type(data) is not Data or data.model is not model:
-        check_data(model, data)
+        checks.check_data(model, data)
     return model.place(place)
