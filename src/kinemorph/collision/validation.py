@@ -9,19 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from kinemorph.collision.broad import hash_rows
 from kinemorph.collision.broad.broad_phase import BroadPhase
-from kinemorph.collision.broad.hash_rows import (
-    ABSENT_LEVEL,
-    BOX,
-    BOX_PAIR,
-    ENTRY,
-    FILTER,
-    FREE_PAIR_BASE,
-    HASH,
-    IGNORED,
-    INDEX_ROW,
-    TILE,
-)
 from kinemorph.collision.broad.hash_tables import SAVED_HEADER_FIELDS
 from kinemorph.collision.broad.hash_tiles import LARGEST_TILE_COORDINATE, OVERSIZED_BUDGET_FACTOR
 from kinemorph.collision.collisions import belongs_to_pair
@@ -109,20 +98,20 @@ def check_hash(state: Any) -> None:
     """Raise ValueError unless this is a state that `HashTables.__getstate__` could return."""
     require(isinstance(state, tuple) and len(state) == 6, "a broad phase has other parts")
     header, boxes, filters, order, pairs, lives = state
-    grid = require_rows(header, HASH, "the header of the hash", 1)[0]
-    for name in set(HASH.names or ()) - set(SAVED_HEADER_FIELDS):
+    grid = require_rows(header, hash_rows.HASH, "the header of the hash", 1)[0]
+    for name in set(hash_rows.HASH.names or ()) - set(SAVED_HEADER_FIELDS):
         require(grid[name] == 0, f"{name} of the hash follows")
     n = int(grid["n"])
-    require_rows(boxes, BOX, "boxes", n)
-    require_rows(filters, FILTER, "filters", n)
-    require_rows(order, INDEX_ROW, "the order of boxes", int(grid["moving"]))
-    require_rows(pairs, BOX_PAIR, "pairs of boxes", int(grid["pair_count"]))
-    require_rows(lives, INDEX_ROW, "lives of pairs", len(pairs))
+    require_rows(boxes, hash_rows.BOX, "boxes", n)
+    require_rows(filters, hash_rows.FILTER, "filters", n)
+    require_rows(order, hash_rows.INDEX_ROW, "the order of boxes", int(grid["moving"]))
+    require_rows(pairs, hash_rows.BOX_PAIR, "pairs of boxes", int(grid["pair_count"]))
+    require_rows(lives, hash_rows.INDEX_ROW, "lives of pairs", len(pairs))
     require(0 <= grid["top"] <= 60 and 2.0**-64 <= grid["finest"] <= 2.0**64, "the hash has no such levels")
     require(8 <= grid["budget"] <= grid["fixed_budget"] <= MOST_BUDGET, "the hash has no such budgets")
     require(0 <= grid["linger"] <= 1_000_000 and grid["pairs_made"] >= 0, "the hash has no such numbers")
     _check_boxes(grid, boxes, filters)
-    there = boxes["level"] != ABSENT_LEVEL
+    there = boxes["level"] != hash_rows.ABSENT_LEVEL
     require_range(order["i"], 0, n, "the order of boxes")
     require(there[order["i"]].all() and len(np.unique(order["i"])) == len(order), "a box moves twice, or is not there")
     require_range(filters["fixed"], 0, 2, "filters")
@@ -135,15 +124,17 @@ def hash_bytes(state: Any) -> int:
     placed = boxes[boxes["level"] >= 0]
     first, last = (np.floor(placed[side] * placed["scale"][:, None]) for side in ("low", "high"))
     tiles = float((last - first + 1.0).prod(axis=1).sum()) + 8.0 * len(placed) * len(np.unique(placed["level"]))
-    return int(2.0 * tiles) * (ENTRY.itemsize + 2 * TILE.itemsize)  # tables double, and that of tiles is half empty
+    return int(2.0 * tiles) * (
+        hash_rows.ENTRY.itemsize + 2 * hash_rows.TILE.itemsize
+    )  # tables double, and that of tiles is half empty
 
 
 def _check_boxes(grid: Any, boxes: Rows, filters: Rows) -> None:
     level = boxes["level"]
-    require_range(level, ABSENT_LEVEL, grid["top"] + 1, "levels of boxes")
+    require_range(level, hash_rows.ABSENT_LEVEL, grid["top"] + 1, "levels of boxes")
     placed = level >= 0
     scale = np.where(placed, grid["finest"] * 0.5 ** np.maximum(level, 0), 0.0)
-    there = level != ABSENT_LEVEL
+    there = level != hash_rows.ABSENT_LEVEL
     require((boxes["scale"] == scale)[there].all() and (boxes["entry"] == -1).all(), "boxes have wrong scales")
     low, high = boxes["low"], boxes["high"]
     size = high[there] - low[there]
@@ -159,18 +150,18 @@ def _check_boxes(grid: Any, boxes: Rows, filters: Rows) -> None:
 def _check_pairs(grid: Any, pairs: Rows, there: Rows, filters: Rows) -> None:
     alive = pairs["shared"] == 0
     gone, free, seen = pairs[~alive], int(grid["pair_free"]), 0
-    blank = (gone["a"] == 0) & (gone["b"] == 0) & (gone["linger"] == IGNORED) & (gone["shared"] < 0)
+    blank = (gone["a"] == 0) & (gone["b"] == 0) & (gone["linger"] == hash_rows.IGNORED) & (gone["shared"] < 0)
     require(blank.all(), "a free row of pairs is not blank")
     while free >= 0:
         require(free < len(pairs) and not alive[free] and seen < len(gone), "the free rows of pairs are no list")
-        free, seen = FREE_PAIR_BASE - int(pairs["shared"][free]), seen + 1
+        free, seen = hash_rows.FREE_PAIR_BASE - int(pairs["shared"][free]), seen + 1
     require(free == -1 and seen == len(gone), "the free rows of pairs are no list")
     a, b, linger = pairs["a"][alive], pairs["b"][alive], pairs["linger"][alive]
     require_range(a, 0, len(there), "pairs of boxes")
     require_range(b, 0, len(there), "pairs of boxes")
     require((a < b).all() and there[a].all() and there[b].all(), "a pair of boxes is not valid")
     require(len(np.unique(a.astype(np.int64) * len(there) + b)) == len(a), "a pair of boxes is there twice")
-    require_range(linger, IGNORED, grid["linger"] + 1, "times of pairs")
+    require_range(linger, hash_rows.IGNORED, grid["linger"] + 1, "times of pairs")
     p, q = filters[a], filters[b]
     meet = (p["mask"] & q["group"] != 0) & (q["mask"] & p["group"] != 0) & (p["fixed"] + q["fixed"] < 2)
     require(meet.all(), "a pair of boxes is excluded by its filters")
@@ -258,7 +249,7 @@ def collision_bytes(state: Any) -> int:
 
 def _check_boxed_shapes(broad: BroadPhase, shapes: ShapeTable, boxed: Any) -> None:
     """Check that exactly the existing shapes have boxes, with their own filters."""
-    there = np.flatnonzero(broad.boxes["level"][: int(broad.hash.header["n"][0])] != ABSENT_LEVEL)
+    there = np.flatnonzero(broad.boxes["level"][: int(broad.hash.header["n"][0])] != hash_rows.ABSENT_LEVEL)
     used = np.flatnonzero(shapes.rows["form"][: shapes.count])
     require(np.array_equal(there, used), "there are shapes without boxes, or boxes without shapes")
     rows, filters = shapes.rows[used], broad.hash["filters"][used]

@@ -21,12 +21,8 @@ from typing import Any
 
 import numpy as np
 
+from kinemorph.collision.ground import surface
 from kinemorph.collision.ground.surface import (
-    FIELD,
-    HALF_SPACE,
-    NEIGHBOUR_SINE,
-    OVERLAP_SINE,
-    SOUP,
     ground_vertex,
     in_normal_cone,
     mesh_face,
@@ -35,19 +31,11 @@ from kinemorph.collision.ground.surface import (
     triangle_vertex,
     write_triangle,
 )
+from kinemorph.collision.narrow import part_pairs
 from kinemorph.collision.narrow.core_pair import CORE_PAIR, DEEP, evaluate_core_pair
 from kinemorph.collision.narrow.features import F, V, core_vertex, support_vertex
 from kinemorph.collision.narrow.manifold import NO_FEATURES
-from kinemorph.collision.narrow.part_pairs import (
-    LISTED_ROW,
-    PART_KEY,
-    TRIANGLE_SIZE,
-    add_row_counters,
-    clear_list,
-    keep_closest,
-    list_row,
-    prepare_row,
-)
+from kinemorph.collision.narrow.part_pairs import add_row_counters, clear_list, keep_closest, list_row, prepare_row
 from kinemorph.collision.round.solids import support_piece, support_point, turn_matrix, turn_towards
 from kinemorph.geometry.ground import BOUNDS
 from kinemorph.geometry.polyhedron import CORE
@@ -82,12 +70,12 @@ def find_near_triangles(ground: Any, body: Any, margin: float, reach: float, sea
     search["distance"] is inf if there is none.
     """
     clear_list(search)
-    if ground["kind"] == HALF_SPACE:
+    if ground["kind"] == surface.HALF_SPACE:
         _turn_to_half_space(ground, body)
         _evaluate_half_space(ground, body, search)
         return
     _write_bounds(body)
-    if ground["kind"] == SOUP:
+    if ground["kind"] == surface.SOUP:
         _search_tree(ground, body, margin, reach, search, work)
     else:
         first = max(margin, 0.0)
@@ -219,7 +207,7 @@ def _evaluate_triangle(
     c = ground_vertex(ground, triangle_vertex(ground, triangle, 2))
     low = (min(a[0], b[0], c[0]), min(a[1], b[1], c[1]), min(a[2], b[2], c[2]))
     high = (max(a[0], b[0], c[0]), max(a[1], b[1], c[1]), max(a[2], b[2], c[2]))
-    if ground["kind"] == FIELD:  # solid below the surface
+    if ground["kind"] == surface.FIELD:  # solid below the surface
         low = (low[0], low[1], -np.inf)
     if not _squared_box_distance(body, low, high) <= limit * limit:
         return
@@ -227,7 +215,7 @@ def _evaluate_triangle(
     if k < 0:
         return
     row = rows_at(search["pairs"], search["room"], CORE_PAIR)[k]
-    row["core1"] = search["triangles"] + k * TRIANGLE_SIZE
+    row["core1"] = search["triangles"] + k * part_pairs.TRIANGLE_SIZE
     write_triangle(ground, triangle, row["core1"])
     row["core2"] = body["core"]
     row["radius1"] = 0.0
@@ -252,8 +240,8 @@ def _drop_long_ways_out(ground: Any, search: Any, margin: float) -> None:
     The depth of a body that is entirely below a height field is the shortest way up.
     """
     pairs = rows_at(search["pairs"], search["room"], CORE_PAIR)
-    keys = rows_at(search["keys"], search["room"], PART_KEY)
-    listed = rows_at(search["listed"], search["room"], LISTED_ROW)
+    keys = rows_at(search["keys"], search["room"], part_pairs.PART_KEY)
+    listed = rows_at(search["listed"], search["room"], part_pairs.LISTED_ROW)
     good = search["distance"]
     up = -np.inf
     for c in range(search["n_listed"]):
@@ -281,17 +269,17 @@ def _judge_triangle(ground: Any, triangle: int, row: Any) -> int:
     triangle_normal = normal_of_triangle(ground, triangle)
     front = dot(n, triangle_normal)
     if row["relation"] == DEEP:
-        if front > FLAT_ON_TRIANGLE_COSINE and not in_normal_cone(ground, triangle, n, NEIGHBOUR_SINE):
+        if front > FLAT_ON_TRIANGLE_COSINE and not in_normal_cone(ground, triangle, n, surface.NEIGHBOUR_SINE):
             _set_normal(ground, triangle, row, triangle_normal)
             return ACCEPTED
-        if front > -OVERLAP_SINE and in_normal_cone(ground, triangle, n, OVERLAP_SINE):
+        if front > -surface.OVERLAP_SINE and in_normal_cone(ground, triangle, n, surface.OVERLAP_SINE):
             return ACCEPTED
         _push_out(ground, triangle, row, triangle_normal)
         return FORCED
-    if in_normal_cone(ground, triangle, n, NEIGHBOUR_SINE):
-        if front > -OVERLAP_SINE:
+    if in_normal_cone(ground, triangle, n, surface.NEIGHBOUR_SINE):
+        if front > -surface.OVERLAP_SINE:
             return ACCEPTED
-        if ground["kind"] != FIELD or not _is_over_field(ground, row["x2"]):
+        if ground["kind"] != surface.FIELD or not _is_over_field(ground, row["x2"]):
             return BEHIND
         _push_out(ground, triangle, row, triangle_normal)
         return BURIED

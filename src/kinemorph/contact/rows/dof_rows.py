@@ -6,16 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from kinemorph.contact import layout
 from kinemorph.contact.gauss_seidel.vectors import clear
 from kinemorph.contact.islands import row_length
-from kinemorph.contact.layout import (
-    FULL_DOF_CONSTRAINTS,
-    FULL_Y,
-    dof_constraint_room,
-    free_roots_of,
-    slices_of,
-    whitened_rows,
-)
+from kinemorph.contact.layout import dof_constraint_room, free_roots_of, slices_of, whitened_rows
 from kinemorph.contact.rows.free_root_rows import has_free_root, root_response
 from kinemorph.jit.api import kernel
 from kinemorph.multibody.algorithms.aba import is_at_parent
@@ -165,10 +159,10 @@ def claim_row(solver: Any, length: int) -> int:
     """Claim a dof row with `length` zero numbers y. Returns the first of them, -1 if a table is full."""
     used = solver["Y_used"]
     if solver["bound_count"] == solver["bound_room"]:
-        solver["full"] |= FULL_DOF_CONSTRAINTS
+        solver["full"] |= layout.FULL_DOF_CONSTRAINTS
         return -1
     if used + length > solver["Y_room"]:
-        solver["full"] |= FULL_Y
+        solver["full"] |= layout.FULL_Y
         return -1
     clear(whitened_rows(solver), used, length)
     solver["bound_count"], solver["Y_used"] = solver["bound_count"] + 1, used + length

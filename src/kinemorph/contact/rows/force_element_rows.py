@@ -15,17 +15,10 @@ from typing import Any
 from kinemorph.constraint.basis import slice_product
 from kinemorph.constraint.loop_springs import joint_force_wrench, loop_spring_forces
 from kinemorph.constraint.loops import joint_frames
+from kinemorph.contact import layout
 from kinemorph.contact.gauss_seidel.row_products import apply_normal_impulse, contact_velocity
 from kinemorph.contact.islands import join_trees
-from kinemorph.contact.layout import (
-    ELEMENT_CONSTRAINT,
-    FULL_Y,
-    element_constraints,
-    slices_of,
-    whitened_rows,
-    z_of,
-    za_of,
-)
+from kinemorph.contact.layout import element_constraints, slices_of, whitened_rows, z_of, za_of
 from kinemorph.contact.rows.contact_rows import body_slice
 from kinemorph.contact.rows.dof_rows import propagate_wrench
 from kinemorph.contact.rows.loop_projection import project_constraint
@@ -48,7 +41,7 @@ from kinemorph.structure.forest.elements import (
 from kinemorph.structure.forest.layout import IN_USE, LOOPS, bodies_of, loop_slots_of, loops_of, tree_of, trees_of
 from kinemorph.structure.forest.memory import claim_scratch, clear_words, pool_of
 
-ELEMENT_CONSTRAINT_SIZE = ELEMENT_CONSTRAINT.itemsize
+ELEMENT_CONSTRAINT_SIZE = layout.ELEMENT_CONSTRAINT.itemsize
 MOST_ELEMENT_PASSES = 30
 SETTLED_IMPULSE_SHARE = 1e-12  # change of impulses, as a share of the largest, after which no pass is needed
 ZERO = (0.0, 0.0, 0.0)
@@ -107,13 +100,13 @@ def add_element_row(
     Y, dt = whitened_rows(solver), solver["h"] * solver["substeps"]
     tree1, o1, l1, _ = body_slice(forest, spans, body_a)
     tree2, o2, l2, _ = body_slice(forest, spans, body_b)
-    pull = rows_at(solver["pulls"], solver["pull_count"] + 1, ELEMENT_CONSTRAINT)[solver["pull_count"]]
+    pull = rows_at(solver["pulls"], solver["pull_count"] + 1, layout.ELEMENT_CONSTRAINT)[solver["pull_count"]]
     pull["tree1"], pull["tree2"] = tree1, tree2
     joined = tree1 >= 0 and tree1 == tree2
     length = max(l1, l2) if joined else l1 + l2
     used = solver["Y_used"]
     if used + length > solver["Y_room"]:
-        solver["full"] |= FULL_Y
+        solver["full"] |= layout.FULL_Y
         return False
     for k in range(used, used + length):
         Y[k] = 0.0

@@ -9,14 +9,8 @@ import numpy.typing as npt
 
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.multibody import checks
-from kinemorph.multibody.algorithms.joints import (
-    FREE,
-    REVOLUTE,
-    bias_acceleration,
-    joint_transform,
-    rotate_about_axis,
-    subspace_column,
-)
+from kinemorph.multibody.algorithms import joints
+from kinemorph.multibody.algorithms.joints import bias_acceleration, joint_transform, rotate_about_axis, subspace_column
 from kinemorph.multibody.checks import NOT_FINITE, OK, Vector, fault_of_rates, fault_of_state
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.layout import TREE, dof_data, link_data, links_of
@@ -32,7 +26,7 @@ def orient_link(l: Any, P: Any, d: Any, dof_rows: Any, q: Any) -> tuple[Mat3, Ve
     """Rotation and motion subspace of one link, from its parent's row P (SPW eq. 8). Returns world_R_link and r."""
     R_parent = load9(P["R"])
     k = l["iv"]
-    if l["kind"] == REVOLUTE:
+    if l["kind"] == joints.REVOLUTE:
         R = mul(R_parent, rotate_about_axis(l, get(q, l["iq"])))
         r = mul_vec(R_parent, load3(l["p"]))
         store3(dof_rows[k]["S"], mul_vec(R, load3(l["axis"])))
@@ -40,7 +34,7 @@ def orient_link(l: Any, P: Any, d: Any, dof_rows: Any, q: Any) -> tuple[Mat3, Ve
         E, t = joint_transform(l, q)
         R = mul(R_parent, E)
         r = mul_vec(R_parent, t)
-        if l["kind"] == FREE:  # its columns are those of R
+        if l["kind"] == joints.FREE:  # its columns are those of R
             for j in range(3):
                 axis = (R[j], R[3 + j], R[6 + j])
                 store3(dof_rows[k + j]["S"], axis)
@@ -70,7 +64,7 @@ def move_link(l: Any, P: Any, d: Any, dof_rows: Any, q: Any, v: Any, R: Mat3, r:
     wr = cross(w_parent, r)
     velocity = add(load3(P["v"]), wr)
     bv = cross(w_parent, wr)
-    if l["kind"] == REVOLUTE:
+    if l["kind"] == joints.REVOLUTE:
         wj = scale(load3(dof_rows[l["iv"]]["S"]), get(v, l["iv"]))
         bw = cross(w_parent, wj)
     else:
@@ -96,7 +90,7 @@ def accelerate_link(l: Any, P: Any, d: Any, dof_rows: Any, a: Any, r: Vec3, bw: 
     al_parent = load3(P["al"])
     al = add(al_parent, bw)
     acc = add(add(load3(P["a"]), cross(al_parent, r)), bv)
-    if l["kind"] == REVOLUTE:
+    if l["kind"] == joints.REVOLUTE:
         al = axpy(al, get(a, l["iv"]), load3(dof_rows[l["iv"]]["S"]))
     else:
         for k in range(l["iv"], l["iv"] + l["nv"]):

@@ -24,29 +24,8 @@ from kinemorph.structure.edit.graft import I4, fill_chain_shifts, fill_graft_row
 from kinemorph.structure.edit.graft_state import fill_graft_state
 from kinemorph.structure.edit.registration import free_joint_slot, register_tree, remove_loop, shift_body
 from kinemorph.structure.edit.successor_frame import frame_on_link, successor_frame
-from kinemorph.structure.forest.layout import (
-    AT_POINT,
-    AT_POSE,
-    DONE,
-    FRAME,
-    FULL,
-    GRAFT,
-    JOINTS,
-    JUMP,
-    MOVES_OTHERWISE,
-    NOT_GIVEN,
-    OFF_POSITION,
-    REST,
-    TREES,
-    WEIGHTLESS,
-    A,
-    Q,
-    V,
-    bodies_of,
-    joints_of,
-    tree_of,
-    trees_of,
-)
+from kinemorph.structure.forest import layout
+from kinemorph.structure.forest.layout import bodies_of, joints_of, tree_of, trees_of
 from kinemorph.structure.forest.memory import (
     DOF_SIZE,
     LINK_ROW_SIZE,
@@ -68,7 +47,7 @@ from kinemorph.structure.forest.memory import (
     update_tree_header,
 )
 
-GRAFT_SIZE, FRAME_SIZE = GRAFT.itemsize, FRAME.itemsize
+GRAFT_SIZE, FRAME_SIZE = layout.GRAFT.itemsize, layout.FRAME.itemsize
 MASSLESS_SHARE = 1e-13  # share of the inertia around a joint below which the inertia that it moves is rounding
 
 
@@ -87,7 +66,7 @@ def begin_graft(forest: Any, tree_index: int) -> int:
     slack = claim_scratch(forest, 56)
     if slack == 0:
         return 0
-    graft = rows_at(at, 1, GRAFT)[0]
+    graft = rows_at(at, 1, layout.GRAFT)[0]
     graft["from"], graft["to"], graft["keep"], graft["made"] = tree_index, -1, tree_index, -1
     graft["velocities"], graft["light"], graft["placed"], graft["parent"] = 0, 0, 0, -1
     graft["source"] = trees_of(forest)[tree_index]["address"]
@@ -110,7 +89,7 @@ def velocities_at(forest: Any, graft: Any, tree_index: int, which: int) -> int:
 def impact_velocities_at(forest: Any, velocities: int, tree_index: int, which: int) -> int:
     """Address of the velocities (V) or jumps (JUMP) that the impact gave a collected tree."""
     slot = trees_of(forest)[tree_index]
-    return velocities + 8 * (slot["offset"] + (forest["rates"] if which == JUMP else 0))
+    return velocities + 8 * (slot["offset"] + (forest["rates"] if which == layout.JUMP else 0))
 
 
 @kernel(inline=False)
@@ -119,13 +98,13 @@ def copy_tree_state(forest: Any, graft: Any, tree_index: int, to: int, room: int
     slot = trees_of(forest)[tree_index]
     tree = tree_of(slot)
     for which in range(6):
-        count = tree["nq"] if which == Q or which == REST else tree["nv"]
+        count = tree["nq"] if which == layout.Q or which == layout.REST else tree["nv"]
         at = slot["state"] + 8 * tree["nq"] * which
-        if which == V or which == JUMP:
+        if which == layout.V or which == layout.JUMP:
             at = velocities_at(forest, graft, tree_index, which)
         old, new = rows_at(at, count, F8), rows_at(to + 8 * room * which, count, F8)
         for k in range(count):
-            new[k] = old[k] if which != JUMP or graft["velocities"] != 0 else 0.0
+            new[k] = old[k] if which != layout.JUMP or graft["velocities"] != 0 else 0.0
 
 
 @kernel
@@ -210,16 +189,16 @@ def update_graft_motion(forest: Any, graft: Any) -> None:
     state = graft["state"]
     accelerate_links(
         source,
-        rows_at(state + 8 * nq * Q, nq, F8),
-        rows_at(state + 8 * nq * V, nv, F8),
-        rows_at(state + 8 * nq * A, nv, F8),
+        rows_at(state + 8 * nq * layout.Q, nq, F8),
+        rows_at(state + 8 * nq * layout.V, nv, F8),
+        rows_at(state + 8 * nq * layout.A, nv, F8),
     )
     graft["parent_row"] = source["rows"] + (graft["parent"] + 1) * LINK_ROW_SIZE
     if graft["to"] >= 0:
         slot = trees_of(forest)[graft["to"]]
         tree = tree_of(slot)
         nq, nv = tree["nq"], tree["nv"]
-        v = rows_at(velocities_at(forest, graft, graft["to"], V), nv, F8)
+        v = rows_at(velocities_at(forest, graft, graft["to"], layout.V), nv, F8)
         accelerate_links(tree, q_of(slot, tree), v, a_of(slot, tree))
         graft["parent_row"] = tree["rows"] + (graft["parent"] + 1) * LINK_ROW_SIZE
 
@@ -229,19 +208,19 @@ def place_graft_joint(forest: Any, edit: Any, graft: Any) -> None:
     """Set the new joint's frame in the world and its successor frame on the link, as an EDIT says."""
     source = rows_at(graft["source"], 1, TREE)[0]
     top = graft["top"]
-    joint, shift = rows_at(graft["joint"], 1, LINK)[0], rows_at(graft["shifts"], source["n"], FRAME)[top]
+    joint, shift = rows_at(graft["joint"], 1, LINK)[0], rows_at(graft["shifts"], source["n"], layout.FRAME)[top]
     body = links_of(source)[top]["body"]
     bodies = bodies_of(forest)
     data = link_data_of(source)[top + 1]
     R, p = IDENTITY, (0.0, 0.0, 0.0)
     free = joint["kind"] == FREE
-    if edit["placed"] == AT_POSE or not free:
+    if edit["placed"] == layout.AT_POSE or not free:
         R, p = load9(edit["at_R"]), load3(edit["at_p"])
     store9(joint["R"], R)
     store3(joint["p"], p)
-    if edit["held"] != NOT_GIVEN or not free:
+    if edit["held"] != layout.NOT_GIVEN or not free:
         R, p = successor_frame(edit, data, bodies, body, R, p)
-    elif edit["placed"] == AT_POINT:  # a point of the link, with the link's axes
+    elif edit["placed"] == layout.AT_POINT:  # a point of the link, with the link's axes
         _, p = frame_on_link(data, IDENTITY, load3(edit["at_p"]))
     else:
         R, p = load9(bodies[body]["R"]), load3(bodies[body]["p"])
@@ -260,7 +239,7 @@ def is_joint_massless(graft: Any) -> bool:
     if joint["kind"] == FREE and end["kind"] == FREE and graft["stay_count"] == 0 and graft["parent"] < 0:
         return False  # the same system with another root
     dofs, dof_rows = dofs_of(tree), dof_data_of(tree)
-    articulate(tree, rows_at(graft["host_state"] + 8 * tree["nq"] * Q, tree["nq"], F8))
+    articulate(tree, rows_at(graft["host_state"] + 8 * tree["nq"] * layout.Q, tree["nq"], F8))
     row = link_data_of(tree)[graft["n0"] + 1]
     I, M = row["A"], row["M"]
     for k in range(joint["iv"], joint["iv"] + joint["nv"]):
@@ -279,15 +258,15 @@ def perform_graft(forest: Any, edit: Any, graft: Any, outcome: Any) -> int:
     The joint, its frame on the parent and its successor frame are set, unless the edit gives them in the world. The
     joint must allow the velocities. Returns a status; if it is not DONE, the forest is unchanged.
     """
-    if not (has_room(forest, TREES, 1) and has_room(forest, JOINTS, 1)):
-        return FULL
+    if not (has_room(forest, layout.TREES, 1) and has_room(forest, layout.JOINTS, 1)):
+        return layout.FULL
     order_links(graft)
     update_graft_motion(forest, graft)
     if graft["placed"] != 0:
         place_graft_joint(forest, edit, graft)
     fill_chain_shifts(graft)
     if not allocate_graft_trees(forest, graft):
-        return FULL
+        return layout.FULL
     fill_graft_rows(graft)
     fill_graft_state(graft)
     host = rows_at(graft["host"], 1, TREE)[0]
@@ -298,21 +277,21 @@ def perform_graft(forest: Any, edit: Any, graft: Any, outcome: Any) -> int:
         update_tree_header(graft["rest"])
         update_tree_motion(rest, graft["rest_state"])
     measure_motion_errors(graft, outcome)
-    status = DONE
+    status = layout.DONE
     outcome["kind"] = rows_at(graft["joint"], 1, LINK)[0]["kind"]
     outcome["body"] = links_of(host)[graft["n0"]]["body"]
     if not is_position_error_small(outcome["pose_error"], outcome["reach"]):
-        status = OFF_POSITION
+        status = layout.OFF_POSITION
     elif not is_velocity_error_small(outcome):
-        status = MOVES_OTHERWISE
+        status = layout.MOVES_OTHERWISE
     elif is_joint_massless(graft):
-        status = WEIGHTLESS
-    if status != DONE:
+        status = layout.WEIGHTLESS
+    if status != layout.DONE:
         free_graft_trees(forest, graft)
         return status
     outcome["lossy"] = find_lossy_joint(graft)
     commit_graft(forest, graft, outcome)
-    return DONE
+    return layout.DONE
 
 
 @kernel(inline=False)
@@ -322,14 +301,14 @@ def commit_graft(forest: Any, graft: Any, outcome: Any) -> None:
     source = rows_at(graft["source"], 1, TREE)[0]
     n, start = source["n"], graft["stay_count"]
     links, order = links_of(source), rows_at(graft["order"], n, I4)
-    shifts = rows_at(graft["shifts"], n, FRAME)
+    shifts = rows_at(graft["shifts"], n, layout.FRAME)
     for c in range(start, start + graft["length"]):
         shift_body(forest, links[order[c]]["body"], shifts[order[c]])
     free_joint_slot(forest, links[graft["end"]]["joint"])
     joints = joints_of(forest)
     made = graft["made"]
     if made < 0:
-        made = take_row(pool_of(forest, JOINTS), joints)
+        made = take_row(pool_of(forest, layout.JOINTS), joints)
     elif joints[made]["loop"] >= 0:
         remove_loop(forest, joints[made]["loop"])
     joints[made]["loop"] = -1
@@ -356,7 +335,7 @@ def commit_graft(forest: Any, graft: Any, outcome: Any) -> None:
 @kernel
 def take_tree_slot(forest: Any) -> int:
     trees = trees_of(forest)
-    t = take_row(pool_of(forest, TREES), trees)
+    t = take_row(pool_of(forest, layout.TREES), trees)
     trees[t]["mark"] = 0
     return t
 
@@ -364,7 +343,7 @@ def take_tree_slot(forest: Any) -> int:
 @kernel
 def free_tree_slot(forest: Any, tree_index: int) -> None:
     """Free the table row of a tree; the caller frees its block."""
-    from_pool = pool_of(forest, TREES)
+    from_pool = pool_of(forest, layout.TREES)
     trees = trees_of(forest)
     trees[tree_index]["generation"] += 1
     trees[tree_index]["next"] = from_pool["free"]

@@ -28,18 +28,9 @@ from kinemorph.spatial.rows import load3, load3_at, load9, store3, store3_at, st
 from kinemorph.spatial.vec3 import add, axpy, sub
 from kinemorph.structure.edit.check_result import MOTION_ERROR, is_position_error_small, max_or_nan
 from kinemorph.structure.edit.successor_frame import frame_on_link, successor_frame
+from kinemorph.structure.forest import layout
 from kinemorph.structure.forest.islands import assemble_system, set_loop_links
-from kinemorph.structure.forest.layout import (
-    FULL,
-    GRAFT_NEXT,
-    NOT_FINITE,
-    OFF_POSITION,
-    OUTSIDE_LIMITS,
-    bodies_of,
-    loop_slots_of,
-    tree_of,
-    trees_of,
-)
+from kinemorph.structure.forest.layout import bodies_of, loop_slots_of, tree_of, trees_of
 from kinemorph.structure.forest.memory import claim_scratch, copy_words, q_of, v_of
 
 SUMS_SIZE, ROW_SIZE = SUMS.itemsize, LINK_DATA.itemsize
@@ -152,21 +143,21 @@ def solve_impact(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
     """
     sums = claim_scratch(forest, 3 * SUMS_SIZE)
     if sums == 0:
-        return FULL
+        return layout.FULL
     before, after, each = rows_at(sums, 3, SUMS)[0], rows_at(sums, 3, SUMS)[1], rows_at(sums, 3, SUMS)[2]
     sum_collected_trees(forest, 0, each, before)  # also updates the poses of the links
     copy_words(sums, sums + SUMS_SIZE, SUMS_SIZE)
     measure_extent(forest, outcome)
     if not (outcome["reach"] <= LARGEST_FLOAT and before["kinetic"] <= LARGEST_FLOAT):
-        return NOT_FINITE
+        return layout.NOT_FINITE
     set_loop_frames(forest, edit, plan)
     at = assemble_system(forest, plan["loop"])
     if at == 0:
-        return FULL
+        return layout.FULL
     system = rows_at(at, 1, SYSTEM)[0]
     velocities = claim_scratch(forest, 16 * system["nv"])
     if velocities == 0:
-        return FULL
+        return layout.FULL
     plan["velocities"] = velocities
     outcome["loop_error"] = fill_errors(system)
     prepare_impact(forest, system, velocities)
@@ -186,12 +177,12 @@ def solve_impact(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
     loop = rows_at(plan["loop"], 1, LOOP)[0]
     outcome["momentum_error"] = 0.0 if is_grounded(forest, loop) else error
     if not abs(outcome["energy_lost"]) <= LARGEST_FLOAT:
-        return NOT_FINITE
+        return layout.NOT_FINITE
     if not is_position_error_small(outcome["gap"], outcome["reach"]):
-        return OFF_POSITION
+        return layout.OFF_POSITION
     if not is_within_limits(loop, rows_at(plan["drives"], loop["nv"], DOF), outcome["position"]):
-        return OUTSIDE_LIMITS
-    return GRAFT_NEXT
+        return layout.OUTSIDE_LIMITS
+    return layout.GRAFT_NEXT
 
 
 @kernel

@@ -18,6 +18,7 @@ from kinemorph.multibody.system import F8
 from kinemorph.spatial.mat3 import mul, mul_vec, sym_vec, tmul_vec, transpose
 from kinemorph.spatial.rows import load3, load6, load9, store3
 from kinemorph.spatial.vec3 import add, axpy, cross, dot, sub
+from kinemorph.structure.forest import layout
 from kinemorph.structure.forest.elements import (
     body_frame_to_link_frame,
     drop_stale_elements,
@@ -25,21 +26,7 @@ from kinemorph.structure.forest.elements import (
     element_link_row,
     update_slot_motion,
 )
-from kinemorph.structure.forest.layout import (
-    DONE,
-    FOREST,
-    FOREST_KIND,
-    FULL,
-    IN_USE,
-    LOOPS,
-    NO_FOREST,
-    TREES,
-    bodies_of,
-    loop_slots_of,
-    loops_of,
-    tree_of,
-    trees_of,
-)
+from kinemorph.structure.forest.layout import bodies_of, loop_slots_of, loops_of, tree_of, trees_of
 from kinemorph.structure.forest.memory import claim_scratch, clear_words, pool_of, q_of, rest_of, v_of
 
 Records = np.ndarray[tuple[int], np.dtype[np.void]]
@@ -73,14 +60,14 @@ def sum_links(slot: Any, chosen: Marks, sums: Any) -> None:
 @entry
 def sum_forest(address: int, chosen: Marks, sums: Records) -> int:
     """Sum mass, momentum and kinetic energy of the chosen bodies (a mark per index) into a row of SUMS. A status."""
-    forest = rows_at(address, 1, FOREST)[0]
-    if forest["kind"] != FOREST_KIND or forest["busy"] != 0:
-        return NO_FOREST
+    forest = rows_at(address, 1, layout.FOREST)[0]
+    if forest["kind"] != layout.FOREST_KIND or forest["busy"] != 0:
+        return layout.NO_FOREST
     trees = trees_of(forest)
-    for t in range(pool_of(forest, TREES)["count"]):
-        if trees[t]["next"] == IN_USE:
+    for t in range(pool_of(forest, layout.TREES)["count"]):
+        if trees[t]["next"] == layout.IN_USE:
             sum_links(trees[t], chosen, sums[0])
-    return DONE
+    return layout.DONE
 
 
 @kernel
@@ -166,28 +153,28 @@ def loop_spring_energy(forest: Any, index: int, memory: int) -> float:
 def sum_elastic_energy(address: int, chosen: Marks, energy: Vector) -> int:
     """Sum the elastic energy (J) of joints, loops and force elements between chosen bodies, or between these and the
     base, into the first entry. Returns a status."""
-    forest = rows_at(address, 1, FOREST)[0]
-    if forest["kind"] != FOREST_KIND:
-        return NO_FOREST
+    forest = rows_at(address, 1, layout.FOREST)[0]
+    if forest["kind"] != layout.FOREST_KIND:
+        return layout.NO_FOREST
     trees = trees_of(forest)
     loops, ties = loop_slots_of(forest), loops_of(forest)
     forest["scratch_used"] = forest["need"] = 0
     most = 13
-    for t in range(pool_of(forest, TREES)["count"]):
-        if trees[t]["next"] == IN_USE:
+    for t in range(pool_of(forest, layout.TREES)["count"]):
+        if trees[t]["next"] == layout.IN_USE:
             most = max(most, tree_of(trees[t])["nv"])
     memory = claim_scratch(forest, 8 * most)
     if memory == 0:
-        return FULL
+        return layout.FULL
     energy[0] = element_energy(forest, chosen)
-    for t in range(pool_of(forest, TREES)["count"]):
-        if trees[t]["next"] == IN_USE and tree_of(trees[t])["springs"] != 0:
+    for t in range(pool_of(forest, layout.TREES)["count"]):
+        if trees[t]["next"] == layout.IN_USE and tree_of(trees[t])["springs"] != 0:
             energy[0] += chosen_joint_spring_energy(trees[t], chosen, memory)
-    for k in range(pool_of(forest, LOOPS)["count"]):
+    for k in range(pool_of(forest, layout.LOOPS)["count"]):
         if (
-            loops[k]["next"] == IN_USE
+            loops[k]["next"] == layout.IN_USE
             and ties[k]["passive"] != 0
             and are_both_chosen(chosen, loops[k]["a"], loops[k]["b"])
         ):
             energy[0] += loop_spring_energy(forest, k, memory)
-    return DONE
+    return layout.DONE

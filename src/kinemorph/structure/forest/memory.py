@@ -16,28 +16,8 @@ from kinemorph.multibody.layout import DOF, DOF_DATA, LINK, LINK_DATA, TREE, TRE
 from kinemorph.multibody.system import F8, I8
 from kinemorph.spatial.mat3 import IDENTITY
 from kinemorph.spatial.rows import store3, store9
-from kinemorph.structure.forest.layout import (
-    BODIES,
-    CHUNK,
-    FOREST,
-    IN_USE,
-    JOINTS,
-    JUMP,
-    LOOPS,
-    POOL,
-    REST,
-    SCRATCH,
-    TAU,
-    TREES,
-    A,
-    Q,
-    V,
-    bodies_of,
-    joints_of,
-    loop_slots_of,
-    tree_of,
-    trees_of,
-)
+from kinemorph.structure.forest import layout
+from kinemorph.structure.forest.layout import bodies_of, joints_of, loop_slots_of, tree_of, trees_of
 
 ID_INDEX_MASK = (1 << 32) - 1  # mask of the index in an id; the bits above are the generation
 SMALLEST_BLOCK_BYTES = 512  # bytes of the smallest block; there are eight sizes to a doubling
@@ -53,7 +33,7 @@ Bytes = np.ndarray[tuple[int], np.dtype[np.uint8]]
 
 @kernel
 def pool_of(forest: Any, which: int) -> Any:
-    return rows_at(forest["pools"], 4, POOL)[which]
+    return rows_at(forest["pools"], 4, layout.POOL)[which]
 
 
 @kernel
@@ -76,7 +56,7 @@ def take_row(pool: Any, rows: Any) -> int:
     else:
         i = pool["count"]
         pool["count"] += 1
-    rows[i]["next"] = IN_USE
+    rows[i]["next"] = layout.IN_USE
     pool["used"] += 1
     return i
 
@@ -96,7 +76,7 @@ def find_row(pool: Any, rows: Any, name: int) -> int:
     i = name & ID_INDEX_MASK
     if name < 0 or i >= pool["count"]:
         return -1
-    if rows[i]["next"] != IN_USE or rows[i]["generation"] != name >> 32:
+    if rows[i]["next"] != layout.IN_USE or rows[i]["generation"] != name >> 32:
         return -1
     return i
 
@@ -116,7 +96,7 @@ def claim_scratch(forest: Any, size: int) -> int:
     used = forest["scratch_used"]
     forest["scratch_used"] = used + ((size + 15) & -16)
     if forest["scratch_used"] > forest["scratch_size"]:
-        forest["want"] = SCRATCH
+        forest["want"] = layout.SCRATCH
         forest["need"] = max(forest["need"], forest["scratch_used"])
         return 0
     return forest["scratch"] + used
@@ -175,7 +155,7 @@ def allocate_block(forest: Any, index: int) -> int:
         return block
     size = block_size_of(index)
     if forest["at"] + size > forest["end"]:
-        forest["want"] = CHUNK
+        forest["want"] = layout.CHUNK
         forest["need"] = size
         return 0
     block = forest["at"]
@@ -250,7 +230,7 @@ def clear_tree_rows(forest: Any, block: int) -> None:
 @entry
 def set_gravity(address: int, gx: float, gy: float, gz: float) -> None:
     """Set the gravity of all trees (m/s²)."""
-    set_forest_gravity(rows_at(address, 1, FOREST)[0], gx, gy, gz)
+    set_forest_gravity(rows_at(address, 1, layout.FOREST)[0], gx, gy, gz)
 
 
 @kernel(inline=False)
@@ -258,8 +238,8 @@ def set_forest_gravity(forest: Any, gx: float, gy: float, gz: float) -> None:
     """The same, for kernels: the bases of the trees accelerate against gravity."""
     forest["gx"], forest["gy"], forest["gz"] = gx, gy, gz
     trees = trees_of(forest)
-    for t in range(pool_of(forest, TREES)["count"]):
-        if trees[t]["next"] == IN_USE:
+    for t in range(pool_of(forest, layout.TREES)["count"]):
+        if trees[t]["next"] == layout.IN_USE:
             tree = tree_of(trees[t])
             store3(rows_at(tree["rows"], 1, LINK_DATA)[0]["a"], (-gx, -gy, -gz))
             if tree["free_body"] != 0:
@@ -292,7 +272,7 @@ def free_chunk_rest(forest: Any) -> None:
 @entry
 def begin_forest(address: int, size: int, gx: float, gy: float, gz: float, dependence: float) -> None:
     """Set the size of the first chunk of memory, gravity and `dependence`."""
-    forest = rows_at(address, 1, FOREST)[0]
+    forest = rows_at(address, 1, layout.FOREST)[0]
     forest["at"], forest["end"] = forest["start"], forest["start"] + size
     forest["gx"], forest["gy"], forest["gz"], forest["dependence"] = gx, gy, gz, dependence
 
@@ -300,7 +280,7 @@ def begin_forest(address: int, size: int, gx: float, gy: float, gz: float, depen
 @entry
 def add_chunk(address: int, memory: Bytes) -> None:
     """Make a new chunk of memory the newest one."""
-    forest = rows_at(address, 1, FOREST)[0]
+    forest = rows_at(address, 1, layout.FOREST)[0]
     free_chunk_rest(forest)
     forest["start"] = forest["at"] = (address_of(memory) + CACHE_LINE_BYTES - 1) & -CACHE_LINE_BYTES
     forest["end"] = address_of(memory) + memory.shape[0]
@@ -309,15 +289,15 @@ def add_chunk(address: int, memory: Bytes) -> None:
 @entry
 def clear_forest(address: int) -> None:
     """Remove everything from a forest: no ids, and all memory of its newest chunk is free."""
-    forest = rows_at(address, 1, FOREST)[0]
-    pools = rows_at(forest["pools"], 4, POOL)
-    for i in range(pools[TREES]["count"]):
+    forest = rows_at(address, 1, layout.FOREST)[0]
+    pools = rows_at(forest["pools"], 4, layout.POOL)
+    for i in range(pools[layout.TREES]["count"]):
         trees_of(forest)[i]["generation"] = 0
-    for i in range(pools[BODIES]["count"]):
+    for i in range(pools[layout.BODIES]["count"]):
         bodies_of(forest)[i]["generation"] = 0
-    for i in range(pools[JOINTS]["count"]):
+    for i in range(pools[layout.JOINTS]["count"]):
         joints_of(forest)[i]["generation"] = 0
-    for i in range(pools[LOOPS]["count"]):
+    for i in range(pools[layout.LOOPS]["count"]):
         loop_slots_of(forest)[i]["generation"] = 0
     for i in range(4):
         pools[i]["count"] = pools[i]["used"] = 0
@@ -332,40 +312,40 @@ def clear_forest(address: int) -> None:
 @kernel
 def q_of(slot: Any, tree: Any) -> Any:
     """Joint positions."""
-    return rows_at(slot["state"] + 8 * tree["nq"] * Q, tree["nq"], F8)
+    return rows_at(slot["state"] + 8 * tree["nq"] * layout.Q, tree["nq"], F8)
 
 
 @kernel
 def v_of(slot: Any, tree: Any) -> Any:
     """Joint velocities."""
-    return rows_at(slot["state"] + 8 * tree["nq"] * V, tree["nv"], F8)
+    return rows_at(slot["state"] + 8 * tree["nq"] * layout.V, tree["nv"], F8)
 
 
 @kernel
 def a_of(slot: Any, tree: Any) -> Any:
     """Joint accelerations."""
-    return rows_at(slot["state"] + 8 * tree["nq"] * A, tree["nv"], F8)
+    return rows_at(slot["state"] + 8 * tree["nq"] * layout.A, tree["nv"], F8)
 
 
 @kernel
 def tau_of(slot: Any, tree: Any) -> Any:
     """Joint forces that were set."""
-    return rows_at(slot["state"] + 8 * tree["nq"] * TAU, tree["nv"], F8)
+    return rows_at(slot["state"] + 8 * tree["nq"] * layout.TAU, tree["nv"], F8)
 
 
 @kernel
 def rest_of(slot: Any, tree: Any) -> Any:
     """Positions where springs are slack."""
-    return rows_at(slot["state"] + 8 * tree["nq"] * REST, tree["nq"], F8)
+    return rows_at(slot["state"] + 8 * tree["nq"] * layout.REST, tree["nq"], F8)
 
 
 @kernel
 def jump_of(slot: Any, tree: Any) -> Any:
     """Velocity changes of the last impact; scratch within a step."""
-    return rows_at(slot["state"] + 8 * tree["nq"] * JUMP, tree["nv"], F8)
+    return rows_at(slot["state"] + 8 * tree["nq"] * layout.JUMP, tree["nv"], F8)
 
 
 @kernel
 def count_trees(forest: Any) -> int:
     """Number of rows of the table of trees that have ever been used."""
-    return pool_of(forest, TREES)["count"]
+    return pool_of(forest, layout.TREES)["count"]

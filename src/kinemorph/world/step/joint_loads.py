@@ -28,17 +28,9 @@ from kinemorph.spatial.mat3 import mul, mul_vec, sym_vec, tmul_vec
 from kinemorph.spatial.rows import load3, load3_at, load6, load9, store3
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale, sub
+from kinemorph.structure.forest import layout as forest_layout
 from kinemorph.structure.forest.elements import update_slot_motion
-from kinemorph.structure.forest.layout import (
-    IN_USE,
-    LOOPS,
-    bodies_of,
-    joints_of,
-    loop_slots_of,
-    loops_of,
-    tree_of,
-    trees_of,
-)
+from kinemorph.structure.forest.layout import bodies_of, joints_of, loop_slots_of, loops_of, tree_of, trees_of
 from kinemorph.structure.forest.memory import ID_INDEX_MASK, pool_of
 
 ZERO = (0.0, 0.0, 0.0)
@@ -154,9 +146,9 @@ def sum_loop_forces(solver: Any, forest: Any, tree_index: int, top: int, x: Vec3
     bodies = bodies_of(forest)
     wrenches = rows_at(solver["wrenches"], 6 * solver["wrench_room"], F8)
     force, moment = ZERO, ZERO
-    for k in range(pool_of(forest, LOOPS)["count"]):
+    for k in range(pool_of(forest, forest_layout.LOOPS)["count"]):
         slot = slots[k]
-        if slot["next"] != IN_USE:
+        if slot["next"] != forest_layout.IN_USE:
             continue
         a, b = is_carried_by(forest, slot["a"], tree_index, top), is_carried_by(forest, slot["b"], tree_index, top)
         if a == b:
@@ -197,7 +189,7 @@ def begin_joint_loads(world: Any, solver: Any, forest: Any, collisions: Any, beg
         linear, angular = add(linear, f), add(angular, n)
         f, n = sum_push_forces(solver, forest, tree, t, top, x)
         linear, angular = axpy(linear, dt, f), axpy(angular, dt, n)
-        if pool_of(forest, LOOPS)["used"] > 0:
+        if pool_of(forest, forest_layout.LOOPS)["used"] > 0:
             f, n = sum_loop_forces(solver, forest, t, top, x)
             linear, angular = axpy(linear, dt, f), axpy(angular, dt, n)
         store3(event["pa"], linear)

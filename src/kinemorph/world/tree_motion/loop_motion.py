@@ -13,15 +13,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from kinemorph.constraint import closure
 from kinemorph.constraint.basis import slice_product
-from kinemorph.constraint.closure import (
-    LARGEST_JOINT_STEP,
-    MOST_PROJECTION_ITERATIONS,
-    is_projection_done,
-    prepare_rows,
-    solve_loop_impulses,
-    solve_projection_step,
-)
+from kinemorph.constraint.closure import is_projection_done, prepare_rows, solve_loop_impulses, solve_projection_step
 from kinemorph.constraint.loops import fill_drifts, fill_errors, fill_relative_velocities
 from kinemorph.constraint.solve import set_dependence, solve_rows
 from kinemorph.contact.gauss_seidel.row_products import contact_velocity
@@ -184,7 +178,7 @@ def close_loops(forest: Any, projection: Any, step: Any) -> float:
     system = rows_at(projection["system"], 1, SYSTEM)[0]
     trees = trees_of(forest)
     error = LARGEST_FLOAT
-    for iteration in range(MOST_PROJECTION_ITERATIONS + 1):
+    for iteration in range(closure.MOST_PROJECTION_ITERATIONS + 1):
         t = projection["first_tree"]
         while t >= 0:
             tree = tree_of(trees[t])
@@ -306,7 +300,7 @@ def apply_position_step(trees: Any, first: int, step: Any) -> None:
             longest = max(longest, abs(step[k]))
         at += tree["nv"]
         t = trees[t]["follows"]
-    share = 1.0 if longest <= LARGEST_JOINT_STEP else LARGEST_JOINT_STEP / longest
+    share = 1.0 if longest <= closure.LARGEST_JOINT_STEP else closure.LARGEST_JOINT_STEP / longest
     at = 0
     t = first
     while t >= 0:
