@@ -17,8 +17,7 @@ from kinemorph.multibody.algorithms.joints import FREE, SPHERICAL
 from kinemorph.multibody.layout import dofs_of, links_of
 from kinemorph.spatial.quaternion import log, log_shift
 from kinemorph.spatial.rows import load4_at
-from kinemorph.structure.forest.layout import tree_of, trees_of
-from kinemorph.structure.forest.memory import a_of, q_of, v_of
+from kinemorph.structure.forest.layout import a_of, q_of, tree_of, trees_of, v_of
 
 LOWER = int(DofConstraintKind.LOWER)
 UPPER = int(DofConstraintKind.UPPER)

@@ -50,8 +50,8 @@ from kinemorph.multibody.model.declared import (
 from kinemorph.spatial.mat3 import mul, mul_vec
 from kinemorph.spatial.rows import load3, load9
 from kinemorph.spatial.vec3 import add, cross, dot, sub
-from kinemorph.structure.forest.layout import IN_USE, TREES, bodies_of, joints_of, tree_of, trees_of
-from kinemorph.structure.forest.memory import ID_INDEX_MASK, pool_of, q_of, tau_of, v_of
+from kinemorph.structure.forest.layout import IN_USE, TREES, bodies_of, joints_of, q_of, tau_of, tree_of, trees_of, v_of
+from kinemorph.structure.forest.memory import ID_INDEX_MASK, pool_of
 
 DRIVEN = int(DofConstraintKind.DRIVEN)
 ROW, FORCE, COUPLED = int(DriveKind.ROW), int(DriveKind.FORCE), int(DriveKind.COUPLED)

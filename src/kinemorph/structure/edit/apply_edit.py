@@ -21,8 +21,8 @@ from kinemorph.structure.edit.plan import (
 )
 from kinemorph.structure.edit.registration import free_joint_slot, register_loop, remove_loop
 from kinemorph.structure.forest import layout
-from kinemorph.structure.forest.layout import bodies_of, joints_of, loop_slots_of, tree_of, trees_of
-from kinemorph.structure.forest.memory import claim_scratch, free_row, id_of, jump_of, pool_of, take_row, v_of
+from kinemorph.structure.forest.layout import bodies_of, joints_of, jump_of, loop_slots_of, tree_of, trees_of, v_of
+from kinemorph.structure.forest.memory import claim_scratch, free_row, id_of, pool_of, take_row
 
 PLAN_SIZE = layout.PLAN.itemsize
 

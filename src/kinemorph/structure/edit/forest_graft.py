@@ -25,12 +25,11 @@ from kinemorph.structure.edit.graft_state import fill_graft_state
 from kinemorph.structure.edit.registration import free_joint_slot, register_tree, remove_loop, shift_body
 from kinemorph.structure.edit.successor_frame import frame_on_link, successor_frame
 from kinemorph.structure.forest import layout
-from kinemorph.structure.forest.layout import bodies_of, joints_of, tree_of, trees_of
+from kinemorph.structure.forest.layout import a_of, bodies_of, joints_of, q_of, tree_of, trees_of
 from kinemorph.structure.forest.memory import (
     DOF_SIZE,
     LINK_ROW_SIZE,
     LINK_SIZE,
-    a_of,
     allocate_block,
     block_class_of,
     claim_scratch,
@@ -41,7 +40,6 @@ from kinemorph.structure.forest.memory import (
     id_of,
     lay_out_tree,
     pool_of,
-    q_of,
     take_row,
     tree_size,
     update_tree_header,

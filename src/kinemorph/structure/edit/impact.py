@@ -30,8 +30,8 @@ from kinemorph.structure.edit.check_result import MOTION_ERROR, is_position_erro
 from kinemorph.structure.edit.successor_frame import frame_on_link, successor_frame
 from kinemorph.structure.forest import layout
 from kinemorph.structure.forest.islands import assemble_system, set_loop_links
-from kinemorph.structure.forest.layout import bodies_of, loop_slots_of, tree_of, trees_of
-from kinemorph.structure.forest.memory import claim_scratch, copy_words, q_of, v_of
+from kinemorph.structure.forest.layout import bodies_of, loop_slots_of, q_of, tree_of, trees_of, v_of
+from kinemorph.structure.forest.memory import claim_scratch, copy_words
 
 SUMS_SIZE, ROW_SIZE = SUMS.itemsize, LINK_DATA.itemsize
 LARGEST_FLOAT = 1.7976931348623157e308

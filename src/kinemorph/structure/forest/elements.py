@@ -15,17 +15,8 @@ from kinemorph.multibody.system import F8, I8
 from kinemorph.spatial.mat3 import Mat3, mul, mul_vec
 from kinemorph.spatial.rows import load3, load9
 from kinemorph.spatial.vec3 import Vec3, add, neg
-from kinemorph.structure.forest.layout import BODIES, bodies_of, tree_of, trees_of
-from kinemorph.structure.forest.memory import (
-    LINK_ROW_SIZE,
-    a_of,
-    clear_words,
-    copy_words,
-    find_row,
-    pool_of,
-    q_of,
-    v_of,
-)
+from kinemorph.structure.forest.layout import BODIES, a_of, bodies_of, q_of, tree_of, trees_of, v_of
+from kinemorph.structure.forest.memory import LINK_ROW_SIZE, clear_words, copy_words, find_row, pool_of
 
 ELEMENT_SIZE, ENDS_SIZE, WRENCH_SIZE = ELEMENT.itemsize, 16, 48
 

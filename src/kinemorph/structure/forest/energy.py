@@ -26,8 +26,8 @@ from kinemorph.structure.forest.elements import (
     element_link_row,
     update_slot_motion,
 )
-from kinemorph.structure.forest.layout import bodies_of, loop_slots_of, loops_of, tree_of, trees_of
-from kinemorph.structure.forest.memory import claim_scratch, clear_words, pool_of, q_of, rest_of, v_of
+from kinemorph.structure.forest.layout import bodies_of, loop_slots_of, loops_of, q_of, rest_of, tree_of, trees_of, v_of
+from kinemorph.structure.forest.memory import claim_scratch, clear_words, pool_of
 
 Records = np.ndarray[tuple[int], np.dtype[np.void]]
 Marks = np.ndarray[tuple[int], np.dtype[np.uint8]]

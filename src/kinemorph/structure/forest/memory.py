@@ -13,7 +13,7 @@ from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.jit.prefetch import CACHE_LINE_BYTES
 from kinemorph.multibody.algorithms.free_body import FREE_BODY, update_free_body
 from kinemorph.multibody.layout import DOF, DOF_DATA, LINK, LINK_DATA, TREE, TREE_KIND, dofs_of
-from kinemorph.multibody.system import F8, I8
+from kinemorph.multibody.system import I8
 from kinemorph.spatial.mat3 import IDENTITY
 from kinemorph.spatial.rows import store3, store9
 from kinemorph.structure.forest import layout
@@ -304,45 +304,6 @@ def clear_forest(address: int) -> None:
         pools[i]["free"] = -1
     clear_words(forest["lists"], 8 * BLOCK_CLASS_COUNT)
     forest["at"] = forest["start"]
-
-
-# --- the vectors of the state of a tree, of which `slot` is the row in the table ---
-
-
-@kernel
-def q_of(slot: Any, tree: Any) -> Any:
-    """Joint positions."""
-    return rows_at(slot["state"] + 8 * tree["nq"] * layout.Q, tree["nq"], F8)
-
-
-@kernel
-def v_of(slot: Any, tree: Any) -> Any:
-    """Joint velocities."""
-    return rows_at(slot["state"] + 8 * tree["nq"] * layout.V, tree["nv"], F8)
-
-
-@kernel
-def a_of(slot: Any, tree: Any) -> Any:
-    """Joint accelerations."""
-    return rows_at(slot["state"] + 8 * tree["nq"] * layout.A, tree["nv"], F8)
-
-
-@kernel
-def tau_of(slot: Any, tree: Any) -> Any:
-    """Joint forces that were set."""
-    return rows_at(slot["state"] + 8 * tree["nq"] * layout.TAU, tree["nv"], F8)
-
-
-@kernel
-def rest_of(slot: Any, tree: Any) -> Any:
-    """Positions where springs are slack."""
-    return rows_at(slot["state"] + 8 * tree["nq"] * layout.REST, tree["nq"], F8)
-
-
-@kernel
-def jump_of(slot: Any, tree: Any) -> Any:
-    """Velocity changes of the last impact; scratch within a step."""
-    return rows_at(slot["state"] + 8 * tree["nq"] * layout.JUMP, tree["nv"], F8)
 
 
 @kernel

@@ -15,17 +15,8 @@ from kinemorph.multibody.system import F8, SYSTEM
 from kinemorph.structure.forest import layout
 from kinemorph.structure.forest.elements import add_forest_element_forces, measure_element_forces, update_slot_motion
 from kinemorph.structure.forest.islands import assemble_system, collect_coupled_trees
-from kinemorph.structure.forest.layout import tree_of, trees_of
-from kinemorph.structure.forest.memory import (
-    a_of,
-    claim_scratch,
-    links_offset_of,
-    pool_of,
-    q_of,
-    state_offset_of,
-    tau_of,
-    v_of,
-)
+from kinemorph.structure.forest.layout import a_of, q_of, tau_of, tree_of, trees_of, v_of
+from kinemorph.structure.forest.memory import claim_scratch, links_offset_of, pool_of, state_offset_of
 
 PREFETCHED_TREES = 4  # trees that are prefetched while one is computed
 HOT_LINK_BYTES = 8 * (9 + 5 * 3)  # bytes of a link's row that the dynamics of a free rigid body uses: R to a

@@ -12,8 +12,7 @@ from kinemorph.spatial.rows import load3, load9
 from kinemorph.spatial.vec3 import cross, sub
 from kinemorph.structure.forest import layout
 from kinemorph.structure.forest.elements import update_slot_motion
-from kinemorph.structure.forest.layout import bodies_of, tree_of, trees_of
-from kinemorph.structure.forest.memory import v_of
+from kinemorph.structure.forest.layout import bodies_of, tree_of, trees_of, v_of
 
 Vec3 = tuple[float, float, float]
 

@@ -37,8 +37,7 @@ from kinemorph.spatial.rows import load3, load9
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import Vec3, add, dot, sub
 from kinemorph.structure.forest.elements import update_slot_motion
-from kinemorph.structure.forest.layout import bodies_of, joints_of, tree_of, trees_of
-from kinemorph.structure.forest.memory import q_of, v_of
+from kinemorph.structure.forest.layout import bodies_of, joints_of, q_of, tree_of, trees_of, v_of
 from kinemorph.world.layout import WORLD, WORLD_KIND, Status, collisions_of, forest_of, solver_of
 from kinemorph.world.step.joint_loads import finish_joint_loads, project_loop_force
 

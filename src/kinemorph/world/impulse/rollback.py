@@ -7,8 +7,8 @@ from typing import Any
 from kinemorph.contact.layout import slices_of
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.system import F8
-from kinemorph.structure.forest.layout import TREES, tree_of, trees_of
-from kinemorph.structure.forest.memory import pool_of, q_of, v_of
+from kinemorph.structure.forest.layout import TREES, q_of, tree_of, trees_of, v_of
+from kinemorph.structure.forest.memory import pool_of
 
 
 @kernel(inline=False)

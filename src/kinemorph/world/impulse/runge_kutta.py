@@ -24,7 +24,7 @@ from kinemorph.multibody.checks import NO_FORCES, finite
 from kinemorph.multibody.layout import dofs_of
 from kinemorph.multibody.system import F8
 from kinemorph.structure.forest import layout
-from kinemorph.structure.forest.memory import q_of, rest_of, tau_of, v_of
+from kinemorph.structure.forest.layout import q_of, rest_of, tau_of, v_of
 
 STEP_ERROR = 1e-8  # rad or m for q, times 1 + |v| for v: largest error of one step
 MOST_ADAPTIVE_STEPS = 200  # in a part; a tree that needs more is stiff, and gets implicit forces instead

@@ -35,8 +35,8 @@ from kinemorph.jit.api import kernel
 from kinemorph.jit.clock import ticks
 from kinemorph.multibody.algorithms.free_body import free_body_link, free_body_of, unwhiten_free_body
 from kinemorph.spatial.rows import load3_at, load9, store3, store3_at
-from kinemorph.structure.forest.layout import LOOPS, TREES, tree_of, trees_of
-from kinemorph.structure.forest.memory import pool_of, v_of
+from kinemorph.structure.forest.layout import LOOPS, TREES, tree_of, trees_of, v_of
+from kinemorph.structure.forest.memory import pool_of
 from kinemorph.world.brains.update import update_brains
 from kinemorph.world.impulse.rollback import save_or_restore_state
 from kinemorph.world.impulse.time_to_impact import bound_time_to_impact

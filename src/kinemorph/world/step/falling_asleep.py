@@ -8,8 +8,7 @@ import numpy as np
 
 from kinemorph.contact.layout import islands_of, slices_of
 from kinemorph.jit.api import kernel
-from kinemorph.structure.forest.layout import tree_of, trees_of
-from kinemorph.structure.forest.memory import a_of, v_of
+from kinemorph.structure.forest.layout import a_of, tree_of, trees_of, v_of
 
 
 @kernel

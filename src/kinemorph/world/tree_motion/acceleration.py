@@ -17,8 +17,8 @@ from kinemorph.multibody.checks import NO_FORCES, finite
 from kinemorph.multibody.layout import dof_data_of, dofs_of, links_of
 from kinemorph.spatial.rows import load3_at, store3_at
 from kinemorph.spatial.vec3 import add, cross
-from kinemorph.structure.forest.layout import IN_USE, tree_of, trees_of
-from kinemorph.structure.forest.memory import a_of, count_trees, jump_of, q_of, rest_of, tau_of, v_of
+from kinemorph.structure.forest.layout import IN_USE, a_of, jump_of, q_of, rest_of, tau_of, tree_of, trees_of, v_of
+from kinemorph.structure.forest.memory import count_trees
 from kinemorph.world.layout import GOOD, NO_ROOM, Status
 from kinemorph.world.threads.thread_rows import workers_of
 from kinemorph.world.tree_motion.energy_correction import add_implicit_joint_forces

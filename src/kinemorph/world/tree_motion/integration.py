@@ -35,8 +35,7 @@ from kinemorph.spatial.mat3 import mul_vec
 from kinemorph.spatial.quaternion import conjugate, multiply, rotate
 from kinemorph.spatial.rows import load3, load3_at, load4_at, load9, store3_at
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale, sub
-from kinemorph.structure.forest.layout import tree_of, trees_of
-from kinemorph.structure.forest.memory import q_of, rest_of, tau_of, v_of
+from kinemorph.structure.forest.layout import q_of, rest_of, tau_of, tree_of, trees_of, v_of
 from kinemorph.world.impulse.runge_kutta import SCRATCH_PER_DOF, integrate_adaptively
 from kinemorph.world.layout import GOOD
 from kinemorph.world.tree_motion.acceleration import whiten_velocity_and_acceleration

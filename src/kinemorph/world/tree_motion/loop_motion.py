@@ -41,8 +41,7 @@ from kinemorph.spatial.rows import load3
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import dot, sub
 from kinemorph.structure.forest.energy import joint_spring_energy
-from kinemorph.structure.forest.layout import tree_of, trees_of
-from kinemorph.structure.forest.memory import a_of, q_of, tau_of, v_of
+from kinemorph.structure.forest.layout import a_of, q_of, tau_of, tree_of, trees_of, v_of
 from kinemorph.world.tree_motion.free_flight import update_body_row
 from kinemorph.world.tree_motion.integration import advance_tree_or_body
 from kinemorph.world.tree_motion.momentum_correction import (

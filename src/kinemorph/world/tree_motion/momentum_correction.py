@@ -20,8 +20,8 @@ from kinemorph.spatial.inertia import shift_rigid
 from kinemorph.spatial.mat3 import Sym3, add6, mul_vec, rotate_sym
 from kinemorph.spatial.rows import load3, load6, load9, store3
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, scale, sub
-from kinemorph.structure.forest.layout import bodies_of, tree_of, trees_of
-from kinemorph.structure.forest.memory import ID_INDEX_MASK, q_of, tau_of, v_of
+from kinemorph.structure.forest.layout import bodies_of, q_of, tau_of, tree_of, trees_of, v_of
+from kinemorph.structure.forest.memory import ID_INDEX_MASK
 from kinemorph.world.tree_motion.tree_momentum import compute_angular_velocity, move_as_rigid_body
 
 
