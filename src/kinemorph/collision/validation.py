@@ -18,21 +18,7 @@ from kinemorph.collision.narrow.core_pair import Relation
 from kinemorph.collision.narrow.features import Feature
 from kinemorph.collision.narrow.manifold import MANIFOLD_ROWS
 from kinemorph.collision.narrow.part_pairs import KNOWN_FEATURES
-from kinemorph.collision.shapes.shape_rows import (
-    ANCHOR,
-    COLLISIONS,
-    COLLISIONS_KIND,
-    CONTACT,
-    CONTACT_POSE,
-    MOUNT,
-    PAIR,
-    PAIR_MEMORY,
-    SHAPE,
-    SHAPE_POSE,
-    Candidates,
-    Form,
-    Question,
-)
+from kinemorph.collision.shapes import shape_rows
 from kinemorph.collision.shapes.shape_table import BASE_LINK, BODY_FIELDS, ShapeTable, body_of
 from kinemorph.geometry.convex_parts import Parts
 from kinemorph.geometry.ground import BOUNDS, Ground
@@ -55,8 +41,8 @@ def check_shapes(state: Any) -> None:
     require(isinstance(solids, list) and isinstance(bodies, list) and isinstance(free, list), "shapes are no lists")
     n = len(bodies)
     require(len(solids) == n, "the numbers of shapes and bodies differ")
-    require_rows(rows, SHAPE, "shapes", n)
-    require_rows(mounts, MOUNT, "mounts", n)
+    require_rows(rows, shape_rows.SHAPE, "shapes", n)
+    require_rows(mounts, shape_rows.MOUNT, "mounts", n)
     require_rows(changed, np.dtype(np.int64), "changes of shapes", n)
     require(isinstance(revision, int) and 0 <= revision < 1 << 62, "the revision of shapes is none")
     require_range(changed, 0, revision + 1, "changes of shapes")
@@ -186,14 +172,14 @@ def check_collisions(state: Any) -> None:
     """Raise ValueError unless this is a state that `Collisions.__getstate__` could return in a world."""
     require(isinstance(state, tuple) and len(state) == 6, "collisions have other parts")
     header, lasting, broad, shapes, seen, boxed = state
-    collisions = require_rows(header, COLLISIONS, "the header of collisions", 1)[0]
+    collisions = require_rows(header, shape_rows.COLLISIONS, "the header of collisions", 1)[0]
     require(isinstance(broad, BroadPhase) and isinstance(shapes, ShapeTable), "collisions have no shapes")
     require(
-        collisions["kind"] == COLLISIONS_KIND and collisions["question"] == Question.CONTACTS,
+        collisions["kind"] == shape_rows.COLLISIONS_KIND and collisions["question"] == shape_rows.Question.CONTACTS,
         "collisions have another kind or question",
     )
     require(
-        collisions["candidates"] == Candidates.OVERLAPPING and collisions["from_scratch"] in (0, 1),
+        collisions["candidates"] == shape_rows.Candidates.OVERLAPPING and collisions["from_scratch"] in (0, 1),
         "collisions have other candidates",
     )
     for name in ("margin", "keep_within"):
@@ -207,14 +193,14 @@ def check_collisions(state: Any) -> None:
     require(seen == shapes.revision and collisions["n"] == shapes.count, "collisions have not seen all shapes")
     require(isinstance(lasting, dict), "collisions have no tables")
     tables: dict[str, Any] = {
-        "places": SHAPE_POSE,
+        "places": shape_rows.SHAPE_POSE,
         "boxes": BOUNDS,
-        "pairs": PAIR,
-        "memory": PAIR_MEMORY,
-        "made": CONTACT_POSE,
+        "pairs": shape_rows.PAIR,
+        "memory": shape_rows.PAIR_MEMORY,
+        "made": shape_rows.CONTACT_POSE,
     }
     tables["known_pairs"] = np.dtype(np.int64)
-    tables |= {"contacts": CONTACT, "anchors": ANCHOR, "known": KNOWN_FEATURES}
+    tables |= {"contacts": shape_rows.CONTACT, "anchors": shape_rows.ANCHOR, "known": KNOWN_FEATURES}
     kept = bool(collisions["keep_within"] > 0.0)
     pairs, contacts, known = (int(collisions[name]) for name in ("n_pairs", "n_contacts", "n_known"))
     count, remembered = int(broad.hash.header["pair_count"][0]), len(lasting.get("known_pairs", ()))
@@ -244,7 +230,7 @@ def check_collisions(state: Any) -> None:
 
 def collision_bytes(state: Any) -> int:
     """Bytes of the contacts of two steps for which the header of such a state has room."""
-    return 2 * int(state[0]["contact_room"][0]) * (CONTACT.itemsize + ANCHOR.itemsize)
+    return 2 * int(state[0]["contact_room"][0]) * (shape_rows.CONTACT.itemsize + shape_rows.ANCHOR.itemsize)
 
 
 def _check_boxed_shapes(broad: BroadPhase, shapes: ShapeTable, boxed: Any) -> None:
@@ -287,7 +273,7 @@ def _check_remembered(collisions: Any, memory: Rows, known: Rows, shapes: ShapeT
     bodies = shapes.bodies
     cores = [None if body is None or isinstance(body, Ground) else body.cores for body in bodies]
     sizes = np.array([_core_size(c[0]) if c is not None else TRIANGLE for c in cores]).reshape(-1, 3)
-    ground = shapes.rows["form"][memory["a"]] == Form.GROUND
+    ground = shapes.rows["form"][memory["a"]] == shape_rows.Form.GROUND
     firm = ground & (shapes.rows["n_nodes"][memory["b"]] == 1)
     index2 = memory["start"]["index2"][firm]
     require(

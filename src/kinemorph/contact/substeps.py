@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from kinemorph.constraint.basis import slice_product
+from kinemorph.contact.gauss_seidel import restitution
 from kinemorph.contact.gauss_seidel.iteration import (
     group_dof_constraints,
     prepare_dof_constraints,
@@ -14,13 +15,6 @@ from kinemorph.contact.gauss_seidel.iteration import (
     soft_coefficients,
     solve_contacts_biased,
     solve_dof_constraints,
-)
-from kinemorph.contact.gauss_seidel.restitution import (
-    apply_restitution,
-    find_approach_speeds,
-    is_dissipative,
-    propagate_impacts,
-    store_velocities,
 )
 from kinemorph.contact.gauss_seidel.row_products import (
     add_twelve,
@@ -212,7 +206,7 @@ def limit_energy(solver: Any, island: Any) -> None:
     o, nz = island["offset"], island["nz"]
     against, size = subtract_vectors(z, z0, g, o, nz)
     along = -2.0 * against
-    if size > along and is_dissipative(solver, island):
+    if size > along and restitution.is_dissipative(solver, island):
         add_to_totals(solver, island, -1.0)
         scale_impulses(solver, island, max(0.0, along / size))
         add_to_totals(solver, island, 1.0)
@@ -316,15 +310,15 @@ def solve_island(solver: Any, island: Any, soft: tuple[float, float, float]) -> 
     if island["touch_count"] + island["bound_count"] == 0:
         add_scaled(z, solver["substeps"] * h, za, z, start, nz)
         return
-    impacts = find_approach_speeds(solver, island) if solver["bouncing"] != 0 else 0
+    impacts = restitution.find_approach_speeds(solver, island) if solver["bouncing"] != 0 else 0
     if island["direct"] != 0 and solve_directly(solver, island):
         mark_touched(solver, island)
         if impacts > 0:
             add_scaled(z0, -solver["substeps"] * h, za, x, start, nz)
-            apply_restitution(solver, island)
+            restitution.apply_restitution(solver, island)
         return
     if impacts > 0:
-        store_velocities(solver, island)
+        restitution.store_velocities(solver, island)
     strained = island["bound_count"] > 0 and has_self_overlap(solver, island)
     more = EXTRA_ITERATIONS if has_fast_impact(solver, island) else 0
     warm_start_island(solver, island)
@@ -360,10 +354,10 @@ def solve_island(solver: Any, island: Any, soft: tuple[float, float, float]) -> 
         if island["driven"] > 0 and n + 1 < solver["substeps"]:
             apply_drive_impulses(solver, island, g, -1.0)
     mark_touched(solver, island)
-    if impacts > 0 and not propagate_impacts(solver, island):
+    if impacts > 0 and not restitution.propagate_impacts(solver, island):
         for i in range(island["touch_count"]):
             touches[i]["last"] = touches[i]["normal_impulse"]
-        apply_restitution(solver, island)
+        restitution.apply_restitution(solver, island)
 
 
 @kernel(inline=False)

@@ -18,16 +18,7 @@ from kinemorph.constraint.basis import slice_product
 from kinemorph.contact.gauss_seidel.restitution import is_dissipative
 from kinemorph.contact.islands import I4, I8
 from kinemorph.contact.layout import cost_rows, displacement_of, g_of, whitened_rows, x_of, z0_of, z_of, za_of
-from kinemorph.contact.newton.constraint_cost import (
-    apply_cost_row,
-    clamp_friction_estimate,
-    cost_row_impulses,
-    cost_row_slopes,
-    cost_row_velocities,
-    fill_contact_costs,
-    fill_dof_costs,
-    store_solution,
-)
+from kinemorph.contact.newton import constraint_cost
 from kinemorph.contact.newton.skyline import add_contact_block, add_outer_product, factor, substitute
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.system import F8
@@ -60,11 +51,11 @@ def start_direct_solve(solver: Any, island: Any) -> None:
     for k in range(first, stop):
         z[k] *= keep
         z0[k] = z[k] + dt * za[k]
-    fill_contact_costs(solver, island)
-    fill_dof_costs(solver, island)
+    constraint_cost.fill_contact_costs(solver, island)
+    constraint_cost.fill_dof_costs(solver, island)
     for i in range(island["cost_row_count"]):
         cost = grips[i]
-        vn, v1, v2 = cost_row_velocities(cost, Y, z)
+        vn, v1, v2 = constraint_cost.cost_row_velocities(cost, Y, z)
         cost["normal_velocity"] = vn + cost["bias"]
         cost["tangent_velocity1"] += v1
         cost["tangent_velocity2"] += v2
@@ -83,9 +74,9 @@ def evaluate_residual(solver: Any, island: Any) -> float:
         r[k] = z[k] - z0[k]
     for i in range(island["cost_row_count"]):
         g = grips[i]
-        g["normal_impulse"], g["tangent_impulse1"], g["tangent_impulse2"] = cost_row_impulses(g, 0.0)
+        g["normal_impulse"], g["tangent_impulse1"], g["tangent_impulse2"] = constraint_cost.cost_row_impulses(g, 0.0)
         if g["normal_impulse"] != 0.0 or g["tangent_impulse1"] != 0.0 or g["tangent_impulse2"] != 0.0:
-            apply_cost_row(g, Y, r, -1.0)
+            constraint_cost.apply_cost_row(g, Y, r, -1.0)
     size = 0.0
     for k in range(first, stop):
         size += r[k] * r[k]
@@ -107,7 +98,7 @@ def factor_hessian(solver: Any, island: Any) -> None:
         E[at[k] + k] = 1.0
     for i in range(island["cost_row_count"]):
         cost = grips[i]
-        gn, g11, g12, g22 = cost_row_slopes(cost, 0.0)
+        gn, g11, g12, g22 = constraint_cost.cost_row_slopes(cost, 0.0)
         l1, l2 = cost["l1"], cost["l2"]
         r1 = row_of[cost["o1"] - first] if l1 > 0 else 0
         r2 = row_of[cost["o2"] - first] if l2 > 0 else 0
@@ -138,7 +129,7 @@ def newton_direction(solver: Any, island: Any) -> None:
     for i in range(island["cost_row_count"]):
         cost = grips[i]
         cost["normal_velocity_step"], cost["tangent_velocity_step1"], cost["tangent_velocity_step2"] = (
-            cost_row_velocities(cost, Y, r)
+            constraint_cost.cost_row_velocities(cost, Y, r)
         )
 
 
@@ -165,8 +156,8 @@ def search_line(solver: Any, island: Any) -> float:
         slope, curve = begin + x * size, size
         for i in range(island["cost_row_count"]):
             g = grips[i]
-            pn, p1, p2 = cost_row_impulses(g, x)
-            gn, g11, g12, g22 = cost_row_slopes(g, x)
+            pn, p1, p2 = constraint_cost.cost_row_impulses(g, x)
+            gn, g11, g12, g22 = constraint_cost.cost_row_slopes(g, x)
             dn, d1, d2 = g["normal_velocity_step"], g["tangent_velocity_step1"], g["tangent_velocity_step2"]
             slope -= pn * dn + p1 * d1 + p2 * d2
             curve += gn * dn * dn + g11 * d1 * d1 + 2.0 * g12 * d1 * d2 + g22 * d2 * d2
@@ -273,7 +264,7 @@ def update_estimates(solver: Any, island: Any, slack: bool, weight: float) -> bo
             cost["most"] += weight * (most - cost["most"])
         else:
             largest = max(largest, abs(cost["tangent_impulse1"]))
-        clamp_friction_estimate(cost, cost["tangent_impulse1"], cost["tangent_impulse2"])
+        constraint_cost.clamp_friction_estimate(cost, cost["tangent_impulse1"], cost["tangent_impulse2"])
     return change <= solver["settled_share"] * largest
 
 
@@ -336,5 +327,5 @@ def solve_directly(solver: Any, island: Any) -> bool:
         for k in range(island["offset"], island["offset"] + island["nz"]):
             z[k] = z0[k] - dt * za[k]
         return False
-    store_solution(solver, island)
+    constraint_cost.store_solution(solver, island)
     return True

@@ -30,12 +30,7 @@ from kinemorph.contact.layout import (
     z_of,
 )
 from kinemorph.contact.material_mixing import mix_materials
-from kinemorph.contact.rows.contact_rows import (
-    invert_tangent_block,
-    propagate_both_to_base,
-    propagate_to_base,
-    tree_of_body,
-)
+from kinemorph.contact.rows import contact_rows
 from kinemorph.contact.rows.free_body_rows import stack_vectors
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.algorithms.free_body import free_body_link, free_body_of
@@ -54,13 +49,13 @@ def fill_moment_rows(
     solver: Any, forest: Any, body: int, contact: Any, sign: float, Y: Any, y: int, stride: int
 ) -> None:
     """Write one body's part of the rows of three moments, about the normal and both tangents of a contact."""
-    tree, slot = tree_of_body(forest, body), bodies_of(forest)[body]
+    tree, slot = contact_rows.tree_of_body(forest, body), bodies_of(forest)[body]
     moments = scale(
         stack_vectors(load3(contact["normal"]), load3(contact["tangent1"]), load3(contact["tangent2"])), sign
     )
     if tree["free_body"] == 0:
         root, none = free_roots_of(solver)[slot["tree"]], splat(0.0)
-        propagate_to_base(tree, root, slot["link"], moments, (none, none, none), Y, y, stride, none, none)
+        contact_rows.propagate_to_base(tree, root, slot["link"], moments, (none, none, none), Y, y, stride, none, none)
         return
     turns = tri_vec(load6(free_body_of(tree)["K"]), tmul_vec(load9(free_body_link(tree)["R"]), moments))
     for i in range(3):
@@ -72,12 +67,12 @@ def fill_same_tree_moments(
     solver: Any, forest: Any, body_a: int, body_b: int, contact: Any, Y: Any, y: int, stride: int
 ) -> None:
     """The same for moments on one body of a tree, and opposite ones on another body of that tree."""
-    tree, bodies = tree_of_body(forest, body_b), bodies_of(forest)
+    tree, bodies = contact_rows.tree_of_body(forest, body_b), bodies_of(forest)
     moments = stack_vectors(load3(contact["normal"]), load3(contact["tangent1"]), load3(contact["tangent2"]))
     root = free_roots_of(solver)[bodies[body_b]["tree"]]
     none = splat(0.0), splat(0.0), splat(0.0)
     one, other = bodies[body_a]["link"], bodies[body_b]["link"]
-    propagate_both_to_base(tree, root, one, other, scale(moments, -1.0), none, moments, none, Y, y, stride)
+    contact_rows.propagate_both_to_base(tree, root, one, other, scale(moments, -1.0), none, moments, none, Y, y, stride)
 
 
 @kernel
@@ -89,7 +84,7 @@ def set_torsional_masses(r: Any, length: int, Y: Any) -> None:
     t12 = slice_product(Y, b, Y, c, length)
     t22 = slice_product(Y, c, Y, c, length)
     r["effective_mass"] = 1.0 / nn if nn > 0.0 else 0.0
-    invert_tangent_block(r, t11, t12, t22)
+    contact_rows.invert_tangent_block(r, t11, t12, t22)
 
 
 @kernel(inline=False)

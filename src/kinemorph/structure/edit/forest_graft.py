@@ -13,13 +13,7 @@ from kinemorph.multibody.system import F8
 from kinemorph.spatial.mat3 import IDENTITY
 from kinemorph.spatial.rows import load3, load3_at, load9, store3, store9
 from kinemorph.spatial.vec3 import dot
-from kinemorph.structure.edit.check_result import (
-    find_lossy_joint,
-    is_position_error_small,
-    is_velocity_error_small,
-    measure_motion_errors,
-    update_tree_motion,
-)
+from kinemorph.structure.edit import check_result
 from kinemorph.structure.edit.graft import I4, fill_chain_shifts, fill_graft_rows, order_links
 from kinemorph.structure.edit.graft_state import fill_graft_state
 from kinemorph.structure.edit.registration import free_joint_slot, register_tree, remove_loop, shift_body
@@ -269,25 +263,25 @@ def perform_graft(forest: Any, edit: Any, graft: Any, outcome: Any) -> int:
     fill_graft_state(graft)
     host = rows_at(graft["host"], 1, TREE)[0]
     update_tree_header(graft["host"])
-    update_tree_motion(host, graft["host_state"])
+    check_result.update_tree_motion(host, graft["host_state"])
     if graft["rest"] != 0 and graft["rest"] != graft["host"]:
         rest = rows_at(graft["rest"], 1, TREE)[0]
         update_tree_header(graft["rest"])
-        update_tree_motion(rest, graft["rest_state"])
-    measure_motion_errors(graft, outcome)
+        check_result.update_tree_motion(rest, graft["rest_state"])
+    check_result.measure_motion_errors(graft, outcome)
     status = layout.DONE
     outcome["kind"] = rows_at(graft["joint"], 1, LINK)[0]["kind"]
     outcome["body"] = links_of(host)[graft["n0"]]["body"]
-    if not is_position_error_small(outcome["pose_error"], outcome["reach"]):
+    if not check_result.is_position_error_small(outcome["pose_error"], outcome["reach"]):
         status = layout.OFF_POSITION
-    elif not is_velocity_error_small(outcome):
+    elif not check_result.is_velocity_error_small(outcome):
         status = layout.MOVES_OTHERWISE
     elif is_joint_massless(graft):
         status = layout.WEIGHTLESS
     if status != layout.DONE:
         free_graft_trees(forest, graft)
         return status
-    outcome["lossy"] = find_lossy_joint(graft)
+    outcome["lossy"] = check_result.find_lossy_joint(graft)
     commit_graft(forest, graft, outcome)
     return layout.DONE
 

@@ -5,13 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kinemorph.jit.api import kernel, rows_at
-from kinemorph.multibody.algorithms.inversion import (
-    extract_position,
-    extract_velocity,
-    invert_force,
-    invert_position,
-    invert_state,
-)
+from kinemorph.multibody.algorithms import inversion
 from kinemorph.multibody.algorithms.joints import bias_acceleration
 from kinemorph.multibody.layout import LINK_DATA, TREE, link_data_of, links_of
 from kinemorph.multibody.system import F8
@@ -88,11 +82,11 @@ def invert_chain_joints(graft: Any, source: Any, links: Any, order: Any) -> None
     jump, to_jump = rows_at(x + 8 * nq * JUMP, nv, F8), rows_at(y + 8 * nq * JUMP, nv, F8)
     for c in range(start, start + graft["length"] - 1):
         l = links[order[c]]
-        invert_position(l, rest, to_rest)
+        inversion.invert_position(l, rest, to_rest)
         if graft["velocities"] != 0:
-            invert_state(l, q, jump, a, to_q, to_jump, to_a)
-        invert_state(l, q, v, a, to_q, to_v, to_a)
-        invert_force(l, q, tau, to_tau)
+            inversion.invert_state(l, q, jump, a, to_q, to_jump, to_a)
+        inversion.invert_state(l, q, v, a, to_q, to_v, to_a)
+        inversion.invert_force(l, q, tau, to_tau)
 
 
 @kernel
@@ -115,13 +109,13 @@ def set_new_joint_state(graft: Any, source: Any) -> None:
     R_parent = load9(P["R"])
     E = mul(R_parent, load9(joint["R"]))
     origin = add(load3(P["p"]), mul_vec(R_parent, load3(joint["p"])))
-    extract_position(joint, mul(transpose(E), R), tmul_vec(E, sub(x, origin)), q)  # SPW eq. 22
+    inversion.extract_position(joint, mul(transpose(E), R), tmul_vec(E, sub(x, origin)), q)  # SPW eq. 22
     w = load3(data["w"])
     wp = load3(P["w"])
     rp = sub(x, load3(P["p"]))
     dw = sub(w, wp)
     du = sub(add(load3(data["v"]), cross(w, r)), add(load3(P["v"]), cross(wp, rp)))
-    extract_velocity(joint, q, tmul_vec(R, dw), tmul_vec(R, du), v)
+    inversion.extract_velocity(joint, q, tmul_vec(R, dw), tmul_vec(R, du), v)
     al = load3(data["al"])
     alp = load3(P["al"])
     # both accelerations contain minus gravity, which drops out of the difference
@@ -130,7 +124,7 @@ def set_new_joint_state(graft: Any, source: Any) -> None:
     dal = sub(sub(al, alp), cross(wp, dw))
     dacc = axpy(sub(acc, accp), -2.0, cross(wp, du))
     bw, bv = bias_acceleration(joint, q, v)
-    extract_velocity(joint, q, sub(tmul_vec(R, dal), bw), sub(tmul_vec(R, dacc), bv), a)
+    inversion.extract_velocity(joint, q, sub(tmul_vec(R, dal), bw), sub(tmul_vec(R, dacc), bv), a)
     tau, rest = rows_at(state + 8 * nq * TAU, nv, F8), rows_at(state + 8 * nq * REST, nq, F8)
     slack = rows_at(graft["slack"], 7, F8)
     for k in range(joint["nv"]):
