@@ -79,13 +79,8 @@ def warm_start_island(solver: Any, island: Any) -> None:
         t = touches[i]
         if t["normal_impulse"] > 0.0 and fits_registers(t):
             x = add_twelve(load_twelve(t, g), load_row(t, 0, Y), t["normal_impulse"])
-            store_twelve(
-                t,
-                g,
-                add_twelve(
-                    add_twelve(x, load_row(t, 1, Y), t["tangent_impulse1"]), load_row(t, 2, Y), t["tangent_impulse2"]
-                ),
-            )
+            x = add_twelve(x, load_row(t, 1, Y), t["tangent_impulse1"])
+            store_twelve(t, g, add_twelve(x, load_row(t, 2, Y), t["tangent_impulse2"]))
         elif t["normal_impulse"] > 0.0:
             apply_contact_impulses(t, Y, g, t["normal_impulse"], t["tangent_impulse1"], t["tangent_impulse2"])
     if island["twist_count"] > 0:
@@ -136,21 +131,14 @@ def reset_blocked_motors(solver: Any, island: Any) -> None:
     Y, z = whitened_rows(solver), z_of(solver)
     for i in range(island["bound_count"]):
         constraint = bounds[i]
-        if (
-            constraint["what"] != DRIVEN
-            or constraint["damping"] != np.inf
-            or constraint["p"] == 0.0
-            or drives[constraint["drive"]]["kind"] != ROW
-        ):
+        rigid = constraint["what"] == DRIVEN and constraint["damping"] == np.inf and constraint["p"] != 0.0
+        if not rigid or drives[constraint["drive"]]["kind"] != ROW:
             continue
         lacks = constraint["target"] - row_velocity(Y, constraint["y"], z, constraint["o"], constraint["l"])
         most = constraint["most"] if constraint["p"] > 0.0 else -constraint["least"]
         blocked = lacks * constraint["p"] > 0.0 and abs(lacks) > BLOCKED_SPEED_SHARE * abs(constraint["target"]) > 0.0
-        if (
-            blocked
-            and most == np.inf
-            and abs(lacks) * constraint["effective_mass"] > NEGLIGIBLE_IMPULSE_SHARE * abs(constraint["p"])
-        ):
+        large = abs(lacks) * constraint["effective_mass"] > NEGLIGIBLE_IMPULSE_SHARE * abs(constraint["p"])
+        if blocked and most == np.inf and large:
             constraint["p"] = 0.0
 
 

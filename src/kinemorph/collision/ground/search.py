@@ -81,12 +81,8 @@ def find_near_triangles(ground: Any, body: Any, margin: float, reach: float, sea
         first = max(margin, 0.0)
         while True:
             _search_cells(ground, body, margin, min(first, reach), search, work)
-            if (
-                search["distance"] <= first
-                or search["n_listed"] > 0
-                or first >= reach
-                or _covers_field(ground, body, first)
-            ):
+            found = search["distance"] <= first or search["n_listed"] > 0
+            if found or first >= reach or _covers_field(ground, body, first):
                 break
             first = 4.0 * first + ground["dx"] + ground["dy"]
             clear_list(search)

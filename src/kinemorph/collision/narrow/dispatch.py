@@ -277,15 +277,8 @@ def _write_closest(
 ) -> int:
     """Write the closest points of a pair as its only contact, without a match in the next step."""
     at = collisions["n_contacts"]
-    write_world_contact(
-        rows_at(collisions["contacts"], collisions["contact_room"], shape_rows.CONTACT)[at],
-        id,
-        part1,
-        part2,
-        pair_row,
-        point,
-        place,
-    )
+    contact = rows_at(collisions["contacts"], collisions["contact_room"], shape_rows.CONTACT)[at]
+    write_world_contact(contact, id, part1, part2, pair_row, point, place)
     pair["first"] = at
     pair["count"] = 1
     pair["distance"] = point["distance"]
@@ -326,11 +319,8 @@ def _store_known(collisions: Any, search: Any, first: int) -> int:
         collisions["full"] |= shape_rows.FULL_SEARCH
         return -1
     now = half_start(collisions["step"], collisions["known_room"])
-    end = store_known(
-        search,
-        rows_at(collisions["known"] + now * part_pairs.KNOWN_SIZE, collisions["known_room"], part_pairs.KNOWN_FEATURES),
-        first,
-    )
+    at, room = collisions["known"] + now * part_pairs.KNOWN_SIZE, collisions["known_room"]
+    end = store_known(search, rows_at(at, room, part_pairs.KNOWN_FEATURES), first)
     if end < 0:
         collisions["full"] |= shape_rows.FULL_KNOWN
     return end
@@ -377,17 +367,8 @@ def _collide_trees(
         search_trees(nodes1, nodes2, load9(row["R"]), load3(row["p"]), margin, deepest, part_search, work)
         end_known = _store_known(collisions, part_search, end_known)
         if asked and end_known >= 0:
-            end = _write_part_contacts(
-                collisions,
-                pair_row,
-                memory,
-                part_search,
-                nodes1,
-                nodes2,
-                margin,
-                place,
-                relative_displacement(collisions, pair, first, second),
-            )
+            moved = relative_displacement(collisions, pair, first, second)
+            end = _write_part_contacts(collisions, pair_row, memory, part_search, nodes1, nodes2, margin, place, moved)
         if end_known < 0 or end < 0:
             return shape_rows.FULL
         collisions["opened"] += 1

@@ -90,16 +90,12 @@ def walk_to_closest(
         else:  # FF is not a state: it comes from stale features only
             found, kind_a, index_a, kind_b, index_b = WALK_CONTINUES, V, 0, F, index_b
         if found != WALK_CONTINUES:
-            return (
-                (found, kind_b, index_b, kind_a, index_a, step + 1)
-                if swapped
-                else (found, kind_a, index_a, kind_b, index_b, step + 1)
-            )
-    return (
-        (TOO_MANY_STEPS, kind_b, index_b, kind_a, index_a, limit)
-        if swapped
-        else (TOO_MANY_STEPS, kind_a, index_a, kind_b, index_b, limit)
-    )
+            if swapped:
+                return (found, kind_b, index_b, kind_a, index_a, step + 1)
+            return (found, kind_a, index_a, kind_b, index_b, step + 1)
+    if swapped:
+        return (TOO_MANY_STEPS, kind_b, index_b, kind_a, index_a, limit)
+    return (TOO_MANY_STEPS, kind_a, index_a, kind_b, index_b, limit)
 
 
 @kernel
@@ -188,16 +184,12 @@ def _edge_face(core_a: Any, core_b: Any, R: Mat3, p: Vec3, index_a: int, index_b
         if sinks <= PARALLEL_SLOPE:
             return CLOSEST, E, index_a, F, index_b
     if slope >= 0.0:
-        return (
-            (WALK_CONTINUES, E, index_a, E, edge_lo)
-            if edge_lo != NOT_FOUND
-            else (WALK_CONTINUES, V, row["tail"], F, index_b)
-        )
-    return (
-        (WALK_CONTINUES, E, index_a, E, edge_hi)
-        if edge_hi != NOT_FOUND
-        else (WALK_CONTINUES, V, row["head"], F, index_b)
-    )
+        if edge_lo != NOT_FOUND:
+            return (WALK_CONTINUES, E, index_a, E, edge_lo)
+        return (WALK_CONTINUES, V, row["tail"], F, index_b)
+    if edge_hi != NOT_FOUND:
+        return (WALK_CONTINUES, E, index_a, E, edge_hi)
+    return (WALK_CONTINUES, V, row["head"], F, index_b)
 
 
 @kernel(inline=False)

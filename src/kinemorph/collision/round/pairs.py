@@ -92,15 +92,8 @@ def _improve_normal(
     """
     flat = separation_along(core_a, core_b, R, p, _nearest_flat_normal(core_b, best[3], best[1]), best[2], best[3])
     best = flat if flat[0] > best[0] else best
-    flat = separation_along(
-        core_a,
-        core_b,
-        R,
-        p,
-        neg(mul_vec(R, _nearest_flat_normal(core_a, best[2], neg(tmul_vec(R, best[1]))))),
-        best[2],
-        best[3],
-    )
+    m = neg(mul_vec(R, _nearest_flat_normal(core_a, best[2], neg(tmul_vec(R, best[1])))))
+    flat = separation_along(core_a, core_b, R, p, m, best[2], best[3])
     best = flat if flat[0] > best[0] else best
     x, y, beside, start = support_points(core_a, core_b, R, p, x, best, near)
     for which in range(LIKELY_CANDIDATES + MOST_NORMAL_ROUNDS):
@@ -139,11 +132,9 @@ def _likely_normal(core_a: Any, core_b: Any, R: Mat3, p: Vec3, way: Separation, 
     side_a = core_a["sides"] > 0 and abs(-dot(axis, n) - core_a["slope"]) < ROUND_SIDE_SINE
     side_b = core_b["sides"] > 0 and abs(n[2] - core_b["slope"]) < ROUND_SIDE_SINE
     if which == 0:
-        return (
-            (True, normal_on_circles(axis, -core_a["slope"], AXIS, core_b["slope"], n))
-            if side_a and side_b
-            else (False, n)
-        )
+        if side_a and side_b:
+            return (True, normal_on_circles(axis, -core_a["slope"], AXIS, core_b["slope"], n))
+        return (False, n)
     if (which == 1 and not side_b) or (which == 2 and not side_a):
         return False, n
     (ca, ra), (cb, rb) = piece_disc(core_a, a), piece_disc(core_b, b)

@@ -66,12 +66,8 @@ def support_points(
             core_a, a, tmul_vec(R, sub(other[1], p)), tmul_vec(R, sub(other[2], p)), m, near
         )
         y = add(mul_vec(R, y), p)
-        return (
-            axpy(y, distance, n),
-            y,
-            beside,
-            (distance, _tilt_normal(n, neg(mul_vec(R, out)), beside, distance), a, b),
-        )
+        tilted = _tilt_normal(n, neg(mul_vec(R, out)), beside, distance)
+        return axpy(y, distance, n), y, beside, (distance, tilted, a, b)
     x1, x2 = add(mul_vec(R, one[1]), p), add(mul_vec(R, one[2]), p)
     if other[0] == FLAT:
         x, beside, b, out = _part_above(core_b, b, x1, x2, n, near)
@@ -158,10 +154,8 @@ def support_feature(core: Any, piece: int, n: Vec3, near: float) -> SupportFeatu
     if core["sides"] > 0:
         other = int(core["sides"]) - piece
         y = piece_point(core, other, n)
-        if (
-            piece_disc(core, piece)[1] * math.sqrt(n[0] * n[0] + n[1] * n[1]) <= near
-            and piece_disc(core, piece)[1] > 0.0
-        ):
+        disc = piece_disc(core, piece)[1]
+        if disc * math.sqrt(n[0] * n[0] + n[1] * n[1]) <= near and disc > 0.0:
             return FLAT, x, x, piece, NOT_FOUND
         return (LINE, x, y, other, NOT_FOUND) if dot(n, sub(x, y)) <= near else (CORNER, x, x, piece, NOT_FOUND)
     edges = edges_of(core)

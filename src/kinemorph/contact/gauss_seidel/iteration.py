@@ -101,32 +101,24 @@ def solve_contacts_biased(solver: Any, island: Any, first: bool, soft: tuple[flo
         contact = touches[visit_order(k, half)]
         if fits_registers(contact):
             x, y = load_twelve(contact, z), load_row(contact, 0, Y)
-            gap = (
-                contact["initial_separation"]
-                if first
-                else contact["initial_separation"] + dot_twelve(y, load_twelve(contact, moved))
-            )
-            store_twelve(
-                contact, z, add_twelve(x, y, solve_biased_normal(contact, dot_twelve(y, x), gap, h, push, soft))
-            )
+            gap = contact["initial_separation"]
+            if not first:
+                gap += dot_twelve(y, load_twelve(contact, moved))
+            d = solve_biased_normal(contact, dot_twelve(y, x), gap, h, push, soft)
+            store_twelve(contact, z, add_twelve(x, y, d))
         elif contact["l1"] == 0 and is_small(contact["l2"]):
             o, l = contact["o2"], contact["l2"]
             a, b = load_small(z, o, l), load_small(Y, contact["y"], l)
-            gap = (
-                contact["initial_separation"]
-                if first
-                else contact["initial_separation"] + dot_small(b, load_small(moved, o, l))
-            )
+            gap = contact["initial_separation"]
+            if not first:
+                gap += dot_small(b, load_small(moved, o, l))
             store_small(z, o, l, add_small(a, b, solve_biased_normal(contact, dot_small(b, a), gap, h, push, soft)))
         else:
-            gap = (
-                contact["initial_separation"]
-                if first
-                else contact["initial_separation"] + contact_velocity(contact, 0, Y, moved)
-            )
-            apply_normal_impulse(
-                contact, Y, z, solve_biased_normal(contact, contact_velocity(contact, 0, Y, z), gap, h, push, soft)
-            )
+            gap = contact["initial_separation"]
+            if not first:
+                gap += contact_velocity(contact, 0, Y, moved)
+            d = solve_biased_normal(contact, contact_velocity(contact, 0, Y, z), gap, h, push, soft)
+            apply_normal_impulse(contact, Y, z, d)
 
 
 @kernel
@@ -139,29 +131,12 @@ def relax_contact(contact: Any, v: float, v1: float, v2: float) -> tuple[float, 
     p = max(0.0, fma(-contact["effective_mass"], v, contact["normal_impulse"]))
     d = p - contact["normal_impulse"]
     p1, p2 = sticking_impulses(contact, v1, v2)
-    p1 = fma(
-        -fma(
-            contact["tangent_mass11"],
-            contact["normal_coupling1"],
-            contact["tangent_mass12"] * contact["normal_coupling2"],
-        ),
-        d,
-        p1,
-    )
-    p2 = fma(
-        -fma(
-            contact["tangent_mass12"],
-            contact["normal_coupling1"],
-            contact["tangent_mass22"] * contact["normal_coupling2"],
-        ),
-        d,
-        p2,
-    )
+    c1, c2 = contact["normal_coupling1"], contact["normal_coupling2"]
+    p1 = fma(-fma(contact["tangent_mass11"], c1, contact["tangent_mass12"] * c2), d, p1)
+    p2 = fma(-fma(contact["tangent_mass12"], c1, contact["tangent_mass22"] * c2), d, p2)
     most = contact["friction"] * p
     if p1 * p1 + p2 * p2 > most * most:
-        p1, p2 = sliding_impulses(
-            contact, fma(contact["normal_coupling1"], d, v1), fma(contact["normal_coupling2"], d, v2), most
-        )
+        p1, p2 = sliding_impulses(contact, fma(c1, d, v1), fma(c2, d, v2), most)
     d1, d2 = p1 - contact["tangent_impulse1"], p2 - contact["tangent_impulse2"]
     contact["normal_impulse"], contact["tangent_impulse1"], contact["tangent_impulse2"] = p, p1, p2
     contact["sum"] += p
@@ -180,11 +155,8 @@ def relax_contacts(solver: Any, island: Any) -> None:
     half = first_half_count(island)
     for k in range(island["touch_count"]):
         contact = touches[visit_order(k, half)]
-        if (
-            (contact["restitution"] > 0.0 or contact["fast"] != 0)
-            and contact["separation"] > 0.0
-            and contact["normal_impulse"] == 0.0
-        ):  # it has no impact yet
+        bounces = contact["restitution"] > 0.0 or contact["fast"] != 0
+        if bounces and contact["separation"] > 0.0 and contact["normal_impulse"] == 0.0:  # it has no impact yet
             if contact["tangent_impulse1"] != 0.0 or contact["tangent_impulse2"] != 0.0:
                 apply_contact_impulses(contact, Y, z, 0.0, -contact["tangent_impulse1"], -contact["tangent_impulse2"])
                 contact["tangent_impulse1"] = contact["tangent_impulse2"] = 0.0
@@ -220,21 +192,15 @@ def relax_contacts(solver: Any, island: Any) -> None:
 @kernel
 def prepare_drive(constraint: Any, h: float) -> None:
     """Set start, keep and give of a drive: an implicit spring and damper, with x and v at the end of the substep."""
-    if constraint["damping"] == np.inf:
-        constraint["start"] = constraint["target"] * constraint["effective_mass"]
-        constraint["keep"] = 1.0
-        constraint["velocity_gain"] = constraint["effective_mass"]
-    else:
+    mass, target = constraint["effective_mass"], constraint["target"]
+    start, keep, gain = target * mass, 1.0, mass
+    if constraint["damping"] != np.inf:
         k = h * (constraint["damping"] + h * constraint["stiffness"])
-        share = 1.0 / (constraint["effective_mass"] + k)
-        force = (
-            constraint["force"]
-            + constraint["stiffness"] * constraint["separation"]
-            + constraint["damping"] * constraint["target"]
-        )
-        constraint["start"] = h * force * (constraint["effective_mass"] * share)
-        constraint["keep"] = k * share
-        constraint["velocity_gain"] = k * (constraint["effective_mass"] * share)
+        share = 1.0 / (mass + k)
+        force = constraint["force"] + constraint["stiffness"] * constraint["separation"]
+        force += constraint["damping"] * target
+        start, keep, gain = h * force * (mass * share), k * share, k * (mass * share)
+    constraint["start"], constraint["keep"], constraint["velocity_gain"] = start, keep, gain
     constraint["low"], constraint["high"] = constraint["least"] * h, constraint["most"] * h
 
 
@@ -270,12 +236,9 @@ def prepare_dof_constraints(
     for i in range(island["bound_count"]):
         constraint = bounds[i]
         if constraint["what"] <= UPPER:
-            gap = (
-                constraint["initial_separation"]
-                if first
-                else constraint["initial_separation"]
-                + row_velocity(Y, constraint["y"], moved, constraint["o"], constraint["l"])
-            )
+            gap = constraint["initial_separation"]
+            if not first:
+                gap += row_velocity(Y, constraint["y"], moved, constraint["o"], constraint["l"])
             prepare_limit(constraint, gap, solver["h"], solver["parting_speed"], soft, biased)
         elif biased and constraint["what"] == DRIVEN:
             if not first:
@@ -285,23 +248,17 @@ def prepare_dof_constraints(
             prepare_drive(constraint, solver["h"])
         elif first:
             fast = constraint["what"] == FAST
-            constraint["start"] = -constraint["target"] * constraint["effective_mass"] if fast else 0.0
-            constraint["keep"] = 1.0
-            constraint["velocity_gain"] = constraint["effective_mass"]
-            constraint["low"] = 0.0 if fast else -constraint["most"] * solver["h"]
-            constraint["high"] = np.inf if fast else constraint["most"] * solver["h"]
+            mass, most = constraint["effective_mass"], constraint["most"] * solver["h"]
+            constraint["start"] = -constraint["target"] * mass if fast else 0.0
+            constraint["keep"], constraint["velocity_gain"] = 1.0, mass
+            constraint["low"], constraint["high"] = (0.0, np.inf) if fast else (-most, most)
 
 
 @kernel
 def clamped_impulse(constraint: Any, v: float) -> float:
     """New impulse of a dof row, from its velocity (which includes its present impulse)."""
-    return min(
-        max(
-            fma(-constraint["velocity_gain"], v, fma(constraint["keep"], constraint["p"], constraint["start"])),
-            constraint["low"],
-        ),
-        constraint["high"],
-    )
+    p = fma(-constraint["velocity_gain"], v, fma(constraint["keep"], constraint["p"], constraint["start"]))
+    return min(max(p, constraint["low"]), constraint["high"])
 
 
 @kernel

@@ -36,9 +36,8 @@ LEAST_BOUNCE_PASSES = 2  # over all contacts that bounce simultaneously
 MOST_PAIR_TURNS = 30  # over pairs that bounce one after the other
 LEAST_PAIR_PASSES = 4  # smallest number of passes over the contacts of one pair
 MOST_BOUNCE_PASSES = 60
-BOUNCE_TOLERANCE = (
-    1e-7  # share of the approach speed: a pass that changes less is the last, so that flat impacts cause no spin
-)
+# share of the approach speed: a pass that changes less is the last, so that flat impacts cause no spin
+BOUNCE_TOLERANCE = 1e-7
 CARRY_PASSES = 4  # passes without restitution after the pairs
 DRIVEN = int(DofConstraintKind.DRIVEN)
 
@@ -70,9 +69,8 @@ def solve_total_friction(contact: Any, Y: Any, z: Any, most: float) -> None:
     contact["tangent_impulse1"] = contact["total_tangent_impulse1"]
     contact["tangent_impulse2"] = contact["total_tangent_impulse2"]
     p1, p2 = solve_friction(contact, v1, v2, most)
-    apply_contact_impulses(
-        contact, Y, z, 0.0, p1 - contact["total_tangent_impulse1"], p2 - contact["total_tangent_impulse2"]
-    )
+    d1, d2 = p1 - contact["total_tangent_impulse1"], p2 - contact["total_tangent_impulse2"]
+    apply_contact_impulses(contact, Y, z, 0.0, d1, d2)
     contact["total_tangent_impulse1"], contact["total_tangent_impulse2"] = p1, p2
 
 
@@ -124,26 +122,18 @@ def apply_restitution(solver: Any, island: Any) -> None:
         for i in range(island["touch_count"]):
             contact = touches[i]
             if contact["approach"] < -solver["bounce_speed"] and contact["sum"] > 0.0:
-                p = max(
-                    0.0,
-                    contact["last"]
-                    - (contact_velocity(contact, 0, Y, z) + contact["restitution"] * contact["approach"])
-                    * contact["effective_mass"],
-                )
-                even = (
-                    even
-                    and abs(p - contact["last"]) <= -BOUNCE_TOLERANCE * contact["approach"] * contact["effective_mass"]
-                )
-                apply_normal_impulse(contact, Y, z, p - contact["last"])
-                contact["sum"] += p - contact["last"]
+                last, mass, approach = contact["last"], contact["effective_mass"], contact["approach"]
+                v = contact_velocity(contact, 0, Y, z)
+                p = max(0.0, last - (v + contact["restitution"] * approach) * mass)
+                even = even and abs(p - last) <= -BOUNCE_TOLERANCE * approach * mass
+                apply_normal_impulse(contact, Y, z, p - last)
+                contact["sum"] += p - last
                 contact["last"] = p
                 if contact["friction"] > 0.0:
                     pushed1, pushed2 = contact["tangent_impulse1"], contact["tangent_impulse2"]
                     solve_total_friction(contact, Y, z, contact["friction"] * contact["sum"])
-                    contact["tangent_impulse1"], contact["tangent_impulse2"] = (
-                        pushed1,
-                        pushed2,
-                    )  # for the warm start of the next step
+                    contact["tangent_impulse1"] = pushed1  # for the warm start of the next step
+                    contact["tangent_impulse2"] = pushed2
         if even:
             break
     if is_dissipative(solver, island):
@@ -198,9 +188,8 @@ def solve_without_bounce(solver: Any, island: Any, resting: bool) -> None:
                 v1 = contact_velocity(contact, 1, Y, z) + contact["surface_velocity1"]
                 v2 = contact_velocity(contact, 2, Y, z) + contact["surface_velocity2"]
                 p1, p2 = solve_friction(contact, v1, v2, contact["friction"] * p)
-                apply_contact_impulses(
-                    contact, Y, z, 0.0, p1 - contact["tangent_impulse1"], p2 - contact["tangent_impulse2"]
-                )
+                d1, d2 = p1 - contact["tangent_impulse1"], p2 - contact["tangent_impulse2"]
+                apply_contact_impulses(contact, Y, z, 0.0, d1, d2)
                 contact["tangent_impulse1"], contact["tangent_impulse2"] = p1, p2
 
 

@@ -84,11 +84,9 @@ def add_small(x: Sixteen, y: Sixteen, p: float) -> Sixteen:
 @kernel
 def row_velocity(Y: Any, y: int, z: Any, offset: int, length: int) -> float:
     """yᵀ z."""
-    return (
-        dot_small(load_small(Y, y, length), load_small(z, offset, length))
-        if is_small(length)
-        else slice_product(Y, y, z, offset, length)
-    )
+    if is_small(length):
+        return dot_small(load_small(Y, y, length), load_small(z, offset, length))
+    return slice_product(Y, y, z, offset, length)
 
 
 @kernel

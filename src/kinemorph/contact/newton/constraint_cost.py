@@ -167,11 +167,9 @@ def cost_row_velocities(cost: Any, Y: Any, z: Any) -> tuple[float, float, float]
 def cost_row_impulses(cost: Any, x: float) -> tuple[float, float, float]:
     """Impulses by the law, at the velocities plus x times their Newton step."""
     K = cost["K"]
-    pn = (
-        max(0.0, cost["qn"] - K * (cost["normal_velocity"] + x * cost["normal_velocity_step"]))
-        if cost["normal"] != 0
-        else 0.0
-    )
+    pn = 0.0
+    if cost["normal"] != 0:
+        pn = max(0.0, cost["qn"] - K * (cost["normal_velocity"] + x * cost["normal_velocity_step"]))
     if cost["tangents"] == 0:
         return pn, 0.0, 0.0
     p1 = cost["q1"] - K * (cost["tangent_velocity1"] + x * cost["tangent_velocity_step1"])
@@ -189,11 +187,8 @@ def cost_row_impulses(cost: Any, x: float) -> tuple[float, float, float]:
 def cost_row_slopes(cost: Any, x: float) -> tuple[float, float, float, float]:
     """Minus the derivative of the law at the same point: of the normal, and entries 11, 12, 22 of the tangents."""
     K = cost["K"]
-    gn = (
-        K
-        if cost["normal"] != 0 and cost["qn"] > K * (cost["normal_velocity"] + x * cost["normal_velocity_step"])
-        else 0.0
-    )
+    normal_velocity = cost["normal_velocity"] + x * cost["normal_velocity_step"]
+    gn = K if cost["normal"] != 0 and cost["qn"] > K * normal_velocity else 0.0
     if cost["tangents"] == 0:
         return gn, 0.0, 0.0, 0.0
     p1 = cost["q1"] - K * (cost["tangent_velocity1"] + x * cost["tangent_velocity_step1"])

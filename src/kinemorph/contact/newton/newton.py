@@ -59,9 +59,7 @@ def start_direct_solve(solver: Any, island: Any) -> None:
         cost["normal_velocity"] = vn + cost["bias"]
         cost["tangent_velocity1"] += v1
         cost["tangent_velocity2"] += v2
-        cost["normal_velocity_step"] = 0.0
-        cost["tangent_velocity_step1"] = 0.0
-        cost["tangent_velocity_step2"] = 0.0
+        cost["normal_velocity_step"] = cost["tangent_velocity_step1"] = cost["tangent_velocity_step2"] = 0.0
 
 
 @kernel(inline=False)
@@ -190,17 +188,13 @@ def advance_along(solver: Any, island: Any, x: float) -> None:
 @kernel(inline=False)
 def held_by_drives(solver: Any, island: Any) -> float:
     """Square of the velocity change by the previous impulses of stiff drives, a scale of residuals without gravity."""
-
     Y, total = whitened_rows(solver), 0.0
     grips = cost_rows(island)
     for i in range(island["touch_count"], island["cost_row_count"]):
         cost = grips[i]
         if cost["driven"] != 0 and cost["kept_share"] > 0.0:
-            total += (
-                cost["before"]
-                * cost["before"]
-                * slice_product(Y, cost["tangent_row"], Y, cost["tangent_row"], cost["l2"])
-            )
+            size = slice_product(Y, cost["tangent_row"], Y, cost["tangent_row"], cost["l2"])
+            total += cost["before"] * cost["before"] * size
     return total
 
 

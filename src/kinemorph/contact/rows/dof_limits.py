@@ -134,15 +134,12 @@ def fill_dof_constraints(solver: Any, forest: Any, memory: int) -> bool:
         t = islands[i]["first_tree"]
         while t >= 0:
             tree = tree_of(trees[t])
-            if solver["any_jointed"] != 0 and spans[t]["jointed"] != 0 and has_free_root(tree):
+            jointed = solver["any_jointed"] != 0 and spans[t]["jointed"] != 0
+            if jointed and has_free_root(tree):
                 fill_free_root(tree, roots[t])
             if solver["drive_count"] > 0 and not fill_tree_drives(solver, forest, trees[t], t):
                 return False
-            if (
-                solver["any_jointed"] != 0
-                and spans[t]["jointed"] != 0
-                and not fill_tree_limits(solver, forest, trees[t], t)
-            ):
+            if jointed and not fill_tree_limits(solver, forest, trees[t], t):
                 return False
             t = spans[t]["next"]
         if islands[i]["held"] > 0 and not fill_loop_joint_rows(solver, forest, i, memory):

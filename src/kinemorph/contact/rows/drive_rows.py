@@ -375,13 +375,9 @@ def has_conflicting_drives(solver: Any, island: Any) -> bool:
 @kernel(inline=False)
 def choose_driven_islands(solver: Any) -> None:
     """Set `direct` of small islands with strongly coupled drives."""
-
     islands = islands_of(solver)
     for i in range(solver["island_count"]):
         island = islands[i]
-        if (
-            island["direct"] == 0
-            and island["nz"] <= MOST_DIRECT_ENTRIES
-            and island["touch_count"] <= MOST_DIRECT_CONTACTS
-        ):
+        small = island["nz"] <= MOST_DIRECT_ENTRIES and island["touch_count"] <= MOST_DIRECT_CONTACTS
+        if island["direct"] == 0 and small:
             island["direct"] = 1 if has_conflicting_drives(solver, island) else 0

@@ -222,14 +222,10 @@ def solve_elements(solver: Any) -> None:
         largest = change = 0.0
         for i in range(solver["pull_count"]):
             element = pulls[i]
-            v = (
-                contact_velocity(element, 0, Y, z)
-                + dt * contact_velocity(element, 0, Y, za)
-                - element["size"] * element["p"]
-            )  # without this row
-            p = (dt * element["force"] - element["velocity_gain"] * v) / (
-                1.0 + element["velocity_gain"] * element["size"]
-            )
+            gain, size = element["velocity_gain"], element["size"]
+            v = contact_velocity(element, 0, Y, z) + dt * contact_velocity(element, 0, Y, za)
+            v -= size * element["p"]  # without this row
+            p = (dt * element["force"] - gain * v) / (1.0 + gain * size)
             apply_normal_impulse(element, Y, za, (p - element["p"]) / dt)
             largest, change = max(largest, abs(p)), max(change, abs(p - element["p"]))
             element["p"] = p

@@ -179,9 +179,8 @@ def project_rows(solver: Any, element: Any, old: int, count: int) -> int:
             rank, n = (r1, n1) if n1 > 0 else (r2, n2)
             remove_row_loop_part(rows_at(holds[h1]["Q"], rank * n, F8), rank, n, Y, y, x, first, l1, kept)
         if h2 >= 0 and l2 > 0:
-            remove_row_loop_part(
-                rows_at(holds[h2]["Q"], r2 * n2, F8), r2, n2, Y, y + n1, x + l1, o2 - p2, l2, kept + r1
-            )  # fmt: skip
+            Q = rows_at(holds[h2]["Q"], r2 * n2, F8)
+            remove_row_loop_part(Q, r2, n2, Y, y + n1, x + l1, o2 - p2, l2, kept + r1)
     solver["Y_used"] = used + count * (length + r1 + r2)
     return used
 
@@ -231,9 +230,8 @@ def project_contact(solver: Any, contact: Any) -> bool:
     y, n = contact["y"], contact["l1"] + contact["l2"]
     left = slice_product(Y, y, Y, y, n)
     if left > IMMOVABLE_SHARE * normal:
-        contact["separation"] = contact["initial_separation"] = reduced_overlap(
-            contact["initial_separation"], left, normal
-        )
+        gap = reduced_overlap(contact["initial_separation"], left, normal)
+        contact["separation"] = contact["initial_separation"] = gap
         if not slice_product(Y, y + n, Y, y + n, 2 * n) > IMMOVABLE_SHARE * along:
             for k in range(y + n, y + 3 * n):
                 Y[k] = 0.0
@@ -257,9 +255,8 @@ def project_dof_row(solver: Any, constraint: Any) -> bool:
     before = slice_product(Y, constraint["y"], Y, constraint["y"], constraint["l"])
     for k in range(n + rank):
         Y[used + k] = Y[constraint["y"] + k - shift] if shift <= k < shift + constraint["l"] else 0.0
-    remove_row_loop_part(
-        rows_at(hold["Q"], rank * n, F8), rank, n, Y, used, constraint["y"], shift, constraint["l"], used + n
-    )
+    Q = rows_at(hold["Q"], rank * n, F8)
+    remove_row_loop_part(Q, rank, n, Y, used, constraint["y"], shift, constraint["l"], used + n)
     after = slice_product(Y, used, Y, used, n)
     if after > IMMOVABLE_SHARE * before:
         constraint["effective_mass"] = 1.0 / after
@@ -331,11 +328,8 @@ def project_forces(solver: Any) -> None:
         for j in range(rank):
             reaction[j] -= dt * slice_product(Q, j * nz, za, at, nz)
         remove_forbidden(hold, za, at, 1.0)
-        more = (
-            slice_product(za, at, z, at, nz)
-            + dt * slice_product(za, at, g, at, nz)
-            + 0.5 * dt * slice_product(za, at, za, at, nz)
-        )
+        more = slice_product(za, at, z, at, nz) + dt * slice_product(za, at, g, at, nz)
+        more += 0.5 * dt * slice_product(za, at, za, at, nz)
         hold["given"] = dt * abs(more)
         for k in range(at, at + nz):
             za[k] += g[k]
@@ -344,7 +338,6 @@ def project_forces(solver: Any) -> None:
 @kernel(inline=False)
 def write_loop_forces(solver: Any, forest: Any) -> None:
     """Mean forces of the step in loop joints: those of the loop systems plus the reactions to all other rows."""
-
     touches, bounds = contact_constraints(solver), dof_constraints(solver)
     pulls, holds = element_constraints(solver), loop_projections(solver)
     twists = torsional_constraints(solver)
@@ -369,14 +362,8 @@ def write_loop_forces(solver: Any, forest: Any) -> None:
         h = projection_of(solver, constraint["tree"])
         if h >= 0 and constraint["sum"] != 0.0:
             rank = holds[h]["rank"]
-            subtract_scaled(
-                rows_at(holds[h]["reaction"], rank, F8),
-                0,
-                Y,
-                constraint["y"] + constraint["l"],
-                rank,
-                constraint["sum"],
-            )
+            reaction = rows_at(holds[h]["reaction"], rank, F8)
+            subtract_scaled(reaction, 0, Y, constraint["y"] + constraint["l"], rank, constraint["sum"])
     for i in range(solver["hold_count"]):
         system = rows_at(holds[i]["system"], 1, SYSTEM)[0]
         add_projection_forces(system, 1.0 / dt, rows_at(holds[i]["reaction"], system["m"], F8))

@@ -38,10 +38,16 @@ from kinemorph.spatial.lanes.four import lane, splat
 from kinemorph.spatial.mat3 import tmul_vec
 from kinemorph.spatial.rows import load3, load3_at, load6, load9, store3_at
 from kinemorph.spatial.triangle import tri_vec
-from kinemorph.spatial.vec3 import axpy, dot, scale
+from kinemorph.spatial.vec3 import Vec3, dot, scale
 from kinemorph.structure.forest.layout import bodies_of
 
 SPIN, ROLL = 1, 2
+
+
+@kernel
+def unit_moments(contact: Any) -> Vec3:
+    """Unit moments about the normal and both tangents of a contact, in lanes."""
+    return stack_vectors(load3(contact["normal"]), load3(contact["tangent1"]), load3(contact["tangent2"]))
 
 
 @kernel(inline=False)
@@ -50,9 +56,7 @@ def fill_moment_rows(
 ) -> None:
     """Write one body's part of the rows of three moments, about the normal and both tangents of a contact."""
     tree, slot = contact_rows.tree_of_body(forest, body), bodies_of(forest)[body]
-    moments = scale(
-        stack_vectors(load3(contact["normal"]), load3(contact["tangent1"]), load3(contact["tangent2"])), sign
-    )
+    moments = scale(unit_moments(contact), sign)
     if tree["free_body"] == 0:
         root, none = free_roots_of(solver)[slot["tree"]], splat(0.0)
         contact_rows.propagate_to_base(tree, root, slot["link"], moments, (none, none, none), Y, y, stride, none, none)
@@ -68,7 +72,7 @@ def fill_same_tree_moments(
 ) -> None:
     """The same for moments on one body of a tree, and opposite ones on another body of that tree."""
     tree, bodies = contact_rows.tree_of_body(forest, body_b), bodies_of(forest)
-    moments = stack_vectors(load3(contact["normal"]), load3(contact["tangent1"]), load3(contact["tangent2"]))
+    moments = unit_moments(contact)
     root = free_roots_of(solver)[bodies[body_b]["tree"]]
     none = splat(0.0), splat(0.0), splat(0.0)
     one, other = bodies[body_a]["link"], bodies[body_b]["link"]
@@ -97,13 +101,8 @@ def fill_torsional_row(solver: Any, forest: Any, r: Any, contact: Any, body_a: i
         solver["full"] |= FULL_Y
         return False
     clear(Y, used, 3 * length)
-    joined = (
-        contact["l1"] == 0
-        and contact["l2"] > 0
-        and body_a >= 0
-        and body_b >= 0
-        and bodies[body_a]["tree"] == bodies[body_b]["tree"]
-    )
+    joined = contact["l1"] == 0 and contact["l2"] > 0 and body_a >= 0 and body_b >= 0
+    joined = joined and bodies[body_a]["tree"] == bodies[body_b]["tree"]
     if joined:
         fill_same_tree_moments(solver, forest, body_a, body_b, contact, Y, used, length)
     if contact["l1"] > 0:
@@ -205,10 +204,8 @@ def solve_torsional(solver: Any, island: Any) -> None:
         t = touches[torsion["contact_constraint"]]
         if torsion["axes"] & SPIN:
             most = torsion["torsion"] * t["normal_impulse"]
-            p = min(
-                max(torsion["normal_impulse"] - relative_spin(torsion, t, 0, Y, z) * torsion["effective_mass"], -most),
-                most,
-            )
+            p = torsion["normal_impulse"] - relative_spin(torsion, t, 0, Y, z) * torsion["effective_mass"]
+            p = min(max(p, -most), most)
             apply_spin_moment(torsion, t, Y, z, p - torsion["normal_impulse"])
             torsion["normal_impulse"] = p
         if torsion["axes"] & ROLL:
@@ -276,10 +273,5 @@ def store_moments(solver: Any, collisions: Any, good: bool) -> None:
     for i in range(solver["twist_count"]):
         torsion = twists[i]
         contact = touches[torsion["contact_constraint"]]
-        p = scale(load3(contact["normal"]), torsion["normal_impulse"])
-        p = axpy(
-            axpy(p, torsion["tangent_impulse1"], load3(contact["tangent1"])),
-            torsion["tangent_impulse2"],
-            load3(contact["tangent2"]),
-        )
-        store3_at(moments, 3 * (now + contact["contact"]), p)
+        p, p1, p2 = torsion["normal_impulse"], torsion["tangent_impulse1"], torsion["tangent_impulse2"]
+        store3_at(moments, 3 * (now + contact["contact"]), contact_rows.world_vector(contact, p, p1, p2))

@@ -58,21 +58,17 @@ def declared_position(link: Any, q: Any, index: int) -> float:
 @kernel
 def declared_velocity(link: Any, q: Any, v: Any, index: int) -> float:
     """Entry k of the declared velocity of a joint, from the state of its tree."""
-    return (
-        inverse_velocity(link["kind"], q, link["iq"], v, link["iv"], index)
-        if link["turned"] != 0
-        else v[link["iv"] + index]
-    )
+    if link["turned"] != 0:
+        return inverse_velocity(link["kind"], q, link["iq"], v, link["iv"], index)
+    return v[link["iv"] + index]
 
 
 @kernel
 def declared_force(link: Any, q: Any, tau: Any, index: int) -> float:
     """Entry k of the declared forces of a joint, from the tau of its tree."""
-    return (
-        inverse_force(link["kind"], q, link["iq"], tau, link["iv"], index)
-        if link["turned"] != 0
-        else tau[link["iv"] + index]
-    )
+    if link["turned"] != 0:
+        return inverse_force(link["kind"], q, link["iq"], tau, link["iv"], index)
+    return tau[link["iv"] + index]
 
 
 @kernel

@@ -19,7 +19,7 @@ from kinemorph.structure.edit.graft_state import fill_graft_state
 from kinemorph.structure.edit.registration import free_joint_slot, register_tree, remove_loop, shift_body
 from kinemorph.structure.edit.successor_frame import frame_on_link, successor_frame
 from kinemorph.structure.forest import layout
-from kinemorph.structure.forest.layout import a_of, bodies_of, joints_of, q_of, tree_of, trees_of
+from kinemorph.structure.forest.layout import a_of, bodies_of, joints_of, q_of, tree_of, trees_of, v_of
 from kinemorph.structure.forest.memory import (
     DOF_SIZE,
     LINK_ROW_SIZE,
@@ -173,24 +173,16 @@ def free_graft_trees(forest: Any, graft: Any) -> None:
 def update_graft_motion(forest: Any, graft: Any) -> None:
     """Compute the motion of source and new parent after the impact, from which the new joint's state follows."""
     source = rows_at(graft["source"], 1, TREE)[0]
-    nq, nv = source["nq"], source["nv"]
     if graft["velocities"] != 0:
-        copy_tree_state(forest, graft, graft["from"], graft["state"], nq)
+        copy_tree_state(forest, graft, graft["from"], graft["state"], source["nq"])
     else:
         graft["state"] = trees_of(forest)[graft["from"]]["state"]
-    state = graft["state"]
-    accelerate_links(
-        source,
-        rows_at(state + 8 * nq * layout.Q, nq, F8),
-        rows_at(state + 8 * nq * layout.V, nv, F8),
-        rows_at(state + 8 * nq * layout.A, nv, F8),
-    )
+    accelerate_links(source, q_of(graft, source), v_of(graft, source), a_of(graft, source))
     graft["parent_row"] = source["rows"] + (graft["parent"] + 1) * LINK_ROW_SIZE
     if graft["to"] >= 0:
         slot = trees_of(forest)[graft["to"]]
         tree = tree_of(slot)
-        nq, nv = tree["nq"], tree["nv"]
-        v = rows_at(velocities_at(forest, graft, graft["to"], layout.V), nv, F8)
+        v = rows_at(velocities_at(forest, graft, graft["to"], layout.V), tree["nv"], F8)
         accelerate_links(tree, q_of(slot, tree), v, a_of(slot, tree))
         graft["parent_row"] = tree["rows"] + (graft["parent"] + 1) * LINK_ROW_SIZE
 

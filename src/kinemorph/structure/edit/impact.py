@@ -76,19 +76,9 @@ def sum_collected_trees(forest: Any, velocities: int, each: Any, total: Any) -> 
     while t >= 0:
         tree = tree_of(trees[t])
         if velocities == 0:
-            store_sums(
-                tree,
-                q_of(trees[t], tree),
-                v_of(trees[t], tree),
-                each,
-            )
+            store_sums(tree, q_of(trees[t], tree), v_of(trees[t], tree), each)
         else:
-            store_sums(
-                tree,
-                q_of(trees[t], tree),
-                rows_at(velocities, tree["nv"], F8),
-                each,
-            )
+            store_sums(tree, q_of(trees[t], tree), rows_at(velocities, tree["nv"], F8), each)
             velocities += 8 * tree["nv"]
         total["kinetic"] += each["kinetic"]
         store3(total["angular"], add(load3(total["angular"]), load3(each["angular"])))

@@ -212,11 +212,8 @@ def find_holding_loop(forest: Any, tree_index: int, link: int) -> int:
         while side >= 0:
             k = side >> 1
             other = loops[k]["a"] if side & 1 else loops[k]["b"]
-            inside = (
-                other >= 0
-                and bodies[other]["tree"] == tree_index
-                and subtree_contains(forest, tree_index, link, bodies[other]["link"])
-            )
+            inside = other >= 0 and bodies[other]["tree"] == tree_index
+            inside = inside and subtree_contains(forest, tree_index, link, bodies[other]["link"])
             if not inside and (ties[k]["nv"] < best or (ties[k]["nv"] == best and k < found)):
                 best, found = ties[k]["nv"], k
             side = next_side(loops, side)

@@ -171,10 +171,7 @@ def sum_elastic_energy(address: int, chosen: Marks, energy: Vector) -> int:
         if trees[t]["next"] == layout.IN_USE and tree_of(trees[t])["springs"] != 0:
             energy[0] += chosen_joint_spring_energy(trees[t], chosen, memory)
     for k in range(pool_of(forest, layout.LOOPS)["count"]):
-        if (
-            loops[k]["next"] == layout.IN_USE
-            and ties[k]["passive"] != 0
-            and are_both_chosen(chosen, loops[k]["a"], loops[k]["b"])
-        ):
+        used = loops[k]["next"] == layout.IN_USE and ties[k]["passive"] != 0
+        if used and are_both_chosen(chosen, loops[k]["a"], loops[k]["b"]):
             energy[0] += loop_spring_energy(forest, k, memory)
     return layout.DONE

@@ -371,7 +371,8 @@ class Forest(ForestSums):
         copying.pack_trees(self.address, extents, links, dofs, numbers)
         return (
             [float(header[g]) for g in ("gx", "gy", "gz")], float(header["dependence"]), pools, tables, ties, drives,
-            copying.unpadded(self._elements[:elements]), self._ends[:elements].copy(), extents, copying.unpadded(links), dofs, numbers,
+            copying.unpadded(self._elements[:elements]), self._ends[:elements].copy(), extents,
+            copying.unpadded(links), dofs, numbers,
         )  # fmt: skip
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:

@@ -180,11 +180,8 @@ def state_offset_of(count: int, nv: int) -> int:
 @kernel
 def links_offset_of(count: int, nq: int, nv: int) -> int:
     """Bytes of a tree before the row of its first link, which is aligned to a cache line."""
-    return (
-        (state_offset_of(count, nv) + 48 * nq + LINK_ROW_SIZE + CACHE_LINE_BYTES - 1)
-        // CACHE_LINE_BYTES
-        * CACHE_LINE_BYTES
-    )
+    size = state_offset_of(count, nv) + 48 * nq + LINK_ROW_SIZE
+    return (size + CACHE_LINE_BYTES - 1) // CACHE_LINE_BYTES * CACHE_LINE_BYTES
 
 
 @kernel

@@ -111,12 +111,8 @@ def is_at_limit(solver: Any, tree: int, first: int, count: int) -> bool:
     for i in range(solver["bound_count"]):
         constraint = bounds[i]
         limit = constraint["what"] == LOWER or constraint["what"] == UPPER
-        if (
-            limit
-            and constraint["acted"] != 0
-            and constraint["tree"] == tree
-            and first <= constraint["dof"] < first + count
-        ):
+        acts = limit and constraint["acted"] != 0 and constraint["tree"] == tree
+        if acts and first <= constraint["dof"] < first + count:
             return True
     return False
 
@@ -190,8 +186,5 @@ def measure_events_now(address: int) -> int:
     world = rows_at(address, 1, WORLD)[0]
     if world["kind"] != WORLD_KIND:
         return WRONG_ROW
-    measure_events(
-        world, solver_of(world), forest_of(world),
-        collisions_of(world),
-    )  # fmt: skip
+    measure_events(world, solver_of(world), forest_of(world), collisions_of(world))
     return 0

@@ -75,11 +75,10 @@ def integrate_adaptively(solver: Any, slot: Any, tree: Any, offset: int, dt: flo
             left -= h
             if not left > 0.0:
                 break
-        h *= (
-            min(max(STEP_SAFETY_FACTOR * error**-0.2, SMALLEST_STEP_GROWTH), LARGEST_STEP_GROWTH)
-            if error > 0.0
-            else LARGEST_STEP_GROWTH
-        )
+        growth = LARGEST_STEP_GROWTH
+        if error > 0.0:
+            growth = min(max(STEP_SAFETY_FACTOR * error**-0.2, SMALLEST_STEP_GROWTH), growth)
+        h *= growth
     if left > 0.0 or not (finite(q) and finite(v)):
         copy(kept, q, nq)
         copy(kept[nq:], v, nv)

@@ -102,13 +102,8 @@ def bound_time_to_impact(world: Any, solver: Any, forest: Any, collisions: Any) 
             2.0 * epsilon / (abs(u) + sqrt(2.0 * a * epsilon) + SMALLEST_APPROACH_SPEED)
         )  # the time through the envelope
         if boost:  # no contact carries it: it approaches until it collides
-            soonest = min(
-                soonest,
-                max(
-                    bound_time_to_distance(SAFE_APPROACH_SHARE * max(d, 0.0), u, a),
-                    SHORTEST_BOOSTED_SHARE * crossing_time,
-                ),
-            )
+            after = bound_time_to_distance(SAFE_APPROACH_SHARE * max(d, 0.0), u, a)
+            soonest = min(soonest, max(after, SHORTEST_BOOSTED_SHARE * crossing_time))
         if whirl > 0.0 and d <= epsilon:  # a contact carries only the point that is the lowest now
             soonest = min(soonest, max(sqrt(2.0 * ahead / whirl), SHORTEST_PART_SHARE * crossing_time))
         distance_left = max(d - COLLISION_GAP_SHARE * epsilon, 0.0)

@@ -20,6 +20,7 @@ from kinemorph.collision.contact_table import half_start
 from kinemorph.collision.narrow.conservative_advancement import contact_points
 from kinemorph.collision.shapes.shape_rows import contacts_of, pairs_of, shapes_of
 from kinemorph.contact.layout import contact_constraint_room, pushes_of, slices_of, torsional_constraints
+from kinemorph.contact.rows.contact_rows import world_vector
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.motion.events import EVENT, FORCE, LOAD
 from kinemorph.multibody.layout import link_data_of, links_of
@@ -96,23 +97,14 @@ def sum_contact_impulses(
         )
         if sign == 0.0:
             continue
-        n, t1, t2 = load3(t0["normal"]), load3(t0["tangent1"]), load3(t0["tangent2"])
         if turns:
-            moment = axpy(
-                moment,
-                sign,
-                axpy(
-                    axpy(scale(n, torsion["sum"]), torsion["total_tangent_impulse1"], t1),
-                    torsion["total_tangent_impulse2"],
-                    t2,
-                ),
-            )
+            p, p1, p2 = torsion["sum"], torsion["total_tangent_impulse1"], torsion["total_tangent_impulse2"]
+            moment = axpy(moment, sign, world_vector(t0, p, p1, p2))
             continue
-        p = scale(
-            axpy(axpy(scale(n, t0["sum"]), t0["total_tangent_impulse1"], t1), t0["total_tangent_impulse2"], t2), sign
-        )
+        f = world_vector(t0, t0["sum"], t0["total_tangent_impulse1"], t0["total_tangent_impulse2"])
+        f = scale(f, sign)
         x1, x2 = contact_points(contact)
-        force, moment = add(force, p), add(moment, cross(sub(x2 if sign > 0.0 else x1, x), p))
+        force, moment = add(force, f), add(moment, cross(sub(x2 if sign > 0.0 else x1, x), f))
     return force, moment
 
 
