@@ -155,7 +155,7 @@ def eliminate_columns(J: Any, weights: Any, tolerance: float, row_of: Any) -> in
 
 @entry
 def _generalized(
-    address: int, q: Vector, q_loops: Vector, J: Matrix, E: Matrix, weights: Vector, scales: Vector,
+    address: int, q: Vector, q_loops: Vector, J: Matrix, forms: Matrix, weights: Vector, scales: Vector,
     row_of: np.ndarray[tuple[int], np.dtype[np.int64]],
 ) -> int:  # fmt: skip
     tree = rows_at(address, 1, TREE)[0]
@@ -163,9 +163,9 @@ def _generalized(
     fill_twist_jacobian(tree, q_loops, J)
     for i in range(J.shape[0]):
         for k in range(J.shape[1]):
-            E[i, k] = J[i, k]
-    equilibrate(E, scales)
-    return eliminate_columns(E, weights, sqrt(rows_at(tree["system"], 1, SYSTEM)[0]["dependence"]), row_of)
+            forms[i, k] = J[i, k]
+    equilibrate(forms, scales)
+    return eliminate_columns(forms, weights, sqrt(rows_at(tree["system"], 1, SYSTEM)[0]["dependence"]), row_of)
 
 
 @checked_on_failure

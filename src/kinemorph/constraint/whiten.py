@@ -32,7 +32,7 @@ LEAST_LEVER_SQUARED = 1e-18  # m²: a shorter lever may be rounding of where its
 
 @kernel
 def whiten_through_joint(
-    l: Any, data: Any, dof_rows: Any, n: Vec3, f: Vec3, x: Vec3, n0: float, f0: float, y: Any, at: int
+    link: Any, data: Any, dof_rows: Any, n: Vec3, f: Vec3, x: Vec3, n0: float, f0: float, y: Any, at: int
 ) -> tuple[Vec3, Vec3, float, int]:
     """Pass a wrench on a link through its joint: the joint's share goes to y. Returns the rest at the parent.
 
@@ -43,7 +43,7 @@ def whiten_through_joint(
     lever = sub(x, load3(data["p"]))
     n0 = n0 + max(dot(lever, lever), LEAST_LEVER_SQUARED * (1.0 + dot(x, x))) * f0
     size = 0.0
-    first, count = l["iv"], l["nv"]
+    first, count = link["iv"], link["nv"]
     for j in range(count):
         dof_data = dof_rows[first + j]
         w = load3(dof_data["S"])
@@ -60,9 +60,9 @@ def whiten_through_joint(
 
 
 @kernel
-def moment_at_origin(d: Any, x: Vec3, n: Vec3, f: Vec3) -> Vec3:
+def moment_at_origin(data: Any, x: Vec3, n: Vec3, f: Vec3) -> Vec3:
     """The moment about a link's origin of a wrench at x."""
-    return add(n, cross(sub(x, load3(d["p"])), f))
+    return add(n, cross(sub(x, load3(data["p"])), f))
 
 
 @kernel
@@ -287,16 +287,16 @@ def transform_velocity_pair(tree: Any, first: int, x: Any, y: Any, x2: Any, y2: 
 
 
 @kernel
-def carried_velocity(link: Any, P: Any, data: Any) -> tuple[Vec3, Vec3]:
+def carried_velocity(link: Any, parent: Any, data: Any) -> tuple[Vec3, Vec3]:
     """The velocity of a link whose joint does not move, from its parent's row."""
-    w, u = load3(P["jw"]), load3(P["jv"])
+    w, u = load3(parent["jw"]), load3(parent["jv"])
     return w, u if is_at_parent(link) else add(u, cross(w, load3(data["r"])))
 
 
 @kernel
-def carried_second_velocity(link: Any, P: Any, data: Any) -> tuple[Vec3, Vec3]:
+def carried_second_velocity(link: Any, parent: Any, data: Any) -> tuple[Vec3, Vec3]:
     """The same of the second set."""
-    w, u = load3(P["kw"]), load3(P["kv"])
+    w, u = load3(parent["kw"]), load3(parent["kv"])
     return w, u if is_at_parent(link) else add(u, cross(w, load3(data["r"])))
 
 

@@ -28,12 +28,12 @@ def find_root(spans: Any, tree_index: int) -> int:
 
 
 @kernel
-def join_trees(spans: Any, a: int, b: int) -> None:
-    a, b = find_root(spans, a), find_root(spans, b)
-    if a < b:
-        spans[b]["root"] = a
+def join_trees(spans: Any, one: int, other: int) -> None:
+    one, other = find_root(spans, one), find_root(spans, other)
+    if one < other:
+        spans[other]["root"] = one
     else:
-        spans[a]["root"] = b
+        spans[one]["root"] = other
 
 
 @kernel

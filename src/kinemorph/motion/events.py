@@ -250,12 +250,12 @@ def _make_event(name: str, kind: EventKind, action: Action | None, more: dict[st
 
 
 @kernel
-def point_of(d: Any, p: Vec3) -> Vec3:
-    return add(load3(d["p"]), mul_vec(load9(d["R"]), p))
+def point_of(data: Any, p: Vec3) -> Vec3:
+    return add(load3(data["p"]), mul_vec(load9(data["R"]), p))
 
 
 @kernel(inline=False)
-def evaluate_event_functions(tree: Any, events: Any, t: float, q: Any, v: Any) -> None:
+def evaluate_event_functions(tree: Any, events: Any, time: float, q: Any, v: Any) -> None:
     """The functions of all events that are rows, after the links are placed (and the loops' forces known)."""
     links, rows = links_of(tree), link_data_of(tree)
     for i in range(events.shape[0]):
@@ -263,7 +263,7 @@ def evaluate_event_functions(tree: Any, events: Any, t: float, q: Any, v: Any) -
         kind = event["kind"]
         if event["awake"] == 0 or kind == CALL or kind >= STOP:
             continue
-        g = t
+        g = time
         if kind == ALONG or kind == DISTANCE:
             A, B = rows[event["a"] + 1], rows[event["b"] + 1]
             d = sub(point_of(B, load3(event["pb"])), point_of(A, load3(event["pa"])))

@@ -48,13 +48,13 @@ def root_link_of(tree: Any, link: int) -> int:
 
 
 @kernel
-def fill_path(tree: Any, a: int, b: int, offset: int, path: Any, at: int) -> int:
+def fill_path(tree: Any, body_a: int, body_b: int, offset: int, path: Any, at: int) -> int:
     """Find the degrees of freedom on the paths of two links to the base, the last first. Returns their number.
 
     They are written to `path` from entry `at` on, if that is not negative, counted from `offset`.
     """
     dofs = dofs_of(tree)
-    ka, kb = last_dof(tree, a), last_dof(tree, b)
+    ka, kb = last_dof(tree, body_a), last_dof(tree, body_b)
     count = 0
     while ka >= 0 or kb >= 0:
         k = max(ka, kb)

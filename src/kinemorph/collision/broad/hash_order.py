@@ -98,9 +98,9 @@ def _counting_sort(source: Any, target: Any, count: int, side: int, tally: Any) 
 
 
 @kernel
-def write_listed_pair(meeting: Any, a: int, b: int, row: int) -> None:
-    meeting["ij"][0] = a
-    meeting["ij"][1] = b
+def write_listed_pair(meeting: Any, first: int, second: int, row: int) -> None:
+    meeting["ij"][0] = first
+    meeting["ij"][1] = second
     meeting["row"] = row
 
 

@@ -222,9 +222,9 @@ def face_circles(core: Any, f: int) -> tuple[Vec3, float, float]:
 
 
 @kernel
-def edge_distances(r: Vec3, d: Vec3, length: float, n: Vec3) -> tuple[float, float]:
+def edge_distances(r: Vec3, direction: Vec3, length: float, n: Vec3) -> tuple[float, float]:
     """Smallest and largest squared distance (m²) of an edge from a centre, projected along n; r is the edge's tail."""
-    along = axpy(d, -dot(n, d), n)
+    along = axpy(direction, -dot(n, direction), n)
     r = axpy(r, -dot(n, r), n)
     rr, rd, dd = dot(r, r), dot(r, along), dot(along, along)
     end = rr + length * (2.0 * rd + length * dd)

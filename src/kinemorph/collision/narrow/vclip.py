@@ -193,8 +193,8 @@ def _edge_face(core_a: Any, core_b: Any, R: Mat3, p: Vec3, index_a: int, index_b
 
 
 @kernel(inline=False)
-def _nearest_rim(core: Any, f: int, cut: int, t: Vec3, d: Vec3, length: float) -> int:
-    """The edge of face f closest to the edge from t along d; among equals `cut`, beyond which that edge lies."""
+def _nearest_rim(core: Any, f: int, cut: int, t: Vec3, direction: Vec3, length: float) -> int:
+    """The edge of face f closest to the edge from t; among equals `cut`, beyond which that edge lies."""
     edges = edges_of(core)
     sides = rows_at(core["face_edges"], core["n_edge_at"], INDEX)
     row = faces_of(core)[f]
@@ -204,8 +204,8 @@ def _nearest_rim(core: Any, f: int, cut: int, t: Vec3, d: Vec3, length: float) -
         e = cut if k < row["first"] else sides[k] >> 1
         tail = core_vertex(core, edges[e]["tail"])
         u = load3(edges[e]["direction"])
-        s1, s2 = closest_on_segments(t, d, length, tail, u, edges[e]["length"])
-        r = sub(axpy(t, s1, d), axpy(tail, s2, u))
+        s1, s2 = closest_on_segments(t, direction, length, tail, u, edges[e]["length"])
+        r = sub(axpy(t, s1, direction), axpy(tail, s2, u))
         if dot(r, r) < least * (1.0 - PARALLEL_SLOPE):
             least = dot(r, r)
             found = e

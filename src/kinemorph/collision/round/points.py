@@ -99,10 +99,10 @@ def _points_on_flats(
 
 
 @kernel(inline=False)
-def _point_on_disc(disc: tuple[Vec3, float], c: Vec3, r: float, n: Vec3) -> tuple[Vec3, float, Vec3]:
+def _point_on_disc(disc: tuple[Vec3, float], centre: Vec3, r: float, n: Vec3) -> tuple[Vec3, float, Vec3]:
     """Centre of the overlap of a disc with one of radius r about c; or their gap (m), and the direction towards it."""
     y, s = disc
-    w = _perpendicular_part(sub(c, y), n)
+    w = _perpendicular_part(sub(centre, y), n)
     away = math.sqrt(dot(w, w))
     out = scale(w, 1.0 / away) if away > 0.0 else w
     if away > r + s:
@@ -111,33 +111,33 @@ def _point_on_disc(disc: tuple[Vec3, float], c: Vec3, r: float, n: Vec3) -> tupl
 
 
 @kernel(inline=False)
-def _point_on_face(core: Any, vertex: int, c: Vec3, r: float, n: Vec3) -> tuple[Vec3, float, int, Vec3]:
-    """Point of the face at a vertex closest to the centre c of a disc of radius r, its distance (m) from the disc, the
+def _point_on_face(core: Any, vertex: int, centre: Vec3, r: float, n: Vec3) -> tuple[Vec3, float, int, Vec3]:
+    """Point of the face at a vertex closest to the centre of a disc of radius r, its distance (m) from the disc, the
     nearest vertex, and the direction to the disc.
     """
     f, _ = most_aligned_face(core, vertex, n)
     if f == NOT_FOUND:
-        return c, 0.0, vertex, ZERO_VECTOR
+        return centre, 0.0, vertex, ZERO_VECTOR
     edges = edges_of(core)
     face = faces_of(core)[f]
     face_edges = rows_at(core["face_edges"], core["n_edge_at"], INDEX)
-    c = axpy(c, -dot(n, sub(c, core_vertex(core, vertex))), n)  # in the plane of the face
-    inside, least, found = True, math.inf, c
+    centre = axpy(centre, -dot(n, sub(centre, core_vertex(core, vertex))), n)  # in the plane of the face
+    inside, least, found = True, math.inf, centre
     for k in range(face["first"], face["first"] + face["count"]):
         side = face_edges[k]
         edge = edges[side >> 1]
         tail, d = core_vertex(core, edge["tail"]), load3(edge["direction"])
         inward = load3(edge["right_normal"]) if side & 1 else load3(edge["left_normal"])
-        inside = inside and dot(inward, sub(c, tail)) >= 0.0
-        s = min(max(dot(sub(c, tail), d), 0.0), edge["length"])
-        w = sub(c, axpy(tail, s, d))
+        inside = inside and dot(inward, sub(centre, tail)) >= 0.0
+        s = min(max(dot(sub(centre, tail), d), 0.0), edge["length"])
+        w = sub(centre, axpy(tail, s, d))
         if dot(w, w) < least:
             least, found = dot(w, w), axpy(tail, s, d)
             vertex = int(edge["tail"] if s < 0.5 * edge["length"] else edge["head"])
     away = math.sqrt(least)
     if inside or away == 0.0:
-        return c, 0.0, vertex, ZERO_VECTOR
-    return found, max(away - r, 0.0), vertex, scale(sub(c, found), 1.0 / away)
+        return centre, 0.0, vertex, ZERO_VECTOR
+    return found, max(away - r, 0.0), vertex, scale(sub(centre, found), 1.0 / away)
 
 
 @kernel

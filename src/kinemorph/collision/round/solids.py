@@ -139,19 +139,19 @@ def turn_towards(core: Any, n: Vec3) -> tuple[float, float]:
 
 
 @kernel
-def turn_matrix(R: Mat3, c: float, s: float) -> Mat3:
+def turn_matrix(R: Mat3, cosine: float, sine: float) -> Mat3:
     """R times a rotation about z."""
     return (
-        R[0] * c + R[1] * s, R[1] * c - R[0] * s, R[2],
-        R[3] * c + R[4] * s, R[4] * c - R[3] * s, R[5],
-        R[6] * c + R[7] * s, R[7] * c - R[6] * s, R[8],
+        R[0] * cosine + R[1] * sine, R[1] * cosine - R[0] * sine, R[2],
+        R[3] * cosine + R[4] * sine, R[4] * cosine - R[3] * sine, R[5],
+        R[6] * cosine + R[7] * sine, R[7] * cosine - R[6] * sine, R[8],
     )  # fmt: skip
 
 
 @kernel
-def turn_vector(x: Vec3, c: float, s: float) -> Vec3:
+def turn_vector(x: Vec3, cosine: float, sine: float) -> Vec3:
     """A vector rotated about z."""
-    return c * x[0] - s * x[1], s * x[0] + c * x[1], x[2]
+    return cosine * x[0] - sine * x[1], sine * x[0] + cosine * x[1], x[2]
 
 
 @kernel(inline=False)

@@ -309,26 +309,26 @@ def group_dof_constraints(solver: Any, island: Any) -> None:
 
 
 @kernel
-def solve_four(a: Any, constraint: Any, c: Any, d: Any, Y: Any, z: Any) -> None:
+def solve_four(row1: Any, constraint: Any, row3: Any, row4: Any, Y: Any, z: Any) -> None:
     """Solve four dof rows in order. Their velocities are computed at once, then corrected for the impulses of earlier
     rows through the products of the rows, which gives the result of four separate steps."""
-    o, l = a["o"], a["l"]
-    x, A, B = load_small(z, o, l), load_small(Y, a["y"], l), load_small(Y, constraint["y"], l)
-    C, D = load_small(Y, c["y"], l), load_small(Y, d["y"], l)
+    o, l = row1["o"], row1["l"]
+    x, A, B = load_small(z, o, l), load_small(Y, row1["y"], l), load_small(Y, constraint["y"], l)
+    C, D = load_small(Y, row3["y"], l), load_small(Y, row4["y"], l)
     first, second, third, fourth = columns(
         lane_products(A, x), lane_products(B, x), lane_products(C, x), lane_products(D, x)
     )
     v = (first + third) + (second + fourth)
-    pa = clamped_impulse(a, lane(v, 0))
-    da = pa - a["p"]
+    pa = clamped_impulse(row1, lane(v, 0))
+    da = pa - row1["p"]
     pb = clamped_impulse(constraint, fma(constraint["group_products"][0], da, lane(v, 1)))
     db = pb - constraint["p"]
-    pc = clamped_impulse(c, fma(c["group_products"][1], db, fma(c["group_products"][0], da, lane(v, 2))))
-    dc = pc - c["p"]
-    last = fma(d["group_products"][1], db, fma(d["group_products"][0], da, lane(v, 3)))
-    pd = clamped_impulse(d, fma(d["group_products"][2], dc, last))
-    store_small(z, o, l, add_small(add_small(add_small(add_small(x, A, da), B, db), C, dc), D, pd - d["p"]))
-    set_impulse(a, pa)
+    pc = clamped_impulse(row3, fma(row3["group_products"][1], db, fma(row3["group_products"][0], da, lane(v, 2))))
+    dc = pc - row3["p"]
+    last = fma(row4["group_products"][1], db, fma(row4["group_products"][0], da, lane(v, 3)))
+    pd = clamped_impulse(row4, fma(row4["group_products"][2], dc, last))
+    store_small(z, o, l, add_small(add_small(add_small(add_small(x, A, da), B, db), C, dc), D, pd - row4["p"]))
+    set_impulse(row1, pa)
     set_impulse(constraint, pb)
-    set_impulse(c, pc)
-    set_impulse(d, pd)
+    set_impulse(row3, pc)
+    set_impulse(row4, pd)

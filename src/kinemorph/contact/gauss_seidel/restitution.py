@@ -152,8 +152,8 @@ def store_velocities(solver: Any, island: Any) -> None:
 
 
 @kernel
-def same_trees(a: Any, b: Any) -> bool:
-    return a["tree1"] == b["tree1"] and a["tree2"] == b["tree2"]
+def same_trees(contact: Any, other: Any) -> bool:
+    return contact["tree1"] == other["tree1"] and contact["tree2"] == other["tree2"]
 
 
 @kernel

@@ -164,16 +164,16 @@ def cost_row_velocities(cost: Any, Y: Any, z: Any) -> tuple[float, float, float]
 
 
 @kernel
-def cost_row_impulses(cost: Any, x: float) -> tuple[float, float, float]:
-    """Impulses by the law, at the velocities plus x times their Newton step."""
+def cost_row_impulses(cost: Any, share: float) -> tuple[float, float, float]:
+    """Impulses by the law, at the velocities plus `share` times their Newton step."""
     K = cost["K"]
     pn = 0.0
     if cost["normal"] != 0:
-        pn = max(0.0, cost["qn"] - K * (cost["normal_velocity"] + x * cost["normal_velocity_step"]))
+        pn = max(0.0, cost["qn"] - K * (cost["normal_velocity"] + share * cost["normal_velocity_step"]))
     if cost["tangents"] == 0:
         return pn, 0.0, 0.0
-    p1 = cost["q1"] - K * (cost["tangent_velocity1"] + x * cost["tangent_velocity_step1"])
-    p2 = cost["q2"] - K * (cost["tangent_velocity2"] + x * cost["tangent_velocity_step2"])
+    p1 = cost["q1"] - K * (cost["tangent_velocity1"] + share * cost["tangent_velocity_step1"])
+    p2 = cost["q2"] - K * (cost["tangent_velocity2"] + share * cost["tangent_velocity_step2"])
     if cost["driven"] != 0:
         return 0.0, min(max(p1, cost["low"]), cost["high"]), 0.0
     size, most = p1 * p1 + p2 * p2, cost["most"]
@@ -184,15 +184,15 @@ def cost_row_impulses(cost: Any, x: float) -> tuple[float, float, float]:
 
 
 @kernel
-def cost_row_slopes(cost: Any, x: float) -> tuple[float, float, float, float]:
+def cost_row_slopes(cost: Any, share: float) -> tuple[float, float, float, float]:
     """Minus the derivative of the law at the same point: of the normal, and entries 11, 12, 22 of the tangents."""
     K = cost["K"]
-    normal_velocity = cost["normal_velocity"] + x * cost["normal_velocity_step"]
+    normal_velocity = cost["normal_velocity"] + share * cost["normal_velocity_step"]
     gn = K if cost["normal"] != 0 and cost["qn"] > K * normal_velocity else 0.0
     if cost["tangents"] == 0:
         return gn, 0.0, 0.0, 0.0
-    p1 = cost["q1"] - K * (cost["tangent_velocity1"] + x * cost["tangent_velocity_step1"])
-    p2 = cost["q2"] - K * (cost["tangent_velocity2"] + x * cost["tangent_velocity_step2"])
+    p1 = cost["q1"] - K * (cost["tangent_velocity1"] + share * cost["tangent_velocity_step1"])
+    p2 = cost["q2"] - K * (cost["tangent_velocity2"] + share * cost["tangent_velocity_step2"])
     if cost["driven"] != 0:
         return 0.0, K if cost["low"] < p1 < cost["high"] else 0.0, 0.0, 0.0
     size, most = p1 * p1 + p2 * p2, cost["most"]

@@ -172,17 +172,17 @@ def search_line(solver: Any, island: Any) -> float:
 
 
 @kernel
-def advance_along(solver: Any, island: Any, x: float) -> None:
-    """z ← z + x g, and the same for the velocities of the cost rows."""
+def advance_along(solver: Any, island: Any, share: float) -> None:
+    """z ← z + share g, and the same for the velocities of the cost rows."""
     z, d = z_of(solver), g_of(solver)
     grips = cost_rows(island)
     for k in range(island["offset"], island["offset"] + island["nz"]):
-        z[k] += x * d[k]
+        z[k] += share * d[k]
     for i in range(island["cost_row_count"]):
         cost = grips[i]
-        cost["normal_velocity"] += x * cost["normal_velocity_step"]
-        cost["tangent_velocity1"] += x * cost["tangent_velocity_step1"]
-        cost["tangent_velocity2"] += x * cost["tangent_velocity_step2"]
+        cost["normal_velocity"] += share * cost["normal_velocity_step"]
+        cost["tangent_velocity1"] += share * cost["tangent_velocity_step1"]
+        cost["tangent_velocity2"] += share * cost["tangent_velocity_step2"]
 
 
 @kernel(inline=False)

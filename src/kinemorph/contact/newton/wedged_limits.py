@@ -41,34 +41,34 @@ STANDING_SPEED = 0.01  # m/s
 
 
 @kernel
-def tree_side(t: Any, tree: int) -> tuple[int, int]:
+def tree_side(contact: Any, tree: int) -> tuple[int, int]:
     """First number and length of a tree's part of a contact normal's y; length 0 if the contact is of other trees."""
-    if t["tree2"] == tree:
-        return t["y"] + t["l1"], int(t["l2"])
-    return t["y"], int(t["l1"]) if t["tree1"] == tree else 0
+    if contact["tree2"] == tree:
+        return contact["y"] + contact["l1"], int(contact["l2"])
+    return contact["y"], int(contact["l1"]) if contact["tree1"] == tree else 0
 
 
 @kernel
-def drive_product(Y: Any, constraint: Any, t: Any) -> float:
+def drive_product(Y: Any, constraint: Any, contact: Any) -> float:
     """Product yᵀ y of a drive and a contact normal, if the drive's joint is between the contact and the base, or closes
     a loop; else 0."""
-    y, l = tree_side(t, constraint["tree"])
+    y, l = tree_side(contact, constraint["tree"])
     if constraint["dof"] >= l or (constraint["dof"] >= 0 and Y[y + constraint["dof"]] == 0.0):
         return 0.0
     return slice_product(Y, constraint["y"], Y, y, min(constraint["l"], l))
 
 
 @kernel
-def limit_product(Y: Any, constraint: Any, t: Any) -> float:
+def limit_product(Y: Any, constraint: Any, contact: Any) -> float:
     """Product yᵀ y of a limit and a contact normal, if it is negative (they oppose each other) and the limit's joint is
     between the contact and the base; else 0."""
-    return min(drive_product(Y, constraint, t), 0.0)
+    return min(drive_product(Y, constraint, contact), 0.0)
 
 
 @kernel
-def self_contact_product(Y: Any, a: Any, t: Any) -> float:
+def self_contact_product(Y: Any, a: Any, contact: Any) -> float:
     """The same for a contact `a` between two links of one tree, instead of a limit."""
-    y, l = tree_side(t, a["tree2"])
+    y, l = tree_side(contact, a["tree2"])
     return min(slice_product(Y, a["y"], Y, y, min(a["l2"], l)), 0.0) if l > 0 else 0.0
 
 

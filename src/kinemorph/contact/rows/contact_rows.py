@@ -109,19 +109,19 @@ def propagate_to_base(
 
 @kernel
 def propagate_both_to_base(
-    tree: Any, root: Any, a: int, b: int, na: Vec3, fa: Vec3, nb: Vec3, fb: Vec3, Y: Any, y: int, stride: int
+    tree: Any, root: Any, link_a: int, link_b: int, na: Vec3, fa: Vec3, nb: Vec3, fb: Vec3, Y: Any, y: int, stride: int
 ) -> tuple[Scalar, Scalar]:
     """The same for wrenches on two links of a tree, which are added where their paths to the base meet."""
     links = links_of(tree)
     same, next_one = splat(0.0), splat(0.0)
-    while a != b:  # the deeper of the two goes on
-        if b > a:
-            nb, fb, same, next_one = pass_joint(tree, b, nb, fb, Y, y, stride, same, next_one)
-            b = links[b]["parent"]
+    while link_a != link_b:  # the deeper of the two goes on
+        if link_b > link_a:
+            nb, fb, same, next_one = pass_joint(tree, link_b, nb, fb, Y, y, stride, same, next_one)
+            link_b = links[link_b]["parent"]
         else:
-            na, fa, same, next_one = pass_joint(tree, a, na, fa, Y, y, stride, same, next_one)
-            a = links[a]["parent"]
-    return propagate_to_base(tree, root, a, add(na, nb), add(fa, fb), Y, y, stride, same, next_one)
+            na, fa, same, next_one = pass_joint(tree, link_a, na, fa, Y, y, stride, same, next_one)
+            link_a = links[link_a]["parent"]
+    return propagate_to_base(tree, root, link_a, add(na, nb), add(fa, fb), Y, y, stride, same, next_one)
 
 
 @kernel

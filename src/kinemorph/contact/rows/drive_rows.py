@@ -63,8 +63,8 @@ MOST_DIRECT_CONTACTS = 64  # and contacts of it
 
 
 @kernel
-def clip(x: float, size: float) -> float:
-    return min(max(x, -size), size)
+def clip(value: float, size: float) -> float:
+    return min(max(value, -size), size)
 
 
 @kernel

@@ -169,28 +169,28 @@ def exclude_torsional_islands(solver: Any) -> None:
 
 
 @kernel
-def relative_spin(torsion: Any, t: Any, row: int, Y: Any, z: Any) -> float:
+def relative_spin(torsion: Any, contact: Any, row: int, Y: Any, z: Any) -> float:
     """Relative angular velocity (rad/s) of the two sides of a contact, about the normal (row 0) or a tangent (1, 2)."""
-    y = torsion["y"] + row * (t["l1"] + t["l2"])
-    x = slice_product(Y, y + t["l1"], z, t["o2"], t["l2"])
-    return x + slice_product(Y, y, z, t["o1"], t["l1"]) if t["l1"] > 0 else x
+    y = torsion["y"] + row * (contact["l1"] + contact["l2"])
+    x = slice_product(Y, y + contact["l1"], z, contact["o2"], contact["l2"])
+    return x + slice_product(Y, y, z, contact["o1"], contact["l1"]) if contact["l1"] > 0 else x
 
 
 @kernel
-def apply_moments(torsion: Any, t: Any, Y: Any, z: Any, p: float, p1: float, p2: float) -> None:
+def apply_moments(torsion: Any, contact: Any, Y: Any, z: Any, p: float, p1: float, p2: float) -> None:
     """Apply three angular impulses (N m s) to z."""
-    stride = t["l1"] + t["l2"]
-    if t["l1"] > 0:
-        apply_three_impulses(Y, torsion["y"], stride, z, t["o1"], t["l1"], p, p1, p2)
-    apply_three_impulses(Y, torsion["y"] + t["l1"], stride, z, t["o2"], t["l2"], p, p1, p2)
+    stride = contact["l1"] + contact["l2"]
+    if contact["l1"] > 0:
+        apply_three_impulses(Y, torsion["y"], stride, z, contact["o1"], contact["l1"], p, p1, p2)
+    apply_three_impulses(Y, torsion["y"] + contact["l1"], stride, z, contact["o2"], contact["l2"], p, p1, p2)
 
 
 @kernel
-def apply_spin_moment(torsion: Any, t: Any, Y: Any, z: Any, p: float) -> None:
+def apply_spin_moment(torsion: Any, contact: Any, Y: Any, z: Any, p: float) -> None:
     """Apply an angular impulse (N m s) about the normal to z."""
-    if t["l1"] > 0:
-        apply_row_impulse(Y, torsion["y"], z, t["o1"], t["l1"], p)
-    apply_row_impulse(Y, torsion["y"] + t["l1"], z, t["o2"], t["l2"], p)
+    if contact["l1"] > 0:
+        apply_row_impulse(Y, torsion["y"], z, contact["o1"], contact["l1"], p)
+    apply_row_impulse(Y, torsion["y"] + contact["l1"], z, contact["o2"], contact["l2"], p)
 
 
 @kernel(inline=False)

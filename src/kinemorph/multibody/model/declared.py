@@ -98,11 +98,11 @@ def declared_dof_weights(link: Any, q: Any, index: int) -> Six:
 
 
 @kernel
-def declared_velocity_drift(l: Any, q: Any, v: Any, index: int) -> float:
+def declared_velocity_drift(link: Any, q: Any, v: Any, index: int) -> float:
     """Rate of a mixed declared velocity while the link's velocities are constant, because its directions turn."""
-    if l["kind"] != PLANAR:  # for a ball the turning parts cancel
+    if link["kind"] != PLANAR:  # for a ball the turning parts cancel
         return 0.0
-    i, j = l["iq"], l["iv"]
+    i, j = link["iq"], link["iv"]
     s, c = sincos(q[i + 2])
     dx, dy, w = v[j], v[j + 1], v[j + 2]
     if index == 0:

@@ -71,9 +71,9 @@ def sum_forest(address: int, chosen: Marks, sums: Records) -> int:
 
 
 @kernel
-def are_both_chosen(chosen: Marks, a: int, b: int) -> bool:
+def are_both_chosen(chosen: Marks, body_a: int, body_b: int) -> bool:
     """Whether both bodies are chosen; the base, which is below 0, always is."""
-    return (a < 0 or chosen[a] != 0) and (b < 0 or chosen[b] != 0)
+    return (body_a < 0 or chosen[body_a] != 0) and (body_b < 0 or chosen[body_b] != 0)
 
 
 @kernel(inline=False)

@@ -80,11 +80,11 @@ def collect_coupled_trees(forest: Any, first: int, second: int) -> None:
 
 
 @kernel
-def set_loop_links(loop: Any, ta: int, a: int, tb: int, b: int) -> None:
+def set_loop_links(loop: Any, ta: int, body_a: int, tb: int, body_b: int) -> None:
     """Set the links and trees of a system that a loop ties. The base, link -1, is in all trees."""
-    loop["a"], loop["b"] = a, b
-    loop["tree_a"] = ta if a >= 0 else tb
-    loop["tree_b"] = tb if b >= 0 else ta
+    loop["a"], loop["b"] = body_a, body_b
+    loop["tree_a"] = ta if body_a >= 0 else tb
+    loop["tree_b"] = tb if body_b >= 0 else ta
 
 
 @kernel(inline=False)

@@ -174,15 +174,15 @@ def has_root_force(tau: Any) -> bool:
 
 
 @kernel
-def add_root_impulse(tree: Any, tau: Any, turn: Vec3, push: Vec3, c: Vec3, dt: float) -> tuple[Vec3, Vec3]:
-    """Add the impulse of applied forces on a free root to `turn` (N m s, about c) and `push` (N s)."""
+def add_root_impulse(tree: Any, tau: Any, turn: Vec3, push: Vec3, centre: Vec3, dt: float) -> tuple[Vec3, Vec3]:
+    """Add the impulse of applied forces on a free root to `turn` (N m s, about the centre) and `push` (N s)."""
     if not has_root_force(tau):
         return turn, push
     n, f = load3(tau), load3_at(tau, 3)
     data = rows_at(tree["rows"], 2, LINK_DATA)[1]
     R = load9(data["R"])
     n, f = mul_vec(R, n), mul_vec(R, f)
-    return axpy(turn, dt, add(n, cross(sub(load3(data["p"]), c), f))), axpy(push, dt, f)
+    return axpy(turn, dt, add(n, cross(sub(load3(data["p"]), centre), f))), axpy(push, dt, f)
 
 
 @kernel(inline=False)

@@ -99,8 +99,8 @@ def sum_momenta(trees: Any, projection: Any, total: Any, each: Any) -> None:
 
 
 @kernel(inline=False)
-def sum_inertia(trees: Any, projection: Any, c: Vec3) -> Sym3:
-    """Rotational inertia of all links of a loop projection as one body about c, kg m², world axes."""
+def sum_inertia(trees: Any, projection: Any, centre: Vec3) -> Sym3:
+    """Rotational inertia of all links of a loop projection as one body about `centre`, kg m², world axes."""
     total = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     t = projection["first_tree"]
     while t >= 0:
@@ -110,7 +110,7 @@ def sum_inertia(trees: Any, projection: Any, c: Vec3) -> Sym3:
             link, d = links[i], rows[i + 1]
             R = load9(d["R"])
             I, _ = shift_rigid(
-                sub(load3(d["p"]), c), rotate_sym(R, load6(link["I"])), mul_vec(R, load3(link["h"])), link["mass"]
+                sub(load3(d["p"]), centre), rotate_sym(R, load6(link["I"])), mul_vec(R, load3(link["h"])), link["mass"]
             )
             total = add6(total, I)
         t = trees[t]["follows"]
