@@ -96,8 +96,8 @@ def inverse_dexp(w: Vec3, u: Vec3) -> Vec3:
 def coordinate_rate(tree: Any, s: Any, dt: Scalar, v: Any, k: Any) -> None:
     """The rate k of the coordinates s dt of q ⊕ s dt when the velocity there is v.
 
-    Coordinates of rotations turn with the motion: k = v + ½ [s dt, v] + 1/12 [s dt, [s dt, v]] (Munthe-Kaas), to the order
-    that RK4 needs. All other joints have k = v.
+    Coordinates of rotations turn with the motion: k = v + ½ [s dt, v] + 1/12 [s dt, [s dt, v]] (Munthe-Kaas), to the
+    order that RK4 needs. All other joints have k = v.
     """
     links = links_of(tree)
     for i in range(tree["n"]):

@@ -216,7 +216,7 @@ def highest_face(core: Any, x: Vec3) -> tuple[int, float]:
 
 @kernel
 def edge_outside_edge(core: Any, index: int, t: Vec3, direction: Vec3, length: float, tol: float) -> tuple[int, int]:
-    """The neighbour of an edge that is nearer to the edge from t along `direction`: kind and row; NOT_FOUND, or FEATURES_MEET.
+    """The neighbour of an edge that is nearer to the edge from t, as kind and row; NOT_FOUND, or FEATURES_MEET.
 
     The incoming edge is clipped at the planes through the ends of e. Where it enters or leaves, the sign of the
     derivative of its distance tells whether the closest point is beyond (Fontijne 2.4). The planes to the faces of e
