@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from kinemorph.contact import layout
-from kinemorph.contact.gauss_seidel.vectors import clear
+from kinemorph.contact.gauss_seidel.vectors import claim_numbers
 from kinemorph.contact.islands import row_length
 from kinemorph.contact.layout import dof_constraint_room, free_roots_of, slices_of, whitened_rows
 from kinemorph.contact.rows.free_root_rows import has_free_root, root_response
@@ -157,15 +157,11 @@ def joint_row_length(solver: Any, tree: Any, tree_index: int, link: int) -> int:
 @kernel
 def claim_row(solver: Any, length: int) -> int:
     """Claim a dof row with `length` zero numbers y. Returns the first of them, -1 if a table is full."""
-    used = solver["Y_used"]
     if solver["bound_count"] == solver["bound_room"]:
         solver["full"] |= layout.FULL_DOF_CONSTRAINTS
         return -1
-    if used + length > solver["Y_room"]:
-        solver["full"] |= layout.FULL_Y
-        return -1
-    clear(whitened_rows(solver), used, length)
-    solver["bound_count"], solver["Y_used"] = solver["bound_count"] + 1, used + length
+    used = claim_numbers(solver, length)
+    solver["bound_count"] += 1 if used >= 0 else 0
     return used
 
 

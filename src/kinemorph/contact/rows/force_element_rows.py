@@ -17,6 +17,7 @@ from kinemorph.constraint.loop_springs import joint_force_wrench, loop_spring_fo
 from kinemorph.constraint.loops import joint_frames
 from kinemorph.contact import layout
 from kinemorph.contact.gauss_seidel.row_products import apply_normal_impulse, contact_velocity
+from kinemorph.contact.gauss_seidel.vectors import claim_numbers
 from kinemorph.contact.islands import join_trees
 from kinemorph.contact.layout import element_constraints, slices_of, whitened_rows, z_of, za_of
 from kinemorph.contact.rows.contact_rows import body_slice
@@ -25,7 +26,7 @@ from kinemorph.contact.rows.loop_projection import project_constraint
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.algorithms.free_body import free_body_link, free_body_of, whiten_free_body_wrench
 from kinemorph.multibody.algorithms.inversion import extract_position
-from kinemorph.multibody.layout import LINK_DATA, link_data_of
+from kinemorph.multibody.layout import link_data_of
 from kinemorph.multibody.model.elements import LINE, SMALLEST_LENGTH, bushing_spring_wrench, elements_of, place_frame
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.mat3 import mul, mul_vec, tmul_vec, transpose
@@ -36,7 +37,7 @@ from kinemorph.structure.forest.elements import (
     body_frame_to_link_frame,
     drop_stale_elements,
     element_body,
-    element_link_row,
+    link_data_of_both,
 )
 from kinemorph.structure.forest.layout import IN_USE, LOOPS, bodies_of, loop_slots_of, loops_of, tree_of, trees_of
 from kinemorph.structure.forest.memory import claim_scratch, clear_words, pool_of
@@ -104,12 +105,9 @@ def add_element_row(
     pull["tree1"], pull["tree2"] = tree1, tree2
     joined = tree1 >= 0 and tree1 == tree2
     length = max(l1, l2) if joined else l1 + l2
-    used = solver["Y_used"]
-    if used + length > solver["Y_room"]:
-        solver["full"] |= layout.FULL_Y
+    used = claim_numbers(solver, length)
+    if used < 0:
         return False
-    for k in range(used, used + length):
-        Y[k] = 0.0
     first = 0 if joined else l1
     if l1 > 0:
         add_body_wrench(forest, body_a, x, neg(n), neg(f), Y, used)
@@ -117,7 +115,6 @@ def add_element_row(
         add_body_wrench(forest, body_b, x, n, f, Y, used + first)
     pull["o1"], pull["l1"], pull["o2"], pull["l2"] = o1, 0 if joined else l1, o2, length if joined else l2
     pull["y"], pull["p"], pull["force"] = used, 0.0, force
-    solver["Y_used"] = used + length
     if solver["hold_count"] > 0 and not project_constraint(solver, pull, 1):
         return False
     size = slice_product(Y, pull["y"], Y, pull["y"], pull["l1"] + pull["l2"])
@@ -137,10 +134,11 @@ def fill_element(solver: Any, forest: Any, index: int) -> bool:
     a, b = element_body(forest, index, 0), element_body(forest, index, 1)
     if (a < 0 and b < 0) or spans[bodies[a if a >= 0 else b]["tree"]]["offset"] < 0:
         return True
+    da, db = link_data_of_both(forest, a, b)
     Ra, pa = body_frame_to_link_frame(forest, a, load9(e["Ra"]), load3(e["pa"]))
     Rb, pb = body_frame_to_link_frame(forest, b, load9(e["Rb"]), load3(e["pb"]))
-    Ra, xa, _ = place_frame(rows_at(element_link_row(forest, a, b), 1, LINK_DATA)[0], Ra, pa)
-    Rb, x, _ = place_frame(rows_at(element_link_row(forest, b, a), 1, LINK_DATA)[0], Rb, pb)
+    Ra, xa, _ = place_frame(da, Ra, pa)
+    Rb, x, _ = place_frame(db, Rb, pb)
     d = sub(x, xa)
     k, c = e["stiffness"], e["damping"]
     if e["kind"] == LINE:
@@ -169,8 +167,7 @@ def fill_loop_springs(solver: Any, forest: Any, index: int, memory: int) -> bool
     a, b = slot["a"], slot["b"]
     if spans[bodies[a if a >= 0 else b]["tree"]]["offset"] < 0:
         return True
-    da = rows_at(element_link_row(forest, a, b), 1, LINK_DATA)[0]
-    db = rows_at(element_link_row(forest, b, a), 1, LINK_DATA)[0]
+    da, db = link_data_of_both(forest, a, b)
     Ra, xa, Rb, x = joint_frames(loop, da, db)
     clear_words(memory, 8 * 19)
     q, force, unit = rows_at(memory, 7, F8), rows_at(memory + 56, 6, F8), rows_at(memory + 104, 6, F8)

@@ -28,13 +28,13 @@ from kinemorph.contact.rows.force_element_rows import add_body_wrench
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.algorithms.inversion import extract_position, extract_velocity
 from kinemorph.multibody.algorithms.joints import FREE, SPHERICAL
-from kinemorph.multibody.layout import DOF, LINK_DATA
+from kinemorph.multibody.layout import DOF
 from kinemorph.multibody.model.elements import point_velocity
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.mat3 import mul, mul_vec, tmul_vec, transpose
 from kinemorph.spatial.rows import load3
 from kinemorph.spatial.vec3 import neg, sub
-from kinemorph.structure.forest.elements import element_link_row
+from kinemorph.structure.forest.elements import link_data_of_both
 from kinemorph.structure.forest.layout import IN_USE, LOOPS, bodies_of, joints_of, loop_slots_of, loops_of
 from kinemorph.structure.forest.memory import ID_INDEX_MASK, clear_words, pool_of
 
@@ -64,7 +64,7 @@ def add_loop_joint_row(
     unit[other_index] = sign
     n, f = joint_force_wrench(loop, q, unit)
     unit[other_index] = 0.0
-    da, db = loop_link_data(forest, a, b)
+    da, db = link_data_of_both(forest, a, b)
     _, _, R, _ = joint_frames(loop, da, db)
     n, f = mul_vec(R, n), mul_vec(R, f)
     Y = whitened_rows(solver)
@@ -78,14 +78,6 @@ def add_loop_joint_row(
     start_dof_row(solver, row, slice_product(Y, y, Y, y, hold["nz"]))
     row["o"] = hold["offset"]
     return at
-
-
-@kernel
-def loop_link_data(forest: Any, body_a: int, body_b: int) -> tuple[Any, Any]:
-    """LINK_DATA rows of two bodies, one of which may be the base."""
-    return rows_at(element_link_row(forest, body_a, body_b), 1, LINK_DATA)[0], rows_at(
-        element_link_row(forest, body_b, body_a), 1, LINK_DATA
-    )[0]
 
 
 @kernel(inline=False)
@@ -150,7 +142,7 @@ def fill_loop_joint_rows(solver: Any, forest: Any, island: int, memory: int) -> 
             continue
         if spans[bodies[slot["b"] if slot["b"] >= 0 else slot["a"]]["tree"]]["island"] != island:
             continue
-        da, db = loop_link_data(forest, slot["a"], slot["b"])
+        da, db = link_data_of_both(forest, slot["a"], slot["b"])
         Ra, xa, Rb, x = joint_frames(loop, da, db)
         clear_words(memory, 8 * 19)
         loop["iq"] = loop["iv"] = 0  # each system has its own numbering

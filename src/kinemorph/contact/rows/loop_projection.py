@@ -22,8 +22,8 @@ from kinemorph.constraint.basis import (
 from kinemorph.constraint.loops import fill_errors, orient_rows
 from kinemorph.constraint.solve import factor_rows, multiply_rows, raise_dependence
 from kinemorph.constraint.whiten import whiten
+from kinemorph.contact.gauss_seidel.vectors import claim_numbers
 from kinemorph.contact.layout import (
-    FULL_Y,
     LOOP_PROJECTION,
     contact_constraints,
     dof_constraints,
@@ -161,12 +161,10 @@ def project_rows(solver: Any, element: Any, old: int, count: int) -> int:
     p1, n1, p2, n2 = projected_slices(solver, element)
     r1, r2 = projection_ranks(solver, element)
     o1, l1, o2, l2 = element["o1"], element["l1"], element["o2"], element["l2"]
-    length, used = n1 + n2, solver["Y_used"]
-    if used + count * (length + r1 + r2) > solver["Y_room"]:
-        solver["full"] |= FULL_Y
+    length = n1 + n2
+    used = claim_numbers(solver, count * (length + r1 + r2))
+    if used < 0:
         return -1
-    for k in range(used, used + count * (length + r1 + r2)):
-        Y[k] = 0.0
     first = o1 - (p1 if n1 > 0 else p2)  # both sides may be in one slice now
     for r in range(count):
         y, x = used + r * length, old + r * (l1 + l2)
@@ -181,7 +179,6 @@ def project_rows(solver: Any, element: Any, old: int, count: int) -> int:
         if h2 >= 0 and l2 > 0:
             Q = rows_at(holds[h2]["Q"], r2 * n2, F8)
             remove_row_loop_part(Q, r2, n2, Y, y + n1, x + l1, o2 - p2, l2, kept + r1)
-    solver["Y_used"] = used + count * (length + r1 + r2)
     return used
 
 
@@ -248,9 +245,9 @@ def project_dof_row(solver: Any, constraint: Any) -> bool:
     if h < 0:
         return True
     hold, Y = loop_projections(solver)[h], whitened_rows(solver)
-    used, n, shift, rank = solver["Y_used"], hold["nz"], constraint["o"] - hold["offset"], hold["rank"]
-    if used + n + rank > solver["Y_room"]:
-        solver["full"] |= FULL_Y
+    n, shift, rank = hold["nz"], constraint["o"] - hold["offset"], hold["rank"]
+    used = claim_numbers(solver, n + rank)
+    if used < 0:
         return False
     before = slice_product(Y, constraint["y"], Y, constraint["y"], constraint["l"])
     for k in range(n + rank):
@@ -266,7 +263,6 @@ def project_dof_row(solver: Any, constraint: Any) -> bool:
         for k in range(used, used + n):
             Y[k] = 0.0
     constraint["o"], constraint["l"], constraint["y"] = hold["offset"], n, used
-    solver["Y_used"] = used + n + rank
     return True
 
 

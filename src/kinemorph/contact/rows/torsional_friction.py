@@ -14,9 +14,8 @@ from kinemorph.collision.shapes.shape_rows import CONTACT, contacts_of, pairs_of
 from kinemorph.constraint.basis import slice_product
 from kinemorph.contact.gauss_seidel.friction import solve_friction
 from kinemorph.contact.gauss_seidel.row_products import apply_row_impulse, apply_three_impulses
-from kinemorph.contact.gauss_seidel.vectors import clear
+from kinemorph.contact.gauss_seidel.vectors import claim_numbers
 from kinemorph.contact.layout import (
-    FULL_Y,
     contact_constraint_room,
     contact_constraints,
     free_roots_of,
@@ -95,12 +94,10 @@ def set_torsional_masses(r: Any, length: int, Y: Any) -> None:
 def fill_torsional_row(solver: Any, forest: Any, r: Any, contact: Any, body_a: int, body_b: int) -> bool:
     """Fill the rows of one torsional constraint, for a contact of bodies a and b. False if Y is full."""
     bodies = bodies_of(forest)
-    Y, used = whitened_rows(solver), solver["Y_used"]
-    length = contact["l1"] + contact["l2"]
-    if used + 3 * length > solver["Y_room"]:
-        solver["full"] |= FULL_Y
+    Y, length = whitened_rows(solver), contact["l1"] + contact["l2"]
+    used = claim_numbers(solver, 3 * length)
+    if used < 0:
         return False
-    clear(Y, used, 3 * length)
     joined = contact["l1"] == 0 and contact["l2"] > 0 and body_a >= 0 and body_b >= 0
     joined = joined and bodies[body_a]["tree"] == bodies[body_b]["tree"]
     if joined:
@@ -111,7 +108,6 @@ def fill_torsional_row(solver: Any, forest: Any, r: Any, contact: Any, body_a: i
         fill_moment_rows(solver, forest, body_b, contact, 1.0, Y, used + contact["l1"], length)
     r["y"] = used
     set_torsional_masses(r, length, Y)
-    solver["Y_used"] = used + 3 * length
     return True
 
 

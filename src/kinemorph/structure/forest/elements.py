@@ -99,6 +99,22 @@ def element_link_row(forest: Any, body: int, other: int) -> int:
 
 
 @kernel
+def link_data_of_both(forest: Any, a: int, b: int) -> tuple[Any, Any]:
+    """LINK_DATA rows of two bodies, one of which may be the base."""
+    one = rows_at(element_link_row(forest, a, b), 1, LINK_DATA)[0]
+    return one, rows_at(element_link_row(forest, b, a), 1, LINK_DATA)[0]
+
+
+@kernel
+def wrench_of_element(forest: Any, element: Any, a: int, b: int) -> tuple[Vec3, Vec3, Vec3, float]:
+    """Point of action, moment and force on body b, and elastic energy of an element between bodies a and b."""
+    da, db = link_data_of_both(forest, a, b)
+    Ra, pa = body_frame_to_link_frame(forest, a, load9(element["Ra"]), load3(element["pa"]))
+    Rb, pb = body_frame_to_link_frame(forest, b, load9(element["Rb"]), load3(element["pb"]))
+    return element_wrench(element, da, Ra, pa, db, Rb, pb)
+
+
+@kernel
 def body_frame_to_link_frame(forest: Any, body: int, R: Mat3, p: Vec3) -> tuple[Mat3, Vec3]:
     """A pose in a body's own frame, in the frame of its link."""
     if body < 0:
@@ -127,12 +143,8 @@ def add_forest_element_forces(forest: Any, memory: int) -> None:
     prepare_element_forces(forest, memory)
     elements = elements_of(forest)
     for i in range(forest["element_count"]):
-        e = elements[i]
         a, b = element_body(forest, i, 0), element_body(forest, i, 1)
-        da = rows_at(element_link_row(forest, a, b), 1, LINK_DATA)[0]
-        db = rows_at(element_link_row(forest, b, a), 1, LINK_DATA)[0]
-        Ra, pa = body_frame_to_link_frame(forest, a, load9(e["Ra"]), load3(e["pa"]))
-        Rb, pb = body_frame_to_link_frame(forest, b, load9(e["Rb"]), load3(e["pb"]))
-        x, n, f, _ = element_wrench(e, da, Ra, pa, db, Rb, pb)
+        da, db = link_data_of_both(forest, a, b)
+        x, n, f, _ = wrench_of_element(forest, elements[i], a, b)
         add_body_wrench(forest, b, db, x, n, f)
         add_body_wrench(forest, a, da, x, neg(n), neg(f))

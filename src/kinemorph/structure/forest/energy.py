@@ -11,8 +11,8 @@ from kinemorph.constraint.loops import joint_frames
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.multibody.algorithms.inversion import extract_position
 from kinemorph.multibody.checks import Vector
-from kinemorph.multibody.layout import LINK_DATA, dofs_of, link_data_of, links_of
-from kinemorph.multibody.model.elements import element_wrench, elements_of
+from kinemorph.multibody.layout import dofs_of, link_data_of, links_of
+from kinemorph.multibody.model.elements import elements_of
 from kinemorph.multibody.model.springs import fill_spring_stretch
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.mat3 import mul, mul_vec, sym_vec, tmul_vec, transpose
@@ -20,11 +20,11 @@ from kinemorph.spatial.rows import load3, load6, load9, store3
 from kinemorph.spatial.vec3 import add, axpy, cross, dot, sub
 from kinemorph.structure.forest import layout
 from kinemorph.structure.forest.elements import (
-    body_frame_to_link_frame,
     drop_stale_elements,
     element_body,
-    element_link_row,
+    link_data_of_both,
     update_slot_motion,
+    wrench_of_element,
 )
 from kinemorph.structure.forest.layout import bodies_of, loop_slots_of, loops_of, q_of, rest_of, tree_of, trees_of, v_of
 from kinemorph.structure.forest.memory import claim_scratch, clear_words, pool_of
@@ -104,43 +104,37 @@ def chosen_joint_spring_energy(slot: Any, chosen: Marks, memory: int) -> float:
     return energy
 
 
+@kernel
+def update_body_motion(forest: Any, body: int) -> None:
+    """Compute the motion of the links of a body's tree, unless it is the base."""
+    if body >= 0:
+        update_slot_motion(trees_of(forest)[bodies_of(forest)[body]["tree"]])
+
+
 @kernel(inline=False)
 def element_energy(forest: Any, chosen: Marks) -> float:
     """Elastic energy (J) of the force elements between chosen bodies."""
     drop_stale_elements(forest)
-    trees = trees_of(forest)
-    bodies = bodies_of(forest)
     elements = elements_of(forest)
     energy = 0.0
     for i in range(forest["element_count"]):
-        e, a, b = elements[i], element_body(forest, i, 0), element_body(forest, i, 1)
+        a, b = element_body(forest, i, 0), element_body(forest, i, 1)
         if not are_both_chosen(chosen, a, b):
             continue
-        if a >= 0:
-            update_slot_motion(trees[bodies[a]["tree"]])
-        if b >= 0:
-            update_slot_motion(trees[bodies[b]["tree"]])
-        da = rows_at(element_link_row(forest, a, b), 1, LINK_DATA)[0]
-        db = rows_at(element_link_row(forest, b, a), 1, LINK_DATA)[0]
-        Ra, pa = body_frame_to_link_frame(forest, a, load9(e["Ra"]), load3(e["pa"]))
-        Rb, pb = body_frame_to_link_frame(forest, b, load9(e["Rb"]), load3(e["pb"]))
-        energy += element_wrench(e, da, Ra, pa, db, Rb, pb)[3]
+        update_body_motion(forest, a)
+        update_body_motion(forest, b)
+        energy += wrench_of_element(forest, elements[i], a, b)[3]
     return energy
 
 
 @kernel(inline=False)
 def loop_spring_energy(forest: Any, index: int, memory: int) -> float:
     """Elastic energy (J) of the joint of a loop; the memory has room for 13 numbers."""
-    trees = trees_of(forest)
-    bodies = bodies_of(forest)
     slot = loop_slots_of(forest)[index]
     loop, a, b = loops_of(forest)[index], slot["a"], slot["b"]
-    if a >= 0:
-        update_slot_motion(trees[bodies[a]["tree"]])
-    if b >= 0:
-        update_slot_motion(trees[bodies[b]["tree"]])
-    da = rows_at(element_link_row(forest, a, b), 1, LINK_DATA)[0]
-    db = rows_at(element_link_row(forest, b, a), 1, LINK_DATA)[0]
+    update_body_motion(forest, a)
+    update_body_motion(forest, b)
+    da, db = link_data_of_both(forest, a, b)
     Ra, xa, Rb, xb = joint_frames(loop, da, db)
     clear_words(memory, 104)
     q, v = rows_at(memory, 7, F8), rows_at(memory + 56, 6, F8)

@@ -353,10 +353,8 @@ class Forest(ForestSums):
         elements = int(header["element_count"])
         counts = [int(pool["count"]) for pool in self._pools]
         tables = [copying.unpadded(table[:count]) for table, count in zip(self._tables, counts, strict=True)]
-        ties, drives = (
-            copying.unpadded(self._ties[: counts[LOOPS]]),
-            copying.unpadded(self._drives[: 6 * counts[LOOPS]]),
-        )
+        ties = copying.unpadded(self._ties[: counts[LOOPS]])
+        drives = copying.unpadded(self._drives[: 6 * counts[LOOPS]])
         for table in tables:
             _clear_transient_fields(table)
             free = table["next"] != layout.IN_USE

@@ -24,20 +24,15 @@ def next_side(loops: Any, side: int) -> int:
     return loops[side >> 1]["next_b"] if side & 1 else loops[side >> 1]["next_a"]
 
 
-@kernel
-def begin_collection(forest: Any) -> None:
-    forest["turn"] += 1
-    forest["first_tree"], forest["tree_count"] = -1, 0
-    forest["first_loop"], forest["loop_count"] = -1, 0
-
-
 @kernel(inline=False)
 def collect_coupled_trees(forest: Any, first: int, second: int) -> None:
     """Collect all trees that loops couple to one or two trees (-1 for none), these first, and all these loops."""
     trees = trees_of(forest)
     bodies = bodies_of(forest)
     loops = loop_slots_of(forest)
-    begin_collection(forest)
+    forest["turn"] += 1
+    forest["first_tree"], forest["tree_count"] = -1, 0
+    forest["first_loop"], forest["loop_count"] = -1, 0
     turn = forest["turn"]
     last = last_loop = -1
     t = first
