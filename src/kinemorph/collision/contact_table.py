@@ -12,7 +12,7 @@ from kinemorph.collision.narrow.core_pair import CORE_PAIR
 from kinemorph.collision.narrow.part_pairs import KNOWN_FEATURES, load_start
 from kinemorph.collision.shapes import shape_rows
 from kinemorph.collision.shapes.shape_rows import Form, contacts_of, mounts_of, shapes_of
-from kinemorph.geometry.polyhedron import CORE
+from kinemorph.geometry.polyhedron import core_row_of
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec
 from kinemorph.spatial.rows import load3, load9, store3, store9
@@ -171,7 +171,7 @@ def finish_pair(
 @kernel
 def is_round_shape(shape: Any) -> bool:
     """Whether a shape is a cylinder or a cone, which may stand on a disc or roll."""
-    return shape["form"] == CONVEX and rows_at(shape["core"], 1, CORE)[0]["sides"] > 0
+    return shape["form"] == CONVEX and core_row_of(shape)["sides"] > 0
 
 
 @kernel

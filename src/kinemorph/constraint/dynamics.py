@@ -23,7 +23,7 @@ from kinemorph.multibody.checks import NO_FORCES, NOT_FINITE, OK, Array, Matrix,
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.layout import GEAR, TREE
 from kinemorph.multibody.model.model import Model
-from kinemorph.multibody.system import F8, SYSTEM
+from kinemorph.multibody.system import F8, system_of
 from kinemorph.spatial.arguments.annotated import checked_on_failure
 from kinemorph.spatial.lanes.four import LANE_COUNT
 
@@ -45,7 +45,7 @@ def solve_loop_forces(system: Any) -> None:
 @kernel(inline=False)
 def constrain_accelerations(tree: Any, a: Any) -> None:
     """Correct the accelerations of a tree by its loop forces."""
-    solve_loop_forces(rows_at(tree["system"], 1, SYSTEM)[0])
+    solve_loop_forces(system_of(tree))
     outward(tree, a)
 
 

@@ -23,10 +23,9 @@ from kinemorph.multibody.algorithms.rnea import rnea
 from kinemorph.multibody.checks import Array, Matrix, Vector, check_data, checked_copies
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.layout import DOF_DATA, TREE, dofs_of, link_data_of
-from kinemorph.multibody.loop_layout import last_dof
-from kinemorph.multibody.model.loops import LOOP
+from kinemorph.multibody.loop_layout import last_dof, system_loops_of
 from kinemorph.multibody.model.model import Model
-from kinemorph.multibody.system import SYSTEM
+from kinemorph.multibody.system import system_of
 from kinemorph.spatial.arguments.annotated import checked_on_failure
 from kinemorph.spatial.mat3 import mul, mul_vec, tmul_vec, transpose
 from kinemorph.spatial.rows import load3, load3_at
@@ -73,8 +72,8 @@ def fill_twist_jacobian(tree: Any, q_loops: Any, J: Any) -> None:
     rows = link_data_of(tree)
     dofs = dofs_of(tree)
     dof_rows = rows_at(tree["dof_rows"], nv, DOF_DATA)
-    system = rows_at(tree["system"], 1, SYSTEM)[0]
-    loops = rows_at(system["loops"], system["count"], LOOP)
+    system = system_of(tree)
+    loops = system_loops_of(system)
     for i in range(system["count"]):
         loop = loops[i]
         Ra, xa, Rb, x = joint_frames(loop, rows[loop["a"] + 1], rows[loop["b"] + 1])
@@ -165,7 +164,7 @@ def _generalized(
         for k in range(J.shape[1]):
             forms[i, k] = J[i, k]
     equilibrate(forms, scales)
-    return eliminate_columns(forms, weights, sqrt(rows_at(tree["system"], 1, SYSTEM)[0]["dependence"]), row_of)
+    return eliminate_columns(forms, weights, sqrt(system_of(tree)["dependence"]), row_of)
 
 
 @checked_on_failure

@@ -30,10 +30,9 @@ from kinemorph.multibody.checks import (
 )
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.layout import LINK_DATA, TREE, dof_data_of, dofs_of, link_data_of
-from kinemorph.multibody.loop_layout import last_dof
-from kinemorph.multibody.model.loops import LOOP
+from kinemorph.multibody.loop_layout import last_dof, system_loops_of
 from kinemorph.multibody.model.model import Model
-from kinemorph.multibody.system import I8, SYSTEM, constraint_rows_of
+from kinemorph.multibody.system import I8, constraint_rows_of, system_of, tree_addresses_of
 from kinemorph.spatial.arguments.annotated import checked_on_failure
 from kinemorph.spatial.mat3 import Mat3, mul, mul_vec, tmul_vec, transpose
 from kinemorph.spatial.quaternion import from_matrix, log
@@ -50,7 +49,7 @@ ROW_SIZE = LINK_DATA.itemsize
 @kernel
 def link_row_at(system: Any, tree_index: int, link: int) -> int:
     """Address of the LINK_DATA of a link of tree t; link -1 is the base."""
-    tree = rows_at(rows_at(system["trees"], system["tree_count"], I8)[tree_index], 1, TREE)[0]
+    tree = rows_at(tree_addresses_of(system)[tree_index], 1, TREE)[0]
     return tree["rows"] + (link + 1) * ROW_SIZE
 
 
@@ -66,7 +65,7 @@ def joint_frames(loop: Any, da: Any, db: Any) -> tuple[Mat3, Vec3, Mat3, Vec3]:
 @kernel(inline=False)
 def orient_rows(system: Any) -> None:
     """Compute the unit wrenches of all rows in the world, from the poses of the links."""
-    loops = rows_at(system["loops"], system["count"], LOOP)
+    loops = system_loops_of(system)
     rows = constraint_rows_of(system)
     for i in range(system["count"]):
         loop = loops[i]
@@ -86,7 +85,7 @@ def orient_rows(system: Any) -> None:
 @kernel(inline=False)
 def fill_errors(system: Any) -> float:
     """Compute the position errors of the loops along their rows, into the rows' c. Returns the largest."""
-    loops = rows_at(system["loops"], system["count"], LOOP)
+    loops = system_loops_of(system)
     rows = constraint_rows_of(system)
     largest = 0.0
     for i in range(system["count"]):
@@ -141,7 +140,7 @@ def fill_drifts(system: Any) -> None:
     After `accelerate_links` without joint accelerations that is J̇_C v; after forward dynamics of the tree, the part
     that the loop forces must cancel. Gravity is the same on both sides.
     """
-    loops = rows_at(system["loops"], system["count"], LOOP)
+    loops = system_loops_of(system)
     rows = constraint_rows_of(system)
     for i in range(system["count"]):
         loop = loops[i]
@@ -237,7 +236,7 @@ def _fill_rows(address: int, q: Vector, v: Vector, zero: Vector, what: int, J: M
         place_links(tree, q)
     if tree["system"] == 0:
         return OK
-    system = rows_at(tree["system"], 1, SYSTEM)[0]
+    system = system_of(tree)
     orient_rows(system)
     if not are_rows_finite(system):
         return NOT_FINITE
@@ -259,8 +258,8 @@ def _fill_positions(address: int, q: Vector, q_loops: Vector) -> int:
     place_links(tree, q)
     if tree["system"] == 0:
         return OK
-    system = rows_at(tree["system"], 1, SYSTEM)[0]
-    loops = rows_at(system["loops"], system["count"], LOOP)
+    system = system_of(tree)
+    loops = system_loops_of(system)
     for i in range(system["count"]):
         loop = loops[i]
         da = rows_at(link_row_at(system, loop["tree_a"], loop["a"]), 1, LINK_DATA)[0]

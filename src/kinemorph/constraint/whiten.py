@@ -11,16 +11,11 @@ from __future__ import annotations
 from typing import Any
 
 from kinemorph.jit.api import kernel, rows_at
+from kinemorph.multibody.algorithms import free_body
 from kinemorph.multibody.algorithms.aba import is_at_parent
-from kinemorph.multibody.algorithms.free_body import (
-    free_body_link,
-    free_body_of,
-    whiten_free_body,
-    whiten_free_body_wrench,
-)
 from kinemorph.multibody.algorithms.joints import FREE, REVOLUTE
 from kinemorph.multibody.layout import TREE, dof_data_of, link_data_of, links_of
-from kinemorph.multibody.system import F8, I8, constraint_rows_of
+from kinemorph.multibody.system import I8, constraint_rows_of, path_of, tree_addresses_of, y_numbers_of
 from kinemorph.spatial.inertia import shift_force
 from kinemorph.spatial.mat3 import mul_vec
 from kinemorph.spatial.rows import load3, load3_at, load9, store3, store3_at
@@ -84,11 +79,11 @@ def whiten_to_base(tree: Any, link: int, n: Vec3, f: Vec3, x: Vec3, n0: float, f
 @kernel(inline=False)
 def whiten_free_body_row(tree: Any, n: Vec3, f: Vec3, x: Vec3, n0: float, f0: float, y: Any, at: int) -> float:
     """`inward` for a free rigid body, in closed form. Returns the size that its numbers could have."""
-    lone, d = free_body_of(tree), free_body_link(tree)
+    lone, d = free_body.free_body_of(tree), free_body.free_body_link(tree)
     R = load9(d["R"])
     centre = mul_vec(R, load3(lone["c"]))
     lever = sub(sub(x, load3(d["p"])), centre)
-    turn, push = whiten_free_body_wrench(lone, R, sub(n, cross(centre, f)), f)
+    turn, push = free_body.whiten_free_body_wrench(lone, R, sub(n, cross(centre, f)), f)
     n0 = n0 + max(dot(lever, lever), LEAST_LEVER_SQUARED * (1.0 + dot(x, x))) * f0
     size = lone["light"] * lone["light"] * f0
     K = lone["K"]
@@ -138,9 +133,9 @@ def whiten_row(A: Any, B: Any, row: Any, Y: Any) -> None:
 @kernel(inline=False)
 def whiten(system: Any) -> None:
     """Compute y and the scale of all rows, whose wrenches are set; the articulated inertias must be in place."""
-    trees = rows_at(system["trees"], system["tree_count"], I8)
+    trees = tree_addresses_of(system)
     rows = constraint_rows_of(system)
-    Y = rows_at(system["Y"], system["Y_length"], F8)
+    Y = y_numbers_of(system)
     for j in range(system["m"]):
         row = rows[j]
         whiten_row(rows_at(trees[row["tree_a"]], 1, TREE)[0], rows_at(trees[row["tree_b"]], 1, TREE)[0], row, Y)
@@ -149,11 +144,11 @@ def whiten(system: Any) -> None:
 @kernel(inline=False)
 def apply_row_forces(system: Any) -> None:
     """Add the row forces to field u of the joints: u ← u + Yᵀ λ."""
-    trees = rows_at(system["trees"], system["tree_count"], I8)
+    trees = tree_addresses_of(system)
     offsets = rows_at(system["offsets"], system["tree_count"], I8)
     rows = constraint_rows_of(system)
-    path = rows_at(system["path"], system["path_length"], I8)
-    Y = rows_at(system["Y"], system["Y_length"], F8)
+    path = path_of(system)
+    Y = y_numbers_of(system)
     for j in range(system["m"]):
         row = rows[j]
         force = row["force"]
@@ -166,7 +161,7 @@ def apply_row_forces(system: Any) -> None:
 @kernel
 def add_joint_forces(tree: Any, offset: int, row: Any, start: int, stop: int, path: Any, Y: Any) -> None:
     if tree["free_body"] != 0:
-        left = free_body_of(tree)["u"]
+        left = free_body.free_body_of(tree)["u"]
         for e in range(start, stop):
             left[path[row["path"] + e] - offset] += row["force"] * Y[row["y"] + e]
         return
@@ -193,8 +188,8 @@ def unwhitened_rate(dof_data: Any, z: float, w: Vec3, u: Vec3, turns: bool) -> t
 def whiten_velocity(tree: Any, v: Any, z: Any) -> None:
     """z = L v: outward, the inverse of `unwhiten_velocity`. Kinetic energy is ½ zᵀ z."""
     if tree["free_body"] != 0:
-        lone, d = free_body_of(tree), free_body_link(tree)
-        turn, push = whiten_free_body(lone, load9(d["R"]), load3(v), load3_at(v, 3))
+        lone, d = free_body.free_body_of(tree), free_body.free_body_link(tree)
+        turn, push = free_body.whiten_free_body(lone, load9(d["R"]), load3(v), load3_at(v, 3))
         store3(z, turn)
         store3_at(z, 3, push)
         return

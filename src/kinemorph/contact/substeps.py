@@ -7,15 +7,7 @@ from typing import Any
 import numpy as np
 
 from kinemorph.constraint.basis import slice_product
-from kinemorph.contact.gauss_seidel import restitution
-from kinemorph.contact.gauss_seidel.iteration import (
-    group_dof_constraints,
-    prepare_dof_constraints,
-    relax_contacts,
-    soft_coefficients,
-    solve_contacts_biased,
-    solve_dof_constraints,
-)
+from kinemorph.contact.gauss_seidel import iteration, restitution
 from kinemorph.contact.gauss_seidel.row_products import (
     add_twelve,
     apply_contact_impulses,
@@ -47,12 +39,7 @@ from kinemorph.contact.layout import (
     za_of,
 )
 from kinemorph.contact.newton.newton import solve_directly
-from kinemorph.contact.rows.torsional_friction import (
-    add_moments_to_totals,
-    apply_stored_moments,
-    scale_moments,
-    solve_torsional,
-)
+from kinemorph.contact.rows import torsional_friction
 from kinemorph.jit.api import kernel
 
 DRIVEN, ROW = int(DofConstraintKind.DRIVEN), int(DriveKind.ROW)
@@ -84,7 +71,7 @@ def warm_start_island(solver: Any, island: Any) -> None:
         elif t["normal_impulse"] > 0.0:
             apply_contact_impulses(t, Y, g, t["normal_impulse"], t["tangent_impulse1"], t["tangent_impulse2"])
     if island["twist_count"] > 0:
-        apply_stored_moments(solver, island)
+        torsional_friction.apply_stored_moments(solver, island)
 
 
 @kernel
@@ -169,7 +156,7 @@ def scale_impulses(solver: Any, island: Any, share: float) -> None:
         if bounds[i]["what"] != DRIVEN:
             bounds[i]["p"] *= share
     if island["twist_count"] > 0:
-        scale_moments(solver, island, share)
+        torsional_friction.scale_moments(solver, island, share)
 
 
 @kernel(inline=False)
@@ -311,28 +298,28 @@ def solve_island(solver: Any, island: Any, soft: tuple[float, float, float]) -> 
     more = EXTRA_ITERATIONS if has_fast_impact(solver, island) else 0
     warm_start_island(solver, island)
     clear(moved, start, nz)
-    group_dof_constraints(solver, island)
+    iteration.group_dof_constraints(solver, island)
     for n in range(solver["substeps"]):
         start_substep(solver, island)
         if island["bound_count"] > 0:
-            prepare_dof_constraints(solver, island, True, n == 0, soft)
-            solve_dof_constraints(solver, island, False)
-        solve_contacts_biased(solver, island, n == 0, soft)
+            iteration.prepare_dof_constraints(solver, island, True, n == 0, soft)
+            iteration.solve_dof_constraints(solver, island, False)
+        iteration.solve_contacts_biased(solver, island, n == 0, soft)
         for _ in range(more):
-            solve_contacts_biased(solver, island, n == 0, soft)
+            iteration.solve_contacts_biased(solver, island, n == 0, soft)
         if strained:  # overlap correction must not violate joint limits
-            solve_dof_constraints(solver, island, True)
+            iteration.solve_dof_constraints(solver, island, True)
         add_scaled(moved, h, z, moved, start, nz)
         if island["bound_count"] > 0:
-            prepare_dof_constraints(solver, island, False, False, soft)
-            solve_dof_constraints(solver, island, False)
-        relax_contacts(solver, island)
+            iteration.prepare_dof_constraints(solver, island, False, False, soft)
+            iteration.solve_dof_constraints(solver, island, False)
+        iteration.relax_contacts(solver, island)
         for _ in range(more):
             add_to_totals(solver, island, -1.0)
-            relax_contacts(solver, island)
+            iteration.relax_contacts(solver, island)
         if island["twist_count"] > 0:
-            solve_torsional(solver, island)
-            add_moments_to_totals(solver, island)
+            torsional_friction.solve_torsional(solver, island)
+            torsional_friction.add_moments_to_totals(solver, island)
         limit_energy(solver, island)
         if n == 0 and impacts == 0 and is_at_rest(solver, island):
             repeat_substep(solver, island)
@@ -351,6 +338,6 @@ def solve_island(solver: Any, island: Any, soft: tuple[float, float, float]) -> 
 @kernel(inline=False)
 def solve_island_range(solver: Any, first: int, last: int) -> None:
     """Solve the islands from `first` to before `last`."""
-    islands, soft = islands_of(solver), soft_coefficients(solver)
+    islands, soft = islands_of(solver), iteration.soft_coefficients(solver)
     for i in range(first, last):
         solve_island(solver, islands[i], soft)

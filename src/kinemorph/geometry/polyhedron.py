@@ -32,7 +32,7 @@ from kinemorph.geometry.hull_cache import hull_entry, load_hull, save_hull
 from kinemorph.geometry.meshes.mesh import load_mesh
 from kinemorph.geometry.meshes.tessellate import SEGMENTS
 from kinemorph.geometry.shapes import LARGEST_SIZE, Shape, ShapeKind
-from kinemorph.jit.rows import table
+from kinemorph.jit.rows import row, table
 from kinemorph.spatial.arguments.annotated import checked_first
 from kinemorph.spatial.arguments.checks import as_number, repr_of
 from kinemorph.spatial.pose import Pose, vector
@@ -528,3 +528,8 @@ def _order_around_vertices(tail: Array, beyond: Array) -> Array:
 edges_of = table(EDGE, "edges", "n_edges")
 faces_of = table(FACE, "faces", "n_faces")
 vertices_of = table(VERTEX, "vertices", "n_vertices")
+vertex_edges_of = table(np.int32, "edge_at", "n_edge_at")
+face_edges_of = table(np.int32, "face_edges", "n_edge_at")
+core_row_of = row(CORE, "core")
+core1_of = row(CORE, "core1")
+core2_of = row(CORE, "core2")

@@ -42,7 +42,7 @@ from kinemorph.multibody.algorithms.kinematics import move_links, place_links
 from kinemorph.multibody.checks import LARGEST_FLOAT, Matrix, Vector
 from kinemorph.multibody.layout import TREE, dofs_of
 from kinemorph.multibody.model.springs import fill_spring_stretch
-from kinemorph.multibody.system import SYSTEM, UNKNOWN_RANK
+from kinemorph.multibody.system import UNKNOWN_RANK, system_of
 
 SHORTEST_ADAPTIVE_STEP = 1e-12  # s: an adaptive step below this is stuck,
 MOST_STEPS_TO_GRID = 20_000  # and so is one that takes as many to reach the next grid point
@@ -179,7 +179,7 @@ def measure_run_state(tree: Any, run: Any, q: Any, v: Any, work: Any, frame: Any
     frame["loop_speed"] = 0.0
     frame["mobility"] = nv
     if tree["system"] != 0:
-        system = rows_at(tree["system"], 1, SYSTEM)[0]
+        system = system_of(tree)
         articulate(tree, q)
         set_dependence(system, system["dependence"])
         prepare_rows(system, 0.0)

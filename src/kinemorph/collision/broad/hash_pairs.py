@@ -9,7 +9,7 @@ slots finds a row by two ids in constant time.
 from typing import Any
 
 from kinemorph.collision.broad import hash_rows
-from kinemorph.collision.broad.hash_rows import box_pairs_of
+from kinemorph.collision.broad.hash_rows import box_pairs_of, slots_of
 from kinemorph.jit.api import kernel, rows_at
 
 
@@ -45,7 +45,7 @@ def pair_hash(low_id: int, high_id: int) -> int:
 @kernel
 def find_slot(grid: Any, first: int, second: int) -> int:
     """The slot that has the row of a pair, or the free slot for it."""
-    slots = rows_at(grid["slots"], grid["slot_mask"] + 1, hash_rows.INDEX_ROW)
+    slots = slots_of(grid)
     pairs = box_pairs_of(grid)
     a = min(first, second)
     b = max(first, second)
@@ -58,7 +58,7 @@ def find_slot(grid: Any, first: int, second: int) -> int:
 @kernel
 def find_or_create_pair(grid: Any, first: int, second: int) -> int:
     """The row of a pair, created if missing; -1 if the filters exclude the pair, or a table is full."""
-    slot = rows_at(grid["slots"], grid["slot_mask"] + 1, hash_rows.INDEX_ROW)[find_slot(grid, first, second)]
+    slot = slots_of(grid)[find_slot(grid, first, second)]
     if slot["i"] != hash_rows.VACANT_SLOT:
         return slot["i"]
     filters = rows_at(grid["filters"], grid["n"], hash_rows.FILTER)
@@ -114,7 +114,7 @@ def share_tile(grid: Any, first: int, second: int) -> None:
 @kernel(inline=False)
 def unshare_tile(grid: Any, first: int, second: int) -> None:
     """Count one shared tile less. The pair stays until `age_pair` removes it."""
-    row = rows_at(grid["slots"], grid["slot_mask"] + 1, hash_rows.INDEX_ROW)[find_slot(grid, first, second)]["i"]
+    row = slots_of(grid)[find_slot(grid, first, second)]["i"]
     if row != hash_rows.VACANT_SLOT:  # else the filters exclude the pair, or the table was full at its creation
         box_pairs_of(grid)[row]["shared"] -= 1
 
@@ -123,7 +123,7 @@ def unshare_tile(grid: Any, first: int, second: int) -> None:
 def delete_pair(grid: Any, row: int) -> None:
     """Free the row of a pair and its slot."""
     pairs = box_pairs_of(grid)
-    slots = rows_at(grid["slots"], grid["slot_mask"] + 1, hash_rows.INDEX_ROW)
+    slots = slots_of(grid)
     hole = find_slot(grid, pairs[row]["a"], pairs[row]["b"])
     s = hole
     while True:  # close the gap: move up each later row that a search could no longer reach

@@ -21,7 +21,7 @@ import numpy as np
 
 from kinemorph.collision.broad import hash_rows
 from kinemorph.collision.broad.hash_pairs import hash_words, share_tile, unshare_tile
-from kinemorph.collision.broad.hash_rows import boxes_of
+from kinemorph.collision.broad.hash_rows import boxes_of, entries_of, tiles_of
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.spatial.rows import store3
 from kinemorph.spatial.vec3 import Vec3
@@ -91,7 +91,7 @@ def find_or_create_tile(grid: Any, key: int) -> int:
 def take_entry(grid: Any) -> int:
     e = grid["entry_free"]
     if e >= 0:
-        grid["entry_free"] = rows_at(grid["entries"], grid["entry_room"], hash_rows.ENTRY)[e]["sibling"]
+        grid["entry_free"] = entries_of(grid)[e]["sibling"]
         return e
     e = grid["entry_count"]
     if e == grid["entry_room"]:
@@ -109,8 +109,8 @@ def enter_tile(grid: Any, box_id: int, x: int, y: int, z: int, level: int) -> No
     e = take_entry(grid) if k >= 0 else -1
     if e < 0:
         return
-    entries = rows_at(grid["entries"], grid["entry_room"], hash_rows.ENTRY)
-    tile = rows_at(grid["tiles"], grid["tile_mask"] + 1, hash_rows.TILE)[k]
+    entries = entries_of(grid)
+    tile = tiles_of(grid)[k]
     box = boxes_of(grid)[box_id]
     count_shared_tiles(grid, box_id, tile["natives"], 1)
     if level == box["level"]:
@@ -135,9 +135,9 @@ def enter_tile(grid: Any, box_id: int, x: int, y: int, z: int, level: int) -> No
 @kernel(inline=False)
 def leave_tile(grid: Any, box_id: int, entry: int) -> None:
     """Free an entry of a box; the caller removes it from the chain of the box."""
-    entries = rows_at(grid["entries"], grid["entry_room"], hash_rows.ENTRY)
+    entries = entries_of(grid)
     old = entries[entry]
-    tile = rows_at(grid["tiles"], grid["tile_mask"] + 1, hash_rows.TILE)[old["tile"]]
+    tile = tiles_of(grid)[old["tile"]]
     native = (old["key"] & hash_rows.LEVEL_MASK) == boxes_of(grid)[box_id]["level"]
     after = old["next"]
     if after >= 0:
@@ -158,7 +158,7 @@ def leave_tile(grid: Any, box_id: int, entry: int) -> None:
 @kernel
 def count_shared_tiles(grid: Any, box_id: int, entry: int, change: int) -> None:
     """Count a shared tile more or less with each box of a list of entries."""
-    entries = rows_at(grid["entries"], grid["entry_room"], hash_rows.ENTRY)
+    entries = entries_of(grid)
     while entry >= 0:
         if change > 0:
             share_tile(grid, box_id, int(entries[entry]["box"]))  # int: another type would be another compilation
@@ -317,7 +317,7 @@ def withdraw_box(grid: Any, box_id: int) -> None:
 def leave_tiles(grid: Any, box_id: int, first: Vec3, last: Vec3) -> None:
     """Leave all tiles except those between first and last (of the native level), scaled to coarser levels."""
     box = boxes_of(grid)[box_id]
-    entries = rows_at(grid["entries"], grid["entry_room"], hash_rows.ENTRY)
+    entries = entries_of(grid)
     kept = -1
     e = box["entry"]
     while e >= 0:

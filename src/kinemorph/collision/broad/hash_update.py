@@ -8,7 +8,7 @@ import numpy as np
 from kinemorph.collision.broad import hash_rows
 from kinemorph.collision.broad.hash_order import collect_overlapping
 from kinemorph.collision.broad.hash_pairs import delete_pair, find_or_create_pair, find_slot
-from kinemorph.collision.broad.hash_rows import box_pairs_of, boxes_of
+from kinemorph.collision.broad.hash_rows import box_pairs_of, boxes_of, slots_of, tiles_of
 from kinemorph.collision.broad.hash_tiles import LEVEL_GROWTH_FACTOR, enter_box, rehash, withdraw_box
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.spatial.rows import load3, store3
@@ -95,7 +95,7 @@ def delete_box(address: int, box_id: int) -> None:
 def set_linger(address: int, first: int, second: int, linger: int) -> int:
     """Set the updates for which a pair outlives its last shared tile; IGNORED creates the pair if it is missing."""
     grid = rows_at(address, 1, hash_rows.HASH)[0]
-    slots = rows_at(grid["slots"], grid["slot_mask"] + 1, hash_rows.INDEX_ROW)
+    slots = slots_of(grid)
     if linger != hash_rows.IGNORED and slots[find_slot(grid, first, second)]["i"] == hash_rows.VACANT_SLOT:
         return 0
     row = find_or_create_pair(grid, first, second)
@@ -110,8 +110,8 @@ def rebuild_tables(address: int) -> int:
     grid = rows_at(address, 1, hash_rows.HASH)[0]
     n = grid["n"]
     boxes = boxes_of(grid)
-    tiles = rows_at(grid["tiles"], grid["tile_mask"] + 1, hash_rows.TILE)
-    slots = rows_at(grid["slots"], grid["slot_mask"] + 1, hash_rows.INDEX_ROW)
+    tiles = tiles_of(grid)
+    slots = slots_of(grid)
     pairs = box_pairs_of(grid)
     for k in range(grid["tile_mask"] + 1):
         tiles[k]["key"] = hash_rows.EMPTY_TILE_KEY

@@ -32,13 +32,21 @@ from kinemorph.collision.ground.surface import (
     write_triangle,
 )
 from kinemorph.collision.narrow import part_pairs
-from kinemorph.collision.narrow.core_pair import CORE_PAIR, DEEP, evaluate_core_pair
+from kinemorph.collision.narrow.core_pair import DEEP, evaluate_core_pair
 from kinemorph.collision.narrow.features import F, V, core_vertex, support_vertex
 from kinemorph.collision.narrow.manifold import NO_FEATURES
-from kinemorph.collision.narrow.part_pairs import add_row_counters, clear_list, keep_closest, list_row, prepare_row
+from kinemorph.collision.narrow.part_pairs import (
+    add_row_counters,
+    clear_list,
+    core_pairs_of,
+    keep_closest,
+    list_row,
+    part_keys_of,
+    prepare_row,
+)
 from kinemorph.collision.round.solids import support_piece, support_point, turn_matrix, turn_towards
 from kinemorph.geometry.ground import BOUNDS
-from kinemorph.geometry.polyhedron import CORE
+from kinemorph.geometry.polyhedron import core2_of, core_row_of
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.spatial.mat3 import mul_vec, tmul_vec
 from kinemorph.spatial.rows import load3, load9, store3, store9
@@ -92,7 +100,7 @@ def find_near_triangles(ground: Any, body: Any, margin: float, reach: float, sea
 @kernel(inline=False)
 def _write_bounds(body: Any) -> None:
     """Write the bounds of a body, from its support points along the axes."""
-    core = rows_at(body["core"], 1, CORE)[0]
+    core = core_row_of(body)
     R = load9(body["R"])
     v = 0
     for k in range(3):
@@ -210,7 +218,7 @@ def _evaluate_triangle(
     k = prepare_row(search, triangle, body["part"])
     if k < 0:
         return
-    row = rows_at(search["pairs"], search["room"], CORE_PAIR)[k]
+    row = core_pairs_of(search)[k]
     row["core1"] = search["triangles"] + k * part_pairs.TRIANGLE_SIZE
     write_triangle(ground, triangle, row["core1"])
     row["core2"] = body["core"]
@@ -235,8 +243,8 @@ def _drop_long_ways_out(ground: Any, search: Any, margin: float) -> None:
 
     The depth of a body that is entirely below a height field is the shortest way up.
     """
-    pairs = rows_at(search["pairs"], search["room"], CORE_PAIR)
-    keys = rows_at(search["keys"], search["room"], part_pairs.PART_KEY)
+    pairs = core_pairs_of(search)
+    keys = part_keys_of(search)
     listed = rows_at(search["listed"], search["room"], part_pairs.LISTED_ROW)
     good = search["distance"]
     up = -np.inf
@@ -302,7 +310,7 @@ def _push_out(ground: Any, triangle: int, row: Any, triangle_normal: Vec3) -> No
 @kernel
 def _depth_along(ground: Any, triangle: int, row: Any, n: Vec3) -> float:
     """Distance (m) that the core must move along n to clear the triangle."""
-    core = rows_at(row["core2"], 1, CORE)[0]
+    core = core2_of(row)
     R = load9(row["R"])
     reach, _ = support_piece(core, 0, neg(tmul_vec(R, n)))
     top = -np.inf
@@ -314,7 +322,7 @@ def _depth_along(ground: Any, triangle: int, row: Any, n: Vec3) -> float:
 @kernel(inline=False)
 def _set_normal(ground: Any, triangle: int, row: Any, n: Vec3) -> None:
     """Set n as the normal of a row, and the lowest point of the body along it as the contact."""
-    core = rows_at(row["core2"], 1, CORE)[0]
+    core = core2_of(row)
     R = load9(row["R"])
     v, x = support_point(core, 0, neg(tmul_vec(R, n)))
     x = add(mul_vec(R, x), load3(row["p"]))
@@ -330,7 +338,7 @@ def _set_normal(ground: Any, triangle: int, row: Any, n: Vec3) -> None:
 @kernel
 def _turn_to_half_space(ground: Any, body: Any) -> None:
     """Turn a round body about its axis until an edge of its prism touches the half-space."""
-    core = rows_at(body["core"], 1, CORE)[0]
+    core = core_row_of(body)
     R = load9(body["R"])
     c, s = turn_towards(core, neg(tmul_vec(R, load3(ground["normal"]))))
     store9(body["R"], turn_matrix(R, c, s))
@@ -339,7 +347,7 @@ def _turn_to_half_space(ground: Any, body: Any) -> None:
 @kernel
 def _evaluate_half_space(ground: Any, body: Any, search: Any) -> None:
     """Distance from a half-space: that of the support vertex against its normal."""
-    core = rows_at(body["core"], 1, CORE)[0]
+    core = core_row_of(body)
     R = load9(body["R"])
     n = load3(ground["normal"])
     v = support_vertex(core, body["vertex"], neg(tmul_vec(R, n)))

@@ -20,8 +20,8 @@ from kinemorph.collision.narrow.vclip import CLOSEST, TOO_MANY_STEPS, walk_to_cl
 from kinemorph.collision.round.normals import separation_along
 from kinemorph.collision.round.pairs import refine_closest, track_closest
 from kinemorph.collision.round.points import FARTHEST_TOLERANCES, named_support_feature, split_residual
-from kinemorph.geometry.polyhedron import CORE
-from kinemorph.jit.api import kernel, rows_at
+from kinemorph.geometry.polyhedron import core1_of, core2_of
+from kinemorph.jit.api import kernel
 from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec
 from kinemorph.spatial.rows import load3, load9, store3
 from kinemorph.spatial.vec3 import Vec3, add, axpy, dot, neg, scale, sub
@@ -75,8 +75,8 @@ CHECKED_TOLERANCES = (
 @kernel(inline=False)
 def evaluate_core_pair(pair: Any, work: Any) -> None:
     """Compute the answer of one pair. Below, core_a is core 2 and core_b is core 1, whose frame is used."""
-    core_a = rows_at(pair["core2"], 1, CORE)[0]
-    core_b = rows_at(pair["core1"], 1, CORE)[0]
+    core_a = core2_of(pair)
+    core_b = core1_of(pair)
     if core_a["sides"] + core_b["sides"] == 0:
         _evaluate_cores(pair, work)
     elif pair["relation"] != ROUND or not _track_round(pair, core_a, core_b, work):
@@ -145,8 +145,8 @@ def _walk(pair: Any, core_a: Any, core_b: Any, R: Mat3, p: Vec3, tol: float) -> 
 @kernel(inline=False)
 def _evaluate_cores(pair: Any, work: Any) -> None:
     """The answer for polyhedral cores; round solids count as the prisms inside them."""
-    core_a = rows_at(pair["core2"], 1, CORE)[0]
-    core_b = rows_at(pair["core1"], 1, CORE)[0]
+    core_a = core2_of(pair)
+    core_b = core1_of(pair)
     R = load9(pair["R"])
     p = load3(pair["p"])
     tol = tolerance(core_a, core_b, p)
@@ -184,8 +184,8 @@ def bound_core_pair(pair: Any) -> None:
     It is exact for polyhedra that are apart and a little too small for round solids; it is the distance of cores that
     touch if they overlap.
     """
-    core_a = rows_at(pair["core2"], 1, CORE)[0]
-    core_b = rows_at(pair["core1"], 1, CORE)[0]
+    core_a = core2_of(pair)
+    core_b = core1_of(pair)
     R = load9(pair["R"])
     p = load3(pair["p"])
     tol = tolerance(core_a, core_b, p)

@@ -38,7 +38,7 @@ from kinemorph.collision.narrow.core_pair import CORE_PAIR, NEW, bound_core_pair
 from kinemorph.collision.narrow.depth import WORK
 from kinemorph.collision.narrow.hull_trees import search_trees
 from kinemorph.collision.narrow.manifold import MANIFOLD_POINT, MANIFOLD_ROWS, closest_features_id, find_manifold
-from kinemorph.collision.narrow.part_pairs import load_start, store_known, store_start
+from kinemorph.collision.narrow.part_pairs import core_pairs_of, load_start, part_keys_of, store_known, store_start
 from kinemorph.collision.narrow.speculative_corners import (
     MOST_SPECULATIVE_CONTACTS,
     add_speculative_contacts,
@@ -420,8 +420,8 @@ def _write_part_contacts(
 ) -> int:
     """Write the contacts of all pairs of parts that a search has listed. Returns the row after them, or -1 if full."""
     points = rows_at(collisions["found"], MANIFOLD_ROWS, MANIFOLD_POINT)
-    pairs = rows_at(search["pairs"], search["room"], CORE_PAIR)
-    keys = rows_at(search["keys"], search["room"], part_pairs.PART_KEY)
+    pairs = core_pairs_of(search)
+    keys = part_keys_of(search)
     listed = rows_at(search["listed"], search["room"], part_pairs.LISTED_ROW)
     at = collisions["n_contacts"]
     for m in range(search["n_listed"]):

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph.geometry.polyhedron import edges_of, faces_of, vertices_of
-from kinemorph.jit.api import kernel, rows_at
+from kinemorph.geometry.polyhedron import edges_of, face_edges_of, faces_of, vertex_edges_of, vertices_of
+from kinemorph.jit.api import kernel
 from kinemorph.spatial.rows import load3
 from kinemorph.spatial.vec3 import Vec3, axpy, cross, dot, sub
 
@@ -56,7 +56,7 @@ def tolerance(core_a: Any, core_b: Any, p: Vec3) -> float:
 def edge_towards(core: Any, v: int, x: Vec3, tol: float) -> int:
     """The edge of vertex v with the steepest approach to x, or NOT_FOUND: then x is in the Voronoi region of v."""
     edges = edges_of(core)
-    edge_at = rows_at(core["edge_at"], core["n_edge_at"], INDEX)
+    edge_at = vertex_edges_of(core)
     vertex = vertices_of(core)[v]
     r = sub(x, load3(vertex["x"]))
     found = NOT_FOUND
@@ -75,7 +75,7 @@ def edge_towards(core: Any, v: int, x: Vec3, tol: float) -> int:
 def edge_down(core: Any, v: int, n: Vec3) -> int:
     """The edge of vertex v that descends most steeply against n, or NOT_FOUND."""
     edges = edges_of(core)
-    edge_at = rows_at(core["edge_at"], core["n_edge_at"], INDEX)
+    edge_at = vertex_edges_of(core)
     vertex = vertices_of(core)[v]
     found = NOT_FOUND
     least = -PARALLEL_SLOPE
@@ -115,7 +115,7 @@ def most_aligned_face(core: Any, v: int, n: Vec3) -> tuple[int, float]:
     if core["n_faces"] == 0:
         return NOT_FOUND, -1.0
     edges = edges_of(core)
-    edge_at = rows_at(core["edge_at"], core["n_edge_at"], INDEX)
+    edge_at = vertex_edges_of(core)
     faces = faces_of(core)
     vertex = vertices_of(core)[support_vertex(core, v, n)]
     found = NOT_FOUND
@@ -133,7 +133,7 @@ def most_aligned_face(core: Any, v: int, n: Vec3) -> tuple[int, float]:
 def climb_to_vertex(core: Any, v: int, n: Vec3) -> int:
     """The support vertex along n, reached from v along edges."""
     edges = edges_of(core)
-    edge_at = rows_at(core["edge_at"], core["n_edge_at"], INDEX)
+    edge_at = vertex_edges_of(core)
     vertices = vertices_of(core)
     most = dot(n, load3(vertices[v]["x"]))
     for _ in range(core["n_vertices"]):
@@ -178,7 +178,7 @@ def point_outside_edge(core: Any, index: int, x: Vec3, tol: float) -> tuple[int,
 def point_outside_face(core: Any, f: int, x: Vec3, tol: float) -> int:
     """The edge of face f whose Voronoi plane x violates most, or NOT_FOUND."""
     edges = edges_of(core)
-    face_edges = rows_at(core["face_edges"], core["n_edge_at"], INDEX)
+    face_edges = face_edges_of(core)
     face = faces_of(core)[f]
     found = NOT_FOUND
     least = -tol
@@ -295,7 +295,7 @@ def clip_edge_to_face(
     lo > hi if nothing is left. The face is widened by `slack` (m) on all sides.
     """
     edges = edges_of(core)
-    face_edges = rows_at(core["face_edges"], core["n_edge_at"], INDEX)
+    face_edges = face_edges_of(core)
     face = faces_of(core)[f]
     lo = 0.0
     hi = length

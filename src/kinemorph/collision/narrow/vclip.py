@@ -21,7 +21,6 @@ import numpy as np
 
 from kinemorph.collision.narrow.features import (
     FEATURES_MEET,
-    INDEX,
     NOT_FOUND,
     PARALLEL_SLOPE,
     E,
@@ -38,8 +37,8 @@ from kinemorph.collision.narrow.features import (
     point_outside_edge,
     point_outside_face,
 )
-from kinemorph.geometry.polyhedron import edges_of, faces_of
-from kinemorph.jit.api import kernel, rows_at
+from kinemorph.geometry.polyhedron import edges_of, face_edges_of, faces_of
+from kinemorph.jit.api import kernel
 from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec, transpose
 from kinemorph.spatial.rows import load3
 from kinemorph.spatial.vec3 import Vec3, add, axpy, dot, neg, sub
@@ -196,7 +195,7 @@ def _edge_face(core_a: Any, core_b: Any, R: Mat3, p: Vec3, index_a: int, index_b
 def _nearest_rim(core: Any, f: int, cut: int, t: Vec3, direction: Vec3, length: float) -> int:
     """The edge of face f closest to the edge from t; among equals `cut`, beyond which that edge lies."""
     edges = edges_of(core)
-    sides = rows_at(core["face_edges"], core["n_edge_at"], INDEX)
+    sides = face_edges_of(core)
     row = faces_of(core)[f]
     found = cut
     least = np.inf

@@ -11,7 +11,6 @@ from typing import Any
 
 from kinemorph.collision.narrow.depth import unit_vector
 from kinemorph.collision.narrow.features import (
-    INDEX,
     NOT_FOUND,
     E,
     F,
@@ -23,8 +22,8 @@ from kinemorph.collision.narrow.features import (
 )
 from kinemorph.collision.round.normals import Separation
 from kinemorph.collision.round.solids import piece_disc, piece_point
-from kinemorph.geometry.polyhedron import edges_of, faces_of, vertices_of
-from kinemorph.jit.api import kernel, rows_at
+from kinemorph.geometry.polyhedron import edges_of, face_edges_of, faces_of, vertex_edges_of, vertices_of
+from kinemorph.jit.api import kernel
 from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec
 from kinemorph.spatial.rows import load3
 from kinemorph.spatial.vec3 import Vec3, add, axpy, dot, neg, scale, sub
@@ -120,7 +119,7 @@ def _point_on_face(core: Any, vertex: int, centre: Vec3, r: float, n: Vec3) -> t
         return centre, 0.0, vertex, ZERO_VECTOR
     edges = edges_of(core)
     face = faces_of(core)[f]
-    face_edges = rows_at(core["face_edges"], core["n_edge_at"], INDEX)
+    face_edges = face_edges_of(core)
     centre = axpy(centre, -dot(n, sub(centre, core_vertex(core, vertex))), n)  # in the plane of the face
     inside, least, found = True, math.inf, centre
     for k in range(face["first"], face["first"] + face["count"]):
@@ -159,7 +158,7 @@ def support_feature(core: Any, piece: int, n: Vec3, near: float) -> SupportFeatu
             return FLAT, x, x, piece, NOT_FOUND
         return (LINE, x, y, other, NOT_FOUND) if dot(n, sub(x, y)) <= near else (CORNER, x, x, piece, NOT_FOUND)
     edges = edges_of(core)
-    edge_at = rows_at(core["edge_at"], core["n_edge_at"], INDEX)
+    edge_at = vertex_edges_of(core)
     vertex = vertices_of(core)[piece]
     y, count, end, line = x, 0, piece, NOT_FOUND
     for k in range(vertex["first"], vertex["first"] + vertex["count"]):

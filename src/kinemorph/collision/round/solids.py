@@ -13,9 +13,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from kinemorph.collision.narrow.features import INDEX, NOT_FOUND, core_vertex, support_vertex
-from kinemorph.geometry.polyhedron import edges_of, faces_of, vertices_of
-from kinemorph.jit.api import kernel, rows_at
+from kinemorph.collision.narrow.features import NOT_FOUND, core_vertex, support_vertex
+from kinemorph.geometry.polyhedron import edges_of, faces_of, vertex_edges_of, vertices_of
+from kinemorph.jit.api import kernel
 from kinemorph.spatial.mat3 import Mat3
 from kinemorph.spatial.rows import load3
 from kinemorph.spatial.vec3 import Vec3, axpy, dot
@@ -77,7 +77,7 @@ def normal_circle(core: Any, piece: int, number: int) -> tuple[Vec3, float]:
     if core["sides"] > 0:
         return AXIS, core["slope"]
     first = vertices_of(core)[piece]["first"]
-    e = rows_at(core["edge_at"], core["n_edge_at"], INDEX)[first + number]
+    e = vertex_edges_of(core)[first + number]
     return load3(edges_of(core)[e]["direction"]), 0.0
 
 
@@ -87,7 +87,7 @@ def flat_normal(core: Any, piece: int, number: int) -> Vec3:
     if core["sides"] > 0:
         return (0.0, 0.0, -1.0) if piece == 0 else AXIS
     first = vertices_of(core)[piece]["first"]
-    edge = edges_of(core)[rows_at(core["edge_at"], core["n_edge_at"], INDEX)[first + number]]
+    edge = edges_of(core)[vertex_edges_of(core)[first + number]]
     if edge["left"] < 0:
         return load3(edge["direction"])
     f = edge["left"] if edge["tail"] == piece else edge["right"]

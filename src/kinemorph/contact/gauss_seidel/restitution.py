@@ -10,24 +10,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from kinemorph.contact import layout
 from kinemorph.contact.gauss_seidel.friction import solve_friction
 from kinemorph.contact.gauss_seidel.row_products import (
     apply_contact_impulses,
     apply_normal_impulse,
     apply_row_impulse,
     contact_velocity,
-)
-from kinemorph.contact.layout import (
-    DofConstraintKind,
-    contact_constraints,
-    displacement_of,
-    dof_constraints,
-    g_of,
-    whitened_rows,
-    x_of,
-    z0_of,
-    z_of,
-    za_of,
 )
 from kinemorph.jit.api import kernel
 from kinemorph.spatial.scalar import sqrt
@@ -39,7 +28,7 @@ MOST_BOUNCE_PASSES = 60
 # share of the approach speed: a pass that changes less is the last, so that flat impacts cause no spin
 BOUNCE_TOLERANCE = 1e-7
 CARRY_PASSES = 4  # passes without restitution after the pairs
-DRIVEN = int(DofConstraintKind.DRIVEN)
+DRIVEN = int(layout.DofConstraintKind.DRIVEN)
 
 
 @kernel
@@ -48,8 +37,8 @@ def find_approach_speeds(solver: Any, island: Any) -> int:
 
     A contact that closes its gap within the step has the speed of that moment: v² - 2 a s.
     """
-    touches = contact_constraints(solver)[island["first_touch"] :]
-    Y, z, za = whitened_rows(solver), z_of(solver), za_of(solver)
+    touches = layout.contact_constraints(solver)[island["first_touch"] :]
+    Y, z, za = layout.whitened_rows(solver), layout.z_of(solver), layout.za_of(solver)
     count = 0
     for i in range(island["touch_count"]):
         contact = touches[i]
@@ -77,8 +66,8 @@ def solve_total_friction(contact: Any, Y: Any, z: Any, most: float) -> None:
 @kernel
 def is_dissipative(solver: Any, island: Any) -> bool:
     """Whether no row of an island can add energy: it has no drive and no moving surface."""
-    touches = contact_constraints(solver)[island["first_touch"] :]
-    bounds = dof_constraints(solver)[island["first_bound"] :]
+    touches = layout.contact_constraints(solver)[island["first_touch"] :]
+    bounds = layout.dof_constraints(solver)[island["first_bound"] :]
     for i in range(island["touch_count"]):
         if touches[i]["surface_velocity1"] != 0.0 or touches[i]["surface_velocity2"] != 0.0:
             return False
@@ -95,8 +84,8 @@ def limit_bounce_energy(solver: Any, island: Any) -> None:
     Bodies have moved as if nothing bounced, so their positions may not fit the velocities after the bounce. z0 is the
     velocity without restitution, x the velocity before the step.
     """
-    z, z0, x = z_of(solver), z0_of(solver), x_of(solver)
-    za, moved = za_of(solver), displacement_of(solver)
+    z, z0, x = layout.z_of(solver), layout.z0_of(solver), layout.x_of(solver)
+    za, moved = layout.za_of(solver), layout.displacement_of(solver)
     a = b = c = 0.0  # |z0 + share (z - z0)|² is a share² + 2 b share + c, and is to be no more than what there is
     for k in range(island["offset"], island["offset"] + island["nz"]):
         d = z[k] - z0[k]
@@ -113,8 +102,8 @@ def limit_bounce_energy(solver: Any, island: Any) -> None:
 @kernel(inline=False)
 def apply_restitution(solver: Any, island: Any) -> None:
     """Restitution of contacts that approached faster than the threshold and had a normal impulse, by Gauss-Seidel."""
-    touches = contact_constraints(solver)[island["first_touch"] :]
-    Y, z, z0 = whitened_rows(solver), z_of(solver), z0_of(solver)
+    touches = layout.contact_constraints(solver)[island["first_touch"] :]
+    Y, z, z0 = layout.whitened_rows(solver), layout.z_of(solver), layout.z0_of(solver)
     for k in range(island["offset"], island["offset"] + island["nz"]):
         z0[k] = z[k]
     for n in range(MOST_BOUNCE_PASSES):
@@ -146,7 +135,7 @@ def apply_restitution(solver: Any, island: Any) -> None:
 @kernel
 def store_velocities(solver: Any, island: Any) -> None:
     """x ← z, the velocities before the step."""
-    z, x = z_of(solver), x_of(solver)
+    z, x = layout.z_of(solver), layout.x_of(solver)
     for k in range(island["offset"], island["offset"] + island["nz"]):
         x[k] = z[k]
 
@@ -159,7 +148,7 @@ def same_trees(contact: Any, other: Any) -> bool:
 @kernel
 def has_several_pairs(solver: Any, island: Any) -> bool:
     """Whether contacts with restitution had impulses between more than one pair of trees."""
-    touches = contact_constraints(solver)[island["first_touch"] :]
+    touches = layout.contact_constraints(solver)[island["first_touch"] :]
     found = -1
     for i in range(island["touch_count"]):
         contact = touches[i]
@@ -174,8 +163,8 @@ def has_several_pairs(solver: Any, island: Any) -> bool:
 @kernel(inline=False)
 def solve_without_bounce(solver: Any, island: Any, resting: bool) -> None:
     """Solve active contacts without restitution; with `resting`, only those without an impact."""
-    touches = contact_constraints(solver)[island["first_touch"] :]
-    Y, z = whitened_rows(solver), z_of(solver)
+    touches = layout.contact_constraints(solver)[island["first_touch"] :]
+    Y, z = layout.whitened_rows(solver), layout.z_of(solver)
     for _ in range(CARRY_PASSES):
         for i in range(island["touch_count"]):
             contact = touches[i]
@@ -199,10 +188,10 @@ def restart_from_stored(solver: Any, island: Any) -> None:
 
     As at the start of a substep, the stored impulses are scaled so that they add no energy.
     """
-    touches = contact_constraints(solver)[island["first_touch"] :]
-    bounds = dof_constraints(solver)[island["first_bound"] :]
-    Y, z, za = whitened_rows(solver), z_of(solver), za_of(solver)
-    x, g = x_of(solver), g_of(solver)
+    touches = layout.contact_constraints(solver)[island["first_touch"] :]
+    bounds = layout.dof_constraints(solver)[island["first_bound"] :]
+    Y, z, za = layout.whitened_rows(solver), layout.z_of(solver), layout.za_of(solver)
+    x, g = layout.x_of(solver), layout.g_of(solver)
     parts = float(solver["substeps"])
     first, stop = island["offset"], island["offset"] + island["nz"]
     for k in range(first, stop):
@@ -238,7 +227,7 @@ def restart_from_stored(solver: Any, island: Any) -> None:
 @kernel
 def bounce_pair(solver: Any, touches: Any, first: int, stop: int, start: bool) -> bool:
     """Simultaneous restitution of the contacts of one pair of trees. False if none of them approaches."""
-    Y, z = whitened_rows(solver), z_of(solver)
+    Y, z = layout.whitened_rows(solver), layout.z_of(solver)
     least = 0.0
     for i in range(first, stop):
         t = touches[i]
@@ -274,9 +263,9 @@ def propagate_impacts(solver: Any, island: Any) -> bool:
     """Solve impacts that propagate through several pairs. False, and no change, if there is only one pair."""
     if not has_several_pairs(solver, island):
         return False
-    touches = contact_constraints(solver)[island["first_touch"] :]
+    touches = layout.contact_constraints(solver)[island["first_touch"] :]
     count = island["touch_count"]
-    z, z0 = z_of(solver), z0_of(solver)
+    z, z0 = layout.z_of(solver), layout.z0_of(solver)
     for k in range(island["offset"], island["offset"] + island["nz"]):
         z0[k] = z[k]
     restart_from_stored(solver, island)

@@ -12,18 +12,7 @@ from typing import Any
 import numpy as np
 
 from kinemorph.constraint.basis import slice_product
-from kinemorph.contact.layout import (
-    DofConstraintKind,
-    DriveKind,
-    dof_constraint_room,
-    dof_constraints,
-    drives_of,
-    islands_of,
-    pushes_of,
-    slices_of,
-    whitened_rows,
-    za_of,
-)
+from kinemorph.contact import layout
 from kinemorph.contact.rows.dof_rows import (
     add_dof_force,
     add_dof_row,
@@ -53,8 +42,8 @@ from kinemorph.spatial.vec3 import add, cross, dot, sub
 from kinemorph.structure.forest.layout import IN_USE, TREES, bodies_of, joints_of, q_of, tau_of, tree_of, trees_of, v_of
 from kinemorph.structure.forest.memory import ID_INDEX_MASK, pool_of
 
-DRIVEN = int(DofConstraintKind.DRIVEN)
-ROW, FORCE, COUPLED = int(DriveKind.ROW), int(DriveKind.FORCE), int(DriveKind.COUPLED)
+DRIVEN = int(layout.DofConstraintKind.DRIVEN)
+ROW, FORCE, COUPLED = int(layout.DriveKind.ROW), int(layout.DriveKind.FORCE), int(layout.DriveKind.COUPLED)
 ROUNDING_IMPULSE_SHARE = 1e-12  # share of the impulse that would stop a motor
 COUPLING_CORRECTION_SHARE = 0.2  # share of a coupling's position error that a step corrects
 CONFLICT_COSINE = 0.3  # cosine between two drives of a tree, above which Gauss-Seidel needs many iterations
@@ -99,7 +88,7 @@ def find_dof(forest: Any, id: int, dof: int) -> tuple[int, int, int]:
 @kernel(inline=False)
 def list_drives(solver: Any, forest: Any) -> None:
     """List the drives of each tree, in the order of their rows, and remove those of joints that are gone."""
-    spans, drives = slices_of(solver), drives_of(solver)
+    spans, drives = layout.slices_of(solver), layout.drives_of(solver)
     joints = joints_of(forest)
     for t in range(pool_of(forest, TREES)["count"]):
         spans[t]["drive"], spans[t]["forced"] = -1, 0
@@ -125,10 +114,10 @@ def list_drives(solver: Any, forest: Any) -> None:
 @kernel(inline=False)
 def fill_tree_drives(solver: Any, forest: Any, slot: Any, tree_index: int) -> bool:
     """Fill the rows of the drives of one tree. False if a table is full."""
-    spans, drives = slices_of(solver), drives_of(solver)
+    spans, drives = layout.slices_of(solver), layout.drives_of(solver)
     tree = tree_of(slot)
     links, dofs = links_of(tree), dofs_of(tree)
-    bounds = dof_constraint_room(solver)
+    bounds = layout.dof_constraint_room(solver)
     joints = joints_of(forest)
     q = q_of(slot, tree)
     i = spans[tree_index]["drive"]
@@ -189,8 +178,8 @@ def add_coupling_row(solver: Any, joints: Any, tree: Any, tree_index: int, drive
     used = claim_row(solver, length)
     if used < 0:
         return False
-    Y = whitened_rows(solver)
-    row = dof_constraint_room(solver)[at]
+    Y = layout.whitened_rows(solver)
+    row = layout.dof_constraint_room(solver)[at]
     row["what"], row["tree"], row["dof"], row["l"], row["y"] = DRIVEN, tree_index, a["iv"], length, used
     own, theirs = joint_sign(a), joint_sign(b)
     add_dof_force(tree, one, a["iv"], own, Y, used)
@@ -205,9 +194,9 @@ def add_coupling_row(solver: Any, joints: Any, tree: Any, tree_index: int, drive
 @kernel
 def total_given_force(solver: Any, joints: Any, slot: Any, tree: Any, tree_index: int, link: int, dof: int) -> float:
     """Total given force (N m or N) in a declared degree of freedom: from the tree's state and from drives."""
-    drives = drives_of(solver)
+    drives = layout.drives_of(solver)
     total = state_force(slot, tree, link, dof)
-    span = slices_of(solver)[tree_index]
+    span = layout.slices_of(solver)[tree_index]
     i = span["drive"] if span["forced"] != 0 else -1
     while i >= 0:
         drive = drives[i]
@@ -227,10 +216,10 @@ def state_force(slot: Any, tree: Any, link: int, dof: int) -> float:
 @kernel(inline=False)
 def apply_given_forces(solver: Any, forest: Any) -> None:
     """Add the given forces of drives to za. Those of the trees' states are in za already."""
-    spans, drives = slices_of(solver), drives_of(solver)
+    spans, drives = layout.slices_of(solver), layout.drives_of(solver)
     trees = trees_of(forest)
     joints = joints_of(forest)
-    za = za_of(solver)
+    za = layout.za_of(solver)
     for i in range(solver["drive_count"]):
         drive = drives[i]
         if drive["joint"] < 0 or drive["kind"] != FORCE:
@@ -275,10 +264,10 @@ def is_first_drive(drives: Any, at: int, index: int) -> bool:
 @kernel(inline=False)
 def apply_pushes(solver: Any, forest: Any) -> None:
     """Add the pushes on bodies to za, and remove those of bodies that are gone."""
-    spans, pushes = slices_of(solver), pushes_of(solver)
+    spans, pushes = layout.slices_of(solver), layout.pushes_of(solver)
     trees = trees_of(forest)
     bodies = bodies_of(forest)
-    za = za_of(solver)
+    za = layout.za_of(solver)
     for i in range(solver["push_count"]):
         p = pushes[i]
         if p["body"] < 0:
@@ -312,7 +301,7 @@ def apply_pushes(solver: Any, forest: Any) -> None:
 @kernel(inline=False)
 def keep_pushed_awake(solver: Any, forest: Any) -> None:
     """Reset the rest time of trees with a nonzero push, so that they do not fall asleep."""
-    spans, pushes = slices_of(solver), pushes_of(solver)
+    spans, pushes = layout.slices_of(solver), layout.pushes_of(solver)
     bodies = bodies_of(forest)
     for i in range(solver["push_count"]):
         push = pushes[i]
@@ -326,8 +315,8 @@ def keep_pushed_awake(solver: Any, forest: Any) -> None:
 @kernel(inline=False)
 def finish_drives(solver: Any) -> None:
     """After a step: store the mean forces of drive rows, and remove pushes that act for one step."""
-    drives, bounds = drives_of(solver), dof_constraint_room(solver)
-    pushes = pushes_of(solver)
+    drives, bounds = layout.drives_of(solver), layout.dof_constraint_room(solver)
+    pushes = layout.pushes_of(solver)
     per_step = 1.0 / (solver["h"] * solver["substeps"])
     for i in range(solver["drive_count"]):
         if drives[i]["kind"] != FORCE:
@@ -355,8 +344,8 @@ def drive_diagonal(constraint: Any, h: float) -> float:
 @kernel
 def has_conflicting_drives(solver: Any, island: Any) -> bool:
     """Whether two drives of one tree in an island are coupled strongly: the cosine of their rows exceeds a limit."""
-    bounds = dof_constraints(solver)[island["first_bound"] :]
-    Y, h = whitened_rows(solver), solver["h"] * solver["substeps"]
+    bounds = layout.dof_constraints(solver)[island["first_bound"] :]
+    Y, h = layout.whitened_rows(solver), solver["h"] * solver["substeps"]
     for i in range(island["bound_count"]):
         a = bounds[i]
         if a["what"] != DRIVEN:
@@ -375,7 +364,7 @@ def has_conflicting_drives(solver: Any, island: Any) -> bool:
 @kernel(inline=False)
 def choose_driven_islands(solver: Any) -> None:
     """Set `direct` of small islands with strongly coupled drives."""
-    islands = islands_of(solver)
+    islands = layout.islands_of(solver)
     for i in range(solver["island_count"]):
         island = islands[i]
         small = island["nz"] <= MOST_DIRECT_ENTRIES and island["touch_count"] <= MOST_DIRECT_CONTACTS

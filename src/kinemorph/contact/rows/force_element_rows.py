@@ -33,12 +33,7 @@ from kinemorph.spatial.mat3 import mul, mul_vec, tmul_vec, transpose
 from kinemorph.spatial.rows import load3, load3_at, load9, store3_at
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import Vec3, add, cross, dot, neg, scale, sub
-from kinemorph.structure.forest.elements import (
-    body_frame_to_link_frame,
-    drop_stale_elements,
-    element_body,
-    link_data_of_both,
-)
+from kinemorph.structure.forest import elements
 from kinemorph.structure.forest.layout import IN_USE, LOOPS, bodies_of, loop_slots_of, loops_of, tree_of, trees_of
 from kinemorph.structure.forest.memory import claim_scratch, clear_words, pool_of
 
@@ -53,9 +48,9 @@ def join_element_trees(solver: Any, forest: Any) -> None:
     """Join the trees connected by elements into islands, so that they sleep and wake together."""
     spans = slices_of(solver)
     bodies = bodies_of(forest)
-    drop_stale_elements(forest)
+    elements.drop_stale_elements(forest)
     for i in range(forest["element_count"]):
-        a, b = element_body(forest, i, 0), element_body(forest, i, 1)
+        a, b = elements.element_body(forest, i, 0), elements.element_body(forest, i, 1)
         if a >= 0 and b >= 0:
             join_trees(spans, bodies[a]["tree"], bodies[b]["tree"])
 
@@ -131,12 +126,12 @@ def fill_element(solver: Any, forest: Any, index: int) -> bool:
     """Fill the rows of an element, unless its bodies sleep. False if Y is full."""
     e = elements_of(forest)[index]
     spans, bodies = slices_of(solver), bodies_of(forest)
-    a, b = element_body(forest, index, 0), element_body(forest, index, 1)
+    a, b = elements.element_body(forest, index, 0), elements.element_body(forest, index, 1)
     if (a < 0 and b < 0) or spans[bodies[a if a >= 0 else b]["tree"]]["offset"] < 0:
         return True
-    da, db = link_data_of_both(forest, a, b)
-    Ra, pa = body_frame_to_link_frame(forest, a, load9(e["Ra"]), load3(e["pa"]))
-    Rb, pb = body_frame_to_link_frame(forest, b, load9(e["Rb"]), load3(e["pb"]))
+    da, db = elements.link_data_of_both(forest, a, b)
+    Ra, pa = elements.body_frame_to_link_frame(forest, a, load9(e["Ra"]), load3(e["pa"]))
+    Rb, pb = elements.body_frame_to_link_frame(forest, b, load9(e["Rb"]), load3(e["pb"]))
     Ra, xa, _ = place_frame(da, Ra, pa)
     Rb, x, _ = place_frame(db, Rb, pb)
     d = sub(x, xa)
@@ -167,7 +162,7 @@ def fill_loop_springs(solver: Any, forest: Any, index: int, memory: int) -> bool
     a, b = slot["a"], slot["b"]
     if spans[bodies[a if a >= 0 else b]["tree"]]["offset"] < 0:
         return True
-    da, db = link_data_of_both(forest, a, b)
+    da, db = elements.link_data_of_both(forest, a, b)
     Ra, xa, Rb, x = joint_frames(loop, da, db)
     clear_words(memory, 8 * 19)
     q, force, unit = rows_at(memory, 7, F8), rows_at(memory + 56, 6, F8), rows_at(memory + 104, 6, F8)

@@ -13,15 +13,7 @@ import numpy as np
 from kinemorph.constraint.basis import slice_product
 from kinemorph.constraint.loop_springs import joint_force_wrench
 from kinemorph.constraint.loops import joint_frames
-from kinemorph.contact.layout import (
-    DofConstraintKind,
-    DriveKind,
-    dof_constraint_room,
-    drives_of,
-    loop_projections,
-    slices_of,
-    whitened_rows,
-)
+from kinemorph.contact import layout
 from kinemorph.contact.rows.dof_rows import BRISK_SPEED_SHARE, LIMIT_STEPS_AHEAD, NEAR_LIMIT, claim_row, start_dof_row
 from kinemorph.contact.rows.drive_rows import set_drive_law
 from kinemorph.contact.rows.force_element_rows import add_body_wrench
@@ -38,11 +30,11 @@ from kinemorph.structure.forest.elements import link_data_of_both
 from kinemorph.structure.forest.layout import IN_USE, LOOPS, bodies_of, joints_of, loop_slots_of, loops_of
 from kinemorph.structure.forest.memory import ID_INDEX_MASK, clear_words, pool_of
 
-LOWER = int(DofConstraintKind.LOWER)
-UPPER = int(DofConstraintKind.UPPER)
-DRIVEN = int(DofConstraintKind.DRIVEN)
-FAST = int(DofConstraintKind.FAST)
-ROW = int(DriveKind.ROW)
+LOWER = int(layout.DofConstraintKind.LOWER)
+UPPER = int(layout.DofConstraintKind.UPPER)
+DRIVEN = int(layout.DofConstraintKind.DRIVEN)
+FAST = int(layout.DofConstraintKind.FAST)
+ROW = int(layout.DriveKind.ROW)
 DOF_SIZE = DOF.itemsize
 NO_DOF = -1  # `dof` of a row in a loop's joint, which has no degree of freedom of a tree
 
@@ -53,10 +45,10 @@ def add_loop_joint_row(
 ) -> int:
     """Add a row along degree of freedom j of the joint of loop k, at point x. Its index, -1 if a table is full."""
     loop, slot = loops_of(forest)[index], loop_slots_of(forest)[index]
-    spans, bodies = slices_of(solver), bodies_of(forest)
+    spans, bodies = layout.slices_of(solver), bodies_of(forest)
     a, b = slot["a"], slot["b"]
     t = bodies[b if b >= 0 else a]["tree"]
-    hold = loop_projections(solver)[spans[t]["projection"]]
+    hold = layout.loop_projections(solver)[spans[t]["projection"]]
     at = solver["bound_count"]
     y = claim_row(solver, hold["nz"])
     if y < 0:
@@ -67,13 +59,13 @@ def add_loop_joint_row(
     da, db = link_data_of_both(forest, a, b)
     _, _, R, _ = joint_frames(loop, da, db)
     n, f = mul_vec(R, n), mul_vec(R, f)
-    Y = whitened_rows(solver)
+    Y = layout.whitened_rows(solver)
     first = y - hold["offset"]
     if a >= 0:
         add_body_wrench(forest, a, x, neg(n), neg(f), Y, first + spans[bodies[a]["tree"]]["offset"])
     if b >= 0:
         add_body_wrench(forest, b, x, n, f, Y, first + spans[bodies[b]["tree"]]["offset"])
-    row = dof_constraint_room(solver)[at]
+    row = layout.dof_constraint_room(solver)[at]
     row["what"], row["tree"], row["dof"], row["l"], row["y"] = what, t, NO_DOF, hold["nz"], y
     start_dof_row(solver, row, slice_product(Y, y, Y, y, hold["nz"]))
     row["o"] = hold["offset"]
@@ -85,7 +77,7 @@ def fill_loop_limits(solver: Any, forest: Any, index: int, x: Any, q: Any, v: An
     """Fill the limits and speed limits that the joint of loop k may reach. False if a table is full."""
     loop = loops_of(forest)[index]
     dofs = rows_at(forest["drives"] + 6 * index * DOF_SIZE, 6, DOF)
-    bounds, dt = dof_constraint_room(solver), solver["h"] * solver["substeps"]
+    bounds, dt = layout.dof_constraint_room(solver), solver["h"] * solver["substeps"]
     several = loop["kind"] == FREE or loop["kind"] == SPHERICAL
     for j in range(loop["nv"]):
         dof, near = dofs[j], NEAR_LIMIT + LIMIT_STEPS_AHEAD * dt * abs(v[j])
@@ -109,9 +101,9 @@ def fill_loop_drives(solver: Any, forest: Any, index: int, x: Any, q: Any, unit:
     """Fill the rows of motors and servos in the joint of loop k. False if a table is full."""
     slot = loop_slots_of(forest)[index]
     dofs = rows_at(forest["drives"] + 6 * index * DOF_SIZE, 6, DOF)
-    bounds, drives = dof_constraint_room(solver), drives_of(solver)
+    bounds, drives = layout.dof_constraint_room(solver), layout.drives_of(solver)
     joints = joints_of(forest)
-    spans, bodies = slices_of(solver), bodies_of(forest)
+    spans, bodies = layout.slices_of(solver), bodies_of(forest)
     for i in range(solver["drive_count"]):
         drive = drives[i]
         there = drive["joint"] >= 0 and drive["joint"] & ID_INDEX_MASK == slot["joint"]
@@ -134,7 +126,7 @@ def fill_loop_joint_rows(solver: Any, forest: Any, island: int, memory: int) -> 
     """Fill the rows of the joints of all loops in an island, with room for 19 numbers. False if a table is full."""
     loops = loop_slots_of(forest)
     ties = loops_of(forest)
-    spans, bodies = slices_of(solver), bodies_of(forest)
+    spans, bodies = layout.slices_of(solver), bodies_of(forest)
     q, v, unit = rows_at(memory, 7, F8), rows_at(memory + 56, 6, F8), rows_at(memory + 104, 6, F8)
     for k in range(pool_of(forest, LOOPS)["count"]):
         slot, loop = loops[k], ties[k]

@@ -12,22 +12,10 @@ from typing import Any
 from kinemorph.collision.contact_table import half_start
 from kinemorph.collision.shapes.shape_rows import CONTACT, contacts_of, pairs_of, shapes_of
 from kinemorph.constraint.basis import slice_product
+from kinemorph.contact import layout
 from kinemorph.contact.gauss_seidel.friction import solve_friction
 from kinemorph.contact.gauss_seidel.row_products import apply_row_impulse, apply_three_impulses
 from kinemorph.contact.gauss_seidel.vectors import claim_numbers
-from kinemorph.contact.layout import (
-    contact_constraint_room,
-    contact_constraints,
-    free_roots_of,
-    g_of,
-    islands_of,
-    materials_of,
-    pair_materials_of,
-    stored_moments,
-    torsional_constraints,
-    whitened_rows,
-    z_of,
-)
 from kinemorph.contact.material_mixing import mix_materials
 from kinemorph.contact.rows import contact_rows
 from kinemorph.contact.rows.free_body_rows import stack_vectors
@@ -57,7 +45,7 @@ def fill_moment_rows(
     tree, slot = contact_rows.tree_of_body(forest, body), bodies_of(forest)[body]
     moments = scale(unit_moments(contact), sign)
     if tree["free_body"] == 0:
-        root, none = free_roots_of(solver)[slot["tree"]], splat(0.0)
+        root, none = layout.free_roots_of(solver)[slot["tree"]], splat(0.0)
         contact_rows.propagate_to_base(tree, root, slot["link"], moments, (none, none, none), Y, y, stride, none, none)
         return
     turns = tri_vec(load6(free_body_of(tree)["K"]), tmul_vec(load9(free_body_link(tree)["R"]), moments))
@@ -72,7 +60,7 @@ def fill_same_tree_moments(
     """The same for moments on one body of a tree, and opposite ones on another body of that tree."""
     tree, bodies = contact_rows.tree_of_body(forest, body_b), bodies_of(forest)
     moments = unit_moments(contact)
-    root = free_roots_of(solver)[bodies[body_b]["tree"]]
+    root = layout.free_roots_of(solver)[bodies[body_b]["tree"]]
     none = splat(0.0), splat(0.0), splat(0.0)
     one, other = bodies[body_a]["link"], bodies[body_b]["link"]
     contact_rows.propagate_both_to_base(tree, root, one, other, scale(moments, -1.0), none, moments, none, Y, y, stride)
@@ -94,7 +82,7 @@ def set_torsional_masses(r: Any, length: int, Y: Any) -> None:
 def fill_torsional_row(solver: Any, forest: Any, r: Any, contact: Any, body_a: int, body_b: int) -> bool:
     """Fill the rows of one torsional constraint, for a contact of bodies a and b. False if Y is full."""
     bodies = bodies_of(forest)
-    Y, length = whitened_rows(solver), contact["l1"] + contact["l2"]
+    Y, length = layout.whitened_rows(solver), contact["l1"] + contact["l2"]
     used = claim_numbers(solver, 3 * length)
     if used < 0:
         return False
@@ -118,11 +106,11 @@ def fill_torsional_rows(solver: Any, forest: Any, collisions: Any) -> bool:
     room = collisions["contact_room"]
     now = half_start(collisions["step"], room)
     contacts = rows_at(collisions["contacts"], 2 * room, CONTACT)
-    touches, twists = contact_constraint_room(solver), torsional_constraints(solver)
-    materials = materials_of(solver)
-    agreed = pair_materials_of(solver)
-    moments = stored_moments(solver)
-    islands = islands_of(solver)
+    touches, twists = layout.contact_constraint_room(solver), layout.torsional_constraints(solver)
+    materials = layout.materials_of(solver)
+    agreed = layout.pair_materials_of(solver)
+    moments = layout.stored_moments(solver)
+    islands = layout.islands_of(solver)
     count = 0
     for i in range(solver["island_count"]):
         island = islands[i]
@@ -155,7 +143,7 @@ def fill_torsional_rows(solver: Any, forest: Any, collisions: Any) -> bool:
 @kernel(inline=False)
 def exclude_torsional_islands(solver: Any) -> None:
     """Exclude islands with torsional constraints from the direct solve, which has no cost row for them."""
-    islands = islands_of(solver)
+    islands = layout.islands_of(solver)
     for i in range(solver["island_count"]):
         if islands[i]["twist_count"] > 0:
             islands[i]["direct"] = 0
@@ -192,9 +180,9 @@ def apply_spin_moment(torsion: Any, contact: Any, Y: Any, z: Any, p: float) -> N
 @kernel(inline=False)
 def solve_torsional(solver: Any, island: Any) -> None:
     """One iteration over the torsional constraints of an island, limited by the present normal impulses."""
-    touches = contact_constraints(solver)
-    twists = torsional_constraints(solver)[island["first_twist"] :]
-    Y, z = whitened_rows(solver), z_of(solver)
+    touches = layout.contact_constraints(solver)
+    twists = layout.torsional_constraints(solver)[island["first_twist"] :]
+    Y, z = layout.whitened_rows(solver), layout.z_of(solver)
     for i in range(island["twist_count"]):
         torsion = twists[i]
         t = touches[torsion["contact_constraint"]]
@@ -214,9 +202,9 @@ def solve_torsional(solver: Any, island: Any) -> None:
 @kernel(inline=False)
 def apply_stored_moments(solver: Any, island: Any) -> None:
     """Add the effect of the stored angular impulses to g; those of contacts without a normal impulse become zero."""
-    touches = contact_constraints(solver)
-    twists = torsional_constraints(solver)[island["first_twist"] :]
-    Y, g = whitened_rows(solver), g_of(solver)
+    touches = layout.contact_constraints(solver)
+    twists = layout.torsional_constraints(solver)[island["first_twist"] :]
+    Y, g = layout.whitened_rows(solver), layout.g_of(solver)
     for i in range(island["twist_count"]):
         torsion = twists[i]
         t = touches[torsion["contact_constraint"]]
@@ -230,7 +218,7 @@ def apply_stored_moments(solver: Any, island: Any) -> None:
 
 @kernel(inline=False)
 def scale_moments(solver: Any, island: Any, share: float) -> None:
-    twists = torsional_constraints(solver)[island["first_twist"] :]
+    twists = layout.torsional_constraints(solver)[island["first_twist"] :]
     for i in range(island["twist_count"]):
         r = twists[i]
         r["normal_impulse"] *= share
@@ -240,7 +228,7 @@ def scale_moments(solver: Any, island: Any, share: float) -> None:
 
 @kernel(inline=False)
 def add_moments_to_totals(solver: Any, island: Any) -> None:
-    twists = torsional_constraints(solver)[island["first_twist"] :]
+    twists = layout.torsional_constraints(solver)[island["first_twist"] :]
     for i in range(island["twist_count"]):
         r = twists[i]
         r["sum"] += r["normal_impulse"]
@@ -258,8 +246,8 @@ def store_moments(solver: Any, collisions: Any, good: bool) -> None:
     if not good:
         return
     contacts = contacts_of(collisions)
-    touches, twists = contact_constraints(solver), torsional_constraints(solver)
-    moments = stored_moments(solver)
+    touches, twists = layout.contact_constraints(solver), layout.torsional_constraints(solver)
+    moments = layout.stored_moments(solver)
     now = half_start(collisions["step"], collisions["contact_room"])
     for k in range(collisions["n_contacts"]):
         p, old = (0.0, 0.0, 0.0), contacts[now + k]["before"]

@@ -18,25 +18,17 @@ from kinemorph.structure.edit.graft import I4, fill_chain_shifts, fill_graft_row
 from kinemorph.structure.edit.graft_state import fill_graft_state
 from kinemorph.structure.edit.registration import free_joint_slot, register_tree, remove_loop, shift_body
 from kinemorph.structure.edit.successor_frame import frame_on_link, successor_frame
-from kinemorph.structure.forest import layout
-from kinemorph.structure.forest.layout import a_of, bodies_of, joints_of, q_of, tree_of, trees_of, v_of
-from kinemorph.structure.forest.memory import (
-    DOF_SIZE,
-    LINK_ROW_SIZE,
-    LINK_SIZE,
-    allocate_block,
-    block_class_of,
-    claim_scratch,
-    clear_tree_rows,
-    copy_words,
-    free_block,
-    has_room,
-    id_of,
-    lay_out_tree,
-    pool_of,
-    take_row,
-    tree_size,
-    update_tree_header,
+from kinemorph.structure.forest import layout, memory
+from kinemorph.structure.forest.layout import (
+    a_of,
+    bodies_of,
+    host_of,
+    joints_of,
+    q_of,
+    source_of,
+    tree_of,
+    trees_of,
+    v_of,
 )
 
 GRAFT_SIZE, FRAME_SIZE = layout.GRAFT.itemsize, layout.FRAME.itemsize
@@ -48,14 +40,14 @@ def begin_graft(forest: Any, tree_index: int) -> int:
     """Claim a graft that takes a link from tree t, with all its scratch. Returns its address, 0 if scratch is FULL."""
     tree = tree_of(trees_of(forest)[tree_index])
     n, numbers = tree["n"], 48 * tree["nq"]
-    at = claim_scratch(forest, GRAFT_SIZE)
-    order = claim_scratch(forest, 4 * n)
-    where = claim_scratch(forest, 4 * n)
-    shifts = claim_scratch(forest, FRAME_SIZE * n)
-    state, turned = claim_scratch(forest, numbers), claim_scratch(forest, numbers)
-    joint = claim_scratch(forest, LINK_SIZE)
-    dofs = claim_scratch(forest, 6 * DOF_SIZE)
-    slack = claim_scratch(forest, 56)
+    at = memory.claim_scratch(forest, GRAFT_SIZE)
+    order = memory.claim_scratch(forest, 4 * n)
+    where = memory.claim_scratch(forest, 4 * n)
+    shifts = memory.claim_scratch(forest, FRAME_SIZE * n)
+    state, turned = memory.claim_scratch(forest, numbers), memory.claim_scratch(forest, numbers)
+    joint = memory.claim_scratch(forest, memory.LINK_SIZE)
+    dofs = memory.claim_scratch(forest, 6 * memory.DOF_SIZE)
+    slack = memory.claim_scratch(forest, 56)
     if slack == 0:
         return 0
     graft = rows_at(at, 1, layout.GRAFT)[0]
@@ -102,11 +94,11 @@ def copy_tree_state(forest: Any, graft: Any, tree_index: int, to: int, room: int
 @kernel
 def allocate_tree(forest: Any, count: int, nq: int, nv: int) -> tuple[int, int]:
     """Allocate a block for a tree of this size. Returns block and state address; both 0 if memory is short."""
-    block = allocate_block(forest, block_class_of(tree_size(count, nq, nv)))
+    block = memory.allocate_block(forest, memory.block_class_of(memory.tree_size(count, nq, nv)))
     if block == 0:
         return 0, 0
-    state = lay_out_tree(block, count, nq, nv)
-    clear_tree_rows(forest, block)
+    state = memory.lay_out_tree(block, count, nq, nv)
+    memory.clear_tree_rows(forest, block)
     return block, state
 
 
@@ -114,13 +106,13 @@ def allocate_tree(forest: Any, count: int, nq: int, nv: int) -> tuple[int, int]:
 def free_tree(forest: Any, block: int) -> None:
     """Free the block of a tree."""
     tree = rows_at(block, 1, TREE)[0]
-    free_block(forest, block, block_class_of(tree_size(tree["n"], tree["nq"], tree["nv"])))
+    memory.free_block(forest, block, memory.block_class_of(memory.tree_size(tree["n"], tree["nq"], tree["nv"])))
 
 
 @kernel(inline=False)
 def allocate_graft_trees(forest: Any, graft: Any) -> bool:
     """Allocate the trees that stay and that move, and copy the host's own rows. Returns whether there was memory."""
-    source = rows_at(graft["source"], 1, TREE)[0]
+    source = source_of(graft)
     links, order = links_of(source), rows_at(graft["order"], source["n"], I4)
     stay, n = graft["stay_count"], source["n"]
     joint = rows_at(graft["joint"], 1, LINK)[0]
@@ -153,10 +145,10 @@ def allocate_graft_trees(forest: Any, graft: Any) -> bool:
             free_tree(forest, graft["rest"])
         return False
     if graft["to"] >= 0:
-        host = rows_at(graft["host"], 1, TREE)[0]
+        host = host_of(graft)
         own = tree_of(trees_of(forest)[graft["to"]])
-        copy_words(own["links"], host["links"], own["n"] * LINK_SIZE)
-        copy_words(own["dofs"], host["dofs"], own["nv"] * DOF_SIZE)
+        memory.copy_words(own["links"], host["links"], own["n"] * memory.LINK_SIZE)
+        memory.copy_words(own["dofs"], host["dofs"], own["nv"] * memory.DOF_SIZE)
         copy_tree_state(forest, graft, graft["to"], graft["host_state"], host["nq"])
     return True
 
@@ -172,25 +164,25 @@ def free_graft_trees(forest: Any, graft: Any) -> None:
 @kernel(inline=False)
 def update_graft_motion(forest: Any, graft: Any) -> None:
     """Compute the motion of source and new parent after the impact, from which the new joint's state follows."""
-    source = rows_at(graft["source"], 1, TREE)[0]
+    source = source_of(graft)
     if graft["velocities"] != 0:
         copy_tree_state(forest, graft, graft["from"], graft["state"], source["nq"])
     else:
         graft["state"] = trees_of(forest)[graft["from"]]["state"]
     accelerate_links(source, q_of(graft, source), v_of(graft, source), a_of(graft, source))
-    graft["parent_row"] = source["rows"] + (graft["parent"] + 1) * LINK_ROW_SIZE
+    graft["parent_row"] = source["rows"] + (graft["parent"] + 1) * memory.LINK_ROW_SIZE
     if graft["to"] >= 0:
         slot = trees_of(forest)[graft["to"]]
         tree = tree_of(slot)
         v = rows_at(velocities_at(forest, graft, graft["to"], layout.V), tree["nv"], F8)
         accelerate_links(tree, q_of(slot, tree), v, a_of(slot, tree))
-        graft["parent_row"] = tree["rows"] + (graft["parent"] + 1) * LINK_ROW_SIZE
+        graft["parent_row"] = tree["rows"] + (graft["parent"] + 1) * memory.LINK_ROW_SIZE
 
 
 @kernel(inline=False)
 def place_graft_joint(forest: Any, edit: Any, graft: Any) -> None:
     """Set the new joint's frame in the world and its successor frame on the link, as an EDIT says."""
-    source = rows_at(graft["source"], 1, TREE)[0]
+    source = source_of(graft)
     top = graft["top"]
     joint, shift = rows_at(graft["joint"], 1, LINK)[0], rows_at(graft["shifts"], source["n"], layout.FRAME)[top]
     body = links_of(source)[top]["body"]
@@ -215,7 +207,7 @@ def place_graft_joint(forest: Any, edit: Any, graft: Any) -> None:
 @kernel(inline=False)
 def is_joint_massless(graft: Any) -> bool:
     """Whether the new joint has a degree of freedom that moves no mass."""
-    source, tree = rows_at(graft["source"], 1, TREE)[0], rows_at(graft["host"], 1, TREE)[0]
+    source, tree = source_of(graft), host_of(graft)
     joint = links_of(tree)[graft["n0"]]
     end = links_of(source)[graft["end"]]
     if graft["light"] != 0 or joint["nv"] == 0:
@@ -242,7 +234,7 @@ def perform_graft(forest: Any, edit: Any, graft: Any, outcome: Any) -> int:
     The joint, its frame on the parent and its successor frame are set, unless the edit gives them in the world. The
     joint must allow the velocities. Returns a status; if it is not DONE, the forest is unchanged.
     """
-    if not (has_room(forest, layout.TREES, 1) and has_room(forest, layout.JOINTS, 1)):
+    if not (memory.has_room(forest, layout.TREES, 1) and memory.has_room(forest, layout.JOINTS, 1)):
         return layout.FULL
     order_links(graft)
     update_graft_motion(forest, graft)
@@ -253,12 +245,12 @@ def perform_graft(forest: Any, edit: Any, graft: Any, outcome: Any) -> int:
         return layout.FULL
     fill_graft_rows(graft)
     fill_graft_state(graft)
-    host = rows_at(graft["host"], 1, TREE)[0]
-    update_tree_header(graft["host"])
+    host = host_of(graft)
+    memory.update_tree_header(graft["host"])
     check_result.update_tree_motion(host, graft["host_state"])
     if graft["rest"] != 0 and graft["rest"] != graft["host"]:
         rest = rows_at(graft["rest"], 1, TREE)[0]
-        update_tree_header(graft["rest"])
+        memory.update_tree_header(graft["rest"])
         check_result.update_tree_motion(rest, graft["rest_state"])
     check_result.measure_motion_errors(graft, outcome)
     status = layout.DONE
@@ -282,7 +274,7 @@ def perform_graft(forest: Any, edit: Any, graft: Any, outcome: Any) -> int:
 def commit_graft(forest: Any, graft: Any, outcome: Any) -> None:
     """Put the new trees in the places of the old ones, and update bodies, joints and loops."""
     trees = trees_of(forest)
-    source = rows_at(graft["source"], 1, TREE)[0]
+    source = source_of(graft)
     n, start = source["n"], graft["stay_count"]
     links, order = links_of(source), rows_at(graft["order"], n, I4)
     shifts = rows_at(graft["shifts"], n, layout.FRAME)
@@ -292,11 +284,11 @@ def commit_graft(forest: Any, graft: Any, outcome: Any) -> None:
     joints = joints_of(forest)
     made = graft["made"]
     if made < 0:
-        made = take_row(pool_of(forest, layout.JOINTS), joints)
+        made = memory.take_row(memory.pool_of(forest, layout.JOINTS), joints)
     elif joints[made]["loop"] >= 0:
         remove_loop(forest, joints[made]["loop"])
     joints[made]["loop"] = -1
-    host = rows_at(graft["host"], 1, TREE)[0]
+    host = host_of(graft)
     links_of(host)[graft["n0"]]["joint"] = made
     old_block, other_block = trees[graft["from"]]["address"], 0
     place = graft["from"]  # of the host
@@ -313,13 +305,13 @@ def commit_graft(forest: Any, graft: Any, outcome: Any) -> None:
     free_tree(forest, old_block)
     if other_block != 0:
         free_tree(forest, other_block)
-    outcome["joint"], outcome["closes"], outcome["tree"] = id_of(joints, made), 0, place
+    outcome["joint"], outcome["closes"], outcome["tree"] = memory.id_of(joints, made), 0, place
 
 
 @kernel
 def take_tree_slot(forest: Any) -> int:
     trees = trees_of(forest)
-    t = take_row(pool_of(forest, layout.TREES), trees)
+    t = memory.take_row(memory.pool_of(forest, layout.TREES), trees)
     trees[t]["mark"] = 0
     return t
 
@@ -327,7 +319,7 @@ def take_tree_slot(forest: Any) -> int:
 @kernel
 def free_tree_slot(forest: Any, tree_index: int) -> None:
     """Free the table row of a tree; the caller frees its block."""
-    from_pool = pool_of(forest, layout.TREES)
+    from_pool = memory.pool_of(forest, layout.TREES)
     trees = trees_of(forest)
     trees[tree_index]["generation"] += 1
     trees[tree_index]["next"] = from_pool["free"]

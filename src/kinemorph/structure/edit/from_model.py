@@ -16,22 +16,9 @@ from kinemorph.spatial.quaternion import normalized
 from kinemorph.spatial.rows import load3, load4_at, load9, store3, store4_at, store9
 from kinemorph.structure.edit.forest_graft import allocate_tree, take_tree_slot
 from kinemorph.structure.edit.registration import register_loop, register_tree, take_body_slot
-from kinemorph.structure.forest import layout
+from kinemorph.structure.forest import layout, memory
 from kinemorph.structure.forest.islands import LOOP_SIZE
 from kinemorph.structure.forest.layout import bodies_of, joints_of, trees_of
-from kinemorph.structure.forest.memory import (
-    DOF_SIZE,
-    LINK_SIZE,
-    address_of,
-    block_class_of,
-    block_size_of,
-    copy_words,
-    has_room,
-    pool_of,
-    take_row,
-    tree_size,
-    update_tree_header,
-)
 
 MODEL_IMPORT = np.dtype(
     [
@@ -105,11 +92,14 @@ def tree_end(links: Any, first: int) -> int:
 @kernel(inline=False)
 def has_room_for_import(forest: Any, plant: Any, model: Any, chosen: Any) -> bool:
     """Whether tables and newest memory chunk have room for all marked trees; else the header says what is short."""
-    if not (has_room(forest, layout.TREES, plant["trees"]) and has_room(forest, layout.BODIES, plant["bodies"])):
+    if not (
+        memory.has_room(forest, layout.TREES, plant["trees"])
+        and memory.has_room(forest, layout.BODIES, plant["bodies"])
+    ):
         return False
     if not (
-        has_room(forest, layout.JOINTS, plant["bodies"] + plant["loops"])
-        and has_room(forest, layout.LOOPS, plant["loops"])
+        memory.has_room(forest, layout.JOINTS, plant["bodies"] + plant["loops"])
+        and memory.has_room(forest, layout.LOOPS, plant["loops"])
     ):
         return False
     links = links_of(model)
@@ -119,7 +109,7 @@ def has_room_for_import(forest: Any, plant: Any, model: Any, chosen: Any) -> boo
         if chosen[i] != 0:
             end = links[last - 1]
             nq, nv = end["iq"] + end["nq"] - links[i]["iq"], end["iv"] + end["nv"] - links[i]["iv"]
-            size += block_size_of(block_class_of(tree_size(last - i, nq, nv)))
+            size += memory.block_size_of(memory.block_class_of(memory.tree_size(last - i, nq, nv)))
         i = last
     if forest["at"] + size <= forest["end"]:
         return True
@@ -139,8 +129,8 @@ def import_tree(forest: Any, model: Any, numbers: int, first: int, last: int, bo
     new_links, new_dofs = links_of(tree), dofs_of(tree)
     own = bodies_of(forest)
     joints = joints_of(forest)
-    copy_words(model["links"] + first * LINK_SIZE, tree["links"], n * LINK_SIZE)
-    copy_words(model["dofs"] + iv * DOF_SIZE, tree["dofs"], nv * DOF_SIZE)
+    memory.copy_words(model["links"] + first * memory.LINK_SIZE, tree["links"], n * memory.LINK_SIZE)
+    memory.copy_words(model["dofs"] + iv * memory.DOF_SIZE, tree["dofs"], nv * memory.DOF_SIZE)
     for i in range(n):
         row = new_links[i]
         if row["parent"] >= 0:
@@ -148,7 +138,10 @@ def import_tree(forest: Any, model: Any, numbers: int, first: int, last: int, bo
         row["iq"] -= iq
         row["iv"] -= iv
         old = bodies[row["body"]]
-        row["body"], row["joint"] = take_body_slot(forest), take_row(pool_of(forest, layout.JOINTS), joints)
+        row["body"], row["joint"] = (
+            take_body_slot(forest),
+            memory.take_row(memory.pool_of(forest, layout.JOINTS), joints),
+        )
         joints[row["joint"]]["loop"] = -1
         here[first + i], here[model["n"] + first + i] = row["body"], row["joint"]
         body = own[row["body"]]
@@ -166,7 +159,7 @@ def import_tree(forest: Any, model: Any, numbers: int, first: int, last: int, bo
         for k in range(nq if position else nv):
             to[k] = given[start + k] if which != layout.JUMP else 0.0
     normalize_quaternions(new_links, rows_at(state, nq, F8))
-    update_tree_header(block)
+    memory.update_tree_header(block)
     register_tree(forest, take_tree_slot(forest), block, state)
 
 
@@ -189,9 +182,9 @@ def import_loops(forest: Any, loops: Any, drives: Any, chosen: Any, here: Any) -
     for k in range(loops.shape[0]):
         here[2 * n + k] = -1
         if is_loop_selected(loops[k], chosen):
-            joint = take_row(pool_of(forest, layout.JOINTS), joints_of(forest))
+            joint = memory.take_row(memory.pool_of(forest, layout.JOINTS), joints_of(forest))
             a, b = loops[k]["a"], loops[k]["b"]
-            row, dofs = address_of(loops) + k * LOOP_SIZE, address_of(drives) + 6 * k * DOF_SIZE
+            row, dofs = memory.address_of(loops) + k * LOOP_SIZE, memory.address_of(drives) + 6 * k * memory.DOF_SIZE
             register_loop(forest, row, dofs, here[a] if a >= 0 else -1, here[b] if b >= 0 else -1, joint)
             here[2 * n + k] = joint
 
@@ -256,7 +249,7 @@ def import_model(
     while i < model["n"]:
         last = tree_end(links, i)
         if chosen[i] != 0:
-            import_tree(forest, model, address_of(numbers), i, last, bodies, here)
+            import_tree(forest, model, memory.address_of(numbers), i, last, bodies, here)
         else:
             for k in range(i, last):
                 here[k] = here[model["n"] + k] = -1

@@ -28,7 +28,7 @@ from kinemorph.spatial.mat3 import IDENTITY, Mat3, mul, rotate_sym, skew, tmul_v
 from kinemorph.spatial.rows import load3, load6, load9, store3, store6, store9
 from kinemorph.spatial.vec3 import Vec3, neg, sub
 from kinemorph.structure.edit.graft_joint import invert_dofs
-from kinemorph.structure.forest.layout import FRAME
+from kinemorph.structure.forest.layout import FRAME, host_of, source_of
 from kinemorph.structure.forest.memory import DOF_SIZE, LINK_SIZE, copy_words
 
 I4 = np.dtype("i4")
@@ -40,7 +40,7 @@ def order_links(graft: Any) -> None:
 
     Each group keeps its order; the links that move are those that `end` carries.
     """
-    tree = rows_at(graft["source"], 1, TREE)[0]
+    tree = source_of(graft)
     n = tree["n"]
     links = links_of(tree)
     order, where = rows_at(graft["order"], n, I4), rows_at(graft["where"], n, I4)
@@ -111,7 +111,7 @@ def move_inertia(link: Any, shift: Any, row: Any) -> None:
 @kernel(inline=False)
 def fill_chain_shifts(graft: Any) -> None:
     """Fill in the shifts of the frames of the chain; that of `top` is given."""
-    tree = rows_at(graft["source"], 1, TREE)[0]
+    tree = source_of(graft)
     links = links_of(tree)
     order, shifts = rows_at(graft["order"], tree["n"], I4), rows_at(graft["shifts"], tree["n"], FRAME)
     top, start = graft["top"], graft["stay_count"]
@@ -172,7 +172,7 @@ def set_dof_parents(tree: Any, row: Any, link: int) -> None:
 @kernel(inline=False)
 def fill_graft_rows(graft: Any) -> None:
     """Fill the rows of links and of degrees of freedom of both trees, after `order_links` and `fill_chain_shifts`."""
-    source = rows_at(graft["source"], 1, TREE)[0]
+    source = source_of(graft)
     n, start, length = source["n"], graft["stay_count"], graft["length"]
     links = links_of(source)
     order, where = rows_at(graft["order"], n, I4), rows_at(graft["where"], n, I4)
@@ -185,7 +185,7 @@ def fill_graft_rows(graft: Any) -> None:
         parent = where[link["parent"]] if link["parent"] >= 0 else -1
         if s >= start:
             if s == start:
-                tree = rows_at(graft["host"], 1, TREE)[0]
+                tree = host_of(graft)
                 iq, iv, off = graft["iq0"], graft["iv0"], graft["n0"] - start
                 parent = graft["parent"]
             elif s < start + length:

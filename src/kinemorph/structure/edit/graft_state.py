@@ -13,7 +13,7 @@ from kinemorph.spatial.mat3 import mul, mul_vec, tmul_vec, transpose
 from kinemorph.spatial.rows import load3, load9
 from kinemorph.spatial.vec3 import add, axpy, cross, sub
 from kinemorph.structure.edit.graft import I4
-from kinemorph.structure.forest.layout import FRAME, JUMP, REST, TAU, A, Q, V
+from kinemorph.structure.forest.layout import FRAME, JUMP, REST, TAU, A, Q, V, host_of, source_of
 from kinemorph.structure.forest.memory import clear_words
 
 
@@ -24,7 +24,7 @@ def fill_graft_state(graft: Any) -> None:
     The motion of the links must be up to date in the rows of the source and of the new parent (`accelerate_links`). In
     vector jump the new joint gets its whole velocity, as if it had been at rest.
     """
-    source = rows_at(graft["source"], 1, TREE)[0]
+    source = source_of(graft)
     n, start, length = source["n"], graft["stay_count"], graft["length"]
     links, order = links_of(source), rows_at(graft["order"], n, I4)
     if length > 1:
@@ -34,7 +34,7 @@ def fill_graft_state(graft: Any) -> None:
     off = 0
     for s in range(n):
         if s == start:
-            tree, state = rows_at(graft["host"], 1, TREE)[0], graft["host_state"]
+            tree, state = host_of(graft), graft["host_state"]
             off = graft["n0"] - start
             continue
         inverted = start < s < start + length
@@ -58,7 +58,7 @@ def fill_graft_state(graft: Any) -> None:
 @kernel
 def clear_jumps(graft: Any) -> None:
     """Set all jumps to zero: without an impact there are none."""
-    host = rows_at(graft["host"], 1, TREE)[0]
+    host = host_of(graft)
     clear_words(graft["host_state"] + 8 * host["nq"] * JUMP, 8 * host["nv"])
     if graft["stay_count"] > 0:
         rest = rows_at(graft["rest"], 1, TREE)[0]
@@ -92,7 +92,7 @@ def invert_chain_joints(graft: Any, source: Any, links: Any, order: Any) -> None
 @kernel
 def set_new_joint_state(graft: Any, source: Any) -> None:
     """Compute q, v and a of the new joint from the relative motion of its link and its new parent."""
-    host = rows_at(graft["host"], 1, TREE)[0]
+    host = host_of(graft)
     nq, nv, state, top = host["nq"], host["nv"], graft["host_state"], graft["top"]
     joint = links_of(host)[graft["n0"]]
     data = link_data_of(source)[top + 1]

@@ -21,6 +21,7 @@ from kinemorph.multibody.algorithms.free_body import articulate_tree, jump_tree
 from kinemorph.multibody.algorithms.inversion import extract_position
 from kinemorph.multibody.algorithms.joints import FREE
 from kinemorph.multibody.layout import DOF, LINK_DATA, link_data_of, links_of
+from kinemorph.multibody.loop_layout import system_loops_of
 from kinemorph.multibody.model.loops import LOOP
 from kinemorph.multibody.system import F8, SYSTEM, constraint_rows_of
 from kinemorph.spatial.mat3 import mul, tmul_vec, transpose
@@ -218,7 +219,7 @@ def apply_loop_impulses(forest: Any, system: Any, velocities: int, outcome: Any)
 @kernel
 def add_joint_impulse(system: Any, outcome: Any) -> None:
     """Add the impulse of the new joint, the last loop, to the outcome."""
-    loop = rows_at(system["loops"], system["count"], LOOP)[system["count"] - 1]
+    loop = system_loops_of(system)[system["count"] - 1]
     rows = constraint_rows_of(system)
     n, f = load3_at(outcome["impulse"], 0), load3_at(outcome["impulse"], 3)
     for j in range(loop["first"], loop["first"] + loop["m"]):
@@ -242,7 +243,7 @@ def is_within_limits(loop: Any, dofs: Any, position: Any) -> bool:
 @kernel
 def report_new_joint(system: Any, outcome: Any) -> None:
     """Write gap and position of the new joint, the last loop, to the outcome."""
-    loops = rows_at(system["loops"], system["count"], LOOP)
+    loops = system_loops_of(system)
     rows = constraint_rows_of(system)
     loop = loops[system["count"] - 1]
     fill_errors(system)

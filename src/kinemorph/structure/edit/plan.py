@@ -7,7 +7,7 @@ from typing import Any
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.algorithms.free_body import is_floating
 from kinemorph.multibody.algorithms.joints import FREE
-from kinemorph.multibody.layout import LINK, TREE, dofs_of, links_of
+from kinemorph.multibody.layout import LINK, dofs_of, links_of
 from kinemorph.multibody.model.loops import LOOP
 from kinemorph.spatial.rows import load3, load9, store3, store9
 from kinemorph.structure.edit.forest_graft import begin_graft
@@ -15,7 +15,15 @@ from kinemorph.structure.edit.graft_joint import reverse_graft_joint, set_graft_
 from kinemorph.structure.edit.registration import LOOP_SIZE, free_joint_slot, remove_loop
 from kinemorph.structure.forest import layout
 from kinemorph.structure.forest.islands import collect_coupled_trees, next_side
-from kinemorph.structure.forest.layout import bodies_of, joints_of, loop_slots_of, loops_of, tree_of, trees_of
+from kinemorph.structure.forest.layout import (
+    bodies_of,
+    joints_of,
+    loop_slots_of,
+    loops_of,
+    source_of,
+    tree_of,
+    trees_of,
+)
 from kinemorph.structure.forest.memory import DOF_SIZE, claim_scratch, copy_words, find_row, has_room, pool_of
 
 
@@ -172,7 +180,7 @@ def plan_loop_graft(forest: Any, plan: Any) -> int:
     graft = rows_at(at, 1, layout.GRAFT)[0]
     joint = rows_at(graft["joint"], 1, LINK)[0]
     set_graft_joint(loop, plan["drives"], graft)
-    shifts = rows_at(graft["shifts"], rows_at(graft["source"], 1, TREE)[0]["n"], layout.FRAME)
+    shifts = rows_at(graft["shifts"], source_of(graft)["n"], layout.FRAME)
     graft["velocities"], graft["end"] = plan["velocities"], plan["end"]
     if tb == t and subtree_contains(forest, t, plan["end"], loop["b"]):
         graft["top"], graft["parent"], other = loop["b"], loop["a"], ta

@@ -264,6 +264,8 @@ bodies_of = table(BODY_SLOT, "bodies", "body_room")
 loop_slots_of = table(LOOP_SLOT, "loops", "loop_room")
 trees_of = table(TREE_SLOT, "trees", "tree_room")
 tree_of = row(TREE, "address")
+source_of = row(TREE, "source")
+host_of = row(TREE, "host")
 joints_of = table(JOINT_SLOT, "joints", "joint_room")
 loops_of = table(LOOP, "ties", "loop_room")
 

@@ -9,8 +9,8 @@ import numpy as np
 from kinemorph.collision.contact_table import half_start, is_round_shape
 from kinemorph.collision.shapes.shape_rows import contacts_of, pairs_of, shape_poses_of, shapes_of
 from kinemorph.contact.layout import slices_of
-from kinemorph.geometry.polyhedron import CORE
-from kinemorph.jit.api import kernel, rows_at
+from kinemorph.geometry.polyhedron import core_row_of
+from kinemorph.jit.api import kernel
 from kinemorph.multibody.layout import link_data_of
 from kinemorph.spatial.rows import load3, load9
 from kinemorph.spatial.scalar import sqrt
@@ -52,7 +52,7 @@ def compute_rim_acceleration(collisions: Any, shape: int, n: Vec3, w: Vec3, ahea
     row = shapes_of(collisions)[shape]
     if not is_round_shape(row):
         return 0.0
-    core = rows_at(row["core"], 1, CORE)[0]
+    core = core_row_of(row)
     R = load9(shape_poses_of(collisions)[shape]["R"])
     axis, r = (R[2], R[5], R[8]), max(core["low"], core["high"])
     z = dot(axis, n)

@@ -19,7 +19,7 @@ from kinemorph.collision.shapes.shape_rows import POSE, Form, mounts_of, shapes_
 from kinemorph.collision.shapes.shape_table import ShapeTable, Solid
 from kinemorph.geometry.convex_parts import NODE
 from kinemorph.geometry.ground import GROUND
-from kinemorph.geometry.polyhedron import CORE
+from kinemorph.geometry.polyhedron import core_row_of
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.multibody.layout import link_data_of
 from kinemorph.spatial.arguments.checks import check_bits, check_finite, check_limit, repr_of
@@ -93,7 +93,7 @@ def meet_parts(shape: Any, origin: Vec3, direction: Vec3, longest: float) -> tup
             i = node["skip"]
             continue
         if node["part"] >= 0:
-            t, n = cast_core(rows_at(node["core"], 1, CORE)[0], node["radius"], origin, direction, min(best, longest))
+            t, n = cast_core(core_row_of(node), node["radius"], origin, direction, min(best, longest))
             if t < best:
                 best, normal = t, n
         i += 1
@@ -138,7 +138,7 @@ def cast_rays(
             if shape["form"] == GROUND_FORM:
                 s, n = cast_at_ground(rows_at(shape["ground"], 1, GROUND)[0], inside, along, end, stack)
             elif shape["form"] == CONVEX:
-                s, n = cast_core(rows_at(shape["core"], 1, CORE)[0], shape["radius"], inside, along, end)
+                s, n = cast_core(core_row_of(shape), shape["radius"], inside, along, end)
             else:
                 s, n = meet_parts(shape, inside, along, end)
             if s < lengths[k] and s <= longest:

@@ -19,12 +19,11 @@ from typing import Any
 from kinemorph.collision.contact_table import half_start
 from kinemorph.collision.narrow.conservative_advancement import contact_points
 from kinemorph.collision.shapes.shape_rows import contacts_of, pairs_of, shapes_of
-from kinemorph.contact.layout import contact_constraint_room, pushes_of, slices_of, torsional_constraints
+from kinemorph.contact import layout as contact_layout
 from kinemorph.contact.rows.contact_rows import world_vector
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.motion.events import EVENT, FORCE, LOAD
 from kinemorph.multibody.layout import link_data_of, links_of
-from kinemorph.multibody.system import F8
 from kinemorph.spatial.mat3 import mul, mul_vec, sym_vec, tmul_vec
 from kinemorph.spatial.rows import load3, load3_at, load6, load9, store3
 from kinemorph.spatial.scalar import sqrt
@@ -80,7 +79,7 @@ def sum_contact_impulses(
     solver: Any, forest: Any, collisions: Any, tree_index: int, top: int, x: Vec3
 ) -> tuple[Vec3, Vec3]:
     """Impulse (N s), and its moment about x, of all contacts between the subtree of link `top` and other bodies."""
-    touches, twists = contact_constraint_room(solver), torsional_constraints(solver)
+    touches, twists = contact_layout.contact_constraint_room(solver), contact_layout.torsional_constraints(solver)
     shapes, pairs = shapes_of(collisions), pairs_of(collisions)
     contacts = contacts_of(collisions)
     now = half_start(collisions["step"], collisions["contact_room"])
@@ -111,7 +110,7 @@ def sum_contact_impulses(
 @kernel(inline=False)
 def sum_push_forces(solver: Any, forest: Any, tree: Any, tree_index: int, top: int, x: Vec3) -> tuple[Vec3, Vec3]:
     """Force (N), and moment about x, of all external forces on bodies of the subtree of link `top`."""
-    pushes = pushes_of(solver)
+    pushes = contact_layout.pushes_of(solver)
     bodies = bodies_of(forest)
     force, moment = ZERO, ZERO
     for i in range(solver["push_count"]):
@@ -136,7 +135,7 @@ def sum_loop_forces(solver: Any, forest: Any, tree_index: int, top: int, x: Vec3
     slots, ties = loop_slots_of(forest), loops_of(forest)
     trees = trees_of(forest)
     bodies = bodies_of(forest)
-    wrenches = rows_at(solver["wrenches"], 6 * solver["wrench_room"], F8)
+    wrenches = contact_layout.loop_wrenches_of(solver)
     force, moment = ZERO, ZERO
     for k in range(pool_of(forest, forest_layout.LOOPS)["count"]):
         slot = slots[k]
@@ -202,7 +201,7 @@ def project_loop_force(solver: Any, forest: Any, event: Any) -> float:
         update_slot_motion(slot)
         tree = tree_of(slot)
         n = mul_vec(load9(link_data_of(tree)[on["link"] + 1]["R"]), n)
-    wrenches = rows_at(solver["wrenches"], 6 * solver["wrench_room"], F8)
+    wrenches = contact_layout.loop_wrenches_of(solver)
     return dot(n, load3_at(wrenches, 6 * k + (3 if event["kind"] == FORCE else 0)))
 
 
@@ -222,8 +221,8 @@ def finish_joint_loads(world: Any, solver: Any, forest: Any) -> None:
     """Write the joint loads at the end of the step into their events. The load of a sleeping joint does not change."""
     events = rows_at(world["events"], world["event_count"], EVENT)
     joints = joints_of(forest)
-    spans, trees = slices_of(solver), trees_of(forest)
-    wrenches = rows_at(solver["wrenches"], 6 * solver["wrench_room"], F8)
+    spans, trees = contact_layout.slices_of(solver), trees_of(forest)
+    wrenches = contact_layout.loop_wrenches_of(solver)
     seen = -1
     for i in range(world["event_count"]):
         event = events[i]

@@ -6,20 +6,7 @@ from typing import Any
 
 from kinemorph.constraint.passive import fill_joint_forces
 from kinemorph.constraint.whiten import unwhiten_velocity, unwhiten_velocity_pair
-from kinemorph.contact.layout import (
-    FROM_OUTSIDE,
-    SAME_TREE,
-    contact_constraints,
-    displacement_of,
-    free_roots_of,
-    g_of,
-    islands_of,
-    slices_of,
-    x_of,
-    z0_of,
-    z_of,
-    za_of,
-)
+from kinemorph.contact import layout as contact_layout
 from kinemorph.contact.newton.load_estimate import tree_mass
 from kinemorph.contact.rows.free_root_rows import has_free_root, unwhiten_root
 from kinemorph.jit.api import kernel, rows_at
@@ -90,11 +77,11 @@ def advance_tree(
     With `care` it returns False, and leaves the state unchanged, if a floating tree's internal motion has too little
     energy for the energy correction: then the caller uses another integrator.
     """
-    span, root = slices_of(solver)[tree_index], free_roots_of(solver)[tree_index]
+    span, root = contact_layout.slices_of(solver)[tree_index], contact_layout.free_roots_of(solver)[tree_index]
     o, nq, nv = span["offset"], tree["nq"], tree["nv"]
     q, v = q_of(slot, tree), v_of(slot, tree)
-    z, moved = z_of(solver)[o : o + nv], displacement_of(solver)[o : o + nv]
-    step, new = g_of(solver)[o : o + nv], z0_of(solver)[o : o + nv]
+    z, moved = contact_layout.z_of(solver)[o : o + nv], contact_layout.displacement_of(solver)[o : o + nv]
+    step, new = contact_layout.g_of(solver)[o : o + nv], contact_layout.z0_of(solver)[o : o + nv]
     dofs = dofs_of(tree)
     alone = span["projection"] < 0
     restrained = compute_joint_steps(tree, span, root, z, moved, step, new, dt, v) and alone
@@ -105,7 +92,10 @@ def advance_tree(
     mass, c, spin, momentum, _, _ = sum_over_tree(tree, q, v, False, floating) if floating or restrained else NO_SUMS
     if restrained or (floating and pushed):
         rest, tau = rest_of(slot, tree), tau_of(slot, tree)
-        y, given = x_of(solver)[o : o + nv], za_of(solver)[o : o + nv]  # scratch after the solve
+        y, given = (
+            contact_layout.x_of(solver)[o : o + nv],
+            contact_layout.za_of(solver)[o : o + nv],
+        )  # scratch after the solve
         whiten_velocity_and_acceleration(slot, tree, span, v, y, given)
         for k in range(nv):
             given[k] = z[k] - y[k] - dt * given[k]
@@ -143,12 +133,12 @@ def advance_tree(
 @kernel
 def has_outside_contacts(solver: Any, span: Any) -> bool:
     """Whether a tree has contacts with other trees or with the ground; self-contacts do not count."""
-    if span["touched"] == FROM_OUTSIDE:
+    if span["touched"] == contact_layout.FROM_OUTSIDE:
         return True
-    island = islands_of(solver)[span["island"]]
-    touches = contact_constraints(solver)[island["first_touch"] :]
+    island = contact_layout.islands_of(solver)[span["island"]]
+    touches = contact_layout.contact_constraints(solver)[island["first_touch"] :]
     for i in range(island["touch_count"]):
-        if touches[i]["tree1"] != SAME_TREE:
+        if touches[i]["tree1"] != contact_layout.SAME_TREE:
             return True
     return False
 
@@ -230,8 +220,8 @@ def is_norm_below(z: Any, offset: int, nv: int, most: float) -> bool:
 def find_runaway_tree(world: Any, solver: Any, forest: Any, first: int, stop: int) -> int:
     """GOOD if awake trees `first` to before `stop` have finite velocities below that of light; else the bad tree."""
     trees = trees_of(forest)
-    spans = slices_of(solver)
-    z, moved, dt = z_of(solver), displacement_of(solver), world["dt"]
+    spans = contact_layout.slices_of(solver)
+    z, moved, dt = contact_layout.z_of(solver), contact_layout.displacement_of(solver), world["dt"]
     for t in range(first, stop):
         o = spans[t]["offset"]
         if o >= 0:
@@ -248,11 +238,11 @@ def find_runaway_tree(world: Any, solver: Any, forest: Any, first: int, stop: in
 def advance_tree_or_body(solver: Any, forest: Any, tree_index: int, dt: float, fluid: bool, care: bool) -> bool:
     """New velocities and positions of one tree or free body, in a `fluid` or not; `care` as in `advance_tree`."""
     slot = trees_of(forest)[tree_index]
-    span = slices_of(solver)[tree_index]
+    span = contact_layout.slices_of(solver)[tree_index]
     tree = tree_of(slot)
     if tree["free_body"] != 0:
         q, v = q_of(slot, tree), v_of(slot, tree)
-        z, moved = z_of(solver), displacement_of(solver)
+        z, moved = contact_layout.z_of(solver), contact_layout.displacement_of(solver)
         advance_free_body(tree, z, moved, span["offset"], span["touched"] != 0, dt, q, v)
         return True
     pushed = solver["push_count"] + forest["element_count"] > 0 or fluid
@@ -273,7 +263,7 @@ def restore_start_rows(solver: Any, slot: Any, tree: Any, offset: int, dt: float
     nv = tree["nv"]
     q, v = q_of(slot, tree), v_of(slot, tree)
     rest, tau = rest_of(slot, tree), tau_of(slot, tree)
-    total, a = x_of(solver)[offset : offset + nv], g_of(solver)[offset : offset + nv]
+    total, a = contact_layout.x_of(solver)[offset : offset + nv], contact_layout.g_of(solver)[offset : offset + nv]
     fill_joint_forces(tree, rest, q, v, tau, total)
     add_implicit_joint_forces(tree, v, tau, total, dt)
     articulated_body(tree, q, v, total, NO_FORCES, a)
@@ -300,7 +290,7 @@ def advance_by_runge_kutta(world: Any, solver: Any, forest: Any, slot: Any, span
 @kernel(inline=False)
 def advance_tree_range(world: Any, solver: Any, forest: Any, first: int, stop: int) -> None:
     """New velocities and positions of the awake trees from `first` to before `stop` that are in no loop."""
-    spans = slices_of(solver)
+    spans = contact_layout.slices_of(solver)
     trees = trees_of(forest)
     by_steps, fluid = world["model"] == 0, world["fluid"] > 0.0
     for t in range(first, stop):

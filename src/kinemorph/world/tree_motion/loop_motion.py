@@ -18,17 +18,8 @@ from kinemorph.constraint.basis import slice_product
 from kinemorph.constraint.closure import is_projection_done, prepare_rows, solve_loop_impulses, solve_projection_step
 from kinemorph.constraint.loops import fill_drifts, fill_errors, fill_relative_velocities
 from kinemorph.constraint.solve import set_dependence, solve_rows
+from kinemorph.contact import layout as contact_layout
 from kinemorph.contact.gauss_seidel.row_products import contact_velocity
-from kinemorph.contact.layout import (
-    displacement_of,
-    element_constraints,
-    g_of,
-    loop_projections,
-    slices_of,
-    whitened_rows,
-    z_of,
-    za_of,
-)
 from kinemorph.contact.rows.loop_projection import remove_forbidden
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.algorithms.configuration import advance_configuration
@@ -36,7 +27,7 @@ from kinemorph.multibody.algorithms.free_body import accelerate_free_body, artic
 from kinemorph.multibody.algorithms.kinematics import move_links
 from kinemorph.multibody.checks import LARGEST_FLOAT, NO_FORCES, finite
 from kinemorph.multibody.layout import link_data_of
-from kinemorph.multibody.system import F8, I8, SYSTEM, constraint_rows_of
+from kinemorph.multibody.system import F8, constraint_rows_of, path_of, system_of, y_numbers_of
 from kinemorph.spatial.rows import load3
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import dot, sub
@@ -62,7 +53,7 @@ MOST_VELOCITY_PROJECTIONS = 3  # of velocities: with very different masses one l
 def apply_loop_forces(solver: Any, forest: Any) -> None:
     """Add the loop forces to za of all trees in loops, and remove from z what the loops forbid."""
     trees = trees_of(forest)
-    projections = loop_projections(solver)
+    projections = contact_layout.loop_projections(solver)
     for i in range(solver["hold_count"]):
         t = projections[i]["first_tree"]
         while t >= 0:
@@ -80,10 +71,14 @@ def apply_loop_forces(solver: Any, forest: Any) -> None:
 @kernel(inline=False)
 def apply_projection_forces(solver: Any, projection: Any) -> None:
     """Solve for the forces of one loop projection, from the accelerations of its links without them, and add them."""
-    system, at, nz = rows_at(projection["system"], 1, SYSTEM)[0], projection["offset"], projection["nz"]
-    z, za, Q = z_of(solver), za_of(solver), rows_at(projection["Q"], projection["rank"] * nz, F8)
-    rows, path = constraint_rows_of(system), rows_at(system["path"], system["path_length"], I8)
-    Y = rows_at(system["Y"], system["Y_length"], F8)
+    system, at, nz = system_of(projection), projection["offset"], projection["nz"]
+    z, za, Q = (
+        contact_layout.z_of(solver),
+        contact_layout.za_of(solver),
+        rows_at(projection["Q"], projection["rank"] * nz, F8),
+    )
+    rows, path = constraint_rows_of(system), path_of(system)
+    Y = y_numbers_of(system)
     fill_drifts(system)
     solve_rows(system)
     for j in range(system["m"]):
@@ -104,8 +99,8 @@ def apply_projection_forces(solver: Any, projection: Any) -> None:
 @kernel(inline=False)
 def predict_energies(solver: Any) -> None:
     """Kinetic energy `planned` (J) that each loop projection would have at the end of the step without rows."""
-    projections, dt = loop_projections(solver), solver["h"] * solver["substeps"]
-    z, za = z_of(solver), za_of(solver)
+    projections, dt = contact_layout.loop_projections(solver), solver["h"] * solver["substeps"]
+    z, za = contact_layout.z_of(solver), contact_layout.za_of(solver)
     for i in range(solver["hold_count"]):
         at, nz = projections[i]["offset"], projections[i]["nz"]
         energy = slice_product(z, at, z, at, nz) + dt * dt * slice_product(za, at, za, at, nz)
@@ -119,8 +114,8 @@ def spread_impulse_flags(solver: Any, forest: Any) -> None:
     Without an impulse all move with their new velocities: the mean of both would add energy to loops, as to joints.
     """
     trees = trees_of(forest)
-    spans, projections = slices_of(solver), loop_projections(solver)
-    z, moved, dt = z_of(solver), displacement_of(solver), solver["h"] * solver["substeps"]
+    spans, projections = contact_layout.slices_of(solver), contact_layout.loop_projections(solver)
+    z, moved, dt = contact_layout.z_of(solver), contact_layout.displacement_of(solver), solver["h"] * solver["substeps"]
     for i in range(solver["hold_count"]):
         touched = 0
         t = projections[i]["first_tree"]
@@ -141,7 +136,7 @@ def advance_looped_trees(world: Any, solver: Any, forest: Any) -> bool:
     """New velocities and positions of all trees in loops. False, with nothing changed, if some are not finite; then
     world["tree"] is one of them."""
     trees = trees_of(forest)
-    projections, g = loop_projections(solver), g_of(solver)
+    projections, g = contact_layout.loop_projections(solver), contact_layout.g_of(solver)
     find_flying_projections(solver, forest)
     for i in range(solver["hold_count"]):
         projection = projections[i]
@@ -174,7 +169,7 @@ def close_loops(forest: Any, projection: Any, step: Any) -> float:
 
     Returns the largest remaining error, rad or m. `step` is scratch, as long as their slice of z.
     """
-    system = rows_at(projection["system"], 1, SYSTEM)[0]
+    system = system_of(projection)
     trees = trees_of(forest)
     error = LARGEST_FLOAT
     for iteration in range(closure.MOST_PROJECTION_ITERATIONS + 1):
@@ -236,7 +231,7 @@ def sum_spring_energy(solver: Any, forest: Any, projection: Any) -> float:
 def bound_work(solver: Any, forest: Any, projection: Any, dt: float) -> float:
     """Upper bound of the work of gravity, applied forces, elements and rows on a loop projection in the step, J."""
     trees = trees_of(forest)
-    Y, z = whitened_rows(solver), z_of(solver)
+    Y, z = contact_layout.whitened_rows(solver), contact_layout.z_of(solver)
     at, nz = projection["offset"], projection["nz"]
     fall = sub(load3(projection["after"]["moment"]), load3(projection["before"]["moment"]))
     work = max(0.0, dot((forest["gx"], forest["gy"], forest["gz"]), fall))
@@ -245,7 +240,7 @@ def bound_work(solver: Any, forest: Any, projection: Any, dt: float) -> float:
         - sum_spring_energy(solver, forest, projection)
         + max(0.0, 0.5 * slice_product(z, at, z, at, nz) - projection["unconstrained_energy"])
     )
-    pulls = element_constraints(solver)
+    pulls = contact_layout.element_constraints(solver)
     for i in range(solver["pull_count"]):
         work += abs(pulls[i]["p"] * contact_velocity(pulls[i], 0, Y, z))
     t = projection["first_tree"]

@@ -10,12 +10,12 @@ from typing import Any
 
 from kinemorph.contact.layout import contact_constraints, element_constraints, loop_projections, pushes_of
 from kinemorph.contact.rows.loop_projection import projection_of
-from kinemorph.jit.api import kernel, rows_at
+from kinemorph.jit.api import kernel
 from kinemorph.multibody.algorithms.energy_momentum import store_sums
 from kinemorph.multibody.algorithms.free_body import is_floating, is_positive_definite
 from kinemorph.multibody.layout import dofs_of, link_data_of, links_of
-from kinemorph.multibody.model.loops import LOOP
-from kinemorph.multibody.system import SYSTEM
+from kinemorph.multibody.loop_layout import system_loops_of
+from kinemorph.multibody.system import system_of
 from kinemorph.spatial.inertia import shift_rigid
 from kinemorph.spatial.mat3 import Sym3, add6, mul_vec, rotate_sym
 from kinemorph.spatial.rows import load3, load6, load9, store3
@@ -61,8 +61,8 @@ def mark_not_flying(solver: Any, tree_index: int) -> None:
 @kernel(inline=False)
 def is_unattached(trees: Any, projection: Any) -> bool:
     """Whether the trees of a loop projection are free of the base, and no applied force acts on their roots."""
-    system = rows_at(projection["system"], 1, SYSTEM)[0]
-    loops = rows_at(system["loops"], system["count"], LOOP)
+    system = system_of(projection)
+    loops = system_loops_of(system)
     for i in range(system["count"]):
         if loops[i]["a"] < 0 or loops[i]["b"] < 0:
             return False
