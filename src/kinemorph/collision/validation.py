@@ -63,10 +63,8 @@ def check_shapes(state: Any) -> None:
     there = np.array([body is not None for body in bodies], dtype=bool)
     require_finite(mounts[there][["R", "p"]], "mounts")
     R = mounts["R"][there].reshape(-1, 3, 3)
-    require(
-        (np.abs(R @ R.transpose(0, 2, 1) - np.eye(3)) < LARGEST_ROTATION_ERROR).all(),
-        "the rotation of a shape is not orthogonal",
-    )
+    fits = (np.abs(R @ R.transpose(0, 2, 1) - np.eye(3)) < LARGEST_ROTATION_ERROR).all()
+    require(fits, "the rotation of a shape is not orthogonal")
 
 
 def _is_solid(solid: Any) -> bool:
@@ -174,14 +172,10 @@ def check_collisions(state: Any) -> None:
     header, lasting, broad, shapes, seen, boxed = state
     collisions = require_rows(header, shape_rows.COLLISIONS, "the header of collisions", 1)[0]
     require(isinstance(broad, BroadPhase) and isinstance(shapes, ShapeTable), "collisions have no shapes")
-    require(
-        collisions["kind"] == shape_rows.COLLISIONS_KIND and collisions["question"] == shape_rows.Question.CONTACTS,
-        "collisions have another kind or question",
-    )
-    require(
-        collisions["candidates"] == shape_rows.Candidates.OVERLAPPING and collisions["from_scratch"] in (0, 1),
-        "collisions have other candidates",
-    )
+    fits = collisions["kind"] == shape_rows.COLLISIONS_KIND and collisions["question"] == shape_rows.Question.CONTACTS
+    require(fits, "collisions have another kind or question")
+    fits = collisions["candidates"] == shape_rows.Candidates.OVERLAPPING and collisions["from_scratch"] in (0, 1)
+    require(fits, "collisions have other candidates")
     for name in ("margin", "keep_within"):
         require(0.0 <= collisions[name] < np.inf, f"{name} of collisions is {collisions[name]}")
     require(
@@ -210,10 +204,8 @@ def check_collisions(state: Any) -> None:
     require(set(lasting) == {name for name, size in sizes.items() if size}, "collisions have other tables")
     for name, rows in lasting.items():
         require_rows(rows, tables[name], name, sizes[name])
-    require(
-        max(contacts, 1) <= collisions["contact_room"] <= MOST_ROWS and known <= MOST_ROWS,
-        "there is no room for contacts",
-    )
+    fits = max(contacts, 1) <= collisions["contact_room"] <= MOST_ROWS and known <= MOST_ROWS
+    require(fits, "there is no room for contacts")
     _check_boxed_shapes(broad, shapes, boxed)
     if shapes.count:
         require_finite(lasting["places"], "places of shapes")

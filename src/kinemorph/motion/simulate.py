@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import copy
 import threading
-import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph._files import ModelWarning, caller_level
+from kinemorph._files import warn_of_model
 from kinemorph.constraint.loops import loop_errors
 from kinemorph.motion import event_time
 from kinemorph.motion.events import (
@@ -506,11 +505,9 @@ class Simulation:
         lost = energy - float(self.log.stretches[-1].total[-1]) if result is not None else 0.0
         report = change if isinstance(change, Report) else None
         if report is not None and self._forces is None and report.misled:
-            warnings.warn(
+            warn_of_model(
                 f"model {self.model.name!r}: joint {report.misled[0]!r} changed sides at t = {t:g} s, so its constant "
-                "forces act along axes that turn with its other link from now on; give forces as a function instead",
-                ModelWarning,
-                stacklevel=caller_level(),
+                "forces act along axes that turn with its other link from now on; give forces as a function instead"
             )
         self.log.happenings.append(Happening(t, e.name, before, self.state, lost, result is not None, report))
         return self._counts[i] == e.ends

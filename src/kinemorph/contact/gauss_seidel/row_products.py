@@ -100,7 +100,6 @@ def contact_velocity(contact: Any, row: int, Y: Any, z: Any) -> float:
 @kernel
 def contact_velocities(contact: Any, Y: Any, z: Any) -> tuple[float, float, float]:
     """The same for all three rows."""
-
     stride = contact["l1"] + contact["l2"]
     a, b, c = contact["y"], contact["y"] + stride, contact["y"] + 2 * stride
     v, v1, v2 = three_slice_products(

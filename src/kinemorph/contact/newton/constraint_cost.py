@@ -58,13 +58,8 @@ def fill_contact_costs(solver: Any, island: Any) -> None:
     for i in range(island["touch_count"]):
         contact, cost = touches[i], grips[i]
         n = contact["l1"] + contact["l2"]
-        cost["o1"] = contact["o1"]
-        cost["l1"] = contact["l1"]
-        cost["o2"] = contact["o2"]
-        cost["l2"] = contact["l2"]
-        cost["normal_row"] = contact["y"]
-        cost["tangent_row"] = contact["y"] + n
-        cost["normal"] = 1
+        cost["o1"], cost["l1"], cost["o2"], cost["l2"] = contact["o1"], contact["l1"], contact["o2"], contact["l2"]
+        cost["normal_row"], cost["tangent_row"], cost["normal"] = contact["y"], contact["y"] + n, 1
         cost["touching"] = 1 if contact["initial_separation"] <= 0.0 else 0
         cost["tangents"] = 2 if contact["friction"] > 0.0 else 0
         cost["driven"] = 0
@@ -89,12 +84,8 @@ def fill_dof_costs(solver: Any, island: Any) -> None:
         constraint, cost = bounds[i], grips[i]
         bears = max(1.0, max(1.0 / spans[constraint["tree"]]["mass"], constraint["load_per_mass"]) * island["mass"])
         firm = STIFFNESS_RATIO * bears * constraint["effective_mass"]
-        cost["o1"] = 0
-        cost["l1"] = 0
-        cost["o2"] = constraint["o"]
-        cost["l2"] = constraint["l"]
-        cost["normal_row"] = constraint["y"]
-        cost["tangent_row"] = constraint["y"]
+        cost["o1"], cost["l1"], cost["o2"], cost["l2"] = 0, 0, constraint["o"], constraint["l"]
+        cost["normal_row"] = cost["tangent_row"] = constraint["y"]
         cost["K"], cost["bias"], cost["qn"], cost["q1"], cost["q2"] = firm, 0.0, 0.0, 0.0, 0.0
         cost["friction"], cost["most"], cost["tangent_velocity1"], cost["tangent_velocity2"] = 0.0, 0.0, 0.0, 0.0
         cost["normal"], cost["touching"], cost["tangents"], cost["driven"] = 0, 0, 1, 0
@@ -102,9 +93,8 @@ def fill_dof_costs(solver: Any, island: Any) -> None:
             cost["most"] = constraint["most"] * dt
             clamp_friction_estimate(cost, constraint["p"] * parts, 0.0)
         elif constraint["what"] == DRIVEN:
-            most = (
-                STIFFNESS_RATIO * LARGEST_STIFFENING * sqrt(constraint["effective_mass"] * island["mass"]) / carries
-            )  # the largest load of contacts
+            mass = sqrt(constraint["effective_mass"] * island["mass"])
+            most = STIFFNESS_RATIO * LARGEST_STIFFENING * mass / carries  # the largest load of contacts
             fill_drive_cost(constraint, cost, dt, min(max(constraint["p"], -most), most) * parts)
         elif constraint["what"] == FAST:
             cost["normal"], cost["tangents"], cost["bias"] = 1, 0, constraint["target"]
@@ -140,11 +130,8 @@ def fill_drive_cost(constraint: Any, cost: Any, dt: float, before: float) -> Non
             q, k = (1.0 - stays) * q, k * stays
         else:
             k = own
-    cost["driven"] = 1
-    cost["K"] = k
-    cost["q1"] = q + stays * before
-    cost["low"] = constraint["least"] * dt
-    cost["high"] = constraint["most"] * dt
+    cost["driven"], cost["K"], cost["q1"] = 1, k, q + stays * before
+    cost["low"], cost["high"] = constraint["least"] * dt, constraint["most"] * dt
     cost["before"], cost["kept_share"] = before, stays
 
 

@@ -121,7 +121,6 @@ def largest_wedge(solver: Any, island: Any) -> float:
 @kernel(inline=False)
 def choose_wedged_islands(solver: Any) -> None:
     """Set `direct` of small islands with a wedged link."""
-
     spans, islands = layout.slices_of(solver), layout.islands_of(solver)
     for i in range(solver["island_count"]):
         island = islands[i]

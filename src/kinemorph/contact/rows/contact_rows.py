@@ -450,7 +450,6 @@ def fill_all_contacts(solver: Any, forest: Any, collisions: Any) -> bool:
 @kernel(inline=False)
 def count_row_numbers(solver: Any, forest: Any, collisions: Any, first: int, stop: int) -> int:
     """Count of the numbers y of the contacts from `first` to before `stop`."""
-
     order, contacts = contact_order(solver), rows_at(collisions["fresh"], collisions["n_contacts"], CONTACT)
     shapes, spans = shapes_of(collisions), slices_of(solver)
     pairs = pairs_of(collisions)

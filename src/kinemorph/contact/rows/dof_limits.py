@@ -19,10 +19,8 @@ from kinemorph.spatial.quaternion import log, log_shift
 from kinemorph.spatial.rows import load4_at
 from kinemorph.structure.forest.layout import a_of, q_of, tree_of, trees_of, v_of
 
-LOWER = int(DofConstraintKind.LOWER)
-UPPER = int(DofConstraintKind.UPPER)
-DRY = int(DofConstraintKind.DRY)
-FAST = int(DofConstraintKind.FAST)
+LOWER, UPPER = int(DofConstraintKind.LOWER), int(DofConstraintKind.UPPER)
+DRY, FAST = int(DofConstraintKind.DRY), int(DofConstraintKind.FAST)
 
 
 @kernel

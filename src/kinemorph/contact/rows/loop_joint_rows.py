@@ -30,10 +30,8 @@ from kinemorph.structure.forest.elements import link_data_of_both
 from kinemorph.structure.forest.layout import IN_USE, LOOPS, bodies_of, joints_of, loop_slots_of, loops_of
 from kinemorph.structure.forest.memory import ID_INDEX_MASK, clear_words, pool_of
 
-LOWER = int(layout.DofConstraintKind.LOWER)
-UPPER = int(layout.DofConstraintKind.UPPER)
-DRIVEN = int(layout.DofConstraintKind.DRIVEN)
-FAST = int(layout.DofConstraintKind.FAST)
+LOWER, UPPER = int(layout.DofConstraintKind.LOWER), int(layout.DofConstraintKind.UPPER)
+DRIVEN, FAST = int(layout.DofConstraintKind.DRIVEN), int(layout.DofConstraintKind.FAST)
 ROW = int(layout.DriveKind.ROW)
 DOF_SIZE = DOF.itemsize
 NO_DOF = -1  # `dof` of a row in a loop's joint, which has no degree of freedom of a tree

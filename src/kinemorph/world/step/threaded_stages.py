@@ -34,10 +34,8 @@ from kinemorph.world.tree_motion.acceleration import (
 )
 from kinemorph.world.tree_motion.integration import advance_tree_range, find_runaway_tree
 
-ACCELERATE = int(SharedStage.ACCELERATE)
-PLACE = int(SharedStage.PLACE)
-LOOK = int(SharedStage.LOOK)
-SLEEP = int(SharedStage.SLEEP)
+ACCELERATE, PLACE = int(SharedStage.ACCELERATE), int(SharedStage.PLACE)
+LOOK, SLEEP = int(SharedStage.LOOK), int(SharedStage.SLEEP)
 HAND_OVER, MEASURE, FILL = int(SharedStage.HAND_OVER), int(SharedStage.MEASURE), int(SharedStage.FILL)
 SET_IN_MOTION, SOLVE, CHECK = int(SharedStage.SET_IN_MOTION), int(SharedStage.SOLVE), int(SharedStage.CHECK)
 KEEP_OLD, KEEP, ADVANCE = int(SharedStage.KEEP_OLD), int(SharedStage.KEEP), int(SharedStage.ADVANCE)

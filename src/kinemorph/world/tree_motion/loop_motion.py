@@ -72,11 +72,9 @@ def apply_loop_forces(solver: Any, forest: Any) -> None:
 def apply_projection_forces(solver: Any, projection: Any) -> None:
     """Solve for the forces of one loop projection, from the accelerations of its links without them, and add them."""
     system, at, nz = system_of(projection), projection["offset"], projection["nz"]
-    z, za, Q = (
-        contact_layout.z_of(solver),
-        contact_layout.za_of(solver),
-        rows_at(projection["Q"], projection["rank"] * nz, F8),
-    )
+    z = contact_layout.z_of(solver)
+    za = contact_layout.za_of(solver)
+    Q = rows_at(projection["Q"], projection["rank"] * nz, F8)
     rows, path = constraint_rows_of(system), path_of(system)
     Y = y_numbers_of(system)
     fill_drifts(system)
