@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph.constraint.dynamics import forward_dynamics, loop_forces
-from kinemorph.constraint.loops import joint_frames, loop_drift, loop_errors, loop_jacobian
+from kinemorph.constraint.loops import joint_frames, loop_errors
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.multibody.algorithms.inversion import extract_position
 from kinemorph.multibody.algorithms.joints import subspace_column
@@ -203,27 +203,6 @@ def generalized(
 def mobility(model: Model, data: Data, q: npt.ArrayLike) -> int:
     """Degrees of freedom N_F that the loops leave at a configuration (N&Y eq. 13)."""
     return generalized(model, data, q).mobility
-
-
-def complete_acceleration(
-    model: Model,
-    data: Data,
-    q: npt.ArrayLike,
-    v: npt.ArrayLike,
-    coordinates: Coordinates,
-    a: npt.ArrayLike,
-) -> Array:
-    """Accelerations of all joints of the tree from those of the generalized coordinates (eqs. 18 and 21).
-
-    Works for coordinates that belong to the tree, as those do that were chosen freely.
-    """
-    nv = model.nv
-    whole = coordinates.W @ np.asarray(a, dtype=np.float64)
-    drift = loop_drift(model, data, q, v)
-    dependent = [k for k in coordinates.dependent if k < nv]
-    J_S = loop_jacobian(model, data, q)[:, dependent]
-    whole[dependent] -= np.linalg.lstsq(J_S, drift, rcond=1e-10)[0]
-    return whole
 
 
 @checked_on_failure
