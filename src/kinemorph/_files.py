@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+import warnings
 from pathlib import Path
 
 PathLike = str | os.PathLike[str]
@@ -90,3 +91,8 @@ def caller_level() -> int:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("kinemorph."):
         frame, level = frame.f_back, level + 1
     return level
+
+
+def warn_of_model(text: str) -> None:
+    """Warn of something in a model, at the first caller outside this package."""
+    warnings.warn(text, ModelWarning, stacklevel=caller_level())

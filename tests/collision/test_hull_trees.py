@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.collision.samples import evaluated, rotations
+from tests.naive.closest_parts import closest_parts
 
 import kinemorph as km
 from kinemorph.collision.narrow.core_pairs import make_work
 from kinemorph.collision.narrow.hull_trees import search_parts
 from kinemorph.collision.narrow.part_pairs import PartPairs
-from kinemorph.geometry.convex_parts import Parts, closest_parts
+from kinemorph.geometry.convex_parts import Parts
 from kinemorph.geometry.polyhedron import Polyhedron
 
 pytestmark = pytest.mark.quick

@@ -9,10 +9,21 @@ from tests.constraint.samples import moving
 from tests.strategies import random_state, random_tree
 
 import kinemorph as km
-from kinemorph.constraint.generalized import complete_acceleration
+from kinemorph.constraint.generalized import Coordinates
 from kinemorph.scenes.robots import mechanisms
 
 pytestmark = pytest.mark.quick
+
+
+def complete_acceleration(
+    model: km.Model, data: km.Data, q: np.ndarray, v: np.ndarray, coordinates: Coordinates, a: np.ndarray
+) -> np.ndarray:
+    """Accelerations of all joints from those of generalized coordinates of the tree (N&Y eqs. 18 and 21)."""
+    whole = coordinates.W @ a
+    dependent = [k for k in coordinates.dependent if k < model.nv]
+    J_S = km.loop_jacobian(model, data, q)[:, dependent]
+    whole[dependent] -= np.linalg.lstsq(J_S, km.loop_drift(model, data, q, v), rcond=1e-10)[0]
+    return whole
 
 
 @pytest.mark.parametrize("make", [make for make, _ in CLASSIC])

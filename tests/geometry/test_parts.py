@@ -10,8 +10,9 @@ import sys
 import numpy as np
 import pytest
 from scipy.optimize import nnls
+from tests.naive.closest_parts import closest_parts
 
-from kinemorph.geometry.convex_parts import NODE, PARTS, Parts, closest_parts, decompose
+from kinemorph.geometry.convex_parts import NODE, PARTS, Parts, decompose
 from kinemorph.geometry.mass import mass_properties
 from kinemorph.geometry.meshes.mesh import Mesh, mesh_of
 from kinemorph.geometry.polyhedron import Polyhedron

@@ -15,20 +15,9 @@ from kinemorph.collision.broad.hash_order import collect_close, collect_overlapp
 from kinemorph.collision.broad.hash_rows import HASH, INDEX_ROW, LISTED_PAIR
 from kinemorph.collision.broad.hash_update import move_box, rebuild_tables
 from kinemorph.collision.narrow.dispatch import find_contacts
+from kinemorph.collision.shapes import shape_rows
 from kinemorph.collision.shapes.shape_poses import place_shapes
-from kinemorph.collision.shapes.shape_rows import (
-    BAD_BOX,
-    COLLISIONS,
-    COLLISIONS_KIND,
-    DONE,
-    FULL,
-    FULL_HASH,
-    FULL_PAIRS,
-    WRONG_ROW,
-    Candidates,
-    Form,
-    shapes_of,
-)
+from kinemorph.collision.shapes.shape_rows import Candidates, Form, shapes_of
 from kinemorph.geometry.ground import BOUNDS
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.spatial.rows import load3
@@ -44,24 +33,24 @@ def find_pairs(collisions: Any) -> int:
     order = rows_at(grid["order"], grid["moving"], INDEX_ROW)
     boxes = rows_at(collisions["boxes"], collisions["n"], BOUNDS)
     if not _boxes_are_finite(boxes):
-        return BAD_BOX
+        return shape_rows.BAD_BOX
     if collisions["from_scratch"]:
         rebuild_tables(collisions["hash"])
     for r in range(grid["moving"]):
         box = boxes[order[r]["i"]]
         move_box(grid, int(order[r]["i"]), load3(box["low"]), load3(box["high"]))
     if grid["full"]:
-        collisions["full"] |= FULL_HASH
-        return FULL
+        collisions["full"] |= shape_rows.FULL_HASH
+        return shape_rows.FULL
     if collisions["room"] < grid["pair_room"]:
-        collisions["full"] |= FULL_PAIRS
-        return FULL
+        collisions["full"] |= shape_rows.FULL_PAIRS
+        return shape_rows.FULL
     collisions["n_met"] = (
         collect_close(grid, 1) if collisions["candidates"] == CLOSE_CANDIDATES else collect_overlapping(grid, 1)
     )
     collisions["met"] = grid["found"]
     collisions["lives"] = grid["lives"]
-    return DONE
+    return shape_rows.DONE
 
 
 @kernel
@@ -81,10 +70,10 @@ def list_all_pairs(collisions: Any) -> int:
     An existing list is kept: it is cleared when shapes change.
     """
     if collisions["n_met"] > 0:
-        return DONE
+        return shape_rows.DONE
     if collisions["room"] < collisions["n"] * (collisions["n"] - 1) // 2:
-        collisions["full"] |= FULL_PAIRS
-        return FULL
+        collisions["full"] |= shape_rows.FULL_PAIRS
+        return shape_rows.FULL
     shapes = shapes_of(collisions)
     met = rows_at(collisions["met"], collisions["room"], LISTED_PAIR)
     row = 0
@@ -98,7 +87,7 @@ def list_all_pairs(collisions: Any) -> int:
                 m += 1
             row += 1
     collisions["n_met"] = m
-    return DONE
+    return shape_rows.DONE
 
 
 @kernel
@@ -113,7 +102,7 @@ def collide(collisions: Any, links: Any) -> int:
     if collisions["goes_on"] == 0:
         place_shapes(collisions, links)
         status = find_pairs(collisions)
-        if status != DONE:
+        if status != shape_rows.DONE:
             return status
     return find_contacts(collisions)
 
@@ -124,9 +113,9 @@ def collide(collisions: Any, links: Any) -> int:
 @entry(nogil=True)
 def place_and_find_pairs(address: int, links: Any) -> int:
     """Place the shapes, and list the pairs."""
-    collisions = rows_at(address, 1, COLLISIONS)[0]
-    if collisions["kind"] != COLLISIONS_KIND:
-        return WRONG_ROW
+    collisions = rows_at(address, 1, shape_rows.COLLISIONS)[0]
+    if collisions["kind"] != shape_rows.COLLISIONS_KIND:
+        return shape_rows.WRONG_ROW
     place_shapes(collisions, links)
     return find_pairs(collisions)
 
@@ -134,9 +123,9 @@ def place_and_find_pairs(address: int, links: Any) -> int:
 @entry(nogil=True)
 def place_and_list_all_pairs(address: int, links: Any) -> int:
     """The same without a broad phase."""
-    collisions = rows_at(address, 1, COLLISIONS)[0]
-    if collisions["kind"] != COLLISIONS_KIND:
-        return WRONG_ROW
+    collisions = rows_at(address, 1, shape_rows.COLLISIONS)[0]
+    if collisions["kind"] != shape_rows.COLLISIONS_KIND:
+        return shape_rows.WRONG_ROW
     place_shapes(collisions, links)
     return list_all_pairs(collisions)
 
@@ -144,5 +133,5 @@ def place_and_list_all_pairs(address: int, links: Any) -> int:
 @entry(nogil=True)
 def find_all_contacts(address: int) -> int:
     """Find the contacts of the listed pairs."""
-    collisions = rows_at(address, 1, COLLISIONS)[0]
-    return find_contacts(collisions) if collisions["kind"] == COLLISIONS_KIND else WRONG_ROW
+    collisions = rows_at(address, 1, shape_rows.COLLISIONS)[0]
+    return find_contacts(collisions) if collisions["kind"] == shape_rows.COLLISIONS_KIND else shape_rows.WRONG_ROW

@@ -17,29 +17,9 @@ from kinemorph.collision.collide import find_all_contacts, place_and_find_pairs,
 from kinemorph.collision.narrow.manifold import MANIFOLD_ROWS
 from kinemorph.collision.narrow.part_pairs import KNOWN_FEATURES, PartPairs
 from kinemorph.collision.narrow.scratch import empty_search, make_scratch
+from kinemorph.collision.shapes import shape_rows
 from kinemorph.collision.shapes.shape_poses import place_shape
-from kinemorph.collision.shapes.shape_rows import (
-    ANCHOR,
-    COLLISIONS,
-    COLLISIONS_KIND,
-    CONTACT,
-    CONTACT_POSE,
-    FULL_CONTACTS,
-    FULL_HASH,
-    FULL_KNOWN,
-    FULL_SEARCH,
-    PAIR,
-    PAIR_MEMORY,
-    POSE,
-    SHAPE_POSE,
-    SHAPES,
-    Candidates,
-    Form,
-    Question,
-    Status,
-    shape_poses_of,
-    shapes_of,
-)
+from kinemorph.collision.shapes.shape_rows import Candidates, Form, Question, Status, shape_poses_of, shapes_of
 from kinemorph.collision.shapes.shape_table import ShapeTable
 from kinemorph.collision.shapes.shape_writing import I8, NO_NEXT_SHAPE, list_moving_shapes, put_shape_boxes
 from kinemorph.geometry.ground import BOUNDS
@@ -72,7 +52,7 @@ ADDRESS_FIELDS = (
     "carried",
     "found",
 )  # fmt: skip; the fields of COLLISIONS that are
-NO_LINKS = np.zeros(1, POSE)
+NO_LINKS = np.zeros(1, shape_rows.POSE)
 FIRST_SHAPES, MOST_EXPECTED_SHAPES, CONTACTS_PER_SHAPE = (
     16,
     1024,
@@ -126,7 +106,7 @@ class Collisions:
         self._hold(own, broad, ShapeTable() if shapes is None else shapes)
         self._point()
         h = self.header[0]
-        h["kind"], h["question"], h["candidates"] = COLLISIONS_KIND, int(question), int(candidates)
+        h["kind"], h["question"], h["candidates"] = shape_rows.COLLISIONS_KIND, int(question), int(candidates)
         h["margin"], h["keep_within"], h["threshold"], h["most"] = margin, keep_within, threshold, most
         h["from_scratch"] = from_scratch
         if broad is None:
@@ -241,7 +221,7 @@ class Collisions:
 
     def contacts_of(self, pair: Any) -> Any:
         """The CONTACT rows of a PAIR row."""
-        if getattr(pair, "dtype", None) != PAIR or pair.shape != ():
+        if getattr(pair, "dtype", None) != shape_rows.PAIR or pair.shape != ():
             raise TypeError(f"Collisions.contacts_of: pair is {repr_of(pair)}, and must be one row of `pairs`")
         return self.contacts[int(pair["first"]) : int(pair["first"]) + int(pair["count"])]
 
@@ -310,7 +290,7 @@ class Collisions:
             self.header["n"] = self._n = n
         if self._room < n:
             self._room = max(16, 2 * n)
-            self._tables.make("places", self._room, SHAPE_POSE, keep=True)
+            self._tables.make("places", self._room, shape_rows.SHAPE_POSE, keep=True)
             self._tables.make("boxes", self._room, BOUNDS, keep=True)
 
     def _wants_box(self, row: int, form: int, link: int, *filtered: int) -> bool:
@@ -343,13 +323,13 @@ class Collisions:
     def grow(self) -> None:
         """Double the tables that are full, and keep their rows."""
         full = int(self.header["full"][0])
-        if full & FULL_HASH:
+        if full & shape_rows.FULL_HASH:
             self.broad_phase.grow()
-        if full & FULL_CONTACTS:
+        if full & shape_rows.FULL_CONTACTS:
             self._make_contacts(2 * int(self.header["contact_room"][0]))
-        if full & FULL_KNOWN:
+        if full & shape_rows.FULL_KNOWN:
             self._make_known(2 * int(self.header["known_room"][0]))
-        if full & FULL_SEARCH:
+        if full & shape_rows.FULL_SEARCH:
             self._make_search(max(64, 2 * int(self._search.header["room"][0])))
         if self._rows_wanted() > int(self.header["room"][0]):
             self._make_pairs(self._rows_wanted())
@@ -374,13 +354,15 @@ class Collisions:
         return n * (n - 1) // 2 if self._broad is None else len(self._broad.rows)
 
     def _make_pairs(self, room: int) -> None:
-        self._tables.make("pairs", room, PAIR, keep=True)
+        self._tables.make("pairs", room, shape_rows.PAIR, keep=True)
         if self._broad is None:
             self._tables.make("met", room, LISTED_PAIR)
             self._tables.make("lives", room, INDEX_ROW)
             self.header["n_met"] = 0
-        self._tables.make("memory", room, PAIR_MEMORY, keep=True)
-        self._tables.make("made", room if self.header["keep_within"][0] > 0.0 else 1, CONTACT_POSE, keep=True)
+        self._tables.make("memory", room, shape_rows.PAIR_MEMORY, keep=True)
+        self._tables.make(
+            "made", room if self.header["keep_within"][0] > 0.0 else 1, shape_rows.CONTACT_POSE, keep=True
+        )
         self.header["room"] = room
 
     def _make_search(self, room: int) -> None:
@@ -388,8 +370,8 @@ class Collisions:
         self._tables["search"][:] = self._search.header
 
     def _make_contacts(self, room: int) -> None:
-        self._make_halves("contacts", room, CONTACT)
-        self._make_halves("anchors", room if self.header["keep_within"][0] > 0.0 else 1, ANCHOR)
+        self._make_halves("contacts", room, shape_rows.CONTACT)
+        self._make_halves("anchors", room if self.header["keep_within"][0] > 0.0 else 1, shape_rows.ANCHOR)
         self.header["contact_room"] = room
 
     def _make_known(self, room: int) -> None:
@@ -434,9 +416,9 @@ class Collisions:
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         header, lasting, broad, shapes, seen, boxed = state
-        if header.dtype != COLLISIONS:
+        if header.dtype != shape_rows.COLLISIONS:
             raise ValueError("collisions that another version of kinemorph has pickled cannot be read")
-        tables = Tables(COLLISIONS, UNSAVED_TABLES)
+        tables = Tables(shape_rows.COLLISIONS, UNSAVED_TABLES)
         tables.header[:] = header
         make_scratch(tables)
         self._hold(tables, broad, shapes)
@@ -485,17 +467,17 @@ def first_collision_tables(margin: float, keep_within: float) -> tuple[Tables, T
 
 def _tables_for(contacts: int, keeps: bool, pairs: int) -> Tables:
     """Tables for so many contacts in a step, which may be kept or not, and so many pairs."""
-    tables = Tables(COLLISIONS, UNSAVED_TABLES)
+    tables = Tables(shape_rows.COLLISIONS, UNSAVED_TABLES)
     collisions = tables.header[0]
     collisions["contact_room"], collisions["known_room"], collisions["room"] = contacts, 64, pairs
-    for name, dtype in (("places", SHAPE_POSE), ("boxes", BOUNDS)):
+    for name, dtype in (("places", shape_rows.SHAPE_POSE), ("boxes", BOUNDS)):
         tables.make(name, 16, dtype)
-    tables.make("contacts", 2 * contacts, CONTACT)
-    tables.make("anchors", 2 * contacts if keeps else 2, ANCHOR)
+    tables.make("contacts", 2 * contacts, shape_rows.CONTACT)
+    tables.make("anchors", 2 * contacts if keeps else 2, shape_rows.ANCHOR)
     tables.make("known", 2 * 64, KNOWN_FEATURES)
-    tables.make("pairs", pairs, PAIR)
-    tables.make("memory", pairs, PAIR_MEMORY)
-    tables.make("made", pairs if keeps else min(pairs, 1), CONTACT_POSE)
+    tables.make("pairs", pairs, shape_rows.PAIR)
+    tables.make("memory", pairs, shape_rows.PAIR_MEMORY)
+    tables.make("made", pairs if keeps else min(pairs, 1), shape_rows.CONTACT_POSE)
     make_scratch(tables)
     return tables
 
@@ -503,12 +485,12 @@ def _tables_for(contacts: int, keeps: bool, pairs: int) -> Tables:
 def _link_rows(links: Any) -> Any:
     """Poses of links as rows with R and p, the base first."""
     if isinstance(links, np.ndarray) and links.dtype.names:
-        if links.dtype is not POSE and not {"R", "p"} <= set(links.dtype.names):
+        if links.dtype is not shape_rows.POSE and not {"R", "p"} <= set(links.dtype.names):
             raise TypeError(f"update: rows of links need R and p, not {links.dtype.names}")
         return links
     if not isinstance(links, Sequence) or not all(isinstance(pose, Pose) for pose in links):
         raise TypeError(f"update: expected a list of km.Pose, or rows with R and p, not {repr_of(links)}")
-    rows = np.zeros(len(links) + 1, POSE)
+    rows = np.zeros(len(links) + 1, shape_rows.POSE)
     rows["R"][0] = np.eye(3).reshape(9)
     for row, pose in zip(rows[1:], links, strict=True):
         row["R"], row["p"] = pose.rotation.reshape(9), pose.position
@@ -540,7 +522,7 @@ def place_changed_shapes(
 
     Returns their number; `said` receives the fields named in CHANGED_FIELDS.
     """
-    collisions, t = rows_at(address, 1, COLLISIONS)[0], rows_at(table, 1, SHAPES)[0]
+    collisions, t = rows_at(address, 1, shape_rows.COLLISIONS)[0], rows_at(table, 1, shape_rows.SHAPES)[0]
     base = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
     shapes, places = shapes_of(collisions), shape_poses_of(collisions)
     changed, count = rows_at(t["changed"], collisions["n"], I8), 0

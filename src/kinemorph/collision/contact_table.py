@@ -10,22 +10,9 @@ from typing import Any
 
 from kinemorph.collision.narrow.core_pair import CORE_PAIR
 from kinemorph.collision.narrow.part_pairs import KNOWN_FEATURES, load_start
-from kinemorph.collision.shapes.shape_rows import (
-    ANCHOR,
-    CONTACT,
-    CONTACT_POSE,
-    DONE,
-    FULL,
-    FULL_CONTACTS,
-    FULL_KNOWN,
-    MEETS,
-    SLOW,
-    Form,
-    contacts_of,
-    mounts_of,
-    shapes_of,
-)
-from kinemorph.geometry.polyhedron import CORE
+from kinemorph.collision.shapes import shape_rows
+from kinemorph.collision.shapes.shape_rows import Form, contacts_of, mounts_of, shapes_of
+from kinemorph.geometry.polyhedron import core_row_of
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec
 from kinemorph.spatial.rows import load3, load9, store3, store9
@@ -54,7 +41,7 @@ def had_fast_impact(collisions: Any, memory: Any) -> bool:
     return (
         was_evaluated(collisions, memory)
         and memory["count"] > 0
-        and _previous_first_contact(collisions, memory)["passes"] == MEETS
+        and _previous_first_contact(collisions, memory)["passes"] == shape_rows.MEETS
     )
 
 
@@ -93,12 +80,10 @@ def write_contacts(
     Returns the row after them, or -1 if the table is full.
     """
     if at + count > collisions["contact_room"]:
-        collisions["full"] |= FULL_CONTACTS
+        collisions["full"] |= shape_rows.FULL_CONTACTS
         return -1
-    fresh, anchors = (
-        rows_at(collisions["fresh"], at + count, CONTACT),
-        rows_at(collisions["fresh_anchors"], at + count, ANCHOR),
-    )
+    fresh = rows_at(collisions["fresh"], at + count, shape_rows.CONTACT)
+    anchors = rows_at(collisions["fresh_anchors"], at + count, shape_rows.ANCHOR)
     for j in range(count):
         row = fresh[at + j]
         write_world_contact(row, points[j]["id"], part1, part2, pair_row, points[j], place)
@@ -122,7 +107,7 @@ def write_world_contact(row: Any, id: int, part1: int, part2: int, pair_row: int
     row["part2"] = part2
     row["pair"] = pair_row
     row["before"] = -1
-    row["passes"] = SLOW
+    row["passes"] = shape_rows.SLOW
     row["flies"] = 0
     row["distance"] = point["distance"]
     store3(row["normal"], mul_vec(R, load3(point["normal"])))
@@ -152,19 +137,19 @@ def finish_pair(
     `distance` (m) is a lower bound of the distance of the two shapes.
     """
     first = collisions["n_contacts"]
-    fresh = rows_at(collisions["fresh"], end, CONTACT)
+    fresh = rows_at(collisions["fresh"], end, shape_rows.CONTACT)
     least = math.inf
     for j in range(first, end):
         least = min(least, fresh[j]["distance"])
     if collisions["keep_within"] > 0.0:
         row = rows_at(collisions["row"], 1, CORE_PAIR)[0]
         R, p = load9(row["R"]), load3(row["p"])
-        made = rows_at(collisions["made"], collisions["room"], CONTACT_POSE)[pair["row"]]
+        made = rows_at(collisions["made"], collisions["room"], shape_rows.CONTACT_POSE)[pair["row"]]
         store9(made["R"], R)
         store3(made["p"], p)
         memory["margin"] = margin
         memory["distance"] = distance
-        anchors = rows_at(collisions["fresh_anchors"], end, ANCHOR)
+        anchors = rows_at(collisions["fresh_anchors"], end, shape_rows.ANCHOR)
         shapes = shapes_of(collisions)
         round1, round2 = shapes[pair["a"]]["radius"], shapes[pair["b"]]["radius"]
         on_disc1, on_disc2 = is_round_shape(shapes[pair["a"]]), is_round_shape(shapes[pair["b"]])
@@ -180,13 +165,13 @@ def finish_pair(
                 store3(anchor["normal"], tmul_vec(R, n))
         memory["rolls"] = rolls
     _assign_rows(collisions, pair, memory, end, least, end_known)
-    return DONE
+    return shape_rows.DONE
 
 
 @kernel
 def is_round_shape(shape: Any) -> bool:
     """Whether a shape is a cylinder or a cone, which may stand on a disc or roll."""
-    return shape["form"] == CONVEX and rows_at(shape["core"], 1, CORE)[0]["sides"] > 0
+    return shape["form"] == CONVEX and core_row_of(shape)["sides"] > 0
 
 
 @kernel
@@ -253,14 +238,14 @@ def keep_contacts(collisions: Any, pair_row: int, pair: Any, memory: Any, one: A
     at = collisions["n_contacts"]
     known = memory["n_known"]
     if at + count > collisions["contact_room"] or collisions["n_known"] + known > collisions["known_room"]:
-        collisions["full"] |= FULL_CONTACTS if at + count > collisions["contact_room"] else FULL_KNOWN
-        return FULL
+        collisions["full"] |= (
+            shape_rows.FULL_CONTACTS if at + count > collisions["contact_room"] else shape_rows.FULL_KNOWN
+        )
+        return shape_rows.FULL
     contacts = contacts_of(collisions)
-    anchors = rows_at(collisions["anchors"], 2 * collisions["contact_room"], ANCHOR)
-    fresh, new = (
-        rows_at(collisions["fresh"], at + count, CONTACT),
-        rows_at(collisions["fresh_anchors"], at + count, ANCHOR),
-    )
+    anchors = rows_at(collisions["anchors"], 2 * collisions["contact_room"], shape_rows.ANCHOR)
+    fresh = rows_at(collisions["fresh"], at + count, shape_rows.CONTACT)
+    new = rows_at(collisions["fresh_anchors"], at + count, shape_rows.ANCHOR)
     then = half_start(collisions["step"] - 1, collisions["contact_room"])
     shapes = shapes_of(collisions)
     round1, round2 = shapes[pair["a"]]["radius"], shapes[pair["b"]]["radius"]
@@ -273,14 +258,14 @@ def keep_contacts(collisions: Any, pair_row: int, pair: Any, memory: Any, one: A
         row["part2"] = old["part2"]
         row["pair"] = pair_row
         row["before"] = first + j
-        row["passes"] = SLOW
+        row["passes"] = shape_rows.SLOW
         row["flies"] = 0
         _write_kept_contact(anchors[then + first + j], new[at + j], row, one, other, round1, round2)
         least = min(least, row["distance"])
     _copy_known(collisions, memory["first_known"], known)
     collisions["kept"] += 1
     _assign_rows(collisions, pair, memory, at + count, least, collisions["n_known"] + known)
-    return DONE
+    return shape_rows.DONE
 
 
 @kernel

@@ -161,14 +161,10 @@ def collect_workers(collisions: Any, scouts: int, count: int) -> bool:
     for i in range(count):
         row = rows[i]
         own = rows_at(row["own"], 1, COLLISIONS)[0]
-        collisions["updates"], collisions["walked"] = (
-            collisions["updates"] + own["updates"],
-            collisions["walked"] + own["walked"],
-        )
-        collisions["fallbacks"], collisions["rough"] = (
-            collisions["fallbacks"] + own["fallbacks"],
-            collisions["rough"] + own["rough"],
-        )
+        collisions["updates"] += own["updates"]
+        collisions["walked"] += own["walked"]
+        collisions["fallbacks"] += own["fallbacks"]
+        collisions["rough"] += own["rough"]
         collisions["kept"] += own["kept"]
         row["shift_pairs"], row["shift_contacts"] = k - row["k"], at - row["at"]
         wrong |= row["shift_pairs"] != 0 or row["shift_contacts"] != 0

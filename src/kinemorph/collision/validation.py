@@ -9,19 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from kinemorph.collision.broad import hash_rows
 from kinemorph.collision.broad.broad_phase import BroadPhase
-from kinemorph.collision.broad.hash_rows import (
-    ABSENT_LEVEL,
-    BOX,
-    BOX_PAIR,
-    ENTRY,
-    FILTER,
-    FREE_PAIR_BASE,
-    HASH,
-    IGNORED,
-    INDEX_ROW,
-    TILE,
-)
 from kinemorph.collision.broad.hash_tables import SAVED_HEADER_FIELDS
 from kinemorph.collision.broad.hash_tiles import LARGEST_TILE_COORDINATE, OVERSIZED_BUDGET_FACTOR
 from kinemorph.collision.collisions import belongs_to_pair
@@ -29,21 +18,7 @@ from kinemorph.collision.narrow.core_pair import Relation
 from kinemorph.collision.narrow.features import Feature
 from kinemorph.collision.narrow.manifold import MANIFOLD_ROWS
 from kinemorph.collision.narrow.part_pairs import KNOWN_FEATURES
-from kinemorph.collision.shapes.shape_rows import (
-    ANCHOR,
-    COLLISIONS,
-    COLLISIONS_KIND,
-    CONTACT,
-    CONTACT_POSE,
-    MOUNT,
-    PAIR,
-    PAIR_MEMORY,
-    SHAPE,
-    SHAPE_POSE,
-    Candidates,
-    Form,
-    Question,
-)
+from kinemorph.collision.shapes import shape_rows
 from kinemorph.collision.shapes.shape_table import BASE_LINK, BODY_FIELDS, ShapeTable, body_of
 from kinemorph.geometry.convex_parts import Parts
 from kinemorph.geometry.ground import BOUNDS, Ground
@@ -66,8 +41,8 @@ def check_shapes(state: Any) -> None:
     require(isinstance(solids, list) and isinstance(bodies, list) and isinstance(free, list), "shapes are no lists")
     n = len(bodies)
     require(len(solids) == n, "the numbers of shapes and bodies differ")
-    require_rows(rows, SHAPE, "shapes", n)
-    require_rows(mounts, MOUNT, "mounts", n)
+    require_rows(rows, shape_rows.SHAPE, "shapes", n)
+    require_rows(mounts, shape_rows.MOUNT, "mounts", n)
     require_rows(changed, np.dtype(np.int64), "changes of shapes", n)
     require(isinstance(revision, int) and 0 <= revision < 1 << 62, "the revision of shapes is none")
     require_range(changed, 0, revision + 1, "changes of shapes")
@@ -88,10 +63,8 @@ def check_shapes(state: Any) -> None:
     there = np.array([body is not None for body in bodies], dtype=bool)
     require_finite(mounts[there][["R", "p"]], "mounts")
     R = mounts["R"][there].reshape(-1, 3, 3)
-    require(
-        (np.abs(R @ R.transpose(0, 2, 1) - np.eye(3)) < LARGEST_ROTATION_ERROR).all(),
-        "the rotation of a shape is not orthogonal",
-    )
+    fits = (np.abs(R @ R.transpose(0, 2, 1) - np.eye(3)) < LARGEST_ROTATION_ERROR).all()
+    require(fits, "the rotation of a shape is not orthogonal")
 
 
 def _is_solid(solid: Any) -> bool:
@@ -109,20 +82,20 @@ def check_hash(state: Any) -> None:
     """Raise ValueError unless this is a state that `HashTables.__getstate__` could return."""
     require(isinstance(state, tuple) and len(state) == 6, "a broad phase has other parts")
     header, boxes, filters, order, pairs, lives = state
-    grid = require_rows(header, HASH, "the header of the hash", 1)[0]
-    for name in set(HASH.names or ()) - set(SAVED_HEADER_FIELDS):
+    grid = require_rows(header, hash_rows.HASH, "the header of the hash", 1)[0]
+    for name in set(hash_rows.HASH.names or ()) - set(SAVED_HEADER_FIELDS):
         require(grid[name] == 0, f"{name} of the hash follows")
     n = int(grid["n"])
-    require_rows(boxes, BOX, "boxes", n)
-    require_rows(filters, FILTER, "filters", n)
-    require_rows(order, INDEX_ROW, "the order of boxes", int(grid["moving"]))
-    require_rows(pairs, BOX_PAIR, "pairs of boxes", int(grid["pair_count"]))
-    require_rows(lives, INDEX_ROW, "lives of pairs", len(pairs))
+    require_rows(boxes, hash_rows.BOX, "boxes", n)
+    require_rows(filters, hash_rows.FILTER, "filters", n)
+    require_rows(order, hash_rows.INDEX_ROW, "the order of boxes", int(grid["moving"]))
+    require_rows(pairs, hash_rows.BOX_PAIR, "pairs of boxes", int(grid["pair_count"]))
+    require_rows(lives, hash_rows.INDEX_ROW, "lives of pairs", len(pairs))
     require(0 <= grid["top"] <= 60 and 2.0**-64 <= grid["finest"] <= 2.0**64, "the hash has no such levels")
     require(8 <= grid["budget"] <= grid["fixed_budget"] <= MOST_BUDGET, "the hash has no such budgets")
     require(0 <= grid["linger"] <= 1_000_000 and grid["pairs_made"] >= 0, "the hash has no such numbers")
     _check_boxes(grid, boxes, filters)
-    there = boxes["level"] != ABSENT_LEVEL
+    there = boxes["level"] != hash_rows.ABSENT_LEVEL
     require_range(order["i"], 0, n, "the order of boxes")
     require(there[order["i"]].all() and len(np.unique(order["i"])) == len(order), "a box moves twice, or is not there")
     require_range(filters["fixed"], 0, 2, "filters")
@@ -135,15 +108,17 @@ def hash_bytes(state: Any) -> int:
     placed = boxes[boxes["level"] >= 0]
     first, last = (np.floor(placed[side] * placed["scale"][:, None]) for side in ("low", "high"))
     tiles = float((last - first + 1.0).prod(axis=1).sum()) + 8.0 * len(placed) * len(np.unique(placed["level"]))
-    return int(2.0 * tiles) * (ENTRY.itemsize + 2 * TILE.itemsize)  # tables double, and that of tiles is half empty
+    return int(2.0 * tiles) * (
+        hash_rows.ENTRY.itemsize + 2 * hash_rows.TILE.itemsize
+    )  # tables double, and that of tiles is half empty
 
 
 def _check_boxes(grid: Any, boxes: Rows, filters: Rows) -> None:
     level = boxes["level"]
-    require_range(level, ABSENT_LEVEL, grid["top"] + 1, "levels of boxes")
+    require_range(level, hash_rows.ABSENT_LEVEL, grid["top"] + 1, "levels of boxes")
     placed = level >= 0
     scale = np.where(placed, grid["finest"] * 0.5 ** np.maximum(level, 0), 0.0)
-    there = level != ABSENT_LEVEL
+    there = level != hash_rows.ABSENT_LEVEL
     require((boxes["scale"] == scale)[there].all() and (boxes["entry"] == -1).all(), "boxes have wrong scales")
     low, high = boxes["low"], boxes["high"]
     size = high[there] - low[there]
@@ -159,18 +134,18 @@ def _check_boxes(grid: Any, boxes: Rows, filters: Rows) -> None:
 def _check_pairs(grid: Any, pairs: Rows, there: Rows, filters: Rows) -> None:
     alive = pairs["shared"] == 0
     gone, free, seen = pairs[~alive], int(grid["pair_free"]), 0
-    blank = (gone["a"] == 0) & (gone["b"] == 0) & (gone["linger"] == IGNORED) & (gone["shared"] < 0)
+    blank = (gone["a"] == 0) & (gone["b"] == 0) & (gone["linger"] == hash_rows.IGNORED) & (gone["shared"] < 0)
     require(blank.all(), "a free row of pairs is not blank")
     while free >= 0:
         require(free < len(pairs) and not alive[free] and seen < len(gone), "the free rows of pairs are no list")
-        free, seen = FREE_PAIR_BASE - int(pairs["shared"][free]), seen + 1
+        free, seen = hash_rows.FREE_PAIR_BASE - int(pairs["shared"][free]), seen + 1
     require(free == -1 and seen == len(gone), "the free rows of pairs are no list")
     a, b, linger = pairs["a"][alive], pairs["b"][alive], pairs["linger"][alive]
     require_range(a, 0, len(there), "pairs of boxes")
     require_range(b, 0, len(there), "pairs of boxes")
     require((a < b).all() and there[a].all() and there[b].all(), "a pair of boxes is not valid")
     require(len(np.unique(a.astype(np.int64) * len(there) + b)) == len(a), "a pair of boxes is there twice")
-    require_range(linger, IGNORED, grid["linger"] + 1, "times of pairs")
+    require_range(linger, hash_rows.IGNORED, grid["linger"] + 1, "times of pairs")
     p, q = filters[a], filters[b]
     meet = (p["mask"] & q["group"] != 0) & (q["mask"] & p["group"] != 0) & (p["fixed"] + q["fixed"] < 2)
     require(meet.all(), "a pair of boxes is excluded by its filters")
@@ -195,16 +170,12 @@ def check_collisions(state: Any) -> None:
     """Raise ValueError unless this is a state that `Collisions.__getstate__` could return in a world."""
     require(isinstance(state, tuple) and len(state) == 6, "collisions have other parts")
     header, lasting, broad, shapes, seen, boxed = state
-    collisions = require_rows(header, COLLISIONS, "the header of collisions", 1)[0]
+    collisions = require_rows(header, shape_rows.COLLISIONS, "the header of collisions", 1)[0]
     require(isinstance(broad, BroadPhase) and isinstance(shapes, ShapeTable), "collisions have no shapes")
-    require(
-        collisions["kind"] == COLLISIONS_KIND and collisions["question"] == Question.CONTACTS,
-        "collisions have another kind or question",
-    )
-    require(
-        collisions["candidates"] == Candidates.OVERLAPPING and collisions["from_scratch"] in (0, 1),
-        "collisions have other candidates",
-    )
+    fits = collisions["kind"] == shape_rows.COLLISIONS_KIND and collisions["question"] == shape_rows.Question.CONTACTS
+    require(fits, "collisions have another kind or question")
+    fits = collisions["candidates"] == shape_rows.Candidates.OVERLAPPING and collisions["from_scratch"] in (0, 1)
+    require(fits, "collisions have other candidates")
     for name in ("margin", "keep_within"):
         require(0.0 <= collisions[name] < np.inf, f"{name} of collisions is {collisions[name]}")
     require(
@@ -216,14 +187,14 @@ def check_collisions(state: Any) -> None:
     require(seen == shapes.revision and collisions["n"] == shapes.count, "collisions have not seen all shapes")
     require(isinstance(lasting, dict), "collisions have no tables")
     tables: dict[str, Any] = {
-        "places": SHAPE_POSE,
+        "places": shape_rows.SHAPE_POSE,
         "boxes": BOUNDS,
-        "pairs": PAIR,
-        "memory": PAIR_MEMORY,
-        "made": CONTACT_POSE,
+        "pairs": shape_rows.PAIR,
+        "memory": shape_rows.PAIR_MEMORY,
+        "made": shape_rows.CONTACT_POSE,
     }
     tables["known_pairs"] = np.dtype(np.int64)
-    tables |= {"contacts": CONTACT, "anchors": ANCHOR, "known": KNOWN_FEATURES}
+    tables |= {"contacts": shape_rows.CONTACT, "anchors": shape_rows.ANCHOR, "known": KNOWN_FEATURES}
     kept = bool(collisions["keep_within"] > 0.0)
     pairs, contacts, known = (int(collisions[name]) for name in ("n_pairs", "n_contacts", "n_known"))
     count, remembered = int(broad.hash.header["pair_count"][0]), len(lasting.get("known_pairs", ()))
@@ -233,10 +204,8 @@ def check_collisions(state: Any) -> None:
     require(set(lasting) == {name for name, size in sizes.items() if size}, "collisions have other tables")
     for name, rows in lasting.items():
         require_rows(rows, tables[name], name, sizes[name])
-    require(
-        max(contacts, 1) <= collisions["contact_room"] <= MOST_ROWS and known <= MOST_ROWS,
-        "there is no room for contacts",
-    )
+    fits = max(contacts, 1) <= collisions["contact_room"] <= MOST_ROWS and known <= MOST_ROWS
+    require(fits, "there is no room for contacts")
     _check_boxed_shapes(broad, shapes, boxed)
     if shapes.count:
         require_finite(lasting["places"], "places of shapes")
@@ -253,12 +222,12 @@ def check_collisions(state: Any) -> None:
 
 def collision_bytes(state: Any) -> int:
     """Bytes of the contacts of two steps for which the header of such a state has room."""
-    return 2 * int(state[0]["contact_room"][0]) * (CONTACT.itemsize + ANCHOR.itemsize)
+    return 2 * int(state[0]["contact_room"][0]) * (shape_rows.CONTACT.itemsize + shape_rows.ANCHOR.itemsize)
 
 
 def _check_boxed_shapes(broad: BroadPhase, shapes: ShapeTable, boxed: Any) -> None:
     """Check that exactly the existing shapes have boxes, with their own filters."""
-    there = np.flatnonzero(broad.boxes["level"][: int(broad.hash.header["n"][0])] != ABSENT_LEVEL)
+    there = np.flatnonzero(broad.boxes["level"][: int(broad.hash.header["n"][0])] != hash_rows.ABSENT_LEVEL)
     used = np.flatnonzero(shapes.rows["form"][: shapes.count])
     require(np.array_equal(there, used), "there are shapes without boxes, or boxes without shapes")
     rows, filters = shapes.rows[used], broad.hash["filters"][used]
@@ -296,7 +265,7 @@ def _check_remembered(collisions: Any, memory: Rows, known: Rows, shapes: ShapeT
     bodies = shapes.bodies
     cores = [None if body is None or isinstance(body, Ground) else body.cores for body in bodies]
     sizes = np.array([_core_size(c[0]) if c is not None else TRIANGLE for c in cores]).reshape(-1, 3)
-    ground = shapes.rows["form"][memory["a"]] == Form.GROUND
+    ground = shapes.rows["form"][memory["a"]] == shape_rows.Form.GROUND
     firm = ground & (shapes.rows["n_nodes"][memory["b"]] == 1)
     index2 = memory["start"]["index2"][firm]
     require(

@@ -9,8 +9,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from kinemorph.jit.api import kernel, rows_at
-from kinemorph.multibody.system import F8, I8, constraint_rows_of, row_islands_of
+from kinemorph.jit.api import kernel
+from kinemorph.multibody.system import (
+    constraint_rows_of,
+    factor_of,
+    members_of,
+    order_of,
+    path_of,
+    row_islands_of,
+    y_numbers_of,
+)
 from kinemorph.spatial.lanes.four import fma, load_from, splat, sum_of
 from kinemorph.spatial.scalar import sqrt
 
@@ -86,10 +94,10 @@ def fill_basis(system: Any, Q: Any) -> int:
 def fill_basis_row(system: Any, island: Any, first: int, other_index: int, Q: Any) -> None:
     """Fill row j of F⁻¹ Y of an island, whose rows before it are in Q from row `first` on."""
     m, nv, start = island["m"], system["nv"], island["first"]
-    rows, path = constraint_rows_of(system), rows_at(system["path"], system["path_length"], I8)
-    Y = rows_at(system["Y"], system["Y_length"], F8)
-    members, order = rows_at(system["members"], system["m"], I8), rows_at(system["order"], system["m"], I8)
-    F = rows_at(system["F"], system["G_length"], F8)[island["G"] : island["G"] + m * m]
+    rows, path = constraint_rows_of(system), path_of(system)
+    Y = y_numbers_of(system)
+    members, order = members_of(system), order_of(system)
+    F = factor_of(system)[island["G"] : island["G"] + m * m]
     i, at = order[start + other_index], (first + other_index) * nv
     row = rows[members[start + i]]
     for k in range(at, at + nv):
@@ -130,8 +138,8 @@ def add_projection_forces(system: Any, share: float, x: Any) -> None:
     rows, first = constraint_rows_of(system), 0
     for k in range(system["island_count"]):
         m, start, rank = islands[k]["m"], islands[k]["first"], max(islands[k]["rank"], 0)
-        members, order = rows_at(system["members"], system["m"], I8), rows_at(system["order"], system["m"], I8)
-        F = rows_at(system["F"], system["G_length"], F8)[islands[k]["G"] : islands[k]["G"] + m * m]
+        members, order = members_of(system), order_of(system)
+        F = factor_of(system)[islands[k]["G"] : islands[k]["G"] + m * m]
         for j in range(rank - 1, -1, -1):
             i = order[start + j]
             for l in range(j + 1, rank):

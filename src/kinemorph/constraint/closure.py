@@ -25,7 +25,7 @@ from kinemorph.multibody.checks import LARGEST_FLOAT, Array, Vector, check_data,
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.layout import TREE, dof_data_of
 from kinemorph.multibody.model.model import Model
-from kinemorph.multibody.system import I8, SYSTEM
+from kinemorph.multibody.system import system_of, tree_addresses_of
 from kinemorph.spatial.arguments.annotated import checked_on_failure
 from kinemorph.spatial.arguments.checks import check_whole
 from kinemorph.spatial.arguments.seeds import random_stream
@@ -67,7 +67,7 @@ def prepare_rows(system: Any, damping: float) -> None:
 @kernel(inline=False)
 def solve_loop_impulses(system: Any) -> None:
     """Solve for the loop impulses that cancel the rows' c, after preparation, and set field u of each joint."""
-    trees = rows_at(system["trees"], system["tree_count"], I8)
+    trees = tree_addresses_of(system)
     for t in range(system["tree_count"]):
         tree = rows_at(trees[t], 1, TREE)[0]
         if tree["free_body"] != 0:
@@ -104,7 +104,7 @@ def solve_projection_step(system: Any, turn: int) -> None:
 @kernel(inline=False)
 def project_position(tree: Any, q: Any, step: Any, gap: float) -> float:
     """Move q until the loops are closed (Gauss-Newton on the manifold). Returns the largest error that is left."""
-    system = rows_at(tree["system"], 1, SYSTEM)[0]
+    system = system_of(tree)
     error = LARGEST_FLOAT
     for turn in range(MOST_PROJECTION_ITERATIONS + 1):
         before = error
@@ -125,7 +125,7 @@ def project_position(tree: Any, q: Any, step: Any, gap: float) -> float:
 @kernel(inline=False)
 def project_velocity(tree: Any, q: Any, v: Any, step: Any) -> None:
     """Remove from v the part that would open the loops, by impulses at them."""
-    system = rows_at(tree["system"], 1, SYSTEM)[0]
+    system = system_of(tree)
     articulate(tree, q)
     set_dependence(system, system["dependence"])
     prepare_rows(system, 0.0)

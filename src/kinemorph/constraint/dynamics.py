@@ -17,25 +17,13 @@ from kinemorph.constraint.loops import fill_drifts, fill_errors, orient_rows
 from kinemorph.constraint.solve import factor_rows, multiply_rows, raise_dependence, solve_rows
 from kinemorph.constraint.whiten import apply_row_forces, whiten
 from kinemorph.jit.api import entry, for_lanes, generic, kernel, rows_at
+from kinemorph.multibody import checks
 from kinemorph.multibody.algorithms.aba import articulated_body, outward
-from kinemorph.multibody.checks import (
-    BAD_SIZE,
-    NO_FORCES,
-    NOT_FINITE,
-    OK,
-    UNUSABLE,
-    Array,
-    Matrix,
-    Vector,
-    as_arrays,
-    check_data,
-    finite,
-    raise_for_status,
-)
+from kinemorph.multibody.checks import NO_FORCES, NOT_FINITE, OK, Array, Matrix, Vector, fault_of_dynamics, finite
 from kinemorph.multibody.data import Data
-from kinemorph.multibody.layout import GEAR, TREE, TREE_KIND
+from kinemorph.multibody.layout import GEAR, TREE
 from kinemorph.multibody.model.model import Model
-from kinemorph.multibody.system import F8, SYSTEM
+from kinemorph.multibody.system import F8, system_of
 from kinemorph.spatial.arguments.annotated import checked_on_failure
 from kinemorph.spatial.lanes.four import LANE_COUNT
 
@@ -57,7 +45,7 @@ def solve_loop_forces(system: Any) -> None:
 @kernel(inline=False)
 def constrain_accelerations(tree: Any, a: Any) -> None:
     """Correct the accelerations of a tree by its loop forces."""
-    solve_loop_forces(rows_at(tree["system"], 1, SYSTEM)[0])
+    solve_loop_forces(system_of(tree))
     outward(tree, a)
 
 
@@ -162,15 +150,9 @@ def constrained_body(tree: Any, q: Any, v: Any, tau: Any, external: Any, a: Any)
 @entry
 def _forward(address: int, q: Vector, v: Vector, tau: Vector, external: Matrix, a: Vector) -> int:
     tree = rows_at(address, 1, TREE)[0]
-    if tree["kind"] != TREE_KIND or tree["busy"] != 0:
-        return UNUSABLE
-    nv = tree["nv"]
-    if q.shape[0] != tree["nq"] or v.shape[0] != nv or tau.shape[0] != nv or a.shape[0] != nv:
-        return BAD_SIZE
-    if external.shape[0] > 0 and (external.shape[0] != tree["n"] or external.shape[1] != 6):
-        return BAD_SIZE
-    if not (finite(q) and finite(v) and finite(tau) and finite(external.reshape(external.size))):
-        return NOT_FINITE
+    fault = fault_of_dynamics(tree, q, v, tau, external, a)
+    if fault != OK:
+        return fault
     constrained_body(tree, q, v, tau, external, a)
     return OK if finite(a) else NOT_FINITE
 
@@ -196,15 +178,15 @@ def forward_dynamics(
     except AttributeError:
         mine = False
     if not mine:
-        check_data(model, data)
+        checks.check_data(model, data)
     a = np.empty(data.nv)
     try:
         status = _forward(data.address, q, v, tau, external, a)
     except (TypeError, ValueError):
-        q64, v64, tau64, external64 = as_arrays(model, q=q, v=v, tau=tau, external=external)
+        q64, v64, tau64, external64 = checks.as_arrays(model, q=q, v=v, tau=tau, external=external)
         status = _forward(data.address, q64, v64, tau64, external64, a)
     if status:
-        raise_for_status(model, status, q=q, v=v, tau=tau, external=external)
+        checks.raise_for_status(model, status, q=q, v=v, tau=tau, external=external)
     return a
 
 
@@ -214,7 +196,7 @@ def loop_forces(model: Model, data: Data, wrenches: npt.ArrayLike | None = None)
 
     They take the place of the loops: `aba` with them gives the same accelerations. After any dynamics of the loops.
     """
-    check_data(model, data)
+    checks.check_data(model, data)
     given = data.wrenches if wrenches is None else np.asarray(wrenches, dtype=np.float64)
     if given.shape != (len(model.loop_rows), 6) or not np.isfinite(given).all():
         raise ValueError(

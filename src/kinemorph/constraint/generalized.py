@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph.constraint.dynamics import forward_dynamics, loop_forces
-from kinemorph.constraint.loops import joint_frames, loop_drift, loop_errors, loop_jacobian
+from kinemorph.constraint.loops import joint_frames, loop_errors
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.multibody.algorithms.inversion import extract_position
 from kinemorph.multibody.algorithms.joints import subspace_column
@@ -23,10 +23,9 @@ from kinemorph.multibody.algorithms.rnea import rnea
 from kinemorph.multibody.checks import Array, Matrix, Vector, check_data, checked_copies
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.layout import DOF_DATA, TREE, dofs_of, link_data_of
-from kinemorph.multibody.loop_layout import last_dof
-from kinemorph.multibody.model.loops import LOOP
+from kinemorph.multibody.loop_layout import last_dof, system_loops_of
 from kinemorph.multibody.model.model import Model
-from kinemorph.multibody.system import SYSTEM
+from kinemorph.multibody.system import system_of
 from kinemorph.spatial.arguments.annotated import checked_on_failure
 from kinemorph.spatial.mat3 import mul, mul_vec, tmul_vec, transpose
 from kinemorph.spatial.rows import load3, load3_at
@@ -73,8 +72,8 @@ def fill_twist_jacobian(tree: Any, q_loops: Any, J: Any) -> None:
     rows = link_data_of(tree)
     dofs = dofs_of(tree)
     dof_rows = rows_at(tree["dof_rows"], nv, DOF_DATA)
-    system = rows_at(tree["system"], 1, SYSTEM)[0]
-    loops = rows_at(system["loops"], system["count"], LOOP)
+    system = system_of(tree)
+    loops = system_loops_of(system)
     for i in range(system["count"]):
         loop = loops[i]
         Ra, xa, Rb, x = joint_frames(loop, rows[loop["a"] + 1], rows[loop["b"] + 1])
@@ -155,7 +154,7 @@ def eliminate_columns(J: Any, weights: Any, tolerance: float, row_of: Any) -> in
 
 @entry
 def _generalized(
-    address: int, q: Vector, q_loops: Vector, J: Matrix, E: Matrix, weights: Vector, scales: Vector,
+    address: int, q: Vector, q_loops: Vector, J: Matrix, forms: Matrix, weights: Vector, scales: Vector,
     row_of: np.ndarray[tuple[int], np.dtype[np.int64]],
 ) -> int:  # fmt: skip
     tree = rows_at(address, 1, TREE)[0]
@@ -163,9 +162,9 @@ def _generalized(
     fill_twist_jacobian(tree, q_loops, J)
     for i in range(J.shape[0]):
         for k in range(J.shape[1]):
-            E[i, k] = J[i, k]
-    equilibrate(E, scales)
-    return eliminate_columns(E, weights, sqrt(rows_at(tree["system"], 1, SYSTEM)[0]["dependence"]), row_of)
+            forms[i, k] = J[i, k]
+    equilibrate(forms, scales)
+    return eliminate_columns(forms, weights, sqrt(system_of(tree)["dependence"]), row_of)
 
 
 @checked_on_failure
@@ -204,27 +203,6 @@ def generalized(
 def mobility(model: Model, data: Data, q: npt.ArrayLike) -> int:
     """Degrees of freedom N_F that the loops leave at a configuration (N&Y eq. 13)."""
     return generalized(model, data, q).mobility
-
-
-def complete_acceleration(
-    model: Model,
-    data: Data,
-    q: npt.ArrayLike,
-    v: npt.ArrayLike,
-    coordinates: Coordinates,
-    a: npt.ArrayLike,
-) -> Array:
-    """Accelerations of all joints of the tree from those of the generalized coordinates (eqs. 18 and 21).
-
-    Works for coordinates that belong to the tree, as those do that were chosen freely.
-    """
-    nv = model.nv
-    whole = coordinates.W @ np.asarray(a, dtype=np.float64)
-    drift = loop_drift(model, data, q, v)
-    dependent = [k for k in coordinates.dependent if k < nv]
-    J_S = loop_jacobian(model, data, q)[:, dependent]
-    whole[dependent] -= np.linalg.lstsq(J_S, drift, rcond=1e-10)[0]
-    return whole
 
 
 @checked_on_failure

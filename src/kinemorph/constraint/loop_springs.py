@@ -14,10 +14,10 @@ from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.algorithms.inversion import extract_position, extract_velocity
 from kinemorph.multibody.algorithms.joints import FREE, SPHERICAL, UNIVERSAL, subspace_column
 from kinemorph.multibody.layout import link_data_of
+from kinemorph.multibody.loop_layout import system_loops_of
 from kinemorph.multibody.model.elements import add_wrench_pair, point_velocity
-from kinemorph.multibody.model.loops import LOOP
 from kinemorph.multibody.model.springs import spherical_spring_moment, translation_spring_force
-from kinemorph.multibody.system import F8, SYSTEM
+from kinemorph.multibody.system import F8, system_of
 from kinemorph.spatial.mat3 import mul, mul_vec, tmul_vec, transpose
 from kinemorph.spatial.rows import load3, load3_at, load4_at
 from kinemorph.spatial.vec3 import Vec3, axpy, dot, sub
@@ -26,9 +26,9 @@ from kinemorph.spatial.vec3 import Vec3, axpy, dot, sub
 @kernel(inline=False)
 def add_loop_spring_wrenches(tree: Any, total: Any) -> float:
     """Add the wrenches of springs and dampers of loop joints to those on links. Returns their elastic energy."""
-    system = rows_at(tree["system"], 1, SYSTEM)[0]
+    system = system_of(tree)
     rows = link_data_of(tree)
-    loops = rows_at(system["loops"], system["count"], LOOP)
+    loops = system_loops_of(system)
     q = rows_at(system["q"], system["nq_loops"], F8)
     v = rows_at(system["v"], system["nv_loops"], F8)
     energy = 0.0

@@ -13,29 +13,26 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph.jit.api import entry, kernel, rows_at
+from kinemorph.multibody import checks
 from kinemorph.multibody.algorithms.inversion import TWO_PI, extract_position, rotation_about
 from kinemorph.multibody.algorithms.joints import FIXED, FREE, PRISMATIC, SCREW, SPHERICAL, UNIVERSAL
 from kinemorph.multibody.algorithms.kinematics import accelerate_links, place_links
 from kinemorph.multibody.checks import (
-    BAD_SIZE,
     LARGEST_FLOAT,
     NOT_FINITE,
     OK,
-    UNUSABLE,
     Array,
     Matrix,
     Vector,
-    as_arrays,
-    check_data,
+    fault_of_positions,
+    fault_of_state,
     finite,
-    raise_for_status,
 )
 from kinemorph.multibody.data import Data
-from kinemorph.multibody.layout import LINK_DATA, TREE, TREE_KIND, dof_data_of, dofs_of, link_data_of
-from kinemorph.multibody.loop_layout import last_dof
-from kinemorph.multibody.model.loops import LOOP
+from kinemorph.multibody.layout import LINK_DATA, TREE, dof_data_of, dofs_of, link_data_of
+from kinemorph.multibody.loop_layout import last_dof, system_loops_of
 from kinemorph.multibody.model.model import Model
-from kinemorph.multibody.system import I8, SYSTEM, constraint_rows_of
+from kinemorph.multibody.system import I8, constraint_rows_of, system_of, tree_addresses_of
 from kinemorph.spatial.arguments.annotated import checked_on_failure
 from kinemorph.spatial.mat3 import Mat3, mul, mul_vec, tmul_vec, transpose
 from kinemorph.spatial.quaternion import from_matrix, log
@@ -52,7 +49,7 @@ ROW_SIZE = LINK_DATA.itemsize
 @kernel
 def link_row_at(system: Any, tree_index: int, link: int) -> int:
     """Address of the LINK_DATA of a link of tree t; link -1 is the base."""
-    tree = rows_at(rows_at(system["trees"], system["tree_count"], I8)[tree_index], 1, TREE)[0]
+    tree = rows_at(tree_addresses_of(system)[tree_index], 1, TREE)[0]
     return tree["rows"] + (link + 1) * ROW_SIZE
 
 
@@ -68,7 +65,7 @@ def joint_frames(loop: Any, da: Any, db: Any) -> tuple[Mat3, Vec3, Mat3, Vec3]:
 @kernel(inline=False)
 def orient_rows(system: Any) -> None:
     """Compute the unit wrenches of all rows in the world, from the poses of the links."""
-    loops = rows_at(system["loops"], system["count"], LOOP)
+    loops = system_loops_of(system)
     rows = constraint_rows_of(system)
     for i in range(system["count"]):
         loop = loops[i]
@@ -88,7 +85,7 @@ def orient_rows(system: Any) -> None:
 @kernel(inline=False)
 def fill_errors(system: Any) -> float:
     """Compute the position errors of the loops along their rows, into the rows' c. Returns the largest."""
-    loops = rows_at(system["loops"], system["count"], LOOP)
+    loops = system_loops_of(system)
     rows = constraint_rows_of(system)
     largest = 0.0
     for i in range(system["count"]):
@@ -143,7 +140,7 @@ def fill_drifts(system: Any) -> None:
     After `accelerate_links` without joint accelerations that is J̇_C v; after forward dynamics of the tree, the part
     that the loop forces must cancel. Gravity is the same on both sides.
     """
-    loops = rows_at(system["loops"], system["count"], LOOP)
+    loops = system_loops_of(system)
     rows = constraint_rows_of(system)
     for i in range(system["count"]):
         loop = loops[i]
@@ -230,19 +227,16 @@ _ERRORS, _JACOBIAN, _DRIFT = range(3)
 @entry
 def _fill_rows(address: int, q: Vector, v: Vector, zero: Vector, what: int, J: Matrix) -> int:
     tree = rows_at(address, 1, TREE)[0]
-    if tree["kind"] != TREE_KIND or tree["busy"] != 0:
-        return UNUSABLE
-    if q.shape[0] != tree["nq"] or v.shape[0] != tree["nv"]:
-        return BAD_SIZE
-    if not (finite(q) and finite(v)):
-        return NOT_FINITE
+    fault = fault_of_state(tree, q, v)
+    if fault != OK:
+        return fault
     if what == _DRIFT:
         accelerate_links(tree, q, v, zero)
     else:
         place_links(tree, q)
     if tree["system"] == 0:
         return OK
-    system = rows_at(tree["system"], 1, SYSTEM)[0]
+    system = system_of(tree)
     orient_rows(system)
     if not are_rows_finite(system):
         return NOT_FINITE
@@ -258,15 +252,14 @@ def _fill_rows(address: int, q: Vector, v: Vector, zero: Vector, what: int, J: M
 @entry
 def _fill_positions(address: int, q: Vector, q_loops: Vector) -> int:
     tree = rows_at(address, 1, TREE)[0]
-    if tree["kind"] != TREE_KIND or tree["busy"] != 0:
-        return UNUSABLE
-    if not finite(q):
-        return NOT_FINITE
+    fault = fault_of_positions(tree, q)
+    if fault != OK:
+        return fault
     place_links(tree, q)
     if tree["system"] == 0:
         return OK
-    system = rows_at(tree["system"], 1, SYSTEM)[0]
-    loops = rows_at(system["loops"], system["count"], LOOP)
+    system = system_of(tree)
+    loops = system_loops_of(system)
     for i in range(system["count"]):
         loop = loops[i]
         da = rows_at(link_row_at(system, loop["tree_a"], loop["a"]), 1, LINK_DATA)[0]
@@ -282,13 +275,13 @@ _NO_MATRIX = np.zeros((0, 0))
 def _run_fill_rows(
     model: Model, data: Data, what: int, q: npt.ArrayLike, v: npt.ArrayLike | None = None, J: Array = _NO_MATRIX
 ) -> None:  # fmt: skip
-    check_data(model, data)
+    checks.check_data(model, data)
     zero = np.zeros(model.nv)
     v = zero if v is None else v
-    q64, v64 = as_arrays(model, q=q, v=v)
+    q64, v64 = checks.as_arrays(model, q=q, v=v)
     status = _fill_rows(data.address, q64, v64, zero, what, J)
     if status:
-        raise_for_status(model, status, q=q, v=v)
+        checks.raise_for_status(model, status, q=q, v=v)
 
 
 @checked_on_failure
@@ -301,7 +294,7 @@ def loop_errors(model: Model, data: Data, q: npt.ArrayLike) -> Array:
 @checked_on_failure
 def loop_jacobian(model: Model, data: Data, q: npt.ArrayLike) -> Array:
     """J_C (m x nv): a motion that keeps all loops closed has J_C v = 0."""
-    check_data(model, data)
+    checks.check_data(model, data)
     J = np.zeros((model.m, model.nv))
     _run_fill_rows(model, data, _JACOBIAN, q, J=J)
     return J
@@ -317,10 +310,10 @@ def loop_drift(model: Model, data: Data, q: npt.ArrayLike, v: npt.ArrayLike) -> 
 @checked_on_failure
 def loop_positions(model: Model, data: Data, q: npt.ArrayLike) -> Array:
     """Positions of the loops' joints, one after the other, each written as that of a joint of the tree."""
-    check_data(model, data)
-    (q64,) = as_arrays(model, q=q)
+    checks.check_data(model, data)
+    (q64,) = checks.as_arrays(model, q=q)
     found = np.zeros(model.loop_nq)
     status = _fill_positions(data.address, q64, found)
     if status:
-        raise_for_status(model, status, q=q)
+        checks.raise_for_status(model, status, q=q)
     return found

@@ -9,17 +9,9 @@ import numpy.typing as npt
 
 from kinemorph.constraint.loop_springs import add_loop_spring_wrenches
 from kinemorph.jit.api import entry, for_lanes, generic, kernel, rows_at
+from kinemorph.multibody import checks
 from kinemorph.multibody.algorithms.kinematics import move_links, place_links
-from kinemorph.multibody.checks import (
-    NO_FORCES,
-    UNUSABLE,
-    Array,
-    Vector,
-    as_arrays,
-    check_data,
-    finite,
-    raise_for_status,
-)
+from kinemorph.multibody.checks import NO_FORCES, UNUSABLE, Array, Vector, finite
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.layout import NUMBER, TREE, TREE_KIND, dofs_of
 from kinemorph.multibody.model.elements import add_element_forces
@@ -92,11 +84,11 @@ def passive_forces(model: Model, data: Data, q: npt.ArrayLike, v: npt.ArrayLike)
     Springs and dampers in joints are the first; force elements and loop joints with springs are the second, as `aba`
     and `forward_dynamics` take them.
     """
-    check_data(model, data)
-    q64, v64 = as_arrays(model, q=q, v=v)
+    checks.check_data(model, data)
+    q64, v64 = checks.as_arrays(model, q=q, v=v)
     tau = np.zeros(model.nv)
     total = data.pushed_by(NO_FORCES)
     status = _passive(data.address, model.rest.copy(), q64, v64, np.zeros(model.nv), tau)
     if status or not (np.isfinite(q64).all() and np.isfinite(v64).all()):
-        raise_for_status(model, status, q=q, v=v)
+        checks.raise_for_status(model, status, q=q, v=v)
     return tau, total.copy() if len(total) else np.zeros((model.n, 6))

@@ -11,8 +11,18 @@ from typing import Any
 import numpy as np
 
 from kinemorph.jit.api import kernel, rows_at
-from kinemorph.multibody.model.loops import LOOP
-from kinemorph.multibody.system import F8, I8, UNKNOWN_RANK, constraint_rows_of, row_islands_of
+from kinemorph.multibody.loop_layout import system_loops_of
+from kinemorph.multibody.system import (
+    F8,
+    UNKNOWN_RANK,
+    constraint_rows_of,
+    factor_of,
+    members_of,
+    order_of,
+    path_of,
+    row_islands_of,
+    y_numbers_of,
+)
 from kinemorph.spatial.scalar import LARGEST_FLOAT, sqrt
 
 ROW_TURN_RATE = 30.0  # 1/rad or 1/m: how fast rows turn, at most, with the error of a loop
@@ -22,11 +32,11 @@ LARGEST_UNCERTAIN_SINE = 1e-3  # but rows at a larger angle to the others always
 @kernel(inline=False)
 def multiply_rows(system: Any) -> None:
     """Compute G = Y Yᵀ of each island: products of a loop's rows with each other and with those of earlier loops."""
-    loops = rows_at(system["loops"], system["count"], LOOP)
+    loops = system_loops_of(system)
     islands = row_islands_of(system)
     rows = constraint_rows_of(system)
-    path = rows_at(system["path"], system["path_length"], I8)
-    Y = rows_at(system["Y"], system["Y_length"], F8)
+    path = path_of(system)
+    Y = y_numbers_of(system)
     G = rows_at(system["G"], system["G_length"], F8)
     W = rows_at(system["W"], 6 * system["nv"], F8)
     for i in range(system["count"]):
@@ -130,7 +140,7 @@ def raise_dependence(system: Any, least: float) -> None:
     Islands are independent of each other.
     """
     islands = row_islands_of(system)
-    rows, members = constraint_rows_of(system), rows_at(system["members"], system["m"], I8)
+    rows, members = constraint_rows_of(system), members_of(system)
     for k in range(system["island_count"]):
         error = 0.0
         for j in range(islands[k]["first"], islands[k]["first"] + islands[k]["m"]):
@@ -155,10 +165,10 @@ def factor_island(system: Any, island: Any, damping: float) -> None:
     """Cholesky factor F of G with pivots (Higham 2002, 10.3). Rows that depend on earlier ones come last."""
     m, first, dependence = island["m"], island["first"], island["dependence"]
     rows = constraint_rows_of(system)
-    members = rows_at(system["members"], system["m"], I8)[first : first + m]
-    order = rows_at(system["order"], system["m"], I8)[first : first + m]
+    members = members_of(system)[first : first + m]
+    order = order_of(system)[first : first + m]
     G = rows_at(system["G"], system["G_length"], F8)[island["G"] : island["G"] + m * m]
-    F = rows_at(system["F"], system["G_length"], F8)[island["G"] : island["G"] + m * m]
+    F = factor_of(system)[island["G"] : island["G"] + m * m]
     for i in range(m):
         order[i] = i
         # the remaining diagonal, until the row is eliminated
@@ -204,9 +214,9 @@ def solve_rows(system: Any) -> None:
     rows = constraint_rows_of(system)
     for k in range(system["island_count"]):
         m, first, rank = islands[k]["m"], islands[k]["first"], islands[k]["rank"]
-        members = rows_at(system["members"], system["m"], I8)[first : first + m]
-        order = rows_at(system["order"], system["m"], I8)[first : first + m]
-        F = rows_at(system["F"], system["G_length"], F8)[islands[k]["G"] : islands[k]["G"] + m * m]
+        members = members_of(system)[first : first + m]
+        order = order_of(system)[first : first + m]
+        F = factor_of(system)[islands[k]["G"] : islands[k]["G"] + m * m]
         if rank == UNKNOWN_RANK:
             for j in range(m):
                 rows[members[j]]["force"] = np.nan

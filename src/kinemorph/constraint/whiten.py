@@ -11,16 +11,11 @@ from __future__ import annotations
 from typing import Any
 
 from kinemorph.jit.api import kernel, rows_at
+from kinemorph.multibody.algorithms import free_body
 from kinemorph.multibody.algorithms.aba import is_at_parent
-from kinemorph.multibody.algorithms.free_body import (
-    free_body_link,
-    free_body_of,
-    whiten_free_body,
-    whiten_free_body_wrench,
-)
 from kinemorph.multibody.algorithms.joints import FREE, REVOLUTE
 from kinemorph.multibody.layout import TREE, dof_data_of, link_data_of, links_of
-from kinemorph.multibody.system import F8, I8, constraint_rows_of
+from kinemorph.multibody.system import I8, constraint_rows_of, path_of, tree_addresses_of, y_numbers_of
 from kinemorph.spatial.inertia import shift_force
 from kinemorph.spatial.mat3 import mul_vec
 from kinemorph.spatial.rows import load3, load3_at, load9, store3, store3_at
@@ -32,7 +27,7 @@ LEAST_LEVER_SQUARED = 1e-18  # m²: a shorter lever may be rounding of where its
 
 @kernel
 def whiten_through_joint(
-    l: Any, data: Any, dof_rows: Any, n: Vec3, f: Vec3, x: Vec3, n0: float, f0: float, y: Any, at: int
+    link: Any, data: Any, dof_rows: Any, n: Vec3, f: Vec3, x: Vec3, n0: float, f0: float, y: Any, at: int
 ) -> tuple[Vec3, Vec3, float, int]:
     """Pass a wrench on a link through its joint: the joint's share goes to y. Returns the rest at the parent.
 
@@ -43,7 +38,7 @@ def whiten_through_joint(
     lever = sub(x, load3(data["p"]))
     n0 = n0 + max(dot(lever, lever), LEAST_LEVER_SQUARED * (1.0 + dot(x, x))) * f0
     size = 0.0
-    first, count = l["iv"], l["nv"]
+    first, count = link["iv"], link["nv"]
     for j in range(count):
         dof_data = dof_rows[first + j]
         w = load3(dof_data["S"])
@@ -60,9 +55,9 @@ def whiten_through_joint(
 
 
 @kernel
-def moment_at_origin(d: Any, x: Vec3, n: Vec3, f: Vec3) -> Vec3:
+def moment_at_origin(data: Any, x: Vec3, n: Vec3, f: Vec3) -> Vec3:
     """The moment about a link's origin of a wrench at x."""
-    return add(n, cross(sub(x, load3(d["p"])), f))
+    return add(n, cross(sub(x, load3(data["p"])), f))
 
 
 @kernel
@@ -84,11 +79,11 @@ def whiten_to_base(tree: Any, link: int, n: Vec3, f: Vec3, x: Vec3, n0: float, f
 @kernel(inline=False)
 def whiten_free_body_row(tree: Any, n: Vec3, f: Vec3, x: Vec3, n0: float, f0: float, y: Any, at: int) -> float:
     """`inward` for a free rigid body, in closed form. Returns the size that its numbers could have."""
-    lone, d = free_body_of(tree), free_body_link(tree)
+    lone, d = free_body.free_body_of(tree), free_body.free_body_link(tree)
     R = load9(d["R"])
     centre = mul_vec(R, load3(lone["c"]))
     lever = sub(sub(x, load3(d["p"])), centre)
-    turn, push = whiten_free_body_wrench(lone, R, sub(n, cross(centre, f)), f)
+    turn, push = free_body.whiten_free_body_wrench(lone, R, sub(n, cross(centre, f)), f)
     n0 = n0 + max(dot(lever, lever), LEAST_LEVER_SQUARED * (1.0 + dot(x, x))) * f0
     size = lone["light"] * lone["light"] * f0
     K = lone["K"]
@@ -138,9 +133,9 @@ def whiten_row(A: Any, B: Any, row: Any, Y: Any) -> None:
 @kernel(inline=False)
 def whiten(system: Any) -> None:
     """Compute y and the scale of all rows, whose wrenches are set; the articulated inertias must be in place."""
-    trees = rows_at(system["trees"], system["tree_count"], I8)
+    trees = tree_addresses_of(system)
     rows = constraint_rows_of(system)
-    Y = rows_at(system["Y"], system["Y_length"], F8)
+    Y = y_numbers_of(system)
     for j in range(system["m"]):
         row = rows[j]
         whiten_row(rows_at(trees[row["tree_a"]], 1, TREE)[0], rows_at(trees[row["tree_b"]], 1, TREE)[0], row, Y)
@@ -149,11 +144,11 @@ def whiten(system: Any) -> None:
 @kernel(inline=False)
 def apply_row_forces(system: Any) -> None:
     """Add the row forces to field u of the joints: u ← u + Yᵀ λ."""
-    trees = rows_at(system["trees"], system["tree_count"], I8)
+    trees = tree_addresses_of(system)
     offsets = rows_at(system["offsets"], system["tree_count"], I8)
     rows = constraint_rows_of(system)
-    path = rows_at(system["path"], system["path_length"], I8)
-    Y = rows_at(system["Y"], system["Y_length"], F8)
+    path = path_of(system)
+    Y = y_numbers_of(system)
     for j in range(system["m"]):
         row = rows[j]
         force = row["force"]
@@ -166,7 +161,7 @@ def apply_row_forces(system: Any) -> None:
 @kernel
 def add_joint_forces(tree: Any, offset: int, row: Any, start: int, stop: int, path: Any, Y: Any) -> None:
     if tree["free_body"] != 0:
-        left = free_body_of(tree)["u"]
+        left = free_body.free_body_of(tree)["u"]
         for e in range(start, stop):
             left[path[row["path"] + e] - offset] += row["force"] * Y[row["y"] + e]
         return
@@ -193,8 +188,8 @@ def unwhitened_rate(dof_data: Any, z: float, w: Vec3, u: Vec3, turns: bool) -> t
 def whiten_velocity(tree: Any, v: Any, z: Any) -> None:
     """z = L v: outward, the inverse of `unwhiten_velocity`. Kinetic energy is ½ zᵀ z."""
     if tree["free_body"] != 0:
-        lone, d = free_body_of(tree), free_body_link(tree)
-        turn, push = whiten_free_body(lone, load9(d["R"]), load3(v), load3_at(v, 3))
+        lone, d = free_body.free_body_of(tree), free_body.free_body_link(tree)
+        turn, push = free_body.whiten_free_body(lone, load9(d["R"]), load3(v), load3_at(v, 3))
         store3(z, turn)
         store3_at(z, 3, push)
         return
@@ -287,16 +282,16 @@ def transform_velocity_pair(tree: Any, first: int, x: Any, y: Any, x2: Any, y2: 
 
 
 @kernel
-def carried_velocity(link: Any, P: Any, data: Any) -> tuple[Vec3, Vec3]:
+def carried_velocity(link: Any, parent: Any, data: Any) -> tuple[Vec3, Vec3]:
     """The velocity of a link whose joint does not move, from its parent's row."""
-    w, u = load3(P["jw"]), load3(P["jv"])
+    w, u = load3(parent["jw"]), load3(parent["jv"])
     return w, u if is_at_parent(link) else add(u, cross(w, load3(data["r"])))
 
 
 @kernel
-def carried_second_velocity(link: Any, P: Any, data: Any) -> tuple[Vec3, Vec3]:
+def carried_second_velocity(link: Any, parent: Any, data: Any) -> tuple[Vec3, Vec3]:
     """The same of the second set."""
-    w, u = load3(P["kw"]), load3(P["kv"])
+    w, u = load3(parent["kw"]), load3(parent["kv"])
     return w, u if is_at_parent(link) else add(u, cross(w, load3(data["r"])))
 
 

@@ -8,17 +8,9 @@ import numpy as np
 
 from kinemorph.collision.contact_table import half_start
 from kinemorph.collision.shapes.shape_rows import contacts_of, pairs_of, shapes_of
-from kinemorph.contact.layout import FULL_CONTACTS, FULL_Z, islands_of, slices_of, supports_of
-from kinemorph.jit.api import kernel, rows_at
-from kinemorph.structure.forest.layout import (
-    IN_USE,
-    LOOPS,
-    TREES,
-    bodies_of,
-    loop_slots_of,
-    tree_of,
-    trees_of,
-)
+from kinemorph.contact.layout import FULL_CONTACTS, FULL_Z, contact_order, islands_of, slices_of, supports_of
+from kinemorph.jit.api import kernel
+from kinemorph.structure.forest.layout import IN_USE, LOOPS, TREES, bodies_of, loop_slots_of, tree_of, trees_of
 from kinemorph.structure.forest.memory import pool_of
 
 EQUAL_ROW_ENTRIES = 16  # entries of z: all rows of a tree with no more have the same length
@@ -36,12 +28,12 @@ def find_root(spans: Any, tree_index: int) -> int:
 
 
 @kernel
-def join_trees(spans: Any, a: int, b: int) -> None:
-    a, b = find_root(spans, a), find_root(spans, b)
-    if a < b:
-        spans[b]["root"] = a
+def join_trees(spans: Any, one: int, other: int) -> None:
+    one, other = find_root(spans, one), find_root(spans, other)
+    if one < other:
+        spans[other]["root"] = one
     else:
-        spans[a]["root"] = b
+        spans[one]["root"] = other
 
 
 @kernel
@@ -150,7 +142,7 @@ def sort_contacts(solver: Any, forest: Any, collisions: Any) -> bool:
     if collisions["n_contacts"] > solver["touch_room"]:
         solver["full"] |= FULL_CONTACTS
         return False
-    order = rows_at(solver["order"], solver["touch_room"], I4)
+    order = contact_order(solver)
     found, count = supports_of(solver), 0  # touching pairs and their islands; the table is not yet used otherwise
     for k in range(collisions["n_pairs"]):
         pair = pairs[k]
@@ -181,7 +173,7 @@ def drop_far_contacts(solver: Any, collisions: Any, within: float) -> None:
 
     With 0 each pair keeps one contact.
     """
-    islands, order = islands_of(solver), rows_at(solver["order"], solver["touch_room"], I4)
+    islands, order = islands_of(solver), contact_order(solver)
     contacts = contacts_of(collisions)
     pairs = pairs_of(collisions)
     now = half_start(collisions["step"], collisions["contact_room"])
@@ -204,7 +196,7 @@ def drop_far_contacts(solver: Any, collisions: Any, within: float) -> None:
 @kernel(inline=False)
 def drop_flying_contacts(solver: Any, collisions: Any) -> None:
     """Remove contacts from `order` that the collision law of the impulse model handles: they bear no load."""
-    islands, order = islands_of(solver), rows_at(solver["order"], solver["touch_room"], I4)
+    islands, order = islands_of(solver), contact_order(solver)
     contacts = contacts_of(collisions)
     now = half_start(collisions["step"], collisions["contact_room"])
     total = 0

@@ -9,15 +9,15 @@ from kinemorph.spatial.scalar import sqrt
 
 
 @kernel
-def mix_materials(materials: Any, agreed: Any, a: int, b: int) -> tuple[float, float, float, float]:
+def mix_materials(materials: Any, agreed: Any, shape_a: int, shape_b: int) -> tuple[float, float, float, float]:
     """Friction, restitution, rolling and torsion of two shapes.
 
     Those of their pair material, if there is one; else those of the material of higher priority; else the geometric
     mean of their frictions, and the maximum of all others.
     """
-    one, other = materials[a], materials[b]
+    one, other = materials[shape_a], materials[shape_b]
     if one["pairs"] > 0 and other["pairs"] > 0:
-        first, second = min(a, b), max(a, b)
+        first, second = min(shape_a, shape_b), max(shape_a, shape_b)
         for k in range(agreed.shape[0]):
             m = agreed[k]
             if m["a"] == first and m["b"] == second:
@@ -35,11 +35,11 @@ def mix_materials(materials: Any, agreed: Any, a: int, b: int) -> tuple[float, f
 
 
 @kernel
-def mix_tangential_restitution(materials: Any, agreed: Any, a: int, b: int) -> float:
+def mix_tangential_restitution(materials: Any, agreed: Any, shape_a: int, shape_b: int) -> float:
     """Tangential restitution of two shapes, by the same rules."""
-    one, other = materials[a], materials[b]
+    one, other = materials[shape_a], materials[shape_b]
     if one["pairs"] > 0 and other["pairs"] > 0:
-        first, second = min(a, b), max(a, b)
+        first, second = min(shape_a, shape_b), max(shape_a, shape_b)
         for k in range(agreed.shape[0]):
             if agreed[k]["a"] == first and agreed[k]["b"] == second:
                 return agreed[k]["tangential"]

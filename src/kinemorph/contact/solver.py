@@ -8,28 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph.contact.layout import (
-    CONTACT_CONSTRAINT,
-    COST_ROW,
-    DOF_CONSTRAINT,
-    DRIVE,
-    FREE_ROOT,
-    FULL_CONTACTS,
-    FULL_DOF_CONSTRAINTS,
-    FULL_SKYLINE,
-    FULL_Y,
-    FULL_Z,
-    ISLAND,
-    MATERIAL,
-    PAIR_MATERIAL,
-    PUSH,
-    SOLVER,
-    SOLVER_KIND,
-    STORED_JOINT_IMPULSE,
-    SUPPORT,
-    TORSIONAL_CONSTRAINT,
-    TREE_SLICE,
-)
+from kinemorph.contact import layout
 from kinemorph.multibody.tables import Pattern, Tables
 
 VECTORS = "z", "za", "moved", "g", "z0", "x"
@@ -61,35 +40,31 @@ class Solver:
     @classmethod
     def first_tables(cls) -> Tables:
         """All tables in their initial state."""
-        return cls(Tables(SOLVER, ROWS_IN_USE))._fill()
+        return cls(Tables(layout.SOLVER, ROWS_IN_USE))._fill()
 
     def _fill(self) -> Tables:
         h = self.header
-        h["kind"] = SOLVER_KIND
-        h["stiffness"], h["damping"], h["parting_speed"], h["bounce_speed"] = (
-            CONTACT_STIFFNESS,
-            CONTACT_DAMPING_RATIO,
-            PARTING_SPEED,
-            BOUNCE_SPEED,
-        )
-        h["direct_work"], h["friction_rounds"], h["settled_share"], h["still"] = (
-            DIRECT_WORK_LIMIT,
-            FRICTION_ROUNDS,
-            SETTLED_SHARE,
-            STILL_SHARE,
-        )
+        h["kind"] = layout.SOLVER_KIND
+        h["stiffness"] = CONTACT_STIFFNESS
+        h["damping"] = CONTACT_DAMPING_RATIO
+        h["parting_speed"] = PARTING_SPEED
+        h["bounce_speed"] = BOUNCE_SPEED
+        h["direct_work"] = DIRECT_WORK_LIMIT
+        h["friction_rounds"] = FRICTION_ROUNDS
+        h["settled_share"] = SETTLED_SHARE
+        h["still"] = STILL_SHARE
         self._make_spans(16)
         self._make_vectors(96)
         self._make_touches(64)
         self._make_bounds(16)
         self._make("envelope", "envelope_room", 1024, F8)
         self._make("Y", "Y_room", 4096, F8)
-        self._make("materials", "material_room", 16, MATERIAL)
+        self._make("materials", "material_room", 16, layout.MATERIAL)
         self._make_wrenches(4)
-        self._make("drives", "drive_room", 16, DRIVE)
-        self._make("warm_joints", "joint_room", 16, STORED_JOINT_IMPULSE)
-        self._make("pushes", "push_room", 16, PUSH)
-        self._make("agreements", "agreement_room", 4, PAIR_MATERIAL)
+        self._make("drives", "drive_room", 16, layout.DRIVE)
+        self._make("warm_joints", "joint_room", 16, layout.STORED_JOINT_IMPULSE)
+        self._make("pushes", "push_room", 16, layout.PUSH)
+        self._make("agreements", "agreement_room", 4, layout.PAIR_MATERIAL)
         self._tables.make("impulses", 6 * 64, F8)
         self._tables.make("moments", 6 * 64, F8)
         h["impulse_room"] = 2 * 64
@@ -104,23 +79,23 @@ class Solver:
         self.header[room_name] = room
 
     def _make_spans(self, room: int) -> None:
-        self._make("spans", "span_room", room, TREE_SLICE, keep=True)
-        self._tables.make("islands", room, ISLAND)
-        self._tables.make("roots", room, FREE_ROOT)
+        self._make("spans", "span_room", room, layout.TREE_SLICE, keep=True)
+        self._tables.make("islands", room, layout.ISLAND)
+        self._tables.make("roots", room, layout.FREE_ROOT)
 
     def _make_touches(self, room: int) -> None:
-        self._make("touches", "touch_room", room, CONTACT_CONSTRAINT, keep=True)
+        self._make("touches", "touch_room", room, layout.CONTACT_CONSTRAINT, keep=True)
         self._tables.make("order", room, I4)
-        self._tables.make("rests", room, SUPPORT)
-        self._tables.make("twists", room, TORSIONAL_CONSTRAINT, keep=True)
+        self._tables.make("rests", room, layout.SUPPORT)
+        self._tables.make("twists", room, layout.TORSIONAL_CONSTRAINT, keep=True)
         self._make_grips()
 
     def _make_bounds(self, room: int) -> None:
-        self._make("bounds", "bound_room", room, DOF_CONSTRAINT)
+        self._make("bounds", "bound_room", room, layout.DOF_CONSTRAINT)
         self._make_grips()
 
     def _make_grips(self) -> None:
-        self._tables.make("grips", int(self.header["touch_room"][0] + self.header["bound_room"][0]), COST_ROW)
+        self._tables.make("grips", int(self.header["touch_room"][0] + self.header["bound_room"][0]), layout.COST_ROW)
 
     def _make_wrenches(self, room: int) -> None:
         self._tables.make("wrenches", 6 * room, F8, keep=True)
@@ -159,15 +134,15 @@ class Solver:
         """Double the tables that are full. The step then fills them again."""
         h = self.header[0]
         full = int(h["full"])
-        if full & FULL_Z and h["nz"] > h["z_room"]:
+        if full & layout.FULL_Z and h["nz"] > h["z_room"]:
             self._make_vectors(2 * int(h["nz"]))
-        if full & FULL_CONTACTS:
+        if full & layout.FULL_CONTACTS:
             self._make_touches(2 * int(h["touch_room"]))
-        if full & FULL_DOF_CONSTRAINTS:
+        if full & layout.FULL_DOF_CONSTRAINTS:
             self._make_bounds(2 * int(h["bound_room"]))
-        if full & FULL_Y:
+        if full & layout.FULL_Y:
             self._make("Y", "Y_room", 2 * int(h["Y_room"]), F8)
-        if full & FULL_SKYLINE:
+        if full & layout.FULL_SKYLINE:
             self._make("envelope", "envelope_room", 2 * int(h["envelope_used"]), F8)
         h["full"] = 0
 
@@ -176,7 +151,7 @@ class Solver:
         impulses of `joints` and the wrenches of `loops`."""
         h = self.header[0]
         if joints > h["joint_room"]:
-            self._make("warm_joints", "joint_room", 2 * joints, STORED_JOINT_IMPULSE, keep=True)
+            self._make("warm_joints", "joint_room", 2 * joints, layout.STORED_JOINT_IMPULSE, keep=True)
         if loops > h["wrench_room"]:
             self._make_wrenches(2 * loops)
         if trees > h["span_room"]:
@@ -184,7 +159,7 @@ class Solver:
             if 6 * trees > h["z_room"]:  # free bodies, or more
                 self._make_vectors(12 * trees)
         if shapes > h["material_room"]:
-            self._make("materials", "material_room", 2 * shapes, MATERIAL, keep=True)
+            self._make("materials", "material_room", 2 * shapes, layout.MATERIAL, keep=True)
         half = int(h["impulse_room"]) // 2
         if contacts > half:
             for name in ("impulses", "moments"):

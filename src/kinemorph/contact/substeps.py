@@ -7,21 +7,7 @@ from typing import Any
 import numpy as np
 
 from kinemorph.constraint.basis import slice_product
-from kinemorph.contact.gauss_seidel.iteration import (
-    group_dof_constraints,
-    prepare_dof_constraints,
-    relax_contacts,
-    soft_coefficients,
-    solve_contacts_biased,
-    solve_dof_constraints,
-)
-from kinemorph.contact.gauss_seidel.restitution import (
-    apply_restitution,
-    find_approach_speeds,
-    is_dissipative,
-    propagate_impacts,
-    store_velocities,
-)
+from kinemorph.contact.gauss_seidel import iteration, restitution
 from kinemorph.contact.gauss_seidel.row_products import (
     add_twelve,
     apply_contact_impulses,
@@ -53,12 +39,7 @@ from kinemorph.contact.layout import (
     za_of,
 )
 from kinemorph.contact.newton.newton import solve_directly
-from kinemorph.contact.rows.torsional_friction import (
-    add_moments_to_totals,
-    apply_stored_moments,
-    scale_moments,
-    solve_torsional,
-)
+from kinemorph.contact.rows import torsional_friction
 from kinemorph.jit.api import kernel
 
 DRIVEN, ROW = int(DofConstraintKind.DRIVEN), int(DriveKind.ROW)
@@ -85,17 +66,12 @@ def warm_start_island(solver: Any, island: Any) -> None:
         t = touches[i]
         if t["normal_impulse"] > 0.0 and fits_registers(t):
             x = add_twelve(load_twelve(t, g), load_row(t, 0, Y), t["normal_impulse"])
-            store_twelve(
-                t,
-                g,
-                add_twelve(
-                    add_twelve(x, load_row(t, 1, Y), t["tangent_impulse1"]), load_row(t, 2, Y), t["tangent_impulse2"]
-                ),
-            )
+            x = add_twelve(x, load_row(t, 1, Y), t["tangent_impulse1"])
+            store_twelve(t, g, add_twelve(x, load_row(t, 2, Y), t["tangent_impulse2"]))
         elif t["normal_impulse"] > 0.0:
             apply_contact_impulses(t, Y, g, t["normal_impulse"], t["tangent_impulse1"], t["tangent_impulse2"])
     if island["twist_count"] > 0:
-        apply_stored_moments(solver, island)
+        torsional_friction.apply_stored_moments(solver, island)
 
 
 @kernel
@@ -142,23 +118,14 @@ def reset_blocked_motors(solver: Any, island: Any) -> None:
     Y, z = whitened_rows(solver), z_of(solver)
     for i in range(island["bound_count"]):
         constraint = bounds[i]
-        if (
-            constraint["what"] != DRIVEN
-            or constraint["damping"] != np.inf
-            or constraint["p"] == 0.0
-            or drives[constraint["drive"]]["kind"] != ROW
-        ):
+        rigid = constraint["what"] == DRIVEN and constraint["damping"] == np.inf and constraint["p"] != 0.0
+        if not rigid or drives[constraint["drive"]]["kind"] != ROW:
             continue
-        lacks, most = (
-            constraint["target"] - row_velocity(Y, constraint["y"], z, constraint["o"], constraint["l"]),
-            constraint["most"] if constraint["p"] > 0.0 else -constraint["least"],
-        )
+        lacks = constraint["target"] - row_velocity(Y, constraint["y"], z, constraint["o"], constraint["l"])
+        most = constraint["most"] if constraint["p"] > 0.0 else -constraint["least"]
         blocked = lacks * constraint["p"] > 0.0 and abs(lacks) > BLOCKED_SPEED_SHARE * abs(constraint["target"]) > 0.0
-        if (
-            blocked
-            and most == np.inf
-            and abs(lacks) * constraint["effective_mass"] > NEGLIGIBLE_IMPULSE_SHARE * abs(constraint["p"])
-        ):
+        large = abs(lacks) * constraint["effective_mass"] > NEGLIGIBLE_IMPULSE_SHARE * abs(constraint["p"])
+        if blocked and most == np.inf and large:
             constraint["p"] = 0.0
 
 
@@ -189,7 +156,7 @@ def scale_impulses(solver: Any, island: Any, share: float) -> None:
         if bounds[i]["what"] != DRIVEN:
             bounds[i]["p"] *= share
     if island["twist_count"] > 0:
-        scale_moments(solver, island, share)
+        torsional_friction.scale_moments(solver, island, share)
 
 
 @kernel(inline=False)
@@ -214,7 +181,7 @@ def limit_energy(solver: Any, island: Any) -> None:
     o, nz = island["offset"], island["nz"]
     against, size = subtract_vectors(z, z0, g, o, nz)
     along = -2.0 * against
-    if size > along and is_dissipative(solver, island):
+    if size > along and restitution.is_dissipative(solver, island):
         add_to_totals(solver, island, -1.0)
         scale_impulses(solver, island, max(0.0, along / size))
         add_to_totals(solver, island, 1.0)
@@ -318,41 +285,41 @@ def solve_island(solver: Any, island: Any, soft: tuple[float, float, float]) -> 
     if island["touch_count"] + island["bound_count"] == 0:
         add_scaled(z, solver["substeps"] * h, za, z, start, nz)
         return
-    impacts = find_approach_speeds(solver, island) if solver["bouncing"] != 0 else 0
+    impacts = restitution.find_approach_speeds(solver, island) if solver["bouncing"] != 0 else 0
     if island["direct"] != 0 and solve_directly(solver, island):
         mark_touched(solver, island)
         if impacts > 0:
             add_scaled(z0, -solver["substeps"] * h, za, x, start, nz)
-            apply_restitution(solver, island)
+            restitution.apply_restitution(solver, island)
         return
     if impacts > 0:
-        store_velocities(solver, island)
+        restitution.store_velocities(solver, island)
     strained = island["bound_count"] > 0 and has_self_overlap(solver, island)
     more = EXTRA_ITERATIONS if has_fast_impact(solver, island) else 0
     warm_start_island(solver, island)
     clear(moved, start, nz)
-    group_dof_constraints(solver, island)
+    iteration.group_dof_constraints(solver, island)
     for n in range(solver["substeps"]):
         start_substep(solver, island)
         if island["bound_count"] > 0:
-            prepare_dof_constraints(solver, island, True, n == 0, soft)
-            solve_dof_constraints(solver, island, False)
-        solve_contacts_biased(solver, island, n == 0, soft)
+            iteration.prepare_dof_constraints(solver, island, True, n == 0, soft)
+            iteration.solve_dof_constraints(solver, island, False)
+        iteration.solve_contacts_biased(solver, island, n == 0, soft)
         for _ in range(more):
-            solve_contacts_biased(solver, island, n == 0, soft)
+            iteration.solve_contacts_biased(solver, island, n == 0, soft)
         if strained:  # overlap correction must not violate joint limits
-            solve_dof_constraints(solver, island, True)
+            iteration.solve_dof_constraints(solver, island, True)
         add_scaled(moved, h, z, moved, start, nz)
         if island["bound_count"] > 0:
-            prepare_dof_constraints(solver, island, False, False, soft)
-            solve_dof_constraints(solver, island, False)
-        relax_contacts(solver, island)
+            iteration.prepare_dof_constraints(solver, island, False, False, soft)
+            iteration.solve_dof_constraints(solver, island, False)
+        iteration.relax_contacts(solver, island)
         for _ in range(more):
             add_to_totals(solver, island, -1.0)
-            relax_contacts(solver, island)
+            iteration.relax_contacts(solver, island)
         if island["twist_count"] > 0:
-            solve_torsional(solver, island)
-            add_moments_to_totals(solver, island)
+            torsional_friction.solve_torsional(solver, island)
+            torsional_friction.add_moments_to_totals(solver, island)
         limit_energy(solver, island)
         if n == 0 and impacts == 0 and is_at_rest(solver, island):
             repeat_substep(solver, island)
@@ -362,15 +329,15 @@ def solve_island(solver: Any, island: Any, soft: tuple[float, float, float]) -> 
         if island["driven"] > 0 and n + 1 < solver["substeps"]:
             apply_drive_impulses(solver, island, g, -1.0)
     mark_touched(solver, island)
-    if impacts > 0 and not propagate_impacts(solver, island):
+    if impacts > 0 and not restitution.propagate_impacts(solver, island):
         for i in range(island["touch_count"]):
             touches[i]["last"] = touches[i]["normal_impulse"]
-        apply_restitution(solver, island)
+        restitution.apply_restitution(solver, island)
 
 
 @kernel(inline=False)
 def solve_island_range(solver: Any, first: int, last: int) -> None:
     """Solve the islands from `first` to before `last`."""
-    islands, soft = islands_of(solver), soft_coefficients(solver)
+    islands, soft = islands_of(solver), iteration.soft_coefficients(solver)
     for i in range(first, last):
         solve_island(solver, islands[i], soft)

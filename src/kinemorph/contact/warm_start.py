@@ -10,9 +10,9 @@ from typing import Any
 from kinemorph.collision.contact_table import half_start
 from kinemorph.collision.shapes.shape_rows import contacts_of
 from kinemorph.contact.layout import contact_constraints, stored_impulses
+from kinemorph.contact.rows.contact_rows import world_vector
 from kinemorph.jit.api import kernel
-from kinemorph.spatial.rows import load3, load3_at, store3_at
-from kinemorph.spatial.vec3 import axpy, scale
+from kinemorph.spatial.rows import load3_at, store3_at
 
 
 @kernel(inline=False)
@@ -37,10 +37,5 @@ def store_contact_impulses(solver: Any, collisions: Any, first: int, stop: int) 
     now = half_start(collisions["step"], collisions["contact_room"])
     for i in range(first, stop):
         contact = touches[i]
-        p = scale(load3(contact["normal"]), contact["normal_impulse"])
-        p = axpy(
-            axpy(p, contact["tangent_impulse1"], load3(contact["tangent1"])),
-            contact["tangent_impulse2"],
-            load3(contact["tangent2"]),
-        )
+        p = world_vector(contact, contact["normal_impulse"], contact["tangent_impulse1"], contact["tangent_impulse2"])
         store3_at(impulses, 3 * (now + contact["contact"]), p)

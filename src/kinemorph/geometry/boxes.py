@@ -44,11 +44,9 @@ def make_box(pattern: Any, size: Any, at: int, node_at: int) -> None:
     for k in range(WORDS):
         words[k] = pattern[k]
     half = (0.5 * size[0], 0.5 * size[1], 0.5 * size[2])
-    vertices, edges, faces = (
-        rows_at(at + VERTICES, 8, VERTEX),
-        rows_at(at + EDGES, 12, EDGE),
-        rows_at(at + FACES, 6, FACE),
-    )
+    vertices = rows_at(at + VERTICES, 8, VERTEX)
+    edges = rows_at(at + EDGES, 12, EDGE)
+    faces = rows_at(at + FACES, 6, FACE)
     for k in range(8):
         x, y, z = load3(vertices[k]["x"])
         store3(vertices[k]["x"], (x * size[0], y * size[1], z * size[2]))

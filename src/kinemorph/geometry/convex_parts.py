@@ -11,9 +11,8 @@ may have no hull with a volume. The ground is not made of parts: see `kinemorph.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -56,7 +55,6 @@ NO_MIDDLES = np.zeros((0, 3))  # of a body that is not split
 FLAT_BOX_SHARE = 1e-6  # sizes: how thick the box around flat parts is made
 
 Array = np.ndarray[Any, np.dtype[Any]]
-Distance = Callable[[Polyhedron, Polyhedron], float]  # of two cores; 0 or less if they overlap
 
 
 @checked_on_failure
@@ -197,42 +195,6 @@ class Parts:
         if not size.any():
             raise ValueError("Parts: the parts are points, all in one place")
         return UNIT_BOX.reshaped(0.5 * (low + high) + UNIT_BOX.points * size)
-
-
-@dataclass(frozen=True)
-class ClosestParts:
-    """Where two bodies are closest. If not `exact`, the distance is a lower bound: a node was not opened."""
-
-    distance: float
-    first: int  # node of the first body
-    second: int  # node of the second body
-    exact: bool
-
-
-def closest_parts(a: Parts, b: Parts, distance: Distance, threshold: float = math.inf) -> ClosestParts:
-    """The closest nodes of two bodies; nodes open only below `threshold`, so that a distance below it is the true one.
-
-    `distance` takes a core of each, and knows where the bodies are. This is the plain form of the search, for tests and
-    for any narrow phase.
-    """
-    best = ClosestParts(math.inf, 0, 0, False)
-    waiting = [(0, 0)]
-    while waiting:
-        i, j = waiting.pop()
-        node, y = a.nodes[i], b.nodes[j]
-        d = distance(a.cores[i], b.cores[j]) - float(node["radius"] + y["radius"])
-        if d >= best.distance:
-            continue
-        leaves = node["first"] < 0 and y["first"] < 0
-        if leaves or d > threshold:
-            best = ClosestParts(d, i, j, bool(leaves))
-        elif y["first"] < 0 or (
-            node["first"] >= 0 and node["radius_bound"] >= y["radius_bound"]
-        ):  # open the larger one
-            waiting += [(int(node["second"]), j), (int(node["first"]), j)]
-        else:
-            waiting += [(i, int(y["second"])), (i, int(y["first"]))]
-    return best
 
 
 @overload

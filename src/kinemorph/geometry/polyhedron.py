@@ -26,22 +26,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph.geometry.convexity import (
-    BELOW_ERROR,
-    CONVEX_ERROR,
-    check_closed,
-    check_convex,
-    check_vertices_below,
-    hollow_depth,
-    next_in_face,
-    row_dots,
-)
+from kinemorph.geometry import convexity
 from kinemorph.geometry.hull import hull_faces
 from kinemorph.geometry.hull_cache import hull_entry, load_hull, save_hull
 from kinemorph.geometry.meshes.mesh import load_mesh
 from kinemorph.geometry.meshes.tessellate import SEGMENTS
 from kinemorph.geometry.shapes import LARGEST_SIZE, Shape, ShapeKind
-from kinemorph.jit.rows import table
+from kinemorph.jit.rows import row, table
 from kinemorph.spatial.arguments.annotated import checked_first
 from kinemorph.spatial.arguments.checks import as_number, repr_of
 from kinemorph.spatial.pose import Pose, vector
@@ -273,9 +264,9 @@ class Polyhedron:
         for corners, loops in hull_faces(points, flat, most):
             core = assemble_polyhedron(corners, loops)
             with suppress(ValueError):
-                check_convex(core, max(CONVEX_ERROR, 10.0 * flat))
+                convexity.check_convex(core, max(convexity.CONVEX_ERROR, 10.0 * flat))
                 spare = spare or core
-                check_vertices_below(core, max(BELOW_ERROR, 20.0 * flat))
+                convexity.check_vertices_below(core, max(convexity.BELOW_ERROR, 20.0 * flat))
                 return core
         if spare is None:
             raise ValueError("hull: the points are too close to each other to tell faces apart; try another flat")
@@ -288,9 +279,9 @@ class Polyhedron:
         if corners.ndim != 2 or corners.shape[1] != 3 or not np.isfinite(corners).all():
             raise ValueError(f"a polyhedron needs finite vertices of shape (n, 3), got shape {corners.shape}")
         faces = [_face(loop) for loop in loops]
-        check_closed(corners, faces)
+        convexity.check_closed(corners, faces)
         core = assemble_polyhedron(corners, faces)
-        check_convex(core)
+        convexity.check_convex(core)
         return core
 
 
@@ -337,7 +328,7 @@ def _hull_of_mesh(
     try:
         mesh = load_mesh(path, scale)
         core = Polyhedron.hull(mesh.vertices, MESH_FLAT, most)
-        depth = hollow_depth(core, mesh.vertices, mesh.faces)
+        depth = convexity.hollow_depth(core, mesh.vertices, mesh.faces)
         save_hull(entry, core.points, core.loops, depth)
         return core, depth
     except ValueError as error:
@@ -351,9 +342,9 @@ def _check_entry(points: Any, loops: Sequence[Any], depth: float) -> Polyhedron 
             return None
         if not (np.isfinite(points).all() and 0.0 <= depth < np.inf):
             return None
-        check_closed(points, loops)
+        convexity.check_closed(points, loops)
         core = assemble_polyhedron(points, loops)
-        check_convex(core, KEPT_CONVEX)
+        convexity.check_convex(core, KEPT_CONVEX)
     except (ValueError, LookupError, AttributeError):
         return None
     return core
@@ -463,7 +454,7 @@ def _link_faces(n: int, loops: Sequence[Any]) -> Rows:
     # A half-edge is a side of a face, from its corner `tail` to `head`; `after` is the next one in the face.
     tail = np.concatenate([np.asarray(loop, dtype=np.int64) for loop in loops])
     face = np.repeat(np.arange(len(loops)), counts)
-    after = next_in_face(faces)
+    after = convexity.next_in_face(faces)
     edge, forwards, backwards = _pair_half_edges(tail, tail[after], n)
     edges = np.zeros(len(forwards), EDGE)
     edges["tail"], edges["head"] = tail[forwards], tail[backwards]
@@ -502,9 +493,9 @@ def _place_vertices(rows: Rows, points: Array) -> Polyhedron:
         face = np.repeat(np.arange(len(faces)), faces["count"])
         # Newell's sum, taken from a corner of the face: far from the origin, products of coordinates would cancel.
         arm = corner - corner[first][face]
-        normal = np.add.reduceat(np.cross(arm, arm[next_in_face(faces)]), first)
+        normal = np.add.reduceat(np.cross(arm, arm[convexity.next_in_face(faces)]), first)
         faces["normal"] = n = normal / np.linalg.norm(normal, axis=1)[:, None]
-        faces["offset"] = np.maximum.reduceat(row_dots(n[face], corner), first)
+        faces["offset"] = np.maximum.reduceat(convexity.row_dots(n[face], corner), first)
         edges["left_normal"] = np.cross(n[edges["left"]], d)
         edges["right_normal"] = np.cross(d, n[edges["right"]])
     return Polyhedron(vertices, edges, faces, edge_at, face_edges)
@@ -537,3 +528,8 @@ def _order_around_vertices(tail: Array, beyond: Array) -> Array:
 edges_of = table(EDGE, "edges", "n_edges")
 faces_of = table(FACE, "faces", "n_faces")
 vertices_of = table(VERTEX, "vertices", "n_vertices")
+vertex_edges_of = table(np.int32, "edge_at", "n_edge_at")
+face_edges_of = table(np.int32, "face_edges", "n_edge_at")
+core_row_of = row(CORE, "core")
+core1_of = row(CORE, "core1")
+core2_of = row(CORE, "core2")

@@ -52,6 +52,35 @@ def table(dtype: Any, address: str, count: str, times: int = 1, more: int = 0) -
     return rows
 
 
+def vector(dtype: Any, address: str, place: int, room: str, count: str) -> Callable[[Any, Any], Any]:
+    """An accessor: of a header and a row of sizes, vector number `place` of those at header[address], each with room
+    for sizes[room] numbers; it has sizes[count]."""
+    size = np.dtype(dtype).itemsize
+
+    def numbers(header: Any, sizes: Any) -> Any:
+        return rows_at(header[address] + size * place * int(sizes[room]), sizes[count], dtype)
+
+    def register(numba: Any) -> None:
+        types = numba.types
+        array = types.Array(numba.from_dtype(np.dtype(dtype)), 1, "C")
+
+        def typing(context: Any) -> Callable[..., Any]:
+            return lambda header, sizes: array if isinstance(header, types.Record) else None
+
+        def lower(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            start = _field(numba, context, builder, signature.args[0], args[0], address)
+            each = _field(numba, context, builder, signature.args[1], args[1], room)
+            start = builder.add(start, builder.mul(each, context.get_constant(types.intp, size * place)))
+            number = _field(numba, context, builder, signature.args[1], args[1], count)
+            return numba.array_at(context, builder, array, start, number)
+
+        numba.type_callable(numbers)(typing)
+        numba.lower_builtin(numbers, types.Record, types.Record)(lower)
+
+    when_needed(register)
+    return numbers
+
+
 def row(dtype: Any, address: str) -> Callable[[Any], Any]:
     """An accessor: of a header, the one row at header[address]."""
 

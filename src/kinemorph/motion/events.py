@@ -18,14 +18,14 @@ from typing import Any
 import numpy as np
 
 from kinemorph.constraint.loops import joint_frames
-from kinemorph.jit.api import kernel, rows_at
+from kinemorph.jit.api import kernel
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.layout import link_data_of, links_of
+from kinemorph.multibody.loop_layout import system_loops_of
 from kinemorph.multibody.model.declared import declared_position, declared_velocity
-from kinemorph.multibody.model.loops import LOOP
 from kinemorph.multibody.model.model import Model
 from kinemorph.multibody.state import State
-from kinemorph.multibody.system import SYSTEM, constraint_rows_of
+from kinemorph.multibody.system import constraint_rows_of, system_of
 from kinemorph.spatial.arguments.annotated import checked_first
 from kinemorph.spatial.arguments.checks import as_number, check_limit, check_text, check_whole, repr_of
 from kinemorph.spatial.mat3 import mul_vec, tmul_vec
@@ -250,12 +250,12 @@ def _make_event(name: str, kind: EventKind, action: Action | None, more: dict[st
 
 
 @kernel
-def point_of(d: Any, p: Vec3) -> Vec3:
-    return add(load3(d["p"]), mul_vec(load9(d["R"]), p))
+def point_of(data: Any, p: Vec3) -> Vec3:
+    return add(load3(data["p"]), mul_vec(load9(data["R"]), p))
 
 
 @kernel(inline=False)
-def evaluate_event_functions(tree: Any, events: Any, t: float, q: Any, v: Any) -> None:
+def evaluate_event_functions(tree: Any, events: Any, time: float, q: Any, v: Any) -> None:
     """The functions of all events that are rows, after the links are placed (and the loops' forces known)."""
     links, rows = links_of(tree), link_data_of(tree)
     for i in range(events.shape[0]):
@@ -263,7 +263,7 @@ def evaluate_event_functions(tree: Any, events: Any, t: float, q: Any, v: Any) -
         kind = event["kind"]
         if event["awake"] == 0 or kind == CALL or kind >= STOP:
             continue
-        g = t
+        g = time
         if kind == ALONG or kind == DISTANCE:
             A, B = rows[event["a"] + 1], rows[event["b"] + 1]
             d = sub(point_of(B, load3(event["pb"])), point_of(A, load3(event["pa"])))
@@ -273,8 +273,8 @@ def evaluate_event_functions(tree: Any, events: Any, t: float, q: Any, v: Any) -
         elif kind == VELOCITY:
             g = declared_velocity(links[event["b"]], q, v, event["index"])
         elif kind == FORCE or kind == MOMENT:
-            system = rows_at(tree["system"], 1, SYSTEM)[0]
-            loop = rows_at(system["loops"], system["count"], LOOP)[event["b"]]
+            system = system_of(tree)
+            loop = system_loops_of(system)[event["b"]]
             wrenches = constraint_rows_of(system)
             n = mul_vec(joint_frames(loop, rows[loop["a"] + 1], rows[loop["b"] + 1])[0], load3(event["n"]))
             g = 0.0

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
-from kinemorph._files import ModelWarning, caller_level
+from kinemorph._files import warn_of_model
 from kinemorph.jit.api import entry, rows_at
 from kinemorph.multibody.checks import Matrix
 from kinemorph.multibody.model.model import Model
@@ -91,11 +90,9 @@ def _warn_of_open_gears(model: Model, q: Array) -> None:
         off = np.abs(q[:, model.links[own]["iq"]] - wanted)
         if (off > LIMIT_SLACK * (1.0 + np.abs(wanted))).any():
             model.told.add(GEARS)
-            warnings.warn(
+            warn_of_model(
                 f"model {model.name!r}: joint {m.joint!r} does not follow {m.source!r} as its mimic says; begin with "
-                "q, v = km.follow(model, q, v)",
-                ModelWarning,
-                stacklevel=caller_level(),
+                "q, v = km.follow(model, q, v)"
             )
             return
 
@@ -120,9 +117,7 @@ def _warn_once(model: Model, what: str, which: Array) -> None:
     model.told.add(what)
     names = list(dict.fromkeys(model.joint_names[i] for i in model.dofs["link"][which].tolist()))
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    warnings.warn(
+    warn_of_model(
         f"model {model.name!r}: {what} of joint {', '.join(map(repr, names[:3]))}{more} would have acted, but "
-        "rollouts and simulations of a model do not honour them",
-        ModelWarning,
-        stacklevel=caller_level(),
+        "rollouts and simulations of a model do not honour them"
     )

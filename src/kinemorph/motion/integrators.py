@@ -71,17 +71,17 @@ def _close_step_loops_lanes(tree: Any, q: Any, v: Any, step: Any) -> float:
 
 
 @kernel
-def euler_step(tree: Any, q: Any, v: Any, h: Scalar, tau: Any, external: Any, work: Any) -> float:
-    """v += h a, then q moves with the new v. Returns how far loops stay open."""
+def euler_step(tree: Any, q: Any, v: Any, dt: Scalar, tau: Any, external: Any, work: Any) -> float:
+    """v += dt a, then q moves with the new v. Returns how far loops stay open."""
     accelerations(tree, q, v, tau, external, work, work[A1])
-    return euler_move(tree, q, v, h, work)
+    return euler_move(tree, q, v, dt, work)
 
 
 @kernel
-def euler_move(tree: Any, q: Any, v: Any, h: Scalar, work: Any) -> float:
+def euler_move(tree: Any, q: Any, v: Any, dt: Scalar, work: Any) -> float:
     for k in range(tree["nv"]):
-        put(v, k, get(v, k) + h * get(work[A1], k))
-    advance_configuration(tree, q, v, h, q)
+        put(v, k, get(v, k) + dt * get(work[A1], k))
+    advance_configuration(tree, q, v, dt, q)
     return close_step_loops(tree, q, v, work[K1])
 
 
@@ -93,11 +93,11 @@ def inverse_dexp(w: Vec3, u: Vec3) -> Vec3:
 
 
 @kernel(inline=False)
-def coordinate_rate(tree: Any, s: Any, h: Scalar, v: Any, k: Any) -> None:
-    """The rate k of the coordinates s h of q ⊕ s h when the velocity there is v.
+def coordinate_rate(tree: Any, s: Any, dt: Scalar, v: Any, k: Any) -> None:
+    """The rate k of the coordinates s dt of q ⊕ s dt when the velocity there is v.
 
-    Coordinates of rotations turn with the motion: k = v + ½ [s h, v] + 1/12 [s h, [s h, v]] (Munthe-Kaas), to the order
-    that RK4 needs. All other joints have k = v.
+    Coordinates of rotations turn with the motion: k = v + ½ [s dt, v] + 1/12 [s dt, [s dt, v]] (Munthe-Kaas), to the
+    order that RK4 needs. All other joints have k = v.
     """
     links = links_of(tree)
     for i in range(tree["n"]):
@@ -105,12 +105,12 @@ def coordinate_rate(tree: Any, s: Any, h: Scalar, v: Any, k: Any) -> None:
         j = l["iv"]
         if l["kind"] == SPHERICAL:
             w = load3_at(s, j)
-            store3_at(k, j, inverse_dexp((w[0] * h, w[1] * h, w[2] * h), load3_at(v, j)))
+            store3_at(k, j, inverse_dexp((w[0] * dt, w[1] * dt, w[2] * dt), load3_at(v, j)))
         elif l["kind"] == FREE:
             w = load3_at(s, j)
             u = load3_at(s, j + 3)
-            w = (w[0] * h, w[1] * h, w[2] * h)
-            u = (u[0] * h, u[1] * h, u[2] * h)
+            w = (w[0] * dt, w[1] * dt, w[2] * dt)
+            u = (u[0] * dt, u[1] * dt, u[2] * dt)
             x = load3_at(v, j)
             y = load3_at(v, j + 3)
             x1 = cross(w, x)
@@ -123,8 +123,8 @@ def coordinate_rate(tree: Any, s: Any, h: Scalar, v: Any, k: Any) -> None:
 
 
 @kernel(inline=False)
-def rk4_approach(tree: Any, q: Any, v: Any, h: Scalar, work: Any, before: int) -> None:
-    """The state of the next stage of RK4 (rows Q1, V1, and its rate), from the rates of the one before at a step h.
+def rk4_approach(tree: Any, q: Any, v: Any, dt: Scalar, work: Any, before: int) -> None:
+    """The state of the next stage of RK4 (rows Q1, V1, and its rate), from the rates of the one before at a step dt.
 
     `before` is its row of rates, K1 to K3; with K1, the rate v of the first stage is set as well.
     """
@@ -133,15 +133,15 @@ def rk4_approach(tree: Any, q: Any, v: Any, h: Scalar, work: Any, before: int) -
             put(work[K1], i, get(v, i))
     k, a = work[before], work[before + 4]
     for i in range(tree["nv"]):
-        put(work[V1], i, get(v, i) + h * get(a, i))
-    advance_configuration(tree, q, k, h, work[Q1])
-    coordinate_rate(tree, k, h, work[V1], work[before + 1])
+        put(work[V1], i, get(v, i) + dt * get(a, i))
+    advance_configuration(tree, q, k, dt, work[Q1])
+    coordinate_rate(tree, k, dt, work[V1], work[before + 1])
 
 
 @kernel(inline=False)
-def rk4_combine(tree: Any, q: Any, v: Any, h: Scalar, work: Any) -> float:
+def rk4_combine(tree: Any, q: Any, v: Any, dt: Scalar, work: Any) -> float:
     """The state after a step of RK4, in place, from the rates of its four stages. Returns how far loops stay open."""
-    sixth = h / 6.0
+    sixth = dt / 6.0
     for i in range(tree["nv"]):
         k = get(work[K1], i) + 2.0 * (get(work[K2], i) + get(work[K3], i)) + get(work[K4], i)
         a = get(work[A1], i) + 2.0 * (get(work[A2], i) + get(work[A3], i)) + get(work[A4], i)
@@ -152,19 +152,19 @@ def rk4_combine(tree: Any, q: Any, v: Any, h: Scalar, work: Any) -> float:
 
 
 @kernel(inline=False)
-def rk4_step(tree: Any, q: Any, v: Any, h: Scalar, tau: Any, external: Any, work: Any) -> float:
+def rk4_step(tree: Any, q: Any, v: Any, dt: Scalar, tau: Any, external: Any, work: Any) -> float:
     """One step of the classical method in place, its slopes taken in the coordinates around q (Munthe-Kaas).
 
     Returns how far loops stay open.
     """
     accelerations(tree, q, v, tau, external, work, work[A1])
-    rk4_approach(tree, q, v, 0.5 * h, work, K1)
+    rk4_approach(tree, q, v, 0.5 * dt, work, K1)
     accelerations(tree, work[Q1], work[V1], tau, external, work, work[A2])
-    rk4_approach(tree, q, v, 0.5 * h, work, K2)
+    rk4_approach(tree, q, v, 0.5 * dt, work, K2)
     accelerations(tree, work[Q1], work[V1], tau, external, work, work[A3])
-    rk4_approach(tree, q, v, h, work, K3)
+    rk4_approach(tree, q, v, dt, work, K3)
     accelerations(tree, work[Q1], work[V1], tau, external, work, work[A4])
-    return rk4_combine(tree, q, v, h, work)
+    return rk4_combine(tree, q, v, dt, work)
 
 
 @kernel

@@ -7,12 +7,11 @@ back, and velocities J v⁺ ≥ -e J v⁻, of which one or the other is zero at 
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinemorph._files import ModelWarning, caller_level
+from kinemorph._files import warn_of_model
 from kinemorph.motion.events import DEAD, EVENT, HELD, STOP
 from kinemorph.motion.limit_forces import HOLD, SIDE_CHANGE_ANGLE, gaps, probe, stop_workspace_size
 from kinemorph.multibody.checks import Array
@@ -81,11 +80,9 @@ class Stops:
         if names and "outside" not in self.model.told:
             self.model.told.add("outside")
             more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-            warnings.warn(
+            warn_of_model(
                 f"model {self.model.name!r}: joint {', '.join(map(repr, names[:3]))}{more} is outside of its limits"
-                ", which do not act on it before it has come back; begin within them, or give limits=False",
-                ModelWarning,
-                stacklevel=caller_level(),
+                ", which do not act on it before it has come back; begin within them, or give limits=False"
             )
 
     def hold(self, which: list[int], first: int) -> None:

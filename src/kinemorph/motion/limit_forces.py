@@ -83,11 +83,11 @@ def unit(other_index: int, size: float) -> Vec3:
 
 
 @kernel
-def position_of(l: Any, q: Any, entry: int) -> float:
+def position_of(link: Any, q: Any, entry: int) -> float:
     """An entry of a joint's position; of a ball joint, of its rotation vector."""
-    if l["kind"] == SPHERICAL:
-        return pick(log(load4_at(q, l["iq"])), entry)
-    return q[l["iq"] + entry]
+    if link["kind"] == SPHERICAL:
+        return pick(log(load4_at(q, link["iq"])), entry)
+    return q[link["iq"] + entry]
 
 
 @kernel(inline=False)
@@ -233,21 +233,23 @@ def project_onto_stops(tree: Any, run: Any, q: Any, v: Any, gap: float, step: An
 
 
 @kernel(inline=False)
-def make_step_at_stops(tree: Any, run: Any, q: Any, v: Any, h: float, tau: Any, external: Any, work: Any) -> float:
+def make_step_at_stops(tree: Any, run: Any, q: Any, v: Any, dt: float, tau: Any, external: Any, work: Any) -> float:
     """One step of Euler's method or RK4, in place. Returns how far loops stay open."""
     euler = run["method"] == EULER
     if run["hold_count"] == 0:
-        return euler_step(tree, q, v, h, tau, external, work) if euler else rk4_step(tree, q, v, h, tau, external, work)
+        return (
+            euler_step(tree, q, v, dt, tau, external, work) if euler else rk4_step(tree, q, v, dt, tau, external, work)
+        )
     stopped_accelerations(tree, run, q, v, tau, external, work, work[A1])
     if euler:
-        return project_onto_stops(tree, run, q, v, euler_move(tree, q, v, h, work), work[K1])
-    rk4_approach(tree, q, v, 0.5 * h, work, K1)
+        return project_onto_stops(tree, run, q, v, euler_move(tree, q, v, dt, work), work[K1])
+    rk4_approach(tree, q, v, 0.5 * dt, work, K1)
     stopped_accelerations(tree, run, work[Q1], work[V1], tau, external, work, work[A2])
-    rk4_approach(tree, q, v, 0.5 * h, work, K2)
+    rk4_approach(tree, q, v, 0.5 * dt, work, K2)
     stopped_accelerations(tree, run, work[Q1], work[V1], tau, external, work, work[A3])
-    rk4_approach(tree, q, v, h, work, K3)
+    rk4_approach(tree, q, v, dt, work, K3)
     stopped_accelerations(tree, run, work[Q1], work[V1], tau, external, work, work[A4])
-    return project_onto_stops(tree, run, q, v, rk4_combine(tree, q, v, h, work), work[K1])
+    return project_onto_stops(tree, run, q, v, rk4_combine(tree, q, v, dt, work), work[K1])
 
 
 @kernel(inline=False)

@@ -15,17 +15,8 @@ from kinemorph.jit.api import entry
 from kinemorph.motion.exceeded_limits import warn_ignored
 from kinemorph.motion.integrators import ADAPTIVE, Method, make_integrator_workspace
 from kinemorph.motion.stepping import RUN, Halt, march
-from kinemorph.multibody.checks import (
-    NO_FORCES,
-    Array,
-    Matrix,
-    Vector,
-    as_arrays,
-    check_data,
-    check_quaternions,
-    checked_copies,
-    finite,
-)
+from kinemorph.multibody import checks
+from kinemorph.multibody.checks import NO_FORCES, Array, Matrix, Vector, check_quaternions, finite
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_on_failure
@@ -69,7 +60,7 @@ def rollout(
     steps: int = 1000, method: str = "rk4", every: int = 1, external: npt.ArrayLike = NO_FORCES, gap: float = 1e-9,
 ) -> Trajectory:  # fmt: skip
     """Like `step`, and keeps the start and every `every`-th state."""
-    check_data(model, data)
+    checks.check_data(model, data)
     kind, steps, every = checked_steps(method, dt, steps, every)
     run, q_now, v_now, tau64, given = _start(model, q, v, tau, external, gap)
     row = run[0]
@@ -102,8 +93,8 @@ def rollout_adaptive(
     gap: float = 1e-9,
 ) -> Trajectory:
     """States at given times, by RK4 with step doubling: each step's error estimate stays below `tolerance`."""
-    check_data(model, data)
-    (t,) = checked_copies(model, times=times)
+    checks.check_data(model, data)
+    (t,) = checks.checked_copies(model, times=times)
     if t.ndim != 1 or not t.size or (np.diff(t) < 0.0).any():
         raise ValueError("times must be a list of numbers that do not decrease, the start first")
     if not tolerance > 0.0:
@@ -147,9 +138,9 @@ def _start(model: Model, q: Any, v: Any, tau: Any, external: Any, gap: float) ->
     if not gap > 0.0:
         raise ValueError(f"gap {gap} must be positive")
     applied = np.zeros(model.nv) if tau is None else tau
-    q64, v64, tau64, external64 = as_arrays(model, q=q, v=v, tau=applied, external=external)
+    q64, v64, tau64, external64 = checks.as_arrays(model, q=q, v=v, tau=applied, external=external)
     if not _all_finite(q64, v64, tau64, external64):
-        checked_copies(model, q=q, v=v, tau=applied, external=external)
+        checks.checked_copies(model, q=q, v=v, tau=applied, external=external)
     run = np.zeros(1, RUN)
     run[0]["gap"], run[0]["most_tries"] = gap, MOST_ROLLOUT_STEPS
     return run, q64.copy(), v64.copy(), tau64, external64

@@ -4,23 +4,15 @@ from __future__ import annotations
 
 import copy
 import threading
-import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph._files import ModelWarning, caller_level
+from kinemorph._files import warn_of_model
 from kinemorph.constraint.loops import loop_errors
-from kinemorph.motion.event_time import (
-    EVENT_TIME_ERROR,
-    HappensAgainError,
-    find_crossed_events,
-    first_crossing,
-    signs_of_values,
-    update_event_sides,
-)
+from kinemorph.motion import event_time
 from kinemorph.motion.events import (
     DEAD,
     EVENT,
@@ -260,7 +252,7 @@ class Simulation:
         length = float(run["length"])
         if before is not None and run["t"] > before[2]["t"]:
             self._call(self._q, self._v, self.time)
-            if find_crossed_events(self._rows):  # back to where the step began
+            if event_time.find_crossed_events(self._rows):  # back to where the step began
                 length = float(run["t"] - before[2]["t"])
                 (self._q, self._v, self._run[0], self._rows["side"]), halt = before, Halt.EVENT
                 run = self._run[0]
@@ -341,7 +333,7 @@ class Simulation:
         self._come_to_rest()
         self._try(0.0)
         fresh = (self._rows["side"] == 0) & (self._rows["awake"] != 0)
-        self._rows["side"][fresh] = signs_of_values(self._rows)[fresh]
+        self._rows["side"][fresh] = event_time.signs_of_values(self._rows)[fresh]
         for i, e in enumerate(self._events):
             if e.kind is EventKind.TIME and self._rows["g"][i] <= DEAD and not self._counts[i]:
                 self._rows["side"][i] = -1  # a time that has come exactly counts
@@ -373,7 +365,7 @@ class Simulation:
             self._rows[i]["g"] = g
 
     def _pass_by(self) -> None:
-        s = signs_of_values(self._rows)
+        s = event_time.signs_of_values(self._rows)
         for i in self._calls:
             if s[i]:
                 self._rows[i]["side"], self._rows[i]["dead"] = s[i], DEAD
@@ -382,8 +374,8 @@ class Simulation:
         """The first events of the next step happen in their order, then those that they cause. Whether to go on."""
         count = len(self._events)
         try:
-            s, fired, moves = first_crossing(self._try, self._rows, length)
-        except HappensAgainError as again:
+            s, fired, moves = event_time.first_crossing(self._try, self._rows, length)
+        except event_time.HappensAgainError as again:
             if again.index >= count:
                 return self._stop_within(length, again.index)
             name = self._events[again.index].name
@@ -401,10 +393,12 @@ class Simulation:
                 return False
             self._come_to_rest([i - count for i in let_go] if not done else [])
             if fired:
-                update_event_sides(self._try, self._rows, fired, [m or self._repeats(i) for i, m in enumerate(moves)])
+                event_time.update_event_sides(
+                    self._try, self._rows, fired, [m or self._repeats(i) for i, m in enumerate(moves)]
+                )
             done.update(fired)
             self._try(0.0)
-            fired = [i for i in find_crossed_events(self._rows) if i < count and i not in done]
+            fired = [i for i in event_time.find_crossed_events(self._rows) if i < count and i not in done]
             moves[:] = True
         return True
 
@@ -462,7 +456,7 @@ class Simulation:
     def _stop_within(self, length: float, i: int) -> bool:
         """A joint that rests at its limit without a force is pushed into it within a step."""
         low, high = 0.0, length
-        while high - low > EVENT_TIME_ERROR:
+        while high - low > event_time.EVENT_TIME_ERROR:
             middle = 0.5 * (low + high)
             low, high = (low, middle) if self._try(middle)[i] < -self._rows["dead"][i] else (middle, high)
         self._try(high)
@@ -511,11 +505,9 @@ class Simulation:
         lost = energy - float(self.log.stretches[-1].total[-1]) if result is not None else 0.0
         report = change if isinstance(change, Report) else None
         if report is not None and self._forces is None and report.misled:
-            warnings.warn(
+            warn_of_model(
                 f"model {self.model.name!r}: joint {report.misled[0]!r} changed sides at t = {t:g} s, so its constant "
-                "forces act along axes that turn with its other link from now on; give forces as a function instead",
-                ModelWarning,
-                stacklevel=caller_level(),
+                "forces act along axes that turn with its other link from now on; give forces as a function instead"
             )
         self.log.happenings.append(Happening(t, e.name, before, self.state, lost, result is not None, report))
         return self._counts[i] == e.ends

@@ -42,7 +42,7 @@ from kinemorph.multibody.algorithms.kinematics import move_links, place_links
 from kinemorph.multibody.checks import LARGEST_FLOAT, Matrix, Vector
 from kinemorph.multibody.layout import TREE, dofs_of
 from kinemorph.multibody.model.springs import fill_spring_stretch
-from kinemorph.multibody.system import SYSTEM, UNKNOWN_RANK
+from kinemorph.multibody.system import UNKNOWN_RANK, system_of
 
 SHORTEST_ADAPTIVE_STEP = 1e-12  # s: an adaptive step below this is stuck,
 MOST_STEPS_TO_GRID = 20_000  # and so is one that takes as many to reach the next grid point
@@ -113,7 +113,7 @@ def are_finite(x: Any, count: int) -> bool:
 
 
 @kernel(inline=False)
-def make_trial_step(tree: Any, run: Any, q: Any, v: Any, h: float, tau: Any, external: Any, work: Any) -> None:
+def make_trial_step(tree: Any, run: Any, q: Any, v: Any, dt: float, tau: Any, external: Any, work: Any) -> None:
     """Make a step from (q, v), into the rows Q_NEXT and V_NEXT; how far loops stay open and the error into the run."""
     nq, nv = tree["nq"], tree["nv"]
     q1, v1 = work[Q_NEXT], work[V_NEXT]
@@ -121,13 +121,13 @@ def make_trial_step(tree: Any, run: Any, q: Any, v: Any, h: float, tau: Any, ext
     copy(v, v1, nv)
     run["error"] = 0.0
     if run["method"] != ADAPTIVE:
-        run["open"] = make_step_at_stops(tree, run, q1, v1, h, tau, external, work)
+        run["open"] = make_step_at_stops(tree, run, q1, v1, dt, tau, external, work)
     else:
         copy(q, work[Q_FULL], nq)
         copy(v, work[V_FULL], nv)
-        make_step_at_stops(tree, run, work[Q_FULL], work[V_FULL], h, tau, external, work)
-        make_step_at_stops(tree, run, q1, v1, 0.5 * h, tau, external, work)
-        run["open"] = make_step_at_stops(tree, run, q1, v1, 0.5 * h, tau, external, work)
+        make_step_at_stops(tree, run, work[Q_FULL], work[V_FULL], dt, tau, external, work)
+        make_step_at_stops(tree, run, q1, v1, 0.5 * dt, tau, external, work)
+        run["open"] = make_step_at_stops(tree, run, q1, v1, 0.5 * dt, tau, external, work)
         extrapolate_trial_step(tree, run, work)
 
 
@@ -140,7 +140,7 @@ def extrapolate_trial_step(tree: Any, run: Any, work: Any) -> None:
 
 @kernel(inline=False)
 def evaluate_run_events(
-    tree: Any, run: Any, events: Any, t: float, q: Any, v: Any, tau: Any, external: Any, work: Any
+    tree: Any, run: Any, events: Any, time: float, q: Any, v: Any, tau: Any, external: Any, work: Any
 ) -> None:
     """The functions of all events at a state."""
     if events.shape[0] == 0:
@@ -153,7 +153,7 @@ def evaluate_run_events(
         stopped_accelerations(tree, run, q, v, tau, external, work, work[A1])
     else:
         place_links(tree, q)
-    evaluate_event_functions(tree, events, t, q, v)
+    evaluate_event_functions(tree, events, time, q, v)
     measure_stops(tree, run, events, q)
 
 
@@ -179,7 +179,7 @@ def measure_run_state(tree: Any, run: Any, q: Any, v: Any, work: Any, frame: Any
     frame["loop_speed"] = 0.0
     frame["mobility"] = nv
     if tree["system"] != 0:
-        system = rows_at(tree["system"], 1, SYSTEM)[0]
+        system = system_of(tree)
         articulate(tree, q)
         set_dependence(system, system["dependence"])
         prepare_rows(system, 0.0)
@@ -190,9 +190,9 @@ def measure_run_state(tree: Any, run: Any, q: Any, v: Any, work: Any, frame: Any
 
 
 @kernel
-def reduced_step_length(h: float, error: float) -> float:
+def reduced_step_length(dt: float, error: float) -> float:
     """The length (s) of the next trial after one with this error, as a share of the tolerance."""
-    return h * max(0.2, 0.9 * error**-0.25) if error < 1e12 else 0.1 * h
+    return dt * max(0.2, 0.9 * error**-0.25) if error < 1e12 else 0.1 * dt
 
 
 @kernel
@@ -213,10 +213,10 @@ def next_step(run: Any) -> tuple[float, bool]:
 
 
 @kernel
-def reject_step(run: Any, h: float, good: bool) -> int:
+def reject_step(run: Any, dt: float, good: bool) -> int:
     """What to do after a step that cannot stay: PAUSE to try a smaller one, or why there is none."""
     if run["method"] == ADAPTIVE:
-        run["h"] = reduced_step_length(h, max(run["error"], 2.0)) if good else 0.1 * h
+        run["h"] = reduced_step_length(dt, max(run["error"], 2.0)) if good else 0.1 * dt
         if run["h"] < SHORTEST_ADAPTIVE_STEP:
             return STUCK if good else NOT_FINITE
         return PAUSE
@@ -282,24 +282,24 @@ def _march(
 
 @entry
 def _attempt(
-    address: int, runs: Runs, events: Runs, q: Vector, v: Vector, h: float, tau: Vector, external: Matrix,
+    address: int, runs: Runs, events: Runs, q: Vector, v: Vector, dt: float, tau: Vector, external: Matrix,
     work: Matrix, q1: Vector, v1: Vector,
 ) -> None:  # fmt: skip
-    """The state after a step of any length h (0 for none), and the events' functions there.
+    """The state after a step of any length dt (0 for none), and the events' functions there.
 
     A step that was made outside is in the workspace already.
     """
     tree = rows_at(address, 1, TREE)[0]
     run = runs[0]
-    if h == 0.0:
+    if dt == 0.0:
         copy(q, work[Q_NEXT], q.shape[0])
         copy(v, work[V_NEXT], v.shape[0])
     elif run["made"] == 0:
-        make_trial_step(tree, run, q, v, h, tau, external, work)
+        make_trial_step(tree, run, q, v, dt, tau, external, work)
     run["made"] = 0
     copy(work[Q_NEXT], q1, q.shape[0])
     copy(work[V_NEXT], v1, v.shape[0])
-    evaluate_run_events(tree, run, events, run["t"] + h, q1, v1, tau, external, work)
+    evaluate_run_events(tree, run, events, run["t"] + dt, q1, v1, tau, external, work)
 
 
 @entry
@@ -324,15 +324,15 @@ def _accelerate(
 
 
 @entry
-def _approach(address: int, q: Vector, v: Vector, h: float, work: Matrix, before: int) -> None:
-    rk4_approach(rows_at(address, 1, TREE)[0], q, v, h, work, before)
+def _approach(address: int, q: Vector, v: Vector, dt: float, work: Matrix, before: int) -> None:
+    rk4_approach(rows_at(address, 1, TREE)[0], q, v, dt, work, before)
 
 
 @entry
-def _combine(address: int, runs: Runs, q: Vector, v: Vector, h: float, work: Matrix) -> float:
+def _combine(address: int, runs: Runs, q: Vector, v: Vector, dt: float, work: Matrix) -> float:
     tree, run = rows_at(address, 1, TREE)[0], runs[0]
     euler = run["method"] == EULER
-    gap = euler_move(tree, q, v, h, work) if euler else rk4_combine(tree, q, v, h, work)
+    gap = euler_move(tree, q, v, dt, work) if euler else rk4_combine(tree, q, v, dt, work)
     return project_onto_stops(tree, run, q, v, gap, work[K1])
 
 

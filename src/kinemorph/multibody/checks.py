@@ -14,7 +14,7 @@ import numpy as np
 
 from kinemorph.jit.api import kernel
 from kinemorph.multibody.data import Data
-from kinemorph.multibody.layout import JointKind
+from kinemorph.multibody.layout import TREE_KIND, JointKind
 from kinemorph.multibody.model.model import Model
 from kinemorph.multibody.state import State
 from kinemorph.spatial.arguments.checks import repr_of
@@ -40,6 +40,41 @@ def finite(x: Any) -> bool:
     for k in range(x.shape[0]):
         good &= abs(x[k]) <= LARGEST_FLOAT
     return good
+
+
+@kernel
+def fault_of_positions(tree: Any, q: Any) -> int:
+    """The status of an entry that cannot take a TREE and positions q; OK if it can."""
+    if tree["kind"] != TREE_KIND or tree["busy"] != 0:
+        return UNUSABLE
+    if q.shape[0] != tree["nq"]:
+        return BAD_SIZE
+    return OK if finite(q) else NOT_FINITE
+
+
+@kernel
+def fault_of_rates(tree: Any, fault: int, v: Any) -> int:
+    """The same with one more argument, which has an entry for each degree of freedom, after those with `fault`."""
+    if fault == OK and v.shape[0] != tree["nv"]:
+        return BAD_SIZE
+    return fault if fault != OK or finite(v) else NOT_FINITE
+
+
+@kernel
+def fault_of_state(tree: Any, q: Any, v: Any) -> int:
+    """The same for q and v."""
+    return fault_of_rates(tree, fault_of_positions(tree, q), v)
+
+
+@kernel
+def fault_of_dynamics(tree: Any, q: Any, v: Any, given: Any, external: Any, result: Any) -> int:
+    """The same for q, v, joint accelerations or forces, wrenches on links or none, and an array for the result."""
+    fault = fault_of_rates(tree, fault_of_state(tree, q, v), given)
+    if result.shape[0] != tree["nv"]:
+        return BAD_SIZE
+    if external.shape[0] > 0 and (external.shape[0] != tree["n"] or external.shape[1] != 6):
+        return BAD_SIZE
+    return fault if fault != OK or finite(external.reshape(external.size)) else NOT_FINITE
 
 
 def raise_wrong_data(model: Model, data: Data) -> NoReturn:

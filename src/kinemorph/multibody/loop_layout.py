@@ -7,8 +7,21 @@ from typing import Any
 import numpy as np
 
 from kinemorph.jit.api import entry, kernel, rows_at
+from kinemorph.jit.rows import table
 from kinemorph.multibody.layout import TREE, dofs_of, links_of
-from kinemorph.multibody.system import F8, I8, ISLAND, ROW, SYSTEM_KIND, constraint_rows_of, row_islands_of
+from kinemorph.multibody.model.loops import LOOP
+from kinemorph.multibody.system import (
+    F8,
+    I8,
+    ISLAND,
+    ROW,
+    SYSTEM_KIND,
+    constraint_rows_of,
+    members_of,
+    path_of,
+    row_islands_of,
+    tree_addresses_of,
+)
 
 SIZES = np.dtype(
     [
@@ -48,13 +61,13 @@ def root_link_of(tree: Any, link: int) -> int:
 
 
 @kernel
-def fill_path(tree: Any, a: int, b: int, offset: int, path: Any, at: int) -> int:
+def fill_path(tree: Any, body_a: int, body_b: int, offset: int, path: Any, at: int) -> int:
     """Find the degrees of freedom on the paths of two links to the base, the last first. Returns their number.
 
     They are written to `path` from entry `at` on, if that is not negative, counted from `offset`.
     """
     dofs = dofs_of(tree)
-    ka, kb = last_dof(tree, a), last_dof(tree, b)
+    ka, kb = last_dof(tree, body_a), last_dof(tree, body_b)
     count = 0
     while ka >= 0 or kb >= 0:
         k = max(ka, kb)
@@ -187,10 +200,10 @@ def place_system(system: Any, at: int, trees: int, nv: int, loops: Any, sizes: A
 @kernel(inline=False)
 def lay_out(system: Any, loops: Any) -> None:
     """Fill in the links and paths of the rows of all loops; addresses and offsets of the trees must be set."""
-    trees = rows_at(system["trees"], system["tree_count"], I8)
+    trees = tree_addresses_of(system)
     offsets = rows_at(system["offsets"], system["tree_count"], I8)
     rows = constraint_rows_of(system)
-    path = rows_at(system["path"], system["path_length"], I8)
+    path = path_of(system)
     at = y = 0
     for i in range(loops.shape[0]):
         loop = loops[i]
@@ -213,7 +226,7 @@ def lay_out(system: Any, loops: Any) -> None:
 def fill_island_members(system: Any, loops: Any) -> None:
     """List the rows of each island, and place its matrices."""
     islands = row_islands_of(system)
-    members = rows_at(system["members"], system["m"], I8)
+    members = members_of(system)
     count = entries = 0
     for k in range(system["island_count"]):
         islands[k]["first"], islands[k]["G"], islands[k]["rank"] = count, entries, 0
@@ -245,3 +258,8 @@ def _make_system(systems: Records, at: int, tree: int, nv: int, loops: Records, 
 
 measure_model, make_system = _measure, _make_system
 __all__ = ["F8", "SIZES", "last_dof", "lay_out", "make_system", "measure_loops", "measure_model", "place_system"]
+
+
+# --- an accessor of a table, by its header ---
+
+system_loops_of = table(LOOP, "loops", "count")

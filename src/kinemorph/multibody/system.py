@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kinemorph.jit.rows import table
+from kinemorph.jit.rows import row, table
 from kinemorph.multibody.layout import layout_hash
 
 ROW = np.dtype(
@@ -83,3 +83,10 @@ F8 = np.dtype("f8")
 
 row_islands_of = table(ISLAND, "islands", "island_count")
 constraint_rows_of = table(ROW, "rows", "m")
+members_of = table(I8, "members", "m")
+order_of = table(I8, "order", "m")
+path_of = table(I8, "path", "path_length")
+y_numbers_of = table(F8, "Y", "Y_length")
+factor_of = table(F8, "F", "G_length")
+tree_addresses_of = table(I8, "trees", "tree_count")
+system_of = row(SYSTEM, "system")

@@ -11,12 +11,11 @@ other, as what floats is in the base, is pushed apart, and named as well.
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kinemorph._files import ModelWarning, caller_level
+from kinemorph._files import warn_of_model
 from kinemorph.collision.queries.two_shapes import Pair
 from kinemorph.collision.shapes.shape_rows import Form
 from kinemorph.collision.shapes.shape_table import SHAPE_ROW_MASK
@@ -80,11 +79,9 @@ def let_nested_pass(world: World, model: Model, shapes: list[int]) -> None:
             deepest[names] = max(depth, deepest.get(names, 0.0))
     if deepest and "nested" not in model.told:
         model.told.add("nested")
-        warnings.warn(
+        warn_of_model(
             f"world: model {model.name!r} comes in with links in each other ({listed(deepest)}), which pass through "
-            "each other from now on; see world.collision_filter.ignored, and collide_with there to push them apart",
-            ModelWarning,
-            stacklevel=caller_level(),
+            "each other from now on; see world.collision_filter.ignored, and collide_with there to push them apart"
         )
 
 
@@ -105,11 +102,9 @@ def tell_overlaps(world: World, newcomers: list[int]) -> None:
         names = world._shape_owner(a), world._shape_owner(b)
         deepest[names] = max(-distance, deepest.get(names, 0.0))
     if deepest:
-        warnings.warn(
+        warn_of_model(
             f"world: at {world.time - world.dt:.6g} s there are bodies deep in each other ({listed(deepest)}), which "
-            "are pushed apart; start them apart, or let them pass with world.collision_filter.ignore",
-            ModelWarning,
-            stacklevel=caller_level(),
+            "are pushed apart; start them apart, or let them pass with world.collision_filter.ignore"
         )
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import warnings
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from kinemorph._files import ModelWarning, caller_level
+from kinemorph._files import warn_of_model
 from kinemorph.constraint.closure import LoopError, project
 from kinemorph.constraint.loops import loop_errors
 from kinemorph.geometry.convex_parts import Parts
@@ -149,7 +148,7 @@ def tell(model: Model, what: str, names: list[str], but: str = "do not act in wo
         model.told.add(f"{what} in worlds")
         shown = ", ".join(map(repr, dict.fromkeys(names[:3]))) + (", ..." if names[3:] else "")
         text = f"world: model {model.name!r} has {what} ({shown}), which {but}"
-        warnings.warn(text, ModelWarning, stacklevel=caller_level())
+        warn_of_model(text)
 
 
 def free_position(pose: Pose) -> Array:

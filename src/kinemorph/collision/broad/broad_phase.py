@@ -10,17 +10,10 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
+from kinemorph.collision.broad import hash_update
 from kinemorph.collision.broad.hash_check import compare_counts
 from kinemorph.collision.broad.hash_rows import ABSENT_LEVEL, IGNORED
 from kinemorph.collision.broad.hash_tables import HashTables
-from kinemorph.collision.broad.hash_update import (
-    TABLE_FULL,
-    collect_pairs,
-    delete_box,
-    put_boxes,
-    set_linger,
-    update_boxes,
-)
 from kinemorph.geometry.ground import BOUNDS
 from kinemorph.multibody.tables import Tables
 from kinemorph.spatial.arguments.annotated import checked_on_failure
@@ -133,7 +126,7 @@ class BroadPhase:
 
     def take_out(self, id: int) -> None:
         """Remove a box and its pairs; its id is not given back to `add`."""
-        delete_box(self._address, id)
+        hash_update.delete_box(self._address, id)
         for other in self._ignored.pop(id, ()):
             self._ignored[other].discard(id)
         self._shape = None
@@ -155,7 +148,7 @@ class BroadPhase:
         check_bits("group", group)
         check_bits("mask", mask)
         box = self._rows_of([i])
-        delete_box(self._address, i)
+        hash_update.delete_box(self._address, i)
         self.hash["filters"][i]["group"], self.hash["filters"][i]["mask"] = group, mask
         self._put(np.array([i]), box)
         for other in sorted(self._ignored.get(i, ())):
@@ -177,15 +170,15 @@ class BroadPhase:
             self.set_order(self.moving)
         try:
             good = lows.shape == highs.shape == self._shape  # type: ignore[union-attr]
-            m = update_boxes(self._address, lows, highs) if good else None
+            m = hash_update.update_boxes(self._address, lows, highs) if good else None
         except (AttributeError, TypeError):  # a list, or an array of another type than the compiled one
             m = None
         if m is None:
             lows, highs = self._convert(lows, "lows"), self._convert(highs, "highs")
-            m = update_boxes(self._address, lows, highs)
-        while m == TABLE_FULL:
+            m = hash_update.update_boxes(self._address, lows, highs)
+        while m == hash_update.TABLE_FULL:
             self.grow()
-            m = update_boxes(self._address, lows, highs)
+            m = hash_update.update_boxes(self._address, lows, highs)
         if ids is not None:
             self._shape = None
         if m < 0:
@@ -232,7 +225,7 @@ class BroadPhase:
     def pairs(self) -> Ids:
         """The pairs of boxes that overlap or touch: (m, 2), sorted. A view, valid until the next change."""
         if self._dirty:
-            self._pairs = self._found[: collect_pairs(self._address)]
+            self._pairs = self._found[: hash_update.collect_pairs(self._address)]
             self._dirty = False
         return self._pairs
 
@@ -285,7 +278,7 @@ class BroadPhase:
         i, j = self._known(a), self._known(b)
         if i == j:
             raise ValueError(f"box {i} makes no pair with itself")
-        while set_linger(self._address, i, j, linger) == TABLE_FULL:
+        while hash_update.set_linger(self._address, i, j, linger) == hash_update.TABLE_FULL:
             self.grow()
         self._dirty = True
 
@@ -319,7 +312,7 @@ class BroadPhase:
         self._dirty = True
         done = 0
         while done < len(ids):
-            done += put_boxes(self._address, ids[done:], boxes[done:])
+            done += hash_update.put_boxes(self._address, ids[done:], boxes[done:])
             if self.hash.header["full"][0]:
                 self.grow()
 

@@ -6,16 +6,9 @@ same from update to update: their sorted order is kept, removed pairs are droppe
 
 from typing import Any
 
+from kinemorph.collision.broad import hash_rows
 from kinemorph.collision.broad.hash_pairs import age_pair
-from kinemorph.collision.broad.hash_rows import (
-    BOX_PAIR,
-    IGNORED,
-    INDEX_ROW,
-    LISTED_PAIR,
-    MOST_NEW_PAIRS,
-    box_pairs_of,
-    boxes_of,
-)
+from kinemorph.collision.broad.hash_rows import box_pairs_of, boxes_of
 from kinemorph.jit.api import kernel, rows_at
 
 INSERTION_SORT_ROWS = 16  # rows; fewer are sorted by insertion
@@ -28,8 +21,8 @@ def collect_overlapping(grid: Any, passed: int) -> int:
     """
     boxes = boxes_of(grid)
     pairs = box_pairs_of(grid)
-    found = rows_at(grid["found"], grid["pair_room"], LISTED_PAIR)
-    spare = rows_at(grid["sorted"], grid["pair_room"], LISTED_PAIR)
+    found = rows_at(grid["found"], grid["pair_room"], hash_rows.LISTED_PAIR)
+    spare = rows_at(grid["sorted"], grid["pair_room"], hash_rows.LISTED_PAIR)
     m = 0
     order = -1  # sort key of the last one found: rows are reused, but most often in order
     sorted_so_far = True
@@ -38,7 +31,7 @@ def collect_overlapping(grid: Any, passed: int) -> int:
         write_listed_pair(
             found[m], pair["a"], pair["b"], row
         )  # always: adding 0 or 1 is faster than a mispredicted branch
-        meets = boxes_overlap(boxes[pair["a"]], boxes[pair["b"]]) & (pair["linger"] != IGNORED)
+        meets = boxes_overlap(boxes[pair["a"]], boxes[pair["b"]]) & (pair["linger"] != hash_rows.IGNORED)
         m += meets
         here = (int(pair["a"]) << 32) + int(pair["b"]) if meets else order
         sorted_so_far &= here >= order
@@ -69,7 +62,7 @@ def _sort_pairs(grid: Any, meetings: Any, spare: Any, count: int) -> None:
     if count <= INSERTION_SORT_ROWS:
         _insertion_sort(meetings, count)
         return
-    tally = rows_at(grid["tally"], grid["n"] + 1, INDEX_ROW)
+    tally = rows_at(grid["tally"], grid["n"] + 1, hash_rows.INDEX_ROW)
     _counting_sort(meetings, spare, count, 1, tally)
     _counting_sort(spare, meetings, count, 0, tally)
 
@@ -105,9 +98,9 @@ def _counting_sort(source: Any, target: Any, count: int, side: int, tally: Any) 
 
 
 @kernel
-def write_listed_pair(meeting: Any, a: int, b: int, row: int) -> None:
-    meeting["ij"][0] = a
-    meeting["ij"][1] = b
+def write_listed_pair(meeting: Any, first: int, second: int, row: int) -> None:
+    meeting["ij"][0] = first
+    meeting["ij"][1] = second
     meeting["row"] = row
 
 
@@ -124,10 +117,10 @@ def collect_close(grid: Any, passed: int) -> int:
         _sort_close_pairs(grid)
     _sort_new_pairs(grid)
     room = grid["pair_room"]
-    pairs = rows_at(grid["pairs"], room, BOX_PAIR)
-    both = rows_at(grid["sorted"], 2 * room + 1, LISTED_PAIR)
-    fresh = rows_at(grid["fresh"], MOST_NEW_PAIRS, LISTED_PAIR)
-    found = rows_at(grid["found"], room + 1, LISTED_PAIR)
+    pairs = rows_at(grid["pairs"], room, hash_rows.BOX_PAIR)
+    both = rows_at(grid["sorted"], 2 * room + 1, hash_rows.LISTED_PAIR)
+    fresh = rows_at(grid["fresh"], hash_rows.MOST_NEW_PAIRS, hash_rows.LISTED_PAIR)
+    found = rows_at(grid["found"], room + 1, hash_rows.LISTED_PAIR)
     old, new = (room, 0) if grid["half"] else (0, room)
     end = old + grid["n_sorted"]
     start = new
@@ -149,7 +142,7 @@ def collect_close(grid: Any, passed: int) -> int:
         write_listed_pair(both[new], a, b, row)  # always, as above
         write_listed_pair(found[m], a, b, row)
         new += alive
-        m += alive & (pair["linger"] != IGNORED)
+        m += alive & (pair["linger"] != hash_rows.IGNORED)
     grid["n_sorted"] = new - start
     grid["half"] = 1 - grid["half"]
     grid["n_fresh"] = 0
@@ -165,9 +158,9 @@ def _precedes(first: Any, second: Any) -> bool:
 def _sort_close_pairs(grid: Any) -> None:
     """Sort all pairs from scratch."""
     room = grid["pair_room"]
-    pairs = rows_at(grid["pairs"], room, BOX_PAIR)
-    order = rows_at(grid["sorted"], room, LISTED_PAIR)
-    found = rows_at(grid["found"], room, LISTED_PAIR)
+    pairs = rows_at(grid["pairs"], room, hash_rows.BOX_PAIR)
+    order = rows_at(grid["sorted"], room, hash_rows.LISTED_PAIR)
+    found = rows_at(grid["found"], room, hash_rows.LISTED_PAIR)
     m = 0
     for row in range(grid["pair_count"]):
         if pairs[row]["shared"] >= 0:
@@ -182,7 +175,7 @@ def _sort_close_pairs(grid: Any) -> None:
 @kernel(inline=False)
 def _sort_new_pairs(grid: Any) -> None:
     """Sort the few new pairs, each once: a pair that was removed and came back keeps its last row."""
-    fresh = rows_at(grid["fresh"], MOST_NEW_PAIRS, LISTED_PAIR)
+    fresh = rows_at(grid["fresh"], hash_rows.MOST_NEW_PAIRS, hash_rows.LISTED_PAIR)
     n = 0
     for k in range(grid["n_fresh"]):
         a, b, row = fresh[k]["ij"][0], fresh[k]["ij"][1], fresh[k]["row"]

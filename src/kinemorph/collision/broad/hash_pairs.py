@@ -8,17 +8,8 @@ slots finds a row by two ids in constant time.
 
 from typing import Any
 
-from kinemorph.collision.broad.hash_rows import (
-    FILTER,
-    FREE_PAIR_BASE,
-    FULL_PAIRS,
-    IGNORED,
-    INDEX_ROW,
-    LISTED_PAIR,
-    MOST_NEW_PAIRS,
-    VACANT_SLOT,
-    box_pairs_of,
-)
+from kinemorph.collision.broad import hash_rows
+from kinemorph.collision.broad.hash_rows import box_pairs_of, slots_of
 from kinemorph.jit.api import kernel, rows_at
 
 
@@ -54,12 +45,12 @@ def pair_hash(low_id: int, high_id: int) -> int:
 @kernel
 def find_slot(grid: Any, first: int, second: int) -> int:
     """The slot that has the row of a pair, or the free slot for it."""
-    slots = rows_at(grid["slots"], grid["slot_mask"] + 1, INDEX_ROW)
+    slots = slots_of(grid)
     pairs = box_pairs_of(grid)
     a = min(first, second)
     b = max(first, second)
     s = pair_hash(a, b) & grid["slot_mask"]
-    while slots[s]["i"] != VACANT_SLOT and (pairs[slots[s]["i"]]["a"] != a or pairs[slots[s]["i"]]["b"] != b):
+    while slots[s]["i"] != hash_rows.VACANT_SLOT and (pairs[slots[s]["i"]]["a"] != a or pairs[slots[s]["i"]]["b"] != b):
         s = (s + 1) & grid["slot_mask"]
     return s
 
@@ -67,24 +58,24 @@ def find_slot(grid: Any, first: int, second: int) -> int:
 @kernel
 def find_or_create_pair(grid: Any, first: int, second: int) -> int:
     """The row of a pair, created if missing; -1 if the filters exclude the pair, or a table is full."""
-    slot = rows_at(grid["slots"], grid["slot_mask"] + 1, INDEX_ROW)[find_slot(grid, first, second)]
-    if slot["i"] != VACANT_SLOT:
+    slot = slots_of(grid)[find_slot(grid, first, second)]
+    if slot["i"] != hash_rows.VACANT_SLOT:
         return slot["i"]
-    filters = rows_at(grid["filters"], grid["n"], FILTER)
+    filters = rows_at(grid["filters"], grid["n"], hash_rows.FILTER)
     if not filters_allow_pair(filters[first], filters[second]):
         return -1
     pairs = box_pairs_of(grid)
     row = grid["pair_free"]
     if row >= 0:
-        grid["pair_free"] = FREE_PAIR_BASE - pairs[row]["shared"]
+        grid["pair_free"] = hash_rows.FREE_PAIR_BASE - pairs[row]["shared"]
     elif grid["pair_count"] < grid["pair_room"]:
         row = grid["pair_count"]
         grid["pair_count"] = row + 1
     else:
-        grid["full"] |= FULL_PAIRS
+        grid["full"] |= hash_rows.FULL_PAIRS
         return -1
     grid["pairs_made"] += 1
-    rows_at(grid["lives"], grid["pair_room"], INDEX_ROW)[row]["i"] += 1
+    rows_at(grid["lives"], grid["pair_room"], hash_rows.INDEX_ROW)[row]["i"] += 1
     slot["i"] = row
     pair = pairs[row]
     pair["a"] = min(first, second)
@@ -99,8 +90,8 @@ def find_or_create_pair(grid: Any, first: int, second: int) -> int:
 def _append_new_pair(grid: Any, pair: Any, row: int) -> None:
     """Add a new pair to the list for the sorted order; if they are too many, the order is made from scratch."""
     n = grid["n_fresh"]
-    if n >= 0 and n < MOST_NEW_PAIRS:
-        fresh = rows_at(grid["fresh"], MOST_NEW_PAIRS, LISTED_PAIR)[n]
+    if n >= 0 and n < hash_rows.MOST_NEW_PAIRS:
+        fresh = rows_at(grid["fresh"], hash_rows.MOST_NEW_PAIRS, hash_rows.LISTED_PAIR)[n]
         fresh["ij"][0] = pair["a"]
         fresh["ij"][1] = pair["b"]
         fresh["row"] = row
@@ -115,7 +106,7 @@ def share_tile(grid: Any, first: int, second: int) -> None:
     row = find_or_create_pair(grid, first, second)
     if row >= 0:
         pair = box_pairs_of(grid)[row]
-        if pair["shared"] == 0 and pair["linger"] != IGNORED:
+        if pair["shared"] == 0 and pair["linger"] != hash_rows.IGNORED:
             pair["linger"] = grid["linger"]
         pair["shared"] += 1
 
@@ -123,8 +114,8 @@ def share_tile(grid: Any, first: int, second: int) -> None:
 @kernel(inline=False)
 def unshare_tile(grid: Any, first: int, second: int) -> None:
     """Count one shared tile less. The pair stays until `age_pair` removes it."""
-    row = rows_at(grid["slots"], grid["slot_mask"] + 1, INDEX_ROW)[find_slot(grid, first, second)]["i"]
-    if row != VACANT_SLOT:  # else the filters exclude the pair, or the table was full at its creation
+    row = slots_of(grid)[find_slot(grid, first, second)]["i"]
+    if row != hash_rows.VACANT_SLOT:  # else the filters exclude the pair, or the table was full at its creation
         box_pairs_of(grid)[row]["shared"] -= 1
 
 
@@ -132,24 +123,24 @@ def unshare_tile(grid: Any, first: int, second: int) -> None:
 def delete_pair(grid: Any, row: int) -> None:
     """Free the row of a pair and its slot."""
     pairs = box_pairs_of(grid)
-    slots = rows_at(grid["slots"], grid["slot_mask"] + 1, INDEX_ROW)
+    slots = slots_of(grid)
     hole = find_slot(grid, pairs[row]["a"], pairs[row]["b"])
     s = hole
     while True:  # close the gap: move up each later row that a search could no longer reach
         s = (s + 1) & grid["slot_mask"]
         other = slots[s]["i"]
-        if other == VACANT_SLOT:
+        if other == hash_rows.VACANT_SLOT:
             break
         start = pair_hash(pairs[other]["a"], pairs[other]["b"])
         if ((s - start) & grid["slot_mask"]) >= ((s - hole) & grid["slot_mask"]):
             slots[hole]["i"] = other
             hole = s
-    slots[hole]["i"] = VACANT_SLOT
+    slots[hole]["i"] = hash_rows.VACANT_SLOT
     pair = pairs[row]
     pair["a"] = 0
     pair["b"] = 0
-    pair["linger"] = IGNORED  # so that it is not collected
-    pair["shared"] = FREE_PAIR_BASE - grid["pair_free"]
+    pair["linger"] = hash_rows.IGNORED  # so that it is not collected
+    pair["shared"] = hash_rows.FREE_PAIR_BASE - grid["pair_free"]
     grid["pair_free"] = row
 
 
@@ -159,5 +150,5 @@ def age_pair(grid: Any, row: int) -> None:
     pair = box_pairs_of(grid)[row]
     if pair["linger"] == 0:
         delete_pair(grid, row)
-    elif pair["linger"] != IGNORED:
+    elif pair["linger"] != hash_rows.IGNORED:
         pair["linger"] -= 1

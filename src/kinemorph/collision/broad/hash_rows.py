@@ -115,3 +115,6 @@ ENTRY = np.dtype(
 
 boxes_of = table(BOX, "boxes", "n")
 box_pairs_of = table(BOX_PAIR, "pairs", "pair_room")
+slots_of = table(INDEX_ROW, "slots", "slot_mask", more=1)
+tiles_of = table(TILE, "tiles", "tile_mask", more=1)
+entries_of = table(ENTRY, "entries", "entry_room")

@@ -7,22 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph.collision.broad.hash_rows import (
-    ABSENT_LEVEL,
-    BOX,
-    BOX_PAIR,
-    EMPTY_TILE_KEY,
-    ENTRY,
-    FILTER,
-    FULL_ENTRIES,
-    FULL_PAIRS,
-    FULL_TILES,
-    HASH,
-    INDEX_ROW,
-    LISTED_PAIR,
-    MOST_NEW_PAIRS,
-    TILE,
-)
+from kinemorph.collision.broad import hash_rows
 from kinemorph.collision.broad.hash_update import TABLE_FULL, rebuild_tables
 from kinemorph.multibody.tables import Pattern, Tables
 
@@ -72,7 +57,7 @@ class HashTables:
     def __getstate__(self) -> tuple[Any, ...]:
         """Boxes, and pairs in their rows; tiles and slots are filled again."""
         header = self.header.copy()
-        for name in HASH.names or ():
+        for name in hash_rows.HASH.names or ():
             if name not in SAVED_HEADER_FIELDS:
                 header[name] = 0
         n, moving, count = (int(header[name][0]) for name in ("n", "moving", "pair_count"))
@@ -84,9 +69,9 @@ class HashTables:
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         header, boxes, filters, order, pairs, lives = state
-        if header.dtype != HASH:
+        if header.dtype != hash_rows.HASH:
             raise ValueError("a broad phase that another version of kinemorph has pickled cannot be read")
-        self._hold(Tables(HASH))
+        self._hold(Tables(hash_rows.HASH))
         self.header[:] = header
         self.make_boxes(max(32, len(boxes)))
         self._make_entries(256)
@@ -101,7 +86,7 @@ class HashTables:
         ):
             self[name][: len(rows)] = rows
         while rebuild_tables(self.address) == TABLE_FULL:
-            if self.header["full"][0] & FULL_PAIRS:  # it has a row for each pair
+            if self.header["full"][0] & hash_rows.FULL_PAIRS:  # it has a row for each pair
                 raise ValueError("a broad phase lacks pairs of boxes that share a tile")
             self._double()
 
@@ -112,31 +97,33 @@ class HashTables:
     def tile_count(self) -> int:
         """How many tiles have a box in them."""
         tiles = self["tiles"]
-        return int(((tiles["key"] != EMPTY_TILE_KEY) & ((tiles["natives"] >= 0) | (tiles["guests"] >= 0))).sum())
+        return int(
+            ((tiles["key"] != hash_rows.EMPTY_TILE_KEY) & ((tiles["natives"] >= 0) | (tiles["guests"] >= 0))).sum()
+        )
 
     def make_boxes(self, room: int) -> None:
         """Make rows for `room` boxes; existing ones are kept."""
         there = len(self["boxes"]) if "boxes" in self._tables else 0
-        self._tables.make("boxes", room, BOX, keep=True)["level"][there:] = ABSENT_LEVEL
-        self._tables.make("filters", room, FILTER, keep=True)
-        self._tables.make("order", room, INDEX_ROW, keep=True)
-        self._tables.make("tally", room + 1, INDEX_ROW)
+        self._tables.make("boxes", room, hash_rows.BOX, keep=True)["level"][there:] = hash_rows.ABSENT_LEVEL
+        self._tables.make("filters", room, hash_rows.FILTER, keep=True)
+        self._tables.make("order", room, hash_rows.INDEX_ROW, keep=True)
+        self._tables.make("tally", room + 1, hash_rows.INDEX_ROW)
 
     def _make_entries(self, room: int) -> None:
-        self._tables.make("entries", room, ENTRY)
+        self._tables.make("entries", room, hash_rows.ENTRY)
         self.header["entry_room"] = room
 
     def _make_tiles(self, room: int) -> None:
-        self._tables.make("tiles", room, TILE)
+        self._tables.make("tiles", room, hash_rows.TILE)
         self.header["tile_mask"] = room - 1
 
     def _make_pairs(self, room: int) -> None:
-        self._tables.make("pairs", room, BOX_PAIR, keep=True)
-        self._tables.make("lives", room, INDEX_ROW, keep=True)
-        self._tables.make("slots", 2 * room, INDEX_ROW)
-        self._tables.make("sorted", 2 * room + 1, LISTED_PAIR)  # one more is written beyond the last
-        self._tables.make("fresh", MOST_NEW_PAIRS, LISTED_PAIR)
-        self._tables.make("found", room + 1, LISTED_PAIR)
+        self._tables.make("pairs", room, hash_rows.BOX_PAIR, keep=True)
+        self._tables.make("lives", room, hash_rows.INDEX_ROW, keep=True)
+        self._tables.make("slots", 2 * room, hash_rows.INDEX_ROW)
+        self._tables.make("sorted", 2 * room + 1, hash_rows.LISTED_PAIR)  # one more is written beyond the last
+        self._tables.make("fresh", hash_rows.MOST_NEW_PAIRS, hash_rows.LISTED_PAIR)
+        self._tables.make("found", room + 1, hash_rows.LISTED_PAIR)
         self.header["n_fresh"] = -1
         self.header["pair_room"], self.header["slot_mask"] = room, 2 * room - 1
 
@@ -152,14 +139,14 @@ class HashTables:
 
     def _double(self) -> None:
         full = int(self.header["full"][0])
-        if full & FULL_ENTRIES:
+        if full & hash_rows.FULL_ENTRIES:
             self._make_entries(2 * int(self.header["entry_room"][0]))
-        if full & FULL_PAIRS:
+        if full & hash_rows.FULL_PAIRS:
             self._make_pairs(2 * int(self.header["pair_room"][0]))
-        if full & FULL_TILES and 4 * self.tile_count > len(self["tiles"]):  # else most are empty by now
+        if full & hash_rows.FULL_TILES and 4 * self.tile_count > len(self["tiles"]):  # else most are empty by now
             self._make_tiles(2 * len(self["tiles"]))
 
 
 @functools.cache
 def _pattern() -> Pattern:
-    return Pattern(HashTables.of(Tables(HASH))._fill())
+    return Pattern(HashTables.of(Tables(hash_rows.HASH))._fill())

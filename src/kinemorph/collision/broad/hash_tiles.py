@@ -19,29 +19,16 @@ from typing import Any
 
 import numpy as np
 
+from kinemorph.collision.broad import hash_rows
 from kinemorph.collision.broad.hash_pairs import hash_words, share_tile, unshare_tile
-from kinemorph.collision.broad.hash_rows import (
-    ABSENT_LEVEL,
-    EMPTY_TILE_KEY,
-    ENTRY,
-    FILTER,
-    FULL_ENTRIES,
-    FULL_TILES,
-    LEVEL_BITS,
-    LEVEL_MASK,
-    OVERSIZED_LEVEL,
-    PLACE_BITS,
-    PLACE_MASK,
-    TILE,
-    boxes_of,
-)
+from kinemorph.collision.broad.hash_rows import boxes_of, entries_of, tiles_of
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.spatial.rows import store3
 from kinemorph.spatial.vec3 import Vec3
 
-Z_BIT = LEVEL_BITS
-Y_BIT = LEVEL_BITS + PLACE_BITS
-X_BIT = LEVEL_BITS + 2 * PLACE_BITS
+Z_BIT = hash_rows.LEVEL_BITS
+Y_BIT = hash_rows.LEVEL_BITS + hash_rows.PLACE_BITS
+X_BIT = hash_rows.LEVEL_BITS + 2 * hash_rows.PLACE_BITS
 BLOCK_MASK = ~(1 << X_BIT | 1 << Y_BIT | 1 << Z_BIT)  # bits of a key that the tiles of a block share
 ROW_MASK = (1 << 48) - 1  # largest number of rows of a table, less one
 LARGEST_TILE_COORDINATE = 2.0**50  # larger tile coordinates are not exact enough
@@ -58,14 +45,16 @@ def tile_key(x: int, y: int, z: int, level: int) -> int:
     """Pack coordinates and level of a tile into one number. Coordinates repeat after 2^19 tiles: no box is as large,
     and the overlap test of boxes rejects false pairs.
     """
-    place = ((x & PLACE_MASK) << PLACE_BITS | (y & PLACE_MASK)) << PLACE_BITS | (z & PLACE_MASK)
-    return place << LEVEL_BITS | level
+    place = (
+        (x & hash_rows.PLACE_MASK) << hash_rows.PLACE_BITS | (y & hash_rows.PLACE_MASK)
+    ) << hash_rows.PLACE_BITS | (z & hash_rows.PLACE_MASK)
+    return place << hash_rows.LEVEL_BITS | level
 
 
 @kernel
 def in_tile_range(x: int, first: int, last: int) -> bool:
     """Whether a coordinate, modulo 2^19, is from `first` to `last`."""
-    return ((x - first) & PLACE_MASK) <= last - first
+    return ((x - first) & hash_rows.PLACE_MASK) <= last - first
 
 
 @kernel
@@ -82,14 +71,14 @@ def tile_hash(key: int) -> int:
 def find_or_create_tile(grid: Any, key: int) -> int:
     """The row of a tile, created if missing; -1 when the table is half full."""
     mask = grid["tile_mask"]
-    tiles = rows_at(grid["tiles"], mask + 1, TILE)
+    tiles = rows_at(grid["tiles"], mask + 1, hash_rows.TILE)
     k = tile_hash(key) & mask
-    while tiles[k]["key"] != EMPTY_TILE_KEY:
+    while tiles[k]["key"] != hash_rows.EMPTY_TILE_KEY:
         if tiles[k]["key"] == key:
             return k
         k = (k + 1) & mask
     if 2 * grid["tile_count"] > mask:
-        grid["full"] |= FULL_TILES
+        grid["full"] |= hash_rows.FULL_TILES
         return -1
     grid["tile_count"] += 1
     tiles[k]["key"] = key
@@ -102,11 +91,11 @@ def find_or_create_tile(grid: Any, key: int) -> int:
 def take_entry(grid: Any) -> int:
     e = grid["entry_free"]
     if e >= 0:
-        grid["entry_free"] = rows_at(grid["entries"], grid["entry_room"], ENTRY)[e]["sibling"]
+        grid["entry_free"] = entries_of(grid)[e]["sibling"]
         return e
     e = grid["entry_count"]
     if e == grid["entry_room"]:
-        grid["full"] |= FULL_ENTRIES
+        grid["full"] |= hash_rows.FULL_ENTRIES
         return -1
     grid["entry_count"] = e + 1
     return e
@@ -120,8 +109,8 @@ def enter_tile(grid: Any, box_id: int, x: int, y: int, z: int, level: int) -> No
     e = take_entry(grid) if k >= 0 else -1
     if e < 0:
         return
-    entries = rows_at(grid["entries"], grid["entry_room"], ENTRY)
-    tile = rows_at(grid["tiles"], grid["tile_mask"] + 1, TILE)[k]
+    entries = entries_of(grid)
+    tile = tiles_of(grid)[k]
     box = boxes_of(grid)[box_id]
     count_shared_tiles(grid, box_id, tile["natives"], 1)
     if level == box["level"]:
@@ -146,10 +135,10 @@ def enter_tile(grid: Any, box_id: int, x: int, y: int, z: int, level: int) -> No
 @kernel(inline=False)
 def leave_tile(grid: Any, box_id: int, entry: int) -> None:
     """Free an entry of a box; the caller removes it from the chain of the box."""
-    entries = rows_at(grid["entries"], grid["entry_room"], ENTRY)
+    entries = entries_of(grid)
     old = entries[entry]
-    tile = rows_at(grid["tiles"], grid["tile_mask"] + 1, TILE)[old["tile"]]
-    native = (old["key"] & LEVEL_MASK) == boxes_of(grid)[box_id]["level"]
+    tile = tiles_of(grid)[old["tile"]]
+    native = (old["key"] & hash_rows.LEVEL_MASK) == boxes_of(grid)[box_id]["level"]
     after = old["next"]
     if after >= 0:
         entries[after]["before"] = old["before"]
@@ -169,7 +158,7 @@ def leave_tile(grid: Any, box_id: int, entry: int) -> None:
 @kernel
 def count_shared_tiles(grid: Any, box_id: int, entry: int, change: int) -> None:
     """Count a shared tile more or less with each box of a list of entries."""
-    entries = rows_at(grid["entries"], grid["entry_room"], ENTRY)
+    entries = entries_of(grid)
     while entry >= 0:
         if change > 0:
             share_tile(grid, box_id, int(entries[entry]["box"]))  # int: another type would be another compilation
@@ -214,7 +203,11 @@ def choose_native_level(grid: Any, box_id: int) -> int:
     left again soon.
     """
     box = boxes_of(grid)[box_id]
-    t = grid["fixed_budget"] if rows_at(grid["filters"], grid["n"], FILTER)[box_id]["fixed"] else grid["budget"]
+    t = (
+        grid["fixed_budget"]
+        if rows_at(grid["filters"], grid["n"], hash_rows.FILTER)[box_id]["fixed"]
+        else grid["budget"]
+    )
     old = int(box["level"])
     level = max(old, 0)
     scale = box["scale"] if old >= 0 else grid["finest"]
@@ -223,8 +216,8 @@ def choose_native_level(grid: Any, box_id: int) -> int:
         scale *= 0.5
     if level == grid["top"]:
         n = count_covered_tiles(box["low"], box["high"], scale)
-        if n > OVERSIZED_BUDGET_FACTOR * t or (old == OVERSIZED_LEVEL and n > t):
-            return OVERSIZED_LEVEL
+        if n > OVERSIZED_BUDGET_FACTOR * t or (old == hash_rows.OVERSIZED_LEVEL and n > t):
+            return hash_rows.OVERSIZED_LEVEL
     if level == old:
         while level > 0 and bound_covered_tiles(box["low"], box["high"], 2.0 * scale) <= t:
             level -= 1
@@ -279,9 +272,9 @@ def enter_box(grid: Any, box_id: int) -> None:
     """Enter a placed box into all its tiles; an oversized box forms pairs with all others instead."""
     boxes = boxes_of(grid)
     box = boxes[box_id]
-    if box["level"] == OVERSIZED_LEVEL:
+    if box["level"] == hash_rows.OVERSIZED_LEVEL:
         for j in range(grid["n"]):
-            if j != box_id and boxes[j]["level"] != ABSENT_LEVEL:
+            if j != box_id and boxes[j]["level"] != hash_rows.ABSENT_LEVEL:
                 share_tile(grid, box_id, j)
         box["entry"] = grid["all_over"]
         grid["all_over"] = box_id
@@ -299,9 +292,9 @@ def withdraw_box(grid: Any, box_id: int) -> None:
     """Undo `enter_box`: its level is ABSENT_LEVEL afterwards."""
     boxes = boxes_of(grid)
     box = boxes[box_id]
-    if box["level"] == OVERSIZED_LEVEL:
+    if box["level"] == hash_rows.OVERSIZED_LEVEL:
         for j in range(grid["n"]):
-            if j != box_id and boxes[j]["level"] != ABSENT_LEVEL:
+            if j != box_id and boxes[j]["level"] != hash_rows.ABSENT_LEVEL:
                 unshare_tile(grid, box_id, j)
         if grid["all_over"] == box_id:
             grid["all_over"] = box["entry"]
@@ -316,7 +309,7 @@ def withdraw_box(grid: Any, box_id: int) -> None:
         while j >= 0:
             unshare_tile(grid, box_id, j)
             j = boxes[j]["entry"]
-    box["level"] = ABSENT_LEVEL
+    box["level"] = hash_rows.ABSENT_LEVEL
     box["entry"] = -1
 
 
@@ -324,13 +317,13 @@ def withdraw_box(grid: Any, box_id: int) -> None:
 def leave_tiles(grid: Any, box_id: int, first: Vec3, last: Vec3) -> None:
     """Leave all tiles except those between first and last (of the native level), scaled to coarser levels."""
     box = boxes_of(grid)[box_id]
-    entries = rows_at(grid["entries"], grid["entry_room"], ENTRY)
+    entries = entries_of(grid)
     kept = -1
     e = box["entry"]
     while e >= 0:
         after = entries[e]["sibling"]
         key = entries[e]["key"]
-        s = (key & LEVEL_MASK) - int(box["level"])
+        s = (key & hash_rows.LEVEL_MASK) - int(box["level"])
         inside = in_tile_range(key >> X_BIT, int(first[0]) >> s, int(last[0]) >> s)
         inside = inside and in_tile_range(key >> Y_BIT, int(first[1]) >> s, int(last[1]) >> s)
         inside = inside and in_tile_range(key >> Z_BIT, int(first[2]) >> s, int(last[2]) >> s)
@@ -366,13 +359,13 @@ def rehash(grid: Any, box_id: int, low: Vec3, high: Vec3) -> None:
     store3(box["high"], high)
     level = choose_native_level(grid, box_id)
     if level != box["level"]:
-        if box["level"] != ABSENT_LEVEL:
+        if box["level"] != hash_rows.ABSENT_LEVEL:
             withdraw_box(grid, box_id)
         open_level(grid, level)
         box["level"] = level
         box["scale"] = grid["finest"] * 0.5**level if level >= 0 else 0.0
         enter_box(grid, box_id)
-    elif level != OVERSIZED_LEVEL:
+    elif level != hash_rows.OVERSIZED_LEVEL:
         new_first, new_last = first_tile(box), last_tile(box)
         if not tiles_within(first, last, new_first, new_last):
             leave_tiles(grid, box_id, new_first, new_last)

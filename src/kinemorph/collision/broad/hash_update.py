@@ -5,19 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from kinemorph.collision.broad import hash_rows
 from kinemorph.collision.broad.hash_order import collect_overlapping
 from kinemorph.collision.broad.hash_pairs import delete_pair, find_or_create_pair, find_slot
-from kinemorph.collision.broad.hash_rows import (
-    ABSENT_LEVEL,
-    EMPTY_TILE_KEY,
-    HASH,
-    IGNORED,
-    INDEX_ROW,
-    TILE,
-    VACANT_SLOT,
-    box_pairs_of,
-    boxes_of,
-)
+from kinemorph.collision.broad.hash_rows import box_pairs_of, boxes_of, slots_of, tiles_of
 from kinemorph.collision.broad.hash_tiles import LEVEL_GROWTH_FACTOR, enter_box, rehash, withdraw_box
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.spatial.rows import load3, store3
@@ -33,8 +24,8 @@ def update_boxes(address: int, lows: Any, highs: Any) -> int:
     """Move the boxes of `order`, age pairs, and collect the overlapping ones. Returns their number, TABLE_FULL or
     BAD_BOX.
     """
-    grid = rows_at(address, 1, HASH)[0]
-    order = rows_at(grid["order"], grid["moving"], INDEX_ROW)
+    grid = rows_at(address, 1, hash_rows.HASH)[0]
+    order = rows_at(grid["order"], grid["moving"], hash_rows.INDEX_ROW)
     if not boxes_are_finite(lows, highs):
         return BAD_BOX
     for r in range(grid["moving"]):
@@ -75,7 +66,7 @@ def boxes_are_finite(lows: Any, highs: Any) -> bool:
 @entry
 def put_boxes(address: int, ids: Ids, boxes: Any) -> int:
     """Move or add boxes: BOUNDS rows in the order of ids. Returns how many were done, fewer if a table is full."""
-    grid = rows_at(address, 1, HASH)[0]
+    grid = rows_at(address, 1, hash_rows.HASH)[0]
     for k in range(ids.shape[0]):
         rehash(grid, ids[k], load3(boxes[k]["low"]), load3(boxes[k]["high"]))
         if grid["full"]:
@@ -86,13 +77,13 @@ def put_boxes(address: int, ids: Ids, boxes: Any) -> int:
 @entry
 def collect_pairs(address: int) -> int:
     """Collect the overlapping pairs, without an update."""
-    return collect_overlapping(rows_at(address, 1, HASH)[0], 0)
+    return collect_overlapping(rows_at(address, 1, hash_rows.HASH)[0], 0)
 
 
 @entry
 def delete_box(address: int, box_id: int) -> None:
     """Remove a box and all its pairs."""
-    grid = rows_at(address, 1, HASH)[0]
+    grid = rows_at(address, 1, hash_rows.HASH)[0]
     withdraw_box(grid, box_id)
     pairs = box_pairs_of(grid)
     for row in range(grid["pair_count"]):
@@ -103,9 +94,9 @@ def delete_box(address: int, box_id: int) -> None:
 @entry
 def set_linger(address: int, first: int, second: int, linger: int) -> int:
     """Set the updates for which a pair outlives its last shared tile; IGNORED creates the pair if it is missing."""
-    grid = rows_at(address, 1, HASH)[0]
-    slots = rows_at(grid["slots"], grid["slot_mask"] + 1, INDEX_ROW)
-    if linger != IGNORED and slots[find_slot(grid, first, second)]["i"] == VACANT_SLOT:
+    grid = rows_at(address, 1, hash_rows.HASH)[0]
+    slots = slots_of(grid)
+    if linger != hash_rows.IGNORED and slots[find_slot(grid, first, second)]["i"] == hash_rows.VACANT_SLOT:
         return 0
     row = find_or_create_pair(grid, first, second)
     if row >= 0:
@@ -116,16 +107,16 @@ def set_linger(address: int, first: int, second: int, linger: int) -> int:
 @entry
 def rebuild_tables(address: int) -> int:
     """Build all tables again from the rows of boxes and pairs. Returns 0 or TABLE_FULL."""
-    grid = rows_at(address, 1, HASH)[0]
+    grid = rows_at(address, 1, hash_rows.HASH)[0]
     n = grid["n"]
     boxes = boxes_of(grid)
-    tiles = rows_at(grid["tiles"], grid["tile_mask"] + 1, TILE)
-    slots = rows_at(grid["slots"], grid["slot_mask"] + 1, INDEX_ROW)
+    tiles = tiles_of(grid)
+    slots = slots_of(grid)
     pairs = box_pairs_of(grid)
     for k in range(grid["tile_mask"] + 1):
-        tiles[k]["key"] = EMPTY_TILE_KEY
+        tiles[k]["key"] = hash_rows.EMPTY_TILE_KEY
     for s in range(grid["slot_mask"] + 1):
-        slots[s]["i"] = VACANT_SLOT
+        slots[s]["i"] = hash_rows.VACANT_SLOT
     for row in range(grid["pair_count"]):
         if pairs[row]["shared"] >= 0:
             pairs[row]["shared"] = 0
@@ -137,7 +128,7 @@ def rebuild_tables(address: int) -> int:
             grid["open"] |= 1 << int(boxes[i]["level"])
     for i in range(n):
         grid["n"] = i + 1  # later boxes are not entered yet
-        if boxes[i]["level"] != ABSENT_LEVEL:
+        if boxes[i]["level"] != hash_rows.ABSENT_LEVEL:
             enter_box(grid, i)
         if grid["full"]:
             grid["n"] = n

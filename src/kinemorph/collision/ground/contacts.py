@@ -22,16 +22,7 @@ from kinemorph.collision.ground.surface import (
     triangle_vertex,
     vertex_across,
 )
-from kinemorph.collision.narrow.core_pair import CORE_PAIR
-from kinemorph.collision.narrow.features import (
-    INDEX,
-    NOT_FOUND,
-    F,
-    V,
-    core_vertex,
-    most_aligned_face,
-    point_outside_face,
-)
+from kinemorph.collision.narrow.features import NOT_FOUND, F, V, core_vertex, most_aligned_face, point_outside_face
 from kinemorph.collision.narrow.manifold import (
     MANIFOLD_ROWS,
     PARALLEL_SINE,
@@ -44,9 +35,17 @@ from kinemorph.collision.narrow.manifold import (
     has_contact,
     swap_contacts,
 )
-from kinemorph.collision.narrow.part_pairs import LISTED_ROW, PART_KEY
+from kinemorph.collision.narrow.part_pairs import LISTED_ROW, core_pairs_of, part_keys_of
 from kinemorph.collision.round.solids import facing_feature
-from kinemorph.geometry.polyhedron import CORE, edges_of, faces_of, vertices_of
+from kinemorph.geometry.polyhedron import (
+    core1_of,
+    core_row_of,
+    edges_of,
+    face_edges_of,
+    faces_of,
+    vertex_edges_of,
+    vertices_of,
+)
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.spatial.mat3 import mul_vec, tmul_vec
 from kinemorph.spatial.rows import load3, load9, store3
@@ -69,8 +68,8 @@ def find_ground_contacts(
     if ground["kind"] == HALF_SPACE:
         return choose_spread_contacts(contacts, 0, _half_space_contacts(ground, body, margin, contacts), most, margin)
     listed = rows_at(search["listed"], search["room"], LISTED_ROW)
-    pairs = rows_at(search["pairs"], search["room"], CORE_PAIR)
-    keys = rows_at(search["keys"], search["room"], PART_KEY)
+    pairs = core_pairs_of(search)
+    keys = part_keys_of(search)
     count = 0
     for k in range(search["n_listed"]):
         found = _triangle_contacts(ground, int(keys[listed[k]]["i"]), pairs[listed[k]], margin, spare)
@@ -96,7 +95,7 @@ def _triangle_contacts(ground: Any, triangle: int, row: Any, margin: float, cont
     count = find_face_contacts(row, margin, contacts)
     n = load3(row["normal"])
     if count == 0:
-        core = rows_at(row["core1"], 1, CORE)[0]
+        core = core1_of(row)
         x1 = load3(row["x1"])
         if row["distance"] > margin or point_outside_face(core, 0, x1, 1e-9 * core["radius_bound"]) != NOT_FOUND:
             return 0  # the neighbour has the contact
@@ -169,7 +168,7 @@ def _half_space_contacts(ground: Any, body: Any, margin: float, contacts: Any) -
     """Contacts on a half-space: vertices of the face that lies on it, or the deepest vertex, and along edges that lie
     on it.
     """
-    core = rows_at(body["core"], 1, CORE)[0]
+    core = core_row_of(body)
     down = neg(tmul_vec(load9(body["R"]), load3(ground["normal"])))
     round_core = core["sides"] > 0
     f, side, cosine = facing_feature(core, down) if round_core else (NOT_FOUND, NOT_FOUND, -1.0)
@@ -178,7 +177,7 @@ def _half_space_contacts(ground: Any, body: Any, margin: float, contacts: Any) -
     edges = edges_of(core)
     if cosine > FLAT_ON_TRIANGLE_COSINE:
         row = faces_of(core)[f]
-        face_edges = rows_at(core["face_edges"], core["n_edge_at"], INDEX)
+        face_edges = face_edges_of(core)
         count = 0
         for k in range(row["first"], row["first"] + row["count"]):
             edge = edges[face_edges[k] >> 1]
@@ -205,11 +204,8 @@ def _add_edge_contacts(
     A hull may have small faces at both ends of a long edge. It rests on that edge, whichever of the faces is most
     aligned.
     """
-    vertices, edges = (
-        vertices_of(core),
-        edges_of(core),
-    )
-    edge_at = rows_at(core["edge_at"], core["n_edge_at"], INDEX)
+    vertices, edges = vertices_of(core), edges_of(core)
+    edge_at = vertex_edges_of(core)
     seen = 0
     while seen < count:
         _, _, _, v = contact_features(contacts[seen]["id"])

@@ -21,12 +21,8 @@ from typing import Any
 
 import numpy as np
 
+from kinemorph.collision.ground import surface
 from kinemorph.collision.ground.surface import (
-    FIELD,
-    HALF_SPACE,
-    NEIGHBOUR_SINE,
-    OVERLAP_SINE,
-    SOUP,
     ground_vertex,
     in_normal_cone,
     mesh_face,
@@ -35,22 +31,22 @@ from kinemorph.collision.ground.surface import (
     triangle_vertex,
     write_triangle,
 )
-from kinemorph.collision.narrow.core_pair import CORE_PAIR, DEEP, evaluate_core_pair
+from kinemorph.collision.narrow import part_pairs
+from kinemorph.collision.narrow.core_pair import DEEP, evaluate_core_pair
 from kinemorph.collision.narrow.features import F, V, core_vertex, support_vertex
 from kinemorph.collision.narrow.manifold import NO_FEATURES
 from kinemorph.collision.narrow.part_pairs import (
-    LISTED_ROW,
-    PART_KEY,
-    TRIANGLE_SIZE,
     add_row_counters,
     clear_list,
+    core_pairs_of,
     keep_closest,
     list_row,
+    part_keys_of,
     prepare_row,
 )
 from kinemorph.collision.round.solids import support_piece, support_point, turn_matrix, turn_towards
 from kinemorph.geometry.ground import BOUNDS
-from kinemorph.geometry.polyhedron import CORE
+from kinemorph.geometry.polyhedron import core2_of, core_row_of
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.spatial.mat3 import mul_vec, tmul_vec
 from kinemorph.spatial.rows import load3, load9, store3, store9
@@ -82,23 +78,19 @@ def find_near_triangles(ground: Any, body: Any, margin: float, reach: float, sea
     search["distance"] is inf if there is none.
     """
     clear_list(search)
-    if ground["kind"] == HALF_SPACE:
+    if ground["kind"] == surface.HALF_SPACE:
         _turn_to_half_space(ground, body)
         _evaluate_half_space(ground, body, search)
         return
     _write_bounds(body)
-    if ground["kind"] == SOUP:
+    if ground["kind"] == surface.SOUP:
         _search_tree(ground, body, margin, reach, search, work)
     else:
         first = max(margin, 0.0)
         while True:
             _search_cells(ground, body, margin, min(first, reach), search, work)
-            if (
-                search["distance"] <= first
-                or search["n_listed"] > 0
-                or first >= reach
-                or _covers_field(ground, body, first)
-            ):
+            found = search["distance"] <= first or search["n_listed"] > 0
+            if found or first >= reach or _covers_field(ground, body, first):
                 break
             first = 4.0 * first + ground["dx"] + ground["dy"]
             clear_list(search)
@@ -108,7 +100,7 @@ def find_near_triangles(ground: Any, body: Any, margin: float, reach: float, sea
 @kernel(inline=False)
 def _write_bounds(body: Any) -> None:
     """Write the bounds of a body, from its support points along the axes."""
-    core = rows_at(body["core"], 1, CORE)[0]
+    core = core_row_of(body)
     R = load9(body["R"])
     v = 0
     for k in range(3):
@@ -219,15 +211,15 @@ def _evaluate_triangle(
     c = ground_vertex(ground, triangle_vertex(ground, triangle, 2))
     low = (min(a[0], b[0], c[0]), min(a[1], b[1], c[1]), min(a[2], b[2], c[2]))
     high = (max(a[0], b[0], c[0]), max(a[1], b[1], c[1]), max(a[2], b[2], c[2]))
-    if ground["kind"] == FIELD:  # solid below the surface
+    if ground["kind"] == surface.FIELD:  # solid below the surface
         low = (low[0], low[1], -np.inf)
     if not _squared_box_distance(body, low, high) <= limit * limit:
         return
     k = prepare_row(search, triangle, body["part"])
     if k < 0:
         return
-    row = rows_at(search["pairs"], search["room"], CORE_PAIR)[k]
-    row["core1"] = search["triangles"] + k * TRIANGLE_SIZE
+    row = core_pairs_of(search)[k]
+    row["core1"] = search["triangles"] + k * part_pairs.TRIANGLE_SIZE
     write_triangle(ground, triangle, row["core1"])
     row["core2"] = body["core"]
     row["radius1"] = 0.0
@@ -251,9 +243,9 @@ def _drop_long_ways_out(ground: Any, search: Any, margin: float) -> None:
 
     The depth of a body that is entirely below a height field is the shortest way up.
     """
-    pairs = rows_at(search["pairs"], search["room"], CORE_PAIR)
-    keys = rows_at(search["keys"], search["room"], PART_KEY)
-    listed = rows_at(search["listed"], search["room"], LISTED_ROW)
+    pairs = core_pairs_of(search)
+    keys = part_keys_of(search)
+    listed = rows_at(search["listed"], search["room"], part_pairs.LISTED_ROW)
     good = search["distance"]
     up = -np.inf
     for c in range(search["n_listed"]):
@@ -281,17 +273,17 @@ def _judge_triangle(ground: Any, triangle: int, row: Any) -> int:
     triangle_normal = normal_of_triangle(ground, triangle)
     front = dot(n, triangle_normal)
     if row["relation"] == DEEP:
-        if front > FLAT_ON_TRIANGLE_COSINE and not in_normal_cone(ground, triangle, n, NEIGHBOUR_SINE):
+        if front > FLAT_ON_TRIANGLE_COSINE and not in_normal_cone(ground, triangle, n, surface.NEIGHBOUR_SINE):
             _set_normal(ground, triangle, row, triangle_normal)
             return ACCEPTED
-        if front > -OVERLAP_SINE and in_normal_cone(ground, triangle, n, OVERLAP_SINE):
+        if front > -surface.OVERLAP_SINE and in_normal_cone(ground, triangle, n, surface.OVERLAP_SINE):
             return ACCEPTED
         _push_out(ground, triangle, row, triangle_normal)
         return FORCED
-    if in_normal_cone(ground, triangle, n, NEIGHBOUR_SINE):
-        if front > -OVERLAP_SINE:
+    if in_normal_cone(ground, triangle, n, surface.NEIGHBOUR_SINE):
+        if front > -surface.OVERLAP_SINE:
             return ACCEPTED
-        if ground["kind"] != FIELD or not _is_over_field(ground, row["x2"]):
+        if ground["kind"] != surface.FIELD or not _is_over_field(ground, row["x2"]):
             return BEHIND
         _push_out(ground, triangle, row, triangle_normal)
         return BURIED
@@ -318,7 +310,7 @@ def _push_out(ground: Any, triangle: int, row: Any, triangle_normal: Vec3) -> No
 @kernel
 def _depth_along(ground: Any, triangle: int, row: Any, n: Vec3) -> float:
     """Distance (m) that the core must move along n to clear the triangle."""
-    core = rows_at(row["core2"], 1, CORE)[0]
+    core = core2_of(row)
     R = load9(row["R"])
     reach, _ = support_piece(core, 0, neg(tmul_vec(R, n)))
     top = -np.inf
@@ -330,7 +322,7 @@ def _depth_along(ground: Any, triangle: int, row: Any, n: Vec3) -> float:
 @kernel(inline=False)
 def _set_normal(ground: Any, triangle: int, row: Any, n: Vec3) -> None:
     """Set n as the normal of a row, and the lowest point of the body along it as the contact."""
-    core = rows_at(row["core2"], 1, CORE)[0]
+    core = core2_of(row)
     R = load9(row["R"])
     v, x = support_point(core, 0, neg(tmul_vec(R, n)))
     x = add(mul_vec(R, x), load3(row["p"]))
@@ -346,7 +338,7 @@ def _set_normal(ground: Any, triangle: int, row: Any, n: Vec3) -> None:
 @kernel
 def _turn_to_half_space(ground: Any, body: Any) -> None:
     """Turn a round body about its axis until an edge of its prism touches the half-space."""
-    core = rows_at(body["core"], 1, CORE)[0]
+    core = core_row_of(body)
     R = load9(body["R"])
     c, s = turn_towards(core, neg(tmul_vec(R, load3(ground["normal"]))))
     store9(body["R"], turn_matrix(R, c, s))
@@ -355,7 +347,7 @@ def _turn_to_half_space(ground: Any, body: Any) -> None:
 @kernel
 def _evaluate_half_space(ground: Any, body: Any, search: Any) -> None:
     """Distance from a half-space: that of the support vertex against its normal."""
-    core = rows_at(body["core"], 1, CORE)[0]
+    core = core_row_of(body)
     R = load9(body["R"])
     n = load3(ground["normal"])
     v = support_vertex(core, body["vertex"], neg(tmul_vec(R, n)))

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from kinemorph.collision.narrow.closest_points import closest_points
-from kinemorph.collision.narrow.features import INDEX, NOT_FOUND, E, F, V, core_vertex, point_outside_face
-from kinemorph.geometry.polyhedron import edges_of, faces_of
-from kinemorph.jit.api import kernel, rows_at
+from kinemorph.collision.narrow.features import NOT_FOUND, E, F, V, core_vertex, point_outside_face
+from kinemorph.geometry.polyhedron import edges_of, face_edges_of, faces_of
+from kinemorph.jit.api import kernel
 from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec, transpose
 from kinemorph.spatial.vec3 import Vec3, add, dot, neg
 
@@ -87,7 +87,7 @@ def _compare_vertices_faces(
     """Improve `best` by vertices of core_a above faces of core_b within the slab."""
     edges = edges_of(core_b)
     faces = faces_of(core_b)
-    face_edges = rows_at(core_b["face_edges"], core_b["n_edge_at"], INDEX)
+    face_edges = face_edges_of(core_b)
     for f in range(core_b["n_faces"]):
         reach = -np.inf
         for k in range(faces[f]["first"], faces[f]["first"] + faces[f]["count"]):

@@ -20,8 +20,8 @@ from kinemorph.collision.narrow.vclip import CLOSEST, TOO_MANY_STEPS, walk_to_cl
 from kinemorph.collision.round.normals import separation_along
 from kinemorph.collision.round.pairs import refine_closest, track_closest
 from kinemorph.collision.round.points import FARTHEST_TOLERANCES, named_support_feature, split_residual
-from kinemorph.geometry.polyhedron import CORE
-from kinemorph.jit.api import kernel, rows_at
+from kinemorph.geometry.polyhedron import core1_of, core2_of
+from kinemorph.jit.api import kernel
 from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec
 from kinemorph.spatial.rows import load3, load9, store3
 from kinemorph.spatial.vec3 import Vec3, add, axpy, dot, neg, scale, sub
@@ -75,8 +75,8 @@ CHECKED_TOLERANCES = (
 @kernel(inline=False)
 def evaluate_core_pair(pair: Any, work: Any) -> None:
     """Compute the answer of one pair. Below, core_a is core 2 and core_b is core 1, whose frame is used."""
-    core_a = rows_at(pair["core2"], 1, CORE)[0]
-    core_b = rows_at(pair["core1"], 1, CORE)[0]
+    core_a = core2_of(pair)
+    core_b = core1_of(pair)
     if core_a["sides"] + core_b["sides"] == 0:
         _evaluate_cores(pair, work)
     elif pair["relation"] != ROUND or not _track_round(pair, core_a, core_b, work):
@@ -128,11 +128,25 @@ def _evaluate_round(pair: Any, core_a: Any, core_b: Any, work: Any) -> None:
         pair["relation"] = ROUND
 
 
+@kernel
+def _walk(pair: Any, core_a: Any, core_b: Any, R: Mat3, p: Vec3, tol: float) -> tuple[int, int, int, int, int]:
+    """Walk from the stored features to the closest ones, and store these. How the walk ended, and both features."""
+    limit = 100 + 4 * (core_a["n_faces"] + core_b["n_faces"])
+    kind_b, index_b = int(pair["kind1"]), int(pair["index1"])
+    kind_a, index_a = int(pair["kind2"]), int(pair["index2"])
+    found, kind_a, index_a, kind_b, index_b, steps = walk_to_closest(
+        core_a, core_b, R, p, kind_a, index_a, kind_b, index_b, tol, limit
+    )
+    pair["kind1"], pair["index1"], pair["kind2"], pair["index2"] = kind_b, index_b, kind_a, index_a
+    pair["steps"] = steps
+    return found, kind_a, index_a, kind_b, index_b
+
+
 @kernel(inline=False)
 def _evaluate_cores(pair: Any, work: Any) -> None:
     """The answer for polyhedral cores; round solids count as the prisms inside them."""
-    core_a = rows_at(pair["core2"], 1, CORE)[0]
-    core_b = rows_at(pair["core1"], 1, CORE)[0]
+    core_a = core2_of(pair)
+    core_b = core1_of(pair)
     R = load9(pair["R"])
     p = load3(pair["p"])
     tol = tolerance(core_a, core_b, p)
@@ -140,26 +154,7 @@ def _evaluate_cores(pair: Any, work: Any) -> None:
         return
     if pair["relation"] != APART:
         _start_at_facing_vertices(pair, core_a, core_b, R, p)
-    limit = 100 + 4 * (core_a["n_faces"] + core_b["n_faces"])
-    found, kind_a, index_a, kind_b, index_b, steps = walk_to_closest(
-        core_a,
-        core_b,
-        R,
-        p,
-        int(pair["kind2"]),
-        int(pair["index2"]),
-        int(pair["kind1"]),
-        int(pair["index1"]),
-        tol,
-        limit,
-    )
-    pair["kind1"], pair["index1"], pair["kind2"], pair["index2"], pair["steps"] = (
-        kind_b,
-        index_b,
-        kind_a,
-        index_a,
-        steps,
-    )
+    found, kind_a, index_a, kind_b, index_b = _walk(pair, core_a, core_b, R, p, tol)
     x, y, n, distance = closest_points(core_a, core_b, R, p, kind_a, index_a, kind_b, index_b)
     sure = found == CLOSEST and distance > EXACT_TOLERANCES * tol
     if sure and distance < CHECKED_TOLERANCES * tol:
@@ -189,44 +184,20 @@ def bound_core_pair(pair: Any) -> None:
     It is exact for polyhedra that are apart and a little too small for round solids; it is the distance of cores that
     touch if they overlap.
     """
-    core_a = rows_at(pair["core2"], 1, CORE)[0]
-    core_b = rows_at(pair["core1"], 1, CORE)[0]
+    core_a = core2_of(pair)
+    core_b = core1_of(pair)
     R = load9(pair["R"])
     p = load3(pair["p"])
     tol = tolerance(core_a, core_b, p)
     if pair["relation"] != APART:
         pair["relation"] = NEW  # no normal to start from
         _start_at_facing_vertices(pair, core_a, core_b, R, p)
-    limit = 100 + 4 * (core_a["n_faces"] + core_b["n_faces"])
-    found, kind_a, index_a, kind_b, index_b, steps = walk_to_closest(
-        core_a,
-        core_b,
-        R,
-        p,
-        int(pair["kind2"]),
-        int(pair["index2"]),
-        int(pair["kind1"]),
-        int(pair["index1"]),
-        tol,
-        limit,
-    )
-    pair["kind1"], pair["index1"], pair["kind2"], pair["index2"], pair["steps"] = (
-        kind_b,
-        index_b,
-        kind_a,
-        index_a,
-        steps,
-    )
+    found, kind_a, index_a, kind_b, index_b = _walk(pair, core_a, core_b, R, p, tol)
     pair["relation"] = APART
     x, y, n, distance = closest_points(core_a, core_b, R, p, kind_a, index_a, kind_b, index_b)
     round_more = SAGITTA_SHARE * (core_a["low"] + core_a["high"] + core_b["low"] + core_b["high"])
-    _write_answer(
-        pair,
-        x,
-        y,
-        n,
-        max(distance - round_more, 0.0) if found == CLOSEST and distance > CHECKED_TOLERANCES * tol else 0.0,
-    )
+    sure = found == CLOSEST and distance > CHECKED_TOLERANCES * tol
+    _write_answer(pair, x, y, n, max(distance - round_more, 0.0) if sure else 0.0)
 
 
 @kernel

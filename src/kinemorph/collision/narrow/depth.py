@@ -224,9 +224,9 @@ def _copy_to_first(corners: Any, source: int, status: int) -> int:
 
 
 @kernel
-def _perpendicular(e: Vec3) -> Vec3:
-    """A unit vector perpendicular to e."""
-    return unit_vector(cross(e, (1.0, 0.0, 0.0) if abs(e[0]) < 0.6 else (0.0, 1.0, 0.0)))
+def _perpendicular(edge: Vec3) -> Vec3:
+    """A unit vector perpendicular to an edge."""
+    return unit_vector(cross(edge, (1.0, 0.0, 0.0) if abs(edge[0]) < 0.6 else (0.0, 1.0, 0.0)))
 
 
 @kernel

@@ -28,6 +28,7 @@ from kinemorph.collision.contact_table import (
 from kinemorph.collision.ground.contacts import find_ground_contacts
 from kinemorph.collision.ground.search import GROUND_BODY, find_near_triangles
 from kinemorph.collision.ground.surface import HALF_SPACE
+from kinemorph.collision.narrow import part_pairs
 from kinemorph.collision.narrow.conservative_advancement import (
     advance_to_impact,
     move_contacts_to_start,
@@ -37,34 +38,14 @@ from kinemorph.collision.narrow.core_pair import CORE_PAIR, NEW, bound_core_pair
 from kinemorph.collision.narrow.depth import WORK
 from kinemorph.collision.narrow.hull_trees import search_trees
 from kinemorph.collision.narrow.manifold import MANIFOLD_POINT, MANIFOLD_ROWS, closest_features_id, find_manifold
-from kinemorph.collision.narrow.part_pairs import (
-    KNOWN_FEATURES,
-    KNOWN_SIZE,
-    LISTED_ROW,
-    PART_KEY,
-    SEARCH,
-    load_start,
-    store_known,
-    store_start,
-)
+from kinemorph.collision.narrow.part_pairs import core_pairs_of, load_start, part_keys_of, store_known, store_start
 from kinemorph.collision.narrow.speculative_corners import (
     MOST_SPECULATIVE_CONTACTS,
     add_speculative_contacts,
     separate_along_impact,
 )
+from kinemorph.collision.shapes import shape_rows
 from kinemorph.collision.shapes.shape_rows import (
-    ANCHOR,
-    CONTACT,
-    CONTACT_POSE,
-    DONE,
-    FULL,
-    FULL_CONTACTS,
-    FULL_KNOWN,
-    FULL_SEARCH,
-    MEETS,
-    PAIR,
-    PAIR_MEMORY,
-    SLOW,
     Form,
     Question,
     memories_of,
@@ -84,7 +65,9 @@ from kinemorph.spatial.vec3 import Vec3, dot, scale, sub
 CONVEX, GROUND_FORM = int(Form.CONVEX), int(Form.GROUND)
 CONTACTS = int(Question.CONTACTS)
 POINT_SIZE = MANIFOLD_POINT.itemsize
-MEMORY_SIZE, PAIR_SIZE, CONTACT_SIZE, ANCHOR_SIZE = (x.itemsize for x in (PAIR_MEMORY, PAIR, CONTACT, ANCHOR))
+MEMORY_SIZE, PAIR_SIZE, CONTACT_SIZE, ANCHOR_SIZE = (
+    x.itemsize for x in (shape_rows.PAIR_MEMORY, shape_rows.PAIR, shape_rows.CONTACT, shape_rows.ANCHOR)
+)
 PREFETCHED_PAIRS = 4  # pairs ahead whose PAIR_MEMORY rows are prefetched: they are in random order
 PAIRS_AHEAD = 8  # PAIR rows ahead that are prefetched: another thread may have written them last
 
@@ -154,12 +137,12 @@ def evaluate_pairs(collisions: Any, start: int, stop: int) -> int:
             status = _collide_ground(collisions, pair_row, pair, first, second, memory, margin)
         else:
             status = _collide_trees(collisions, pair_row, pair, first, second, memory, margin)
-        if status == FULL:
+        if status == shape_rows.FULL:
             collisions["next"] = m
             collisions["goes_on"] = 1
-            return FULL
+            return shape_rows.FULL
         collisions["n_pairs"] = pair_row + 1
-    return DONE
+    return shape_rows.DONE
 
 
 @kernel
@@ -187,7 +170,7 @@ def _prepare_pair(collisions: Any, pair: Any, memory: Any) -> tuple[bool, float]
         return False, 0.0
     margin = collisions["margin"] + one["sweep"] + other["sweep"]
     if collisions["keep_within"] > 0.0:
-        made = rows_at(collisions["made"], collisions["room"], CONTACT_POSE)[pair["row"]]
+        made = rows_at(collisions["made"], collisions["room"], shape_rows.CONTACT_POSE)[pair["row"]]
         reach = mounts_of(collisions)[pair["b"]]["reach"]
         shapes = shapes_of(collisions)
         both_round = shapes[pair["a"]]["radius"] > 0.0 and shapes[pair["b"]]["radius"] > 0.0 and memory["count"] > 0
@@ -231,8 +214,8 @@ def _collide_cores(
     if (
         collisions["n_contacts"] + collisions["most"] + MOST_SPECULATIVE_CONTACTS > collisions["contact_room"]
     ):  # checked first: an evaluation cannot be undone
-        collisions["full"] |= FULL_CONTACTS
-        return FULL
+        collisions["full"] |= shape_rows.FULL_CONTACTS
+        return shape_rows.FULL
     row = rows_at(collisions["row"], 1, CORE_PAIR)[0]
     row["core1"] = first["core"]
     row["core2"] = second["core"]
@@ -263,7 +246,7 @@ def _collide_cores(
     found, passes = _find_pair_contacts(
         collisions, row, relative_displacement(collisions, pair, first, second), margin, points
     )
-    passes = MEETS if back else passes
+    passes = shape_rows.MEETS if back else passes
     end = write_contacts(collisions, pair_row, memory, points, found, 0, 0, collisions["n_contacts"], place, passes)
     return finish_pair(collisions, pair, memory, end, distance, margin, collisions["n_known"])
 
@@ -276,11 +259,11 @@ def _find_pair_contacts(collisions: Any, row: Any, way: Vec3, margin: float, poi
     Contacts of a fast pair are those at its time of impact.
     """
     if row["distance"] > margin or dot(way, way) == 0.0:
-        return find_manifold(row, margin, collisions["most"], points), SLOW
+        return find_manifold(row, margin, collisions["most"], points), shape_rows.SLOW
     p = load3(row["p"])
     share, passes = advance_to_impact(row, way, rows_at(collisions["work"], 1, WORK)[0])
     found = find_manifold(row, margin, collisions["most"], points)
-    if passes == MEETS:
+    if passes == shape_rows.MEETS:
         found = add_speculative_contacts(row, scale(way, 1.0 - share), points, found)
     if share > 0.0:
         move_contacts_to_start(points, found, share, way)
@@ -294,22 +277,15 @@ def _write_closest(
 ) -> int:
     """Write the closest points of a pair as its only contact, without a match in the next step."""
     at = collisions["n_contacts"]
-    write_world_contact(
-        rows_at(collisions["contacts"], collisions["contact_room"], CONTACT)[at],
-        id,
-        part1,
-        part2,
-        pair_row,
-        point,
-        place,
-    )
+    contact = rows_at(collisions["contacts"], collisions["contact_room"], shape_rows.CONTACT)[at]
+    write_world_contact(contact, id, part1, part2, pair_row, point, place)
     pair["first"] = at
     pair["count"] = 1
     pair["distance"] = point["distance"]
     memory["count"] = 0
     memory["step"] = collisions["step"]
     collisions["n_contacts"] = at + 1
-    return DONE
+    return shape_rows.DONE
 
 
 @kernel
@@ -329,7 +305,7 @@ def _load_known(collisions: Any, search: Any, memory: Any) -> None:
     search["cursor"] = 0
     search["n_known"] = memory["n_known"] if was_evaluated(collisions, memory) else 0
     then = half_start(collisions["step"] - 1, collisions["known_room"]) + memory["first_known"]
-    search["known"] = collisions["known"] + then * KNOWN_SIZE
+    search["known"] = collisions["known"] + then * part_pairs.KNOWN_SIZE
     search["updates"] = 0
     search["walked"] = 0
     search["fallbacks"] = 0
@@ -340,14 +316,13 @@ def _load_known(collisions: Any, search: Any, memory: Any) -> None:
 def _store_known(collisions: Any, search: Any, first: int) -> int:
     """Store the features of a search from row `first` on. Returns the row after them, or -1 if a table was full."""
     if search["missed"] > 0:
-        collisions["full"] |= FULL_SEARCH
+        collisions["full"] |= shape_rows.FULL_SEARCH
         return -1
     now = half_start(collisions["step"], collisions["known_room"])
-    end = store_known(
-        search, rows_at(collisions["known"] + now * KNOWN_SIZE, collisions["known_room"], KNOWN_FEATURES), first
-    )
+    at, room = collisions["known"] + now * part_pairs.KNOWN_SIZE, collisions["known_room"]
+    end = store_known(search, rows_at(at, room, part_pairs.KNOWN_FEATURES), first)
     if end < 0:
-        collisions["full"] |= FULL_KNOWN
+        collisions["full"] |= shape_rows.FULL_KNOWN
     return end
 
 
@@ -365,9 +340,9 @@ def _collide_trees(
     collisions: Any, pair_row: int, pair: Any, first: Any, second: Any, memory: Any, margin: float
 ) -> int:
     if collisions["n_contacts"] >= collisions["contact_room"]:
-        collisions["full"] |= FULL_CONTACTS
-        return FULL
-    part_search = rows_at(collisions["search"], 1, SEARCH)[0]
+        collisions["full"] |= shape_rows.FULL_CONTACTS
+        return shape_rows.FULL
+    part_search = rows_at(collisions["search"], 1, part_pairs.SEARCH)[0]
     row = rows_at(collisions["row"], 1, CORE_PAIR)[0]
     nodes1 = rows_at(first["nodes"], first["n_nodes"], NODE)
     nodes2 = rows_at(second["nodes"], second["n_nodes"], NODE)
@@ -392,19 +367,10 @@ def _collide_trees(
         search_trees(nodes1, nodes2, load9(row["R"]), load3(row["p"]), margin, deepest, part_search, work)
         end_known = _store_known(collisions, part_search, end_known)
         if asked and end_known >= 0:
-            end = _write_part_contacts(
-                collisions,
-                pair_row,
-                memory,
-                part_search,
-                nodes1,
-                nodes2,
-                margin,
-                place,
-                relative_displacement(collisions, pair, first, second),
-            )
+            moved = relative_displacement(collisions, pair, first, second)
+            end = _write_part_contacts(collisions, pair_row, memory, part_search, nodes1, nodes2, margin, place, moved)
         if end_known < 0 or end < 0:
-            return FULL
+            return shape_rows.FULL
         collisions["opened"] += 1
         _add_counters(collisions, part_search)
         distance = part_search["distance"]
@@ -415,7 +381,7 @@ def _collide_trees(
             _write_closest(collisions, pair_row, pair, memory, part_search, part_search["id"], part1, part2, place)
     if threshold < math.inf:  # else the hulls were not evaluated
         store_start(row, memory["start"])
-    return finish_pair(collisions, pair, memory, end, distance, margin, end_known) if asked else DONE
+    return finish_pair(collisions, pair, memory, end, distance, margin, end_known) if asked else shape_rows.DONE
 
 
 @kernel
@@ -454,9 +420,9 @@ def _write_part_contacts(
 ) -> int:
     """Write the contacts of all pairs of parts that a search has listed. Returns the row after them, or -1 if full."""
     points = rows_at(collisions["found"], MANIFOLD_ROWS, MANIFOLD_POINT)
-    pairs = rows_at(search["pairs"], search["room"], CORE_PAIR)
-    keys = rows_at(search["keys"], search["room"], PART_KEY)
-    listed = rows_at(search["listed"], search["room"], LISTED_ROW)
+    pairs = core_pairs_of(search)
+    keys = part_keys_of(search)
+    listed = rows_at(search["listed"], search["room"], part_pairs.LISTED_ROW)
     at = collisions["n_contacts"]
     for m in range(search["n_listed"]):
         key = keys[listed[m]]
@@ -475,7 +441,7 @@ def _write_part_contacts(
 def _collide_ground(
     collisions: Any, pair_row: int, pair: Any, first: Any, second: Any, memory: Any, margin: float
 ) -> int:
-    search = rows_at(collisions["search"], 1, SEARCH)[0]
+    search = rows_at(collisions["search"], 1, part_pairs.SEARCH)[0]
     body = rows_at(collisions["carried"], 1, GROUND_BODY)[0]
     ground = rows_at(first["ground"], 1, GROUND)[0]
     nodes = rows_at(second["nodes"], second["n_nodes"], NODE)
@@ -483,7 +449,9 @@ def _collide_ground(
     points = rows_at(collisions["found"], MANIFOLD_ROWS, MANIFOLD_POINT)
     asked = collisions["question"] == CONTACTS
     way = relative_displacement(collisions, pair, first, second)
-    passes = MEETS if dot(way, way) > 0.0 else SLOW  # no time of impact with the ground is computed
+    passes = (
+        shape_rows.MEETS if dot(way, way) > 0.0 else shape_rows.SLOW
+    )  # no time of impact with the ground is computed
     _load_known(collisions, search, memory)
     _set_ground_body(collisions, body, memory["start"]["index2"] if second["n_nodes"] == 1 else 0)
     reach = margin if asked else math.inf
@@ -510,11 +478,11 @@ def _collide_ground(
             part1, part2 = int(search["i"]), int(search["j"])
             _copy_point(search, points[0])
         if end_known < 0 or at < 0:
-            return FULL
+            return shape_rows.FULL
         body["vertex"] = body["vertex"] if second["n_nodes"] == 1 else 0
     if at >= collisions["contact_room"]:
-        collisions["full"] |= FULL_CONTACTS
-        return FULL
+        collisions["full"] |= shape_rows.FULL_CONTACTS
+        return shape_rows.FULL
     memory["start"]["index2"] = body["vertex"]
     if asked:
         finish_pair(collisions, pair, memory, at, nearest, margin, end_known)
@@ -522,7 +490,7 @@ def _collide_ground(
         _assign_known(collisions, memory, end_known)
         _write_closest(collisions, pair_row, pair, memory, points[0], -1, part1, part2, place)
     _add_counters(collisions, search)
-    return DONE
+    return shape_rows.DONE
 
 
 @kernel

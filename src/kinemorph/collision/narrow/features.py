@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph.geometry.polyhedron import edges_of, faces_of, vertices_of
-from kinemorph.jit.api import kernel, rows_at
+from kinemorph.geometry.polyhedron import edges_of, face_edges_of, faces_of, vertex_edges_of, vertices_of
+from kinemorph.jit.api import kernel
 from kinemorph.spatial.rows import load3
 from kinemorph.spatial.vec3 import Vec3, axpy, cross, dot, sub
 
@@ -56,7 +56,7 @@ def tolerance(core_a: Any, core_b: Any, p: Vec3) -> float:
 def edge_towards(core: Any, v: int, x: Vec3, tol: float) -> int:
     """The edge of vertex v with the steepest approach to x, or NOT_FOUND: then x is in the Voronoi region of v."""
     edges = edges_of(core)
-    edge_at = rows_at(core["edge_at"], core["n_edge_at"], INDEX)
+    edge_at = vertex_edges_of(core)
     vertex = vertices_of(core)[v]
     r = sub(x, load3(vertex["x"]))
     found = NOT_FOUND
@@ -75,7 +75,7 @@ def edge_towards(core: Any, v: int, x: Vec3, tol: float) -> int:
 def edge_down(core: Any, v: int, n: Vec3) -> int:
     """The edge of vertex v that descends most steeply against n, or NOT_FOUND."""
     edges = edges_of(core)
-    edge_at = rows_at(core["edge_at"], core["n_edge_at"], INDEX)
+    edge_at = vertex_edges_of(core)
     vertex = vertices_of(core)[v]
     found = NOT_FOUND
     least = -PARALLEL_SLOPE
@@ -115,7 +115,7 @@ def most_aligned_face(core: Any, v: int, n: Vec3) -> tuple[int, float]:
     if core["n_faces"] == 0:
         return NOT_FOUND, -1.0
     edges = edges_of(core)
-    edge_at = rows_at(core["edge_at"], core["n_edge_at"], INDEX)
+    edge_at = vertex_edges_of(core)
     faces = faces_of(core)
     vertex = vertices_of(core)[support_vertex(core, v, n)]
     found = NOT_FOUND
@@ -133,7 +133,7 @@ def most_aligned_face(core: Any, v: int, n: Vec3) -> tuple[int, float]:
 def climb_to_vertex(core: Any, v: int, n: Vec3) -> int:
     """The support vertex along n, reached from v along edges."""
     edges = edges_of(core)
-    edge_at = rows_at(core["edge_at"], core["n_edge_at"], INDEX)
+    edge_at = vertex_edges_of(core)
     vertices = vertices_of(core)
     most = dot(n, load3(vertices[v]["x"]))
     for _ in range(core["n_vertices"]):
@@ -178,7 +178,7 @@ def point_outside_edge(core: Any, index: int, x: Vec3, tol: float) -> tuple[int,
 def point_outside_face(core: Any, f: int, x: Vec3, tol: float) -> int:
     """The edge of face f whose Voronoi plane x violates most, or NOT_FOUND."""
     edges = edges_of(core)
-    face_edges = rows_at(core["face_edges"], core["n_edge_at"], INDEX)
+    face_edges = face_edges_of(core)
     face = faces_of(core)[f]
     found = NOT_FOUND
     least = -tol
@@ -215,8 +215,8 @@ def highest_face(core: Any, x: Vec3) -> tuple[int, float]:
 
 
 @kernel
-def edge_outside_edge(core: Any, index: int, t: Vec3, d: Vec3, length: float, tol: float) -> tuple[int, int]:
-    """The neighbour of edge e that is nearer to the edge from t along d, as kind and row; NOT_FOUND, or FEATURES_MEET.
+def edge_outside_edge(core: Any, index: int, t: Vec3, direction: Vec3, length: float, tol: float) -> tuple[int, int]:
+    """The neighbour of an edge that is nearer to the edge from t, as kind and row; NOT_FOUND, or FEATURES_MEET.
 
     The incoming edge is clipped at the planes through the ends of e. Where it enters or leaves, the sign of the
     derivative of its distance tells whether the closest point is beyond (Fontijne 2.4). The planes to the faces of e
@@ -227,7 +227,7 @@ def edge_outside_edge(core: Any, index: int, t: Vec3, d: Vec3, length: float, to
     u = load3(edge["direction"])
     r = sub(t, tail)
     s0 = dot(r, u)
-    ds = dot(d, u)
+    ds = dot(direction, u)
     s1 = s0 + length * ds
     if s0 < -tol and s1 < -tol:
         return V, edge["tail"]
@@ -235,7 +235,7 @@ def edge_outside_edge(core: Any, index: int, t: Vec3, d: Vec3, length: float, to
         return V, edge["head"]
     lo = 0.0
     hi = length
-    rd = dot(r, d)
+    rd = dot(r, direction)
     if s0 < 0.0 and ds > 0.0:  # it enters at the tail, at lo; beyond lo the distance to the tail changes by rd + lo
         lo = min(-s0 / ds, length)
         if rd + lo > tol:
@@ -255,19 +255,21 @@ def edge_outside_edge(core: Any, index: int, t: Vec3, d: Vec3, length: float, to
             return V, edge["head"]
     if edge["left"] < 0:
         return E, NOT_FOUND
-    left = _crosses_into_face(core, edge["left"], load3(edge["left_normal"]), r, d, lo, hi, tol)
+    left = _crosses_into_face(core, edge["left"], load3(edge["left_normal"]), r, direction, lo, hi, tol)
     if left != NOT_FOUND:
         return F, left
-    return F, _crosses_into_face(core, edge["right"], load3(edge["right_normal"]), r, d, lo, hi, tol)
+    return F, _crosses_into_face(core, edge["right"], load3(edge["right_normal"]), r, direction, lo, hi, tol)
 
 
 @kernel(inline=False)
-def _crosses_into_face(core: Any, f: int, inward: Vec3, r: Vec3, d: Vec3, lo: float, hi: float, tol: float) -> int:
-    """Face f, if edge r + λ d, lo ≤ λ ≤ hi, is nearer to it than to the edge at the origin; else NOT_FOUND or
+def _crosses_into_face(
+    core: Any, f: int, inward: Vec3, r: Vec3, direction: Vec3, lo: float, hi: float, tol: float
+) -> int:
+    """Face f, if edge r + λ `direction`, lo ≤ λ ≤ hi, is nearer to it than to the edge at the origin; else NOT_FOUND or
     FEATURES_MEET.
     """
     a0 = dot(r, inward)
-    da = dot(d, inward)
+    da = dot(direction, inward)
     at_lo = a0 + lo * da
     at_hi = a0 + hi * da
     if at_lo <= tol and at_hi <= tol:
@@ -275,10 +277,10 @@ def _crosses_into_face(core: Any, f: int, inward: Vec3, r: Vec3, d: Vec3, lo: fl
     if at_lo > tol and at_hi > tol:
         return f
     n = load3(faces_of(core)[f]["normal"])
-    above = dot(axpy(r, -a0 / da, d), n)  # where it crosses the Voronoi plane, it is this far above the edge
+    above = dot(axpy(r, -a0 / da, direction), n)  # where it crosses the Voronoi plane, it is this far above the edge
     if abs(above) <= tol:
         return FEATURES_MEET
-    slope = dot(d, n) if above > 0.0 else -dot(d, n)  # of the distance
+    slope = dot(direction, n) if above > 0.0 else -dot(direction, n)  # of the distance
     if (at_lo > tol and slope > PARALLEL_SLOPE) or (at_hi > tol and slope < -PARALLEL_SLOPE):
         return f
     return NOT_FOUND
@@ -286,14 +288,14 @@ def _crosses_into_face(core: Any, f: int, inward: Vec3, r: Vec3, d: Vec3, lo: fl
 
 @kernel
 def clip_edge_to_face(
-    core: Any, f: int, t: Vec3, d: Vec3, length: float, slack: float
+    core: Any, f: int, tail: Vec3, direction: Vec3, length: float, slack: float
 ) -> tuple[float, float, int, int]:
-    """The part lo .. hi (m) of the edge from t along d above face f, and the edges of f that cut it off, or NOT_FOUND.
+    """The part lo .. hi (m) of the edge from `tail` above face f, and the edges of f that cut it off, or NOT_FOUND.
 
     lo > hi if nothing is left. The face is widened by `slack` (m) on all sides.
     """
     edges = edges_of(core)
-    face_edges = rows_at(core["face_edges"], core["n_edge_at"], INDEX)
+    face_edges = face_edges_of(core)
     face = faces_of(core)[f]
     lo = 0.0
     hi = length
@@ -303,8 +305,8 @@ def clip_edge_to_face(
         side = face_edges[k]
         edge = edges[side >> 1]
         inward = load3(edge["right_normal"]) if side & 1 else load3(edge["left_normal"])
-        a = dot(inward, sub(t, core_vertex(core, edge["tail"]))) + slack
-        da = dot(inward, d)
+        a = dot(inward, sub(tail, core_vertex(core, edge["tail"]))) + slack
+        da = dot(inward, direction)
         b = a + length * da
         if a < 0.0 and b < 0.0:
             return 1.0, 0.0, side >> 1, side >> 1

@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from kinemorph.collision.narrow.core_pair import CORE_PAIR, bound_core_pair, evaluate_core_pair
+from kinemorph.collision.narrow import part_pairs
+from kinemorph.collision.narrow.core_pair import bound_core_pair, evaluate_core_pair
 from kinemorph.collision.narrow.manifold import closest_features_id
-from kinemorph.collision.narrow.part_pairs import add_row_counters, clear_list, keep_closest, list_row, prepare_row
 from kinemorph.geometry.convex_parts import NODE, PARTS
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.spatial.mat3 import Mat3, mul_vec
@@ -31,7 +31,7 @@ def search_trees(
     Nodes open only below `threshold` (m), or the margin if that is larger: a distance below it is exact, otherwise it
     may be a lower bound, and search["exact"] is 0.
     """
-    clear_list(search)
+    part_pairs.clear_list(search)
     threshold = max(threshold, margin)
     stack = search["stack"]
     stack[0], stack[1] = 0, 0
@@ -43,20 +43,20 @@ def search_trees(
         if _is_beyond(_ball_distance(nodes1[i], nodes2[j], R, p), margin, search):
             continue
         leaves = nodes1[i]["first"] < 0 and nodes2[j]["first"] < 0
-        k = prepare_row(search, i, j)
+        k = part_pairs.prepare_row(search, i, j)
         if k < 0:
             continue
-        row = rows_at(search["pairs"], search["room"], CORE_PAIR)[k]
+        row = part_pairs.core_pairs_of(search)[k]
         _set_input(row, nodes1[i], nodes2[j], R, p)
         if leaves:
             evaluate_core_pair(row, work)
         else:
             bound_core_pair(row)
-        add_row_counters(search, row)
+        part_pairs.add_row_counters(search, row)
         if row["distance"] < search["distance"] and (leaves or row["distance"] > threshold):
-            keep_closest(search, row, k, i, j, closest_features_id(row), int(leaves))
+            part_pairs.keep_closest(search, row, k, i, j, closest_features_id(row), int(leaves))
         if leaves and row["distance"] <= margin:
-            list_row(search, LEAF_VERDICT)
+            part_pairs.list_row(search, LEAF_VERDICT)
             continue
         search["n"] += 1
         if not leaves and row["distance"] <= threshold and not _is_beyond(row["distance"], margin, search):

@@ -13,7 +13,6 @@ import numpy as np
 from kinemorph.collision.narrow.closest_points import closest_points
 from kinemorph.collision.narrow.core_pair import APART
 from kinemorph.collision.narrow.features import (
-    INDEX,
     NOT_FOUND,
     E,
     F,
@@ -26,16 +25,9 @@ from kinemorph.collision.narrow.features import (
     point_outside_edge,
     point_outside_face,
 )
-from kinemorph.collision.round.solids import (
-    FACE_COSINE,
-    facing_feature,
-    support_piece,
-    turn_matrix,
-    turn_towards,
-    turn_vector,
-)
-from kinemorph.geometry.polyhedron import CORE, edges_of, faces_of, vertices_of
-from kinemorph.jit.api import entry, kernel, rows_at
+from kinemorph.collision.round import solids
+from kinemorph.geometry import polyhedron
+from kinemorph.jit.api import entry, kernel
 from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec, transpose
 from kinemorph.spatial.rows import load3, load9, store3
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, neg, scale, sub
@@ -87,8 +79,8 @@ def closest_id(pair: Any) -> int:
     rolls.
     """
     n = load3(pair["normal"])
-    core_a = rows_at(pair["core2"], 1, CORE)[0]
-    core_b = rows_at(pair["core1"], 1, CORE)[0]
+    core_a = polyhedron.core2_of(pair)
+    core_b = polyhedron.core1_of(pair)
     k1, i1 = _named_feature(core_b, pair["kind1"], pair["index1"], n)
     k2, i2 = _named_feature(core_a, pair["kind2"], pair["index2"], neg(tmul_vec(load9(pair["R"]), n)))
     return contact_id(k1, i1, k2, i2)
@@ -98,10 +90,10 @@ def closest_id(pair: Any) -> int:
 def _named_feature(core: Any, kind: int, index: int, n: Vec3) -> tuple[int, int]:
     if core["sides"] == 0:
         return int(kind), int(index)
-    f, e, _ = facing_feature(core, n)
+    f, e, _ = solids.facing_feature(core, n)
     if f != NOT_FOUND:
         return F, f
-    return (E, e) if e != NOT_FOUND else (V, support_piece(core, 0, n)[1])
+    return (E, e) if e != NOT_FOUND else (V, solids.support_piece(core, 0, n)[1])
 
 
 @kernel(inline=False)
@@ -129,8 +121,8 @@ def find_face_contacts(pair: Any, margin: float, contacts: Any) -> int:
 
     Round cores are turned about their axes until an edge of the prism is at the contact.
     """
-    core_a = rows_at(pair["core2"], 1, CORE)[0]
-    core_b = rows_at(pair["core1"], 1, CORE)[0]
+    core_a = polyhedron.core2_of(pair)
+    core_b = polyhedron.core1_of(pair)
     R = load9(pair["R"])
     p = load3(pair["p"])
     n = load3(pair["normal"])
@@ -138,14 +130,16 @@ def find_face_contacts(pair: Any, margin: float, contacts: Any) -> int:
     start = pair["kind1"], pair["index1"], pair["kind2"], pair["index2"]
     if core_a["sides"] + core_b["sides"] == 0:
         return _find_core_contacts(core_a, core_b, R, p, n, start, reach, contacts)
-    c, s = turn_towards(core_a, neg(tmul_vec(R, n)))
-    R = turn_matrix(R, c, s)
-    c, s = turn_towards(core_b, n)
-    R = transpose(turn_matrix(transpose(R), c, s))
-    count = _find_core_contacts(core_a, core_b, R, turn_vector(p, c, -s), turn_vector(n, c, -s), start, reach, contacts)
+    c, s = solids.turn_towards(core_a, neg(tmul_vec(R, n)))
+    R = solids.turn_matrix(R, c, s)
+    c, s = solids.turn_towards(core_b, n)
+    R = transpose(solids.turn_matrix(transpose(R), c, s))
+    count = _find_core_contacts(
+        core_a, core_b, R, solids.turn_vector(p, c, -s), solids.turn_vector(n, c, -s), start, reach, contacts
+    )
     for k in range(count):
-        store3(contacts[k]["x1"], turn_vector(load3(contacts[k]["x1"]), c, s))
-        store3(contacts[k]["x2"], turn_vector(load3(contacts[k]["x2"]), c, s))
+        store3(contacts[k]["x1"], solids.turn_vector(load3(contacts[k]["x1"]), c, s))
+        store3(contacts[k]["x2"], solids.turn_vector(load3(contacts[k]["x2"]), c, s))
     return count
 
 
@@ -159,17 +153,17 @@ def _find_core_contacts(
     f1, index_b, c1 = _front_features(core_b, kind_b, index_b, n)
     f2, index_a, c2 = _front_features(core_a, kind_a, index_a, m)
     count = 0
-    if c1 > FACE_COSINE:
+    if c1 > solids.FACE_COSINE:
         count = _contacts_over_face(core_a, f2, index_a, core_b, f1, R, p, n, True, reach, contacts, 0)
         count = _contacts_beside_face(core_a, f2, core_b, f1, R, p, n, reach, contacts, 0, count)
-    if c2 > FACE_COSINE:
+    if c2 > solids.FACE_COSINE:
         first = count
         count = _contacts_over_face(
-            core_b, f1, index_b, core_a, f2, transpose(R), q, m, c1 <= FACE_COSINE, reach, contacts, first
+            core_b, f1, index_b, core_a, f2, transpose(R), q, m, c1 <= solids.FACE_COSINE, reach, contacts, first
         )
         count = _contacts_beside_face(core_b, f1, core_a, f2, transpose(R), q, m, reach, contacts, first, count)
         _exchange_shapes(contacts, first, count, R, p)
-    if c1 <= FACE_COSINE and c2 <= FACE_COSINE and index_a != NOT_FOUND and index_b != NOT_FOUND:
+    if c1 <= solids.FACE_COSINE and c2 <= solids.FACE_COSINE and index_a != NOT_FOUND and index_b != NOT_FOUND:
         count = _parallel_edge_contacts(core_a, index_a, core_b, index_b, R, p, n, reach, contacts)
     return count
 
@@ -180,7 +174,7 @@ def _front_features(core: Any, kind: int, index: int, n: Vec3) -> tuple[int, int
     cosine; NOT_FOUND where there is none.
     """
     if core["sides"] > 0:
-        return facing_feature(core, n)
+        return solids.facing_feature(core, n)
     f, cosine = most_aligned_face(core, index if kind == V else 0, n)
     if kind == E:
         return f, index, cosine
@@ -203,9 +197,9 @@ def add_radii(pair: Any, contacts: Any, count: int) -> None:
 @kernel(inline=False)
 def face_circles(core: Any, f: int) -> tuple[Vec3, float, float]:
     """Centre of a face, and squares of an inscribed and a circumscribed radius (m²): for early accept and reject."""
-    edges = edges_of(core)
-    face_edges = rows_at(core["face_edges"], core["n_edge_at"], INDEX)
-    face = faces_of(core)[f]
+    edges = polyhedron.edges_of(core)
+    face_edges = polyhedron.face_edges_of(core)
+    face = polyhedron.faces_of(core)[f]
     centre = (0.0, 0.0, 0.0)
     for k in range(face["first"], face["first"] + face["count"]):
         centre = add(centre, core_vertex(core, edges[face_edges[k] >> 1]["tail"]))
@@ -222,9 +216,9 @@ def face_circles(core: Any, f: int) -> tuple[Vec3, float, float]:
 
 
 @kernel
-def edge_distances(r: Vec3, d: Vec3, length: float, n: Vec3) -> tuple[float, float]:
+def edge_distances(r: Vec3, direction: Vec3, length: float, n: Vec3) -> tuple[float, float]:
     """Smallest and largest squared distance (m²) of an edge from a centre, projected along n; r is the edge's tail."""
-    along = axpy(d, -dot(n, d), n)
+    along = axpy(direction, -dot(n, direction), n)
     r = axpy(r, -dot(n, r), n)
     rr, rd, dd = dot(r, r), dot(r, along), dot(along, along)
     end = rr + length * (2.0 * rd + length * dd)
@@ -252,14 +246,14 @@ def _contacts_over_face(
 
     Crossings of edges are found from both sides, so only one of the two calls has `cross` true.
     """
-    edges = edges_of(core_a)
-    face_edges = rows_at(core_a["face_edges"], core_a["n_edge_at"], INDEX)
+    edges = polyhedron.edges_of(core_a)
+    face_edges = polyhedron.face_edges_of(core_a)
     first, sides = 0, 1 if edge_a != NOT_FOUND else 0
     if face_a != NOT_FOUND:
-        face = faces_of(core_a)[face_a]
+        face = polyhedron.faces_of(core_a)[face_a]
         first, sides = int(face["first"]), int(face["count"])
     slack = FACE_WIDENING * core_b["radius_bound"]
-    many = sides > MANY_SIDES and faces_of(core_b)[face_b]["count"] > MANY_SIDES
+    many = sides > MANY_SIDES and polyhedron.faces_of(core_b)[face_b]["count"] > MANY_SIDES
     centre, inner, outer = face_circles(core_b, face_b) if many else ((0.0, 0.0, 0.0), 0.0, 0.0)
     for k in range(first, first + sides):
         side = int(face_edges[k]) if face_a != NOT_FOUND else 2 * edge_a
@@ -268,7 +262,7 @@ def _contacts_over_face(
         d = mul_vec(R, load3(edges[e]["direction"]))
         length = edges[e]["length"]
         lo, hi, edge_lo, edge_hi = 0.0, length, NOT_FOUND, NOT_FOUND
-        near, far = edge_distances(sub(t, centre), d, length, load3(faces_of(core_b)[face_b]["normal"]))
+        near, far = edge_distances(sub(t, centre), d, length, load3(polyhedron.faces_of(core_b)[face_b]["normal"]))
         if many and near > outer:
             continue
         if not (many and far < inner):
@@ -309,8 +303,8 @@ def _contacts_beside_face(
     """
     if face_a == NOT_FOUND or core_a["sides"] > 0:
         return count
-    vertices, edges = vertices_of(core_a), edges_of(core_a)
-    edge_at = rows_at(core_a["edge_at"], core_a["n_edge_at"], INDEX)
+    vertices, edges = polyhedron.vertices_of(core_a), polyhedron.edges_of(core_a)
+    edge_at = polyhedron.vertex_edges_of(core_a)
     m = tmul_vec(R, n)
     seen = first
     while seen < count:
@@ -363,7 +357,7 @@ def _add_contact(
     count: int,
 ) -> int:
     """Add point x of core_a, and the point of face_b below it along n, if they are within reach."""
-    slope = dot(n, load3(faces_of(core_b)[face_b]["normal"]))
+    slope = dot(n, load3(polyhedron.faces_of(core_b)[face_b]["normal"]))
     above = height_above_face(core_b, face_b, x) / slope if slope > 0.1 else np.inf
     if above > reach or count >= MANIFOLD_ROWS:
         return count
@@ -389,8 +383,8 @@ def _parallel_edge_contacts(
     core_a: Any, index_a: int, core_b: Any, index_b: int, R: Mat3, p: Vec3, n: Vec3, reach: float, contacts: Any
 ) -> int:
     """The two ends of the common part of parallel edges. Returns 0 if they cross, or if one end is too far apart."""
-    edge_a = edges_of(core_a)[index_a]
-    edge_b = edges_of(core_b)[index_b]
+    edge_a = polyhedron.edges_of(core_a)[index_a]
+    edge_b = polyhedron.edges_of(core_b)[index_b]
     t = add(mul_vec(R, core_vertex(core_a, edge_a["tail"])), p)
     d = mul_vec(R, load3(edge_a["direction"]))
     tail = core_vertex(core_b, edge_b["tail"])
@@ -477,8 +471,8 @@ def track_contact(pair: Any, contact: Any, slack: float) -> bool:
 
     It is, if the closest points lie in the Voronoi regions of each other's feature, to within `slack` (m).
     """
-    core_a = rows_at(pair["core2"], 1, CORE)[0]
-    core_b = rows_at(pair["core1"], 1, CORE)[0]
+    core_a = polyhedron.core2_of(pair)
+    core_b = polyhedron.core1_of(pair)
     R = load9(pair["R"])
     p = load3(pair["p"])
     kind_b, index_b, kind_a, index_a = contact_features(contact["id"])

@@ -16,6 +16,7 @@ import numpy as np
 from kinemorph.collision.narrow.core_pair import CORE_PAIR, DEEP, NEW
 from kinemorph.geometry.polyhedron import CORE, EDGE, FACE, VERTEX, Polyhedron
 from kinemorph.jit.api import entry, kernel, rows_at
+from kinemorph.jit.rows import table
 from kinemorph.multibody.tables import Pattern, Tables
 from kinemorph.spatial.rows import load3, store3
 
@@ -82,6 +83,10 @@ NO_KNOWN_ROWS = np.zeros(0, KNOWN_FEATURES)
 TRIANGLE_TEMPLATE = Polyhedron.polygon([(0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)])
 
 
+core_pairs_of = table(CORE_PAIR, "pairs", "room")
+part_keys_of = table(PART_KEY, "keys", "room")
+
+
 @kernel
 def clear_list(search: Any) -> None:
     """Empty the list."""
@@ -100,8 +105,8 @@ def prepare_row(search: Any, index: int, other_index: int) -> int:
     if k >= search["room"]:
         search["missed"] += 1
         return -1
-    row = rows_at(search["pairs"], search["room"], CORE_PAIR)[k]
-    key = rows_at(search["keys"], search["room"], PART_KEY)[k]
+    row = core_pairs_of(search)[k]
+    key = part_keys_of(search)[k]
     key["i"] = index
     key["j"] = other_index
     row["relation"] = NEW
@@ -154,7 +159,7 @@ def add_row_counters(search: Any, row: Any) -> None:
 @kernel
 def list_row(search: Any, verdict: int) -> None:
     """Keep the row that `prepare_row` prepared, and list it with its verdict."""
-    rows_at(search["keys"], search["room"], PART_KEY)[search["n"]]["verdict"] = verdict
+    part_keys_of(search)[search["n"]]["verdict"] = verdict
     rows_at(search["listed"], search["room"], LISTED_ROW)[search["n_listed"]] = search["n"]
     search["n_listed"] += 1
     search["n"] += 1
@@ -181,8 +186,8 @@ def store_known(search: Any, known: Any, first: int) -> int:
     """
     if first + search["n"] > known.shape[0]:
         return -1
-    pairs = rows_at(search["pairs"], search["room"], CORE_PAIR)
-    keys = rows_at(search["keys"], search["room"], PART_KEY)
+    pairs = core_pairs_of(search)
+    keys = part_keys_of(search)
     for k in range(search["n"]):
         row = known[first + k]
         row["i"] = keys[k]["i"]

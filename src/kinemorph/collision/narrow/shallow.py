@@ -12,9 +12,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from kinemorph.collision.narrow.features import INDEX, NOT_FOUND, core_vertex, most_aligned_face, support_vertex
-from kinemorph.geometry.polyhedron import edges_of, faces_of
-from kinemorph.jit.api import kernel, rows_at
+from kinemorph.collision.narrow.features import NOT_FOUND, core_vertex, most_aligned_face, support_vertex
+from kinemorph.geometry.polyhedron import edges_of, face_edges_of, faces_of
+from kinemorph.jit.api import kernel
 from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec, transpose
 from kinemorph.spatial.rows import load3
 from kinemorph.spatial.vec3 import Vec3, add, axpy, dot, neg, sub
@@ -62,7 +62,7 @@ def depth_behind_face(core_a: Any, core_b: Any, R: Mat3, p: Vec3, guess: Vec3) -
 def distance_inside_face(core: Any, face: Any, x: Vec3) -> float:
     """Distance (m) of a point from the nearest side of a face, projected along its normal; negative outside."""
     edges = edges_of(core)
-    face_edges = rows_at(core["face_edges"], core["n_edge_at"], INDEX)
+    face_edges = face_edges_of(core)
     least = math.inf
     for k in range(face["first"], face["first"] + face["count"]):
         side = face_edges[k]

@@ -20,8 +20,8 @@ from kinemorph.collision.narrow.manifold import MANIFOLD_ROWS, contact_id
 from kinemorph.collision.narrow.shallow import distance_inside_face
 from kinemorph.collision.round.normals import separation_along
 from kinemorph.collision.round.solids import FACE_COSINE, facing_feature, piece_point, support_point
-from kinemorph.geometry.polyhedron import CORE, faces_of
-from kinemorph.jit.api import kernel, rows_at
+from kinemorph.geometry.polyhedron import core1_of, core2_of, faces_of
+from kinemorph.jit.api import kernel
 from kinemorph.spatial.mat3 import mul_vec, tmul_vec
 from kinemorph.spatial.rows import load3, load9, store3
 from kinemorph.spatial.vec3 import Vec3, add, axpy, dot, neg, sub
@@ -45,7 +45,7 @@ def add_speculative_contacts(row: Any, rest: Vec3, points: Any, count: int) -> i
     If both meet with a face, the corners are those of the smaller shape. `rest` (m) is the remaining displacement of
     the second shape.
     """
-    core_a, core_b = rows_at(row["core2"], 1, CORE)[0], rows_at(row["core1"], 1, CORE)[0]
+    core_a, core_b = core2_of(row), core1_of(row)
     n, R = load3(row["normal"]), load9(row["R"])
     f1, f2 = _face_across(core_b, n), _face_across(core_a, neg(tmul_vec(R, n)))
     if f1 != NOT_FOUND and (f2 == NOT_FOUND or core_a["radius_bound"] <= core_b["radius_bound"]):
@@ -116,7 +116,7 @@ def separate_along_impact(row: Any, n: Vec3) -> bool:
     """Whether a pair that met fast along n would now separate the opposite way; if so, its answer is changed to n."""
     if not row["distance"] < 0.0 or dot(n, load3(row["normal"])) >= 0.0:
         return False
-    core_a, core_b = rows_at(row["core2"], 1, CORE)[0], rows_at(row["core1"], 1, CORE)[0]
+    core_a, core_b = core2_of(row), core1_of(row)
     R, p = load9(row["R"]), load3(row["p"])
     f1, cosine1 = most_aligned_face(core_b, 0, n)
     f2, cosine2 = most_aligned_face(core_a, 0, neg(tmul_vec(R, n)))

@@ -21,7 +21,6 @@ import numpy as np
 
 from kinemorph.collision.narrow.features import (
     FEATURES_MEET,
-    INDEX,
     NOT_FOUND,
     PARALLEL_SLOPE,
     E,
@@ -38,8 +37,8 @@ from kinemorph.collision.narrow.features import (
     point_outside_edge,
     point_outside_face,
 )
-from kinemorph.geometry.polyhedron import edges_of, faces_of
-from kinemorph.jit.api import kernel, rows_at
+from kinemorph.geometry.polyhedron import edges_of, face_edges_of, faces_of
+from kinemorph.jit.api import kernel
 from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec, transpose
 from kinemorph.spatial.rows import load3
 from kinemorph.spatial.vec3 import Vec3, add, axpy, dot, neg, sub
@@ -90,16 +89,12 @@ def walk_to_closest(
         else:  # FF is not a state: it comes from stale features only
             found, kind_a, index_a, kind_b, index_b = WALK_CONTINUES, V, 0, F, index_b
         if found != WALK_CONTINUES:
-            return (
-                (found, kind_b, index_b, kind_a, index_a, step + 1)
-                if swapped
-                else (found, kind_a, index_a, kind_b, index_b, step + 1)
-            )
-    return (
-        (TOO_MANY_STEPS, kind_b, index_b, kind_a, index_a, limit)
-        if swapped
-        else (TOO_MANY_STEPS, kind_a, index_a, kind_b, index_b, limit)
-    )
+            if swapped:
+                return (found, kind_b, index_b, kind_a, index_a, step + 1)
+            return (found, kind_a, index_a, kind_b, index_b, step + 1)
+    if swapped:
+        return (TOO_MANY_STEPS, kind_b, index_b, kind_a, index_a, limit)
+    return (TOO_MANY_STEPS, kind_a, index_a, kind_b, index_b, limit)
 
 
 @kernel
@@ -188,23 +183,19 @@ def _edge_face(core_a: Any, core_b: Any, R: Mat3, p: Vec3, index_a: int, index_b
         if sinks <= PARALLEL_SLOPE:
             return CLOSEST, E, index_a, F, index_b
     if slope >= 0.0:
-        return (
-            (WALK_CONTINUES, E, index_a, E, edge_lo)
-            if edge_lo != NOT_FOUND
-            else (WALK_CONTINUES, V, row["tail"], F, index_b)
-        )
-    return (
-        (WALK_CONTINUES, E, index_a, E, edge_hi)
-        if edge_hi != NOT_FOUND
-        else (WALK_CONTINUES, V, row["head"], F, index_b)
-    )
+        if edge_lo != NOT_FOUND:
+            return (WALK_CONTINUES, E, index_a, E, edge_lo)
+        return (WALK_CONTINUES, V, row["tail"], F, index_b)
+    if edge_hi != NOT_FOUND:
+        return (WALK_CONTINUES, E, index_a, E, edge_hi)
+    return (WALK_CONTINUES, V, row["head"], F, index_b)
 
 
 @kernel(inline=False)
-def _nearest_rim(core: Any, f: int, cut: int, t: Vec3, d: Vec3, length: float) -> int:
-    """The edge of face f closest to the edge from t along d; among equals `cut`, beyond which that edge lies."""
+def _nearest_rim(core: Any, f: int, cut: int, t: Vec3, direction: Vec3, length: float) -> int:
+    """The edge of face f closest to the edge from t; among equals `cut`, beyond which that edge lies."""
     edges = edges_of(core)
-    sides = rows_at(core["face_edges"], core["n_edge_at"], INDEX)
+    sides = face_edges_of(core)
     row = faces_of(core)[f]
     found = cut
     least = np.inf
@@ -212,8 +203,8 @@ def _nearest_rim(core: Any, f: int, cut: int, t: Vec3, d: Vec3, length: float) -
         e = cut if k < row["first"] else sides[k] >> 1
         tail = core_vertex(core, edges[e]["tail"])
         u = load3(edges[e]["direction"])
-        s1, s2 = closest_on_segments(t, d, length, tail, u, edges[e]["length"])
-        r = sub(axpy(t, s1, d), axpy(tail, s2, u))
+        s1, s2 = closest_on_segments(t, direction, length, tail, u, edges[e]["length"])
+        r = sub(axpy(t, s1, direction), axpy(tail, s2, u))
         if dot(r, r) < least * (1.0 - PARALLEL_SLOPE):
             least = dot(r, r)
             found = e

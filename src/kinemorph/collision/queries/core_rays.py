@@ -17,7 +17,6 @@ from kinemorph.collision.narrow.closest_points import connect_points
 from kinemorph.collision.narrow.depth import unit_vector
 from kinemorph.collision.narrow.features import (
     FEATURE_TOLERANCE,
-    INDEX,
     NOT_FOUND,
     E,
     F,
@@ -30,7 +29,7 @@ from kinemorph.collision.narrow.features import (
     point_outside_face,
 )
 from kinemorph.collision.round.solids import closest_on_round
-from kinemorph.geometry.polyhedron import CORE, Polyhedron, edges_of, faces_of, vertices_of
+from kinemorph.geometry.polyhedron import CORE, Polyhedron, edges_of, faces_of, vertex_edges_of, vertices_of
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.spatial.pose import Vector, vector
 from kinemorph.spatial.rows import load3, load3_at, store3_at
@@ -98,7 +97,7 @@ def _outside_result(core: Any, kind: int, index: int, x: Vec3, y: Vec3, tol: flo
         e = index
         if kind == V:
             first = vertices_of(core)[index]["first"]
-            e = int(rows_at(core["edge_at"], core["n_edge_at"], INDEX)[first])
+            e = int(vertex_edges_of(core)[first])
         edge = edges_of(core)[e]
         if core["n_faces"] > 0:
             n = load3(faces_of(core)[edge["left"]]["normal"])

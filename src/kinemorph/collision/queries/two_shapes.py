@@ -14,16 +14,10 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from kinemorph.collision.collisions import Collisions
+from kinemorph.collision.narrow import manifold
 from kinemorph.collision.narrow.core_pairs import CorePairs
 from kinemorph.collision.narrow.features import Feature
-from kinemorph.collision.narrow.manifold import (
-    MANIFOLD_POINT,
-    MANIFOLD_ROWS,
-    NO_FEATURES,
-    contact_features,
-    contact_id,
-    track_first_contact,
-)
+from kinemorph.collision.narrow.manifold import contact_features, contact_id, track_first_contact
 from kinemorph.collision.queries.core_rays import LARGEST_RAY_LENGTH
 from kinemorph.collision.shapes.shape_rows import POSE, Candidates, Question
 from kinemorph.collision.shapes.shape_table import ShapeTable, Solid, core_and_radius
@@ -125,8 +119,8 @@ class Pair:
         """See `kinemorph.contacts`."""
         if not 0.0 <= margin < math.inf:
             raise ValueError(f"contacts: margin {margin} must be finite and not negative")
-        if not 1 <= most <= MANIFOLD_ROWS:
-            raise ValueError(f"contacts: most is {most}; expected 1 to {MANIFOLD_ROWS}")
+        if not 1 <= most <= manifold.MANIFOLD_ROWS:
+            raise ValueError(f"contacts: most is {most}; expected 1 to {manifold.MANIFOLD_ROWS}")
         self._place(pose_a, pose_b)
         return [Contact(*self._told(row)) for row in self._ask(Question.CONTACTS, margin, most)]
 
@@ -148,14 +142,14 @@ class Pair:
             raise ValueError("track: there are no features to follow: the cores overlap, or it is a distance of ground")
         if any(isinstance(shape, Ground) or _is_round(shape) for shape in self._shapes):
             name = Contact(*contact).id
-            return next((c for c in self.contacts(pose_a, pose_b, slack, MANIFOLD_ROWS) if c.id == name), None)
+            return next((c for c in self.contacts(pose_a, pose_b, slack, manifold.MANIFOLD_ROWS) if c.id == name), None)
         (R, p), (R2, p2) = (_at(pose, shape, name) for pose, shape, name in self._posed(pose_a, pose_b))
         features = contact.feature_a, contact.feature_b
         cores = self._core(0, contact.part_a), self._core(1, contact.part_b)
         _check_features(features, cores)
         pairs = CorePairs([(cores[0][0], cores[1][0])], (cores[0][1], cores[1][1]))
         pairs.rows["R"], pairs.rows["p"] = (R.T @ R2).reshape(9), R.T @ (p2 - p)
-        row = np.zeros(1, MANIFOLD_POINT)
+        row = np.zeros(1, manifold.MANIFOLD_POINT)
         row["id"] = contact_id(*map(int, features[0] + features[1]))
         still = track_first_contact(pairs.rows, row, float(slack))
         moved = _signed(row[0], R.T @ contact.normal, cores, slack)
@@ -186,7 +180,7 @@ class Pair:
         """A contact row in the order of the fields of `Contact` and `Distance`."""
         d, n, x1, x2 = float(row["distance"]), row["normal"].copy(), row["x1"].copy(), row["x2"].copy()
         f1 = f2 = None
-        if row["id"] != NO_FEATURES:
+        if row["id"] != manifold.NO_FEATURES:
             k1, i1, k2, i2 = contact_features(int(row["id"]))
             f1, f2 = (Feature(k1), i1), (Feature(k2), i2)
         i, j = int(row["part1"]), int(row["part2"])

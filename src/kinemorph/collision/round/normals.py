@@ -75,11 +75,11 @@ def _normalise(w: Vec3, near: Vec3) -> Vec3:
 
 
 @kernel(inline=False)
-def normal_on_circles(d: Vec3, s: float, e: Vec3, t: float, near: Vec3) -> Vec3:
-    """The normal on two circles (axis d, height s; axis e, height t), the one nearer to `near`; `near` if they do not
+def normal_on_circles(axis: Vec3, s: float, other_axis: Vec3, t: float, near: Vec3) -> Vec3:
+    """The normal on two circles (axes and heights s, t), the one nearer to `near`; `near` if they do not
     meet.
     """
-    c, q = dot(d, e), cross(d, e)
+    c, q = dot(axis, other_axis), cross(axis, other_axis)
     qq = dot(q, q)
     if qq <= PARALLEL_SINE_SQUARED:
         return near
@@ -88,7 +88,7 @@ def normal_on_circles(d: Vec3, s: float, e: Vec3, t: float, near: Vec3) -> Vec3:
     if not rest >= 0.0:
         return near
     z = math.copysign(math.sqrt(rest / qq), dot(q, near))
-    return _normalise(axpy(axpy(scale(d, x), y, e), z, q), near)
+    return _normalise(axpy(axpy(scale(axis, x), y, other_axis), z, q), near)
 
 
 @kernel
@@ -101,27 +101,27 @@ def _support_derivatives(disc: Disc, n: Vec3, n1: Vec3, n2: Vec3) -> tuple[float
 
 
 @kernel
-def _is_symmetric_about(disc: Disc, d: Vec3) -> bool:
-    """Whether a disc has the same support for all normals of a circle about d."""
-    q = cross(disc[1], d)
+def _is_symmetric_about(disc: Disc, axis: Vec3) -> bool:
+    """Whether a disc has the same support for all normals of a circle about an axis."""
+    q = cross(disc[1], axis)
     return disc[0] == 0.0 or dot(q, q) <= PARALLEL_SINE_SQUARED
 
 
 @kernel(inline=False)
-def normal_on_circle(d: Vec3, s: float, w: Vec3, one: Disc, other: Disc, near: Vec3) -> Vec3:
-    """The best normal on a circle (axis d, height s) for two pieces, by Newton's method; w (m) is from one to the
+def normal_on_circle(axis: Vec3, s: float, w: Vec3, one: Disc, other: Disc, near: Vec3) -> Vec3:
+    """The best normal on a circle (axis and height s) for two pieces, by Newton's method; w (m) is from one to the
     other.
     """
     if s * s >= 1.0:
         return near
     c = math.sqrt(1.0 - s * s)
-    if _is_symmetric_about(one, d) and _is_symmetric_about(other, d):
-        e = _normalise(axpy(w, -dot(w, d), d), near)
-        return _normalise(axpy(scale(e, c), s, d), near)
-    e = _normalise(axpy(near, -dot(near, d), d), w)
+    if _is_symmetric_about(one, axis) and _is_symmetric_about(other, axis):
+        e = _normalise(axpy(w, -dot(w, axis), axis), near)
+        return _normalise(axpy(scale(e, c), s, axis), near)
+    e = _normalise(axpy(near, -dot(near, axis), axis), w)
     for _ in range(MOST_NORMAL_ITERATIONS):
-        g = cross(d, e)
-        n, n1, n2 = axpy(scale(e, c), s, d), scale(g, c), scale(e, -c)
+        g = cross(axis, e)
+        n, n1, n2 = axpy(scale(e, c), s, axis), scale(g, c), scale(e, -c)
         a1, a2 = _support_derivatives(one, n, n1, n2)
         b1, b2 = _support_derivatives(other, n, n1, n2)
         f1, f2 = dot(n1, w) - a1 - b1, dot(n2, w) - a2 - b2
@@ -130,7 +130,7 @@ def normal_on_circle(d: Vec3, s: float, w: Vec3, one: Disc, other: Disc, near: V
         e = add(scale(e, math.cos(step)), scale(g, math.sin(step)))
         if not abs(step) > CONVERGED_STEP:
             break
-    return _normalise(axpy(scale(e, c), s, d), near)
+    return _normalise(axpy(scale(e, c), s, axis), near)
 
 
 @kernel

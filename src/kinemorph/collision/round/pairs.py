@@ -19,6 +19,7 @@ from typing import Any
 
 from kinemorph.collision.narrow.depth import grow_polytope, nearest_facet, unit_vector, write_facet
 from kinemorph.collision.narrow.features import NOT_FOUND, most_aligned_face
+from kinemorph.collision.round import points
 from kinemorph.collision.round.normals import (
     Separation,
     best_candidate,
@@ -27,15 +28,7 @@ from kinemorph.collision.round.normals import (
     normal_on_sphere,
     separation_along,
 )
-from kinemorph.collision.round.points import (
-    FARTHEST_TOLERANCES,
-    FLAT,
-    LINE,
-    Closest,
-    split_residual,
-    support_feature,
-    support_points,
-)
+from kinemorph.collision.round.points import Closest, split_residual, support_feature, support_points
 from kinemorph.collision.round.solids import AXIS, ROUND_SIDE_SINE, flat_normal, piece_disc, piece_point
 from kinemorph.geometry.polyhedron import faces_of
 from kinemorph.jit.api import kernel
@@ -61,7 +54,7 @@ def refine_closest(
     core_a: Any, core_b: Any, R: Mat3, p: Vec3, x: Vec3, n: Vec3, distance: float, tol: float, work: Any
 ) -> Closest:
     """Closest points of two solids whose cores have `distance` along n, with core_a touching at x."""
-    if distance - separation_along(core_a, core_b, R, p, n, 0, 0)[0] <= FARTHEST_TOLERANCES * tol:
+    if distance - separation_along(core_a, core_b, R, p, n, 0, 0)[0] <= points.FARTHEST_TOLERANCES * tol:
         return x, axpy(x, -distance, n), n, distance
     _, x, y, best = track_closest(core_a, core_b, R, p, x, n, tol, work)
     return split_residual(x, y, best)
@@ -78,11 +71,11 @@ def track_closest(core_a: Any, core_b: Any, R: Mat3, p: Vec3, x: Vec3, n: Vec3, 
     most = SHORTER_WAY_SHARE * (core_a["low"] + core_b["low"])
     y = x
     for _ in range(MOST_RESTARTS):
-        found, x, y, best = _improve_normal(core_a, core_b, R, p, x, start, FARTHEST_TOLERANCES * tol)
+        found, x, y, best = _improve_normal(core_a, core_b, R, p, x, start, points.FARTHEST_TOLERANCES * tol)
         if not found or best[0] >= 0.0:
             return found, x, y, best
         slack = max(min(most, -SMALLEST_SHARE * best[0]), EXACT_TOLERANCES * tol)
-        proof, n = _prove_shortest(core_a, core_b, R, p, best, slack, FARTHEST_TOLERANCES * tol, work)
+        proof, n = _prove_shortest(core_a, core_b, R, p, best, slack, points.FARTHEST_TOLERANCES * tol, work)
         if proof != SHORTER_FOUND:
             return proof == PROVED, x, y, best
         start = separation_along(core_a, core_b, R, p, n, best[2], best[3])
@@ -99,15 +92,8 @@ def _improve_normal(
     """
     flat = separation_along(core_a, core_b, R, p, _nearest_flat_normal(core_b, best[3], best[1]), best[2], best[3])
     best = flat if flat[0] > best[0] else best
-    flat = separation_along(
-        core_a,
-        core_b,
-        R,
-        p,
-        neg(mul_vec(R, _nearest_flat_normal(core_a, best[2], neg(tmul_vec(R, best[1]))))),
-        best[2],
-        best[3],
-    )
+    m = neg(mul_vec(R, _nearest_flat_normal(core_a, best[2], neg(tmul_vec(R, best[1])))))
+    flat = separation_along(core_a, core_b, R, p, m, best[2], best[3])
     best = flat if flat[0] > best[0] else best
     x, y, beside, start = support_points(core_a, core_b, R, p, x, best, near)
     for which in range(LIKELY_CANDIDATES + MOST_NORMAL_ROUNDS):
@@ -146,11 +132,9 @@ def _likely_normal(core_a: Any, core_b: Any, R: Mat3, p: Vec3, way: Separation, 
     side_a = core_a["sides"] > 0 and abs(-dot(axis, n) - core_a["slope"]) < ROUND_SIDE_SINE
     side_b = core_b["sides"] > 0 and abs(n[2] - core_b["slope"]) < ROUND_SIDE_SINE
     if which == 0:
-        return (
-            (True, normal_on_circles(axis, -core_a["slope"], AXIS, core_b["slope"], n))
-            if side_a and side_b
-            else (False, n)
-        )
+        if side_a and side_b:
+            return (True, normal_on_circles(axis, -core_a["slope"], AXIS, core_b["slope"], n))
+        return (False, n)
     if (which == 1 and not side_b) or (which == 2 and not side_a):
         return False, n
     (ca, ra), (cb, rb) = piece_disc(core_a, a), piece_disc(core_b, b)
@@ -243,9 +227,9 @@ def _curvature_tangents(core: Any, piece: int, n: Vec3, near: float) -> tuple[Ve
     """Tangents of a solid at its support point along n, scaled by the radius of curvature: of its rim, of its side."""
     front = support_feature(core, piece, n, near)
     nothing = (0.0, 0.0, 0.0)
-    if front[0] == FLAT:
+    if front[0] == points.FLAT:
         return nothing, nothing
-    line = sub(front[2], front[1]) if front[0] == LINE else nothing
+    line = sub(front[2], front[1]) if front[0] == points.LINE else nothing
     radius = piece_disc(core, piece)[1]
     out = (n[0], n[1], 0.0)
     size = math.sqrt(dot(out, out))

@@ -11,7 +11,6 @@ from typing import Any
 
 from kinemorph.collision.narrow.depth import unit_vector
 from kinemorph.collision.narrow.features import (
-    INDEX,
     NOT_FOUND,
     E,
     F,
@@ -23,8 +22,8 @@ from kinemorph.collision.narrow.features import (
 )
 from kinemorph.collision.round.normals import Separation
 from kinemorph.collision.round.solids import piece_disc, piece_point
-from kinemorph.geometry.polyhedron import edges_of, faces_of, vertices_of
-from kinemorph.jit.api import kernel, rows_at
+from kinemorph.geometry.polyhedron import edges_of, face_edges_of, faces_of, vertex_edges_of, vertices_of
+from kinemorph.jit.api import kernel
 from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec
 from kinemorph.spatial.rows import load3
 from kinemorph.spatial.vec3 import Vec3, add, axpy, dot, neg, scale, sub
@@ -66,12 +65,8 @@ def support_points(
             core_a, a, tmul_vec(R, sub(other[1], p)), tmul_vec(R, sub(other[2], p)), m, near
         )
         y = add(mul_vec(R, y), p)
-        return (
-            axpy(y, distance, n),
-            y,
-            beside,
-            (distance, _tilt_normal(n, neg(mul_vec(R, out)), beside, distance), a, b),
-        )
+        tilted = _tilt_normal(n, neg(mul_vec(R, out)), beside, distance)
+        return axpy(y, distance, n), y, beside, (distance, tilted, a, b)
     x1, x2 = add(mul_vec(R, one[1]), p), add(mul_vec(R, one[2]), p)
     if other[0] == FLAT:
         x, beside, b, out = _part_above(core_b, b, x1, x2, n, near)
@@ -103,10 +98,10 @@ def _points_on_flats(
 
 
 @kernel(inline=False)
-def _point_on_disc(disc: tuple[Vec3, float], c: Vec3, r: float, n: Vec3) -> tuple[Vec3, float, Vec3]:
+def _point_on_disc(disc: tuple[Vec3, float], centre: Vec3, r: float, n: Vec3) -> tuple[Vec3, float, Vec3]:
     """Centre of the overlap of a disc with one of radius r about c; or their gap (m), and the direction towards it."""
     y, s = disc
-    w = _perpendicular_part(sub(c, y), n)
+    w = _perpendicular_part(sub(centre, y), n)
     away = math.sqrt(dot(w, w))
     out = scale(w, 1.0 / away) if away > 0.0 else w
     if away > r + s:
@@ -115,33 +110,33 @@ def _point_on_disc(disc: tuple[Vec3, float], c: Vec3, r: float, n: Vec3) -> tupl
 
 
 @kernel(inline=False)
-def _point_on_face(core: Any, vertex: int, c: Vec3, r: float, n: Vec3) -> tuple[Vec3, float, int, Vec3]:
-    """Point of the face at a vertex closest to the centre c of a disc of radius r, its distance (m) from the disc, the
+def _point_on_face(core: Any, vertex: int, centre: Vec3, r: float, n: Vec3) -> tuple[Vec3, float, int, Vec3]:
+    """Point of the face at a vertex closest to the centre of a disc of radius r, its distance (m) from the disc, the
     nearest vertex, and the direction to the disc.
     """
     f, _ = most_aligned_face(core, vertex, n)
     if f == NOT_FOUND:
-        return c, 0.0, vertex, ZERO_VECTOR
+        return centre, 0.0, vertex, ZERO_VECTOR
     edges = edges_of(core)
     face = faces_of(core)[f]
-    face_edges = rows_at(core["face_edges"], core["n_edge_at"], INDEX)
-    c = axpy(c, -dot(n, sub(c, core_vertex(core, vertex))), n)  # in the plane of the face
-    inside, least, found = True, math.inf, c
+    face_edges = face_edges_of(core)
+    centre = axpy(centre, -dot(n, sub(centre, core_vertex(core, vertex))), n)  # in the plane of the face
+    inside, least, found = True, math.inf, centre
     for k in range(face["first"], face["first"] + face["count"]):
         side = face_edges[k]
         edge = edges[side >> 1]
         tail, d = core_vertex(core, edge["tail"]), load3(edge["direction"])
         inward = load3(edge["right_normal"]) if side & 1 else load3(edge["left_normal"])
-        inside = inside and dot(inward, sub(c, tail)) >= 0.0
-        s = min(max(dot(sub(c, tail), d), 0.0), edge["length"])
-        w = sub(c, axpy(tail, s, d))
+        inside = inside and dot(inward, sub(centre, tail)) >= 0.0
+        s = min(max(dot(sub(centre, tail), d), 0.0), edge["length"])
+        w = sub(centre, axpy(tail, s, d))
         if dot(w, w) < least:
             least, found = dot(w, w), axpy(tail, s, d)
             vertex = int(edge["tail"] if s < 0.5 * edge["length"] else edge["head"])
     away = math.sqrt(least)
     if inside or away == 0.0:
-        return c, 0.0, vertex, ZERO_VECTOR
-    return found, max(away - r, 0.0), vertex, scale(sub(c, found), 1.0 / away)
+        return centre, 0.0, vertex, ZERO_VECTOR
+    return found, max(away - r, 0.0), vertex, scale(sub(centre, found), 1.0 / away)
 
 
 @kernel
@@ -158,14 +153,12 @@ def support_feature(core: Any, piece: int, n: Vec3, near: float) -> SupportFeatu
     if core["sides"] > 0:
         other = int(core["sides"]) - piece
         y = piece_point(core, other, n)
-        if (
-            piece_disc(core, piece)[1] * math.sqrt(n[0] * n[0] + n[1] * n[1]) <= near
-            and piece_disc(core, piece)[1] > 0.0
-        ):
+        disc = piece_disc(core, piece)[1]
+        if disc * math.sqrt(n[0] * n[0] + n[1] * n[1]) <= near and disc > 0.0:
             return FLAT, x, x, piece, NOT_FOUND
         return (LINE, x, y, other, NOT_FOUND) if dot(n, sub(x, y)) <= near else (CORNER, x, x, piece, NOT_FOUND)
     edges = edges_of(core)
-    edge_at = rows_at(core["edge_at"], core["n_edge_at"], INDEX)
+    edge_at = vertex_edges_of(core)
     vertex = vertices_of(core)[piece]
     y, count, end, line = x, 0, piece, NOT_FOUND
     for k in range(vertex["first"], vertex["first"] + vertex["count"]):

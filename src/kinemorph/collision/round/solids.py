@@ -13,9 +13,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from kinemorph.collision.narrow.features import INDEX, NOT_FOUND, core_vertex, support_vertex
-from kinemorph.geometry.polyhedron import edges_of, faces_of, vertices_of
-from kinemorph.jit.api import kernel, rows_at
+from kinemorph.collision.narrow.features import NOT_FOUND, core_vertex, support_vertex
+from kinemorph.geometry.polyhedron import edges_of, faces_of, vertex_edges_of, vertices_of
+from kinemorph.jit.api import kernel
 from kinemorph.spatial.mat3 import Mat3
 from kinemorph.spatial.rows import load3
 from kinemorph.spatial.vec3 import Vec3, axpy, dot
@@ -77,7 +77,7 @@ def normal_circle(core: Any, piece: int, number: int) -> tuple[Vec3, float]:
     if core["sides"] > 0:
         return AXIS, core["slope"]
     first = vertices_of(core)[piece]["first"]
-    e = rows_at(core["edge_at"], core["n_edge_at"], INDEX)[first + number]
+    e = vertex_edges_of(core)[first + number]
     return load3(edges_of(core)[e]["direction"]), 0.0
 
 
@@ -87,7 +87,7 @@ def flat_normal(core: Any, piece: int, number: int) -> Vec3:
     if core["sides"] > 0:
         return (0.0, 0.0, -1.0) if piece == 0 else AXIS
     first = vertices_of(core)[piece]["first"]
-    edge = edges_of(core)[rows_at(core["edge_at"], core["n_edge_at"], INDEX)[first + number]]
+    edge = edges_of(core)[vertex_edges_of(core)[first + number]]
     if edge["left"] < 0:
         return load3(edge["direction"])
     f = edge["left"] if edge["tail"] == piece else edge["right"]
@@ -139,19 +139,19 @@ def turn_towards(core: Any, n: Vec3) -> tuple[float, float]:
 
 
 @kernel
-def turn_matrix(R: Mat3, c: float, s: float) -> Mat3:
+def turn_matrix(R: Mat3, cosine: float, sine: float) -> Mat3:
     """R times a rotation about z."""
     return (
-        R[0] * c + R[1] * s, R[1] * c - R[0] * s, R[2],
-        R[3] * c + R[4] * s, R[4] * c - R[3] * s, R[5],
-        R[6] * c + R[7] * s, R[7] * c - R[6] * s, R[8],
+        R[0] * cosine + R[1] * sine, R[1] * cosine - R[0] * sine, R[2],
+        R[3] * cosine + R[4] * sine, R[4] * cosine - R[3] * sine, R[5],
+        R[6] * cosine + R[7] * sine, R[7] * cosine - R[6] * sine, R[8],
     )  # fmt: skip
 
 
 @kernel
-def turn_vector(x: Vec3, c: float, s: float) -> Vec3:
+def turn_vector(x: Vec3, cosine: float, sine: float) -> Vec3:
     """A vector rotated about z."""
-    return c * x[0] - s * x[1], s * x[0] + c * x[1], x[2]
+    return cosine * x[0] - sine * x[1], sine * x[0] + cosine * x[1], x[2]
 
 
 @kernel(inline=False)

@@ -101,32 +101,24 @@ def solve_contacts_biased(solver: Any, island: Any, first: bool, soft: tuple[flo
         contact = touches[visit_order(k, half)]
         if fits_registers(contact):
             x, y = load_twelve(contact, z), load_row(contact, 0, Y)
-            gap = (
-                contact["initial_separation"]
-                if first
-                else contact["initial_separation"] + dot_twelve(y, load_twelve(contact, moved))
-            )
-            store_twelve(
-                contact, z, add_twelve(x, y, solve_biased_normal(contact, dot_twelve(y, x), gap, h, push, soft))
-            )
+            gap = contact["initial_separation"]
+            if not first:
+                gap += dot_twelve(y, load_twelve(contact, moved))
+            d = solve_biased_normal(contact, dot_twelve(y, x), gap, h, push, soft)
+            store_twelve(contact, z, add_twelve(x, y, d))
         elif contact["l1"] == 0 and is_small(contact["l2"]):
             o, l = contact["o2"], contact["l2"]
             a, b = load_small(z, o, l), load_small(Y, contact["y"], l)
-            gap = (
-                contact["initial_separation"]
-                if first
-                else contact["initial_separation"] + dot_small(b, load_small(moved, o, l))
-            )
+            gap = contact["initial_separation"]
+            if not first:
+                gap += dot_small(b, load_small(moved, o, l))
             store_small(z, o, l, add_small(a, b, solve_biased_normal(contact, dot_small(b, a), gap, h, push, soft)))
         else:
-            gap = (
-                contact["initial_separation"]
-                if first
-                else contact["initial_separation"] + contact_velocity(contact, 0, Y, moved)
-            )
-            apply_normal_impulse(
-                contact, Y, z, solve_biased_normal(contact, contact_velocity(contact, 0, Y, z), gap, h, push, soft)
-            )
+            gap = contact["initial_separation"]
+            if not first:
+                gap += contact_velocity(contact, 0, Y, moved)
+            d = solve_biased_normal(contact, contact_velocity(contact, 0, Y, z), gap, h, push, soft)
+            apply_normal_impulse(contact, Y, z, d)
 
 
 @kernel
@@ -139,29 +131,12 @@ def relax_contact(contact: Any, v: float, v1: float, v2: float) -> tuple[float, 
     p = max(0.0, fma(-contact["effective_mass"], v, contact["normal_impulse"]))
     d = p - contact["normal_impulse"]
     p1, p2 = sticking_impulses(contact, v1, v2)
-    p1 = fma(
-        -fma(
-            contact["tangent_mass11"],
-            contact["normal_coupling1"],
-            contact["tangent_mass12"] * contact["normal_coupling2"],
-        ),
-        d,
-        p1,
-    )
-    p2 = fma(
-        -fma(
-            contact["tangent_mass12"],
-            contact["normal_coupling1"],
-            contact["tangent_mass22"] * contact["normal_coupling2"],
-        ),
-        d,
-        p2,
-    )
+    c1, c2 = contact["normal_coupling1"], contact["normal_coupling2"]
+    p1 = fma(-fma(contact["tangent_mass11"], c1, contact["tangent_mass12"] * c2), d, p1)
+    p2 = fma(-fma(contact["tangent_mass12"], c1, contact["tangent_mass22"] * c2), d, p2)
     most = contact["friction"] * p
     if p1 * p1 + p2 * p2 > most * most:
-        p1, p2 = sliding_impulses(
-            contact, fma(contact["normal_coupling1"], d, v1), fma(contact["normal_coupling2"], d, v2), most
-        )
+        p1, p2 = sliding_impulses(contact, fma(c1, d, v1), fma(c2, d, v2), most)
     d1, d2 = p1 - contact["tangent_impulse1"], p2 - contact["tangent_impulse2"]
     contact["normal_impulse"], contact["tangent_impulse1"], contact["tangent_impulse2"] = p, p1, p2
     contact["sum"] += p
@@ -180,21 +155,16 @@ def relax_contacts(solver: Any, island: Any) -> None:
     half = first_half_count(island)
     for k in range(island["touch_count"]):
         contact = touches[visit_order(k, half)]
-        if (
-            (contact["restitution"] > 0.0 or contact["fast"] != 0)
-            and contact["separation"] > 0.0
-            and contact["normal_impulse"] == 0.0
-        ):  # it has no impact yet
+        bounces = contact["restitution"] > 0.0 or contact["fast"] != 0
+        if bounces and contact["separation"] > 0.0 and contact["normal_impulse"] == 0.0:  # it has no impact yet
             if contact["tangent_impulse1"] != 0.0 or contact["tangent_impulse2"] != 0.0:
                 apply_contact_impulses(contact, Y, z, 0.0, -contact["tangent_impulse1"], -contact["tangent_impulse2"])
                 contact["tangent_impulse1"] = contact["tangent_impulse2"] = 0.0
         elif fits_registers(contact):
-            x, y, y1, y2 = (
-                load_twelve(contact, z),
-                load_row(contact, 0, Y),
-                load_row(contact, 1, Y),
-                load_row(contact, 2, Y),
-            )
+            x = load_twelve(contact, z)
+            y = load_row(contact, 0, Y)
+            y1 = load_row(contact, 1, Y)
+            y2 = load_row(contact, 2, Y)
             v = dot_twelve(y, x)
             if contact["separation"] > 0.0:
                 v += (contact["initial_separation"] + dot_twelve(y, load_twelve(contact, moved))) / h
@@ -202,12 +172,10 @@ def relax_contacts(solver: Any, island: Any) -> None:
             store_twelve(contact, z, add_twelve(add_twelve(add_twelve(x, y, d), y1, d1), y2, d2))
         elif contact["l1"] == 0 and is_small(contact["l2"]):
             o, l, at = contact["o2"], contact["l2"], contact["y"]
-            a, b, b1, b2 = (
-                load_small(z, o, l),
-                load_small(Y, at, l),
-                load_small(Y, at + l, l),
-                load_small(Y, at + 2 * l, l),
-            )
+            a = load_small(z, o, l)
+            b = load_small(Y, at, l)
+            b1 = load_small(Y, at + l, l)
+            b2 = load_small(Y, at + 2 * l, l)
             v = dot_small(b, a)
             if contact["separation"] > 0.0:
                 v += (contact["initial_separation"] + dot_small(b, load_small(moved, o, l))) / h
@@ -224,25 +192,15 @@ def relax_contacts(solver: Any, island: Any) -> None:
 @kernel
 def prepare_drive(constraint: Any, h: float) -> None:
     """Set start, keep and give of a drive: an implicit spring and damper, with x and v at the end of the substep."""
-    if constraint["damping"] == np.inf:
-        constraint["start"], constraint["keep"], constraint["velocity_gain"] = (
-            constraint["target"] * constraint["effective_mass"],
-            1.0,
-            constraint["effective_mass"],
-        )
-    else:
+    mass, target = constraint["effective_mass"], constraint["target"]
+    start, keep, gain = target * mass, 1.0, mass
+    if constraint["damping"] != np.inf:
         k = h * (constraint["damping"] + h * constraint["stiffness"])
-        share = 1.0 / (constraint["effective_mass"] + k)
-        force = (
-            constraint["force"]
-            + constraint["stiffness"] * constraint["separation"]
-            + constraint["damping"] * constraint["target"]
-        )
-        constraint["start"], constraint["keep"], constraint["velocity_gain"] = (
-            h * force * (constraint["effective_mass"] * share),
-            k * share,
-            k * (constraint["effective_mass"] * share),
-        )
+        share = 1.0 / (mass + k)
+        force = constraint["force"] + constraint["stiffness"] * constraint["separation"]
+        force += constraint["damping"] * target
+        start, keep, gain = h * force * (mass * share), k * share, k * (mass * share)
+    constraint["start"], constraint["keep"], constraint["velocity_gain"] = start, keep, gain
     constraint["low"], constraint["high"] = constraint["least"] * h, constraint["most"] * h
 
 
@@ -278,12 +236,9 @@ def prepare_dof_constraints(
     for i in range(island["bound_count"]):
         constraint = bounds[i]
         if constraint["what"] <= UPPER:
-            gap = (
-                constraint["initial_separation"]
-                if first
-                else constraint["initial_separation"]
-                + row_velocity(Y, constraint["y"], moved, constraint["o"], constraint["l"])
-            )
+            gap = constraint["initial_separation"]
+            if not first:
+                gap += row_velocity(Y, constraint["y"], moved, constraint["o"], constraint["l"])
             prepare_limit(constraint, gap, solver["h"], solver["parting_speed"], soft, biased)
         elif biased and constraint["what"] == DRIVEN:
             if not first:
@@ -293,27 +248,17 @@ def prepare_dof_constraints(
             prepare_drive(constraint, solver["h"])
         elif first:
             fast = constraint["what"] == FAST
-            constraint["start"], constraint["keep"], constraint["velocity_gain"] = (
-                -constraint["target"] * constraint["effective_mass"] if fast else 0.0,
-                1.0,
-                constraint["effective_mass"],
-            )
-            constraint["low"], constraint["high"] = (
-                0.0 if fast else -constraint["most"] * solver["h"],
-                np.inf if fast else constraint["most"] * solver["h"],
-            )
+            mass, most = constraint["effective_mass"], constraint["most"] * solver["h"]
+            constraint["start"] = -constraint["target"] * mass if fast else 0.0
+            constraint["keep"], constraint["velocity_gain"] = 1.0, mass
+            constraint["low"], constraint["high"] = (0.0, np.inf) if fast else (-most, most)
 
 
 @kernel
 def clamped_impulse(constraint: Any, v: float) -> float:
     """New impulse of a dof row, from its velocity (which includes its present impulse)."""
-    return min(
-        max(
-            fma(-constraint["velocity_gain"], v, fma(constraint["keep"], constraint["p"], constraint["start"])),
-            constraint["low"],
-        ),
-        constraint["high"],
-    )
+    p = fma(-constraint["velocity_gain"], v, fma(constraint["keep"], constraint["p"], constraint["start"]))
+    return min(max(p, constraint["low"]), constraint["high"])
 
 
 @kernel
@@ -364,26 +309,26 @@ def group_dof_constraints(solver: Any, island: Any) -> None:
 
 
 @kernel
-def solve_four(a: Any, constraint: Any, c: Any, d: Any, Y: Any, z: Any) -> None:
+def solve_four(row1: Any, constraint: Any, row3: Any, row4: Any, Y: Any, z: Any) -> None:
     """Solve four dof rows in order. Their velocities are computed at once, then corrected for the impulses of earlier
     rows through the products of the rows, which gives the result of four separate steps."""
-    o, l = a["o"], a["l"]
-    x, A, B = load_small(z, o, l), load_small(Y, a["y"], l), load_small(Y, constraint["y"], l)
-    C, D = load_small(Y, c["y"], l), load_small(Y, d["y"], l)
+    o, l = row1["o"], row1["l"]
+    x, A, B = load_small(z, o, l), load_small(Y, row1["y"], l), load_small(Y, constraint["y"], l)
+    C, D = load_small(Y, row3["y"], l), load_small(Y, row4["y"], l)
     first, second, third, fourth = columns(
         lane_products(A, x), lane_products(B, x), lane_products(C, x), lane_products(D, x)
     )
     v = (first + third) + (second + fourth)
-    pa = clamped_impulse(a, lane(v, 0))
-    da = pa - a["p"]
+    pa = clamped_impulse(row1, lane(v, 0))
+    da = pa - row1["p"]
     pb = clamped_impulse(constraint, fma(constraint["group_products"][0], da, lane(v, 1)))
     db = pb - constraint["p"]
-    pc = clamped_impulse(c, fma(c["group_products"][1], db, fma(c["group_products"][0], da, lane(v, 2))))
-    dc = pc - c["p"]
-    last = fma(d["group_products"][1], db, fma(d["group_products"][0], da, lane(v, 3)))
-    pd = clamped_impulse(d, fma(d["group_products"][2], dc, last))
-    store_small(z, o, l, add_small(add_small(add_small(add_small(x, A, da), B, db), C, dc), D, pd - d["p"]))
-    set_impulse(a, pa)
+    pc = clamped_impulse(row3, fma(row3["group_products"][1], db, fma(row3["group_products"][0], da, lane(v, 2))))
+    dc = pc - row3["p"]
+    last = fma(row4["group_products"][1], db, fma(row4["group_products"][0], da, lane(v, 3)))
+    pd = clamped_impulse(row4, fma(row4["group_products"][2], dc, last))
+    store_small(z, o, l, add_small(add_small(add_small(add_small(x, A, da), B, db), C, dc), D, pd - row4["p"]))
+    set_impulse(row1, pa)
     set_impulse(constraint, pb)
-    set_impulse(c, pc)
-    set_impulse(d, pd)
+    set_impulse(row3, pc)
+    set_impulse(row4, pd)

@@ -10,24 +10,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from kinemorph.contact import layout
 from kinemorph.contact.gauss_seidel.friction import solve_friction
 from kinemorph.contact.gauss_seidel.row_products import (
     apply_contact_impulses,
     apply_normal_impulse,
     apply_row_impulse,
     contact_velocity,
-)
-from kinemorph.contact.layout import (
-    DofConstraintKind,
-    contact_constraints,
-    displacement_of,
-    dof_constraints,
-    g_of,
-    whitened_rows,
-    x_of,
-    z0_of,
-    z_of,
-    za_of,
 )
 from kinemorph.jit.api import kernel
 from kinemorph.spatial.scalar import sqrt
@@ -36,11 +25,10 @@ LEAST_BOUNCE_PASSES = 2  # over all contacts that bounce simultaneously
 MOST_PAIR_TURNS = 30  # over pairs that bounce one after the other
 LEAST_PAIR_PASSES = 4  # smallest number of passes over the contacts of one pair
 MOST_BOUNCE_PASSES = 60
-BOUNCE_TOLERANCE = (
-    1e-7  # share of the approach speed: a pass that changes less is the last, so that flat impacts cause no spin
-)
+# share of the approach speed: a pass that changes less is the last, so that flat impacts cause no spin
+BOUNCE_TOLERANCE = 1e-7
 CARRY_PASSES = 4  # passes without restitution after the pairs
-DRIVEN = int(DofConstraintKind.DRIVEN)
+DRIVEN = int(layout.DofConstraintKind.DRIVEN)
 
 
 @kernel
@@ -49,8 +37,8 @@ def find_approach_speeds(solver: Any, island: Any) -> int:
 
     A contact that closes its gap within the step has the speed of that moment: v² - 2 a s.
     """
-    touches = contact_constraints(solver)[island["first_touch"] :]
-    Y, z, za = whitened_rows(solver), z_of(solver), za_of(solver)
+    touches = layout.contact_constraints(solver)[island["first_touch"] :]
+    Y, z, za = layout.whitened_rows(solver), layout.z_of(solver), layout.za_of(solver)
     count = 0
     for i in range(island["touch_count"]):
         contact = touches[i]
@@ -65,26 +53,21 @@ def find_approach_speeds(solver: Any, island: Any) -> int:
 @kernel
 def solve_total_friction(contact: Any, Y: Any, z: Any, most: float) -> None:
     """Solve the total tangential impulses of a contact within a disc of radius `most` (N s)."""
-    v1, v2 = (
-        contact_velocity(contact, 1, Y, z) + contact["surface_velocity1"],
-        contact_velocity(contact, 2, Y, z) + contact["surface_velocity2"],
-    )
-    contact["tangent_impulse1"], contact["tangent_impulse2"] = (
-        contact["total_tangent_impulse1"],
-        contact["total_tangent_impulse2"],
-    )
+    v1 = contact_velocity(contact, 1, Y, z) + contact["surface_velocity1"]
+    v2 = contact_velocity(contact, 2, Y, z) + contact["surface_velocity2"]
+    contact["tangent_impulse1"] = contact["total_tangent_impulse1"]
+    contact["tangent_impulse2"] = contact["total_tangent_impulse2"]
     p1, p2 = solve_friction(contact, v1, v2, most)
-    apply_contact_impulses(
-        contact, Y, z, 0.0, p1 - contact["total_tangent_impulse1"], p2 - contact["total_tangent_impulse2"]
-    )
+    d1, d2 = p1 - contact["total_tangent_impulse1"], p2 - contact["total_tangent_impulse2"]
+    apply_contact_impulses(contact, Y, z, 0.0, d1, d2)
     contact["total_tangent_impulse1"], contact["total_tangent_impulse2"] = p1, p2
 
 
 @kernel
 def is_dissipative(solver: Any, island: Any) -> bool:
     """Whether no row of an island can add energy: it has no drive and no moving surface."""
-    touches = contact_constraints(solver)[island["first_touch"] :]
-    bounds = dof_constraints(solver)[island["first_bound"] :]
+    touches = layout.contact_constraints(solver)[island["first_touch"] :]
+    bounds = layout.dof_constraints(solver)[island["first_bound"] :]
     for i in range(island["touch_count"]):
         if touches[i]["surface_velocity1"] != 0.0 or touches[i]["surface_velocity2"] != 0.0:
             return False
@@ -101,8 +84,8 @@ def limit_bounce_energy(solver: Any, island: Any) -> None:
     Bodies have moved as if nothing bounced, so their positions may not fit the velocities after the bounce. z0 is the
     velocity without restitution, x the velocity before the step.
     """
-    z, z0, x = z_of(solver), z0_of(solver), x_of(solver)
-    za, moved = za_of(solver), displacement_of(solver)
+    z, z0, x = layout.z_of(solver), layout.z0_of(solver), layout.x_of(solver)
+    za, moved = layout.za_of(solver), layout.displacement_of(solver)
     a = b = c = 0.0  # |z0 + share (z - z0)|² is a share² + 2 b share + c, and is to be no more than what there is
     for k in range(island["offset"], island["offset"] + island["nz"]):
         d = z[k] - z0[k]
@@ -119,8 +102,8 @@ def limit_bounce_energy(solver: Any, island: Any) -> None:
 @kernel(inline=False)
 def apply_restitution(solver: Any, island: Any) -> None:
     """Restitution of contacts that approached faster than the threshold and had a normal impulse, by Gauss-Seidel."""
-    touches = contact_constraints(solver)[island["first_touch"] :]
-    Y, z, z0 = whitened_rows(solver), z_of(solver), z0_of(solver)
+    touches = layout.contact_constraints(solver)[island["first_touch"] :]
+    Y, z, z0 = layout.whitened_rows(solver), layout.z_of(solver), layout.z0_of(solver)
     for k in range(island["offset"], island["offset"] + island["nz"]):
         z0[k] = z[k]
     for n in range(MOST_BOUNCE_PASSES):
@@ -128,26 +111,18 @@ def apply_restitution(solver: Any, island: Any) -> None:
         for i in range(island["touch_count"]):
             contact = touches[i]
             if contact["approach"] < -solver["bounce_speed"] and contact["sum"] > 0.0:
-                p = max(
-                    0.0,
-                    contact["last"]
-                    - (contact_velocity(contact, 0, Y, z) + contact["restitution"] * contact["approach"])
-                    * contact["effective_mass"],
-                )
-                even = (
-                    even
-                    and abs(p - contact["last"]) <= -BOUNCE_TOLERANCE * contact["approach"] * contact["effective_mass"]
-                )
-                apply_normal_impulse(contact, Y, z, p - contact["last"])
-                contact["sum"] += p - contact["last"]
+                last, mass, approach = contact["last"], contact["effective_mass"], contact["approach"]
+                v = contact_velocity(contact, 0, Y, z)
+                p = max(0.0, last - (v + contact["restitution"] * approach) * mass)
+                even = even and abs(p - last) <= -BOUNCE_TOLERANCE * approach * mass
+                apply_normal_impulse(contact, Y, z, p - last)
+                contact["sum"] += p - last
                 contact["last"] = p
                 if contact["friction"] > 0.0:
                     pushed1, pushed2 = contact["tangent_impulse1"], contact["tangent_impulse2"]
                     solve_total_friction(contact, Y, z, contact["friction"] * contact["sum"])
-                    contact["tangent_impulse1"], contact["tangent_impulse2"] = (
-                        pushed1,
-                        pushed2,
-                    )  # for the warm start of the next step
+                    contact["tangent_impulse1"] = pushed1  # for the warm start of the next step
+                    contact["tangent_impulse2"] = pushed2
         if even:
             break
     if is_dissipative(solver, island):
@@ -160,20 +135,20 @@ def apply_restitution(solver: Any, island: Any) -> None:
 @kernel
 def store_velocities(solver: Any, island: Any) -> None:
     """x ← z, the velocities before the step."""
-    z, x = z_of(solver), x_of(solver)
+    z, x = layout.z_of(solver), layout.x_of(solver)
     for k in range(island["offset"], island["offset"] + island["nz"]):
         x[k] = z[k]
 
 
 @kernel
-def same_trees(a: Any, b: Any) -> bool:
-    return a["tree1"] == b["tree1"] and a["tree2"] == b["tree2"]
+def same_trees(contact: Any, other: Any) -> bool:
+    return contact["tree1"] == other["tree1"] and contact["tree2"] == other["tree2"]
 
 
 @kernel
 def has_several_pairs(solver: Any, island: Any) -> bool:
     """Whether contacts with restitution had impulses between more than one pair of trees."""
-    touches = contact_constraints(solver)[island["first_touch"] :]
+    touches = layout.contact_constraints(solver)[island["first_touch"] :]
     found = -1
     for i in range(island["touch_count"]):
         contact = touches[i]
@@ -188,8 +163,8 @@ def has_several_pairs(solver: Any, island: Any) -> bool:
 @kernel(inline=False)
 def solve_without_bounce(solver: Any, island: Any, resting: bool) -> None:
     """Solve active contacts without restitution; with `resting`, only those without an impact."""
-    touches = contact_constraints(solver)[island["first_touch"] :]
-    Y, z = whitened_rows(solver), z_of(solver)
+    touches = layout.contact_constraints(solver)[island["first_touch"] :]
+    Y, z = layout.whitened_rows(solver), layout.z_of(solver)
     for _ in range(CARRY_PASSES):
         for i in range(island["touch_count"]):
             contact = touches[i]
@@ -199,14 +174,11 @@ def solve_without_bounce(solver: Any, island: Any, resting: bool) -> None:
             apply_normal_impulse(contact, Y, z, p - contact["normal_impulse"])
             contact["normal_impulse"] = p
             if contact["friction"] > 0.0:
-                v1, v2 = (
-                    contact_velocity(contact, 1, Y, z) + contact["surface_velocity1"],
-                    contact_velocity(contact, 2, Y, z) + contact["surface_velocity2"],
-                )
+                v1 = contact_velocity(contact, 1, Y, z) + contact["surface_velocity1"]
+                v2 = contact_velocity(contact, 2, Y, z) + contact["surface_velocity2"]
                 p1, p2 = solve_friction(contact, v1, v2, contact["friction"] * p)
-                apply_contact_impulses(
-                    contact, Y, z, 0.0, p1 - contact["tangent_impulse1"], p2 - contact["tangent_impulse2"]
-                )
+                d1, d2 = p1 - contact["tangent_impulse1"], p2 - contact["tangent_impulse2"]
+                apply_contact_impulses(contact, Y, z, 0.0, d1, d2)
                 contact["tangent_impulse1"], contact["tangent_impulse2"] = p1, p2
 
 
@@ -216,10 +188,10 @@ def restart_from_stored(solver: Any, island: Any) -> None:
 
     As at the start of a substep, the stored impulses are scaled so that they add no energy.
     """
-    touches = contact_constraints(solver)[island["first_touch"] :]
-    bounds = dof_constraints(solver)[island["first_bound"] :]
-    Y, z, za = whitened_rows(solver), z_of(solver), za_of(solver)
-    x, g = x_of(solver), g_of(solver)
+    touches = layout.contact_constraints(solver)[island["first_touch"] :]
+    bounds = layout.dof_constraints(solver)[island["first_bound"] :]
+    Y, z, za = layout.whitened_rows(solver), layout.z_of(solver), layout.za_of(solver)
+    x, g = layout.x_of(solver), layout.g_of(solver)
     parts = float(solver["substeps"])
     first, stop = island["offset"], island["offset"] + island["nz"]
     for k in range(first, stop):
@@ -239,11 +211,9 @@ def restart_from_stored(solver: Any, island: Any) -> None:
         t = touches[i]
         pressed = parts * share if t["sum"] > 0.0 else 0.0
         t["acted"] = 1 if t["sum"] > 0.0 else 0
-        t["normal_impulse"], t["tangent_impulse1"], t["tangent_impulse2"] = (
-            pressed * t["kept"][0],
-            pressed * t["kept"][1],
-            pressed * t["kept"][2],
-        )
+        t["normal_impulse"] = pressed * t["kept"][0]
+        t["tangent_impulse1"] = pressed * t["kept"][1]
+        t["tangent_impulse2"] = pressed * t["kept"][2]
         t["sum"] = t["total_tangent_impulse1"] = t["total_tangent_impulse2"] = 0.0
     for i in range(island["bound_count"]):  # dof rows keep their impulses
         constraint = bounds[i]
@@ -257,7 +227,7 @@ def restart_from_stored(solver: Any, island: Any) -> None:
 @kernel
 def bounce_pair(solver: Any, touches: Any, first: int, stop: int, start: bool) -> bool:
     """Simultaneous restitution of the contacts of one pair of trees. False if none of them approaches."""
-    Y, z = whitened_rows(solver), z_of(solver)
+    Y, z = layout.whitened_rows(solver), layout.z_of(solver)
     least = 0.0
     for i in range(first, stop):
         t = touches[i]
@@ -293,9 +263,9 @@ def propagate_impacts(solver: Any, island: Any) -> bool:
     """Solve impacts that propagate through several pairs. False, and no change, if there is only one pair."""
     if not has_several_pairs(solver, island):
         return False
-    touches = contact_constraints(solver)[island["first_touch"] :]
+    touches = layout.contact_constraints(solver)[island["first_touch"] :]
     count = island["touch_count"]
-    z, z0 = z_of(solver), z0_of(solver)
+    z, z0 = layout.z_of(solver), layout.z0_of(solver)
     for k in range(island["offset"], island["offset"] + island["nz"]):
         z0[k] = z[k]
     restart_from_stored(solver, island)
@@ -319,14 +289,10 @@ def propagate_impacts(solver: Any, island: Any) -> bool:
     part = 1.0 / solver["substeps"]
     for i in range(count):
         t = touches[i]
-        t["sum"], t["total_tangent_impulse1"], t["total_tangent_impulse2"] = (
-            t["sum"] + t["normal_impulse"],
-            t["tangent_impulse1"],
-            t["tangent_impulse2"],
-        )
-        t["normal_impulse"], t["tangent_impulse1"], t["tangent_impulse2"] = (
-            part * t["normal_impulse"],
-            part * t["tangent_impulse1"],
-            part * t["tangent_impulse2"],
-        )
+        t["sum"] += t["normal_impulse"]
+        t["total_tangent_impulse1"] = t["tangent_impulse1"]
+        t["total_tangent_impulse2"] = t["tangent_impulse2"]
+        t["normal_impulse"] *= part
+        t["tangent_impulse1"] *= part
+        t["tangent_impulse2"] *= part
     return True

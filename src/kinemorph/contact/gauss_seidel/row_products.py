@@ -84,11 +84,9 @@ def add_small(x: Sixteen, y: Sixteen, p: float) -> Sixteen:
 @kernel
 def row_velocity(Y: Any, y: int, z: Any, offset: int, length: int) -> float:
     """yᵀ z."""
-    return (
-        dot_small(load_small(Y, y, length), load_small(z, offset, length))
-        if is_small(length)
-        else slice_product(Y, y, z, offset, length)
-    )
+    if is_small(length):
+        return dot_small(load_small(Y, y, length), load_small(z, offset, length))
+    return slice_product(Y, y, z, offset, length)
 
 
 @kernel
@@ -102,7 +100,6 @@ def contact_velocity(contact: Any, row: int, Y: Any, z: Any) -> float:
 @kernel
 def contact_velocities(contact: Any, Y: Any, z: Any) -> tuple[float, float, float]:
     """The same for all three rows."""
-
     stride = contact["l1"] + contact["l2"]
     a, b, c = contact["y"], contact["y"] + stride, contact["y"] + 2 * stride
     v, v1, v2 = three_slice_products(

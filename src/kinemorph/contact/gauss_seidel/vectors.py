@@ -8,8 +8,21 @@ from __future__ import annotations
 from typing import Any
 
 from kinemorph.constraint.basis import remainder_product
+from kinemorph.contact.layout import FULL_Y, whitened_rows
 from kinemorph.jit.api import kernel
 from kinemorph.spatial.lanes.four import fma, load_from, splat, store_from, sum_of
+
+
+@kernel
+def claim_numbers(solver: Any, count: int) -> int:
+    """Claim zero numbers of Y. Returns the index of the first, -1 if Y is full."""
+    used = solver["Y_used"]
+    if used + count > solver["Y_room"]:
+        solver["full"] |= FULL_Y
+        return -1
+    clear(whitened_rows(solver), used, count)
+    solver["Y_used"] = used + count
+    return used
 
 
 @kernel

@@ -19,13 +19,7 @@ import numpy as np
 
 from kinemorph.constraint.basis import slice_product
 from kinemorph.contact.gauss_seidel.row_products import apply_row_impulse, apply_three_impulses
-from kinemorph.contact.layout import (
-    DofConstraintKind,
-    contact_constraints,
-    cost_rows,
-    dof_constraints,
-    slices_of,
-)
+from kinemorph.contact.layout import DofConstraintKind, contact_constraints, cost_rows, dof_constraints, slices_of
 from kinemorph.jit.api import kernel
 from kinemorph.spatial.scalar import sqrt
 
@@ -64,28 +58,17 @@ def fill_contact_costs(solver: Any, island: Any) -> None:
     for i in range(island["touch_count"]):
         contact, cost = touches[i], grips[i]
         n = contact["l1"] + contact["l2"]
-        cost["o1"], cost["l1"], cost["o2"], cost["l2"], cost["normal_row"], cost["tangent_row"] = (
-            contact["o1"],
-            contact["l1"],
-            contact["o2"],
-            contact["l2"],
-            contact["y"],
-            contact["y"] + n,
-        )
-        cost["normal"], cost["touching"], cost["tangents"] = (
-            1,
-            1 if contact["initial_separation"] <= 0.0 else 0,
-            2 if contact["friction"] > 0.0 else 0,
-        )
+        cost["o1"], cost["l1"], cost["o2"], cost["l2"] = contact["o1"], contact["l1"], contact["o2"], contact["l2"]
+        cost["normal_row"], cost["tangent_row"], cost["normal"] = contact["y"], contact["y"] + n, 1
+        cost["touching"] = 1 if contact["initial_separation"] <= 0.0 else 0
+        cost["tangents"] = 2 if contact["friction"] > 0.0 else 0
         cost["driven"] = 0
         cost["K"] = max(firm, min(contact["normal_impulse"] * carries, LARGEST_STIFFENING * firm))
         cost["bias"], cost["qn"] = contact_bias(contact["initial_separation"], dt, solver["parting_speed"]), 0.0
         cost["friction"], cost["most"] = contact["friction"], contact["friction"] * contact["normal_impulse"] * parts
         clamp_friction_estimate(cost, contact["tangent_impulse1"] * parts, contact["tangent_impulse2"] * parts)
-        cost["tangent_velocity1"], cost["tangent_velocity2"] = (
-            contact["surface_velocity1"],
-            contact["surface_velocity2"],
-        )
+        cost["tangent_velocity1"] = contact["surface_velocity1"]
+        cost["tangent_velocity2"] = contact["surface_velocity2"]
 
 
 @kernel(inline=False)
@@ -101,14 +84,8 @@ def fill_dof_costs(solver: Any, island: Any) -> None:
         constraint, cost = bounds[i], grips[i]
         bears = max(1.0, max(1.0 / spans[constraint["tree"]]["mass"], constraint["load_per_mass"]) * island["mass"])
         firm = STIFFNESS_RATIO * bears * constraint["effective_mass"]
-        cost["o1"], cost["l1"], cost["o2"], cost["l2"], cost["normal_row"], cost["tangent_row"] = (
-            0,
-            0,
-            constraint["o"],
-            constraint["l"],
-            constraint["y"],
-            constraint["y"],
-        )
+        cost["o1"], cost["l1"], cost["o2"], cost["l2"] = 0, 0, constraint["o"], constraint["l"]
+        cost["normal_row"] = cost["tangent_row"] = constraint["y"]
         cost["K"], cost["bias"], cost["qn"], cost["q1"], cost["q2"] = firm, 0.0, 0.0, 0.0, 0.0
         cost["friction"], cost["most"], cost["tangent_velocity1"], cost["tangent_velocity2"] = 0.0, 0.0, 0.0, 0.0
         cost["normal"], cost["touching"], cost["tangents"], cost["driven"] = 0, 0, 1, 0
@@ -116,18 +93,15 @@ def fill_dof_costs(solver: Any, island: Any) -> None:
             cost["most"] = constraint["most"] * dt
             clamp_friction_estimate(cost, constraint["p"] * parts, 0.0)
         elif constraint["what"] == DRIVEN:
-            most = (
-                STIFFNESS_RATIO * LARGEST_STIFFENING * sqrt(constraint["effective_mass"] * island["mass"]) / carries
-            )  # the largest load of contacts
+            mass = sqrt(constraint["effective_mass"] * island["mass"])
+            most = STIFFNESS_RATIO * LARGEST_STIFFENING * mass / carries  # the largest load of contacts
             fill_drive_cost(constraint, cost, dt, min(max(constraint["p"], -most), most) * parts)
         elif constraint["what"] == FAST:
             cost["normal"], cost["tangents"], cost["bias"] = 1, 0, constraint["target"]
         else:
-            cost["normal"], cost["touching"], cost["tangents"] = (
-                1,
-                1 if constraint["initial_separation"] <= 0.0 else 0,
-                0,
-            )
+            cost["normal"] = 1
+            cost["touching"] = 1 if constraint["initial_separation"] <= 0.0 else 0
+            cost["tangents"] = 0
             cost["K"] = max(firm, min(constraint["p"] * carries, LARGEST_STIFFENING * firm))
             cost["bias"] = contact_bias(constraint["initial_separation"], dt, solver["parting_speed"])
 
@@ -139,10 +113,8 @@ def fill_drive_cost(constraint: Any, cost: Any, dt: float, before: float) -> Non
     If the drive is stiffer than K may be, a spring in series yields by the difference to the impulse `before`. At rest
     the drive then bears its full load: otherwise a heavy figure would sink on motors in light legs.
     """
-    k, own = (
-        constraint["effective_mass"] * LARGEST_STIFFNESS_RATIO,
-        dt * (constraint["damping"] + dt * constraint["stiffness"]),
-    )
+    k = constraint["effective_mass"] * LARGEST_STIFFNESS_RATIO
+    own = dt * (constraint["damping"] + dt * constraint["stiffness"])
     stays = 0.0
     if constraint["damping"] == np.inf:
         k, stays = constraint["effective_mass"] * STIFFNESS_RATIO * LARGEST_STIFFENING, 1.0
@@ -158,13 +130,8 @@ def fill_drive_cost(constraint: Any, cost: Any, dt: float, before: float) -> Non
             q, k = (1.0 - stays) * q, k * stays
         else:
             k = own
-    cost["driven"], cost["K"], cost["q1"], cost["low"], cost["high"] = (
-        1,
-        k,
-        q + stays * before,
-        constraint["least"] * dt,
-        constraint["most"] * dt,
-    )
+    cost["driven"], cost["K"], cost["q1"] = 1, k, q + stays * before
+    cost["low"], cost["high"] = constraint["least"] * dt, constraint["most"] * dt
     cost["before"], cost["kept_share"] = before, stays
 
 
@@ -184,20 +151,16 @@ def cost_row_velocities(cost: Any, Y: Any, z: Any) -> tuple[float, float, float]
 
 
 @kernel
-def cost_row_impulses(cost: Any, x: float) -> tuple[float, float, float]:
-    """Impulses by the law, at the velocities plus x times their Newton step."""
+def cost_row_impulses(cost: Any, share: float) -> tuple[float, float, float]:
+    """Impulses by the law, at the velocities plus `share` times their Newton step."""
     K = cost["K"]
-    pn = (
-        max(0.0, cost["qn"] - K * (cost["normal_velocity"] + x * cost["normal_velocity_step"]))
-        if cost["normal"] != 0
-        else 0.0
-    )
+    pn = 0.0
+    if cost["normal"] != 0:
+        pn = max(0.0, cost["qn"] - K * (cost["normal_velocity"] + share * cost["normal_velocity_step"]))
     if cost["tangents"] == 0:
         return pn, 0.0, 0.0
-    p1, p2 = (
-        cost["q1"] - K * (cost["tangent_velocity1"] + x * cost["tangent_velocity_step1"]),
-        cost["q2"] - K * (cost["tangent_velocity2"] + x * cost["tangent_velocity_step2"]),
-    )
+    p1 = cost["q1"] - K * (cost["tangent_velocity1"] + share * cost["tangent_velocity_step1"])
+    p2 = cost["q2"] - K * (cost["tangent_velocity2"] + share * cost["tangent_velocity_step2"])
     if cost["driven"] != 0:
         return 0.0, min(max(p1, cost["low"]), cost["high"]), 0.0
     size, most = p1 * p1 + p2 * p2, cost["most"]
@@ -208,20 +171,15 @@ def cost_row_impulses(cost: Any, x: float) -> tuple[float, float, float]:
 
 
 @kernel
-def cost_row_slopes(cost: Any, x: float) -> tuple[float, float, float, float]:
+def cost_row_slopes(cost: Any, share: float) -> tuple[float, float, float, float]:
     """Minus the derivative of the law at the same point: of the normal, and entries 11, 12, 22 of the tangents."""
     K = cost["K"]
-    gn = (
-        K
-        if cost["normal"] != 0 and cost["qn"] > K * (cost["normal_velocity"] + x * cost["normal_velocity_step"])
-        else 0.0
-    )
+    normal_velocity = cost["normal_velocity"] + share * cost["normal_velocity_step"]
+    gn = K if cost["normal"] != 0 and cost["qn"] > K * normal_velocity else 0.0
     if cost["tangents"] == 0:
         return gn, 0.0, 0.0, 0.0
-    p1, p2 = (
-        cost["q1"] - K * (cost["tangent_velocity1"] + x * cost["tangent_velocity_step1"]),
-        cost["q2"] - K * (cost["tangent_velocity2"] + x * cost["tangent_velocity_step2"]),
-    )
+    p1 = cost["q1"] - K * (cost["tangent_velocity1"] + share * cost["tangent_velocity_step1"])
+    p2 = cost["q2"] - K * (cost["tangent_velocity2"] + share * cost["tangent_velocity_step2"])
     if cost["driven"] != 0:
         return 0.0, K if cost["low"] < p1 < cost["high"] else 0.0, 0.0, 0.0
     size, most = p1 * p1 + p2 * p2, cost["most"]
@@ -256,16 +214,12 @@ def store_solution(solver: Any, island: Any) -> None:
     part = 1.0 / solver["substeps"]
     for i in range(island["touch_count"]):
         contact, g = touches[i], grips[i]
-        contact["normal_impulse"], contact["tangent_impulse1"], contact["tangent_impulse2"] = (
-            part * g["normal_impulse"],
-            part * g["tangent_impulse1"],
-            part * g["tangent_impulse2"],
-        )
+        contact["normal_impulse"] = part * g["normal_impulse"]
+        contact["tangent_impulse1"] = part * g["tangent_impulse1"]
+        contact["tangent_impulse2"] = part * g["tangent_impulse2"]
         contact["sum"] = contact["last"] = g["normal_impulse"]
-        contact["total_tangent_impulse1"], contact["total_tangent_impulse2"] = (
-            g["tangent_impulse1"],
-            g["tangent_impulse2"],
-        )
+        contact["total_tangent_impulse1"] = g["tangent_impulse1"]
+        contact["total_tangent_impulse2"] = g["tangent_impulse2"]
         contact["acted"] = g["touching"]  # overlap may have been corrected, although the final impulse is zero
     for i in range(island["bound_count"]):
         constraint, g = bounds[i], grips[island["touch_count"] + i]

@@ -15,19 +15,9 @@ from __future__ import annotations
 from typing import Any
 
 from kinemorph.constraint.basis import slice_product
+from kinemorph.contact import layout
 from kinemorph.contact.gauss_seidel.restitution import is_dissipative
-from kinemorph.contact.islands import I4, I8
-from kinemorph.contact.layout import cost_rows, displacement_of, g_of, whitened_rows, x_of, z0_of, z_of, za_of
-from kinemorph.contact.newton.constraint_cost import (
-    apply_cost_row,
-    clamp_friction_estimate,
-    cost_row_impulses,
-    cost_row_slopes,
-    cost_row_velocities,
-    fill_contact_costs,
-    fill_dof_costs,
-    store_solution,
-)
+from kinemorph.contact.newton import constraint_cost
 from kinemorph.contact.newton.skyline import add_contact_block, add_outer_product, factor, substitute
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.system import F8
@@ -48,9 +38,9 @@ def start_direct_solve(solver: Any, island: Any) -> None:
     would otherwise oscillate about the rest state without end.
     """
     first, stop = island["offset"], island["offset"] + island["nz"]
-    Y, z = whitened_rows(solver), z_of(solver)
-    za, z0 = za_of(solver), z0_of(solver)
-    grips = cost_rows(island)
+    Y, z = layout.whitened_rows(solver), layout.z_of(solver)
+    za, z0 = layout.za_of(solver), layout.z0_of(solver)
+    grips = layout.cost_rows(island)
     dt = solver["h"] * solver["substeps"]
     forces = speed = 0.0
     for k in range(first, stop):
@@ -60,46 +50,30 @@ def start_direct_solve(solver: Any, island: Any) -> None:
     for k in range(first, stop):
         z[k] *= keep
         z0[k] = z[k] + dt * za[k]
-    fill_contact_costs(solver, island)
-    fill_dof_costs(solver, island)
+    constraint_cost.fill_contact_costs(solver, island)
+    constraint_cost.fill_dof_costs(solver, island)
     for i in range(island["cost_row_count"]):
         cost = grips[i]
-        vn, v1, v2 = cost_row_velocities(cost, Y, z)
-        (
-            cost["normal_velocity"],
-            cost["tangent_velocity1"],
-            cost["tangent_velocity2"],
-            cost["normal_velocity_step"],
-            cost["tangent_velocity_step1"],
-            cost["tangent_velocity_step2"],
-        ) = (
-            vn + cost["bias"],
-            cost["tangent_velocity1"] + v1,
-            cost["tangent_velocity2"] + v2,
-            0.0,
-            0.0,
-            0.0,
-        )
+        vn, v1, v2 = constraint_cost.cost_row_velocities(cost, Y, z)
+        cost["normal_velocity"] = vn + cost["bias"]
+        cost["tangent_velocity1"] += v1
+        cost["tangent_velocity2"] += v2
+        cost["normal_velocity_step"] = cost["tangent_velocity_step1"] = cost["tangent_velocity_step2"] = 0.0
 
 
 @kernel(inline=False)
 def evaluate_residual(solver: Any, island: Any) -> float:
     """Impulses p of all cost rows, and the gradient of the cost, g ← z - z* - Σ Y p. Returns |g|²."""
     first, stop = island["offset"], island["offset"] + island["nz"]
-    Y, z, z0, r = (
-        whitened_rows(solver),
-        z_of(solver),
-        z0_of(solver),
-        g_of(solver),
-    )
-    grips = cost_rows(island)
+    Y, z, z0, r = layout.whitened_rows(solver), layout.z_of(solver), layout.z0_of(solver), layout.g_of(solver)
+    grips = layout.cost_rows(island)
     for k in range(first, stop):
         r[k] = z[k] - z0[k]
     for i in range(island["cost_row_count"]):
         g = grips[i]
-        g["normal_impulse"], g["tangent_impulse1"], g["tangent_impulse2"] = cost_row_impulses(g, 0.0)
+        g["normal_impulse"], g["tangent_impulse1"], g["tangent_impulse2"] = constraint_cost.cost_row_impulses(g, 0.0)
         if g["normal_impulse"] != 0.0 or g["tangent_impulse1"] != 0.0 or g["tangent_impulse2"] != 0.0:
-            apply_cost_row(g, Y, r, -1.0)
+            constraint_cost.apply_cost_row(g, Y, r, -1.0)
     size = 0.0
     for k in range(first, stop):
         size += r[k] * r[k]
@@ -110,18 +84,18 @@ def evaluate_residual(solver: Any, island: Any) -> float:
 def factor_hessian(solver: Any, island: Any) -> None:
     """The Hessian H at the velocities of the cost rows, and its Cholesky factor."""
     first, n = island["offset"], island["nz"]
-    Y = whitened_rows(solver)
+    Y = layout.whitened_rows(solver)
     E = rows_at(solver["envelope"], solver["envelope_room"], F8)[island["envelope"] :]
-    row_of, low = rows_at(solver["row_of"], solver["nz"], I4)[first:], rows_at(solver["low"], solver["nz"], I4)[first:]
-    at = rows_at(solver["start"], solver["nz"], I8)[first:]
-    grips = cost_rows(island)
+    row_of, low = layout.skyline_rows_of(solver)[first:], layout.first_columns_of(solver)[first:]
+    at = layout.column_starts_of(solver)[first:]
+    grips = layout.cost_rows(island)
     for k in range(n):
         for j in range(at[k] + low[k], at[k] + k):
             E[j] = 0.0
         E[at[k] + k] = 1.0
     for i in range(island["cost_row_count"]):
         cost = grips[i]
-        gn, g11, g12, g22 = cost_row_slopes(cost, 0.0)
+        gn, g11, g12, g22 = constraint_cost.cost_row_slopes(cost, 0.0)
         l1, l2 = cost["l1"], cost["l2"]
         r1 = row_of[cost["o1"] - first] if l1 > 0 else 0
         r2 = row_of[cost["o2"] - first] if l2 > 0 else 0
@@ -139,11 +113,11 @@ def factor_hessian(solver: Any, island: Any) -> None:
 def newton_direction(solver: Any, island: Any) -> None:
     """g ← -H⁻¹ g, and the changes of the rows' velocities by that step."""
     first, n = island["offset"], island["nz"]
-    Y, r, x = whitened_rows(solver), g_of(solver), x_of(solver)[first:]
+    Y, r, x = layout.whitened_rows(solver), layout.g_of(solver), layout.x_of(solver)[first:]
     E = rows_at(solver["envelope"], solver["envelope_room"], F8)[island["envelope"] :]
-    row_of, low = rows_at(solver["row_of"], solver["nz"], I4)[first:], rows_at(solver["low"], solver["nz"], I4)[first:]
-    at = rows_at(solver["start"], solver["nz"], I8)[first:]
-    grips = cost_rows(island)
+    row_of, low = layout.skyline_rows_of(solver)[first:], layout.first_columns_of(solver)[first:]
+    at = layout.column_starts_of(solver)[first:]
+    grips = layout.cost_rows(island)
     for k in range(n):
         x[row_of[k]] = -r[first + k]
     substitute(E, at, low, n, x)
@@ -152,7 +126,7 @@ def newton_direction(solver: Any, island: Any) -> None:
     for i in range(island["cost_row_count"]):
         cost = grips[i]
         cost["normal_velocity_step"], cost["tangent_velocity_step1"], cost["tangent_velocity_step2"] = (
-            cost_row_velocities(cost, Y, r)
+            constraint_cost.cost_row_velocities(cost, Y, r)
         )
 
 
@@ -160,8 +134,8 @@ def newton_direction(solver: Any, island: Any) -> None:
 def search_line(solver: Any, island: Any) -> float:
     """Line search: the share x of the step g with least cost, where the monotone slope is zero."""
     first, stop = island["offset"], island["offset"] + island["nz"]
-    z, z0, d = z_of(solver), z0_of(solver), g_of(solver)
-    grips = cost_rows(island)
+    z, z0, d = layout.z_of(solver), layout.z0_of(solver), layout.g_of(solver)
+    grips = layout.cost_rows(island)
     begin = size = 0.0
     for k in range(first, stop):
         begin += d[k] * (z[k] - z0[k])
@@ -179,8 +153,8 @@ def search_line(solver: Any, island: Any) -> float:
         slope, curve = begin + x * size, size
         for i in range(island["cost_row_count"]):
             g = grips[i]
-            pn, p1, p2 = cost_row_impulses(g, x)
-            gn, g11, g12, g22 = cost_row_slopes(g, x)
+            pn, p1, p2 = constraint_cost.cost_row_impulses(g, x)
+            gn, g11, g12, g22 = constraint_cost.cost_row_slopes(g, x)
             dn, d1, d2 = g["normal_velocity_step"], g["tangent_velocity_step1"], g["tangent_velocity_step2"]
             slope -= pn * dn + p1 * d1 + p2 * d2
             curve += gn * dn * dn + g11 * d1 * d1 + 2.0 * g12 * d1 * d2 + g22 * d2 * d2
@@ -197,35 +171,29 @@ def search_line(solver: Any, island: Any) -> float:
 
 
 @kernel
-def advance_along(solver: Any, island: Any, x: float) -> None:
-    """z ← z + x g, and the same for the velocities of the cost rows."""
-    z, d = z_of(solver), g_of(solver)
-    grips = cost_rows(island)
+def advance_along(solver: Any, island: Any, share: float) -> None:
+    """z ← z + share g, and the same for the velocities of the cost rows."""
+    z, d = layout.z_of(solver), layout.g_of(solver)
+    grips = layout.cost_rows(island)
     for k in range(island["offset"], island["offset"] + island["nz"]):
-        z[k] += x * d[k]
+        z[k] += share * d[k]
     for i in range(island["cost_row_count"]):
         cost = grips[i]
-        cost["normal_velocity"], cost["tangent_velocity1"], cost["tangent_velocity2"] = (
-            cost["normal_velocity"] + x * cost["normal_velocity_step"],
-            cost["tangent_velocity1"] + x * cost["tangent_velocity_step1"],
-            cost["tangent_velocity2"] + x * cost["tangent_velocity_step2"],
-        )
+        cost["normal_velocity"] += share * cost["normal_velocity_step"]
+        cost["tangent_velocity1"] += share * cost["tangent_velocity_step1"]
+        cost["tangent_velocity2"] += share * cost["tangent_velocity_step2"]
 
 
 @kernel(inline=False)
 def held_by_drives(solver: Any, island: Any) -> float:
     """Square of the velocity change by the previous impulses of stiff drives, a scale of residuals without gravity."""
-
-    Y, total = whitened_rows(solver), 0.0
-    grips = cost_rows(island)
+    Y, total = layout.whitened_rows(solver), 0.0
+    grips = layout.cost_rows(island)
     for i in range(island["touch_count"], island["cost_row_count"]):
         cost = grips[i]
         if cost["driven"] != 0 and cost["kept_share"] > 0.0:
-            total += (
-                cost["before"]
-                * cost["before"]
-                * slice_product(Y, cost["tangent_row"], Y, cost["tangent_row"], cost["l2"])
-            )
+            size = slice_product(Y, cost["tangent_row"], Y, cost["tangent_row"], cost["l2"])
+            total += cost["before"] * cost["before"] * size
     return total
 
 
@@ -236,7 +204,7 @@ def minimize_cost(solver: Any, island: Any) -> int:
     It is 0 if the residual is small beside the change by forces in a step.
     """
     first, stop = island["offset"], island["offset"] + island["nz"]
-    z0, za = z0_of(solver), za_of(solver)
+    z0, za = layout.z0_of(solver), layout.za_of(solver)
     dt = solver["h"] * solver["substeps"]
     forces = scale = 0.0
     for k in range(first, stop):
@@ -265,7 +233,7 @@ def update_estimates(solver: Any, island: Any, slack: bool, weight: float) -> bo
     because strongly coupled friction and normals would alternate between two states. A stiff drive's load decreases
     within the step and increases only from step to step, so that a blocked motor does not gain force meanwhile.
     """
-    grips = cost_rows(island)
+    grips = layout.cost_rows(island)
     largest = change = 0.0
     for i in range(island["cost_row_count"]):
         cost = grips[i]
@@ -289,7 +257,7 @@ def update_estimates(solver: Any, island: Any, slack: bool, weight: float) -> bo
             cost["most"] += weight * (most - cost["most"])
         else:
             largest = max(largest, abs(cost["tangent_impulse1"]))
-        clamp_friction_estimate(cost, cost["tangent_impulse1"], cost["tangent_impulse2"])
+        constraint_cost.clamp_friction_estimate(cost, cost["tangent_impulse1"], cost["tangent_impulse2"])
     return change <= solver["settled_share"] * largest
 
 
@@ -308,7 +276,7 @@ def iterate_friction(solver: Any, island: Any, slack: bool) -> bool:
 @kernel(inline=False)
 def remove_bias(island: Any) -> bool:
     """Remove the bias of touching contacts and take their impulses as estimates. True if velocities may change."""
-    grips = cost_rows(island)
+    grips = layout.cost_rows(island)
     changes = False
     for i in range(island["cost_row_count"]):
         cost = grips[i]
@@ -323,7 +291,7 @@ def remove_bias(island: Any) -> bool:
 @kernel
 def has_gained_no_energy(solver: Any, island: Any) -> bool:
     """Whether an island has no more energy than without constraint rows, or has drives or moving surfaces."""
-    z, z0 = z_of(solver), z0_of(solver)
+    z, z0 = layout.z_of(solver), layout.z0_of(solver)
     now = before = 0.0
     for k in range(island["offset"], island["offset"] + island["nz"]):
         now += z[k] * z[k]
@@ -338,8 +306,8 @@ def solve_directly(solver: Any, island: Any) -> bool:
     False if that failed, with no change: a jam of masses that differ by a factor of a million may exceed the precision
     of 64-bit numbers.
     """
-    z, moved = z_of(solver), displacement_of(solver)
-    z0, za = z0_of(solver), za_of(solver)
+    z, moved = layout.z_of(solver), layout.displacement_of(solver)
+    z0, za = layout.z0_of(solver), layout.za_of(solver)
     dt = solver["h"] * solver["substeps"]
     island["newton_steps"] = 0
     start_direct_solve(solver, island)
@@ -352,5 +320,5 @@ def solve_directly(solver: Any, island: Any) -> bool:
         for k in range(island["offset"], island["offset"] + island["nz"]):
             z[k] = z0[k] - dt * za[k]
         return False
-    store_solution(solver, island)
+    constraint_cost.store_solution(solver, island)
     return True

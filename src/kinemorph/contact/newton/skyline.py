@@ -10,21 +10,13 @@ from __future__ import annotations
 from typing import Any
 
 from kinemorph.constraint.basis import slice_product
-from kinemorph.contact.islands import I4, I8
-from kinemorph.contact.layout import (
-    COST_ROW,
-    FULL_SKYLINE,
-    contact_constraints,
-    dof_constraints,
-    islands_of,
-    slices_of,
-)
+from kinemorph.contact import layout
 from kinemorph.contact.newton.load_estimate import tree_mass
-from kinemorph.jit.api import kernel, rows_at
+from kinemorph.jit.api import kernel
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.structure.forest.layout import tree_of, trees_of
 
-COST_ROW_SIZE = COST_ROW.itemsize
+COST_ROW_SIZE = layout.COST_ROW.itemsize
 DEEP_OVERLAP = 2e-3  # m: more than any load causes
 NARROW_ROW_WORK = 144  # multiplications per row, as of two free bodies: narrower profiles need no other order
 
@@ -39,9 +31,9 @@ def lower_first_columns(low: Any, row: int, length: int, column: int) -> None:
 def find_profile(solver: Any, island: Any) -> int:
     """Find the first column of each row, for the current order of z. Returns the multiplications of a factorization."""
     first, nz = island["offset"], island["nz"]
-    row_of, low = rows_at(solver["row_of"], solver["nz"], I4)[first:], rows_at(solver["low"], solver["nz"], I4)[first:]
-    touches = contact_constraints(solver)[island["first_touch"] :]
-    bounds = dof_constraints(solver)[island["first_bound"] :]
+    row_of, low = layout.skyline_rows_of(solver)[first:], layout.first_columns_of(solver)[first:]
+    touches = layout.contact_constraints(solver)[island["first_touch"] :]
+    bounds = layout.dof_constraints(solver)[island["first_bound"] :]
     for k in range(nz):
         low[k] = k
     for i in range(island["touch_count"]):
@@ -64,7 +56,7 @@ def find_profile(solver: Any, island: Any) -> int:
 
 @kernel
 def order_rows_by_index(solver: Any, island: Any) -> None:
-    row_of = rows_at(solver["row_of"], solver["nz"], I4)[island["offset"] :]
+    row_of = layout.skyline_rows_of(solver)[island["offset"] :]
     for k in range(island["nz"]):
         row_of[k] = k
 
@@ -73,11 +65,9 @@ def order_rows_by_index(solver: Any, island: Any) -> None:
 def order_rows_by_level(solver: Any, island: Any) -> None:
     """Order the rows of an island's trees by level from the lowest, and by index within a level."""
     first, nz = island["offset"], island["nz"]
-    spans = slices_of(solver)
-    row_of, count = (
-        rows_at(solver["row_of"], solver["nz"], I4)[first:],
-        rows_at(solver["low"], solver["nz"], I4)[first:],
-    )
+    spans = layout.slices_of(solver)
+    row_of = layout.skyline_rows_of(solver)[first:]
+    count = layout.first_columns_of(solver)[first:]
     for k in range(nz):
         count[k] = 0
     t = island["first_tree"]
@@ -100,7 +90,7 @@ def order_rows_by_level(solver: Any, island: Any) -> None:
 
 @kernel
 def sum_island_mass(solver: Any, trees: Any, island: Any) -> None:
-    spans = slices_of(solver)
+    spans = layout.slices_of(solver)
     island["mass"] = 0.0
     t = island["first_tree"]
     while t >= 0:
@@ -112,8 +102,8 @@ def sum_island_mass(solver: Any, trees: Any, island: Any) -> None:
 @kernel(inline=False)
 def allocate_skyline(solver: Any, island: Any) -> None:
     """Allocate an island's rows in the skyline matrix, and its cost rows."""
-    low = rows_at(solver["low"], solver["nz"], I4)[island["offset"] :]
-    start = rows_at(solver["start"], solver["nz"], I8)[island["offset"] :]
+    low = layout.first_columns_of(solver)[island["offset"] :]
+    start = layout.column_starts_of(solver)[island["offset"] :]
     at = 0
     for k in range(island["nz"]):
         start[k] = at - low[k]
@@ -130,7 +120,7 @@ def has_deep_overlap(solver: Any, island: Any) -> bool:
 
     Stiff contact springs that act against each other through loops would make the solution unstable.
     """
-    touches = contact_constraints(solver)[island["first_touch"] :]
+    touches = layout.contact_constraints(solver)[island["first_touch"] :]
     for i in range(island["touch_count"]):
         if touches[i]["initial_separation"] < -DEEP_OVERLAP:
             return True
@@ -161,14 +151,14 @@ def plan_island(solver: Any, trees: Any, island: Any) -> bool:
 @kernel
 def plan_skylines(solver: Any, forest: Any) -> bool:
     """Order and allocate the rows of all directly solved islands. False if the skyline table is full."""
-    islands = islands_of(solver)
+    islands = layout.islands_of(solver)
     trees = trees_of(forest)
     solver["envelope_used"] = 0
     for i in range(solver["island_count"]):
         if islands[i]["direct"] != 0 and not plan_island(solver, trees, islands[i]):
             islands[i]["direct"] = 0
     if solver["envelope_used"] > solver["envelope_room"]:
-        solver["full"] |= FULL_SKYLINE
+        solver["full"] |= layout.FULL_SKYLINE
         return False
     return True
 

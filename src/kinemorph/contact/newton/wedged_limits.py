@@ -17,21 +17,12 @@ from __future__ import annotations
 from typing import Any
 
 from kinemorph.constraint.basis import slice_product
-from kinemorph.contact.layout import (
-    SAME_TREE,
-    WEDGED,
-    DofConstraintKind,
-    contact_constraints,
-    dof_constraints,
-    islands_of,
-    slices_of,
-    whitened_rows,
-)
+from kinemorph.contact import layout
 from kinemorph.contact.newton.load_estimate import HEAVY_LOAD_RATIO, LIGHT_LOAD_SHARE
 from kinemorph.contact.rows.drive_rows import MOST_DIRECT_CONTACTS, MOST_DIRECT_ENTRIES, drive_diagonal
 from kinemorph.jit.api import kernel
 
-UPPER, DRIVEN = int(DofConstraintKind.UPPER), int(DofConstraintKind.DRIVEN)
+UPPER, DRIVEN = int(layout.DofConstraintKind.UPPER), int(layout.DofConstraintKind.DRIVEN)
 WEDGED_COSINE_SQUARED = 1.0 - 1.0 / HEAVY_LOAD_RATIO  # c² above which an island becomes direct
 STILL_WEDGED_COSINE_SQUARED = 1.0 - 1.0 / (LIGHT_LOAD_SHARE * HEAVY_LOAD_RATIO)  # c² above which it stays direct
 STANDING_COSINE_SQUARED = (
@@ -41,54 +32,54 @@ STANDING_SPEED = 0.01  # m/s
 
 
 @kernel
-def tree_side(t: Any, tree: int) -> tuple[int, int]:
+def tree_side(contact: Any, tree: int) -> tuple[int, int]:
     """First number and length of a tree's part of a contact normal's y; length 0 if the contact is of other trees."""
-    if t["tree2"] == tree:
-        return t["y"] + t["l1"], int(t["l2"])
-    return t["y"], int(t["l1"]) if t["tree1"] == tree else 0
+    if contact["tree2"] == tree:
+        return contact["y"] + contact["l1"], int(contact["l2"])
+    return contact["y"], int(contact["l1"]) if contact["tree1"] == tree else 0
 
 
 @kernel
-def drive_product(Y: Any, constraint: Any, t: Any) -> float:
+def drive_product(Y: Any, constraint: Any, contact: Any) -> float:
     """Product yᵀ y of a drive and a contact normal, if the drive's joint is between the contact and the base, or closes
     a loop; else 0."""
-    y, l = tree_side(t, constraint["tree"])
+    y, l = tree_side(contact, constraint["tree"])
     if constraint["dof"] >= l or (constraint["dof"] >= 0 and Y[y + constraint["dof"]] == 0.0):
         return 0.0
     return slice_product(Y, constraint["y"], Y, y, min(constraint["l"], l))
 
 
 @kernel
-def limit_product(Y: Any, constraint: Any, t: Any) -> float:
+def limit_product(Y: Any, constraint: Any, contact: Any) -> float:
     """Product yᵀ y of a limit and a contact normal, if it is negative (they oppose each other) and the limit's joint is
     between the contact and the base; else 0."""
-    return min(drive_product(Y, constraint, t), 0.0)
+    return min(drive_product(Y, constraint, contact), 0.0)
 
 
 @kernel
-def self_contact_product(Y: Any, a: Any, t: Any) -> float:
+def self_contact_product(Y: Any, a: Any, contact: Any) -> float:
     """The same for a contact `a` between two links of one tree, instead of a limit."""
-    y, l = tree_side(t, a["tree2"])
+    y, l = tree_side(contact, a["tree2"])
     return min(slice_product(Y, a["y"], Y, y, min(a["l2"], l)), 0.0) if l > 0 else 0.0
 
 
 @kernel
 def has_wedge_candidates(solver: Any, island: Any) -> tuple[bool, bool]:
     """Whether an island has rows of drives or limits, and whether links of one tree touch each other."""
-    bounds = dof_constraints(solver)[island["first_bound"] :]
-    touches = contact_constraints(solver)[island["first_touch"] :]
+    bounds = layout.dof_constraints(solver)[island["first_bound"] :]
+    touches = layout.contact_constraints(solver)[island["first_touch"] :]
     holds = within = False
     for i in range(island["bound_count"]):
         holds = holds or bounds[i]["what"] <= UPPER or bounds[i]["what"] == DRIVEN
     for i in range(island["touch_count"]):
-        within = within or touches[i]["tree1"] == SAME_TREE
+        within = within or touches[i]["tree1"] == layout.SAME_TREE
     return holds, within
 
 
 @kernel
 def is_standing(solver: Any, island: Any) -> bool:
     """Whether all trees of an island are slower than `STANDING_SPEED`."""
-    spans, tree, fastest = slices_of(solver), island["first_tree"], 0.0
+    spans, tree, fastest = layout.slices_of(solver), island["first_tree"], 0.0
     while tree >= 0:
         fastest = max(fastest, spans[tree]["speed"])
         tree = spans[tree]["next"]
@@ -101,9 +92,9 @@ def largest_wedge(solver: Any, island: Any) -> float:
     holds, within = has_wedge_candidates(solver, island)
     if not (holds or within):
         return 0.0
-    bounds = dof_constraints(solver)[island["first_bound"] :]
-    touches = contact_constraints(solver)[island["first_touch"] :]
-    Y, most, h = whitened_rows(solver), 0.0, solver["h"] * solver["substeps"]
+    bounds = layout.dof_constraints(solver)[island["first_bound"] :]
+    touches = layout.contact_constraints(solver)[island["first_touch"] :]
+    Y, most, h = layout.whitened_rows(solver), 0.0, solver["h"] * solver["substeps"]
     weight = WEDGED_COSINE_SQUARED / STANDING_COSINE_SQUARED if is_standing(solver, island) else 1.0
     for i in range(island["touch_count"]):
         t = touches[i]
@@ -120,7 +111,7 @@ def largest_wedge(solver: Any, island: Any) -> float:
                 total += weight * both * both * t["effective_mass"] / drive_diagonal(constraint, h)
         for j in range(island["touch_count"] if within else 0):
             a = touches[j]
-            if a["tree1"] == SAME_TREE:
+            if a["tree1"] == layout.SAME_TREE:
                 both = self_contact_product(Y, a, t)
                 total = max(total, both * both * a["effective_mass"] * t["effective_mass"])
         most = max(most, total)
@@ -130,18 +121,17 @@ def largest_wedge(solver: Any, island: Any) -> float:
 @kernel(inline=False)
 def choose_wedged_islands(solver: Any) -> None:
     """Set `direct` of small islands with a wedged link."""
-
-    spans, islands = slices_of(solver), islands_of(solver)
+    spans, islands = layout.slices_of(solver), layout.islands_of(solver)
     for i in range(solver["island_count"]):
         island = islands[i]
         first = spans[island["first_tree"]]
-        was = first["direct"] & WEDGED
-        first["direct"] &= ~WEDGED
+        was = first["direct"] & layout.WEDGED
+        first["direct"] &= ~layout.WEDGED
         few = island["nz"] <= MOST_DIRECT_ENTRIES and island["touch_count"] <= MOST_DIRECT_CONTACTS
         if (
             few
             and island["touch_count"] > 0
             and largest_wedge(solver, island) > (STILL_WEDGED_COSINE_SQUARED if was != 0 else WEDGED_COSINE_SQUARED)
         ):
-            first["direct"] |= WEDGED
+            first["direct"] |= layout.WEDGED
             island["direct"] = 1

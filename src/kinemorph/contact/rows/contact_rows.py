@@ -53,9 +53,7 @@ from kinemorph.structure.forest.layout import bodies_of, tree_of, trees_of
 OUT_OF_REACH_GAP = 1.0  # m: the gap of a contact that nothing can close
 RIGID_SHARE = 1e-20  # share of the inverse mass of the whole tree that is rounding
 LEAST_TREE_MASS = 1e-6  # kg: joints may have inertia where links have none
-IMMOVABLE_MASS_RATIO = (
-    1e5  # effective mass along the normal over the mass of the tree, above which the tree counts as immovable
-)
+IMMOVABLE_MASS_RATIO = 1e5  # of effective mass along the normal and tree: above it, the tree counts as immovable
 LARGEST_SLIDE_RATIO = 10.0  # m along the surface per m along the normal
 TANGENT_X_SHARE = 0.6  # a normal with less than this along x has its first tangent across x
 
@@ -111,19 +109,19 @@ def propagate_to_base(
 
 @kernel
 def propagate_both_to_base(
-    tree: Any, root: Any, a: int, b: int, na: Vec3, fa: Vec3, nb: Vec3, fb: Vec3, Y: Any, y: int, stride: int
+    tree: Any, root: Any, link_a: int, link_b: int, na: Vec3, fa: Vec3, nb: Vec3, fb: Vec3, Y: Any, y: int, stride: int
 ) -> tuple[Scalar, Scalar]:
     """The same for wrenches on two links of a tree, which are added where their paths to the base meet."""
     links = links_of(tree)
     same, next_one = splat(0.0), splat(0.0)
-    while a != b:  # the deeper of the two goes on
-        if b > a:
-            nb, fb, same, next_one = pass_joint(tree, b, nb, fb, Y, y, stride, same, next_one)
-            b = links[b]["parent"]
+    while link_a != link_b:  # the deeper of the two goes on
+        if link_b > link_a:
+            nb, fb, same, next_one = pass_joint(tree, link_b, nb, fb, Y, y, stride, same, next_one)
+            link_b = links[link_b]["parent"]
         else:
-            na, fa, same, next_one = pass_joint(tree, a, na, fa, Y, y, stride, same, next_one)
-            a = links[a]["parent"]
-    return propagate_to_base(tree, root, a, add(na, nb), add(fa, fb), Y, y, stride, same, next_one)
+            na, fa, same, next_one = pass_joint(tree, link_a, na, fa, Y, y, stride, same, next_one)
+            link_a = links[link_a]["parent"]
+    return propagate_to_base(tree, root, link_a, add(na, nb), add(fa, fb), Y, y, stride, same, next_one)
 
 
 @kernel
@@ -175,17 +173,10 @@ def invert_tangent_block(contact: Any, t11: float, t12: float, t22: float) -> No
     contact["least"] = 1.0 / (middle + half) if middle > 0.0 else 0.0
     if determinant > 1e-12 * middle * middle:
         one = 1.0 / determinant
-        contact["tangent_mass11"], contact["tangent_mass12"], contact["tangent_mass22"] = (
-            t22 * one,
-            -t12 * one,
-            t11 * one,
-        )
+        m11, m12, m22 = t22 * one, -t12 * one, t11 * one
     else:  # motion along one tangent only
-        contact["tangent_mass11"], contact["tangent_mass12"], contact["tangent_mass22"] = (
-            contact["least"],
-            0.0,
-            contact["least"],
-        )
+        m11, m12, m22 = contact["least"], 0.0, contact["least"]
+    contact["tangent_mass11"], contact["tangent_mass12"], contact["tangent_mass22"] = m11, m12, m22
 
 
 @kernel
@@ -248,21 +239,12 @@ def limit_sliding_overlap(solver: Any, contact: Any) -> None:
     """Limit the overlap of a contact whose correction moves it mostly along the surface, as light links on sliders do.
 
     The overlap is limited to what one step corrects if it slides at most at ten times the parting speed.
-
     """
-    aside = (
-        contact["effective_mass"]
-        * contact["effective_mass"]
-        * (
-            contact["normal_coupling1"] * contact["normal_coupling1"]
-            + contact["normal_coupling2"] * contact["normal_coupling2"]
-        )
-    )  # squared
+    mass, c1, c2 = contact["effective_mass"], contact["normal_coupling1"], contact["normal_coupling2"]
+    aside = mass * mass * (c1 * c1 + c2 * c2)  # squared
     if aside > LARGEST_SLIDE_RATIO * LARGEST_SLIDE_RATIO:
-        contact["separation"] = contact["initial_separation"] = max(
-            contact["initial_separation"],
-            -solver["parting_speed"] * solver["h"] * solver["substeps"] * LARGEST_SLIDE_RATIO / sqrt(aside),
-        )
+        deepest = -solver["parting_speed"] * solver["h"] * solver["substeps"] * LARGEST_SLIDE_RATIO / sqrt(aside)
+        contact["separation"] = contact["initial_separation"] = max(contact["initial_separation"], deepest)
 
 
 @kernel
@@ -270,9 +252,8 @@ def disable_contact(contact: Any, Y: Any, y: int, length: int) -> None:
     """Disable a contact along whose normal nothing can move, because its two sides are connected rigidly there."""
     clear(Y, y, 3 * length)
     contact["separation"] = contact["initial_separation"] = OUT_OF_REACH_GAP
-    contact["normal_impulse"] = contact["tangent_impulse1"] = contact["tangent_impulse2"] = contact[
-        "friction"
-    ] = contact["restitution"] = 0.0
+    contact["normal_impulse"] = contact["tangent_impulse1"] = contact["tangent_impulse2"] = 0.0
+    contact["friction"] = contact["restitution"] = 0.0
 
 
 @kernel
@@ -292,6 +273,13 @@ def mix_pair(solver: Any, collisions: Any, pair: Any) -> tuple[float, float, Vec
         one, other = materials[pair["a"]], materials[pair["b"]]
         slip = sub(surface_velocity(collisions, pair["b"], other), surface_velocity(collisions, pair["a"], one))
     return friction, restitution, slip
+
+
+@kernel
+def world_vector(contact: Any, x: float, x1: float, x2: float) -> Vec3:
+    """The vector with components x, x1, x2 along the normal and the tangents of a contact, in world axes."""
+    vector = scale(load3(contact["normal"]), x)
+    return axpy(axpy(vector, x1, load3(contact["tangent1"])), x2, load3(contact["tangent2"]))
 
 
 @kernel
@@ -462,7 +450,6 @@ def fill_all_contacts(solver: Any, forest: Any, collisions: Any) -> bool:
 @kernel(inline=False)
 def count_row_numbers(solver: Any, forest: Any, collisions: Any, first: int, stop: int) -> int:
     """Count of the numbers y of the contacts from `first` to before `stop`."""
-
     order, contacts = contact_order(solver), rows_at(collisions["fresh"], collisions["n_contacts"], CONTACT)
     shapes, spans = shapes_of(collisions), slices_of(solver)
     pairs = pairs_of(collisions)

@@ -7,34 +7,20 @@ from typing import Any
 import numpy as np
 
 from kinemorph.contact.joint_warm_start import refresh_joint_impulses
-from kinemorph.contact.layout import (
-    DofConstraintKind,
-    dof_constraint_room,
-    free_roots_of,
-    islands_of,
-    slices_of,
-)
-from kinemorph.contact.rows.dof_rows import add_dof_row, add_joint_row
+from kinemorph.contact.layout import DofConstraintKind, dof_constraint_room, free_roots_of, islands_of, slices_of
+from kinemorph.contact.rows.dof_rows import BRISK_SPEED_SHARE, LIMIT_STEPS_AHEAD, NEAR_LIMIT, add_dof_row, add_joint_row
 from kinemorph.contact.rows.drive_rows import fill_tree_drives
 from kinemorph.contact.rows.free_root_rows import fill_free_root, has_free_root
 from kinemorph.contact.rows.loop_joint_rows import fill_loop_joint_rows
-from kinemorph.jit.api import kernel, rows_at
+from kinemorph.jit.api import kernel
 from kinemorph.multibody.algorithms.joints import FREE, SPHERICAL
 from kinemorph.multibody.layout import dofs_of, links_of
-from kinemorph.multibody.system import F8
 from kinemorph.spatial.quaternion import log, log_shift
 from kinemorph.spatial.rows import load4_at
-from kinemorph.structure.forest.layout import A, Q, V, tree_of, trees_of
+from kinemorph.structure.forest.layout import a_of, q_of, tree_of, trees_of, v_of
 
-LOWER, UPPER, DRY, FAST = (
-    int(DofConstraintKind.LOWER),
-    int(DofConstraintKind.UPPER),
-    int(DofConstraintKind.DRY),
-    int(DofConstraintKind.FAST),
-)
-LIMIT_STEPS_AHEAD = 2.0  # steps: a limit gets a row if it may be reached so soon,
-NEAR_LIMIT = 0.01  # rad or m: or if it is closer than this
-BRISK_SPEED_SHARE = 0.5  # share of the largest speed, below which a degree of freedom needs no row for it
+LOWER, UPPER = int(DofConstraintKind.LOWER), int(DofConstraintKind.UPPER)
+DRY, FAST = int(DofConstraintKind.DRY), int(DofConstraintKind.FAST)
 
 
 @kernel
@@ -97,9 +83,8 @@ def fill_tree_limits(solver: Any, forest: Any, slot: Any, tree_index: int) -> bo
     """Fill the limits, speed limits and dry friction of one tree. The stored force of a distant limit becomes zero."""
     tree = tree_of(slot)
     links, dofs = links_of(tree), dofs_of(tree)
-    q = rows_at(slot["state"] + 8 * tree["nq"] * Q, tree["nq"], F8)
-    v = rows_at(slot["state"] + 8 * tree["nq"] * V, tree["nv"], F8)
-    a = rows_at(slot["state"] + 8 * tree["nq"] * A, tree["nv"], F8)
+    q, v = q_of(slot, tree), v_of(slot, tree)
+    a = a_of(slot, tree)
     bounds = dof_constraint_room(solver)
     dt = solver["h"] * solver["substeps"]
     for i in range(tree["n"]):
@@ -147,15 +132,12 @@ def fill_dof_constraints(solver: Any, forest: Any, memory: int) -> bool:
         t = islands[i]["first_tree"]
         while t >= 0:
             tree = tree_of(trees[t])
-            if solver["any_jointed"] != 0 and spans[t]["jointed"] != 0 and has_free_root(tree):
+            jointed = solver["any_jointed"] != 0 and spans[t]["jointed"] != 0
+            if jointed and has_free_root(tree):
                 fill_free_root(tree, roots[t])
             if solver["drive_count"] > 0 and not fill_tree_drives(solver, forest, trees[t], t):
                 return False
-            if (
-                solver["any_jointed"] != 0
-                and spans[t]["jointed"] != 0
-                and not fill_tree_limits(solver, forest, trees[t], t)
-            ):
+            if jointed and not fill_tree_limits(solver, forest, trees[t], t):
                 return False
             t = spans[t]["next"]
         if islands[i]["held"] > 0 and not fill_loop_joint_rows(solver, forest, i, memory):

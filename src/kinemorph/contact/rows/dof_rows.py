@@ -6,16 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph.contact.gauss_seidel.vectors import clear
+from kinemorph.contact import layout
+from kinemorph.contact.gauss_seidel.vectors import claim_numbers
 from kinemorph.contact.islands import row_length
-from kinemorph.contact.layout import (
-    FULL_DOF_CONSTRAINTS,
-    FULL_Y,
-    dof_constraint_room,
-    free_roots_of,
-    slices_of,
-    whitened_rows,
-)
+from kinemorph.contact.layout import dof_constraint_room, free_roots_of, slices_of, whitened_rows
 from kinemorph.contact.rows.free_root_rows import has_free_root, root_response
 from kinemorph.jit.api import kernel
 from kinemorph.multibody.algorithms.aba import is_at_parent
@@ -24,6 +18,10 @@ from kinemorph.multibody.layout import dof_data_of, link_data_of, links_of
 from kinemorph.multibody.model.declared import Six
 from kinemorph.spatial.rows import load3, load3_at, store3_at
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale
+
+LIMIT_STEPS_AHEAD = 2.0  # steps: a limit gets a row if it may be reached so soon,
+NEAR_LIMIT = 0.01  # rad or m: or if it is closer than this
+BRISK_SPEED_SHARE = 0.5  # share of the largest speed, below which a degree of freedom needs no row for it
 
 
 @kernel
@@ -111,19 +109,11 @@ def add_link_wrench(tree: Any, link: int, n: Vec3, f: Vec3, Y: Any, y: int) -> N
 @kernel
 def add_dof_row(solver: Any, tree: Any, tree_index: int, link: int, dof: int, sign: float, what: int) -> int:
     """Add the row of one degree of freedom, with a sign. Returns its index, -1 if a table is full."""
-    i = solver["bound_count"]
-    length = joint_row_length(solver, tree, tree_index, link)
-    used = claim_row(solver, length)
-    if used < 0:
+    i = claim_dof_row(solver, tree, tree_index, link, dof, what)
+    if i < 0:
         return -1
     constraint, Y = dof_constraint_room(solver)[i], whitened_rows(solver)
-    constraint["what"], constraint["tree"], constraint["dof"], constraint["l"], constraint["y"] = (
-        what,
-        tree_index,
-        dof,
-        length,
-        used,
-    )
+    used = constraint["y"]
     if link > 0 and has_free_root(tree):
         root = free_roots_of(solver)[tree_index]
         start_dof_row(solver, constraint, fill_free_root_row(tree, root, link, dof, sign, Y, used))
@@ -135,20 +125,25 @@ def add_dof_row(solver: Any, tree: Any, tree_index: int, link: int, dof: int, si
 @kernel(inline=False)
 def add_joint_row(solver: Any, tree: Any, tree_index: int, link: int, dof: int, forces: Six, what: int) -> int:
     """Add the row of a combination of all degrees of freedom of a joint. Returns its index, -1 if a table is full."""
-    i = solver["bound_count"]
-    length = joint_row_length(solver, tree, tree_index, link)
+    i = claim_dof_row(solver, tree, tree_index, link, dof, what)
+    if i < 0:
+        return -1
+    constraint, Y = dof_constraint_room(solver)[i], whitened_rows(solver)
+    used = constraint["y"]
+    start_dof_row(solver, constraint, add_joint_force(tree, link, forces, Y, used))
+    return i
+
+
+@kernel
+def claim_dof_row(solver: Any, tree: Any, tree_index: int, link: int, dof: int, what: int) -> int:
+    """Claim a row on a degree of freedom of a link's joint. Returns its index, -1 if a table is full."""
+    i, length = solver["bound_count"], joint_row_length(solver, tree, tree_index, link)
     used = claim_row(solver, length)
     if used < 0:
         return -1
-    constraint, Y = dof_constraint_room(solver)[i], whitened_rows(solver)
-    constraint["what"], constraint["tree"], constraint["dof"], constraint["l"], constraint["y"] = (
-        what,
-        tree_index,
-        dof,
-        length,
-        used,
-    )
-    start_dof_row(solver, constraint, add_joint_force(tree, link, forces, Y, used))
+    constraint = dof_constraint_room(solver)[i]
+    constraint["what"], constraint["tree"], constraint["dof"] = what, tree_index, dof
+    constraint["l"], constraint["y"] = length, used
     return i
 
 
@@ -162,26 +157,20 @@ def joint_row_length(solver: Any, tree: Any, tree_index: int, link: int) -> int:
 @kernel
 def claim_row(solver: Any, length: int) -> int:
     """Claim a dof row with `length` zero numbers y. Returns the first of them, -1 if a table is full."""
-    used = solver["Y_used"]
     if solver["bound_count"] == solver["bound_room"]:
-        solver["full"] |= FULL_DOF_CONSTRAINTS
+        solver["full"] |= layout.FULL_DOF_CONSTRAINTS
         return -1
-    if used + length > solver["Y_room"]:
-        solver["full"] |= FULL_Y
-        return -1
-    clear(whitened_rows(solver), used, length)
-    solver["bound_count"], solver["Y_used"] = solver["bound_count"] + 1, used + length
+    used = claim_numbers(solver, length)
+    solver["bound_count"] += 1 if used >= 0 else 0
     return used
 
 
 @kernel
 def start_dof_row(solver: Any, constraint: Any, total: float) -> None:
     """Initialize a dof row; `total` is its yᵀ y."""
-
     constraint["o"] = slices_of(solver)[constraint["tree"]]["offset"]
     constraint["effective_mass"], constraint["p"], constraint["sum"], constraint["target"] = 1.0 / total, 0.0, 0.0, 0.0
     constraint["most"], constraint["least"], constraint["drive"] = np.inf, -np.inf, -1
-    constraint["separation"] = constraint["initial_separation"] = constraint["load_per_mass"] = constraint[
-        "rounding_impulse"
-    ] = 0.0
+    constraint["separation"] = constraint["initial_separation"] = 0.0
+    constraint["load_per_mass"] = constraint["rounding_impulse"] = 0.0
     constraint["acted"] = 0

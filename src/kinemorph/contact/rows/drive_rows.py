@@ -12,18 +12,7 @@ from typing import Any
 import numpy as np
 
 from kinemorph.constraint.basis import slice_product
-from kinemorph.contact.layout import (
-    DofConstraintKind,
-    DriveKind,
-    dof_constraint_room,
-    dof_constraints,
-    drives_of,
-    islands_of,
-    pushes_of,
-    slices_of,
-    whitened_rows,
-    za_of,
-)
+from kinemorph.contact import layout
 from kinemorph.contact.rows.dof_rows import (
     add_dof_force,
     add_dof_row,
@@ -34,7 +23,7 @@ from kinemorph.contact.rows.dof_rows import (
     joint_row_length,
     start_dof_row,
 )
-from kinemorph.jit.api import kernel, rows_at
+from kinemorph.jit.api import kernel
 from kinemorph.multibody.algorithms.free_body import free_body_of, whiten_free_body_wrench
 from kinemorph.multibody.layout import dofs_of, link_data_of, links_of
 from kinemorph.multibody.model.declared import (
@@ -47,37 +36,24 @@ from kinemorph.multibody.model.declared import (
     is_mixed,
     joint_sign,
 )
-from kinemorph.multibody.system import F8
 from kinemorph.spatial.mat3 import mul, mul_vec
 from kinemorph.spatial.rows import load3, load9
 from kinemorph.spatial.vec3 import add, cross, dot, sub
-from kinemorph.structure.forest.layout import (
-    IN_USE,
-    TAU,
-    TREES,
-    Q,
-    V,
-    bodies_of,
-    joints_of,
-    tree_of,
-    trees_of,
-)
+from kinemorph.structure.forest.layout import IN_USE, TREES, bodies_of, joints_of, q_of, tau_of, tree_of, trees_of, v_of
 from kinemorph.structure.forest.memory import ID_INDEX_MASK, pool_of
 
-DRIVEN = int(DofConstraintKind.DRIVEN)
-ROW, FORCE, COUPLED = int(DriveKind.ROW), int(DriveKind.FORCE), int(DriveKind.COUPLED)
+DRIVEN = int(layout.DofConstraintKind.DRIVEN)
+ROW, FORCE, COUPLED = int(layout.DriveKind.ROW), int(layout.DriveKind.FORCE), int(layout.DriveKind.COUPLED)
 ROUNDING_IMPULSE_SHARE = 1e-12  # share of the impulse that would stop a motor
 COUPLING_CORRECTION_SHARE = 0.2  # share of a coupling's position error that a step corrects
 CONFLICT_COSINE = 0.3  # cosine between two drives of a tree, above which Gauss-Seidel needs many iterations
-MOST_DIRECT_ENTRIES, MOST_DIRECT_CONTACTS = (
-    128,
-    64,
-)  # entries of z, contacts: largest island solved directly for drives or wedges
+MOST_DIRECT_ENTRIES = 128  # entries of z: largest island solved directly for drives or wedges,
+MOST_DIRECT_CONTACTS = 64  # and contacts of it
 
 
 @kernel
-def clip(x: float, size: float) -> float:
-    return min(max(x, -size), size)
+def clip(value: float, size: float) -> float:
+    return min(max(value, -size), size)
 
 
 @kernel
@@ -112,7 +88,7 @@ def find_dof(forest: Any, id: int, dof: int) -> tuple[int, int, int]:
 @kernel(inline=False)
 def list_drives(solver: Any, forest: Any) -> None:
     """List the drives of each tree, in the order of their rows, and remove those of joints that are gone."""
-    spans, drives = slices_of(solver), drives_of(solver)
+    spans, drives = layout.slices_of(solver), layout.drives_of(solver)
     joints = joints_of(forest)
     for t in range(pool_of(forest, TREES)["count"]):
         spans[t]["drive"], spans[t]["forced"] = -1, 0
@@ -138,12 +114,12 @@ def list_drives(solver: Any, forest: Any) -> None:
 @kernel(inline=False)
 def fill_tree_drives(solver: Any, forest: Any, slot: Any, tree_index: int) -> bool:
     """Fill the rows of the drives of one tree. False if a table is full."""
-    spans, drives = slices_of(solver), drives_of(solver)
+    spans, drives = layout.slices_of(solver), layout.drives_of(solver)
     tree = tree_of(slot)
     links, dofs = links_of(tree), dofs_of(tree)
-    bounds = dof_constraint_room(solver)
+    bounds = layout.dof_constraint_room(solver)
     joints = joints_of(forest)
-    q = rows_at(slot["state"] + 8 * tree["nq"] * Q, tree["nq"], F8)
+    q = q_of(slot, tree)
     i = spans[tree_index]["drive"]
     while i >= 0:
         drive = drives[i]
@@ -155,15 +131,9 @@ def fill_tree_drives(solver: Any, forest: Any, slot: Any, tree_index: int) -> bo
             if at < 0:
                 return False
             b = bounds[at]
-            b["target"], b["force"], b["drive"], b["p"] = (
-                drive["speed"],
-                drive["force"],
-                i,
-                solver["h"] * drive["applied"],
-            )
-            b["stiffness"], b["damping"] = drive["stiffness"], drive["damping"]
+            set_drive_law(solver, b, drive, i)
             if is_mixed(l, drive["dof"]):  # its axes rotate during the step
-                v = rows_at(slot["state"] + 8 * tree["nq"] * V, tree["nv"], F8)
+                v = v_of(slot, tree)
                 b["target"] -= solver["h"] * solver["substeps"] * declared_velocity_drift(l, q, v, drive["dof"])
             if drive["damping"] == np.inf:  # at its target speed its impulse is rounding
                 b["rounding_impulse"] = ROUNDING_IMPULSE_SHARE * abs(drive["speed"]) * b["effective_mass"]
@@ -179,6 +149,13 @@ def fill_tree_drives(solver: Any, forest: Any, slot: Any, tree_index: int) -> bo
             b["drive"], b["p"] = i, solver["h"] * drive["applied"]
         i = drive["next"]
     return True
+
+
+@kernel
+def set_drive_law(solver: Any, row: Any, drive: Any, index: int) -> None:
+    """Give a row the targets and gains of its drive, and the impulse of the previous step."""
+    row["target"], row["force"], row["drive"] = drive["speed"], drive["force"], index
+    row["stiffness"], row["damping"], row["p"] = drive["stiffness"], drive["damping"], solver["h"] * drive["applied"]
 
 
 @kernel
@@ -201,8 +178,8 @@ def add_coupling_row(solver: Any, joints: Any, tree: Any, tree_index: int, drive
     used = claim_row(solver, length)
     if used < 0:
         return False
-    Y = whitened_rows(solver)
-    row = dof_constraint_room(solver)[at]
+    Y = layout.whitened_rows(solver)
+    row = layout.dof_constraint_room(solver)[at]
     row["what"], row["tree"], row["dof"], row["l"], row["y"] = DRIVEN, tree_index, a["iv"], length, used
     own, theirs = joint_sign(a), joint_sign(b)
     add_dof_force(tree, one, a["iv"], own, Y, used)
@@ -217,9 +194,9 @@ def add_coupling_row(solver: Any, joints: Any, tree: Any, tree_index: int, drive
 @kernel
 def total_given_force(solver: Any, joints: Any, slot: Any, tree: Any, tree_index: int, link: int, dof: int) -> float:
     """Total given force (N m or N) in a declared degree of freedom: from the tree's state and from drives."""
-    drives = drives_of(solver)
+    drives = layout.drives_of(solver)
     total = state_force(slot, tree, link, dof)
-    span = slices_of(solver)[tree_index]
+    span = layout.slices_of(solver)[tree_index]
     i = span["drive"] if span["forced"] != 0 else -1
     while i >= 0:
         drive = drives[i]
@@ -232,18 +209,17 @@ def total_given_force(solver: Any, joints: Any, slot: Any, tree: Any, tree_index
 @kernel
 def state_force(slot: Any, tree: Any, link: int, dof: int) -> float:
     """The given force from the tree's state alone."""
-    q = rows_at(slot["state"] + 8 * tree["nq"] * Q, tree["nq"], F8)
-    tau = rows_at(slot["state"] + 8 * tree["nq"] * TAU, tree["nv"], F8)
+    q, tau = q_of(slot, tree), tau_of(slot, tree)
     return declared_force(links_of(tree)[link], q, tau, dof)
 
 
 @kernel(inline=False)
 def apply_given_forces(solver: Any, forest: Any) -> None:
     """Add the given forces of drives to za. Those of the trees' states are in za already."""
-    spans, drives = slices_of(solver), drives_of(solver)
+    spans, drives = layout.slices_of(solver), layout.drives_of(solver)
     trees = trees_of(forest)
     joints = joints_of(forest)
-    za = za_of(solver)
+    za = layout.za_of(solver)
     for i in range(solver["drive_count"]):
         drive = drives[i]
         if drive["joint"] < 0 or drive["kind"] != FORCE:
@@ -262,7 +238,7 @@ def apply_given_forces(solver: Any, forest: Any) -> None:
         acted = clip(state_force(trees[t], tree, link, dof), effort)
         more = clip(total_given_force(solver, joints, trees[t], tree, t, link, dof), effort) - acted
         if more != 0.0 and is_mixed(l, dof):
-            q = rows_at(trees[t]["state"] + 8 * tree["nq"] * Q, tree["nq"], F8)
+            q = q_of(trees[t], tree)
             add_joint_force(tree, link, scale_six(declared_dof_weights(l, q, dof), more), za, spans[t]["offset"])
         elif more != 0.0:
             add_dof_force(tree, link, k, joint_sign(l) * more, za, spans[t]["offset"])
@@ -288,10 +264,10 @@ def is_first_drive(drives: Any, at: int, index: int) -> bool:
 @kernel(inline=False)
 def apply_pushes(solver: Any, forest: Any) -> None:
     """Add the pushes on bodies to za, and remove those of bodies that are gone."""
-    spans, pushes = slices_of(solver), pushes_of(solver)
+    spans, pushes = layout.slices_of(solver), layout.pushes_of(solver)
     trees = trees_of(forest)
     bodies = bodies_of(forest)
-    za = za_of(solver)
+    za = layout.za_of(solver)
     for i in range(solver["push_count"]):
         p = pushes[i]
         if p["body"] < 0:
@@ -325,7 +301,7 @@ def apply_pushes(solver: Any, forest: Any) -> None:
 @kernel(inline=False)
 def keep_pushed_awake(solver: Any, forest: Any) -> None:
     """Reset the rest time of trees with a nonzero push, so that they do not fall asleep."""
-    spans, pushes = slices_of(solver), pushes_of(solver)
+    spans, pushes = layout.slices_of(solver), layout.pushes_of(solver)
     bodies = bodies_of(forest)
     for i in range(solver["push_count"]):
         push = pushes[i]
@@ -339,8 +315,8 @@ def keep_pushed_awake(solver: Any, forest: Any) -> None:
 @kernel(inline=False)
 def finish_drives(solver: Any) -> None:
     """After a step: store the mean forces of drive rows, and remove pushes that act for one step."""
-    drives, bounds = drives_of(solver), dof_constraint_room(solver)
-    pushes = pushes_of(solver)
+    drives, bounds = layout.drives_of(solver), layout.dof_constraint_room(solver)
+    pushes = layout.pushes_of(solver)
     per_step = 1.0 / (solver["h"] * solver["substeps"])
     for i in range(solver["drive_count"]):
         if drives[i]["kind"] != FORCE:
@@ -368,8 +344,8 @@ def drive_diagonal(constraint: Any, h: float) -> float:
 @kernel
 def has_conflicting_drives(solver: Any, island: Any) -> bool:
     """Whether two drives of one tree in an island are coupled strongly: the cosine of their rows exceeds a limit."""
-    bounds = dof_constraints(solver)[island["first_bound"] :]
-    Y, h = whitened_rows(solver), solver["h"] * solver["substeps"]
+    bounds = layout.dof_constraints(solver)[island["first_bound"] :]
+    Y, h = layout.whitened_rows(solver), solver["h"] * solver["substeps"]
     for i in range(island["bound_count"]):
         a = bounds[i]
         if a["what"] != DRIVEN:
@@ -388,13 +364,9 @@ def has_conflicting_drives(solver: Any, island: Any) -> bool:
 @kernel(inline=False)
 def choose_driven_islands(solver: Any) -> None:
     """Set `direct` of small islands with strongly coupled drives."""
-
-    islands = islands_of(solver)
+    islands = layout.islands_of(solver)
     for i in range(solver["island_count"]):
         island = islands[i]
-        if (
-            island["direct"] == 0
-            and island["nz"] <= MOST_DIRECT_ENTRIES
-            and island["touch_count"] <= MOST_DIRECT_CONTACTS
-        ):
+        small = island["nz"] <= MOST_DIRECT_ENTRIES and island["touch_count"] <= MOST_DIRECT_CONTACTS
+        if island["direct"] == 0 and small:
             island["direct"] = 1 if has_conflicting_drives(solver, island) else 0

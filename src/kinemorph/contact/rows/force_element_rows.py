@@ -15,48 +15,29 @@ from typing import Any
 from kinemorph.constraint.basis import slice_product
 from kinemorph.constraint.loop_springs import joint_force_wrench, loop_spring_forces
 from kinemorph.constraint.loops import joint_frames
+from kinemorph.contact import layout
 from kinemorph.contact.gauss_seidel.row_products import apply_normal_impulse, contact_velocity
+from kinemorph.contact.gauss_seidel.vectors import claim_numbers
 from kinemorph.contact.islands import join_trees
-from kinemorph.contact.layout import (
-    ELEMENT_CONSTRAINT,
-    FULL_Y,
-    element_constraints,
-    slices_of,
-    whitened_rows,
-    z_of,
-    za_of,
-)
+from kinemorph.contact.layout import element_constraints, slices_of, whitened_rows, z_of, za_of
 from kinemorph.contact.rows.contact_rows import body_slice
 from kinemorph.contact.rows.dof_rows import propagate_wrench
 from kinemorph.contact.rows.loop_projection import project_constraint
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.algorithms.free_body import free_body_link, free_body_of, whiten_free_body_wrench
 from kinemorph.multibody.algorithms.inversion import extract_position
-from kinemorph.multibody.layout import LINK_DATA, link_data_of
+from kinemorph.multibody.layout import link_data_of
 from kinemorph.multibody.model.elements import LINE, SMALLEST_LENGTH, bushing_spring_wrench, elements_of, place_frame
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.mat3 import mul, mul_vec, tmul_vec, transpose
 from kinemorph.spatial.rows import load3, load3_at, load9, store3_at
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import Vec3, add, cross, dot, neg, scale, sub
-from kinemorph.structure.forest.elements import (
-    body_frame_to_link_frame,
-    drop_stale_elements,
-    element_body,
-    element_link_row,
-)
-from kinemorph.structure.forest.layout import (
-    IN_USE,
-    LOOPS,
-    bodies_of,
-    loop_slots_of,
-    loops_of,
-    tree_of,
-    trees_of,
-)
+from kinemorph.structure.forest import elements
+from kinemorph.structure.forest.layout import IN_USE, LOOPS, bodies_of, loop_slots_of, loops_of, tree_of, trees_of
 from kinemorph.structure.forest.memory import claim_scratch, clear_words, pool_of
 
-ELEMENT_CONSTRAINT_SIZE = ELEMENT_CONSTRAINT.itemsize
+ELEMENT_CONSTRAINT_SIZE = layout.ELEMENT_CONSTRAINT.itemsize
 MOST_ELEMENT_PASSES = 30
 SETTLED_IMPULSE_SHARE = 1e-12  # change of impulses, as a share of the largest, after which no pass is needed
 ZERO = (0.0, 0.0, 0.0)
@@ -67,9 +48,9 @@ def join_element_trees(solver: Any, forest: Any) -> None:
     """Join the trees connected by elements into islands, so that they sleep and wake together."""
     spans = slices_of(solver)
     bodies = bodies_of(forest)
-    drop_stale_elements(forest)
+    elements.drop_stale_elements(forest)
     for i in range(forest["element_count"]):
-        a, b = element_body(forest, i, 0), element_body(forest, i, 1)
+        a, b = elements.element_body(forest, i, 0), elements.element_body(forest, i, 1)
         if a >= 0 and b >= 0:
             join_trees(spans, bodies[a]["tree"], bodies[b]["tree"])
 
@@ -115,16 +96,13 @@ def add_element_row(
     Y, dt = whitened_rows(solver), solver["h"] * solver["substeps"]
     tree1, o1, l1, _ = body_slice(forest, spans, body_a)
     tree2, o2, l2, _ = body_slice(forest, spans, body_b)
-    pull = rows_at(solver["pulls"], solver["pull_count"] + 1, ELEMENT_CONSTRAINT)[solver["pull_count"]]
+    pull = rows_at(solver["pulls"], solver["pull_count"] + 1, layout.ELEMENT_CONSTRAINT)[solver["pull_count"]]
     pull["tree1"], pull["tree2"] = tree1, tree2
     joined = tree1 >= 0 and tree1 == tree2
     length = max(l1, l2) if joined else l1 + l2
-    used = solver["Y_used"]
-    if used + length > solver["Y_room"]:
-        solver["full"] |= FULL_Y
+    used = claim_numbers(solver, length)
+    if used < 0:
         return False
-    for k in range(used, used + length):
-        Y[k] = 0.0
     first = 0 if joined else l1
     if l1 > 0:
         add_body_wrench(forest, body_a, x, neg(n), neg(f), Y, used)
@@ -132,7 +110,6 @@ def add_element_row(
         add_body_wrench(forest, body_b, x, n, f, Y, used + first)
     pull["o1"], pull["l1"], pull["o2"], pull["l2"] = o1, 0 if joined else l1, o2, length if joined else l2
     pull["y"], pull["p"], pull["force"] = used, 0.0, force
-    solver["Y_used"] = used + length
     if solver["hold_count"] > 0 and not project_constraint(solver, pull, 1):
         return False
     size = slice_product(Y, pull["y"], Y, pull["y"], pull["l1"] + pull["l2"])
@@ -148,17 +125,15 @@ def add_element_row(
 def fill_element(solver: Any, forest: Any, index: int) -> bool:
     """Fill the rows of an element, unless its bodies sleep. False if Y is full."""
     e = elements_of(forest)[index]
-    spans, bodies = (
-        slices_of(solver),
-        bodies_of(forest),
-    )
-    a, b = element_body(forest, index, 0), element_body(forest, index, 1)
+    spans, bodies = slices_of(solver), bodies_of(forest)
+    a, b = elements.element_body(forest, index, 0), elements.element_body(forest, index, 1)
     if (a < 0 and b < 0) or spans[bodies[a if a >= 0 else b]["tree"]]["offset"] < 0:
         return True
-    Ra, pa = body_frame_to_link_frame(forest, a, load9(e["Ra"]), load3(e["pa"]))
-    Rb, pb = body_frame_to_link_frame(forest, b, load9(e["Rb"]), load3(e["pb"]))
-    Ra, xa, _ = place_frame(rows_at(element_link_row(forest, a, b), 1, LINK_DATA)[0], Ra, pa)
-    Rb, x, _ = place_frame(rows_at(element_link_row(forest, b, a), 1, LINK_DATA)[0], Rb, pb)
+    da, db = elements.link_data_of_both(forest, a, b)
+    Ra, pa = elements.body_frame_to_link_frame(forest, a, load9(e["Ra"]), load3(e["pa"]))
+    Rb, pb = elements.body_frame_to_link_frame(forest, b, load9(e["Rb"]), load3(e["pb"]))
+    Ra, xa, _ = place_frame(da, Ra, pa)
+    Rb, x, _ = place_frame(db, Rb, pb)
     d = sub(x, xa)
     k, c = e["stiffness"], e["damping"]
     if e["kind"] == LINE:
@@ -183,17 +158,11 @@ def fill_loop_springs(solver: Any, forest: Any, index: int, memory: int) -> bool
     """Fill the rows of springs and dampers in a loop's joint, with room for 19 numbers. False if Y is full."""
     loop = loops_of(forest)[index]
     slot = loop_slots_of(forest)[index]
-    spans, bodies = (
-        slices_of(solver),
-        bodies_of(forest),
-    )
+    spans, bodies = slices_of(solver), bodies_of(forest)
     a, b = slot["a"], slot["b"]
     if spans[bodies[a if a >= 0 else b]["tree"]]["offset"] < 0:
         return True
-    da, db = (
-        rows_at(element_link_row(forest, a, b), 1, LINK_DATA)[0],
-        rows_at(element_link_row(forest, b, a), 1, LINK_DATA)[0],
-    )
+    da, db = elements.link_data_of_both(forest, a, b)
     Ra, xa, Rb, x = joint_frames(loop, da, db)
     clear_words(memory, 8 * 19)
     q, force, unit = rows_at(memory, 7, F8), rows_at(memory + 56, 6, F8), rows_at(memory + 104, 6, F8)
@@ -245,14 +214,10 @@ def solve_elements(solver: Any) -> None:
         largest = change = 0.0
         for i in range(solver["pull_count"]):
             element = pulls[i]
-            v = (
-                contact_velocity(element, 0, Y, z)
-                + dt * contact_velocity(element, 0, Y, za)
-                - element["size"] * element["p"]
-            )  # without this row
-            p = (dt * element["force"] - element["velocity_gain"] * v) / (
-                1.0 + element["velocity_gain"] * element["size"]
-            )
+            gain, size = element["velocity_gain"], element["size"]
+            v = contact_velocity(element, 0, Y, z) + dt * contact_velocity(element, 0, Y, za)
+            v -= size * element["p"]  # without this row
+            p = (dt * element["force"] - gain * v) / (1.0 + gain * size)
             apply_normal_impulse(element, Y, za, (p - element["p"]) / dt)
             largest, change = max(largest, abs(p)), max(change, abs(p - element["p"]))
             element["p"] = p

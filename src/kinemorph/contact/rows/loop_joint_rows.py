@@ -13,51 +13,28 @@ import numpy as np
 from kinemorph.constraint.basis import slice_product
 from kinemorph.constraint.loop_springs import joint_force_wrench
 from kinemorph.constraint.loops import joint_frames
-from kinemorph.contact.layout import (
-    DofConstraintKind,
-    DriveKind,
-    dof_constraint_room,
-    drives_of,
-    loop_projections,
-    slices_of,
-    whitened_rows,
-)
-from kinemorph.contact.rows.dof_rows import claim_row, start_dof_row
+from kinemorph.contact import layout
+from kinemorph.contact.rows.dof_rows import BRISK_SPEED_SHARE, LIMIT_STEPS_AHEAD, NEAR_LIMIT, claim_row, start_dof_row
+from kinemorph.contact.rows.drive_rows import set_drive_law
 from kinemorph.contact.rows.force_element_rows import add_body_wrench
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.algorithms.inversion import extract_position, extract_velocity
 from kinemorph.multibody.algorithms.joints import FREE, SPHERICAL
-from kinemorph.multibody.layout import DOF, LINK_DATA
+from kinemorph.multibody.layout import DOF
 from kinemorph.multibody.model.elements import point_velocity
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.mat3 import mul, mul_vec, tmul_vec, transpose
 from kinemorph.spatial.rows import load3
 from kinemorph.spatial.vec3 import neg, sub
-from kinemorph.structure.forest.elements import element_link_row
-from kinemorph.structure.forest.layout import (
-    IN_USE,
-    LOOPS,
-    bodies_of,
-    joints_of,
-    loop_slots_of,
-    loops_of,
-)
+from kinemorph.structure.forest.elements import link_data_of_both
+from kinemorph.structure.forest.layout import IN_USE, LOOPS, bodies_of, joints_of, loop_slots_of, loops_of
 from kinemorph.structure.forest.memory import ID_INDEX_MASK, clear_words, pool_of
 
-LOWER, UPPER, DRIVEN, FAST = (
-    int(DofConstraintKind.LOWER),
-    int(DofConstraintKind.UPPER),
-    int(DofConstraintKind.DRIVEN),
-    int(DofConstraintKind.FAST),
-)
-ROW = int(DriveKind.ROW)
+LOWER, UPPER = int(layout.DofConstraintKind.LOWER), int(layout.DofConstraintKind.UPPER)
+DRIVEN, FAST = int(layout.DofConstraintKind.DRIVEN), int(layout.DofConstraintKind.FAST)
+ROW = int(layout.DriveKind.ROW)
 DOF_SIZE = DOF.itemsize
 NO_DOF = -1  # `dof` of a row in a loop's joint, which has no degree of freedom of a tree
-LOOP_LIMIT_STEPS_AHEAD, LOOP_NEAR_LIMIT, LOOP_BRISK_SPEED_SHARE = (
-    2.0,
-    0.01,
-    0.5,
-)  # steps, rad or m, share of speed: as in `contact.rows.dof_limits`
 
 
 @kernel(inline=False)
@@ -65,17 +42,11 @@ def add_loop_joint_row(
     solver: Any, forest: Any, index: int, x: Any, q: Any, unit: Any, other_index: int, sign: float, what: int
 ) -> int:
     """Add a row along degree of freedom j of the joint of loop k, at point x. Its index, -1 if a table is full."""
-    loop, slot = (
-        loops_of(forest)[index],
-        loop_slots_of(forest)[index],
-    )
-    spans, bodies = (
-        slices_of(solver),
-        bodies_of(forest),
-    )
+    loop, slot = loops_of(forest)[index], loop_slots_of(forest)[index]
+    spans, bodies = layout.slices_of(solver), bodies_of(forest)
     a, b = slot["a"], slot["b"]
     t = bodies[b if b >= 0 else a]["tree"]
-    hold = loop_projections(solver)[spans[t]["projection"]]
+    hold = layout.loop_projections(solver)[spans[t]["projection"]]
     at = solver["bound_count"]
     y = claim_row(solver, hold["nz"])
     if y < 0:
@@ -83,28 +54,20 @@ def add_loop_joint_row(
     unit[other_index] = sign
     n, f = joint_force_wrench(loop, q, unit)
     unit[other_index] = 0.0
-    da, db = loop_link_data(forest, a, b)
+    da, db = link_data_of_both(forest, a, b)
     _, _, R, _ = joint_frames(loop, da, db)
     n, f = mul_vec(R, n), mul_vec(R, f)
-    Y = whitened_rows(solver)
+    Y = layout.whitened_rows(solver)
     first = y - hold["offset"]
     if a >= 0:
         add_body_wrench(forest, a, x, neg(n), neg(f), Y, first + spans[bodies[a]["tree"]]["offset"])
     if b >= 0:
         add_body_wrench(forest, b, x, n, f, Y, first + spans[bodies[b]["tree"]]["offset"])
-    row = dof_constraint_room(solver)[at]
+    row = layout.dof_constraint_room(solver)[at]
     row["what"], row["tree"], row["dof"], row["l"], row["y"] = what, t, NO_DOF, hold["nz"], y
     start_dof_row(solver, row, slice_product(Y, y, Y, y, hold["nz"]))
     row["o"] = hold["offset"]
     return at
-
-
-@kernel
-def loop_link_data(forest: Any, body_a: int, body_b: int) -> tuple[Any, Any]:
-    """LINK_DATA rows of two bodies, one of which may be the base."""
-    return rows_at(element_link_row(forest, body_a, body_b), 1, LINK_DATA)[0], rows_at(
-        element_link_row(forest, body_b, body_a), 1, LINK_DATA
-    )[0]
 
 
 @kernel(inline=False)
@@ -112,11 +75,11 @@ def fill_loop_limits(solver: Any, forest: Any, index: int, x: Any, q: Any, v: An
     """Fill the limits and speed limits that the joint of loop k may reach. False if a table is full."""
     loop = loops_of(forest)[index]
     dofs = rows_at(forest["drives"] + 6 * index * DOF_SIZE, 6, DOF)
-    bounds, dt = dof_constraint_room(solver), solver["h"] * solver["substeps"]
+    bounds, dt = layout.dof_constraint_room(solver), solver["h"] * solver["substeps"]
     several = loop["kind"] == FREE or loop["kind"] == SPHERICAL
     for j in range(loop["nv"]):
-        dof, near = dofs[j], LOOP_NEAR_LIMIT + LOOP_LIMIT_STEPS_AHEAD * dt * abs(v[j])
-        if 0.0 < dof["speed"] < np.inf and abs(v[j]) > LOOP_BRISK_SPEED_SHARE * dof["speed"]:
+        dof, near = dofs[j], NEAR_LIMIT + LIMIT_STEPS_AHEAD * dt * abs(v[j])
+        if 0.0 < dof["speed"] < np.inf and abs(v[j]) > BRISK_SPEED_SHARE * dof["speed"]:
             at = add_loop_joint_row(solver, forest, index, x, q, unit, j, -1.0 if v[j] > 0.0 else 1.0, FAST)
             if at < 0:
                 return False
@@ -136,12 +99,9 @@ def fill_loop_drives(solver: Any, forest: Any, index: int, x: Any, q: Any, unit:
     """Fill the rows of motors and servos in the joint of loop k. False if a table is full."""
     slot = loop_slots_of(forest)[index]
     dofs = rows_at(forest["drives"] + 6 * index * DOF_SIZE, 6, DOF)
-    bounds, drives = dof_constraint_room(solver), drives_of(solver)
+    bounds, drives = layout.dof_constraint_room(solver), layout.drives_of(solver)
     joints = joints_of(forest)
-    spans, bodies = (
-        slices_of(solver),
-        bodies_of(forest),
-    )
+    spans, bodies = layout.slices_of(solver), bodies_of(forest)
     for i in range(solver["drive_count"]):
         drive = drives[i]
         there = drive["joint"] >= 0 and drive["joint"] & ID_INDEX_MASK == slot["joint"]
@@ -151,13 +111,7 @@ def fill_loop_drives(solver: Any, forest: Any, index: int, x: Any, q: Any, unit:
         if at < 0:
             return False
         constraint, effort = bounds[at], dofs[drive["dof"]]["effort"]
-        constraint["target"], constraint["force"], constraint["drive"], constraint["p"] = (
-            drive["speed"],
-            drive["force"],
-            i,
-            solver["h"] * drive["applied"],
-        )
-        constraint["stiffness"], constraint["damping"] = drive["stiffness"], drive["damping"]
+        set_drive_law(solver, constraint, drive, i)
         constraint["least"], constraint["most"] = max(drive["least"], -effort), min(drive["most"], effort)
         if drive["stiffness"] > 0.0:
             constraint["separation"] = constraint["initial_separation"] = drive["position"] - q[drive["dof"]]
@@ -170,10 +124,7 @@ def fill_loop_joint_rows(solver: Any, forest: Any, island: int, memory: int) -> 
     """Fill the rows of the joints of all loops in an island, with room for 19 numbers. False if a table is full."""
     loops = loop_slots_of(forest)
     ties = loops_of(forest)
-    spans, bodies = (
-        slices_of(solver),
-        bodies_of(forest),
-    )
+    spans, bodies = layout.slices_of(solver), bodies_of(forest)
     q, v, unit = rows_at(memory, 7, F8), rows_at(memory + 56, 6, F8), rows_at(memory + 104, 6, F8)
     for k in range(pool_of(forest, LOOPS)["count"]):
         slot, loop = loops[k], ties[k]
@@ -181,7 +132,7 @@ def fill_loop_joint_rows(solver: Any, forest: Any, island: int, memory: int) -> 
             continue
         if spans[bodies[slot["b"] if slot["b"] >= 0 else slot["a"]]["tree"]]["island"] != island:
             continue
-        da, db = loop_link_data(forest, slot["a"], slot["b"])
+        da, db = link_data_of_both(forest, slot["a"], slot["b"])
         Ra, xa, Rb, x = joint_frames(loop, da, db)
         clear_words(memory, 8 * 19)
         loop["iq"] = loop["iv"] = 0  # each system has its own numbering

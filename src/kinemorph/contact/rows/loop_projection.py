@@ -11,37 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph.constraint.basis import (
-    add_projection_forces,
-    fill_basis,
-    remove_loop_part,
-    remove_row_loop_part,
-    slice_product,
-    subtract_scaled,
-)
+from kinemorph.constraint import basis
 from kinemorph.constraint.loops import fill_errors, orient_rows
 from kinemorph.constraint.solve import factor_rows, multiply_rows, raise_dependence
 from kinemorph.constraint.whiten import whiten
-from kinemorph.contact.layout import (
-    FULL_Y,
-    LOOP_PROJECTION,
-    contact_constraints,
-    dof_constraints,
-    element_constraints,
-    g_of,
-    islands_of,
-    loop_projections,
-    slices_of,
-    torsional_constraints,
-    whitened_rows,
-    z_of,
-    za_of,
-)
+from kinemorph.contact import layout
+from kinemorph.contact.gauss_seidel.vectors import claim_numbers
 from kinemorph.contact.rows.contact_rows import disable_contact, recompute_effective_masses
 from kinemorph.contact.rows.torsional_friction import set_torsional_masses
 from kinemorph.jit.api import kernel, rows_at
-from kinemorph.multibody.model.loops import LOOP
-from kinemorph.multibody.system import F8, SYSTEM, constraint_rows_of
+from kinemorph.multibody.loop_layout import system_loops_of
+from kinemorph.multibody.system import F8, constraint_rows_of, system_of
 from kinemorph.spatial.rows import load3, store3_at
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import axpy
@@ -49,7 +29,7 @@ from kinemorph.structure.forest.islands import assemble_system, collect_coupled_
 from kinemorph.structure.forest.layout import LOOPS, loop_slots_of, tree_of, trees_of
 from kinemorph.structure.forest.memory import claim_scratch, clear_words, pool_of
 
-LOOP_PROJECTION_SIZE = LOOP_PROJECTION.itemsize
+LOOP_PROJECTION_SIZE = layout.LOOP_PROJECTION.itemsize
 IMMOVABLE_SHARE = 1e-10  # share of yᵀ y after projection, below which the row cannot move
 GENTLE_SHARE = 0.1  # share of |y| after projection, below which overlap is reduced: its correction needs fast motion
 
@@ -57,19 +37,19 @@ GENTLE_SHARE = 0.1  # share of |y| after projection, below which overlap is redu
 @kernel
 def projection_of(solver: Any, tree_index: int) -> int:
     """Index of the loop projection of a tree, -1 if it has none or t is -1."""
-    return slices_of(solver)[tree_index]["projection"] if tree_index >= 0 else -1
+    return layout.slices_of(solver)[tree_index]["projection"] if tree_index >= 0 else -1
 
 
 @kernel(inline=False)
 def find_projections(solver: Any, forest: Any) -> bool:
     """Create the loop projections, with contiguous slices of z for their trees. False if scratch is too small."""
-    spans, islands = slices_of(solver), islands_of(solver)
+    spans, islands = layout.slices_of(solver), layout.islands_of(solver)
     trees = trees_of(forest)
     room = pool_of(forest, LOOPS)["used"]
     solver["holds"] = claim_scratch(forest, room * LOOP_PROJECTION_SIZE)
     if solver["holds"] == 0:
         return False
-    holds = rows_at(solver["holds"], room, LOOP_PROJECTION)
+    holds = rows_at(solver["holds"], room, layout.LOOP_PROJECTION)
     for i in range(solver["island_count"]):
         at = islands[i]["offset"]
         t = islands[i]["first_tree"]
@@ -102,7 +82,7 @@ def start_projection(forest: Any, hold: Any, offset: int) -> bool:
     hold["system"] = assemble_system(forest, 0)
     if hold["system"] == 0:
         return False
-    system = rows_at(hold["system"], 1, SYSTEM)[0]
+    system = system_of(hold)
     hold["nz"] = system["nv"]
     numbers = 0
     t = hold["first_tree"]
@@ -110,10 +90,8 @@ def start_projection(forest: Any, hold: Any, offset: int) -> bool:
         tree = tree_of(trees[t])
         numbers += tree["nq"] + tree["nv"]
         t = trees[t]["follows"]
-    hold["Q"], hold["reaction"] = (
-        claim_scratch(forest, 8 * system["m"] * system["nv"]),
-        claim_scratch(forest, 8 * system["m"]),
-    )
+    hold["Q"] = claim_scratch(forest, 8 * system["m"] * system["nv"])
+    hold["reaction"] = claim_scratch(forest, 8 * system["m"])
     hold["backup"] = claim_scratch(forest, 8 * numbers)
     if hold["backup"] == 0:
         return False
@@ -123,7 +101,7 @@ def start_projection(forest: Any, hold: Any, offset: int) -> bool:
     hold["error"] = fill_errors(system)
     raise_dependence(system, system["dependence"])
     factor_rows(system, 0.0)
-    hold["rank"] = fill_basis(system, rows_at(hold["Q"], system["m"] * system["nv"], F8))
+    hold["rank"] = basis.fill_basis(system, rows_at(hold["Q"], system["m"] * system["nv"], F8))
     clear_words(hold["reaction"], 8 * system["m"])
     return True
 
@@ -131,14 +109,14 @@ def start_projection(forest: Any, hold: Any, offset: int) -> bool:
 @kernel
 def remove_forbidden(hold: Any, x: Any, at: int, share: float) -> None:
     """x ← x - share Qᵀ Q x, for the entries of a loop projection, which begin at `at`."""
-    remove_loop_part(rows_at(hold["Q"], hold["rank"] * hold["nz"], F8), hold["rank"], hold["nz"], x, at, share)
+    basis.remove_loop_part(rows_at(hold["Q"], hold["rank"] * hold["nz"], F8), hold["rank"], hold["nz"], x, at, share)
 
 
 @kernel
 def projected_slices(solver: Any, element: Any) -> tuple[int, int, int, int]:
     """The slices of z of a row after projection, when it acts on all trees of its projections: o1, l1, o2, l2."""
     h1, h2 = projection_of(solver, element["tree1"]), projection_of(solver, element["tree2"])
-    holds = loop_projections(solver)
+    holds = layout.loop_projections(solver)
     o1, l1 = (holds[h1]["offset"], holds[h1]["nz"]) if h1 >= 0 else (element["o1"], element["l1"])
     o2, l2 = (holds[h2]["offset"], holds[h2]["nz"]) if h2 >= 0 else (element["o2"], element["l2"])
     return (0, 0, o2, l2) if h1 >= 0 and h1 == h2 else (o1, l1, o2, l2)
@@ -148,7 +126,7 @@ def projected_slices(solver: Any, element: Any) -> tuple[int, int, int, int]:
 def projection_ranks(solver: Any, element: Any) -> tuple[int, int]:
     """Number of loop reactions stored behind such a row, for each of its two projections."""
     h1, h2 = projection_of(solver, element["tree1"]), projection_of(solver, element["tree2"])
-    holds = loop_projections(solver)
+    holds = layout.loop_projections(solver)
     return holds[h1]["rank"] if h1 >= 0 and h1 != h2 else 0, holds[h2]["rank"] if h2 >= 0 else 0
 
 
@@ -159,16 +137,14 @@ def project_rows(solver: Any, element: Any, old: int, count: int) -> int:
     Returns their new first number, -1 if Y is full. The old numbers stay in Y; the slices of `element` are unchanged.
     """
     h1, h2 = projection_of(solver, element["tree1"]), projection_of(solver, element["tree2"])
-    holds, Y = loop_projections(solver), whitened_rows(solver)
+    holds, Y = layout.loop_projections(solver), layout.whitened_rows(solver)
     p1, n1, p2, n2 = projected_slices(solver, element)
     r1, r2 = projection_ranks(solver, element)
     o1, l1, o2, l2 = element["o1"], element["l1"], element["o2"], element["l2"]
-    length, used = n1 + n2, solver["Y_used"]
-    if used + count * (length + r1 + r2) > solver["Y_room"]:
-        solver["full"] |= FULL_Y
+    length = n1 + n2
+    used = claim_numbers(solver, count * (length + r1 + r2))
+    if used < 0:
         return -1
-    for k in range(used, used + count * (length + r1 + r2)):
-        Y[k] = 0.0
     first = o1 - (p1 if n1 > 0 else p2)  # both sides may be in one slice now
     for r in range(count):
         y, x = used + r * length, old + r * (l1 + l2)
@@ -179,12 +155,10 @@ def project_rows(solver: Any, element: Any, old: int, count: int) -> int:
         kept = used + count * length + r * (r1 + r2)
         if h1 >= 0 and l1 > 0:
             rank, n = (r1, n1) if n1 > 0 else (r2, n2)
-            remove_row_loop_part(rows_at(holds[h1]["Q"], rank * n, F8), rank, n, Y, y, x, first, l1, kept)
+            basis.remove_row_loop_part(rows_at(holds[h1]["Q"], rank * n, F8), rank, n, Y, y, x, first, l1, kept)
         if h2 >= 0 and l2 > 0:
-            remove_row_loop_part(
-                rows_at(holds[h2]["Q"], r2 * n2, F8), r2, n2, Y, y + n1, x + l1, o2 - p2, l2, kept + r1
-            )  # fmt: skip
-    solver["Y_used"] = used + count * (length + r1 + r2)
+            Q = rows_at(holds[h2]["Q"], r2 * n2, F8)
+            basis.remove_row_loop_part(Q, r2, n2, Y, y + n1, x + l1, o2 - p2, l2, kept + r1)
     return used
 
 
@@ -206,13 +180,13 @@ def add_loop_reaction(solver: Any, element: Any, count: int, row: int, p: float)
     h1, h2 = projection_of(solver, element["tree1"]), projection_of(solver, element["tree2"])
     if p == 0.0 or (h1 < 0 and h2 < 0):
         return
-    holds, Y = loop_projections(solver), whitened_rows(solver)
+    holds, Y = layout.loop_projections(solver), layout.whitened_rows(solver)
     r1, r2 = projection_ranks(solver, element)
     kept = element["y"] + count * (element["l1"] + element["l2"]) + row * (r1 + r2)
     if r1 > 0:
-        subtract_scaled(rows_at(holds[h1]["reaction"], r1, F8), 0, Y, kept, r1, p)
+        basis.subtract_scaled(rows_at(holds[h1]["reaction"], r1, F8), 0, Y, kept, r1, p)
     if r2 > 0:
-        subtract_scaled(rows_at(holds[h2]["reaction"], r2, F8), 0, Y, kept + r1, r2, p)
+        basis.subtract_scaled(rows_at(holds[h2]["reaction"], r2, F8), 0, Y, kept + r1, r2, p)
 
 
 @kernel
@@ -224,19 +198,18 @@ def reduced_overlap(gap: float, after: float, before: float) -> float:
 @kernel(inline=False)
 def project_contact(solver: Any, contact: Any) -> bool:
     """Project the rows of a contact. It is disabled if the loops allow no motion along its normal."""
-    Y = whitened_rows(solver)
+    Y = layout.whitened_rows(solver)
     old, n = contact["y"], contact["l1"] + contact["l2"]
-    normal = slice_product(Y, old, Y, old, n)
-    along = slice_product(Y, old + n, Y, old + n, 2 * n)
+    normal = basis.slice_product(Y, old, Y, old, n)
+    along = basis.slice_product(Y, old + n, Y, old + n, 2 * n)
     if not project_constraint(solver, contact, 3):
         return False
     y, n = contact["y"], contact["l1"] + contact["l2"]
-    left = slice_product(Y, y, Y, y, n)
+    left = basis.slice_product(Y, y, Y, y, n)
     if left > IMMOVABLE_SHARE * normal:
-        contact["separation"] = contact["initial_separation"] = reduced_overlap(
-            contact["initial_separation"], left, normal
-        )
-        if not slice_product(Y, y + n, Y, y + n, 2 * n) > IMMOVABLE_SHARE * along:
+        gap = reduced_overlap(contact["initial_separation"], left, normal)
+        contact["separation"] = contact["initial_separation"] = gap
+        if not basis.slice_product(Y, y + n, Y, y + n, 2 * n) > IMMOVABLE_SHARE * along:
             for k in range(y + n, y + 3 * n):
                 Y[k] = 0.0
     else:
@@ -251,29 +224,25 @@ def project_dof_row(solver: Any, constraint: Any) -> bool:
     h = projection_of(solver, constraint["tree"])
     if h < 0:
         return True
-    hold, Y = loop_projections(solver)[h], whitened_rows(solver)
-    used, n, shift, rank = solver["Y_used"], hold["nz"], constraint["o"] - hold["offset"], hold["rank"]
-    if used + n + rank > solver["Y_room"]:
-        solver["full"] |= FULL_Y
+    hold, Y = layout.loop_projections(solver)[h], layout.whitened_rows(solver)
+    n, shift, rank = hold["nz"], constraint["o"] - hold["offset"], hold["rank"]
+    used = claim_numbers(solver, n + rank)
+    if used < 0:
         return False
-    before = slice_product(Y, constraint["y"], Y, constraint["y"], constraint["l"])
+    before = basis.slice_product(Y, constraint["y"], Y, constraint["y"], constraint["l"])
     for k in range(n + rank):
         Y[used + k] = Y[constraint["y"] + k - shift] if shift <= k < shift + constraint["l"] else 0.0
-    remove_row_loop_part(
-        rows_at(hold["Q"], rank * n, F8), rank, n, Y, used, constraint["y"], shift, constraint["l"], used + n
-    )
-    after = slice_product(Y, used, Y, used, n)
+    Q = rows_at(hold["Q"], rank * n, F8)
+    basis.remove_row_loop_part(Q, rank, n, Y, used, constraint["y"], shift, constraint["l"], used + n)
+    after = basis.slice_product(Y, used, Y, used, n)
     if after > IMMOVABLE_SHARE * before:
-        constraint["effective_mass"], constraint["initial_separation"] = (
-            1.0 / after,
-            reduced_overlap(constraint["initial_separation"], after, before),
-        )
+        constraint["effective_mass"] = 1.0 / after
+        constraint["initial_separation"] = reduced_overlap(constraint["initial_separation"], after, before)
     else:
         constraint["effective_mass"], constraint["damping"] = 0.0, np.inf  # so that a drive has no force there
         for k in range(used, used + n):
             Y[k] = 0.0
     constraint["o"], constraint["l"], constraint["y"] = hold["offset"], n, used
-    solver["Y_used"] = used + n + rank
     return True
 
 
@@ -287,15 +256,15 @@ def project_torsional(solver: Any, r: Any, element: Any) -> bool:
         return False
     r["y"] = y
     _, n1, _, n2 = projected_slices(solver, element)
-    set_torsional_masses(r, n1 + n2, whitened_rows(solver))
+    set_torsional_masses(r, n1 + n2, layout.whitened_rows(solver))
     return True
 
 
 @kernel(inline=False)
 def project_all_rows(solver: Any) -> bool:
     """Project all rows of contacts, limits, friction and motors. False if Y is full."""
-    touches, bounds = contact_constraints(solver), dof_constraints(solver)
-    twists = torsional_constraints(solver)
+    touches, bounds = layout.contact_constraints(solver), layout.dof_constraints(solver)
+    twists = layout.torsional_constraints(solver)
     for i in range(solver["bound_count"]):
         if not project_dof_row(solver, bounds[i]):
             return False
@@ -313,8 +282,8 @@ def project_all_rows(solver: Any) -> bool:
 @kernel(inline=False)
 def store_accelerations(solver: Any) -> None:
     """g ← za of trees with loops, before given forces are added to za."""
-    holds = loop_projections(solver)
-    za, g = za_of(solver), g_of(solver)
+    holds = layout.loop_projections(solver)
+    za, g = layout.za_of(solver), layout.g_of(solver)
     for i in range(solver["hold_count"]):
         for k in range(holds[i]["offset"], holds[i]["offset"] + holds[i]["nz"]):
             g[k] = za[k]
@@ -323,9 +292,9 @@ def store_accelerations(solver: Any) -> None:
 @kernel(inline=False)
 def project_forces(solver: Any) -> None:
     """After given forces were added: project their part of za, and add their loop reactions and bound of work."""
-    holds = loop_projections(solver)
-    za, g, dt = za_of(solver), g_of(solver), solver["h"] * solver["substeps"]
-    z = z_of(solver)
+    holds = layout.loop_projections(solver)
+    za, g, dt = layout.za_of(solver), layout.g_of(solver), solver["h"] * solver["substeps"]
+    z = layout.z_of(solver)
     for i in range(solver["hold_count"]):
         hold = holds[i]
         at, nz, rank = hold["offset"], hold["nz"], hold["rank"]
@@ -333,13 +302,10 @@ def project_forces(solver: Any) -> None:
         for k in range(at, at + nz):
             za[k] -= g[k]
         for j in range(rank):
-            reaction[j] -= dt * slice_product(Q, j * nz, za, at, nz)
+            reaction[j] -= dt * basis.slice_product(Q, j * nz, za, at, nz)
         remove_forbidden(hold, za, at, 1.0)
-        more = (
-            slice_product(za, at, z, at, nz)
-            + dt * slice_product(za, at, g, at, nz)
-            + 0.5 * dt * slice_product(za, at, za, at, nz)
-        )
+        more = basis.slice_product(za, at, z, at, nz) + dt * basis.slice_product(za, at, g, at, nz)
+        more += 0.5 * dt * basis.slice_product(za, at, za, at, nz)
         hold["given"] = dt * abs(more)
         for k in range(at, at + nz):
             za[k] += g[k]
@@ -348,11 +314,10 @@ def project_forces(solver: Any) -> None:
 @kernel(inline=False)
 def write_loop_forces(solver: Any, forest: Any) -> None:
     """Mean forces of the step in loop joints: those of the loop systems plus the reactions to all other rows."""
-
-    touches, bounds = contact_constraints(solver), dof_constraints(solver)
-    pulls, holds = element_constraints(solver), loop_projections(solver)
-    twists = torsional_constraints(solver)
-    Y, dt = whitened_rows(solver), solver["h"] * solver["substeps"]
+    touches, bounds = layout.contact_constraints(solver), layout.dof_constraints(solver)
+    pulls, holds = layout.element_constraints(solver), layout.loop_projections(solver)
+    twists = layout.torsional_constraints(solver)
+    Y, dt = layout.whitened_rows(solver), solver["h"] * solver["substeps"]
     for i in range(solver["touch_count"]):
         t = touches[i]
         add_loop_reaction(solver, t, 3, 0, t["sum"])
@@ -373,17 +338,11 @@ def write_loop_forces(solver: Any, forest: Any) -> None:
         h = projection_of(solver, constraint["tree"])
         if h >= 0 and constraint["sum"] != 0.0:
             rank = holds[h]["rank"]
-            subtract_scaled(
-                rows_at(holds[h]["reaction"], rank, F8),
-                0,
-                Y,
-                constraint["y"] + constraint["l"],
-                rank,
-                constraint["sum"],
-            )
+            reaction = rows_at(holds[h]["reaction"], rank, F8)
+            basis.subtract_scaled(reaction, 0, Y, constraint["y"] + constraint["l"], rank, constraint["sum"])
     for i in range(solver["hold_count"]):
-        system = rows_at(holds[i]["system"], 1, SYSTEM)[0]
-        add_projection_forces(system, 1.0 / dt, rows_at(holds[i]["reaction"], system["m"], F8))
+        system = system_of(holds[i])
+        basis.add_projection_forces(system, 1.0 / dt, rows_at(holds[i]["reaction"], system["m"], F8))
         write_loop_wrenches(solver, forest, holds[i], system)
 
 
@@ -391,8 +350,8 @@ def write_loop_forces(solver: Any, forest: Any) -> None:
 def write_loop_wrenches(solver: Any, forest: Any, hold: Any, system: Any) -> None:
     """Write the wrenches of the loops of a projection, each at its own joint."""
     slots = loop_slots_of(forest)
-    loops, rows = rows_at(system["loops"], system["count"], LOOP), constraint_rows_of(system)
-    wrenches = rows_at(solver["wrenches"], 6 * solver["wrench_room"], F8)
+    loops, rows = system_loops_of(system), constraint_rows_of(system)
+    wrenches = layout.loop_wrenches_of(solver)
     k = hold["first_loop"]
     for i in range(system["count"]):
         n = f = (0.0, 0.0, 0.0)

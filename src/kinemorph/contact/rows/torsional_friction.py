@@ -12,30 +12,12 @@ from typing import Any
 from kinemorph.collision.contact_table import half_start
 from kinemorph.collision.shapes.shape_rows import CONTACT, contacts_of, pairs_of, shapes_of
 from kinemorph.constraint.basis import slice_product
+from kinemorph.contact import layout
 from kinemorph.contact.gauss_seidel.friction import solve_friction
 from kinemorph.contact.gauss_seidel.row_products import apply_row_impulse, apply_three_impulses
-from kinemorph.contact.gauss_seidel.vectors import clear
-from kinemorph.contact.layout import (
-    FULL_Y,
-    contact_constraint_room,
-    contact_constraints,
-    free_roots_of,
-    g_of,
-    islands_of,
-    materials_of,
-    pair_materials_of,
-    stored_moments,
-    torsional_constraints,
-    whitened_rows,
-    z_of,
-)
+from kinemorph.contact.gauss_seidel.vectors import claim_numbers
 from kinemorph.contact.material_mixing import mix_materials
-from kinemorph.contact.rows.contact_rows import (
-    invert_tangent_block,
-    propagate_both_to_base,
-    propagate_to_base,
-    tree_of_body,
-)
+from kinemorph.contact.rows import contact_rows
 from kinemorph.contact.rows.free_body_rows import stack_vectors
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.algorithms.free_body import free_body_link, free_body_of
@@ -43,10 +25,16 @@ from kinemorph.spatial.lanes.four import lane, splat
 from kinemorph.spatial.mat3 import tmul_vec
 from kinemorph.spatial.rows import load3, load3_at, load6, load9, store3_at
 from kinemorph.spatial.triangle import tri_vec
-from kinemorph.spatial.vec3 import axpy, dot, scale
+from kinemorph.spatial.vec3 import Vec3, dot, scale
 from kinemorph.structure.forest.layout import bodies_of
 
 SPIN, ROLL = 1, 2
+
+
+@kernel
+def unit_moments(contact: Any) -> Vec3:
+    """Unit moments about the normal and both tangents of a contact, in lanes."""
+    return stack_vectors(load3(contact["normal"]), load3(contact["tangent1"]), load3(contact["tangent2"]))
 
 
 @kernel(inline=False)
@@ -54,13 +42,11 @@ def fill_moment_rows(
     solver: Any, forest: Any, body: int, contact: Any, sign: float, Y: Any, y: int, stride: int
 ) -> None:
     """Write one body's part of the rows of three moments, about the normal and both tangents of a contact."""
-    tree, slot = tree_of_body(forest, body), bodies_of(forest)[body]
-    moments = scale(
-        stack_vectors(load3(contact["normal"]), load3(contact["tangent1"]), load3(contact["tangent2"])), sign
-    )
+    tree, slot = contact_rows.tree_of_body(forest, body), bodies_of(forest)[body]
+    moments = scale(unit_moments(contact), sign)
     if tree["free_body"] == 0:
-        root, none = free_roots_of(solver)[slot["tree"]], splat(0.0)
-        propagate_to_base(tree, root, slot["link"], moments, (none, none, none), Y, y, stride, none, none)
+        root, none = layout.free_roots_of(solver)[slot["tree"]], splat(0.0)
+        contact_rows.propagate_to_base(tree, root, slot["link"], moments, (none, none, none), Y, y, stride, none, none)
         return
     turns = tri_vec(load6(free_body_of(tree)["K"]), tmul_vec(load9(free_body_link(tree)["R"]), moments))
     for i in range(3):
@@ -72,45 +58,36 @@ def fill_same_tree_moments(
     solver: Any, forest: Any, body_a: int, body_b: int, contact: Any, Y: Any, y: int, stride: int
 ) -> None:
     """The same for moments on one body of a tree, and opposite ones on another body of that tree."""
-    tree, bodies = tree_of_body(forest, body_b), bodies_of(forest)
-    moments = stack_vectors(load3(contact["normal"]), load3(contact["tangent1"]), load3(contact["tangent2"]))
-    root = free_roots_of(solver)[bodies[body_b]["tree"]]
+    tree, bodies = contact_rows.tree_of_body(forest, body_b), bodies_of(forest)
+    moments = unit_moments(contact)
+    root = layout.free_roots_of(solver)[bodies[body_b]["tree"]]
     none = splat(0.0), splat(0.0), splat(0.0)
     one, other = bodies[body_a]["link"], bodies[body_b]["link"]
-    propagate_both_to_base(tree, root, one, other, scale(moments, -1.0), none, moments, none, Y, y, stride)
+    contact_rows.propagate_both_to_base(tree, root, one, other, scale(moments, -1.0), none, moments, none, Y, y, stride)
 
 
 @kernel
 def set_torsional_masses(r: Any, length: int, Y: Any) -> None:
     """Effective masses (kg m²) of a torsional constraint, from the products of its three rows."""
     a, b, c = r["y"], r["y"] + length, r["y"] + 2 * length
-    nn, t11, t12, t22 = (
-        slice_product(Y, a, Y, a, length),
-        slice_product(Y, b, Y, b, length),
-        slice_product(Y, b, Y, c, length),
-        slice_product(Y, c, Y, c, length),
-    )
+    nn = slice_product(Y, a, Y, a, length)
+    t11 = slice_product(Y, b, Y, b, length)
+    t12 = slice_product(Y, b, Y, c, length)
+    t22 = slice_product(Y, c, Y, c, length)
     r["effective_mass"] = 1.0 / nn if nn > 0.0 else 0.0
-    invert_tangent_block(r, t11, t12, t22)
+    contact_rows.invert_tangent_block(r, t11, t12, t22)
 
 
 @kernel(inline=False)
 def fill_torsional_row(solver: Any, forest: Any, r: Any, contact: Any, body_a: int, body_b: int) -> bool:
     """Fill the rows of one torsional constraint, for a contact of bodies a and b. False if Y is full."""
     bodies = bodies_of(forest)
-    Y, used = whitened_rows(solver), solver["Y_used"]
-    length = contact["l1"] + contact["l2"]
-    if used + 3 * length > solver["Y_room"]:
-        solver["full"] |= FULL_Y
+    Y, length = layout.whitened_rows(solver), contact["l1"] + contact["l2"]
+    used = claim_numbers(solver, 3 * length)
+    if used < 0:
         return False
-    clear(Y, used, 3 * length)
-    joined = (
-        contact["l1"] == 0
-        and contact["l2"] > 0
-        and body_a >= 0
-        and body_b >= 0
-        and bodies[body_a]["tree"] == bodies[body_b]["tree"]
-    )
+    joined = contact["l1"] == 0 and contact["l2"] > 0 and body_a >= 0 and body_b >= 0
+    joined = joined and bodies[body_a]["tree"] == bodies[body_b]["tree"]
     if joined:
         fill_same_tree_moments(solver, forest, body_a, body_b, contact, Y, used, length)
     if contact["l1"] > 0:
@@ -119,7 +96,6 @@ def fill_torsional_row(solver: Any, forest: Any, r: Any, contact: Any, body_a: i
         fill_moment_rows(solver, forest, body_b, contact, 1.0, Y, used + contact["l1"], length)
     r["y"] = used
     set_torsional_masses(r, length, Y)
-    solver["Y_used"] = used + 3 * length
     return True
 
 
@@ -130,11 +106,11 @@ def fill_torsional_rows(solver: Any, forest: Any, collisions: Any) -> bool:
     room = collisions["contact_room"]
     now = half_start(collisions["step"], room)
     contacts = rows_at(collisions["contacts"], 2 * room, CONTACT)
-    touches, twists = contact_constraint_room(solver), torsional_constraints(solver)
-    materials = materials_of(solver)
-    agreed = pair_materials_of(solver)
-    moments = stored_moments(solver)
-    islands = islands_of(solver)
+    touches, twists = layout.contact_constraint_room(solver), layout.torsional_constraints(solver)
+    materials = layout.materials_of(solver)
+    agreed = layout.pair_materials_of(solver)
+    moments = layout.stored_moments(solver)
+    islands = layout.islands_of(solver)
     count = 0
     for i in range(solver["island_count"]):
         island = islands[i]
@@ -154,11 +130,9 @@ def fill_torsional_rows(solver: Any, forest: Any, collisions: Any) -> bool:
             p = (0.0, 0.0, 0.0)
             if solver["moments_valid"] != 0 and contact["before"] >= 0:
                 p = load3_at(moments, 3 * (room - now + contact["before"]))
-            r["normal_impulse"], r["tangent_impulse1"], r["tangent_impulse2"] = (
-                dot(p, load3(t["normal"])),
-                dot(p, load3(t["tangent1"])),
-                dot(p, load3(t["tangent2"])),
-            )
+            r["normal_impulse"] = dot(p, load3(t["normal"]))
+            r["tangent_impulse1"] = dot(p, load3(t["tangent1"]))
+            r["tangent_impulse2"] = dot(p, load3(t["tangent2"]))
             r["sum"] = r["total_tangent_impulse1"] = r["total_tangent_impulse2"] = 0.0
             count += 1
         island["twist_count"] = count - island["first_twist"]
@@ -169,7 +143,7 @@ def fill_torsional_rows(solver: Any, forest: Any, collisions: Any) -> bool:
 @kernel(inline=False)
 def exclude_torsional_islands(solver: Any) -> None:
     """Exclude islands with torsional constraints from the direct solve, which has no cost row for them."""
-    islands = islands_of(solver)
+    islands = layout.islands_of(solver)
     for i in range(solver["island_count"]):
         if islands[i]["twist_count"] > 0:
             islands[i]["direct"] = 0
@@ -179,45 +153,43 @@ def exclude_torsional_islands(solver: Any) -> None:
 
 
 @kernel
-def relative_spin(torsion: Any, t: Any, row: int, Y: Any, z: Any) -> float:
+def relative_spin(torsion: Any, contact: Any, row: int, Y: Any, z: Any) -> float:
     """Relative angular velocity (rad/s) of the two sides of a contact, about the normal (row 0) or a tangent (1, 2)."""
-    y = torsion["y"] + row * (t["l1"] + t["l2"])
-    x = slice_product(Y, y + t["l1"], z, t["o2"], t["l2"])
-    return x + slice_product(Y, y, z, t["o1"], t["l1"]) if t["l1"] > 0 else x
+    y = torsion["y"] + row * (contact["l1"] + contact["l2"])
+    x = slice_product(Y, y + contact["l1"], z, contact["o2"], contact["l2"])
+    return x + slice_product(Y, y, z, contact["o1"], contact["l1"]) if contact["l1"] > 0 else x
 
 
 @kernel
-def apply_moments(torsion: Any, t: Any, Y: Any, z: Any, p: float, p1: float, p2: float) -> None:
+def apply_moments(torsion: Any, contact: Any, Y: Any, z: Any, p: float, p1: float, p2: float) -> None:
     """Apply three angular impulses (N m s) to z."""
-    stride = t["l1"] + t["l2"]
-    if t["l1"] > 0:
-        apply_three_impulses(Y, torsion["y"], stride, z, t["o1"], t["l1"], p, p1, p2)
-    apply_three_impulses(Y, torsion["y"] + t["l1"], stride, z, t["o2"], t["l2"], p, p1, p2)
+    stride = contact["l1"] + contact["l2"]
+    if contact["l1"] > 0:
+        apply_three_impulses(Y, torsion["y"], stride, z, contact["o1"], contact["l1"], p, p1, p2)
+    apply_three_impulses(Y, torsion["y"] + contact["l1"], stride, z, contact["o2"], contact["l2"], p, p1, p2)
 
 
 @kernel
-def apply_spin_moment(torsion: Any, t: Any, Y: Any, z: Any, p: float) -> None:
+def apply_spin_moment(torsion: Any, contact: Any, Y: Any, z: Any, p: float) -> None:
     """Apply an angular impulse (N m s) about the normal to z."""
-    if t["l1"] > 0:
-        apply_row_impulse(Y, torsion["y"], z, t["o1"], t["l1"], p)
-    apply_row_impulse(Y, torsion["y"] + t["l1"], z, t["o2"], t["l2"], p)
+    if contact["l1"] > 0:
+        apply_row_impulse(Y, torsion["y"], z, contact["o1"], contact["l1"], p)
+    apply_row_impulse(Y, torsion["y"] + contact["l1"], z, contact["o2"], contact["l2"], p)
 
 
 @kernel(inline=False)
 def solve_torsional(solver: Any, island: Any) -> None:
     """One iteration over the torsional constraints of an island, limited by the present normal impulses."""
-    touches = contact_constraints(solver)
-    twists = torsional_constraints(solver)[island["first_twist"] :]
-    Y, z = whitened_rows(solver), z_of(solver)
+    touches = layout.contact_constraints(solver)
+    twists = layout.torsional_constraints(solver)[island["first_twist"] :]
+    Y, z = layout.whitened_rows(solver), layout.z_of(solver)
     for i in range(island["twist_count"]):
         torsion = twists[i]
         t = touches[torsion["contact_constraint"]]
         if torsion["axes"] & SPIN:
             most = torsion["torsion"] * t["normal_impulse"]
-            p = min(
-                max(torsion["normal_impulse"] - relative_spin(torsion, t, 0, Y, z) * torsion["effective_mass"], -most),
-                most,
-            )
+            p = torsion["normal_impulse"] - relative_spin(torsion, t, 0, Y, z) * torsion["effective_mass"]
+            p = min(max(p, -most), most)
             apply_spin_moment(torsion, t, Y, z, p - torsion["normal_impulse"])
             torsion["normal_impulse"] = p
         if torsion["axes"] & ROLL:
@@ -230,9 +202,9 @@ def solve_torsional(solver: Any, island: Any) -> None:
 @kernel(inline=False)
 def apply_stored_moments(solver: Any, island: Any) -> None:
     """Add the effect of the stored angular impulses to g; those of contacts without a normal impulse become zero."""
-    touches = contact_constraints(solver)
-    twists = torsional_constraints(solver)[island["first_twist"] :]
-    Y, g = whitened_rows(solver), g_of(solver)
+    touches = layout.contact_constraints(solver)
+    twists = layout.torsional_constraints(solver)[island["first_twist"] :]
+    Y, g = layout.whitened_rows(solver), layout.g_of(solver)
     for i in range(island["twist_count"]):
         torsion = twists[i]
         t = touches[torsion["contact_constraint"]]
@@ -246,26 +218,22 @@ def apply_stored_moments(solver: Any, island: Any) -> None:
 
 @kernel(inline=False)
 def scale_moments(solver: Any, island: Any, share: float) -> None:
-    twists = torsional_constraints(solver)[island["first_twist"] :]
+    twists = layout.torsional_constraints(solver)[island["first_twist"] :]
     for i in range(island["twist_count"]):
         r = twists[i]
-        r["normal_impulse"], r["tangent_impulse1"], r["tangent_impulse2"] = (
-            share * r["normal_impulse"],
-            share * r["tangent_impulse1"],
-            share * r["tangent_impulse2"],
-        )
+        r["normal_impulse"] *= share
+        r["tangent_impulse1"] *= share
+        r["tangent_impulse2"] *= share
 
 
 @kernel(inline=False)
 def add_moments_to_totals(solver: Any, island: Any) -> None:
-    twists = torsional_constraints(solver)[island["first_twist"] :]
+    twists = layout.torsional_constraints(solver)[island["first_twist"] :]
     for i in range(island["twist_count"]):
         r = twists[i]
-        r["sum"], r["total_tangent_impulse1"], r["total_tangent_impulse2"] = (
-            r["sum"] + r["normal_impulse"],
-            r["total_tangent_impulse1"] + r["tangent_impulse1"],
-            r["total_tangent_impulse2"] + r["tangent_impulse2"],
-        )
+        r["sum"] += r["normal_impulse"]
+        r["total_tangent_impulse1"] += r["tangent_impulse1"]
+        r["total_tangent_impulse2"] += r["tangent_impulse2"]
 
 
 @kernel(inline=False)
@@ -278,8 +246,8 @@ def store_moments(solver: Any, collisions: Any, good: bool) -> None:
     if not good:
         return
     contacts = contacts_of(collisions)
-    touches, twists = contact_constraints(solver), torsional_constraints(solver)
-    moments = stored_moments(solver)
+    touches, twists = layout.contact_constraints(solver), layout.torsional_constraints(solver)
+    moments = layout.stored_moments(solver)
     now = half_start(collisions["step"], collisions["contact_room"])
     for k in range(collisions["n_contacts"]):
         p, old = (0.0, 0.0, 0.0), contacts[now + k]["before"]
@@ -289,10 +257,5 @@ def store_moments(solver: Any, collisions: Any, good: bool) -> None:
     for i in range(solver["twist_count"]):
         torsion = twists[i]
         contact = touches[torsion["contact_constraint"]]
-        p = scale(load3(contact["normal"]), torsion["normal_impulse"])
-        p = axpy(
-            axpy(p, torsion["tangent_impulse1"], load3(contact["tangent1"])),
-            torsion["tangent_impulse2"],
-            load3(contact["tangent2"]),
-        )
-        store3_at(moments, 3 * (now + contact["contact"]), p)
+        p, p1, p2 = torsion["normal_impulse"], torsion["tangent_impulse1"], torsion["tangent_impulse2"]
+        store3_at(moments, 3 * (now + contact["contact"]), contact_rows.world_vector(contact, p, p1, p2))

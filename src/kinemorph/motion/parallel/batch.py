@@ -168,7 +168,7 @@ def _crba(address: int, start: int, stop: int, Q: Any, M: Any, states: Any, matr
 
 @entry(nogil=True)
 def _rollout(
-    address: int, start: int, stop: int, method: int, h: float, steps: int, every: int, Q: Any, V: Any, TAU: Any,
+    address: int, start: int, stop: int, method: int, dt: float, steps: int, every: int, Q: Any, V: Any, TAU: Any,
     Q_log: Any, V_log: Any, states: Any, external: Any, work: Any,
 ) -> int:  # fmt: skip
     """TAU is (batch, 1 or steps, nv); the logs are (batch, kept, n). Q and V end at the last state."""
@@ -182,9 +182,9 @@ def _rollout(
             if i > 0 and TAU.shape[1] > 1:
                 gather(TAU[:, i], first, tau)
             if method == EULER:
-                euler_step(tree, q, v, h, tau, external, work)
+                euler_step(tree, q, v, dt, tau, external, work)
             else:
-                rk4_step(tree, q, v, h, tau, external, work)
+                rk4_step(tree, q, v, dt, tau, external, work)
             if (i + 1) % every == 0:
                 kept = (i + 1) // every
                 bad = max(scatter(q, first, Q_log[:, kept]), scatter(v, first, V_log[:, kept]))

@@ -8,24 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph.jit.api import entry, kernel, rows_at
+from kinemorph.multibody import checks
 from kinemorph.multibody.algorithms.joints import FREE, REVOLUTE
 from kinemorph.multibody.algorithms.kinematics import move_link, place_link
-from kinemorph.multibody.checks import (
-    BAD_SIZE,
-    NO_FORCES,
-    NOT_FINITE,
-    OK,
-    UNUSABLE,
-    Array,
-    Matrix,
-    Vector,
-    as_arrays,
-    check_data,
-    finite,
-    raise_for_status,
-)
+from kinemorph.multibody.checks import NO_FORCES, NOT_FINITE, OK, Array, Matrix, Vector, fault_of_dynamics, finite
 from kinemorph.multibody.data import Data
-from kinemorph.multibody.layout import TREE, TREE_KIND, dof_data, dofs_of, link_data, links_of
+from kinemorph.multibody.layout import TREE, dof_data, dofs_of, link_data, links_of
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.inertia import articulated_force, shift_articulated, shift_force
 from kinemorph.spatial.mat3 import (
@@ -138,58 +126,58 @@ def outward(tree: Any, a: Any) -> None:
 
 
 @kernel
-def start(l: Any, d: Any, R: Mat3) -> tuple[Sym3, Vec3]:
+def start(link: Any, data: Any, R: Mat3) -> tuple[Sym3, Vec3]:
     """Inertia of one link alone, in world axes, into its row. Returns its two moments."""
-    I = rotate_sym(R, load6(l["I"]))
-    h = mul_vec(R, load3(l["h"]))
-    m = l["mass"]
-    store6(d["A"], I)
-    store9(d["H"], skew(h))
-    store6(d["M"], (m, 0.0, 0.0, m, 0.0, m))
+    I = rotate_sym(R, load6(link["I"]))
+    h = mul_vec(R, load3(link["h"]))
+    m = link["mass"]
+    store6(data["A"], I)
+    store9(data["H"], skew(h))
+    store6(data["M"], (m, 0.0, 0.0, m, 0.0, m))
     return I, h
 
 
 @kernel
-def weighs(l: Any) -> bool:
+def weighs(link: Any) -> bool:
     """Whether a link has inertia. All but the last link of a joint that is made of several have none."""
-    I = l["I"]
-    return l["mass"] != 0.0 or I[0] + I[3] + I[5] != 0.0
+    I = link["I"]
+    return link["mass"] != 0.0 or I[0] + I[3] + I[5] != 0.0
 
 
 @kernel
-def start_weightless(d: Any) -> None:
+def start_weightless(data: Any) -> None:
     """`start` for a link without inertia."""
     zero = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-    store6(d["A"], zero)
-    store9(d["H"], (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
-    store6(d["M"], zero)
+    store6(data["A"], zero)
+    store9(data["H"], (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
+    store6(data["M"], zero)
 
 
 @kernel
-def is_at_parent(l: Any) -> bool:
+def is_at_parent(link: Any) -> bool:
     """Whether a link's origin always coincides with that of its parent, so that nothing needs to be shifted."""
-    p = l["p"]
-    return l["kind"] == REVOLUTE and p[0] == 0.0 and p[1] == 0.0 and p[2] == 0.0
+    p = link["p"]
+    return link["kind"] == REVOLUTE and p[0] == 0.0 and p[1] == 0.0 and p[2] == 0.0
 
 
 @kernel
-def fold(l: Any, d: Any, dofs: Any, dof_rows: Any) -> tuple[Sym3, Mat3, Sym3]:
+def fold(link: Any, data: Any, dofs: Any, dof_rows: Any) -> tuple[Sym3, Mat3, Sym3]:
     """A link's articulated inertia as its parent feels it through the joint.
 
     The degrees of freedom of a joint are eliminated one after the other: IA ← IA - U Uᵀ with U = IA s / √(sᵀ IA s).
     That is the Cholesky factorisation of Sᵀ IA S without its small matrix, and works for joints of any size.
     """
-    A = load6(d["A"])
-    H = load9(d["H"])
-    M = load6(d["M"])
-    k = l["iv"]
-    if l["kind"] == REVOLUTE:
+    A = load6(data["A"])
+    H = load9(data["H"])
+    M = load6(data["M"])
+    k = link["iv"]
+    if link["kind"] == REVOLUTE:
         e = dof_rows[k]
         s = load3(e["S"])
         n, f = sym_vec(A, s), tmul_vec(H, s)
         xn, xf = keep(e, n, f, dot(s, n) + (dofs[k]["armature"] + dofs[k]["implicit"]))
         return sub_outer_sym(A, n, xn), sub_outer(H, n, xf), sub_outer_sym(M, f, xf)
-    for j in range(k, k + l["nv"]):
+    for j in range(k, k + link["nv"]):
         e = dof_rows[j]
         w = load3(e["S"])
         v = load3_at(e["S"], 3)
@@ -200,31 +188,31 @@ def fold(l: Any, d: Any, dofs: Any, dof_rows: Any) -> tuple[Sym3, Mat3, Sym3]:
 
 
 @kernel
-def keep(e: Any, n: Vec3, f: Vec3, x: Scalar) -> tuple[Vec3, Vec3]:
-    """Store D = 1 / √x and U = D IA s of a degree of freedom, for which x = sᵀ IA s. Returns IA s / x.
+def keep(dof: Any, n: Vec3, f: Vec3, size: Scalar) -> tuple[Vec3, Vec3]:
+    """Store D = 1 / √size and U = D IA s of a degree of freedom, for which size = sᵀ IA s. Returns IA s / size.
 
     With that IA - U Uᵀ does not depend on the latency of the square root.
     """
-    d = 1.0 / x
+    d = 1.0 / size
     D = sqrt(d)
-    put(e["D"], 0, D)
-    store3(e["U"], scale(n, D))
-    store3_at(e["U"], 3, scale(f, D))
+    put(dof["D"], 0, D)
+    store3(dof["U"], scale(n, D))
+    store3_at(dof["U"], 3, scale(f, D))
     return scale(n, d), scale(f, d)
 
 
 @kernel
-def free_root(l: Any, d: Any, dofs: Any, dof_rows: Any, pn: Vec3, pf: Vec3, moment: Vec3, force: Vec3) -> None:
+def free_root(link: Any, data: Any, dofs: Any, dof_rows: Any, pn: Vec3, pf: Vec3, moment: Vec3, force: Vec3) -> None:
     """`fold` and `push` of a free root, which passes nothing on; tau is a moment and a force.
 
     Along its own axes S is the unit matrix, so that IA s is a row of IA, and the degrees of freedom depend little on
     each other.
     """
-    R = load9(d["R"])
+    R = load9(data["R"])
     T = transpose(R)
-    A, H, M = rotate_sym(T, load6(d["A"])), mul(mul(T, load9(d["H"])), R), rotate_sym(T, load6(d["M"]))
+    A, H, M = rotate_sym(T, load6(data["A"])), mul(mul(T, load9(data["H"])), R), rotate_sym(T, load6(data["M"]))
     pn, pf = mul_vec(T, pn), mul_vec(T, pf)
-    k = l["iv"]
+    k = link["iv"]
     n, f = (A[0], A[1], A[2]), (H[0], H[1], H[2])
     xn, xf, pn, pf = free_one(dofs[k], dof_rows[k], R, n, f, A[0], moment[0] - pn[0], pn, pf)
     A, H, M = sub_outer_sym(A, n, xn), sub_outer(H, n, xf), sub_outer_sym(M, f, xf)
@@ -246,30 +234,30 @@ def free_root(l: Any, d: Any, dofs: Any, dof_rows: Any, pn: Vec3, pf: Vec3, mome
 
 @kernel
 def free_one(
-    dof: Any, e: Any, R: Mat3, n: Vec3, f: Vec3, x: Scalar, more: Scalar, pn: Vec3, pf: Vec3
+    dof: Any, e: Any, R: Mat3, n: Vec3, f: Vec3, size: Scalar, more: Scalar, pn: Vec3, pf: Vec3
 ) -> tuple[Vec3, Vec3, Vec3, Vec3]:
-    """Eliminate one degree of freedom of a free root, for which sᵀ IA s is x, and tau - sᵀ pA is `more`.
+    """Eliminate one degree of freedom of a free root, for which sᵀ IA s is `size`, and tau - sᵀ pA is `more`.
 
     Returns IA s / x and the remaining pA, neither of which needs the square root; all along the root's own axes.
     """
-    x = x + (dof["armature"] + dof["implicit"])
-    keep(e, mul_vec(R, n), mul_vec(R, f), x)
+    size = size + (dof["armature"] + dof["implicit"])
+    keep(e, mul_vec(R, n), mul_vec(R, f), size)
     put(e["u"], 0, more * get(e["D"], 0))
-    d = 1.0 / x
+    d = 1.0 / size
     xn, xf = scale(n, d), scale(f, d)
     return xn, xf, axpy(pn, more, xn), axpy(pf, more, xf)
 
 
 @kernel
-def push(l: Any, dof_rows: Any, pn: Vec3, pf: Vec3, tau: Any) -> tuple[Vec3, Vec3]:
+def push(link: Any, dof_rows: Any, pn: Vec3, pf: Vec3, tau: Any) -> tuple[Vec3, Vec3]:
     """Bias force as the parent feels it through the joint: pA ← pA + U u, u = (tau - sᵀ pA) D."""
-    k = l["iv"]
-    if l["kind"] == REVOLUTE:
+    k = link["iv"]
+    if link["kind"] == REVOLUTE:
         e = dof_rows[k]
         u = (get(tau, k) - dot(load3(e["S"]), pn)) * get(e["D"], 0)
         put(e["u"], 0, u)
         return axpy(pn, u, load3(e["U"])), axpy(pf, u, load3_at(e["U"], 3))
-    if l["kind"] == FREE:  # half of its S is zero
+    if link["kind"] == FREE:  # half of its S is zero
         for j in range(k, k + 6):
             e = dof_rows[j]
             taken = dot(load3(e["S"]), pn) if j < k + 3 else dot(load3_at(e["S"], 3), pf)
@@ -277,7 +265,7 @@ def push(l: Any, dof_rows: Any, pn: Vec3, pf: Vec3, tau: Any) -> tuple[Vec3, Vec
             put(e["u"], 0, u)
             pn, pf = axpy(pn, u, load3(e["U"])), axpy(pf, u, load3_at(e["U"], 3))
         return pn, pf
-    for j in range(k, k + l["nv"]):
+    for j in range(k, k + link["nv"]):
         e = dof_rows[j]
         u = (get(tau, j) - dot(load3(e["S"]), pn) - dot(load3_at(e["S"], 3), pf)) * get(e["D"], 0)
         put(e["u"], 0, u)
@@ -287,29 +275,29 @@ def push(l: Any, dof_rows: Any, pn: Vec3, pf: Vec3, tau: Any) -> tuple[Vec3, Vec
 
 
 @kernel
-def hand_over(P: Any, r: Vec3, A: Sym3, H: Mat3, M: Sym3) -> None:
+def hand_over(parent: Any, r: Vec3, A: Sym3, H: Mat3, M: Sym3) -> None:
     """Shift a link's articulated inertia to its parent's origin and add it to the parent's."""
     A, H, M = shift_articulated(r, A, H, M)
-    add_articulated(P, A, H, M)
+    add_articulated(parent, A, H, M)
 
 
 @kernel
-def add_articulated(P: Any, A: Sym3, H: Mat3, M: Sym3) -> None:
-    store6(P["A"], add6(load6(P["A"]), A))
-    store9(P["H"], add9(load9(P["H"]), H))
-    store6(P["M"], add6(load6(P["M"]), M))
+def add_articulated(parent: Any, A: Sym3, H: Mat3, M: Sym3) -> None:
+    store6(parent["A"], add6(load6(parent["A"]), A))
+    store9(parent["H"], add9(load9(parent["H"]), H))
+    store6(parent["M"], add6(load6(parent["M"]), M))
 
 
 @kernel
-def respond(l: Any, dof_rows: Any, al: Vec3, acc: Vec3, a: Any) -> tuple[Vec3, Vec3]:
+def respond(link: Any, dof_rows: Any, al: Vec3, acc: Vec3, a: Any) -> tuple[Vec3, Vec3]:
     """Joint accelerations (u - Uᵀ a') D, last degree of freedom first; with them, the acceleration of the link."""
-    k = l["iv"]
-    if l["kind"] == REVOLUTE:
+    k = link["iv"]
+    if link["kind"] == REVOLUTE:
         e = dof_rows[k]
         x = (get(e["u"], 0) - dot(load3(e["U"]), al) - dot(load3_at(e["U"], 3), acc)) * get(e["D"], 0)
         put(a, k, x)
         return axpy(al, x, load3(e["S"])), acc
-    for j in range(k + l["nv"] - 1, k - 1, -1):
+    for j in range(k + link["nv"] - 1, k - 1, -1):
         e = dof_rows[j]
         x = (get(e["u"], 0) - dot(load3(e["U"]), al) - dot(load3_at(e["U"], 3), acc)) * get(e["D"], 0)
         put(a, j, x)
@@ -321,15 +309,9 @@ def respond(l: Any, dof_rows: Any, al: Vec3, acc: Vec3, a: Any) -> tuple[Vec3, V
 @entry
 def _aba(address: int, q: Vector, v: Vector, tau: Vector, external: Matrix, a: Vector) -> int:
     tree = rows_at(address, 1, TREE)[0]
-    if tree["kind"] != TREE_KIND or tree["busy"] != 0:
-        return UNUSABLE
-    nv = tree["nv"]
-    if q.shape[0] != tree["nq"] or v.shape[0] != nv or tau.shape[0] != nv or a.shape[0] != nv:
-        return BAD_SIZE
-    if external.shape[0] > 0 and (external.shape[0] != tree["n"] or external.shape[1] != 6):
-        return BAD_SIZE
-    if not (finite(q) and finite(v) and finite(tau) and finite(external.reshape(external.size))):
-        return NOT_FINITE
+    fault = fault_of_dynamics(tree, q, v, tau, external, a)
+    if fault != OK:
+        return fault
     articulated_body(tree, q, v, tau, external, a)
     return OK if finite(a) else NOT_FINITE
 
@@ -351,13 +333,13 @@ def aba(
     except AttributeError:
         mine = False
     if not mine:
-        check_data(model, data)
+        checks.check_data(model, data)
     a = np.empty(data.nv)
     try:
         status = _aba(data.address, q, v, tau, external, a)
     except (TypeError, ValueError):  # not arrays of the right type; Numba has no type for an empty list
-        q64, v64, tau64, external64 = as_arrays(model, q=q, v=v, tau=tau, external=external)
+        q64, v64, tau64, external64 = checks.as_arrays(model, q=q, v=v, tau=tau, external=external)
         status = _aba(data.address, q64, v64, tau64, external64, a)
     if status:
-        raise_for_status(model, status, q=q, v=v, tau=tau, external=external)
+        checks.raise_for_status(model, status, q=q, v=v, tau=tau, external=external)
     return a

@@ -8,31 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph.jit.api import entry, kernel, rows_at
+from kinemorph.multibody import checks
 from kinemorph.multibody.algorithms.joints import REVOLUTE
 from kinemorph.multibody.algorithms.kinematics import orient_link
-from kinemorph.multibody.checks import (
-    BAD_SIZE,
-    NOT_FINITE,
-    OK,
-    UNUSABLE,
-    Array,
-    Vector,
-    as_arrays,
-    check_data,
-    finite,
-    raise_for_status,
-)
+from kinemorph.multibody.checks import NOT_FINITE, OK, Array, Vector, fault_of_positions, finite
 from kinemorph.multibody.data import Data
-from kinemorph.multibody.layout import (
-    LINK_DATA,
-    NUMBER,
-    TREE,
-    TREE_KIND,
-    dof_data,
-    dofs_of,
-    link_data,
-    links_of,
-)
+from kinemorph.multibody.layout import LINK_DATA, NUMBER, TREE, dof_data, dofs_of, link_data, links_of
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_on_failure
 from kinemorph.spatial.inertia import shift_rigid
@@ -104,12 +85,9 @@ def fill_mass_matrix(tree: Any, q: Any, M: Any, start: int, stop: int, size: int
 @entry
 def _crba(address: int, q: Vector) -> int:
     tree = rows_at(address, 1, TREE)[0]
-    if tree["kind"] != TREE_KIND or tree["busy"] != 0:
-        return UNUSABLE
-    if q.shape[0] != tree["nq"]:
-        return BAD_SIZE
-    if not finite(q):
-        return NOT_FINITE
+    fault = fault_of_positions(tree, q)
+    if fault != OK:
+        return fault
     nv = tree["nv"]
     fill_mass_matrix(tree, q, rows_at(tree["M"], nv * nv, NUMBER), 0, tree["n"], nv, 0)
     base = rows_at(tree["rows"], 1, LINK_DATA)[0]
@@ -120,18 +98,18 @@ def crba(model: Model, data: Data, q: npt.ArrayLike) -> Array:
     """The mass matrix M(q), armatures included: symmetric, full. It is `data.M` itself: copy it to keep it."""
     try:
         if data.model is not model:
-            check_data(model, data)
+            checks.check_data(model, data)
     except AttributeError:
-        check_data(model, data)
+        checks.check_data(model, data)
     if (M := data._M) is None:
         M = data.M
     try:
         status = _crba(data.address, q)
     except (TypeError, ValueError):
-        (q64,) = as_arrays(model, q=q)
+        (q64,) = checks.as_arrays(model, q=q)
         status = _crba(data.address, q64)
     if status:
-        raise_for_status(model, status, q=q)
+        checks.raise_for_status(model, status, q=q)
     return M
 
 
@@ -139,12 +117,9 @@ def crba(model: Model, data: Data, q: npt.ArrayLike) -> Array:
 def _fill_mass_blocks(address: int, q: Vector, blocks: np.ndarray[tuple[int], np.dtype[np.void]], M: Vector) -> int:
     """Fill the mass matrices of trees, one after the other."""
     tree = rows_at(address, 1, TREE)[0]
-    if tree["kind"] != TREE_KIND or tree["busy"] != 0:
-        return UNUSABLE
-    if q.shape[0] != tree["nq"]:
-        return BAD_SIZE
-    if not finite(q):
-        return NOT_FINITE
+    fault = fault_of_positions(tree, q)
+    if fault != OK:
+        return fault
     at = 0
     for t in range(blocks.shape[0]):
         b = blocks[t]
@@ -162,12 +137,12 @@ def mass_blocks(model: Model, data: Data, q: npt.ArrayLike) -> list[Array]:
 
     M(q) has no entries that couple different trees, so the blocks are all of it, in far less memory for many trees.
     """
-    check_data(model, data)
-    (q64,) = as_arrays(model, q=q)
+    checks.check_data(model, data)
+    (q64,) = checks.as_arrays(model, q=q)
     sizes = model.trees["nv"].astype(np.int64)
     M = np.zeros(int((sizes**2).sum()))
     status = _fill_mass_blocks(data.address, q64, model.trees, M)
     if status:
-        raise_for_status(model, status, q=q)
+        checks.raise_for_status(model, status, q=q)
     parts = np.split(M, np.cumsum(sizes**2)[:-1])
     return [block.reshape(n, n) for block, n in zip(parts, sizes.tolist(), strict=True)]

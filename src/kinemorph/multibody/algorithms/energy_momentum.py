@@ -8,22 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph.jit.api import entry, kernel, rows_at
+from kinemorph.multibody import checks
 from kinemorph.multibody.algorithms.kinematics import move_link, place_link
-from kinemorph.multibody.checks import (
-    BAD_SIZE,
-    LARGEST_FLOAT,
-    NOT_FINITE,
-    OK,
-    UNUSABLE,
-    Array,
-    Vector,
-    as_arrays,
-    check_data,
-    finite,
-    raise_for_status,
-)
+from kinemorph.multibody.checks import LARGEST_FLOAT, NOT_FINITE, OK, Array, Vector, fault_of_state
 from kinemorph.multibody.data import Data
-from kinemorph.multibody.layout import TREE, TREE_KIND, dof_data, dofs_of, link_data, links_of
+from kinemorph.multibody.layout import TREE, dof_data, dofs_of, link_data, links_of
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_on_failure
 from kinemorph.spatial.mat3 import mul_vec, sym_vec, tmul_vec
@@ -89,12 +78,9 @@ def store_sums(tree: Any, q: Any, v: Any, sums: Any) -> None:
 @entry
 def _store_sums(address: int, q: Vector, v: Vector, sums: np.ndarray[tuple[int], np.dtype[np.void]]) -> int:
     tree = rows_at(address, 1, TREE)[0]
-    if tree["kind"] != TREE_KIND or tree["busy"] != 0:
-        return UNUSABLE
-    if q.shape[0] != tree["nq"] or v.shape[0] != tree["nv"]:
-        return BAD_SIZE
-    if not (finite(q) and finite(v)):
-        return NOT_FINITE
+    fault = fault_of_state(tree, q, v)
+    if fault != OK:
+        return fault
     store_sums(tree, q, v, sums[0])
     return OK if abs(sums[0]["kinetic"]) <= LARGEST_FLOAT and abs(sums[0]["moment"][0]) <= LARGEST_FLOAT else NOT_FINITE
 
@@ -102,16 +88,16 @@ def _store_sums(address: int, q: Vector, v: Vector, sums: np.ndarray[tuple[int],
 def sums_of(model: Model, data: Data, q: npt.ArrayLike, v: npt.ArrayLike | None) -> Any:
     """The sums of a state, as a row of SUMS."""
     if type(data) is not Data or data.model is not model:
-        check_data(model, data)
+        checks.check_data(model, data)
     v = np.zeros(model.nv) if v is None else v
     sums = np.zeros(1, SUMS)
     try:
         status = _store_sums(data.address, q, v, sums)
     except (TypeError, ValueError):
-        q64, v64 = as_arrays(model, q=q, v=v)
+        q64, v64 = checks.as_arrays(model, q=q, v=v)
         status = _store_sums(data.address, q64, v64, sums)
     if status:
-        raise_for_status(model, status, q=q, v=v)
+        checks.raise_for_status(model, status, q=q, v=v)
     return sums[0]
 
 

@@ -161,18 +161,20 @@ def free_body_pose(tree: Any, lone: Any, q: Any) -> tuple[Mat3, Vec3]:
 
 
 @kernel
-def place_and_move_free_body(tree: Any, lone: Any, d: Any, q: Any, v: Any) -> Mat3:
+def place_and_move_free_body(tree: Any, lone: Any, data: Any, q: Any, v: Any) -> Mat3:
     """Compute pose and velocity of the link, into its row. Returns world_R_link."""
     R, p = free_body_pose(tree, lone, q)
-    store9(d["R"], R)
-    store3(d["p"], p)
-    store3(d["w"], mul_vec(R, load3(v)))
-    store3(d["v"], mul_vec(R, load3_at(v, 3)))
+    store9(data["R"], R)
+    store3(data["p"], p)
+    store3(data["w"], mul_vec(R, load3(v)))
+    store3(data["v"], mul_vec(R, load3_at(v, 3)))
     return R
 
 
 @kernel
-def store_free_body_acceleration(lone: Any, d: Any, R: Mat3, w: Vec3, v: Vec3, turn: Vec3, push: Vec3, a: Any) -> None:
+def store_free_body_acceleration(
+    lone: Any, data: Any, R: Mat3, w: Vec3, v: Vec3, turn: Vec3, push: Vec3, a: Any
+) -> None:
     """Compute accelerations of joint and link from the whitened force [turn, push]; w and v are in link axes."""
     al = tri_tvec(load6(lone["K"]), turn)
     c = load3(lone["c"])
@@ -180,8 +182,8 @@ def store_free_body_acceleration(lone: Any, d: Any, R: Mat3, w: Vec3, v: Vec3, t
     own = scale(push, lone["light"])  # acceleration of the centre of mass, without gravity
     store3(a, al)
     store3_at(a, 3, sub(sub(tmul_vec(R, add(own, load3(lone["g"]))), about), cross(w, v)))
-    store3(d["al"], mul_vec(R, al))
-    store3(d["a"], sub(own, mul_vec(R, about)))
+    store3(data["al"], mul_vec(R, al))
+    store3(data["a"], sub(own, mul_vec(R, about)))
 
 
 @kernel(inline=False)

@@ -14,23 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph.jit.api import entry, kernel, rows_at
+from kinemorph.multibody import checks
 from kinemorph.multibody.algorithms.aba import fold, free_root, hand_over, push, respond, start
 from kinemorph.multibody.algorithms.jacobian import local_point, world_point
 from kinemorph.multibody.algorithms.joints import FREE
 from kinemorph.multibody.algorithms.kinematics import place_link
-from kinemorph.multibody.checks import (
-    BAD_SIZE,
-    NOT_FINITE,
-    OK,
-    UNUSABLE,
-    Array,
-    Vector,
-    as_arrays,
-    finite,
-    raise_for_status,
-)
+from kinemorph.multibody.checks import NOT_FINITE, OK, Array, Vector, fault_of_positions, fault_of_state, finite
 from kinemorph.multibody.data import Data
-from kinemorph.multibody.layout import TREE, TREE_KIND, dof_data, dofs_of, link_data, links_of
+from kinemorph.multibody.layout import TREE, dof_data, dofs_of, link_data, links_of
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_on_failure
 from kinemorph.spatial.inertia import shift_force
@@ -128,12 +119,9 @@ def _impulse_response(
     dv: Vector,
 ) -> int:
     tree = rows_at(address, 1, TREE)[0]
-    if tree["kind"] != TREE_KIND or tree["busy"] != 0:
-        return UNUSABLE
-    if q.shape[0] != tree["nq"] or joint_impulse.shape[0] != tree["nv"]:
-        return BAD_SIZE
-    if not (finite(q) and finite(joint_impulse)):
-        return NOT_FINITE
+    fault = fault_of_state(tree, q, joint_impulse)
+    if fault != OK:
+        return fault
     articulate(tree, q)
     apply_point_impulse(tree, link, world_point(tree, link, point), moment, impulse, joint_impulse, dv)
     return OK if finite(dv) else NOT_FINITE
@@ -175,12 +163,9 @@ def collision_matrix_at(tree: Any, link: int, x: Vec3) -> Sym3:
 @entry
 def _collision_matrix(address: int, q: Vector, link: int, point: tuple[float, float, float], K: Vector) -> int:
     tree = rows_at(address, 1, TREE)[0]
-    if tree["kind"] != TREE_KIND or tree["busy"] != 0:
-        return UNUSABLE
-    if q.shape[0] != tree["nq"]:
-        return BAD_SIZE
-    if not finite(q):
-        return NOT_FINITE
+    fault = fault_of_positions(tree, q)
+    if fault != OK:
+        return fault
     articulate(tree, q)
     S = collision_matrix_at(tree, link, world_point(tree, link, point))
     store9(K, (S[0], S[1], S[2], S[1], S[3], S[4], S[2], S[4], S[5]))
@@ -211,10 +196,10 @@ def impulse_response(
     try:
         status = _impulse_response(data.address, q, link, local, moment, push, at_joints, dv)
     except (TypeError, ValueError):
-        q64, joints64 = as_arrays(model, q=q, joints=at_joints)
+        q64, joints64 = checks.as_arrays(model, q=q, joints=at_joints)
         status = _impulse_response(data.address, q64, link, local, moment, push, joints64, dv)
     if status:
-        raise_for_status(model, status, q=q, joints=at_joints)
+        checks.raise_for_status(model, status, q=q, joints=at_joints)
     return dv
 
 
@@ -228,8 +213,8 @@ def collision_matrix(
     try:
         status = _collision_matrix(data.address, q, link, local, K)
     except (TypeError, ValueError):
-        (q64,) = as_arrays(model, q=q)
+        (q64,) = checks.as_arrays(model, q=q)
         status = _collision_matrix(data.address, q64, link, local, K)
     if status:
-        raise_for_status(model, status, q=q)
+        checks.raise_for_status(model, status, q=q)
     return K.reshape(3, 3)

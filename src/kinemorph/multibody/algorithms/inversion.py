@@ -28,24 +28,24 @@ TWO_PI = 6.283185307179586
 
 
 @kernel
-def joint_pose(l: Any, q: Any) -> tuple[Mat3, Vec3]:
+def joint_pose(link: Any, q: Any) -> tuple[Mat3, Vec3]:
     """Pose of the link's frame in the joint frame."""
-    kind = l["kind"]
-    k = l["iq"]
-    a = load3(l["axis"])
+    kind = link["kind"]
+    k = link["iq"]
+    a = load3(link["axis"])
     zero = (0.0, 0.0, 0.0)
     if kind == REVOLUTE:
         return axis_rotation(a, get(q, k)), zero
     if kind == PRISMATIC:
         return IDENTITY, scale(a, get(q, k))
     if kind == SCREW:
-        return axis_rotation(a, get(q, k)), scale(a, l["pitch"] * get(q, k))
+        return axis_rotation(a, get(q, k)), scale(a, link["pitch"] * get(q, k))
     if kind == CYLINDRICAL:
         return axis_rotation(a, get(q, k)), scale(a, get(q, k + 1))
     if kind == UNIVERSAL:
-        return mul(axis_rotation(a, get(q, k)), axis_rotation(load3(l["axis2"]), get(q, k + 1))), zero
+        return mul(axis_rotation(a, get(q, k)), axis_rotation(load3(link["axis2"]), get(q, k + 1))), zero
     if kind == PLANAR:
-        e = load3(l["axis2"])
+        e = load3(link["axis2"])
         return axis_rotation(a, get(q, k + 2)), axpy(scale(e, get(q, k)), get(q, k + 1), cross(a, e))
     if kind == SPHERICAL:
         return to_matrix(load4_at(q, k)), zero
@@ -55,31 +55,31 @@ def joint_pose(l: Any, q: Any) -> tuple[Mat3, Vec3]:
 
 
 @kernel
-def invert_axes(l: Any, out: Any) -> None:
-    """Set row `out` to the inverted joint of `l`: a universal joint swaps its axes."""
-    if l["kind"] == UNIVERSAL:
-        first = load3(l["axis"])
-        store3(out["axis"], load3(l["axis2"]))
+def invert_axes(link: Any, out: Any) -> None:
+    """Set row `out` to the inverted joint of `link`: a universal joint swaps its axes."""
+    if link["kind"] == UNIVERSAL:
+        first = load3(link["axis"])
+        store3(out["axis"], load3(link["axis2"]))
         store3(out["axis2"], first)
     else:
-        store3(out["axis"], load3(l["axis"]))
-        store3(out["axis2"], load3(l["axis2"]))
-    out["kind"] = l["kind"]
-    out["pitch"] = l["pitch"]
+        store3(out["axis"], load3(link["axis"]))
+        store3(out["axis2"], load3(link["axis2"]))
+    out["kind"] = link["kind"]
+    out["pitch"] = link["pitch"]
 
 
 @kernel
-def invert_state(l: Any, q: Any, v: Any, a: Any, q_out: Any, v_out: Any, a_out: Any) -> None:
+def invert_state(link: Any, q: Any, v: Any, a: Any, q_out: Any, v_out: Any, a_out: Any) -> None:
     """Position, velocity and acceleration of the inverted joint, at the same entries of the output arrays.
 
     The motion of the parent in the link's frame: its pose is the inverse, its twist the opposite, in the parent's axes.
     For joints whose axes turn with the link this is more than a change of signs.
     """
-    kind = l["kind"]
-    i = l["iq"]
-    j = l["iv"]
-    invert_position(l, q, q_out)
-    for k in range(l["nv"]):
+    kind = link["kind"]
+    i = link["iq"]
+    j = link["iv"]
+    invert_position(link, q, q_out)
+    for k in range(link["nv"]):
         put(v_out, j + k, inverse_velocity(kind, q, i, v, j, k))
         if kind != PLANAR:  # the terms with v x v of a free joint cancel
             put(a_out, j + k, inverse_velocity(kind, q, i, a, j, k))
@@ -96,96 +96,96 @@ def invert_state(l: Any, q: Any, v: Any, a: Any, q_out: Any, v_out: Any, a_out: 
 
 
 @kernel
-def invert_position(l: Any, q: Any, q_out: Any) -> None:
+def invert_position(link: Any, q: Any, q_out: Any) -> None:
     """Position of the inverted joint, at the same entries of the output array."""
-    i = l["iq"]
-    for k in range(l["nq"]):
-        put(q_out, i + k, inverse_position(l["kind"], q, i, k))
+    i = link["iq"]
+    for k in range(link["nq"]):
+        put(q_out, i + k, inverse_position(link["kind"], q, i, k))
 
 
 @kernel
-def vector_component(x: Vec3, k: int) -> Scalar:
-    return x[0] if k == 0 else x[1] if k == 1 else x[2]
+def vector_component(x: Vec3, index: int) -> Scalar:
+    return x[0] if index == 0 else x[1] if index == 1 else x[2]
 
 
 @kernel
-def inverse_position(kind: int, q: Any, i: int, k: int) -> Scalar:
-    """Entry k of the position of the inverted joint; that of the joint begins at entry i."""
+def inverse_position(kind: int, q: Any, first: int, index: int) -> Scalar:
+    """One entry of the position of the inverted joint; that of the joint begins at entry `first`."""
     if kind == UNIVERSAL:
-        return -get(q, i + 1 - k)
-    if kind == PLANAR and k < 2:
-        s, c = sincos(get(q, i + 2))
-        x, y = get(q, i), get(q, i + 1)
-        return -(c * x + s * y) if k == 0 else s * x - c * y
+        return -get(q, first + 1 - index)
+    if kind == PLANAR and index < 2:
+        s, c = sincos(get(q, first + 2))
+        x, y = get(q, first), get(q, first + 1)
+        return -(c * x + s * y) if index == 0 else s * x - c * y
     if kind == SPHERICAL:
-        return get(q, i) if k == 0 else -get(q, i + k)
+        return get(q, first) if index == 0 else -get(q, first + index)
     if kind == FREE:
-        if k == 3:
-            return get(q, i + 3)
-        if k < 3:
-            return -vector_component(rotate(conjugate(load4_at(q, i + 3)), load3_at(q, i)), k)
-    return -get(q, i + k)
+        if index == 3:
+            return get(q, first + 3)
+        if index < 3:
+            return -vector_component(rotate(conjugate(load4_at(q, first + 3)), load3_at(q, first)), index)
+    return -get(q, first + index)
 
 
 @kernel
-def inverse_velocity(kind: int, q: Any, i: int, v: Any, j: int, k: int) -> Scalar:
-    """Entry k of the velocity of the inverted joint; position and velocity of the joint begin at entries i and j."""
+def inverse_velocity(kind: int, q: Any, first: int, v: Any, j: int, index: int) -> Scalar:
+    """One entry of the velocity of the inverted joint; position and velocity of the joint begin at `first` and j."""
     if kind == UNIVERSAL:
-        return -get(v, j + 1 - k)
-    if kind == PLANAR and k < 2:  # X = -(c x + s y), Y = s x - c y
-        s, c = sincos(get(q, i + 2))
+        return -get(v, j + 1 - index)
+    if kind == PLANAR and index < 2:  # X = -(c x + s y), Y = s x - c y
+        s, c = sincos(get(q, first + 2))
         dx, dy, w = get(v, j), get(v, j + 1), get(v, j + 2)
-        if k == 0:
-            return -(c * dx + s * dy) + w * inverse_position(kind, q, i, 1)
-        return s * dx - c * dy - w * inverse_position(kind, q, i, 0)
+        if index == 0:
+            return -(c * dx + s * dy) + w * inverse_position(kind, q, first, 1)
+        return s * dx - c * dy - w * inverse_position(kind, q, first, 0)
     if kind == SPHERICAL:
-        return -vector_component(rotate(load4_at(q, i), load3_at(v, j)), k)
+        return -vector_component(rotate(load4_at(q, first), load3_at(v, j)), index)
     if kind == FREE:
-        x = load4_at(q, i + 3)
+        x = load4_at(q, first + 3)
         w = rotate(x, load3_at(v, j))
-        if k < 3:
-            return -vector_component(w, k)
-        return -vector_component(add(rotate(x, load3_at(v, j + 3)), cross(load3_at(q, i), w)), k - 3)
-    return -get(v, j + k)
+        if index < 3:
+            return -vector_component(w, index)
+        return -vector_component(add(rotate(x, load3_at(v, j + 3)), cross(load3_at(q, first), w)), index - 3)
+    return -get(v, j + index)
 
 
 @kernel
-def invert_force(l: Any, q: Any, tau: Any, out: Any) -> None:
+def invert_force(link: Any, q: Any, tau: Any, out: Any) -> None:
     """Forces of the inverted joint, of equal power: its velocity is linear in that of the joint."""
-    for k in range(l["nv"]):
-        put(out, l["iv"] + k, inverse_force(l["kind"], q, l["iq"], tau, l["iv"], k))
+    for k in range(link["nv"]):
+        put(out, link["iv"] + k, inverse_force(link["kind"], q, link["iq"], tau, link["iv"], k))
 
 
 @kernel
-def inverse_force(kind: int, q: Any, i: int, tau: Any, j: int, k: int) -> Scalar:
-    """Entry k of the forces of the inverted joint; position and forces of the joint begin at entries i and j."""
+def inverse_force(kind: int, q: Any, first: int, tau: Any, j: int, index: int) -> Scalar:
+    """One entry of the forces of the inverted joint; position and forces of the joint begin at `first` and j."""
     if kind == UNIVERSAL:
-        return -get(tau, j + 1 - k)
+        return -get(tau, j + 1 - index)
     if kind == PLANAR:
         # v' = L v with L = [[-c, -s, Y], [s, -c, -X], [0, 0, -1]], and tau = Lᵀ tau'
-        s, c = sincos(get(q, i + 2))
+        s, c = sincos(get(q, first + 2))
         fx, fy = get(tau, j), get(tau, j + 1)
         gx, gy = -c * fx - s * fy, s * fx - c * fy
-        if k == 2:
-            return inverse_position(kind, q, i, 1) * gx - inverse_position(kind, q, i, 0) * gy - get(tau, j + 2)
-        return gx if k == 0 else gy
+        if index == 2:
+            return inverse_position(kind, q, first, 1) * gx - inverse_position(kind, q, first, 0) * gy - get(tau, j + 2)
+        return gx if index == 0 else gy
     if kind == SPHERICAL:
-        return -vector_component(rotate(load4_at(q, i), load3_at(tau, j)), k)
+        return -vector_component(rotate(load4_at(q, first), load3_at(tau, j)), index)
     if kind == FREE:  # a wrench in the link's frame becomes minus the same wrench in the joint's
-        x = load4_at(q, i + 3)
+        x = load4_at(q, first + 3)
         f = rotate(x, load3_at(tau, j + 3))
-        if k >= 3:
-            return -vector_component(f, k - 3)
-        return -vector_component(add(rotate(x, load3_at(tau, j)), cross(load3_at(q, i), f)), k)
-    return -get(tau, j + k)
+        if index >= 3:
+            return -vector_component(f, index - 3)
+        return -vector_component(add(rotate(x, load3_at(tau, j)), cross(load3_at(q, first), f)), index)
+    return -get(tau, j + index)
 
 
 @kernel
-def extract_position(l: Any, R: Mat3, p: Vec3, q: Any) -> None:
+def extract_position(link: Any, R: Mat3, p: Vec3, q: Any) -> None:
     """The q at which the joint puts its link at (R, p); an approximation if there is none."""
-    kind = l["kind"]
-    k = l["iq"]
-    a = load3(l["axis"])
+    kind = link["kind"]
+    k = link["iq"]
+    a = load3(link["axis"])
     if kind == FREE:
         store3_at(q, k, p)
         store4_at(q, k + 3, from_matrix(R))
@@ -194,11 +194,11 @@ def extract_position(l: Any, R: Mat3, p: Vec3, q: Any) -> None:
     elif kind == PRISMATIC:
         put(q, k, dot(a, p))
     elif kind == UNIVERSAL:
-        b = load3(l["axis2"])
+        b = load3(link["axis2"])
         put(q, k, angle_about(a, b, mul_vec(R, b)))
         put(q, k + 1, -angle_about(b, a, tmul_vec(R, a)))
     elif kind == PLANAR:
-        e = load3(l["axis2"])
+        e = load3(link["axis2"])
         put(q, k, dot(e, p))
         put(q, k + 1, dot(cross(a, e), p))
         put(q, k + 2, rotation_about(a, R))
@@ -209,8 +209,8 @@ def extract_position(l: Any, R: Mat3, p: Vec3, q: Any) -> None:
         put(q, k, rotation_about(a, R))
     elif kind == SCREW:
         angle = rotation_about(a, R)
-        if l["pitch"] != 0.0:  # the advance gives the number of turns
-            turns = (dot(a, p) / l["pitch"] - angle) / TWO_PI
+        if link["pitch"] != 0.0:  # the advance gives the number of turns
+            turns = (dot(a, p) / link["pitch"] - angle) / TWO_PI
             angle = angle + TWO_PI * round(turns)
         put(q, k, angle)
 
@@ -232,12 +232,12 @@ def angle_about(a: Vec3, start: Vec3, end: Vec3) -> Scalar:
 
 
 @kernel
-def extract_velocity(l: Any, q: Any, w: Vec3, u: Vec3, v: Any) -> None:
+def extract_velocity(link: Any, q: Any, w: Vec3, u: Vec3, v: Any) -> None:
     """The v at which the joint moves its link with the twist (w, u), link frame; the nearest if there is none."""
-    k = l["iv"]
-    if l["kind"] == UNIVERSAL:  # the only joint with columns that are not orthogonal
-        s, _ = subspace_column(l, q, 0)
-        b = load3(l["axis2"])
+    k = link["iv"]
+    if link["kind"] == UNIVERSAL:  # the only joint with columns that are not orthogonal
+        s, _ = subspace_column(link, q, 0)
+        b = load3(link["axis2"])
         sb = dot(s, b)
         sw = dot(s, w)
         bw = dot(b, w)
@@ -245,6 +245,6 @@ def extract_velocity(l: Any, q: Any, w: Vec3, u: Vec3, v: Any) -> None:
         put(v, k, (sw - sb * bw) / d)
         put(v, k + 1, (bw - sb * sw) / d)
     else:
-        for i in range(l["nv"]):
-            sw, su = subspace_column(l, q, i)
+        for i in range(link["nv"]):
+            sw, su = subspace_column(link, q, i)
             put(v, k + i, (dot(sw, w) + dot(su, u)) / (dot(sw, sw) + dot(su, su)))

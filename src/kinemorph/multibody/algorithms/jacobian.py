@@ -9,22 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph.jit.api import entry, kernel, rows_at
+from kinemorph.multibody import checks
 from kinemorph.multibody.algorithms.kinematics import kinematics, locate_place, place_links
-from kinemorph.multibody.checks import (
-    BAD_SIZE,
-    LARGEST_FLOAT,
-    NOT_FINITE,
-    OK,
-    UNUSABLE,
-    Array,
-    Matrix,
-    Vector,
-    as_arrays,
-    finite,
-    raise_for_status,
-)
+from kinemorph.multibody.checks import LARGEST_FLOAT, NOT_FINITE, OK, Array, Matrix, Vector, fault_of_positions
 from kinemorph.multibody.data import Data
-from kinemorph.multibody.layout import TREE, TREE_KIND, dof_data, dofs_of, link_data
+from kinemorph.multibody.layout import TREE, dof_data, dofs_of, link_data
 from kinemorph.multibody.loop_layout import last_dof
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_on_failure
@@ -62,12 +51,9 @@ def fill_jacobian(tree: Any, link: int, x: Vec3, J: Any) -> None:
 @entry
 def _jacobian(address: int, q: Vector, link: int, point: tuple[float, float, float], J: Matrix) -> int:
     tree = rows_at(address, 1, TREE)[0]
-    if tree["kind"] != TREE_KIND or tree["busy"] != 0:
-        return UNUSABLE
-    if q.shape[0] != tree["nq"]:
-        return BAD_SIZE
-    if not finite(q):
-        return NOT_FINITE
+    fault = fault_of_positions(tree, q)
+    if fault != OK:
+        return fault
     place_links(tree, q)
     x = world_point(tree, link, point)
     if not abs(x[0] + x[1] + x[2]) <= LARGEST_FLOAT:  # a quaternion of length zero gives NaN
@@ -89,10 +75,10 @@ def jacobian(
     try:
         status = _jacobian(data.address, q, link, local, J)
     except (TypeError, ValueError):
-        (q64,) = as_arrays(model, q=q)
+        (q64,) = checks.as_arrays(model, q=q)
         status = _jacobian(data.address, q64, link, local, J)
     if status:
-        raise_for_status(model, status, q=q)
+        checks.raise_for_status(model, status, q=q)
     return J
 
 

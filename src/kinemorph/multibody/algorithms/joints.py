@@ -35,13 +35,13 @@ def axis_rotation(a: Vec3, angle: Scalar) -> Mat3:
 
 
 @kernel
-def rotate_about_axis(l: Any, angle: Scalar) -> Mat3:
+def rotate_about_axis(link: Any, angle: Scalar) -> Mat3:
     """Tree rotation followed by a rotation about the joint's axis, from the constants R, Rc and Rs of the row."""
     s, c = sincos(angle)
     k = c - 1.0
-    R = l["R"]
-    C = l["Rc"]
-    S = l["Rs"]
+    R = link["R"]
+    C = link["Rc"]
+    S = link["Rs"]
     return (
         fma(s, S[0], fma(k, C[0], R[0])),
         fma(s, S[1], fma(k, C[1], R[1])),
@@ -56,15 +56,15 @@ def rotate_about_axis(l: Any, angle: Scalar) -> Mat3:
 
 
 @kernel
-def joint_transform(l: Any, q: Any) -> tuple[Mat3, Vec3]:
+def joint_transform(link: Any, q: Any) -> tuple[Mat3, Vec3]:
     """Rotation and position of the link in its parent's frame (SPW eq. 8: tree transform, then joint)."""
-    kind = l["kind"]
-    k = l["iq"]
-    p = load3(l["p"])
+    kind = link["kind"]
+    k = link["iq"]
+    p = load3(link["p"])
     if kind == REVOLUTE:
-        return rotate_about_axis(l, get(q, k)), p
-    R = load9(l["R"])
-    a = load3(l["axis"])
+        return rotate_about_axis(link, get(q, k)), p
+    R = load9(link["R"])
+    a = load3(link["axis"])
     if kind == FREE:
         return mul(R, to_matrix(load4_at(q, k + 3))), add(p, mul_vec(R, load3_at(q, k)))
     if kind == SPHERICAL:
@@ -74,60 +74,60 @@ def joint_transform(l: Any, q: Any) -> tuple[Mat3, Vec3]:
     if kind == FIXED:
         return R, p
     turned = rotate_about_axis(
-        l, get(q, k + 2 if kind == PLANAR else k)
+        link, get(q, k + 2 if kind == PLANAR else k)
     )  # one call for all remaining kinds, for small code
     if kind == SCREW:
-        return turned, axpy(p, l["pitch"] * get(q, k), mul_vec(R, a))
+        return turned, axpy(p, link["pitch"] * get(q, k), mul_vec(R, a))
     if kind == CYLINDRICAL:
         return turned, axpy(p, get(q, k + 1), mul_vec(R, a))
     if kind == UNIVERSAL:
-        return mul(turned, axis_rotation(load3(l["axis2"]), get(q, k + 1))), p
-    e = load3(l["axis2"])  # planar
+        return mul(turned, axis_rotation(load3(link["axis2"]), get(q, k + 1))), p
+    e = load3(link["axis2"])  # planar
     shift = axpy(scale(e, get(q, k)), get(q, k + 1), cross(a, e))
     return turned, add(p, mul_vec(R, shift))
 
 
 @kernel
-def subspace_column(l: Any, q: Any, k: int) -> tuple[Vec3, Vec3]:
-    """Column k of the motion subspace (angular, linear), in the link's frame at its origin."""
-    kind = l["kind"]
-    a = load3(l["axis"])
+def subspace_column(link: Any, q: Any, index: int) -> tuple[Vec3, Vec3]:
+    """One column of the motion subspace (angular, linear), in the link's frame at its origin."""
+    kind = link["kind"]
+    a = load3(link["axis"])
     zero = (0.0, 0.0, 0.0)
     if kind == REVOLUTE:
         return a, zero
     if kind == PRISMATIC:
         return zero, a
     if kind == SCREW:
-        return a, scale(a, l["pitch"])
+        return a, scale(a, link["pitch"])
     if kind == CYLINDRICAL:
-        if k == 0:
+        if index == 0:
             return a, zero
         return zero, a
     if kind == UNIVERSAL:
-        b = load3(l["axis2"])
-        if k == 0:  # the first axis is fixed in the parent
-            return tmul_vec(axis_rotation(b, get(q, l["iq"] + 1)), a), zero
+        b = load3(link["axis2"])
+        if index == 0:  # the first axis is fixed in the parent
+            return tmul_vec(axis_rotation(b, get(q, link["iq"] + 1)), a), zero
         return b, zero
     if kind == PLANAR:
-        if k == 2:
+        if index == 2:
             return a, zero
-        e = load3(l["axis2"])
-        d = e if k == 0 else cross(a, e)  # fixed in the parent
-        return zero, tmul_vec(axis_rotation(a, get(q, l["iq"] + 2)), d)
-    e = (1.0 if k % 3 == 0 else 0.0, 1.0 if k % 3 == 1 else 0.0, 1.0 if k % 3 == 2 else 0.0)
-    if k < 3:
+        e = load3(link["axis2"])
+        d = e if index == 0 else cross(a, e)  # fixed in the parent
+        return zero, tmul_vec(axis_rotation(a, get(q, link["iq"] + 2)), d)
+    e = (1.0 if index % 3 == 0 else 0.0, 1.0 if index % 3 == 1 else 0.0, 1.0 if index % 3 == 2 else 0.0)
+    if index < 3:
         return e, zero
     return zero, e
 
 
 @kernel
-def bias_acceleration(l: Any, q: Any, v: Any) -> tuple[Vec3, Vec3]:
+def bias_acceleration(link: Any, q: Any, v: Any) -> tuple[Vec3, Vec3]:
     """Relative acceleration (angular, of the origin) at constant v, link frame: nonzero for two kinds."""
-    k = l["iv"]
+    k = link["iv"]
     zero = (0.0, 0.0, 0.0)
-    if l["kind"] == UNIVERSAL:
-        first, _ = subspace_column(l, q, 0)
-        return scale(cross(first, load3(l["axis2"])), get(v, k) * get(v, k + 1)), zero
-    if l["kind"] == FREE:
+    if link["kind"] == UNIVERSAL:
+        first, _ = subspace_column(link, q, 0)
+        return scale(cross(first, load3(link["axis2"])), get(v, k) * get(v, k + 1)), zero
+    if link["kind"] == FREE:
         return zero, cross(load3_at(v, k), load3_at(v, k + 3))
     return zero, zero

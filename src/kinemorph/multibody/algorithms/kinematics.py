@@ -8,27 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph.jit.api import entry, kernel, rows_at
-from kinemorph.multibody.algorithms.joints import (
-    FREE,
-    REVOLUTE,
-    bias_acceleration,
-    joint_transform,
-    rotate_about_axis,
-    subspace_column,
-)
-from kinemorph.multibody.checks import (
-    BAD_SIZE,
-    NOT_FINITE,
-    OK,
-    UNUSABLE,
-    Vector,
-    as_arrays,
-    check_data,
-    finite,
-    raise_for_status,
-)
+from kinemorph.multibody import checks
+from kinemorph.multibody.algorithms import joints
+from kinemorph.multibody.algorithms.joints import bias_acceleration, joint_transform, rotate_about_axis, subspace_column
+from kinemorph.multibody.checks import NOT_FINITE, OK, Vector, fault_of_rates, fault_of_state
 from kinemorph.multibody.data import Data
-from kinemorph.multibody.layout import TREE, TREE_KIND, dof_data, link_data, links_of
+from kinemorph.multibody.layout import TREE, dof_data, link_data, links_of
 from kinemorph.multibody.model.model import ORIGIN, Model
 from kinemorph.spatial.mat3 import Mat3, mul, mul_vec
 from kinemorph.spatial.pose import Pose
@@ -37,82 +22,86 @@ from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, scale
 
 
 @kernel
-def orient_link(l: Any, P: Any, d: Any, dof_rows: Any, q: Any) -> tuple[Mat3, Vec3]:
-    """Rotation and motion subspace of one link, from its parent's row P (SPW eq. 8). Returns world_R_link and r."""
-    R_parent = load9(P["R"])
-    k = l["iv"]
-    if l["kind"] == REVOLUTE:
-        R = mul(R_parent, rotate_about_axis(l, get(q, l["iq"])))
-        r = mul_vec(R_parent, load3(l["p"]))
-        store3(dof_rows[k]["S"], mul_vec(R, load3(l["axis"])))
+def orient_link(link: Any, parent: Any, data: Any, dof_rows: Any, q: Any) -> tuple[Mat3, Vec3]:
+    """Rotation and motion subspace of one link, from its parent's row (SPW eq. 8). Returns world_R_link and r."""
+    R_parent = load9(parent["R"])
+    k = link["iv"]
+    if link["kind"] == joints.REVOLUTE:
+        R = mul(R_parent, rotate_about_axis(link, get(q, link["iq"])))
+        r = mul_vec(R_parent, load3(link["p"]))
+        store3(dof_rows[k]["S"], mul_vec(R, load3(link["axis"])))
     else:
-        E, t = joint_transform(l, q)
+        E, t = joint_transform(link, q)
         R = mul(R_parent, E)
         r = mul_vec(R_parent, t)
-        if l["kind"] == FREE:  # its columns are those of R
+        if link["kind"] == joints.FREE:  # its columns are those of R
             for j in range(3):
                 axis = (R[j], R[3 + j], R[6 + j])
                 store3(dof_rows[k + j]["S"], axis)
                 store3_at(dof_rows[k + 3 + j]["S"], 3, axis)
         else:
-            for j in range(l["nv"]):
-                w, v = subspace_column(l, q, j)
+            for j in range(link["nv"]):
+                w, v = subspace_column(link, q, j)
                 store3(dof_rows[k + j]["S"], mul_vec(R, w))
                 store3_at(dof_rows[k + j]["S"], 3, mul_vec(R, v))
-    store9(d["R"], R)
+    store9(data["R"], R)
     return R, r
 
 
 @kernel
-def place_link(l: Any, P: Any, d: Any, dof_rows: Any, q: Any) -> tuple[Mat3, Vec3]:
+def place_link(link: Any, parent: Any, data: Any, dof_rows: Any, q: Any) -> tuple[Mat3, Vec3]:
     """Pose and motion subspace of one link. Returns world_R_link and r."""
-    R, r = orient_link(l, P, d, dof_rows, q)
-    store3(d["r"], r)
-    store3(d["p"], add(load3(P["p"]), r))
+    R, r = orient_link(link, parent, data, dof_rows, q)
+    store3(data["r"], r)
+    store3(data["p"], add(load3(parent["p"]), r))
     return R, r
 
 
 @kernel
-def move_link(l: Any, P: Any, d: Any, dof_rows: Any, q: Any, v: Any, R: Mat3, r: Vec3) -> tuple[Vec3, Vec3, Vec3]:
+def move_link(
+    link: Any, parent: Any, data: Any, dof_rows: Any, q: Any, v: Any, R: Mat3, r: Vec3
+) -> tuple[Vec3, Vec3, Vec3]:
     """Velocity of one link whose pose is set. Returns its angular velocity and its bias acceleration."""
-    w_parent = load3(P["w"])
+    w_parent = load3(parent["w"])
     wr = cross(w_parent, r)
-    velocity = add(load3(P["v"]), wr)
+    velocity = add(load3(parent["v"]), wr)
     bv = cross(w_parent, wr)
-    if l["kind"] == REVOLUTE:
-        wj = scale(load3(dof_rows[l["iv"]]["S"]), get(v, l["iv"]))
+    if link["kind"] == joints.REVOLUTE:
+        wj = scale(load3(dof_rows[link["iv"]]["S"]), get(v, link["iv"]))
         bw = cross(w_parent, wj)
     else:
         wj = (0.0, 0.0, 0.0)
         vj = (0.0, 0.0, 0.0)
-        for k in range(l["iv"], l["iv"] + l["nv"]):
+        for k in range(link["iv"], link["iv"] + link["nv"]):
             wj = axpy(wj, get(v, k), load3(dof_rows[k]["S"]))
             vj = axpy(vj, get(v, k), load3_at(dof_rows[k]["S"], 3))
-        own_bw, own_bv = bias_acceleration(l, q, v)
+        own_bw, own_bv = bias_acceleration(link, q, v)
         bw = add(cross(w_parent, wj), mul_vec(R, own_bw))
         # Coriolis counts the relative velocity twice
         bv = add(axpy(bv, 2.0, cross(w_parent, vj)), mul_vec(R, own_bv))
         velocity = add(velocity, vj)
     w = add(w_parent, wj)
-    store3(d["w"], w)
-    store3(d["v"], velocity)
+    store3(data["w"], w)
+    store3(data["v"], velocity)
     return w, bw, bv
 
 
 @kernel
-def accelerate_link(l: Any, P: Any, d: Any, dof_rows: Any, a: Any, r: Vec3, bw: Vec3, bv: Vec3) -> tuple[Vec3, Vec3]:
+def accelerate_link(
+    link: Any, parent: Any, data: Any, dof_rows: Any, a: Any, r: Vec3, bw: Vec3, bv: Vec3
+) -> tuple[Vec3, Vec3]:
     """Acceleration of one link, from those of its parent and of its joint."""
-    al_parent = load3(P["al"])
+    al_parent = load3(parent["al"])
     al = add(al_parent, bw)
-    acc = add(add(load3(P["a"]), cross(al_parent, r)), bv)
-    if l["kind"] == REVOLUTE:
-        al = axpy(al, get(a, l["iv"]), load3(dof_rows[l["iv"]]["S"]))
+    acc = add(add(load3(parent["a"]), cross(al_parent, r)), bv)
+    if link["kind"] == joints.REVOLUTE:
+        al = axpy(al, get(a, link["iv"]), load3(dof_rows[link["iv"]]["S"]))
     else:
-        for k in range(l["iv"], l["iv"] + l["nv"]):
+        for k in range(link["iv"], link["iv"] + link["nv"]):
             al = axpy(al, get(a, k), load3(dof_rows[k]["S"]))
             acc = axpy(acc, get(a, k), load3_at(dof_rows[k]["S"], 3))
-    store3(d["al"], al)
-    store3(d["a"], acc)
+    store3(data["al"], al)
+    store3(data["a"], acc)
     return al, acc
 
 
@@ -157,13 +146,9 @@ def accelerate_links(tree: Any, q: Any, v: Any, a: Any) -> None:
 @entry
 def _kinematics(address: int, q: Vector, v: Vector, a: Vector) -> int:
     tree = rows_at(address, 1, TREE)[0]
-    if tree["kind"] != TREE_KIND or tree["busy"] != 0:
-        return UNUSABLE
-    nv = tree["nv"]
-    if q.shape[0] != tree["nq"] or v.shape[0] != nv or a.shape[0] != nv:
-        return BAD_SIZE
-    if not (finite(q) and finite(v) and finite(a)):
-        return NOT_FINITE
+    fault = fault_of_rates(tree, fault_of_state(tree, q, v), a)
+    if fault != OK:
+        return fault
     accelerate_links(tree, q, v, a)
     rows = rows_at(tree["rows"], tree["n"] + 1, link_data(tree))
     good = True
@@ -184,16 +169,16 @@ def kinematics(
     except AttributeError:
         mine = False
     if not mine:
-        check_data(model, data)
+        checks.check_data(model, data)
     v = np.zeros(model.nv) if v is None else v
     a = np.zeros(model.nv) if a is None else a
     try:
         status = _kinematics(data.address, q, v, a)
     except (TypeError, ValueError):
-        q64, v64, a64 = as_arrays(model, q=q, v=v, a=a)
+        q64, v64, a64 = checks.as_arrays(model, q=q, v=v, a=a)
         status = _kinematics(data.address, q64, v64, a64)
     if status:
-        raise_for_status(model, status, q=q, v=v, a=a)
+        checks.raise_for_status(model, status, q=q, v=v, a=a)
 
 
 def pose_of(model: Model, data: Data, place: str | int) -> Pose:
@@ -228,5 +213,5 @@ def acceleration_of(model: Model, data: Data, place: str | int) -> npt.NDArray[n
 def locate_place(model: Model, data: Data, place: str | int) -> tuple[int, Pose]:
     """The link of a place, and the place's pose on it."""
     if type(data) is not Data or data.model is not model:
-        check_data(model, data)
+        checks.check_data(model, data)
     return model.place(place)

@@ -8,24 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph.jit.api import entry, kernel, rows_at
+from kinemorph.multibody import checks
 from kinemorph.multibody.algorithms.joints import REVOLUTE
 from kinemorph.multibody.algorithms.kinematics import accelerate_link, move_link, place_link
-from kinemorph.multibody.checks import (
-    BAD_SIZE,
-    NO_FORCES,
-    NOT_FINITE,
-    OK,
-    UNUSABLE,
-    Array,
-    Matrix,
-    Vector,
-    as_arrays,
-    check_data,
-    finite,
-    raise_for_status,
-)
+from kinemorph.multibody.checks import NO_FORCES, NOT_FINITE, OK, Array, Matrix, Vector, fault_of_dynamics, finite
 from kinemorph.multibody.data import Data
-from kinemorph.multibody.layout import TREE, TREE_KIND, dof_data, dofs_of, link_data, links_of
+from kinemorph.multibody.layout import TREE, dof_data, dofs_of, link_data, links_of
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.inertia import shift_force
 from kinemorph.spatial.mat3 import mul_vec, sym_vec, tmul_vec
@@ -83,15 +71,9 @@ def newton_euler(tree: Any, q: Any, v: Any, a: Any, external: Any, tau: Any) -> 
 @entry
 def _rnea(address: int, q: Vector, v: Vector, a: Vector, external: Matrix, tau: Vector) -> int:
     tree = rows_at(address, 1, TREE)[0]
-    if tree["kind"] != TREE_KIND or tree["busy"] != 0:
-        return UNUSABLE
-    nv = tree["nv"]
-    if q.shape[0] != tree["nq"] or v.shape[0] != nv or a.shape[0] != nv or tau.shape[0] != nv:
-        return BAD_SIZE
-    if external.shape[0] > 0 and (external.shape[0] != tree["n"] or external.shape[1] != 6):
-        return BAD_SIZE
-    if not (finite(q) and finite(v) and finite(a) and finite(external.reshape(external.size))):
-        return NOT_FINITE
+    fault = fault_of_dynamics(tree, q, v, a, external, tau)
+    if fault != OK:
+        return fault
     newton_euler(tree, q, v, a, external, tau)
     return OK if finite(tau) else NOT_FINITE
 
@@ -108,13 +90,13 @@ def rnea(
     except AttributeError:
         mine = False
     if not mine:
-        check_data(model, data)
+        checks.check_data(model, data)
     tau = np.empty(data.nv)
     try:
         status = _rnea(data.address, q, v, a, external, tau)
     except (TypeError, ValueError):
-        q64, v64, a64, external64 = as_arrays(model, q=q, v=v, a=a, external=external)
+        q64, v64, a64, external64 = checks.as_arrays(model, q=q, v=v, a=a, external=external)
         status = _rnea(data.address, q64, v64, a64, external64, tau)
     if status:
-        raise_for_status(model, status, q=q, v=v, a=a, external=external)
+        checks.raise_for_status(model, status, q=q, v=v, a=a, external=external)
     return tau

@@ -58,21 +58,17 @@ def declared_position(link: Any, q: Any, index: int) -> float:
 @kernel
 def declared_velocity(link: Any, q: Any, v: Any, index: int) -> float:
     """Entry k of the declared velocity of a joint, from the state of its tree."""
-    return (
-        inverse_velocity(link["kind"], q, link["iq"], v, link["iv"], index)
-        if link["turned"] != 0
-        else v[link["iv"] + index]
-    )
+    if link["turned"] != 0:
+        return inverse_velocity(link["kind"], q, link["iq"], v, link["iv"], index)
+    return v[link["iv"] + index]
 
 
 @kernel
 def declared_force(link: Any, q: Any, tau: Any, index: int) -> float:
     """Entry k of the declared forces of a joint, from the tau of its tree."""
-    return (
-        inverse_force(link["kind"], q, link["iq"], tau, link["iv"], index)
-        if link["turned"] != 0
-        else tau[link["iv"] + index]
-    )
+    if link["turned"] != 0:
+        return inverse_force(link["kind"], q, link["iq"], tau, link["iv"], index)
+    return tau[link["iv"] + index]
 
 
 @kernel
@@ -102,11 +98,11 @@ def declared_dof_weights(link: Any, q: Any, index: int) -> Six:
 
 
 @kernel
-def declared_velocity_drift(l: Any, q: Any, v: Any, index: int) -> float:
+def declared_velocity_drift(link: Any, q: Any, v: Any, index: int) -> float:
     """Rate of a mixed declared velocity while the link's velocities are constant, because its directions turn."""
-    if l["kind"] != PLANAR:  # for a ball the turning parts cancel
+    if link["kind"] != PLANAR:  # for a ball the turning parts cancel
         return 0.0
-    i, j = l["iq"], l["iv"]
+    i, j = link["iq"], link["iv"]
     s, c = sincos(q[i + 2])
     dx, dy, w = v[j], v[j + 1], v[j + 2]
     if index == 0:

@@ -183,12 +183,12 @@ def element_rows(held: Iterable[tuple[ForceElement, int, Pose, int, Pose]]) -> n
 
 
 @kernel
-def add_wrench_pair(rows: Any, total: Any, a: int, b: int, x: Vec3, n: Vec3, f: Vec3) -> None:
-    """Add a wrench at x on link b, and its opposite on link a, to the wrenches on links; the base takes none."""
-    if b >= 0:
-        add_wrench(rows[b + 1], total[b], x, n, f)
-    if a >= 0:
-        add_wrench(rows[a + 1], total[a], x, neg(n), neg(f))
+def add_wrench_pair(rows: Any, total: Any, body_a: int, body_b: int, x: Vec3, n: Vec3, f: Vec3) -> None:
+    """Add a wrench at x on body_b, and its opposite on body_a, to the wrenches on links; the base takes none."""
+    if body_b >= 0:
+        add_wrench(rows[body_b + 1], total[body_b], x, n, f)
+    if body_a >= 0:
+        add_wrench(rows[body_a + 1], total[body_a], x, neg(n), neg(f))
 
 
 @kernel
@@ -223,7 +223,7 @@ def add_element_forces(tree: Any, total: Any) -> float:
 
 @kernel
 def element_wrench(
-    e: Any, da: Any, Ra: Mat3, pa: Vec3, db: Any, Rb: Mat3, pb: Vec3
+    element: Any, da: Any, Ra: Mat3, pa: Vec3, db: Any, Rb: Mat3, pb: Vec3
 ) -> tuple[Vec3, Vec3, Vec3, float]:  # fmt: skip
     """The point where an element acts on link b, its moment and force there, and its elastic energy.
 
@@ -232,36 +232,36 @@ def element_wrench(
     Ra, xa, va = place_frame(da, Ra, pa)
     Rb, xb, vb = place_frame(db, Rb, pb)
     d = sub(xb, xa)
-    if e["kind"] != LINE:
-        n, f, energy = bushing_wrench(e, da, Ra, db, Rb, xb, d)
+    if element["kind"] != LINE:
+        n, f, energy = bushing_wrench(element, da, Ra, db, Rb, xb, d)
         return xb, n, f, energy
     distance = sqrt(dot(d, d))
     along = scale(d, 1.0 / distance) if distance > SMALLEST_LENGTH else (0.0, 0.0, 0.0)
-    stretch = distance - e["length"]
-    k = e["stiffness"][0]
-    tension = k * stretch + e["damping"][0] * dot(along, sub(vb, va)) + e["tension"]
-    energy = 0.5 * k * stretch * stretch + e["tension"] * distance
+    stretch = distance - element["length"]
+    k = element["stiffness"][0]
+    tension = k * stretch + element["damping"][0] * dot(along, sub(vb, va)) + element["tension"]
+    energy = 0.5 * k * stretch * stretch + element["tension"] * distance
     return xb, (0.0, 0.0, 0.0), scale(along, -tension), energy
 
 
 @kernel
-def bushing_wrench(e: Any, da: Any, Ra: Mat3, db: Any, Rb: Mat3, xb: Vec3, d: Vec3) -> tuple[Vec3, Vec3, float]:
+def bushing_wrench(element: Any, da: Any, Ra: Mat3, db: Any, Rb: Mat3, xb: Vec3, way: Vec3) -> tuple[Vec3, Vec3, float]:
     """Moment and force of a bushing: the elastic energy is ½ Σ k stretch², in the axes of the frame on a."""
     w = sub(load3(db["w"]), load3(da["w"]))
     u = sub(point_velocity(db, xb), point_velocity(da, xb))  # as a body on a would see it
     E = transpose(Ra)
     w, u = mul_vec(E, w), mul_vec(E, u)
-    c = e["damping"]
-    n, f, energy = bushing_spring_wrench(e, E, Rb, d)
+    c = element["damping"]
+    n, f, energy = bushing_spring_wrench(element, E, Rb, way)
     n = (n[0] - c[0] * w[0], n[1] - c[1] * w[1], n[2] - c[2] * w[2])
     f = (f[0] - c[3] * u[0], f[1] - c[4] * u[1], f[2] - c[5] * u[2])
     return mul_vec(Ra, n), mul_vec(Ra, f), energy
 
 
 @kernel
-def bushing_spring_wrench(e: Any, E: Mat3, Rb: Mat3, d: Vec3) -> tuple[Vec3, Vec3, float]:
-    """Moment, force and energy of a bushing's springs, in the axes of the frame on a; E turns world axes into these."""
-    phi, p, k = log(from_matrix(mul(E, Rb))), mul_vec(E, d), e["stiffness"]
+def bushing_spring_wrench(element: Any, to_a: Mat3, Rb: Mat3, way: Vec3) -> tuple[Vec3, Vec3, float]:
+    """Moment, force and energy of a bushing's springs, in the axes of the frame on a, into which `to_a` turns."""
+    phi, p, k = log(from_matrix(mul(to_a, Rb))), mul_vec(to_a, way), element["stiffness"]
     # the rotation vector in the axes of a: its gradient with respect to a turn there is log_shift with the other sign
     turned = log_shift((-phi[0], -phi[1], -phi[2]), (k[0] * phi[0], k[1] * phi[1], k[2] * phi[2]))
     turn = k[0] * phi[0] * phi[0] + k[1] * phi[1] * phi[1] + k[2] * phi[2] * phi[2]

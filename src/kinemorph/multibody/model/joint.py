@@ -36,11 +36,9 @@ for _field, _usual in FIELD_DEFAULTS.items():
 _DEFAULT_DOF_BYTES = _DEFAULT_DOFS.tobytes()
 _DEFAULT_LINKS = np.zeros(len(JointKind), LINK)  # of each kind of joint
 for _kind in JointKind:
-    _DEFAULT_LINKS[_kind]["kind"], _DEFAULT_LINKS[_kind]["nq"], _DEFAULT_LINKS[_kind]["nv"] = (
-        _kind,
-        NQ[_kind],
-        NV[_kind],
-    )
+    _DEFAULT_LINKS[_kind]["kind"] = _kind
+    _DEFAULT_LINKS[_kind]["nq"] = NQ[_kind]
+    _DEFAULT_LINKS[_kind]["nv"] = NV[_kind]
 
 
 @checked_first

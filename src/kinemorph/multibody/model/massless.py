@@ -11,13 +11,7 @@ from kinemorph.multibody.algorithms.configuration import neutral, random_configu
 from kinemorph.multibody.algorithms.impulse import articulate
 from kinemorph.multibody.checks import Vector
 from kinemorph.multibody.data import Data
-from kinemorph.multibody.layout import (
-    TREE,
-    dof_data_of,
-    dofs_of,
-    link_data_of,
-    links_of,
-)
+from kinemorph.multibody.layout import TREE, dof_data_of, dofs_of, link_data_of, links_of
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.rows import load3, load3_at
 from kinemorph.spatial.vec3 import dot

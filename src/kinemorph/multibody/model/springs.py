@@ -70,21 +70,23 @@ def three_stiffnesses(dofs: Any, index: int) -> Vec3:
 
 
 @kernel
-def multiply_componentwise(k: Vec3, x: Vec3) -> Vec3:
-    return (k[0] * x[0], k[1] * x[1], k[2] * x[2])
+def multiply_componentwise(stiffness: Vec3, x: Vec3) -> Vec3:
+    return (stiffness[0] * x[0], stiffness[1] * x[1], stiffness[2] * x[2])
 
 
 @kernel
-def spherical_spring_moment(rest: Quaternion, x: Quaternion, k: Vec3) -> tuple[Vec3, Scalar]:
+def spherical_spring_moment(rest: Quaternion, x: Quaternion, stiffness: Vec3) -> tuple[Vec3, Scalar]:
     """Restoring moment of the springs of a ball, with the opposite sign, link's frame, and their energy."""
     phi = log(multiply(conjugate(rest), x))
-    bent = multiply_componentwise(k, phi)
+    bent = multiply_componentwise(stiffness, phi)
     return log_shift(phi, bent), 0.5 * dot(phi, bent)  # log_shift is J⁻ᵀ
 
 
 @kernel
-def translation_spring_force(p0: Vec3, rest: Quaternion, p: Vec3, x: Quaternion, k: Vec3) -> tuple[Vec3, Scalar]:
+def translation_spring_force(
+    p0: Vec3, rest: Quaternion, p: Vec3, x: Quaternion, stiffness: Vec3
+) -> tuple[Vec3, Scalar]:
     """Restoring force of the springs along the rest's axes, with the opposite sign, link's frame, and their energy."""
     shift = rotate(conjugate(rest), sub(p, p0))
-    f = multiply_componentwise(k, shift)
+    f = multiply_componentwise(stiffness, shift)
     return rotate(multiply(conjugate(x), rest), f), 0.5 * dot(shift, f)

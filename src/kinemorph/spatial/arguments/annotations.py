@@ -155,11 +155,9 @@ UNKNOWN = object()
 def _evaluate_annotation(node: ast.expr, scope: dict[str, Any]) -> Any:
     """The object that an expression of an annotation evaluates to."""
     if isinstance(node, ast.Constant):
-        return (
-            _evaluate_annotation(ast.parse(node.value, mode="eval").body, scope)
-            if isinstance(node.value, str)
-            else node.value
-        )
+        if isinstance(node.value, str):
+            return _evaluate_annotation(ast.parse(node.value, mode="eval").body, scope)
+        return node.value
     if isinstance(node, ast.Name):
         return scope.get(node.id, UNKNOWN)
     if isinstance(node, ast.Attribute):

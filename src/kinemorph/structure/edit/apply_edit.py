@@ -20,42 +20,18 @@ from kinemorph.structure.edit.plan import (
     plan_reroot,
 )
 from kinemorph.structure.edit.registration import free_joint_slot, register_loop, remove_loop
-from kinemorph.structure.forest.layout import (
-    BODIES,
-    CONNECT,
-    CUT,
-    DONE,
-    FOREST,
-    FOREST_KIND,
-    FULL,
-    GRAFT,
-    GRAFT_NEXT,
-    IMPACT_NEXT,
-    JOINTS,
-    JUMP,
-    LOOP_OPEN,
-    MOVES_OTHERWISE,
-    NO_FOREST,
-    OFF_POSITION,
-    PLAN,
-    REROOT,
-    V,
-    bodies_of,
-    joints_of,
-    loop_slots_of,
-    tree_of,
-    trees_of,
-)
+from kinemorph.structure.forest import layout
+from kinemorph.structure.forest.layout import bodies_of, joints_of, jump_of, loop_slots_of, tree_of, trees_of, v_of
 from kinemorph.structure.forest.memory import claim_scratch, free_row, id_of, pool_of, take_row
 
-PLAN_SIZE = PLAN.itemsize
+PLAN_SIZE = layout.PLAN.itemsize
 
 Records = np.ndarray[tuple[int], np.dtype[np.void]]
 
 
 @kernel
 def clear_outcome(outcome: Any) -> None:
-    outcome["status"], outcome["closes"], outcome["kind"] = DONE, 0, 0
+    outcome["status"], outcome["closes"], outcome["kind"] = layout.DONE, 0, 0
     outcome["joint"] = outcome["body"] = outcome["loop"] = outcome["lossy"] = outcome["tree"] = -1
     outcome["energy_lost"] = outcome["momentum_error"] = outcome["pose_error"] = outcome["twist_error"] = 0.0
     outcome["loop_error"] = outcome["gap"] = outcome["reach"] = outcome["speed"] = 0.0
@@ -68,11 +44,11 @@ def plan_edit(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
     """Plan an edit. Returns the next stage (STRIKE, HANG), DONE, or the reason why the edit is refused."""
     plan["graft"] = plan["velocities"] = plan["loop"] = plan["removes_tree"] = 0
     plan["tree"] = -1
-    if edit["what"] == CONNECT:
+    if edit["what"] == layout.CONNECT:
         return plan_connection(forest, edit, plan, outcome)
-    if edit["what"] == CUT:
+    if edit["what"] == layout.CUT:
         return plan_cut(forest, edit, plan, outcome)
-    if edit["what"] == REROOT:
+    if edit["what"] == layout.REROOT:
         return plan_reroot(forest, edit, plan, outcome)
     return plan_removal(forest, edit, plan, outcome)
 
@@ -81,7 +57,7 @@ def plan_edit(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
 def close_loop(forest: Any, plan: Any, outcome: Any) -> None:
     """Close a loop by the joint of the plan."""
     joints = joints_of(forest)
-    joint = take_row(pool_of(forest, JOINTS), joints)
+    joint = take_row(pool_of(forest, layout.JOINTS), joints)
     register_loop(forest, plan["loop"], plan["drives"], plan["a"], plan["b"], joint)
     outcome["joint"], outcome["closes"] = id_of(joints, joint), 1
     store_impact_velocities(forest, plan["velocities"], -1, -1)
@@ -95,10 +71,10 @@ def store_impact_velocities(forest: Any, velocities: int, but: int, also: int) -
     while t >= 0:
         if t != but and t != also:
             tree = tree_of(trees[t])
-            v = rows_at(trees[t]["state"] + 8 * tree["nq"] * V, tree["nv"], F8)
-            jump = rows_at(trees[t]["state"] + 8 * tree["nq"] * JUMP, tree["nv"], F8)
-            after = rows_at(impact_velocities_at(forest, velocities, t, V), tree["nv"], F8)
-            jumps = rows_at(impact_velocities_at(forest, velocities, t, JUMP), tree["nv"], F8)
+            v = v_of(trees[t], tree)
+            jump = jump_of(trees[t], tree)
+            after = rows_at(impact_velocities_at(forest, velocities, t, layout.V), tree["nv"], F8)
+            jumps = rows_at(impact_velocities_at(forest, velocities, t, layout.JUMP), tree["nv"], F8)
             for k in range(v.shape[0]):
                 v[k] = after[k]
                 jump[k] = jumps[k]
@@ -121,7 +97,7 @@ def remove_tree(forest: Any, tree_index: int) -> None:
             joint = loops[k]["joint"]
             remove_loop(forest, k)
             free_joint_slot(forest, joint)
-        free_row(pool_of(forest, BODIES), bodies, body)
+        free_row(pool_of(forest, layout.BODIES), bodies, body)
         free_joint_slot(forest, links[i]["joint"])
     free_tree_slot(forest, tree_index)
     free_tree(forest, block)
@@ -130,10 +106,10 @@ def remove_tree(forest: Any, tree_index: int) -> None:
 @kernel(inline=False)
 def perform_planned_graft(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
     """Perform the graft of a plan. Returns a status."""
-    graft = rows_at(plan["graft"], 1, GRAFT)[0]
+    graft = rows_at(plan["graft"], 1, layout.GRAFT)[0]
     graft["made"] = outcome["loop"]
     status = perform_graft(forest, edit, graft, outcome)
-    if status == DONE and plan["velocities"] != 0:
+    if status == layout.DONE and plan["velocities"] != 0:
         store_impact_velocities(forest, plan["velocities"], graft["from"], graft["to"])
     return status
 
@@ -145,35 +121,35 @@ def perform_edit(address: int, edits: Records, outcomes: Records) -> int:
     The stages are plan, impact and graft, as far as the edit needs them. Returns its status; if that is not DONE, the
     forest is unchanged.
     """
-    forest, edit, outcome = rows_at(address, 1, FOREST)[0], edits[0], outcomes[0]
-    if forest["kind"] != FOREST_KIND:
-        return NO_FOREST
+    forest, edit, outcome = rows_at(address, 1, layout.FOREST)[0], edits[0], outcomes[0]
+    if forest["kind"] != layout.FOREST_KIND:
+        return layout.NO_FOREST
     clear_outcome(outcome)
     forest["scratch_used"], forest["need"] = 0, 0
     at = claim_scratch(forest, PLAN_SIZE)
     if at == 0:
-        return FULL
-    plan = rows_at(at, 1, PLAN)[0]
+        return layout.FULL
+    plan = rows_at(at, 1, layout.PLAN)[0]
     status = plan_edit(forest, edit, plan, outcome)
-    if status == IMPACT_NEXT:
+    if status == layout.IMPACT_NEXT:
         status = solve_impact(forest, edit, plan, outcome)
-        if status == GRAFT_NEXT and plan["tree"] < 0:
+        if status == layout.GRAFT_NEXT and plan["tree"] < 0:
             close_loop(forest, plan, outcome)
-            return DONE
-    if status == GRAFT_NEXT and plan["graft"] == 0:
+            return layout.DONE
+    if status == layout.GRAFT_NEXT and plan["graft"] == 0:
         status = plan_loop_graft(forest, plan)
-    if status == GRAFT_NEXT:
+    if status == layout.GRAFT_NEXT:
         status = perform_planned_graft(forest, edit, plan, outcome)
         if (
-            status == MOVES_OTHERWISE and outcome["loop"] >= 0
+            status == layout.MOVES_OTHERWISE and outcome["loop"] >= 0
         ):  # next to a singular configuration, such as a taut chain, loops
             outcome["loop"] = -1  # are closed, but their sides keep some of a velocity that no joint can follow
             status = plan_free_part(forest, edit, plan)
-            if status == GRAFT_NEXT:
+            if status == layout.GRAFT_NEXT:
                 status = perform_planned_graft(forest, edit, plan, outcome)
-        if outcome["loop"] >= 0 and status == OFF_POSITION:
-            status = LOOP_OPEN
-    if status == DONE and plan["removes_tree"] != 0:
+        if outcome["loop"] >= 0 and status == layout.OFF_POSITION:
+            status = layout.LOOP_OPEN
+    if status == layout.DONE and plan["removes_tree"] != 0:
         remove_tree(forest, outcome["tree"])
         outcome["joint"] = -1
     outcome["status"] = status

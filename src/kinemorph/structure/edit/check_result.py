@@ -9,20 +9,13 @@ import numpy as np
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.algorithms.joints import FREE, PLANAR, SPHERICAL
 from kinemorph.multibody.algorithms.kinematics import move_link, place_link
-from kinemorph.multibody.layout import (
-    LINK_DATA,
-    TREE,
-    dof_data_of,
-    dofs_of,
-    link_data_of,
-    links_of,
-)
+from kinemorph.multibody.layout import LINK_DATA, TREE, dof_data_of, dofs_of, link_data_of, links_of
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.mat3 import mul, mul_vec
 from kinemorph.spatial.rows import load3, load9
 from kinemorph.spatial.vec3 import cross, sub
 from kinemorph.structure.edit.graft import I4
-from kinemorph.structure.forest.layout import FRAME, Q, V
+from kinemorph.structure.forest.layout import FRAME, Q, V, host_of, source_of
 
 MOTION_ERROR = 1e-6  # allowed deviation of a link from its joint's motion, in m, rad and per second, at unit size
 COORDINATE_ERROR = 1e-6  # increase of the allowance per m, or m/s, of the largest coordinate: rounding
@@ -51,7 +44,7 @@ def find_lossy_joint(graft: Any) -> int:
     The axes of an inverted ball turn with the other body, so its three numbers must be equal, and none may have bounds
     of its own. A distance along axes that turn is another coordinate, so nothing may act along it or limit it.
     """
-    source = rows_at(graft["source"], 1, TREE)[0]
+    source = source_of(graft)
     links, dofs = links_of(source), dofs_of(source)
     order = rows_at(graft["order"], source["n"], I4)
     for c in range(graft["stay_count"], graft["stay_count"] + graft["length"] - 1):
@@ -107,7 +100,7 @@ def update_tree_motion(tree: Any, state: int) -> None:
 @kernel(inline=False)
 def measure_motion_errors(graft: Any, outcome: Any) -> None:
     """Measure the largest differences of poses and velocities of bodies before and after, and their sizes."""
-    source = rows_at(graft["source"], 1, TREE)[0]
+    source = source_of(graft)
     n, start = source["n"], graft["stay_count"]
     before, order = rows_at(source["rows"], n + 1, LINK_DATA), rows_at(graft["order"], n, I4)
     shifts = rows_at(graft["shifts"], n, FRAME)
@@ -116,7 +109,7 @@ def measure_motion_errors(graft: Any, outcome: Any) -> None:
     off = 1
     for s in range(n):
         if s == start:
-            tree, off = rows_at(graft["host"], 1, TREE)[0], graft["n0"] - start + 1
+            tree, off = host_of(graft), graft["n0"] - start + 1
         data = link_data_of(tree)[s + off]
         b = before[order[s] + 1]
         E, x, u = load9(b["R"]), load3(b["p"]), load3(b["v"])

@@ -16,39 +16,9 @@ from kinemorph.spatial.quaternion import normalized
 from kinemorph.spatial.rows import load3, load4_at, load9, store3, store4_at, store9
 from kinemorph.structure.edit.forest_graft import allocate_tree, take_tree_slot
 from kinemorph.structure.edit.registration import register_loop, register_tree, take_body_slot
+from kinemorph.structure.forest import layout, memory
 from kinemorph.structure.forest.islands import LOOP_SIZE
-from kinemorph.structure.forest.layout import (
-    BODIES,
-    CHUNK,
-    DONE,
-    FOREST,
-    FOREST_KIND,
-    FULL,
-    JOINTS,
-    JUMP,
-    LOOPS,
-    NO_FOREST,
-    NOT_FINITE,
-    REST,
-    TREES,
-    Q,
-    bodies_of,
-    joints_of,
-    trees_of,
-)
-from kinemorph.structure.forest.memory import (
-    DOF_SIZE,
-    LINK_SIZE,
-    address_of,
-    block_class_of,
-    block_size_of,
-    copy_words,
-    has_room,
-    pool_of,
-    take_row,
-    tree_size,
-    update_tree_header,
-)
+from kinemorph.structure.forest.layout import bodies_of, joints_of, trees_of
 
 MODEL_IMPORT = np.dtype(
     [
@@ -122,9 +92,15 @@ def tree_end(links: Any, first: int) -> int:
 @kernel(inline=False)
 def has_room_for_import(forest: Any, plant: Any, model: Any, chosen: Any) -> bool:
     """Whether tables and newest memory chunk have room for all marked trees; else the header says what is short."""
-    if not (has_room(forest, TREES, plant["trees"]) and has_room(forest, BODIES, plant["bodies"])):
+    if not (
+        memory.has_room(forest, layout.TREES, plant["trees"])
+        and memory.has_room(forest, layout.BODIES, plant["bodies"])
+    ):
         return False
-    if not (has_room(forest, JOINTS, plant["bodies"] + plant["loops"]) and has_room(forest, LOOPS, plant["loops"])):
+    if not (
+        memory.has_room(forest, layout.JOINTS, plant["bodies"] + plant["loops"])
+        and memory.has_room(forest, layout.LOOPS, plant["loops"])
+    ):
         return False
     links = links_of(model)
     size = i = 0
@@ -133,11 +109,11 @@ def has_room_for_import(forest: Any, plant: Any, model: Any, chosen: Any) -> boo
         if chosen[i] != 0:
             end = links[last - 1]
             nq, nv = end["iq"] + end["nq"] - links[i]["iq"], end["iv"] + end["nv"] - links[i]["iv"]
-            size += block_size_of(block_class_of(tree_size(last - i, nq, nv)))
+            size += memory.block_size_of(memory.block_class_of(memory.tree_size(last - i, nq, nv)))
         i = last
     if forest["at"] + size <= forest["end"]:
         return True
-    forest["want"], forest["need"] = CHUNK, size
+    forest["want"], forest["need"] = layout.CHUNK, size
     return False
 
 
@@ -153,8 +129,8 @@ def import_tree(forest: Any, model: Any, numbers: int, first: int, last: int, bo
     new_links, new_dofs = links_of(tree), dofs_of(tree)
     own = bodies_of(forest)
     joints = joints_of(forest)
-    copy_words(model["links"] + first * LINK_SIZE, tree["links"], n * LINK_SIZE)
-    copy_words(model["dofs"] + iv * DOF_SIZE, tree["dofs"], nv * DOF_SIZE)
+    memory.copy_words(model["links"] + first * memory.LINK_SIZE, tree["links"], n * memory.LINK_SIZE)
+    memory.copy_words(model["dofs"] + iv * memory.DOF_SIZE, tree["dofs"], nv * memory.DOF_SIZE)
     for i in range(n):
         row = new_links[i]
         if row["parent"] >= 0:
@@ -162,7 +138,10 @@ def import_tree(forest: Any, model: Any, numbers: int, first: int, last: int, bo
         row["iq"] -= iq
         row["iv"] -= iv
         old = bodies[row["body"]]
-        row["body"], row["joint"] = take_body_slot(forest), take_row(pool_of(forest, JOINTS), joints)
+        row["body"], row["joint"] = (
+            take_body_slot(forest),
+            memory.take_row(memory.pool_of(forest, layout.JOINTS), joints),
+        )
         joints[row["joint"]]["loop"] = -1
         here[first + i], here[model["n"] + first + i] = row["body"], row["joint"]
         body = own[row["body"]]
@@ -175,12 +154,12 @@ def import_tree(forest: Any, model: Any, numbers: int, first: int, last: int, bo
             new_dofs[k]["parent"] -= iv
     for which in range(6):
         given, to = rows_at(numbers + 8 * model["nq"] * which, model["nq"], F8), rows_at(state + 8 * nq * which, nq, F8)
-        position = which == Q or which == REST
+        position = which == layout.Q or which == layout.REST
         start = iq if position else iv
         for k in range(nq if position else nv):
-            to[k] = given[start + k] if which != JUMP else 0.0
+            to[k] = given[start + k] if which != layout.JUMP else 0.0
     normalize_quaternions(new_links, rows_at(state, nq, F8))
-    update_tree_header(block)
+    memory.update_tree_header(block)
     register_tree(forest, take_tree_slot(forest), block, state)
 
 
@@ -203,9 +182,9 @@ def import_loops(forest: Any, loops: Any, drives: Any, chosen: Any, here: Any) -
     for k in range(loops.shape[0]):
         here[2 * n + k] = -1
         if is_loop_selected(loops[k], chosen):
-            joint = take_row(pool_of(forest, JOINTS), joints_of(forest))
+            joint = memory.take_row(memory.pool_of(forest, layout.JOINTS), joints_of(forest))
             a, b = loops[k]["a"], loops[k]["b"]
-            row, dofs = address_of(loops) + k * LOOP_SIZE, address_of(drives) + 6 * k * DOF_SIZE
+            row, dofs = memory.address_of(loops) + k * LOOP_SIZE, memory.address_of(drives) + 6 * k * memory.DOF_SIZE
             register_loop(forest, row, dofs, here[a] if a >= 0 else -1, here[b] if b >= 0 else -1, joint)
             here[2 * n + k] = joint
 
@@ -253,24 +232,24 @@ def import_model(
     them, and of the loops' joints, -1 for what is not copied; `ids` gets the ids of the same, and then those of the
     trees. New bodies, joints and trees are in the order of the model.
     """
-    forest, plant = rows_at(address, 1, FOREST)[0], plants[0]
-    if forest["kind"] != FOREST_KIND or forest["busy"] != 0:
-        return NO_FOREST
+    forest, plant = rows_at(address, 1, layout.FOREST)[0], plants[0]
+    if forest["kind"] != layout.FOREST_KIND or forest["busy"] != 0:
+        return layout.NO_FOREST
     if not finite(numbers):
-        return NOT_FINITE
+        return layout.NOT_FINITE
     plant["first"], plant["second"], plant["every"] = first, second, ids.shape[0] > 0
     model = rows_at(tree, 1, TREE)[0]
     links = links_of(model)
     if not are_quaternions_valid(links, numbers):
-        return NOT_FINITE
+        return layout.NOT_FINITE
     select_trees(model, plant, loops, chosen)
     if not has_room_for_import(forest, plant, model, chosen):
-        return FULL
+        return layout.FULL
     i = 0
     while i < model["n"]:
         last = tree_end(links, i)
         if chosen[i] != 0:
-            import_tree(forest, model, address_of(numbers), i, last, bodies, here)
+            import_tree(forest, model, memory.address_of(numbers), i, last, bodies, here)
         else:
             for k in range(i, last):
                 here[k] = here[model["n"] + k] = -1
@@ -278,4 +257,4 @@ def import_model(
     import_loops(forest, loops, drives, chosen, here)
     if ids.shape[0] > 0:
         fill_imported_ids(forest, here, model["n"], ids)
-    return DONE
+    return layout.DONE

@@ -28,7 +28,7 @@ from kinemorph.spatial.mat3 import IDENTITY, Mat3, mul, rotate_sym, skew, tmul_v
 from kinemorph.spatial.rows import load3, load6, load9, store3, store6, store9
 from kinemorph.spatial.vec3 import Vec3, neg, sub
 from kinemorph.structure.edit.graft_joint import invert_dofs
-from kinemorph.structure.forest.layout import FRAME
+from kinemorph.structure.forest.layout import FRAME, host_of, source_of
 from kinemorph.structure.forest.memory import DOF_SIZE, LINK_SIZE, copy_words
 
 I4 = np.dtype("i4")
@@ -40,7 +40,7 @@ def order_links(graft: Any) -> None:
 
     Each group keeps its order; the links that move are those that `end` carries.
     """
-    tree = rows_at(graft["source"], 1, TREE)[0]
+    tree = source_of(graft)
     n = tree["n"]
     links = links_of(tree)
     order, where = rows_at(graft["order"], n, I4), rows_at(graft["where"], n, I4)
@@ -72,10 +72,10 @@ def order_links(graft: Any) -> None:
 
 
 @kernel
-def to_shifted_frame(s: Any, R: Mat3, p: Vec3) -> tuple[Mat3, Vec3]:
+def to_shifted_frame(shift: Any, R: Mat3, p: Vec3) -> tuple[Mat3, Vec3]:
     """A pose given in a link's old frame, in its new frame."""
-    E = load9(s["R"])
-    return mul(transpose(E), R), tmul_vec(E, sub(p, load3(s["p"])))
+    E = load9(shift["R"])
+    return mul(transpose(E), R), tmul_vec(E, sub(p, load3(shift["p"])))
 
 
 @kernel
@@ -100,10 +100,10 @@ def set_tree_transform(row: Any, R: Mat3, p: Vec3) -> None:
 
 
 @kernel
-def move_inertia(link: Any, s: Any, row: Any) -> None:
+def move_inertia(link: Any, shift: Any, row: Any) -> None:
     """The link's inertia in its new frame (SPW eqs. 19 and 20: its pivot has moved)."""
-    R = load9(s["R"])
-    I, h = shift_rigid(neg(load3(s["p"])), load6(link["I"]), load3(link["h"]), link["mass"])
+    R = load9(shift["R"])
+    I, h = shift_rigid(neg(load3(shift["p"])), load6(link["I"]), load3(link["h"]), link["mass"])
     store6(row["I"], rotate_sym(transpose(R), I))
     store3(row["h"], tmul_vec(R, h))
 
@@ -111,7 +111,7 @@ def move_inertia(link: Any, s: Any, row: Any) -> None:
 @kernel(inline=False)
 def fill_chain_shifts(graft: Any) -> None:
     """Fill in the shifts of the frames of the chain; that of `top` is given."""
-    tree = rows_at(graft["source"], 1, TREE)[0]
+    tree = source_of(graft)
     links = links_of(tree)
     order, shifts = rows_at(graft["order"], tree["n"], I4), rows_at(graft["shifts"], tree["n"], FRAME)
     top, start = graft["top"], graft["stay_count"]
@@ -132,26 +132,26 @@ def copy_joint(link: Any, row: Any) -> None:
 
 
 @kernel
-def fill_grafted_link(graft: Any, links: Any, s: int, parent: int, row: Any) -> None:
-    """Fill the row of the link at place s: joint and inertia on the chain, the joint's frame if its parent is there."""
+def fill_grafted_link(graft: Any, links: Any, place: int, parent: int, row: Any) -> None:
+    """Fill the row of the link at a place: joint and inertia on the chain, the joint's frame if its parent is there."""
     n = links.shape[0]
     order, shifts = rows_at(graft["order"], n, I4), rows_at(graft["shifts"], n, FRAME)
     start, length = graft["stay_count"], graft["length"]
-    l = links[order[s]]
+    l = links[order[place]]
     row["parent"] = parent
-    if s == start:
+    if place == start:
         joint = rows_at(graft["joint"], 1, LINK)[0]
         copy_joint(joint, row)
         set_tree_transform(row, orthonormalize(load9(joint["R"])), load3(joint["p"]))
-        move_inertia(l, shifts[order[s]], row)
-    elif start < s < start + length:
-        user = links[order[s - 1]]
+        move_inertia(l, shifts[order[place]], row)
+    elif start < place < start + length:
+        user = links[order[place - 1]]
         invert_axes(user, row)
         row["nq"], row["nv"], row["joint"], row["turned"] = user["nq"], user["nv"], user["joint"], 1 - user["turned"]
-        R, p = to_shifted_frame(shifts[order[s - 1]], IDENTITY, (0.0, 0.0, 0.0))
+        R, p = to_shifted_frame(shifts[order[place - 1]], IDENTITY, (0.0, 0.0, 0.0))
         set_tree_transform(row, orthonormalize(R), p)
-        move_inertia(l, shifts[order[s]], row)
-    elif s > start:
+        move_inertia(l, shifts[order[place]], row)
+    elif place > start:
         up = rows_at(graft["where"], n, I4)[l["parent"]]
         if up < start + length:  # it hangs on the chain
             R, p = to_shifted_frame(shifts[l["parent"]], load9(l["R"]), load3(l["p"]))
@@ -172,7 +172,7 @@ def set_dof_parents(tree: Any, row: Any, link: int) -> None:
 @kernel(inline=False)
 def fill_graft_rows(graft: Any) -> None:
     """Fill the rows of links and of degrees of freedom of both trees, after `order_links` and `fill_chain_shifts`."""
-    source = rows_at(graft["source"], 1, TREE)[0]
+    source = source_of(graft)
     n, start, length = source["n"], graft["stay_count"], graft["length"]
     links = links_of(source)
     order, where = rows_at(graft["order"], n, I4), rows_at(graft["where"], n, I4)
@@ -185,7 +185,7 @@ def fill_graft_rows(graft: Any) -> None:
         parent = where[link["parent"]] if link["parent"] >= 0 else -1
         if s >= start:
             if s == start:
-                tree = rows_at(graft["host"], 1, TREE)[0]
+                tree = host_of(graft)
                 iq, iv, off = graft["iq0"], graft["iv0"], graft["n0"] - start
                 parent = graft["parent"]
             elif s < start + length:

@@ -5,13 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kinemorph.jit.api import kernel, rows_at
-from kinemorph.multibody.algorithms.inversion import (
-    extract_position,
-    extract_velocity,
-    invert_force,
-    invert_position,
-    invert_state,
-)
+from kinemorph.multibody.algorithms import inversion
 from kinemorph.multibody.algorithms.joints import bias_acceleration
 from kinemorph.multibody.layout import LINK_DATA, TREE, link_data_of, links_of
 from kinemorph.multibody.system import F8
@@ -19,7 +13,7 @@ from kinemorph.spatial.mat3 import mul, mul_vec, tmul_vec, transpose
 from kinemorph.spatial.rows import load3, load9
 from kinemorph.spatial.vec3 import add, axpy, cross, sub
 from kinemorph.structure.edit.graft import I4
-from kinemorph.structure.forest.layout import FRAME, JUMP, REST, TAU, A, Q, V
+from kinemorph.structure.forest.layout import FRAME, JUMP, REST, TAU, A, Q, V, host_of, source_of
 from kinemorph.structure.forest.memory import clear_words
 
 
@@ -30,7 +24,7 @@ def fill_graft_state(graft: Any) -> None:
     The motion of the links must be up to date in the rows of the source and of the new parent (`accelerate_links`). In
     vector jump the new joint gets its whole velocity, as if it had been at rest.
     """
-    source = rows_at(graft["source"], 1, TREE)[0]
+    source = source_of(graft)
     n, start, length = source["n"], graft["stay_count"], graft["length"]
     links, order = links_of(source), rows_at(graft["order"], n, I4)
     if length > 1:
@@ -40,7 +34,7 @@ def fill_graft_state(graft: Any) -> None:
     off = 0
     for s in range(n):
         if s == start:
-            tree, state = rows_at(graft["host"], 1, TREE)[0], graft["host_state"]
+            tree, state = host_of(graft), graft["host_state"]
             off = graft["n0"] - start
             continue
         inverted = start < s < start + length
@@ -64,7 +58,7 @@ def fill_graft_state(graft: Any) -> None:
 @kernel
 def clear_jumps(graft: Any) -> None:
     """Set all jumps to zero: without an impact there are none."""
-    host = rows_at(graft["host"], 1, TREE)[0]
+    host = host_of(graft)
     clear_words(graft["host_state"] + 8 * host["nq"] * JUMP, 8 * host["nv"])
     if graft["stay_count"] > 0:
         rest = rows_at(graft["rest"], 1, TREE)[0]
@@ -88,17 +82,17 @@ def invert_chain_joints(graft: Any, source: Any, links: Any, order: Any) -> None
     jump, to_jump = rows_at(x + 8 * nq * JUMP, nv, F8), rows_at(y + 8 * nq * JUMP, nv, F8)
     for c in range(start, start + graft["length"] - 1):
         l = links[order[c]]
-        invert_position(l, rest, to_rest)
+        inversion.invert_position(l, rest, to_rest)
         if graft["velocities"] != 0:
-            invert_state(l, q, jump, a, to_q, to_jump, to_a)
-        invert_state(l, q, v, a, to_q, to_v, to_a)
-        invert_force(l, q, tau, to_tau)
+            inversion.invert_state(l, q, jump, a, to_q, to_jump, to_a)
+        inversion.invert_state(l, q, v, a, to_q, to_v, to_a)
+        inversion.invert_force(l, q, tau, to_tau)
 
 
 @kernel
 def set_new_joint_state(graft: Any, source: Any) -> None:
     """Compute q, v and a of the new joint from the relative motion of its link and its new parent."""
-    host = rows_at(graft["host"], 1, TREE)[0]
+    host = host_of(graft)
     nq, nv, state, top = host["nq"], host["nv"], graft["host_state"], graft["top"]
     joint = links_of(host)[graft["n0"]]
     data = link_data_of(source)[top + 1]
@@ -115,13 +109,13 @@ def set_new_joint_state(graft: Any, source: Any) -> None:
     R_parent = load9(P["R"])
     E = mul(R_parent, load9(joint["R"]))
     origin = add(load3(P["p"]), mul_vec(R_parent, load3(joint["p"])))
-    extract_position(joint, mul(transpose(E), R), tmul_vec(E, sub(x, origin)), q)  # SPW eq. 22
+    inversion.extract_position(joint, mul(transpose(E), R), tmul_vec(E, sub(x, origin)), q)  # SPW eq. 22
     w = load3(data["w"])
     wp = load3(P["w"])
     rp = sub(x, load3(P["p"]))
     dw = sub(w, wp)
     du = sub(add(load3(data["v"]), cross(w, r)), add(load3(P["v"]), cross(wp, rp)))
-    extract_velocity(joint, q, tmul_vec(R, dw), tmul_vec(R, du), v)
+    inversion.extract_velocity(joint, q, tmul_vec(R, dw), tmul_vec(R, du), v)
     al = load3(data["al"])
     alp = load3(P["al"])
     # both accelerations contain minus gravity, which drops out of the difference
@@ -130,7 +124,7 @@ def set_new_joint_state(graft: Any, source: Any) -> None:
     dal = sub(sub(al, alp), cross(wp, dw))
     dacc = axpy(sub(acc, accp), -2.0, cross(wp, du))
     bw, bv = bias_acceleration(joint, q, v)
-    extract_velocity(joint, q, sub(tmul_vec(R, dal), bw), sub(tmul_vec(R, dacc), bv), a)
+    inversion.extract_velocity(joint, q, sub(tmul_vec(R, dal), bw), sub(tmul_vec(R, dacc), bv), a)
     tau, rest = rows_at(state + 8 * nq * TAU, nv, F8), rows_at(state + 8 * nq * REST, nq, F8)
     slack = rows_at(graft["slack"], 7, F8)
     for k in range(joint["nv"]):

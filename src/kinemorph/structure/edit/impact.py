@@ -21,6 +21,7 @@ from kinemorph.multibody.algorithms.free_body import articulate_tree, jump_tree
 from kinemorph.multibody.algorithms.inversion import extract_position
 from kinemorph.multibody.algorithms.joints import FREE
 from kinemorph.multibody.layout import DOF, LINK_DATA, link_data_of, links_of
+from kinemorph.multibody.loop_layout import system_loops_of
 from kinemorph.multibody.model.loops import LOOP
 from kinemorph.multibody.system import F8, SYSTEM, constraint_rows_of
 from kinemorph.spatial.mat3 import mul, tmul_vec, transpose
@@ -28,20 +29,9 @@ from kinemorph.spatial.rows import load3, load3_at, load9, store3, store3_at, st
 from kinemorph.spatial.vec3 import add, axpy, sub
 from kinemorph.structure.edit.check_result import MOTION_ERROR, is_position_error_small, max_or_nan
 from kinemorph.structure.edit.successor_frame import frame_on_link, successor_frame
+from kinemorph.structure.forest import layout
 from kinemorph.structure.forest.islands import assemble_system, set_loop_links
-from kinemorph.structure.forest.layout import (
-    FULL,
-    GRAFT_NEXT,
-    NOT_FINITE,
-    OFF_POSITION,
-    OUTSIDE_LIMITS,
-    Q,
-    V,
-    bodies_of,
-    loop_slots_of,
-    tree_of,
-    trees_of,
-)
+from kinemorph.structure.forest.layout import bodies_of, loop_slots_of, q_of, tree_of, trees_of, v_of
 from kinemorph.structure.forest.memory import claim_scratch, copy_words
 
 SUMS_SIZE, ROW_SIZE = SUMS.itemsize, LINK_DATA.itemsize
@@ -87,19 +77,9 @@ def sum_collected_trees(forest: Any, velocities: int, each: Any, total: Any) -> 
     while t >= 0:
         tree = tree_of(trees[t])
         if velocities == 0:
-            store_sums(
-                tree,
-                rows_at(trees[t]["state"] + 8 * tree["nq"] * Q, tree["nq"], F8),
-                rows_at(trees[t]["state"] + 8 * tree["nq"] * V, tree["nv"], F8),
-                each,
-            )
+            store_sums(tree, q_of(trees[t], tree), v_of(trees[t], tree), each)
         else:
-            store_sums(
-                tree,
-                rows_at(trees[t]["state"] + 8 * tree["nq"] * Q, tree["nq"], F8),
-                rows_at(velocities, tree["nv"], F8),
-                each,
-            )
+            store_sums(tree, q_of(trees[t], tree), rows_at(velocities, tree["nv"], F8), each)
             velocities += 8 * tree["nv"]
         total["kinetic"] += each["kinetic"]
         store3(total["angular"], add(load3(total["angular"]), load3(each["angular"])))
@@ -154,21 +134,21 @@ def solve_impact(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
     """
     sums = claim_scratch(forest, 3 * SUMS_SIZE)
     if sums == 0:
-        return FULL
+        return layout.FULL
     before, after, each = rows_at(sums, 3, SUMS)[0], rows_at(sums, 3, SUMS)[1], rows_at(sums, 3, SUMS)[2]
     sum_collected_trees(forest, 0, each, before)  # also updates the poses of the links
     copy_words(sums, sums + SUMS_SIZE, SUMS_SIZE)
     measure_extent(forest, outcome)
     if not (outcome["reach"] <= LARGEST_FLOAT and before["kinetic"] <= LARGEST_FLOAT):
-        return NOT_FINITE
+        return layout.NOT_FINITE
     set_loop_frames(forest, edit, plan)
     at = assemble_system(forest, plan["loop"])
     if at == 0:
-        return FULL
+        return layout.FULL
     system = rows_at(at, 1, SYSTEM)[0]
     velocities = claim_scratch(forest, 16 * system["nv"])
     if velocities == 0:
-        return FULL
+        return layout.FULL
     plan["velocities"] = velocities
     outcome["loop_error"] = fill_errors(system)
     prepare_impact(forest, system, velocities)
@@ -188,12 +168,12 @@ def solve_impact(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
     loop = rows_at(plan["loop"], 1, LOOP)[0]
     outcome["momentum_error"] = 0.0 if is_grounded(forest, loop) else error
     if not abs(outcome["energy_lost"]) <= LARGEST_FLOAT:
-        return NOT_FINITE
+        return layout.NOT_FINITE
     if not is_position_error_small(outcome["gap"], outcome["reach"]):
-        return OFF_POSITION
+        return layout.OFF_POSITION
     if not is_within_limits(loop, rows_at(plan["drives"], loop["nv"], DOF), outcome["position"]):
-        return OUTSIDE_LIMITS
-    return GRAFT_NEXT
+        return layout.OUTSIDE_LIMITS
+    return layout.GRAFT_NEXT
 
 
 @kernel
@@ -205,8 +185,8 @@ def prepare_impact(forest: Any, system: Any, velocities: int) -> None:
     t = forest["first_tree"]
     while t >= 0:
         tree = tree_of(trees[t])
-        articulate_tree(tree, rows_at(trees[t]["state"] + 8 * tree["nq"] * Q, tree["nq"], F8))
-        v = rows_at(trees[t]["state"] + 8 * tree["nq"] * V, tree["nv"], F8)
+        articulate_tree(tree, q_of(trees[t], tree))
+        v = v_of(trees[t], tree)
         first = trees[t]["offset"]
         for k in range(tree["nv"]):
             after[first + k] = v[k]
@@ -226,7 +206,7 @@ def apply_loop_impulses(forest: Any, system: Any, velocities: int, outcome: Any)
     t = forest["first_tree"]
     while t >= 0:
         tree = tree_of(trees[t])
-        v = rows_at(trees[t]["state"] + 8 * tree["nq"] * V, tree["nv"], F8)
+        v = v_of(trees[t], tree)
         first = trees[t]["offset"]
         jump_tree(tree, after[first : first + tree["nv"]])
         for k in range(tree["nv"]):
@@ -239,7 +219,7 @@ def apply_loop_impulses(forest: Any, system: Any, velocities: int, outcome: Any)
 @kernel
 def add_joint_impulse(system: Any, outcome: Any) -> None:
     """Add the impulse of the new joint, the last loop, to the outcome."""
-    loop = rows_at(system["loops"], system["count"], LOOP)[system["count"] - 1]
+    loop = system_loops_of(system)[system["count"] - 1]
     rows = constraint_rows_of(system)
     n, f = load3_at(outcome["impulse"], 0), load3_at(outcome["impulse"], 3)
     for j in range(loop["first"], loop["first"] + loop["m"]):
@@ -263,7 +243,7 @@ def is_within_limits(loop: Any, dofs: Any, position: Any) -> bool:
 @kernel
 def report_new_joint(system: Any, outcome: Any) -> None:
     """Write gap and position of the new joint, the last loop, to the outcome."""
-    loops = rows_at(system["loops"], system["count"], LOOP)
+    loops = system_loops_of(system)
     rows = constraint_rows_of(system)
     loop = loops[system["count"] - 1]
     fill_errors(system)

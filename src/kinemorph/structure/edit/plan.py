@@ -7,39 +7,20 @@ from typing import Any
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.algorithms.free_body import is_floating
 from kinemorph.multibody.algorithms.joints import FREE
-from kinemorph.multibody.layout import LINK, TREE, dofs_of, links_of
+from kinemorph.multibody.layout import LINK, dofs_of, links_of
 from kinemorph.multibody.model.loops import LOOP
 from kinemorph.spatial.rows import load3, load9, store3, store9
 from kinemorph.structure.edit.forest_graft import begin_graft
 from kinemorph.structure.edit.graft_joint import reverse_graft_joint, set_graft_joint
 from kinemorph.structure.edit.registration import LOOP_SIZE, free_joint_slot, remove_loop
+from kinemorph.structure.forest import layout
 from kinemorph.structure.forest.islands import collect_coupled_trees, next_side
 from kinemorph.structure.forest.layout import (
-    AS_LOOP,
-    AS_TREE,
-    BODIES,
-    DONE,
-    FRAME,
-    FULL,
-    GRAFT,
-    GRAFT_NEXT,
-    IMPACT_NEXT,
-    JOINTS,
-    LOOPS,
-    NO_PLACE,
-    NO_POSITION,
-    NOT_CARRIED,
-    SAME_BODY,
-    STALE_A,
-    STALE_B,
-    STALE_JOINT,
-    STALE_ROOT,
-    UNFIT_FOR_LOOP,
-    WOULD_CLOSE_LOOP,
     bodies_of,
     joints_of,
     loop_slots_of,
     loops_of,
+    source_of,
     tree_of,
     trees_of,
 )
@@ -69,32 +50,32 @@ def choose_floating_tree(forest: Any, ta: int, tb: int) -> int:
 def plan_connection(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
     """Plan a connection of two bodies, and collect the trees that loops couple to them. Returns STRIKE or a refusal."""
     bodies = bodies_of(forest)
-    pool = pool_of(forest, BODIES)
+    pool = pool_of(forest, layout.BODIES)
     a, b = find_row(pool, bodies, edit["a"]), find_row(pool, bodies, edit["b"])
     if a < 0 and edit["a"] != -1:
-        return STALE_A
+        return layout.STALE_A
     if b < 0 and edit["b"] != -1:
-        return STALE_B
+        return layout.STALE_B
     outcome["body"] = b
     if a == b:
-        return SAME_BODY
+        return layout.SAME_BODY
     ta, la = (bodies[a]["tree"], bodies[a]["link"]) if a >= 0 else (-1, -1)
     tb, lb = (bodies[b]["tree"], bodies[b]["link"]) if b >= 0 else (-1, -1)
     plan["a"], plan["tree_a"], plan["link_a"] = a, ta, la
     plan["b"], plan["tree_b"], plan["link_b"] = b, tb, lb
-    plan["tree"] = -1 if edit["how"] == AS_LOOP else choose_floating_tree(forest, ta, tb)
+    plan["tree"] = -1 if edit["how"] == layout.AS_LOOP else choose_floating_tree(forest, ta, tb)
     plan["end"] = 0
-    if plan["tree"] < 0 and edit["how"] == AS_TREE:
-        return WOULD_CLOSE_LOOP
+    if plan["tree"] < 0 and edit["how"] == layout.AS_TREE:
+        return layout.WOULD_CLOSE_LOOP
     if plan["tree"] < 0 and edit["cannot_close"] != 0:
-        return UNFIT_FOR_LOOP
+        return layout.UNFIT_FOR_LOOP
     plan["loop"], plan["drives"] = claim_scratch(forest, LOOP_SIZE), edit["dofs"]
-    if plan["loop"] == 0 or not (has_room(forest, LOOPS, 1) and has_room(forest, JOINTS, 1)):
-        return FULL
+    if plan["loop"] == 0 or not (has_room(forest, layout.LOOPS, 1) and has_room(forest, layout.JOINTS, 1)):
+        return layout.FULL
     copy_words(edit["row"], plan["loop"], LOOP_SIZE)
     outcome["kind"] = rows_at(plan["loop"], 1, LOOP)[0]["kind"]
     collect_coupled_trees(forest, ta if ta >= 0 else tb, tb if ta >= 0 and tb != ta else -1)
-    return IMPACT_NEXT
+    return layout.IMPACT_NEXT
 
 
 @kernel(inline=False)
@@ -102,13 +83,13 @@ def plan_cut(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
     """Plan a cut: find the subtree and the loop that still holds it. Returns HANG, or DONE for a loop."""
     joints = joints_of(forest)
     bodies = bodies_of(forest)
-    j = find_row(pool_of(forest, JOINTS), joints, edit["joint"])
+    j = find_row(pool_of(forest, layout.JOINTS), joints, edit["joint"])
     if j < 0:
-        return STALE_JOINT
+        return layout.STALE_JOINT
     if joints[j]["loop"] >= 0:
         remove_loop(forest, joints[j]["loop"])
         free_joint_slot(forest, j)
-        return DONE
+        return layout.DONE
     t, link = joints[j]["tree"], joints[j]["link"]
     plan["tree"], plan["end"] = t, link
     k = find_holding_loop(forest, t, link)
@@ -116,14 +97,14 @@ def plan_cut(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
         loop = loop_slots_of(forest)[k]
         plan["loop"], plan["drives"] = claim_scratch(forest, LOOP_SIZE), forest["drives"] + 6 * k * DOF_SIZE
         if plan["loop"] == 0:
-            return FULL
+            return layout.FULL
         copy_words(forest["ties"] + k * LOOP_SIZE, plan["loop"], LOOP_SIZE)
         a, b = loop["a"], loop["b"]
         row = rows_at(plan["loop"], 1, LOOP)[0]
         row["a"], row["b"] = bodies[a]["link"] if a >= 0 else -1, bodies[b]["link"] if b >= 0 else -1
         plan["tree_a"], plan["tree_b"] = bodies[a]["tree"] if a >= 0 else -1, bodies[b]["tree"] if b >= 0 else -1
         outcome["loop"] = loop["joint"]
-        return GRAFT_NEXT
+        return layout.GRAFT_NEXT
     return plan_free_part(forest, edit, plan)
 
 
@@ -133,12 +114,12 @@ def plan_free_part(forest: Any, edit: Any, plan: Any) -> int:
     top = plan["end"]
     if edit["root"] != -1:
         bodies = bodies_of(forest)
-        root = find_row(pool_of(forest, BODIES), bodies, edit["root"])
+        root = find_row(pool_of(forest, layout.BODIES), bodies, edit["root"])
         if root < 0:
-            return STALE_ROOT
+            return layout.STALE_ROOT
         top = bodies[root]["link"]
         if bodies[root]["tree"] != plan["tree"] or not subtree_contains(forest, plan["tree"], plan["end"], top):
-            return NOT_CARRIED
+            return layout.NOT_CARRIED
     return plan_free_graft(forest, edit, plan, top)
 
 
@@ -147,25 +128,25 @@ def plan_free_graft(forest: Any, edit: Any, plan: Any, top: int) -> int:
     """Plan a graft of the plan's subtree onto the base, by the joint of the edit, at the frame of the body of `top`."""
     at = begin_graft(forest, plan["tree"])
     if at == 0:
-        return FULL
+        return layout.FULL
     plan["graft"] = at
-    graft = rows_at(at, 1, GRAFT)[0]
+    graft = rows_at(at, 1, layout.GRAFT)[0]
     graft["top"], graft["end"], graft["light"] = top, plan["end"], plan["removes_tree"]
     graft["placed"] = 1
     set_graft_joint(rows_at(edit["row"], 1, LOOP)[0], edit["dofs"], graft)
-    return GRAFT_NEXT
+    return layout.GRAFT_NEXT
 
 
 @kernel(inline=False)
 def plan_reroot(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
     """Plan a re-root: a body's link becomes the root of its tree, on a new joint on the base. Returns HANG."""
     bodies = bodies_of(forest)
-    b = find_row(pool_of(forest, BODIES), bodies, edit["b"])
+    b = find_row(pool_of(forest, layout.BODIES), bodies, edit["b"])
     if b < 0:
-        return STALE_B
+        return layout.STALE_B
     outcome["body"] = b
-    if rows_at(edit["row"], 1, LOOP)[0]["kind"] != FREE and edit["placed"] == NO_POSITION:
-        return NO_PLACE
+    if rows_at(edit["row"], 1, LOOP)[0]["kind"] != FREE and edit["placed"] == layout.NO_POSITION:
+        return layout.NO_PLACE
     plan["tree"], plan["end"] = bodies[b]["tree"], 0
     return plan_free_graft(forest, edit, plan, bodies[b]["link"])
 
@@ -174,13 +155,13 @@ def plan_reroot(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
 def plan_removal(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
     """Plan a removal: the subtree of a body is cut off and then removed. Returns HANG, or DONE for a whole tree."""
     bodies = bodies_of(forest)
-    b = find_row(pool_of(forest, BODIES), bodies, edit["b"])
+    b = find_row(pool_of(forest, layout.BODIES), bodies, edit["b"])
     if b < 0:
-        return STALE_B
+        return layout.STALE_B
     plan["tree"], plan["end"], plan["removes_tree"] = bodies[b]["tree"], bodies[b]["link"], 1
     if plan["end"] == 0:
         outcome["tree"] = plan["tree"]
-        return DONE
+        return layout.DONE
     return plan_free_graft(forest, edit, plan, plan["end"])
 
 
@@ -194,12 +175,12 @@ def plan_loop_graft(forest: Any, plan: Any) -> int:
     t, ta, tb, loop = plan["tree"], plan["tree_a"], plan["tree_b"], rows_at(plan["loop"], 1, LOOP)[0]
     at = begin_graft(forest, t)
     if at == 0:
-        return FULL
+        return layout.FULL
     plan["graft"] = at
-    graft = rows_at(at, 1, GRAFT)[0]
+    graft = rows_at(at, 1, layout.GRAFT)[0]
     joint = rows_at(graft["joint"], 1, LINK)[0]
     set_graft_joint(loop, plan["drives"], graft)
-    shifts = rows_at(graft["shifts"], rows_at(graft["source"], 1, TREE)[0]["n"], FRAME)
+    shifts = rows_at(graft["shifts"], source_of(graft)["n"], layout.FRAME)
     graft["velocities"], graft["end"] = plan["velocities"], plan["end"]
     if tb == t and subtree_contains(forest, t, plan["end"], loop["b"]):
         graft["top"], graft["parent"], other = loop["b"], loop["a"], ta
@@ -217,7 +198,7 @@ def plan_loop_graft(forest: Any, plan: Any) -> int:
     if graft["parent"] >= 0 and other != t:
         graft["to"] = other
         graft["keep"] = ta if plan["velocities"] != 0 else other
-    return GRAFT_NEXT
+    return layout.GRAFT_NEXT
 
 
 @kernel(inline=False)
@@ -239,11 +220,8 @@ def find_holding_loop(forest: Any, tree_index: int, link: int) -> int:
         while side >= 0:
             k = side >> 1
             other = loops[k]["a"] if side & 1 else loops[k]["b"]
-            inside = (
-                other >= 0
-                and bodies[other]["tree"] == tree_index
-                and subtree_contains(forest, tree_index, link, bodies[other]["link"])
-            )
+            inside = other >= 0 and bodies[other]["tree"] == tree_index
+            inside = inside and subtree_contains(forest, tree_index, link, bodies[other]["link"])
             if not inside and (ties[k]["nv"] < best or (ties[k]["nv"] == best and k < found)):
                 best, found = ties[k]["nv"], k
             side = next_side(loops, side)

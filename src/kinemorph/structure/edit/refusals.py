@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from kinemorph._files import ModelWarning, caller_level
+from kinemorph._files import warn_of_model
 from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model.joint import Joint
 from kinemorph.multibody.model.loops import check_loop_joint
@@ -80,9 +79,7 @@ def raise_refusal(
 def warn_lossy_joint(names: EntityNames, outcome: Any) -> None:
     """Warn of an inverted joint whose forces or limits act along other directions from now on."""
     if outcome["lossy"] >= 0:
-        warnings.warn(
+        warn_of_model(
             f"{names.whose}: joint {names.joint(int(outcome['lossy']))} changes sides, and its axes turn with its "
-            "other link then: what acts in it, or limits it, does so along other directions from now on",
-            ModelWarning,
-            stacklevel=caller_level(),
+            "other link then: what acts in it, or limits it, does so along other directions from now on"
         )

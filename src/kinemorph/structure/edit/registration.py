@@ -10,26 +10,9 @@ from kinemorph.multibody.model.loops import LOOP
 from kinemorph.spatial.mat3 import IDENTITY
 from kinemorph.spatial.rows import load3, load9, store3, store9
 from kinemorph.structure.edit.graft import orthonormalize, to_shifted_frame
+from kinemorph.structure.forest import layout, memory
 from kinemorph.structure.forest.islands import next_side
-from kinemorph.structure.forest.layout import (
-    BODIES,
-    JOINTS,
-    LOOPS,
-    bodies_of,
-    joints_of,
-    loop_slots_of,
-    loops_of,
-    trees_of,
-)
-from kinemorph.structure.forest.memory import (
-    DOF_SIZE,
-    block_class_of,
-    copy_words,
-    free_row,
-    pool_of,
-    take_row,
-    tree_size,
-)
+from kinemorph.structure.forest.layout import bodies_of, joints_of, loop_slots_of, loops_of, trees_of
 
 LOOP_SIZE = LOOP.itemsize
 
@@ -54,14 +37,14 @@ def register_tree(forest: Any, tree_index: int, block: int, state: int) -> None:
             side = next_side(loops, side)
     slot = trees[tree_index]
     slot["address"], slot["state"], slot["sides"] = block, state, sides
-    slot["size"] = block_class_of(tree_size(tree["n"], tree["nq"], tree["nv"]))
+    slot["size"] = memory.block_class_of(memory.tree_size(tree["n"], tree["nq"], tree["nv"]))
 
 
 @kernel
 def take_body_slot(forest: Any) -> int:
     """Take a row for a body whose own frame is that of its link, and that no loop ties."""
     bodies = bodies_of(forest)
-    i = take_row(pool_of(forest, BODIES), bodies)
+    i = memory.take_row(memory.pool_of(forest, layout.BODIES), bodies)
     bodies[i]["moved"], bodies[i]["side"] = 0, -1
     store9(bodies[i]["R"], IDENTITY)
     store3(bodies[i]["p"], (0.0, 0.0, 0.0))
@@ -94,22 +77,22 @@ def shift_body(forest: Any, body: int, shift: Any) -> None:
 
 @kernel
 def free_joint_slot(forest: Any, other_index: int) -> None:
-    free_row(pool_of(forest, JOINTS), joints_of(forest), other_index)
+    memory.free_row(memory.pool_of(forest, layout.JOINTS), joints_of(forest), other_index)
 
 
 @kernel(inline=False)
 def register_loop(forest: Any, row: int, dofs: int, body_a: int, body_b: int, joint: int) -> int:
     """Register a loop between two bodies (-1 for the base), from the addresses of its row and its DOF rows."""
     loops = loop_slots_of(forest)
-    k = take_row(pool_of(forest, LOOPS), loops)
+    k = memory.take_row(memory.pool_of(forest, layout.LOOPS), loops)
     loop = loops[k]
     loop["a"], loop["b"], loop["joint"], loop["mark"] = body_a, body_b, joint, 0
     loop["next_a"] = loop["next_b"] = -1
-    copy_words(row, forest["ties"] + k * LOOP_SIZE, LOOP_SIZE)
+    memory.copy_words(row, forest["ties"] + k * LOOP_SIZE, LOOP_SIZE)
     tie = loops_of(forest)[k]
     tie["joint"] = joint
     tie["tree_a"] = tie["tree_b"] = 0  # each system counts its trees in its own way
-    copy_words(dofs, forest["drives"] + 6 * k * DOF_SIZE, tie["nv"] * DOF_SIZE)
+    memory.copy_words(dofs, forest["drives"] + 6 * k * memory.DOF_SIZE, tie["nv"] * memory.DOF_SIZE)
     if body_a >= 0:
         append_side(forest, body_a, 2 * k)
     if body_b >= 0:
@@ -165,4 +148,4 @@ def remove_loop(forest: Any, index: int) -> None:
     if loops[index]["b"] >= 0:
         remove_side(forest, loops[index]["b"], 2 * index + 1)
     joints_of(forest)[loops[index]["joint"]]["loop"] = -1
-    free_row(pool_of(forest, LOOPS), loops, index)
+    memory.free_row(memory.pool_of(forest, layout.LOOPS), loops, index)

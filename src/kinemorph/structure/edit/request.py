@@ -9,18 +9,7 @@ from kinemorph.multibody.model.joint import Joint
 from kinemorph.multibody.model.loops import joint_row
 from kinemorph.spatial.arguments.checks import repr_of
 from kinemorph.spatial.pose import Pose
-from kinemorph.structure.forest.layout import (
-    AT_POINT,
-    AT_POSE,
-    AUTO,
-    CONNECT,
-    CUT,
-    NO_POSITION,
-    NOT_GIVEN,
-    ON_BODY,
-    REMOVE,
-    REROOT,
-)
+from kinemorph.structure.forest import layout
 
 CONNECT_METHODS = ("auto", "tree", "loop")
 FREE_JOINT = Joint.free()
@@ -38,15 +27,15 @@ class Request:
         row = self.row = rows[0]
         _, self._dofs, _ = joint.rows
         self._loop = joint_row(joint)
-        row["what"], row["placed"], row["held"] = what, NO_POSITION, NOT_GIVEN
+        row["what"], row["placed"], row["held"] = what, layout.NO_POSITION, layout.NOT_GIVEN
         row["row"], row["dofs"] = self._loop.ctypes.data, self._dofs.ctypes.data
 
     @staticmethod
-    def connect(rows: Any, joint: Joint, at: Place, how: str, on: Place | None, held: int = ON_BODY) -> Request:
+    def connect(rows: Any, joint: Joint, at: Place, how: str, on: Place | None, held: int = layout.ON_BODY) -> Request:
         if not isinstance(how, str) or how not in CONNECT_METHODS:
             raise ValueError(f"how {repr_of(how)} is not one of {', '.join(map(repr, CONNECT_METHODS))}")
-        request = Request(rows, CONNECT, joint)
-        request.row["how"] = CONNECT_METHODS.index(how) + AUTO
+        request = Request(rows, layout.CONNECT, joint)
+        request.row["how"] = CONNECT_METHODS.index(how) + layout.AUTO
         request.row["cannot_close"] = joint.passive != "" and cannot_close_loop(joint)
         request.stand(at)
         if on is not None:
@@ -54,8 +43,10 @@ class Request:
         return request
 
     @staticmethod
-    def reroot(rows: Any, joint: Joint | None, at: Place | None, on: Place | None, held: int = ON_BODY) -> Request:
-        request = Request(rows, REROOT, FREE_JOINT if joint is None else joint)
+    def reroot(
+        rows: Any, joint: Joint | None, at: Place | None, on: Place | None, held: int = layout.ON_BODY
+    ) -> Request:
+        request = Request(rows, layout.REROOT, FREE_JOINT if joint is None else joint)
         if at is not None:
             request.stand(at)
         if on is not None:
@@ -64,18 +55,18 @@ class Request:
 
     @staticmethod
     def cut(rows: Any) -> Request:
-        request = Request(rows, CUT, FREE_JOINT)
+        request = Request(rows, layout.CUT, FREE_JOINT)
         request.row["root"] = -1
         return request
 
     @staticmethod
     def remove(rows: Any) -> Request:
-        return Request(rows, REMOVE, FREE_JOINT)
+        return Request(rows, layout.REMOVE, FREE_JOINT)
 
     def stand(self, at: Place) -> None:
         """Set the joint's pose in the world."""
         row: Any = self.row
-        row["placed"] = AT_POSE if isinstance(at, Pose) else AT_POINT
+        row["placed"] = layout.AT_POSE if isinstance(at, Pose) else layout.AT_POINT
         pose = at if isinstance(at, Pose) else Pose(at)
         row["at_R"], row["at_p"] = pose.rotation.ravel(), pose.position
 

@@ -11,25 +11,9 @@ from kinemorph.multibody.layout import TREE, dofs_of, links_of
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.rows import load3, load9, store3, store9
 from kinemorph.structure.edit.from_model import Integers, Records, Vector, is_loop_selected, tree_end
+from kinemorph.structure.forest import layout
 from kinemorph.structure.forest.islands import LOOP_SIZE
-from kinemorph.structure.forest.layout import (
-    DONE,
-    FOREST,
-    FULL,
-    IN_USE,
-    JUMP,
-    LOOPS,
-    REST,
-    TREES,
-    Q,
-    V,
-    bodies_of,
-    joints_of,
-    loop_slots_of,
-    loops_of,
-    tree_of,
-    trees_of,
-)
+from kinemorph.structure.forest.layout import bodies_of, joints_of, loop_slots_of, loops_of, tree_of, trees_of
 from kinemorph.structure.forest.memory import DOF_SIZE, LINK_SIZE, address_of, claim_scratch, copy_words, pool_of
 
 MODEL_EXPORT = np.dtype(
@@ -83,7 +67,7 @@ def export_tree_rows(harvest: Any, tree: Any, state: int, start: int, n: int) ->
     for which in range(6):
         old = rows_at(state + 8 * tree["nq"] * which, tree["nq"], F8)
         new = rows_at(harvest["state"] + 8 * harvest["nq"] * which, harvest["nq"], F8)
-        position = which == Q or which == REST
+        position = which == layout.Q or which == layout.REST
         count, source, to = (nq, q0, iq) if position else (nv, v0, iv)
         for k in range(count):
             new[to + k] = old[source + k]
@@ -149,7 +133,7 @@ def export_loops(forest: Any, harvest: Any, old_links: Any, old: Any, new: Any, 
             new[to]["b"] = bodies[old_links[b]["body"]]["link"] if b >= 0 else -1
             to += 1
             continue
-        if to < new.shape[0] and slots[planted]["next"] == IN_USE:
+        if to < new.shape[0] and slots[planted]["next"] == layout.IN_USE:
             a, b = slots[planted]["a"], slots[planted]["b"]
             copy_words(forest["ties"] + planted * LOOP_SIZE, new_at + to * LOOP_SIZE, LOOP_SIZE)
             new[to]["a"] = bodies[body_ids[a]]["link"] if a >= 0 else -1
@@ -162,28 +146,28 @@ def export_loops(forest: Any, harvest: Any, old_links: Any, old: Any, new: Any, 
 @entry
 def measure_export(address: int, harvests: Records) -> int:
     """Add the sizes of the forest's trees to those of the untouched trees. Returns the number of the forest's loops."""
-    forest, harvest = rows_at(address, 1, FOREST)[0], harvests[0]
+    forest, harvest = rows_at(address, 1, layout.FOREST)[0], harvests[0]
     trees = trees_of(forest)
-    for t in range(pool_of(forest, TREES)["count"]):
-        if trees[t]["next"] == IN_USE:
+    for t in range(pool_of(forest, layout.TREES)["count"]):
+        if trees[t]["next"] == layout.IN_USE:
             tree = tree_of(trees[t])
             harvest["n"] += tree["n"]
             harvest["nq"] += tree["nq"]
             harvest["nv"] += tree["nv"]
-    return pool_of(forest, LOOPS)["used"]
+    return pool_of(forest, layout.LOOPS)["used"]
 
 
 @entry
 def export_velocities(address: int, model_address: int, chosen: Integers, numbers: Vector) -> None:
     """Write velocities and jumps of the copied trees into the state of the model, if nothing else has changed."""
-    forest, model = rows_at(address, 1, FOREST)[0], rows_at(model_address, 1, TREE)[0]
+    forest, model = rows_at(address, 1, layout.FOREST)[0], rows_at(model_address, 1, TREE)[0]
     trees, links = trees_of(forest), links_of(model)
     nq = model["nq"]
     t = 0
     for i in range(model["n"]):
         if chosen[i] != 0:
             tree, first = tree_of(trees[t]), links[i]["iv"]
-            for which in (V, JUMP):
+            for which in (layout.V, layout.JUMP):
                 new = rows_at(trees[t]["state"] + 8 * tree["nq"] * which, tree["nv"], F8)
                 for k in range(tree["nv"]):
                     numbers[nq * which + first + k] = new[k]
@@ -199,12 +183,12 @@ def export_model(
 
     Trees keep their order, new ones come last. `bodies` are a copy of the old model's. Returns a status.
     """
-    forest, harvest = rows_at(address, 1, FOREST)[0], harvests[0]
+    forest, harvest = rows_at(address, 1, layout.FOREST)[0], harvests[0]
     forest["scratch_used"] = 0
     harvest["body_ids"] = claim_scratch(forest, 4 * harvest["bodies"])
     harvest["joint_ids"] = claim_scratch(forest, 4 * harvest["joints"])
     if harvest["joint_ids"] == 0 and harvest["joints"] > 0:
-        return FULL
+        return layout.FULL
     model = rows_at(harvest["model"], 1, TREE)[0]
     old_links = links_of(model)
     map_ids_to_model(harvest, old_links, old_loops, here)
@@ -219,14 +203,14 @@ def export_model(
         else:
             for k in range(i, last):
                 bodies[old_links[k]["body"]]["link"] = -1
-            if trees[t]["next"] == IN_USE:
+            if trees[t]["next"] == layout.IN_USE:
                 export_tree(forest, harvest, t, bodies)
             t += 1
         i = last
-    for t in range(harvest["trees"], pool_of(forest, TREES)["count"]):
-        if trees[t]["next"] == IN_USE:
+    for t in range(harvest["trees"], pool_of(forest, layout.TREES)["count"]):
+        if trees[t]["next"] == layout.IN_USE:
             export_tree(forest, harvest, t, bodies)
     for i in range(links.shape[0]):
         bodies[links[i]["body"]]["link"] = i
     export_loops(forest, harvest, old_links, old_loops, loops, chosen, bodies)
-    return DONE
+    return layout.DONE

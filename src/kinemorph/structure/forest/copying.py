@@ -12,18 +12,7 @@ import numpy as np
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.multibody.layout import DOF, LINK, TREE
 from kinemorph.multibody.system import F8
-from kinemorph.structure.forest.layout import (
-    CHUNK,
-    DONE,
-    FOREST,
-    FULL,
-    IN_USE,
-    REST,
-    TREES,
-    Q,
-    tree_of,
-    trees_of,
-)
+from kinemorph.structure.forest.layout import CHUNK, DONE, FOREST, FULL, IN_USE, REST, TREES, Q, tree_of, trees_of
 from kinemorph.structure.forest.memory import (
     DOF_SIZE,
     LINK_SIZE,

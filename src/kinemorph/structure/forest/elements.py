@@ -15,7 +15,7 @@ from kinemorph.multibody.system import F8, I8
 from kinemorph.spatial.mat3 import Mat3, mul, mul_vec
 from kinemorph.spatial.rows import load3, load9
 from kinemorph.spatial.vec3 import Vec3, add, neg
-from kinemorph.structure.forest.layout import BODIES, A, Q, V, bodies_of, tree_of, trees_of
+from kinemorph.structure.forest.layout import BODIES, a_of, bodies_of, q_of, tree_of, trees_of, v_of
 from kinemorph.structure.forest.memory import LINK_ROW_SIZE, clear_words, copy_words, find_row, pool_of
 
 ELEMENT_SIZE, ENDS_SIZE, WRENCH_SIZE = ELEMENT.itemsize, 16, 48
@@ -66,10 +66,8 @@ def measure_element_forces(forest: Any) -> int:
 @kernel(inline=False)
 def update_slot_motion(slot: Any) -> None:
     """Compute poses, velocities and accelerations of the links of a tree, from its state."""
-    tree, state = tree_of(slot), slot["state"]
-    nq, nv = tree["nq"], tree["nv"]
-    q, v = rows_at(state + 8 * nq * Q, nq, F8), rows_at(state + 8 * nq * V, nv, F8)
-    move_tree(tree, q, v, rows_at(state + 8 * nq * A, nv, F8))
+    tree = tree_of(slot)
+    move_tree(tree, q_of(slot, tree), v_of(slot, tree), a_of(slot, tree))
 
 
 @kernel(inline=False)
@@ -101,6 +99,22 @@ def element_link_row(forest: Any, body: int, other: int) -> int:
 
 
 @kernel
+def link_data_of_both(forest: Any, a: int, b: int) -> tuple[Any, Any]:
+    """LINK_DATA rows of two bodies, one of which may be the base."""
+    one = rows_at(element_link_row(forest, a, b), 1, LINK_DATA)[0]
+    return one, rows_at(element_link_row(forest, b, a), 1, LINK_DATA)[0]
+
+
+@kernel
+def wrench_of_element(forest: Any, element: Any, a: int, b: int) -> tuple[Vec3, Vec3, Vec3, float]:
+    """Point of action, moment and force on body b, and elastic energy of an element between bodies a and b."""
+    da, db = link_data_of_both(forest, a, b)
+    Ra, pa = body_frame_to_link_frame(forest, a, load9(element["Ra"]), load3(element["pa"]))
+    Rb, pb = body_frame_to_link_frame(forest, b, load9(element["Rb"]), load3(element["pb"]))
+    return element_wrench(element, da, Ra, pa, db, Rb, pb)
+
+
+@kernel
 def body_frame_to_link_frame(forest: Any, body: int, R: Mat3, p: Vec3) -> tuple[Mat3, Vec3]:
     """A pose in a body's own frame, in the frame of its link."""
     if body < 0:
@@ -129,12 +143,8 @@ def add_forest_element_forces(forest: Any, memory: int) -> None:
     prepare_element_forces(forest, memory)
     elements = elements_of(forest)
     for i in range(forest["element_count"]):
-        e = elements[i]
         a, b = element_body(forest, i, 0), element_body(forest, i, 1)
-        da = rows_at(element_link_row(forest, a, b), 1, LINK_DATA)[0]
-        db = rows_at(element_link_row(forest, b, a), 1, LINK_DATA)[0]
-        Ra, pa = body_frame_to_link_frame(forest, a, load9(e["Ra"]), load3(e["pa"]))
-        Rb, pb = body_frame_to_link_frame(forest, b, load9(e["Rb"]), load3(e["pb"]))
-        x, n, f, _ = element_wrench(e, da, Ra, pa, db, Rb, pb)
+        da, db = link_data_of_both(forest, a, b)
+        x, n, f, _ = wrench_of_element(forest, elements[i], a, b)
         add_body_wrench(forest, b, db, x, n, f)
         add_body_wrench(forest, a, da, x, neg(n), neg(f))

@@ -11,38 +11,22 @@ from kinemorph.constraint.loops import joint_frames
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.multibody.algorithms.inversion import extract_position
 from kinemorph.multibody.checks import Vector
-from kinemorph.multibody.layout import LINK_DATA, dofs_of, link_data_of, links_of
-from kinemorph.multibody.model.elements import element_wrench, elements_of
+from kinemorph.multibody.layout import dofs_of, link_data_of, links_of
+from kinemorph.multibody.model.elements import elements_of
 from kinemorph.multibody.model.springs import fill_spring_stretch
 from kinemorph.multibody.system import F8
 from kinemorph.spatial.mat3 import mul, mul_vec, sym_vec, tmul_vec, transpose
 from kinemorph.spatial.rows import load3, load6, load9, store3
 from kinemorph.spatial.vec3 import add, axpy, cross, dot, sub
+from kinemorph.structure.forest import layout
 from kinemorph.structure.forest.elements import (
-    body_frame_to_link_frame,
     drop_stale_elements,
     element_body,
-    element_link_row,
+    link_data_of_both,
     update_slot_motion,
+    wrench_of_element,
 )
-from kinemorph.structure.forest.layout import (
-    DONE,
-    FOREST,
-    FOREST_KIND,
-    FULL,
-    IN_USE,
-    LOOPS,
-    NO_FOREST,
-    REST,
-    TREES,
-    Q,
-    V,
-    bodies_of,
-    loop_slots_of,
-    loops_of,
-    tree_of,
-    trees_of,
-)
+from kinemorph.structure.forest.layout import bodies_of, loop_slots_of, loops_of, q_of, rest_of, tree_of, trees_of, v_of
 from kinemorph.structure.forest.memory import claim_scratch, clear_words, pool_of
 
 Records = np.ndarray[tuple[int], np.dtype[np.void]]
@@ -55,7 +39,7 @@ def sum_links(slot: Any, chosen: Marks, sums: Any) -> None:
     update_slot_motion(slot)
     tree = tree_of(slot)
     links, rows = links_of(tree), link_data_of(tree)
-    dofs, v = dofs_of(tree), rows_at(slot["state"] + 8 * tree["nq"] * V, tree["nv"], F8)
+    dofs, v = dofs_of(tree), v_of(slot, tree)
     for i in range(tree["n"]):
         link, d = links[i], rows[i + 1]
         if chosen[link["body"]] == 0:
@@ -76,31 +60,30 @@ def sum_links(slot: Any, chosen: Marks, sums: Any) -> None:
 @entry
 def sum_forest(address: int, chosen: Marks, sums: Records) -> int:
     """Sum mass, momentum and kinetic energy of the chosen bodies (a mark per index) into a row of SUMS. A status."""
-    forest = rows_at(address, 1, FOREST)[0]
-    if forest["kind"] != FOREST_KIND or forest["busy"] != 0:
-        return NO_FOREST
+    forest = rows_at(address, 1, layout.FOREST)[0]
+    if forest["kind"] != layout.FOREST_KIND or forest["busy"] != 0:
+        return layout.NO_FOREST
     trees = trees_of(forest)
-    for t in range(pool_of(forest, TREES)["count"]):
-        if trees[t]["next"] == IN_USE:
+    for t in range(pool_of(forest, layout.TREES)["count"]):
+        if trees[t]["next"] == layout.IN_USE:
             sum_links(trees[t], chosen, sums[0])
-    return DONE
+    return layout.DONE
 
 
 @kernel
-def are_both_chosen(chosen: Marks, a: int, b: int) -> bool:
+def are_both_chosen(chosen: Marks, body_a: int, body_b: int) -> bool:
     """Whether both bodies are chosen; the base, which is below 0, always is."""
-    return (a < 0 or chosen[a] != 0) and (b < 0 or chosen[b] != 0)
+    return (body_a < 0 or chosen[body_a] != 0) and (body_b < 0 or chosen[body_b] != 0)
 
 
 @kernel(inline=False)
 def joint_spring_energy(slot: Any, memory: int) -> float:
     """Elastic energy (J) of a tree's joints; the memory gets the stretch of each degree of freedom."""
-    tree, state = tree_of(slot), slot["state"]
-    nq, nv = tree["nq"], tree["nv"]
-    dofs, out = dofs_of(tree), rows_at(memory, nv, F8)
-    fill_spring_stretch(tree, rows_at(state + 8 * nq * REST, nq, F8), rows_at(state + 8 * nq * Q, nq, F8), out)
+    tree = tree_of(slot)
+    dofs, out = dofs_of(tree), rows_at(memory, tree["nv"], F8)
+    fill_spring_stretch(tree, rest_of(slot, tree), q_of(slot, tree), out)
     energy = 0.0
-    for k in range(nv):
+    for k in range(tree["nv"]):
         energy += 0.5 * dofs[k]["stiffness"] * out[k] * out[k]
     return energy
 
@@ -121,47 +104,37 @@ def chosen_joint_spring_energy(slot: Any, chosen: Marks, memory: int) -> float:
     return energy
 
 
+@kernel
+def update_body_motion(forest: Any, body: int) -> None:
+    """Compute the motion of the links of a body's tree, unless it is the base."""
+    if body >= 0:
+        update_slot_motion(trees_of(forest)[bodies_of(forest)[body]["tree"]])
+
+
 @kernel(inline=False)
 def element_energy(forest: Any, chosen: Marks) -> float:
     """Elastic energy (J) of the force elements between chosen bodies."""
     drop_stale_elements(forest)
-    trees = trees_of(forest)
-    bodies = bodies_of(forest)
     elements = elements_of(forest)
     energy = 0.0
     for i in range(forest["element_count"]):
-        e, a, b = elements[i], element_body(forest, i, 0), element_body(forest, i, 1)
+        a, b = element_body(forest, i, 0), element_body(forest, i, 1)
         if not are_both_chosen(chosen, a, b):
             continue
-        if a >= 0:
-            update_slot_motion(trees[bodies[a]["tree"]])
-        if b >= 0:
-            update_slot_motion(trees[bodies[b]["tree"]])
-        da, db = (
-            rows_at(element_link_row(forest, a, b), 1, LINK_DATA)[0],
-            rows_at(element_link_row(forest, b, a), 1, LINK_DATA)[0],
-        )
-        Ra, pa = body_frame_to_link_frame(forest, a, load9(e["Ra"]), load3(e["pa"]))
-        Rb, pb = body_frame_to_link_frame(forest, b, load9(e["Rb"]), load3(e["pb"]))
-        energy += element_wrench(e, da, Ra, pa, db, Rb, pb)[3]
+        update_body_motion(forest, a)
+        update_body_motion(forest, b)
+        energy += wrench_of_element(forest, elements[i], a, b)[3]
     return energy
 
 
 @kernel(inline=False)
 def loop_spring_energy(forest: Any, index: int, memory: int) -> float:
     """Elastic energy (J) of the joint of a loop; the memory has room for 13 numbers."""
-    trees = trees_of(forest)
-    bodies = bodies_of(forest)
     slot = loop_slots_of(forest)[index]
     loop, a, b = loops_of(forest)[index], slot["a"], slot["b"]
-    if a >= 0:
-        update_slot_motion(trees[bodies[a]["tree"]])
-    if b >= 0:
-        update_slot_motion(trees[bodies[b]["tree"]])
-    da, db = (
-        rows_at(element_link_row(forest, a, b), 1, LINK_DATA)[0],
-        rows_at(element_link_row(forest, b, a), 1, LINK_DATA)[0],
-    )
+    update_body_motion(forest, a)
+    update_body_motion(forest, b)
+    da, db = link_data_of_both(forest, a, b)
     Ra, xa, Rb, xb = joint_frames(loop, da, db)
     clear_words(memory, 104)
     q, v = rows_at(memory, 7, F8), rows_at(memory + 56, 6, F8)
@@ -174,31 +147,25 @@ def loop_spring_energy(forest: Any, index: int, memory: int) -> float:
 def sum_elastic_energy(address: int, chosen: Marks, energy: Vector) -> int:
     """Sum the elastic energy (J) of joints, loops and force elements between chosen bodies, or between these and the
     base, into the first entry. Returns a status."""
-    forest = rows_at(address, 1, FOREST)[0]
-    if forest["kind"] != FOREST_KIND:
-        return NO_FOREST
+    forest = rows_at(address, 1, layout.FOREST)[0]
+    if forest["kind"] != layout.FOREST_KIND:
+        return layout.NO_FOREST
     trees = trees_of(forest)
-    loops, ties = (
-        loop_slots_of(forest),
-        loops_of(forest),
-    )
+    loops, ties = loop_slots_of(forest), loops_of(forest)
     forest["scratch_used"] = forest["need"] = 0
     most = 13
-    for t in range(pool_of(forest, TREES)["count"]):
-        if trees[t]["next"] == IN_USE:
+    for t in range(pool_of(forest, layout.TREES)["count"]):
+        if trees[t]["next"] == layout.IN_USE:
             most = max(most, tree_of(trees[t])["nv"])
     memory = claim_scratch(forest, 8 * most)
     if memory == 0:
-        return FULL
+        return layout.FULL
     energy[0] = element_energy(forest, chosen)
-    for t in range(pool_of(forest, TREES)["count"]):
-        if trees[t]["next"] == IN_USE and tree_of(trees[t])["springs"] != 0:
+    for t in range(pool_of(forest, layout.TREES)["count"]):
+        if trees[t]["next"] == layout.IN_USE and tree_of(trees[t])["springs"] != 0:
             energy[0] += chosen_joint_spring_energy(trees[t], chosen, memory)
-    for k in range(pool_of(forest, LOOPS)["count"]):
-        if (
-            loops[k]["next"] == IN_USE
-            and ties[k]["passive"] != 0
-            and are_both_chosen(chosen, loops[k]["a"], loops[k]["b"])
-        ):
+    for k in range(pool_of(forest, layout.LOOPS)["count"]):
+        used = loops[k]["next"] == layout.IN_USE and ties[k]["passive"] != 0
+        if used and are_both_chosen(chosen, loops[k]["a"], loops[k]["b"]):
             energy[0] += loop_spring_energy(forest, k, memory)
-    return DONE
+    return layout.DONE

@@ -24,15 +24,8 @@ from kinemorph.structure.edit.apply_edit import perform_edit
 from kinemorph.structure.edit.from_model import MODEL_IMPORT, import_model
 from kinemorph.structure.edit.refusals import EntityNames, raise_refusal, warn_lossy_joint
 from kinemorph.structure.edit.request import Place, Request
+from kinemorph.structure.forest import copying
 from kinemorph.structure.forest import layout as layout
-from kinemorph.structure.forest.copying import (
-    EXTENT,
-    allocate_tree_rows,
-    measure_trees,
-    pack_trees,
-    unpack_trees,
-    unpadded,
-)
 from kinemorph.structure.forest.layout import BODIES, JOINTS, LOOPS, TREES
 from kinemorph.structure.forest.loops import find_largest_loop_errors
 from kinemorph.structure.forest.memory import ID_INDEX_MASK
@@ -359,8 +352,9 @@ class Forest(ForestSums):
             raise RuntimeError("this forest is in use by another thread and cannot be copied now")
         elements = int(header["element_count"])
         counts = [int(pool["count"]) for pool in self._pools]
-        tables = [unpadded(table[:count]) for table, count in zip(self._tables, counts, strict=True)]
-        ties, drives = unpadded(self._ties[: counts[LOOPS]]), unpadded(self._drives[: 6 * counts[LOOPS]])
+        tables = [copying.unpadded(table[:count]) for table, count in zip(self._tables, counts, strict=True)]
+        ties = copying.unpadded(self._ties[: counts[LOOPS]])
+        drives = copying.unpadded(self._drives[: 6 * counts[LOOPS]])
         for table in tables:
             _clear_transient_fields(table)
             free = table["next"] != layout.IN_USE
@@ -368,14 +362,15 @@ class Forest(ForestSums):
                 table[name][free] = 0
         ties[tables[LOOPS]["next"] != layout.IN_USE] = np.zeros(1, ties.dtype)
         drives.reshape(-1, 6)[tables[LOOPS]["next"] != layout.IN_USE] = np.zeros(1, drives.dtype)
-        pools, extents = self._pools.copy(), np.zeros(int(self._pools[TREES]["used"]), EXTENT)
+        pools, extents = self._pools.copy(), np.zeros(int(self._pools[TREES]["used"]), copying.EXTENT)
         pools["capacity"] = 0
-        measure_trees(self.address, extents)
-        links, dofs, numbers = allocate_tree_rows(extents)
-        pack_trees(self.address, extents, links, dofs, numbers)
+        copying.measure_trees(self.address, extents)
+        links, dofs, numbers = copying.allocate_tree_rows(extents)
+        copying.pack_trees(self.address, extents, links, dofs, numbers)
         return (
             [float(header[g]) for g in ("gx", "gy", "gz")], float(header["dependence"]), pools, tables, ties, drives,
-            unpadded(self._elements[:elements]), self._ends[:elements].copy(), extents, unpadded(links), dofs, numbers,
+            copying.unpadded(self._elements[:elements]), self._ends[:elements].copy(), extents,
+            copying.unpadded(links), dofs, numbers,
         )  # fmt: skip
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
@@ -391,7 +386,7 @@ class Forest(ForestSums):
         for field in ("count", "used", "free"):
             self._pools[field] = pools[field]
         self._connect()
-        while unpack_trees(self.address, extents, links, dofs, numbers):
+        while copying.unpack_trees(self.address, extents, links, dofs, numbers):
             self._grow()
 
     def __copy__(self) -> Forest:

@@ -12,12 +12,7 @@ from kinemorph.multibody.layout import TREE, links_of
 from kinemorph.multibody.loop_layout import SIZES, lay_out, measure_loops, place_system
 from kinemorph.multibody.model.loops import LOOP
 from kinemorph.multibody.system import I8, SYSTEM
-from kinemorph.structure.forest.layout import (
-    bodies_of,
-    loop_slots_of,
-    tree_of,
-    trees_of,
-)
+from kinemorph.structure.forest.layout import bodies_of, loop_slots_of, tree_of, trees_of
 from kinemorph.structure.forest.memory import claim_scratch, clear_words, copy_words
 
 SYSTEM_SIZE, LOOP_SIZE, SIZES_SIZE = SYSTEM.itemsize, LOOP.itemsize, SIZES.itemsize
@@ -29,20 +24,15 @@ def next_side(loops: Any, side: int) -> int:
     return loops[side >> 1]["next_b"] if side & 1 else loops[side >> 1]["next_a"]
 
 
-@kernel
-def begin_collection(forest: Any) -> None:
-    forest["turn"] += 1
-    forest["first_tree"], forest["tree_count"] = -1, 0
-    forest["first_loop"], forest["loop_count"] = -1, 0
-
-
 @kernel(inline=False)
 def collect_coupled_trees(forest: Any, first: int, second: int) -> None:
     """Collect all trees that loops couple to one or two trees (-1 for none), these first, and all these loops."""
     trees = trees_of(forest)
     bodies = bodies_of(forest)
     loops = loop_slots_of(forest)
-    begin_collection(forest)
+    forest["turn"] += 1
+    forest["first_tree"], forest["tree_count"] = -1, 0
+    forest["first_loop"], forest["loop_count"] = -1, 0
     turn = forest["turn"]
     last = last_loop = -1
     t = first
@@ -85,11 +75,11 @@ def collect_coupled_trees(forest: Any, first: int, second: int) -> None:
 
 
 @kernel
-def set_loop_links(loop: Any, ta: int, a: int, tb: int, b: int) -> None:
+def set_loop_links(loop: Any, ta: int, body_a: int, tb: int, body_b: int) -> None:
     """Set the links and trees of a system that a loop ties. The base, link -1, is in all trees."""
-    loop["a"], loop["b"] = a, b
-    loop["tree_a"] = ta if a >= 0 else tb
-    loop["tree_b"] = tb if b >= 0 else ta
+    loop["a"], loop["b"] = body_a, body_b
+    loop["tree_a"] = ta if body_a >= 0 else tb
+    loop["tree_b"] = tb if body_b >= 0 else ta
 
 
 @kernel(inline=False)
@@ -104,11 +94,9 @@ def assemble_system(forest: Any, more: int) -> int:
     count = forest["tree_count"]
     rows = forest["loop_count"] + (1 if more != 0 else 0)
     at = claim_scratch(forest, SYSTEM_SIZE)
-    at_trees, at_loops, at_sizes = (
-        claim_scratch(forest, 8 * count),
-        claim_scratch(forest, rows * LOOP_SIZE),
-        claim_scratch(forest, SIZES_SIZE),
-    )
+    at_trees = claim_scratch(forest, 8 * count)
+    at_loops = claim_scratch(forest, rows * LOOP_SIZE)
+    at_sizes = claim_scratch(forest, SIZES_SIZE)
     if at_sizes == 0:
         return 0
     addresses, found = rows_at(at_trees, count, I8), rows_at(at_loops, rows, LOOP)

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from kinemorph.jit.rows import row, table
+from kinemorph.jit.rows import row, table, vector
 from kinemorph.multibody.algorithms.free_body import FREE_BODY
 from kinemorph.multibody.layout import DOF, DOF_DATA, LINK, LINK_DATA, TREE, layout_hash
 from kinemorph.multibody.model.elements import ELEMENT
 from kinemorph.multibody.model.loops import LOOP
+from kinemorph.multibody.system import F8
 
 FOREST = np.dtype(
     [
@@ -263,5 +264,15 @@ bodies_of = table(BODY_SLOT, "bodies", "body_room")
 loop_slots_of = table(LOOP_SLOT, "loops", "loop_room")
 trees_of = table(TREE_SLOT, "trees", "tree_room")
 tree_of = row(TREE, "address")
+source_of = row(TREE, "source")
+host_of = row(TREE, "host")
 joints_of = table(JOINT_SLOT, "joints", "joint_room")
 loops_of = table(LOOP, "ties", "loop_room")
+
+# of a row of the table of trees, and its tree: q_of(slot, tree)
+q_of = vector(F8, "state", Q, "nq", "nq")
+v_of = vector(F8, "state", V, "nq", "nv")
+a_of = vector(F8, "state", A, "nq", "nv")
+tau_of = vector(F8, "state", TAU, "nq", "nv")
+rest_of = vector(F8, "state", REST, "nq", "nq")
+jump_of = vector(F8, "state", JUMP, "nq", "nv")

@@ -10,16 +10,7 @@ from kinemorph.multibody.checks import Vector
 from kinemorph.multibody.system import SYSTEM
 from kinemorph.structure.forest.elements import update_slot_motion
 from kinemorph.structure.forest.islands import assemble_system, collect_coupled_trees
-from kinemorph.structure.forest.layout import (
-    DONE,
-    FOREST,
-    FOREST_KIND,
-    FULL,
-    IN_USE,
-    NO_FOREST,
-    TREES,
-    trees_of,
-)
+from kinemorph.structure.forest.layout import DONE, FOREST, FOREST_KIND, FULL, IN_USE, NO_FOREST, TREES, trees_of
 from kinemorph.structure.forest.memory import pool_of
 
 

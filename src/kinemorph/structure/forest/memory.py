@@ -16,22 +16,8 @@ from kinemorph.multibody.layout import DOF, DOF_DATA, LINK, LINK_DATA, TREE, TRE
 from kinemorph.multibody.system import I8
 from kinemorph.spatial.mat3 import IDENTITY
 from kinemorph.spatial.rows import store3, store9
-from kinemorph.structure.forest.layout import (
-    BODIES,
-    CHUNK,
-    FOREST,
-    IN_USE,
-    JOINTS,
-    LOOPS,
-    POOL,
-    SCRATCH,
-    TREES,
-    bodies_of,
-    joints_of,
-    loop_slots_of,
-    tree_of,
-    trees_of,
-)
+from kinemorph.structure.forest import layout
+from kinemorph.structure.forest.layout import bodies_of, joints_of, loop_slots_of, tree_of, trees_of
 
 ID_INDEX_MASK = (1 << 32) - 1  # mask of the index in an id; the bits above are the generation
 SMALLEST_BLOCK_BYTES = 512  # bytes of the smallest block; there are eight sizes to a doubling
@@ -47,7 +33,7 @@ Bytes = np.ndarray[tuple[int], np.dtype[np.uint8]]
 
 @kernel
 def pool_of(forest: Any, which: int) -> Any:
-    return rows_at(forest["pools"], 4, POOL)[which]
+    return rows_at(forest["pools"], 4, layout.POOL)[which]
 
 
 @kernel
@@ -70,7 +56,7 @@ def take_row(pool: Any, rows: Any) -> int:
     else:
         i = pool["count"]
         pool["count"] += 1
-    rows[i]["next"] = IN_USE
+    rows[i]["next"] = layout.IN_USE
     pool["used"] += 1
     return i
 
@@ -90,7 +76,7 @@ def find_row(pool: Any, rows: Any, name: int) -> int:
     i = name & ID_INDEX_MASK
     if name < 0 or i >= pool["count"]:
         return -1
-    if rows[i]["next"] != IN_USE or rows[i]["generation"] != name >> 32:
+    if rows[i]["next"] != layout.IN_USE or rows[i]["generation"] != name >> 32:
         return -1
     return i
 
@@ -110,7 +96,7 @@ def claim_scratch(forest: Any, size: int) -> int:
     used = forest["scratch_used"]
     forest["scratch_used"] = used + ((size + 15) & -16)
     if forest["scratch_used"] > forest["scratch_size"]:
-        forest["want"] = SCRATCH
+        forest["want"] = layout.SCRATCH
         forest["need"] = max(forest["need"], forest["scratch_used"])
         return 0
     return forest["scratch"] + used
@@ -169,7 +155,7 @@ def allocate_block(forest: Any, index: int) -> int:
         return block
     size = block_size_of(index)
     if forest["at"] + size > forest["end"]:
-        forest["want"] = CHUNK
+        forest["want"] = layout.CHUNK
         forest["need"] = size
         return 0
     block = forest["at"]
@@ -194,11 +180,8 @@ def state_offset_of(count: int, nv: int) -> int:
 @kernel
 def links_offset_of(count: int, nq: int, nv: int) -> int:
     """Bytes of a tree before the row of its first link, which is aligned to a cache line."""
-    return (
-        (state_offset_of(count, nv) + 48 * nq + LINK_ROW_SIZE + CACHE_LINE_BYTES - 1)
-        // CACHE_LINE_BYTES
-        * CACHE_LINE_BYTES
-    )
+    size = state_offset_of(count, nv) + 48 * nq + LINK_ROW_SIZE
+    return (size + CACHE_LINE_BYTES - 1) // CACHE_LINE_BYTES * CACHE_LINE_BYTES
 
 
 @kernel
@@ -244,7 +227,7 @@ def clear_tree_rows(forest: Any, block: int) -> None:
 @entry
 def set_gravity(address: int, gx: float, gy: float, gz: float) -> None:
     """Set the gravity of all trees (m/s²)."""
-    set_forest_gravity(rows_at(address, 1, FOREST)[0], gx, gy, gz)
+    set_forest_gravity(rows_at(address, 1, layout.FOREST)[0], gx, gy, gz)
 
 
 @kernel(inline=False)
@@ -252,8 +235,8 @@ def set_forest_gravity(forest: Any, gx: float, gy: float, gz: float) -> None:
     """The same, for kernels: the bases of the trees accelerate against gravity."""
     forest["gx"], forest["gy"], forest["gz"] = gx, gy, gz
     trees = trees_of(forest)
-    for t in range(pool_of(forest, TREES)["count"]):
-        if trees[t]["next"] == IN_USE:
+    for t in range(pool_of(forest, layout.TREES)["count"]):
+        if trees[t]["next"] == layout.IN_USE:
             tree = tree_of(trees[t])
             store3(rows_at(tree["rows"], 1, LINK_DATA)[0]["a"], (-gx, -gy, -gz))
             if tree["free_body"] != 0:
@@ -286,7 +269,7 @@ def free_chunk_rest(forest: Any) -> None:
 @entry
 def begin_forest(address: int, size: int, gx: float, gy: float, gz: float, dependence: float) -> None:
     """Set the size of the first chunk of memory, gravity and `dependence`."""
-    forest = rows_at(address, 1, FOREST)[0]
+    forest = rows_at(address, 1, layout.FOREST)[0]
     forest["at"], forest["end"] = forest["start"], forest["start"] + size
     forest["gx"], forest["gy"], forest["gz"], forest["dependence"] = gx, gy, gz, dependence
 
@@ -294,7 +277,7 @@ def begin_forest(address: int, size: int, gx: float, gy: float, gz: float, depen
 @entry
 def add_chunk(address: int, memory: Bytes) -> None:
     """Make a new chunk of memory the newest one."""
-    forest = rows_at(address, 1, FOREST)[0]
+    forest = rows_at(address, 1, layout.FOREST)[0]
     free_chunk_rest(forest)
     forest["start"] = forest["at"] = (address_of(memory) + CACHE_LINE_BYTES - 1) & -CACHE_LINE_BYTES
     forest["end"] = address_of(memory) + memory.shape[0]
@@ -303,15 +286,15 @@ def add_chunk(address: int, memory: Bytes) -> None:
 @entry
 def clear_forest(address: int) -> None:
     """Remove everything from a forest: no ids, and all memory of its newest chunk is free."""
-    forest = rows_at(address, 1, FOREST)[0]
-    pools = rows_at(forest["pools"], 4, POOL)
-    for i in range(pools[TREES]["count"]):
+    forest = rows_at(address, 1, layout.FOREST)[0]
+    pools = rows_at(forest["pools"], 4, layout.POOL)
+    for i in range(pools[layout.TREES]["count"]):
         trees_of(forest)[i]["generation"] = 0
-    for i in range(pools[BODIES]["count"]):
+    for i in range(pools[layout.BODIES]["count"]):
         bodies_of(forest)[i]["generation"] = 0
-    for i in range(pools[JOINTS]["count"]):
+    for i in range(pools[layout.JOINTS]["count"]):
         joints_of(forest)[i]["generation"] = 0
-    for i in range(pools[LOOPS]["count"]):
+    for i in range(pools[layout.LOOPS]["count"]):
         loop_slots_of(forest)[i]["generation"] = 0
     for i in range(4):
         pools[i]["count"] = pools[i]["used"] = 0
@@ -321,12 +304,6 @@ def clear_forest(address: int) -> None:
 
 
 @kernel
-def state_vector_at(slot: Any, tree: Any, which: int) -> int:
-    """Address of one of the vectors of a tree's state."""
-    return slot["state"] + 8 * tree["nq"] * which
-
-
-@kernel
 def count_trees(forest: Any) -> int:
     """Number of rows of the table of trees that have ever been used."""
-    return pool_of(forest, TREES)["count"]
+    return pool_of(forest, layout.TREES)["count"]

@@ -12,25 +12,10 @@ from kinemorph.jit.prefetch import CACHE_LINE_BYTES, prefetch
 from kinemorph.multibody.algorithms.free_body import accelerate_tree, accelerate_tree_again
 from kinemorph.multibody.checks import NO_FORCES, finite
 from kinemorph.multibody.system import F8, SYSTEM
+from kinemorph.structure.forest import layout
 from kinemorph.structure.forest.elements import add_forest_element_forces, measure_element_forces, update_slot_motion
 from kinemorph.structure.forest.islands import assemble_system, collect_coupled_trees
-from kinemorph.structure.forest.layout import (
-    DONE,
-    FOREST,
-    FOREST_KIND,
-    FULL,
-    IN_USE,
-    LOOPS,
-    NO_FOREST,
-    NOT_FINITE,
-    TAU,
-    TREES,
-    A,
-    Q,
-    V,
-    tree_of,
-    trees_of,
-)
+from kinemorph.structure.forest.layout import a_of, q_of, tau_of, tree_of, trees_of, v_of
 from kinemorph.structure.forest.memory import claim_scratch, links_offset_of, pool_of, state_offset_of
 
 PREFETCHED_TREES = 4  # trees that are prefetched while one is computed
@@ -42,7 +27,7 @@ Records = np.ndarray[tuple[int], np.dtype[np.void]]
 @kernel
 def prefetch_tree(block: int) -> None:
     """Prefetch the cache lines that the dynamics of a free rigid body uses: header, LONE, state, then its link."""
-    for at in range(0, state_offset_of(1, 6) + 8 * 7 * (TAU + 1), CACHE_LINE_BYTES):
+    for at in range(0, state_offset_of(1, 6) + 8 * 7 * (layout.TAU + 1), CACHE_LINE_BYTES):
         prefetch(block + at)
     link = links_offset_of(1, 7, 6)
     for at in range(link, link + HOT_LINK_BYTES, CACHE_LINE_BYTES):
@@ -56,16 +41,14 @@ def accelerate_trees(forest: Any) -> int:
     Returns the first tree that has no finite acceleration, -1 if all have.
     """
     trees = trees_of(forest)
-    count = pool_of(forest, TREES)["count"]
+    count = pool_of(forest, layout.TREES)["count"]
     bad = -1
     for t in range(count):
         if t + PREFETCHED_TREES < count:
             prefetch_tree(trees[t + PREFETCHED_TREES]["address"])
-        if trees[t]["next"] == IN_USE:
-            tree, state = tree_of(trees[t]), trees[t]["state"]
-            nq, nv = tree["nq"], tree["nv"]
-            q, v = rows_at(state + 8 * nq * Q, nq, F8), rows_at(state + 8 * nq * V, nv, F8)
-            tau, a = rows_at(state + 8 * nq * TAU, nv, F8), rows_at(state + 8 * nq * A, nv, F8)
+        if trees[t]["next"] == layout.IN_USE:
+            slot, tree = trees[t], tree_of(trees[t])
+            q, v, tau, a = q_of(slot, tree), v_of(slot, tree), tau_of(slot, tree), a_of(slot, tree)
             if tree["pushes"] != 0:
                 pushes = rows_at(tree["pushes"], 6 * tree["n"], F8).reshape((tree["n"], 6))
                 accelerate_tree(tree, q, v, tau, pushes, a)
@@ -82,54 +65,54 @@ def solve_all_loop_forces(forest: Any, outcome: Any) -> int:
     """Correct the accelerations by the forces of the loops, island by island. Returns a status."""
     trees = trees_of(forest)
     start = forest["turn"]  # islands that are done have marks after this
-    for t in range(pool_of(forest, TREES)["count"]):
-        if trees[t]["next"] == IN_USE and trees[t]["sides"] > 0 and trees[t]["mark"] <= start:
+    for t in range(pool_of(forest, layout.TREES)["count"]):
+        if trees[t]["next"] == layout.IN_USE and trees[t]["sides"] > 0 and trees[t]["mark"] <= start:
             forest["scratch_used"] = 0
             collect_coupled_trees(forest, t, -1)
             at = assemble_system(forest, 0)
             if at == 0:
-                return FULL
+                return layout.FULL
             solve_loop_forces(rows_at(at, 1, SYSTEM)[0])
             u = forest["first_tree"]
             while u >= 0:
                 tree = tree_of(trees[u])
-                a = rows_at(trees[u]["state"] + 8 * tree["nq"] * A, tree["nv"], F8)
+                a = a_of(trees[u], tree)
                 accelerate_tree_again(tree, a)
                 if not finite(a):
                     outcome["tree"] = u
-                    return NOT_FINITE
+                    return layout.NOT_FINITE
                 u = trees[u]["follows"]
-    return DONE
+    return layout.DONE
 
 
 @entry
 def accelerate_forest(address: int, outcomes: Records) -> int:
     """Compute accelerations of all trees into their states. The outcome has a tree without a finite one."""
-    forest = rows_at(address, 1, FOREST)[0]
-    if forest["kind"] != FOREST_KIND:
-        return NO_FOREST
+    forest = rows_at(address, 1, layout.FOREST)[0]
+    if forest["kind"] != layout.FOREST_KIND:
+        return layout.NO_FOREST
     forest["scratch_used"] = forest["need"] = 0
     if forest["element_count"] > 0:
         memory = claim_scratch(forest, measure_element_forces(forest))
         if memory == 0:
-            return FULL
+            return layout.FULL
         add_forest_element_forces(forest, memory)
     outcomes[0]["tree"] = accelerate_trees(forest)
     if outcomes[0]["tree"] >= 0:
-        return NOT_FINITE
-    if pool_of(forest, LOOPS)["used"] > 0:
+        return layout.NOT_FINITE
+    if pool_of(forest, layout.LOOPS)["used"] > 0:
         return solve_all_loop_forces(forest, outcomes[0])
-    return DONE
+    return layout.DONE
 
 
 @entry
 def update_trees_motion(address: int, first: int, last: int) -> int:
     """Compute poses, velocities and accelerations of the links of trees `first` to `last` - 1, by index."""
-    forest = rows_at(address, 1, FOREST)[0]
-    if forest["kind"] != FOREST_KIND or forest["busy"] != 0:
-        return NO_FOREST
+    forest = rows_at(address, 1, layout.FOREST)[0]
+    if forest["kind"] != layout.FOREST_KIND or forest["busy"] != 0:
+        return layout.NO_FOREST
     trees = trees_of(forest)
     for t in range(first, last):
-        if trees[t]["next"] == IN_USE:
+        if trees[t]["next"] == layout.IN_USE:
             update_slot_motion(trees[t])
-    return DONE
+    return layout.DONE

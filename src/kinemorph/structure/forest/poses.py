@@ -12,15 +12,7 @@ from kinemorph.spatial.mat3 import Mat3, mul, mul_vec
 from kinemorph.spatial.rows import load3, load9, store3, store9
 from kinemorph.spatial.vec3 import Vec3, add, cross
 from kinemorph.structure.forest.elements import update_slot_motion
-from kinemorph.structure.forest.layout import (
-    DONE,
-    FOREST,
-    FOREST_KIND,
-    NO_FOREST,
-    bodies_of,
-    tree_of,
-    trees_of,
-)
+from kinemorph.structure.forest.layout import DONE, FOREST, FOREST_KIND, NO_FOREST, bodies_of, tree_of, trees_of
 from kinemorph.structure.forest.memory import ID_INDEX_MASK
 
 MOTION = np.dtype(

@@ -96,10 +96,8 @@ def _check_trees(used: Any, tables: Any, extents: Any, links: Any, dofs: Any, nu
     require_range(nq, 0, len(numbers) + 1, "sizes of trees")
     require_range(nv, 0, len(dofs) + 1, "sizes of trees")
     sizes = len(links), len(numbers), len(dofs)
-    require(
-        (n.sum(), STATE_VECTOR_COUNT * nq.sum(), nv.sum()) == sizes,
-        "the trees do not have all links and numbers, or more",
-    )
+    fits = (n.sum(), STATE_VECTOR_COUNT * nq.sum(), nv.sum()) == sizes
+    require(fits, "the trees do not have all links and numbers, or more")
     of = np.repeat(np.arange(len(trees)), n)
     first = (np.cumsum(n) - n)[of]
     local = np.arange(len(links)) - first

@@ -76,10 +76,8 @@ class Forces(Part):
         the normal.
         """
         world = self.world
-        fluid, shape = (
-            check_finite("set_fluid: density", density, 0.0, 1e6),
-            check_finite("set_fluid: drag", drag, 0.0, 1e3),
-        )
+        fluid = check_finite("set_fluid: density", density, 0.0, 1e6)
+        shape = check_finite("set_fluid: drag", drag, 0.0, 1e3)
         world._header[0]["fluid"], world._header[0]["drag"] = fluid, shape
         world.sleep._wake_all()
 

@@ -10,18 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from kinemorph.collision.contact_table import half_start
-from kinemorph.collision.shapes.shape_rows import (
-    contacts_of,
-    memories_of,
-    pairs_of,
-    shapes_of,
-)
-from kinemorph.contact.layout import (
-    DofConstraintKind,
-    contact_constraint_room,
-    dof_constraint_room,
-    slices_of,
-)
+from kinemorph.collision.shapes.shape_rows import contacts_of, memories_of, pairs_of, shapes_of
+from kinemorph.contact.layout import DofConstraintKind, contact_constraint_room, dof_constraint_room, slices_of
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.motion.events import (
     ALONG,
@@ -39,25 +29,15 @@ from kinemorph.motion.events import (
     has_crossed,
     update_event_side,
 )  # fmt: skip
-from kinemorph.motion.events import (
-    CONTACT as TOUCHES,
-)
+from kinemorph.motion.events import CONTACT as TOUCHES
 from kinemorph.multibody.layout import link_data_of, links_of
 from kinemorph.multibody.model.declared import declared_position, declared_velocity
-from kinemorph.multibody.system import F8
 from kinemorph.spatial.mat3 import mul, mul_vec, tmul_vec
 from kinemorph.spatial.rows import load3, load9
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import Vec3, add, dot, sub
 from kinemorph.structure.forest.elements import update_slot_motion
-from kinemorph.structure.forest.layout import (
-    Q,
-    V,
-    bodies_of,
-    joints_of,
-    tree_of,
-    trees_of,
-)
+from kinemorph.structure.forest.layout import bodies_of, joints_of, q_of, tree_of, trees_of, v_of
 from kinemorph.world.layout import WORLD, WORLD_KIND, Status, collisions_of, forest_of, solver_of
 from kinemorph.world.step.joint_loads import finish_joint_loads, project_loop_force
 
@@ -131,12 +111,8 @@ def is_at_limit(solver: Any, tree: int, first: int, count: int) -> bool:
     for i in range(solver["bound_count"]):
         constraint = bounds[i]
         limit = constraint["what"] == LOWER or constraint["what"] == UPPER
-        if (
-            limit
-            and constraint["acted"] != 0
-            and constraint["tree"] == tree
-            and first <= constraint["dof"] < first + count
-        ):
+        acts = limit and constraint["acted"] != 0 and constraint["tree"] == tree
+        if acts and first <= constraint["dof"] < first + count:
             return True
     return False
 
@@ -149,10 +125,10 @@ def measure_joint(solver: Any, forest: Any, event: Any) -> float:
     tree = tree_of(t)
     link = links_of(tree)[slot["link"]]
     if event["kind"] == POSITION or event["kind"] == VELOCITY:
-        q = rows_at(t["state"] + 8 * tree["nq"] * Q, tree["nq"], F8)
+        q = q_of(t, tree)
         if event["kind"] == POSITION:
             return declared_position(link, q, event["index"])
-        return declared_velocity(link, q, rows_at(t["state"] + 8 * tree["nq"] * V, tree["nv"], F8), event["index"])
+        return declared_velocity(link, q, v_of(t, tree), event["index"])
     if slices_of(solver)[slot["tree"]]["asleep"] != 0:
         return float(event["side"])
     return 1.0 if is_at_limit(solver, slot["tree"], link["iv"], link["nv"]) else -1.0
@@ -210,8 +186,5 @@ def measure_events_now(address: int) -> int:
     world = rows_at(address, 1, WORLD)[0]
     if world["kind"] != WORLD_KIND:
         return WRONG_ROW
-    measure_events(
-        world, solver_of(world), forest_of(world),
-        collisions_of(world),
-    )  # fmt: skip
+    measure_events(world, solver_of(world), forest_of(world), collisions_of(world))
     return 0

@@ -7,8 +7,8 @@ from typing import Any
 from kinemorph.contact.layout import slices_of
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.system import F8
-from kinemorph.structure.forest.layout import TREES, Q, V, tree_of, trees_of
-from kinemorph.structure.forest.memory import pool_of, state_vector_at
+from kinemorph.structure.forest.layout import TREES, q_of, tree_of, trees_of, v_of
+from kinemorph.structure.forest.memory import pool_of
 
 
 @kernel(inline=False)
@@ -22,7 +22,7 @@ def save_or_restore_state(solver: Any, forest: Any, back: bool) -> None:
             continue
         tree = tree_of(trees[t])
         nq, nv, at = tree["nq"], tree["nv"], 3 * spans[t]["offset"]
-        q, v = rows_at(state_vector_at(trees[t], tree, Q), nq, F8), rows_at(state_vector_at(trees[t], tree, V), nv, F8)
+        q, v = q_of(trees[t], tree), v_of(trees[t], tree)
         for k in range(nq):
             if back:
                 q[k] = kept[at + k]

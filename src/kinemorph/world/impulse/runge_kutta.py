@@ -24,7 +24,7 @@ from kinemorph.multibody.checks import NO_FORCES, finite
 from kinemorph.multibody.layout import dofs_of
 from kinemorph.multibody.system import F8
 from kinemorph.structure.forest import layout
-from kinemorph.structure.forest.layout import Q, V
+from kinemorph.structure.forest.layout import q_of, rest_of, tau_of, v_of
 
 STEP_ERROR = 1e-8  # rad or m for q, times 1 + |v| for v: largest error of one step
 MOST_ADAPTIVE_STEPS = 200  # in a part; a tree that needs more is stiff, and gets implicit forces instead
@@ -52,11 +52,10 @@ def integrate_adaptively(solver: Any, slot: Any, tree: Any, offset: int, dt: flo
     """
     nq, nv = tree["nq"], tree["nv"]
     stages = solver["stages"] + 8 * SCRATCH_PER_DOF * offset
-    state = slot["state"]
-    q, v = rows_at(state + 8 * nq * Q, nq, F8), rows_at(state + 8 * nq * V, nv, F8)
+    q, v = q_of(slot, tree), v_of(slot, tree)
     work = rows_at(stages, STAGE_ROWS * nq, F8).reshape((STAGE_ROWS, nq))
-    copy(rows_at(state + 8 * nq * OF_REST, nq, F8), work[REST], nq)
-    set_explicit_forces(tree, rows_at(state + 8 * nq * OF_TAU, nv, F8), work[WORK_ROWS])
+    copy(rest_of(slot, tree), work[REST], nq)
+    set_explicit_forces(tree, tau_of(slot, tree), work[WORK_ROWS])
     kept = rows_at(stages + 8 * STAGE_ROWS * nq, nq + nv, F8)
     copy(q, kept, nq)
     copy(v, kept[nq:], nv)
@@ -76,11 +75,10 @@ def integrate_adaptively(solver: Any, slot: Any, tree: Any, offset: int, dt: flo
             left -= h
             if not left > 0.0:
                 break
-        h *= (
-            min(max(STEP_SAFETY_FACTOR * error**-0.2, SMALLEST_STEP_GROWTH), LARGEST_STEP_GROWTH)
-            if error > 0.0
-            else LARGEST_STEP_GROWTH
-        )
+        growth = LARGEST_STEP_GROWTH
+        if error > 0.0:
+            growth = min(max(STEP_SAFETY_FACTOR * error**-0.2, SMALLEST_STEP_GROWTH), growth)
+        h *= growth
     if left > 0.0 or not (finite(q) and finite(v)):
         copy(kept, q, nq)
         copy(kept[nq:], v, nv)

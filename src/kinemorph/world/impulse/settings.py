@@ -66,12 +66,10 @@ def compute_slow_speed(gravity: Iterable[float], width: float) -> float:
 def write_settings(header: Any, solver: Solver, row: Any) -> None:
     """Write the settings to the headers of the world and the solver."""
     world = header[0]
-    world["model"], world["within"], world["fresh"], world["longest_part"] = (
-        ContactModel.IMPULSE,
-        row["within"],
-        1,
-        math.inf,
-    )
+    world["model"] = ContactModel.IMPULSE
+    world["within"] = row["within"]
+    world["fresh"] = 1
+    world["longest_part"] = math.inf
     for name in IMPACTS.names or ():
         world["impacts"][name] = row[name]
     solver.header["gap"], solver.header["bounce_speed"] = 0.5 * row["epsilon"], UNREACHABLE_SPEED

@@ -21,13 +21,7 @@ import numpy as np
 
 from kinemorph.collision.collide import find_pairs
 from kinemorph.collision.narrow.dispatch import find_contacts
-from kinemorph.collision.shapes.shape_rows import (
-    BAD_BOX,
-    FULL,
-    contacts_of,
-    memories_of,
-    pairs_of,
-)
+from kinemorph.collision.shapes.shape_rows import BAD_BOX, FULL, contacts_of, memories_of, pairs_of
 from kinemorph.constraint.whiten import unwhiten_velocity, whiten_velocity
 from kinemorph.contact.impulse.collisions import collide_islands
 from kinemorph.contact.islands import clear_padding, drop_far_contacts, sort_contacts
@@ -37,13 +31,12 @@ from kinemorph.contact.rows.dof_limits import fill_dof_constraints
 from kinemorph.contact.rows.drive_rows import finish_drives, list_drives
 from kinemorph.contact.rows.ghost_edges import drop_ghost_contacts
 from kinemorph.contact.rows.loop_projection import project_all_rows
-from kinemorph.jit.api import kernel, rows_at
+from kinemorph.jit.api import kernel
 from kinemorph.jit.clock import ticks
 from kinemorph.multibody.algorithms.free_body import free_body_link, free_body_of, unwhiten_free_body
-from kinemorph.multibody.system import F8
 from kinemorph.spatial.rows import load3_at, load9, store3, store3_at
-from kinemorph.structure.forest.layout import LOOPS, TREES, V, tree_of, trees_of
-from kinemorph.structure.forest.memory import pool_of, state_vector_at
+from kinemorph.structure.forest.layout import LOOPS, TREES, tree_of, trees_of, v_of
+from kinemorph.structure.forest.memory import pool_of
 from kinemorph.world.brains.update import update_brains
 from kinemorph.world.impulse.rollback import save_or_restore_state
 from kinemorph.world.impulse.time_to_impact import bound_time_to_impact
@@ -113,7 +106,7 @@ def convert_whitened_velocities(solver: Any, forest: Any, back: bool) -> None:
             continue
         tree = tree_of(trees[t])
         nv = tree["nv"]
-        v = rows_at(state_vector_at(trees[t], tree, V), nv, F8)
+        v = v_of(trees[t], tree)
         if not back:
             whiten_velocity(tree, v, z[o : o + nv])
             clear_padding(spans[t], nv, z)
@@ -291,11 +284,9 @@ def scale_contact_impulses(solver: Any, ratio: float) -> None:
     touches = contact_constraints(solver)
     for i in range(solver["touch_count"]):
         t = touches[i]
-        t["sum"], t["total_tangent_impulse1"], t["total_tangent_impulse2"] = (
-            ratio * t["sum"],
-            ratio * t["total_tangent_impulse1"],
-            ratio * t["total_tangent_impulse2"],
-        )
+        t["sum"] *= ratio
+        t["total_tangent_impulse1"] *= ratio
+        t["total_tangent_impulse2"] *= ratio
 
 
 @kernel(inline=False)
@@ -307,13 +298,11 @@ def make_impulse_step(world: Any) -> int:
     if world["phase"] == MOVE:
         if all_asleep(solver, forest):
             return advance_time_and_events(world, solver, forest, collisions)
-        world["full_dt"], world["part"], world["boxes_valid"], world["loads_begun"], world["reach"] = (
-            world["dt"],
-            0.0,
-            0,
-            0,
-            0.0,
-        )
+        world["full_dt"] = world["dt"]
+        world["part"] = 0.0
+        world["boxes_valid"] = 0
+        world["loads_begun"] = 0
+        world["reach"] = 0.0
         if world["impacts"]["struck"] != 0:
             clear_collision_impulses(collisions)
             world["impacts"]["struck"] = 0

@@ -7,15 +7,10 @@ from typing import Any
 import numpy as np
 
 from kinemorph.collision.contact_table import half_start, is_round_shape
-from kinemorph.collision.shapes.shape_rows import (
-    contacts_of,
-    pairs_of,
-    shape_poses_of,
-    shapes_of,
-)
+from kinemorph.collision.shapes.shape_rows import contacts_of, pairs_of, shape_poses_of, shapes_of
 from kinemorph.contact.layout import slices_of
-from kinemorph.geometry.polyhedron import CORE
-from kinemorph.jit.api import kernel, rows_at
+from kinemorph.geometry.polyhedron import core_row_of
+from kinemorph.jit.api import kernel
 from kinemorph.multibody.layout import link_data_of
 from kinemorph.spatial.rows import load3, load9
 from kinemorph.spatial.scalar import sqrt
@@ -57,7 +52,7 @@ def compute_rim_acceleration(collisions: Any, shape: int, n: Vec3, w: Vec3, ahea
     row = shapes_of(collisions)[shape]
     if not is_round_shape(row):
         return 0.0
-    core = rows_at(row["core"], 1, CORE)[0]
+    core = core_row_of(row)
     R = load9(shape_poses_of(collisions)[shape]["R"])
     axis, r = (R[2], R[5], R[8]), max(core["low"], core["high"])
     z = dot(axis, n)
@@ -107,13 +102,8 @@ def bound_time_to_impact(world: Any, solver: Any, forest: Any, collisions: Any) 
             2.0 * epsilon / (abs(u) + sqrt(2.0 * a * epsilon) + SMALLEST_APPROACH_SPEED)
         )  # the time through the envelope
         if boost:  # no contact carries it: it approaches until it collides
-            soonest = min(
-                soonest,
-                max(
-                    bound_time_to_distance(SAFE_APPROACH_SHARE * max(d, 0.0), u, a),
-                    SHORTEST_BOOSTED_SHARE * crossing_time,
-                ),
-            )
+            after = bound_time_to_distance(SAFE_APPROACH_SHARE * max(d, 0.0), u, a)
+            soonest = min(soonest, max(after, SHORTEST_BOOSTED_SHARE * crossing_time))
         if whirl > 0.0 and d <= epsilon:  # a contact carries only the point that is the lowest now
             soonest = min(soonest, max(sqrt(2.0 * ahead / whirl), SHORTEST_PART_SHARE * crossing_time))
         distance_left = max(d - COLLISION_GAP_SHARE * epsilon, 0.0)

@@ -161,10 +161,8 @@ class Reader:
     def array(self, content: Any, at: int, name: str, shape: list[int], layouts: Mapping[str, int]) -> int:
         require(name in PLAIN or name in layouts, _other_layout(name))
         dtype = np.dtype(PLAIN[name]) if name in PLAIN else self.layouts[name]
-        require(
-            1 <= len(shape) <= 3 and all(0 <= n <= LARGEST_ENCODED_BYTES for n in shape),
-            f"an array has the shape {shape[:4]}",
-        )
+        fits = 1 <= len(shape) <= 3 and all(0 <= n <= LARGEST_ENCODED_BYTES for n in shape)
+        require(fits, f"an array has the shape {shape[:4]}")
         count = math.prod(shape)
         size = count * dtype.itemsize
         require(at + size <= len(content), "an array is longer than what is left")

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from kinemorph.brain import layout as brain_layout
+from kinemorph.collision import validation
 from kinemorph.collision.broad import hash_rows
 from kinemorph.collision.broad.broad_phase import BroadPhase
 from kinemorph.collision.broad.hash_tables import HashTables
@@ -19,14 +20,6 @@ from kinemorph.collision.collisions import Collisions
 from kinemorph.collision.narrow import part_pairs
 from kinemorph.collision.shapes import shape_rows
 from kinemorph.collision.shapes.shape_table import ShapeTable
-from kinemorph.collision.validation import (
-    check_broad_phase,
-    check_collisions,
-    check_hash,
-    check_shapes,
-    collision_bytes,
-    hash_bytes,
-)
 from kinemorph.contact import layout as contact_layout
 from kinemorph.contact.solver import Solver
 from kinemorph.geometry import ground as ground_layout
@@ -251,10 +244,10 @@ KEPT: dict[str, Kept] = {
     "tables": with_state(Tables, check_tables, room_of_tables),
     "solver": with_state(Solver, check_solver),
     "minds": with_state(BrainInstances, check_instances),
-    "shapes": with_state(ShapeTable, check_shapes),
-    "hash": with_state(HashTables, check_hash, hash_bytes),
-    "broad phase": with_state(BroadPhase, check_broad_phase),
-    "collisions": with_state(Collisions, check_collisions, collision_bytes),
+    "shapes": with_state(ShapeTable, validation.check_shapes),
+    "hash": with_state(HashTables, validation.check_hash, validation.hash_bytes),
+    "broad phase": with_state(BroadPhase, validation.check_broad_phase),
+    "collisions": with_state(Collisions, validation.check_collisions, validation.collision_bytes),
     "polyhedron": Kept(Polyhedron, _take_polyhedron, _make_polyhedron),
     "parts": Kept(Parts, lambda body: (list(body.parts), body.radii, body.inner, body.solid), _make_parts),
     "half-space": Kept(HalfSpace, _take_half_space, _make_half_space),

@@ -92,10 +92,8 @@ def check_solver(tables: Any) -> None:
     require(
         1 <= solver["substeps"] <= MOST_SUBSTEPS and solver["h"] > 0.0, f"a solver makes {solver['substeps']} substeps"
     )
-    require(
-        0 <= solver["friction_rounds"] <= MOST_ROUNDS and 0 <= solver["direct_work"] <= MOST_WORK,
-        "a solver has no such settings",
-    )
+    fits = 0 <= solver["friction_rounds"] <= MOST_ROUNDS and 0 <= solver["direct_work"] <= MOST_WORK
+    require(fits, "a solver has no such settings")
     require_finite(tables.header, "a solver")
     require_finite(tables["spans"], "trees in the solver")
     require_range(tables["spans"]["asleep"], 0, 2, "sleep of trees")
@@ -120,10 +118,8 @@ def check_world(state: Any) -> None:
     addresses = ("forest", "collisions", "solver", "events", "event_count", "minds", "mind_count", "crew", "clock")
     require(all(world[name] == 0 for name in addresses), "a world has addresses")
     require(world["elapsed"] == 0.0 and world["part"] == 0.0, "a world is in the middle of a step")
-    require(
-        0.0 < world["dt"] <= 0.1 and math.isfinite(world["time"]) and 0 <= world["steps"] < 1 << 62,
-        "a world has no such time",
-    )
+    fits = 0.0 < world["dt"] <= 0.1 and math.isfinite(world["time"]) and 0 <= world["steps"] < 1 << 62
+    require(fits, "a world has no such time")
     require(0.0 <= world["fluid"] <= 1e6 and 0.0 <= world["drag"] <= 1e3, "a world has no such fluid")
     require_range(minds["effects"]["drive"], -1, int(s["drive_room"]), "drives of minds")
     require(world["slow"] >= 0.0 and world["patience"] > 0.0, "a world has no such sleep")

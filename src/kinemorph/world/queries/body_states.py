@@ -15,15 +15,7 @@ from kinemorph.spatial.quaternion import from_matrix
 from kinemorph.spatial.rows import load3, load9
 from kinemorph.spatial.vec3 import add, cross
 from kinemorph.structure.forest.elements import update_slot_motion
-from kinemorph.structure.forest.layout import (
-    BODIES,
-    FOREST,
-    IN_USE,
-    TREES,
-    bodies_of,
-    tree_of,
-    trees_of,
-)
+from kinemorph.structure.forest.layout import BODIES, FOREST, IN_USE, TREES, bodies_of, tree_of, trees_of
 from kinemorph.structure.forest.memory import pool_of
 from kinemorph.structure.forest.poses import body_frame
 from kinemorph.world.body import Body

@@ -72,37 +72,27 @@ class Queries(Part):
 
     def _contact_impulses(self) -> dict[int, Array]:
         """Impulses of a step on shape b, by contact: of those that were solved, and of those that sleep, as before."""
-        world = self.world
-        h = world.solver.header[0]
-        count, half = int(world.collisions.header["n_contacts"][0]), int(h["impulse_room"]) // 2
-        now = half * (int(world.collisions.header["step"][0]) & 1)
-        kept = int(h["substeps"]) * world.solver["impulses"].reshape(-1, 3)[now : now + count]
-        found = {k: kept[k] for k in np.flatnonzero(kept.any(axis=1)).tolist()}
-        for t in world.solver.touches:
-            found[int(t["contact"])] = (
-                t["sum"] * t["normal"]
-                + t["total_tangent_impulse1"] * t["tangent1"]
-                + t["total_tangent_impulse2"] * t["tangent2"]
-            )
+        found = self._contact_vectors("impulses", [(t, t) for t in self.world.solver.touches])
         return dict(sorted(found.items()))
 
     def _contact_moments(self) -> dict[int, Array]:
         """Moments of a step on shape b (N m s), by contact, likewise."""
+        solver = self.world.solver
+        if not solver.header[0]["moments_valid"]:
+            return {}
+        return self._contact_vectors("moments", [(r, solver.touches[r["contact_constraint"]]) for r in solver.twists])
+
+    def _contact_vectors(self, table: str, solved: list[tuple[Any, Any]]) -> dict[int, Array]:
+        """What a table keeps of the contacts, and the totals of rows that were solved, each with its contact's row."""
         world = self.world
         h = world.solver.header[0]
-        if not h["moments_valid"]:
-            return {}
         count, half = int(world.collisions.header["n_contacts"][0]), int(h["impulse_room"]) // 2
         now = half * (int(world.collisions.header["step"][0]) & 1)
-        kept = int(h["substeps"]) * world.solver["moments"].reshape(-1, 3)[now : now + count]
+        kept = int(h["substeps"]) * world.solver[table].reshape(-1, 3)[now : now + count]
         found = {k: kept[k] for k in np.flatnonzero(kept.any(axis=1)).tolist()}
-        for r in world.solver.twists:
-            t = world.solver.touches[r["contact_constraint"]]
-            found[int(t["contact"])] = (
-                r["sum"] * t["normal"]
-                + r["total_tangent_impulse1"] * t["tangent1"]
-                + r["total_tangent_impulse2"] * t["tangent2"]
-            )
+        for r, t in solved:
+            p = r["sum"] * t["normal"] + r["total_tangent_impulse1"] * t["tangent1"]
+            found[int(t["contact"])] = p + r["total_tangent_impulse2"] * t["tangent2"]
         return found
 
     def states(self, into: BodyStates | None = None) -> BodyStates:

@@ -19,7 +19,7 @@ from kinemorph.collision.shapes.shape_rows import POSE, Form, mounts_of, shapes_
 from kinemorph.collision.shapes.shape_table import ShapeTable, Solid
 from kinemorph.geometry.convex_parts import NODE
 from kinemorph.geometry.ground import GROUND
-from kinemorph.geometry.polyhedron import CORE
+from kinemorph.geometry.polyhedron import core_row_of
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.multibody.layout import link_data_of
 from kinemorph.spatial.arguments.checks import check_bits, check_finite, check_limit, repr_of
@@ -82,18 +82,18 @@ def place_now(address: int, poses: Any, boxes: Any) -> None:
 
 
 @kernel(inline=False)
-def meet_parts(shape: Any, o: Vec3, d: Vec3, longest: float) -> tuple[float, Vec3]:
+def meet_parts(shape: Any, origin: Vec3, direction: Vec3, longest: float) -> tuple[float, Vec3]:
     """The first part of a concave body on a ray, in the body's frame."""
     nodes = rows_at(shape["nodes"], shape["n_nodes"], NODE)
-    best, normal = np.inf, d
+    best, normal = np.inf, direction
     i = 0
     while i < shape["n_nodes"]:
         node = nodes[i]
-        if misses(load3(node["centre"]), node["radius_bound"], o, d, min(best, longest)):
+        if misses(load3(node["centre"]), node["radius_bound"], origin, direction, min(best, longest)):
             i = node["skip"]
             continue
         if node["part"] >= 0:
-            t, n = cast_core(rows_at(node["core"], 1, CORE)[0], node["radius"], o, d, min(best, longest))
+            t, n = cast_core(core_row_of(node), node["radius"], origin, direction, min(best, longest))
             if t < best:
                 best, normal = t, n
         i += 1
@@ -101,19 +101,19 @@ def meet_parts(shape: Any, o: Vec3, d: Vec3, longest: float) -> tuple[float, Vec
 
 
 @kernel
-def misses(centre: Vec3, radius: float, o: Vec3, d: Vec3, longest: float) -> bool:
+def misses(centre: Vec3, radius: float, origin: Vec3, direction: Vec3, longest: float) -> bool:
     """Whether a ray does not come into a ball."""
-    r = sub(centre, o)
-    along = dot(r, d)
+    r = sub(centre, origin)
+    along = dot(r, direction)
     near = min(max(along, 0.0), longest)
-    off = axpy(r, -near, d)
+    off = axpy(r, -near, direction)
     return dot(off, off) > radius * radius
 
 
 @entry
 def cast_rays(
-    address: int, poses: Any, origins: Any, directions: Any, longest: float, mask: int, but: int, t: Any, normals: Any,
-    met: Rows, stack: Any,
+    address: int, poses: Any, origins: Any, directions: Any, longest: float, mask: int, but: int, lengths: Any,
+    normals: Any, met: Rows, stack: Any,
 ) -> None:  # fmt: skip
     """Of each ray, with a unit direction: how far it goes, the normal there, and the row of the shape that it meets.
 
@@ -122,14 +122,14 @@ def cast_rays(
     world = rows_at(address, 1, WORLD)[0]
     collisions = collisions_of(world)
     shapes, mounts = shapes_of(collisions), mounts_of(collisions)
-    for k in range(t.shape[0]):
+    for k in range(lengths.shape[0]):
         o, d = load3(origins[k]), load3(directions[k])
-        t[k], met[k] = np.inf, NO_HIT
+        lengths[k], met[k] = np.inf, NO_HIT
         for i in range(poses.shape[0]):
             shape = shapes[i]
             if shape["form"] == 0 or (shape["group"] & mask) == 0 or (but >= 0 and shape["link"] == but):
                 continue
-            end = min(t[k], longest)
+            end = min(lengths[k], longest)
             p = load3(poses[i]["p"])
             if shape["form"] != GROUND_FORM and misses(p, mounts[i]["reach"], o, d, end):
                 continue
@@ -138,11 +138,11 @@ def cast_rays(
             if shape["form"] == GROUND_FORM:
                 s, n = cast_at_ground(rows_at(shape["ground"], 1, GROUND)[0], inside, along, end, stack)
             elif shape["form"] == CONVEX:
-                s, n = cast_core(rows_at(shape["core"], 1, CORE)[0], shape["radius"], inside, along, end)
+                s, n = cast_core(core_row_of(shape), shape["radius"], inside, along, end)
             else:
                 s, n = meet_parts(shape, inside, along, end)
-            if s < t[k] and s <= longest:
-                t[k], met[k] = s, i
+            if s < lengths[k] and s <= longest:
+                lengths[k], met[k] = s, i
                 store3_at(normals[k], 0, mul_vec(R, n))
 
 

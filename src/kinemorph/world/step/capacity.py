@@ -17,11 +17,9 @@ def has_capacity(address: int, shapes: int) -> bool:
     world = rows_at(address, 1, WORLD)[0]
     forest, solver = forest_of(world), solver_of(world)
     collisions = collisions_of(world)
-    trees, joints, loops = (
-        pool_of(forest, TREES)["count"],
-        pool_of(forest, JOINTS)["count"],
-        pool_of(forest, LOOPS)["count"],
-    )
+    trees = pool_of(forest, TREES)["count"]
+    joints = pool_of(forest, JOINTS)["count"]
+    loops = pool_of(forest, LOOPS)["count"]
     enough = trees <= solver["span_room"] and shapes <= solver["material_room"] and loops <= solver["wrench_room"]
     enough = enough and joints <= solver["joint_room"]
     return enough and collisions["contact_room"] <= solver["impulse_room"] // 2

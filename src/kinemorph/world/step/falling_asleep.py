@@ -7,17 +7,15 @@ from typing import Any
 import numpy as np
 
 from kinemorph.contact.layout import islands_of, slices_of
-from kinemorph.jit.api import kernel, rows_at
-from kinemorph.multibody.system import F8
-from kinemorph.structure.forest.layout import A, V, tree_of, trees_of
-from kinemorph.structure.forest.memory import state_vector_at
+from kinemorph.jit.api import kernel
+from kinemorph.structure.forest.layout import a_of, tree_of, trees_of, v_of
 
 
 @kernel
 def find_largest_dof_speed(slot: Any) -> float:
     """The largest |v| of a degree of freedom of a tree, rad/s or m/s; used for trees without shapes."""
     tree = tree_of(slot)
-    v = rows_at(state_vector_at(slot, tree, V), tree["nv"], F8)
+    v = v_of(slot, tree)
     speed = 0.0
     for k in range(tree["nv"]):
         speed = max(speed, abs(v[k]))
@@ -44,8 +42,8 @@ def update_sleep(world: Any, solver: Any, forest: Any, first: int, stop: int) ->
         while t >= 0:
             spans[t]["asleep"] = 1
             tree = tree_of(trees[t])
-            v = rows_at(state_vector_at(trees[t], tree, V), tree["nv"], F8)
-            a = rows_at(state_vector_at(trees[t], tree, A), tree["nv"], F8)
+            v = v_of(trees[t], tree)
+            a = a_of(trees[t], tree)
             for k in range(tree["nv"]):
                 v[k] = a[k] = 0.0
             t = spans[t]["next"]

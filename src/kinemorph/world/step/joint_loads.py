@@ -19,31 +19,18 @@ from typing import Any
 from kinemorph.collision.contact_table import half_start
 from kinemorph.collision.narrow.conservative_advancement import contact_points
 from kinemorph.collision.shapes.shape_rows import contacts_of, pairs_of, shapes_of
-from kinemorph.contact.layout import (
-    contact_constraint_room,
-    pushes_of,
-    slices_of,
-    torsional_constraints,
-)
+from kinemorph.contact import layout as contact_layout
+from kinemorph.contact.rows.contact_rows import world_vector
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.motion.events import EVENT, FORCE, LOAD
 from kinemorph.multibody.layout import link_data_of, links_of
-from kinemorph.multibody.system import F8
 from kinemorph.spatial.mat3 import mul, mul_vec, sym_vec, tmul_vec
 from kinemorph.spatial.rows import load3, load3_at, load6, load9, store3
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale, sub
+from kinemorph.structure.forest import layout as forest_layout
 from kinemorph.structure.forest.elements import update_slot_motion
-from kinemorph.structure.forest.layout import (
-    IN_USE,
-    LOOPS,
-    bodies_of,
-    joints_of,
-    loop_slots_of,
-    loops_of,
-    tree_of,
-    trees_of,
-)
+from kinemorph.structure.forest.layout import bodies_of, joints_of, loop_slots_of, loops_of, tree_of, trees_of
 from kinemorph.structure.forest.memory import ID_INDEX_MASK, pool_of
 
 ZERO = (0.0, 0.0, 0.0)
@@ -92,7 +79,7 @@ def sum_contact_impulses(
     solver: Any, forest: Any, collisions: Any, tree_index: int, top: int, x: Vec3
 ) -> tuple[Vec3, Vec3]:
     """Impulse (N s), and its moment about x, of all contacts between the subtree of link `top` and other bodies."""
-    touches, twists = contact_constraint_room(solver), torsional_constraints(solver)
+    touches, twists = contact_layout.contact_constraint_room(solver), contact_layout.torsional_constraints(solver)
     shapes, pairs = shapes_of(collisions), pairs_of(collisions)
     contacts = contacts_of(collisions)
     now = half_start(collisions["step"], collisions["contact_room"])
@@ -109,30 +96,21 @@ def sum_contact_impulses(
         )
         if sign == 0.0:
             continue
-        n, t1, t2 = load3(t0["normal"]), load3(t0["tangent1"]), load3(t0["tangent2"])
         if turns:
-            moment = axpy(
-                moment,
-                sign,
-                axpy(
-                    axpy(scale(n, torsion["sum"]), torsion["total_tangent_impulse1"], t1),
-                    torsion["total_tangent_impulse2"],
-                    t2,
-                ),
-            )
+            p, p1, p2 = torsion["sum"], torsion["total_tangent_impulse1"], torsion["total_tangent_impulse2"]
+            moment = axpy(moment, sign, world_vector(t0, p, p1, p2))
             continue
-        p = scale(
-            axpy(axpy(scale(n, t0["sum"]), t0["total_tangent_impulse1"], t1), t0["total_tangent_impulse2"], t2), sign
-        )
+        f = world_vector(t0, t0["sum"], t0["total_tangent_impulse1"], t0["total_tangent_impulse2"])
+        f = scale(f, sign)
         x1, x2 = contact_points(contact)
-        force, moment = add(force, p), add(moment, cross(sub(x2 if sign > 0.0 else x1, x), p))
+        force, moment = add(force, f), add(moment, cross(sub(x2 if sign > 0.0 else x1, x), f))
     return force, moment
 
 
 @kernel(inline=False)
 def sum_push_forces(solver: Any, forest: Any, tree: Any, tree_index: int, top: int, x: Vec3) -> tuple[Vec3, Vec3]:
     """Force (N), and moment about x, of all external forces on bodies of the subtree of link `top`."""
-    pushes = pushes_of(solver)
+    pushes = contact_layout.pushes_of(solver)
     bodies = bodies_of(forest)
     force, moment = ZERO, ZERO
     for i in range(solver["push_count"]):
@@ -154,17 +132,14 @@ def sum_push_forces(solver: Any, forest: Any, tree: Any, tree_index: int, top: i
 @kernel(inline=False)
 def sum_loop_forces(solver: Any, forest: Any, tree_index: int, top: int, x: Vec3) -> tuple[Vec3, Vec3]:
     """Force (N), and moment about x, of the loops between the subtree of link `top` and other bodies."""
-    slots, ties = (
-        loop_slots_of(forest),
-        loops_of(forest),
-    )
+    slots, ties = loop_slots_of(forest), loops_of(forest)
     trees = trees_of(forest)
     bodies = bodies_of(forest)
-    wrenches = rows_at(solver["wrenches"], 6 * solver["wrench_room"], F8)
+    wrenches = contact_layout.loop_wrenches_of(solver)
     force, moment = ZERO, ZERO
-    for k in range(pool_of(forest, LOOPS)["count"]):
+    for k in range(pool_of(forest, forest_layout.LOOPS)["count"]):
         slot = slots[k]
-        if slot["next"] != IN_USE:
+        if slot["next"] != forest_layout.IN_USE:
             continue
         a, b = is_carried_by(forest, slot["a"], tree_index, top), is_carried_by(forest, slot["b"], tree_index, top)
         if a == b:
@@ -205,7 +180,7 @@ def begin_joint_loads(world: Any, solver: Any, forest: Any, collisions: Any, beg
         linear, angular = add(linear, f), add(angular, n)
         f, n = sum_push_forces(solver, forest, tree, t, top, x)
         linear, angular = axpy(linear, dt, f), axpy(angular, dt, n)
-        if pool_of(forest, LOOPS)["used"] > 0:
+        if pool_of(forest, forest_layout.LOOPS)["used"] > 0:
             f, n = sum_loop_forces(solver, forest, t, top, x)
             linear, angular = axpy(linear, dt, f), axpy(angular, dt, n)
         store3(event["pa"], linear)
@@ -226,7 +201,7 @@ def project_loop_force(solver: Any, forest: Any, event: Any) -> float:
         update_slot_motion(slot)
         tree = tree_of(slot)
         n = mul_vec(load9(link_data_of(tree)[on["link"] + 1]["R"]), n)
-    wrenches = rows_at(solver["wrenches"], 6 * solver["wrench_room"], F8)
+    wrenches = contact_layout.loop_wrenches_of(solver)
     return dot(n, load3_at(wrenches, 6 * k + (3 if event["kind"] == FORCE else 0)))
 
 
@@ -246,8 +221,8 @@ def finish_joint_loads(world: Any, solver: Any, forest: Any) -> None:
     """Write the joint loads at the end of the step into their events. The load of a sleeping joint does not change."""
     events = rows_at(world["events"], world["event_count"], EVENT)
     joints = joints_of(forest)
-    spans, trees = slices_of(solver), trees_of(forest)
-    wrenches = rows_at(solver["wrenches"], 6 * solver["wrench_room"], F8)
+    spans, trees = contact_layout.slices_of(solver), trees_of(forest)
+    wrenches = contact_layout.loop_wrenches_of(solver)
     seen = -1
     for i in range(world["event_count"]):
         event = events[i]

@@ -45,22 +45,12 @@ from kinemorph.structure.forest.memory import count_trees
 from kinemorph.world.brains.update import update_brains
 from kinemorph.world.impulse.rollback import save_or_restore_state
 from kinemorph.world.layout import Phase, Stage, Status, collisions_of, forest_of, solver_of
+from kinemorph.world.step import threaded_stages
 from kinemorph.world.step.applied_forces import apply_forces
 from kinemorph.world.step.bookkeeping import advance_time_and_events, all_asleep, record_stage_time
 from kinemorph.world.step.constraint_rows import fill_contact_and_element_rows, fill_joint_rows
 from kinemorph.world.step.island_building import build_islands, claim_loop_memory, has_loops_or_elements
 from kinemorph.world.step.joint_loads import begin_joint_loads
-from kinemorph.world.step.threaded_stages import (
-    accelerate_trees,
-    check_velocities,
-    compute_start_velocities,
-    find_all_contacts,
-    integrate_trees,
-    place_shapes,
-    put_islands_to_sleep,
-    solve_islands,
-    store_impulses,
-)
 from kinemorph.world.tree_motion.loop_motion import advance_looped_trees, spread_impulse_flags
 
 FORCES, PAIRS, CONTACTS = int(Stage.FORCES), int(Stage.PAIRS), int(Stage.CONTACTS)
@@ -83,10 +73,10 @@ def make_step(world: Any) -> int:
         return advance_time_and_events(world, solver, forest, collisions)
     since = ticks() if world["clock"] != 0 else 0
     if world["phase"] == MOVE:
-        status = accelerate_trees(world, solver, forest)
+        status = threaded_stages.accelerate_trees(world, solver, forest)
         if status != DONE:
             return status
-        place_shapes(world, solver, forest, collisions)
+        threaded_stages.place_shapes(world, solver, forest, collisions)
         if world["mind_count"] > 0:
             update_brains(world, solver, forest, collisions)
         world["phase"] = COLLIDE
@@ -103,7 +93,7 @@ def make_step(world: Any) -> int:
     if solver["drive_count"] + solver["push_count"] > 0:
         finish_drives(solver)
     if world["patience"] < np.inf:
-        put_islands_to_sleep(world, solver, forest)
+        threaded_stages.put_islands_to_sleep(world, solver, forest)
     status = advance_time_and_events(world, solver, forest, collisions)
     record_stage_time(world, MOTION, since)
     return status
@@ -120,7 +110,7 @@ def detect_collisions(world: Any, collisions: Any, since: int) -> int:
         if status == FULL:
             return FULL_COLLISIONS
         since = record_stage_time(world, PAIRS, since)
-    if not find_all_contacts(world, collisions):
+    if not threaded_stages.find_all_contacts(world, collisions):
         return FULL_COLLISIONS
     record_stage_time(world, CONTACTS, since)
     return DONE
@@ -143,10 +133,10 @@ def solve_and_integrate(world: Any, solver: Any, forest: Any, collisions: Any) -
         return FULL_SOLVER
     world["phase"] = MOVE
     if not early:
-        compute_start_velocities(solver, forest, count_trees(forest))
+        threaded_stages.compute_start_velocities(solver, forest, count_trees(forest))
     apply_forces(world, solver, forest, collisions, tied)
     since = record_stage_time(world, ROWS, since)
-    solve_islands(world, solver)
+    threaded_stages.solve_islands(world, solver)
     since = record_stage_time(world, SOLUTION, since)
     if tied:
         spread_impulse_flags(solver, forest)
@@ -155,15 +145,15 @@ def solve_and_integrate(world: Any, solver: Any, forest: Any, collisions: Any) -
         begin_joint_loads(world, solver, forest, collisions, world["model"] == 0, world["dt"])
     if world["model"] != 0:
         save_or_restore_state(solver, forest, False)  # a part of a step can be undone
-    good = check_velocities(world, solver, forest)
+    good = threaded_stages.check_velocities(world, solver, forest)
     good = good and (not tied or advance_looped_trees(world, solver, forest))
-    store_impulses(world, solver, collisions, good)
+    threaded_stages.store_impulses(world, solver, collisions, good)
     if solver["rough"] != 0:
         store_moments(solver, collisions, good)  # warm start of torsional friction
     if not good:
         return NOT_FINITE
     if solver["any_jointed"] != 0:
         store_joint_impulses(solver, forest)  # warm start of limits and dry friction
-    integrate_trees(world, solver, forest)
+    threaded_stages.integrate_trees(world, solver, forest)
     record_stage_time(world, MOTION, since)
     return DONE

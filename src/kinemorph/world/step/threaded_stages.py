@@ -5,15 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from kinemorph.collision import threaded_narrow_phase
 from kinemorph.collision.narrow.dispatch import find_contacts
 from kinemorph.collision.shapes.shape_rows import FULL
-from kinemorph.collision.threaded_narrow_phase import (
-    NARROW_WORKER,
-    append_spare_rows,
-    begin_workers,
-    collect_workers,
-    move_all_worker_rows,
-)
 from kinemorph.contact.layout import FULL_Y
 from kinemorph.contact.rows.contact_rows import fill_all_contacts
 from kinemorph.contact.substeps import solve_island_range
@@ -40,12 +34,8 @@ from kinemorph.world.tree_motion.acceleration import (
 )
 from kinemorph.world.tree_motion.integration import advance_tree_range, find_runaway_tree
 
-ACCELERATE, PLACE, LOOK, SLEEP = (
-    int(SharedStage.ACCELERATE),
-    int(SharedStage.PLACE),
-    int(SharedStage.LOOK),
-    int(SharedStage.SLEEP),
-)
+ACCELERATE, PLACE = int(SharedStage.ACCELERATE), int(SharedStage.PLACE)
+LOOK, SLEEP = int(SharedStage.LOOK), int(SharedStage.SLEEP)
 HAND_OVER, MEASURE, FILL = int(SharedStage.HAND_OVER), int(SharedStage.MEASURE), int(SharedStage.FILL)
 SET_IN_MOTION, SOLVE, CHECK = int(SharedStage.SET_IN_MOTION), int(SharedStage.SOLVE), int(SharedStage.CHECK)
 KEEP_OLD, KEEP, ADVANCE = int(SharedStage.KEEP_OLD), int(SharedStage.KEEP), int(SharedStage.ADVANCE)
@@ -79,20 +69,22 @@ def find_all_contacts(world: Any, collisions: Any) -> bool:
         return find_contacts(collisions) != FULL
     crew = workers_of(world)
     scouts, count = crew["narrow_workers"], crew["threads"]
-    if not begin_workers(collisions, scouts, count):
+    if not threaded_narrow_phase.begin_workers(collisions, scouts, count):
         return False
     for i in range(count):
-        rows = rows_at(scouts, count, NARROW_WORKER)
+        rows = rows_at(scouts, count, threaded_narrow_phase.NARROW_WORKER)
         rows[i]["first"] = find_part_start(crew, collisions["n_met"], i)
         rows[i]["stop"] = find_part_start(crew, collisions["n_met"], i + 1)
     run_shared_stage(world, LOOK, count)
-    if collect_workers(collisions, scouts, count):
+    if threaded_narrow_phase.collect_workers(collisions, scouts, count):
         if count == 2:
             run_shared_stage(world, HAND_OVER, count)
         else:
-            move_all_worker_rows(collisions, scouts, count)
+            threaded_narrow_phase.move_all_worker_rows(collisions, scouts, count)
     for i in range(count):
-        append_spare_rows(collisions, rows_at(scouts, count, NARROW_WORKER)[i])
+        threaded_narrow_phase.append_spare_rows(
+            collisions, rows_at(scouts, count, threaded_narrow_phase.NARROW_WORKER)[i]
+        )
     return True
 
 

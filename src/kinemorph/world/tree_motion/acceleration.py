@@ -10,21 +10,18 @@ from kinemorph.constraint.passive import fill_joint_forces
 from kinemorph.constraint.whiten import whiten_motion, whiten_velocity_pair
 from kinemorph.contact.islands import clear_padding
 from kinemorph.contact.layout import FULL_Z, slices_of, z_of, za_of
-from kinemorph.jit.api import kernel, rows_at
+from kinemorph.jit.api import kernel
 from kinemorph.multibody.algorithms.aba import give_way, outward
 from kinemorph.multibody.algorithms.joints import FREE
 from kinemorph.multibody.checks import NO_FORCES, finite
 from kinemorph.multibody.layout import dof_data_of, dofs_of, links_of
-from kinemorph.multibody.system import F8
 from kinemorph.spatial.rows import load3_at, store3_at
 from kinemorph.spatial.vec3 import add, cross
-from kinemorph.structure.forest.layout import IN_USE, JUMP, REST, TAU, A, Q, V, tree_of, trees_of
-from kinemorph.structure.forest.memory import count_trees, state_vector_at
+from kinemorph.structure.forest.layout import IN_USE, a_of, jump_of, q_of, rest_of, tau_of, tree_of, trees_of, v_of
+from kinemorph.structure.forest.memory import count_trees
 from kinemorph.world.layout import GOOD, NO_ROOM, Status
 from kinemorph.world.threads.thread_rows import workers_of
-from kinemorph.world.tree_motion.energy_correction import (
-    add_implicit_joint_forces,
-)
+from kinemorph.world.tree_motion.energy_correction import add_implicit_joint_forces
 from kinemorph.world.tree_motion.free_flight import update_body_row, whiten_body_state
 from kinemorph.world.tree_motion.gyroscopic import (
     AT_START,
@@ -75,10 +72,7 @@ def accelerate_tree_range(
                     solver["any_jointed"] = 1
             continue
         tree = tree_of(slot)
-        q, v = (
-            rows_at(state_vector_at(slot, tree, Q), tree["nq"], F8),
-            rows_at(state_vector_at(slot, tree, V), tree["nv"], F8),
-        )
+        q, v = q_of(slot, tree), v_of(slot, tree)
         if world["boxes_valid"] == 0:  # else the placed shapes have measured it in this step
             spans[t]["speed"] = 0.0
         spans[t]["jointed"] = 1 if tree["free_body"] == 0 else 0
@@ -87,12 +81,9 @@ def accelerate_tree_range(
             update_body_row(tree, q, v)
             continue
         solver["any_jointed"] = 1
-        a = rows_at(state_vector_at(slot, tree, A), tree["nv"], F8)
-        total = rows_at(state_vector_at(slot, tree, JUMP), tree["nv"], F8)  # scratch: used by edits only
-        rest, tau = (
-            rows_at(state_vector_at(slot, tree, REST), tree["nq"], F8),
-            rows_at(state_vector_at(slot, tree, TAU), tree["nv"], F8),
-        )
+        a = a_of(slot, tree)
+        total = jump_of(slot, tree)  # scratch: used by edits only
+        rest, tau = rest_of(slot, tree), tau_of(slot, tree)
         fill_joint_forces(tree, rest, q, v, tau, total)
         add_implicit_joint_forces(tree, v, tau, total, world["dt"])
         give_way(tree, q, v, total, NO_FORCES)
@@ -154,10 +145,7 @@ def whiten_velocity_and_acceleration(slot: Any, tree: Any, span: Any, v: Any, z:
 @kernel(inline=False)
 def whiten_known_acceleration(slot: Any, tree: Any, v: Any, z: Any, za: Any) -> None:
     """`whiten_velocity_and_acceleration` for a tree whose joint accelerations have been computed."""
-    a, own = (
-        rows_at(state_vector_at(slot, tree, A), tree["nv"], F8),
-        rows_at(state_vector_at(slot, tree, JUMP), tree["nv"], F8),
-    )
+    a, own = a_of(slot, tree), jump_of(slot, tree)
     for k in range(tree["nv"]):
         own[k] = a[k]
     link = links_of(tree)[0]
@@ -181,9 +169,9 @@ def whiten_start_velocities(solver: Any, forest: Any, first: int, stop: int) -> 
         tree = tree_of(slot)
         nv = tree["nv"]
         spans[t]["touched"] = 0
-        v = rows_at(state_vector_at(slot, tree, V), nv, F8)
+        v = v_of(slot, tree)
         if tree["free_body"] != 0:
-            whiten_body_state(tree, v, rows_at(state_vector_at(slot, tree, TAU), nv, F8), z, za, o)
+            whiten_body_state(tree, v, tau_of(slot, tree), z, za, o)
             continue
         whiten_velocity_and_acceleration(slot, tree, spans[t], v, z[o : o + nv], za[o : o + nv])
         clear_padding(spans[t], nv, z)

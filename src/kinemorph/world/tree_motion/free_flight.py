@@ -10,12 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from kinemorph.jit.api import kernel
-from kinemorph.multibody.algorithms.free_body import (
-    free_body_link,
-    free_body_of,
-    place_and_move_free_body,
-    whiten_free_body,
-)
+from kinemorph.multibody.algorithms import free_body
 from kinemorph.multibody.layout import links_of
 from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec
 from kinemorph.spatial.quaternion import conjugate, exp, multiply, normalized, rotate
@@ -33,15 +28,15 @@ LARGEST_TURN_ANGLE = 20.0  # rad in a step: faster bodies keep their momentum, b
 @kernel(inline=False)
 def update_body_row(tree: Any, q: Any, v: Any) -> None:
     """Pose and velocity of a free body from q and v into its link data."""
-    place_and_move_free_body(tree, free_body_of(tree), free_body_link(tree), q, v)
+    free_body.place_and_move_free_body(tree, free_body.free_body_of(tree), free_body.free_body_link(tree), q, v)
 
 
 @kernel(inline=False)
 def whiten_body_state(tree: Any, v: Any, tau: Any, z: Any, za: Any, offset: int) -> None:
     """z and za of a free body, from its velocity, gravity and applied wrench tau, after `see_body`."""
-    lone, d = free_body_of(tree), free_body_link(tree)
+    lone, d = free_body.free_body_of(tree), free_body.free_body_link(tree)
     R = load9(d["R"])
-    turn, push = whiten_free_body(lone, R, load3(v), load3_at(v, 3))
+    turn, push = free_body.whiten_free_body(lone, R, load3(v), load3_at(v, 3))
     store3_at(z, offset, turn)
     store3_at(z, offset + 3, push)
     n, f = load3(tau), load3_at(tau, 3)
@@ -90,7 +85,7 @@ def integrate_free_rotation(lone: Any, momentum: Vec3, w: Vec3, dt: float) -> tu
 @kernel(inline=False)
 def advance_free_body(tree: Any, z: Any, moved: Any, offset: int, touched: bool, dt: float, q: Any, v: Any) -> None:
     """Position and velocity of a free body after a step, from z; `moved` is its whitened displacement if `touched`."""
-    lone, d = free_body_of(tree), free_body_link(tree)
+    lone, d = free_body.free_body_of(tree), free_body.free_body_link(tree)
     R, c = load9(d["R"]), load3(lone["c"])
     momentum = tri_vec(load6(lone["L"]), load3_at(z, offset))
     speed = scale(load3_at(z, offset + 3), lone["light"])  # of the centre of mass, world

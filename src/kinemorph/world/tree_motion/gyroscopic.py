@@ -54,11 +54,9 @@ def accelerate_at_midpoint(solver: Any, start: int, tree: Any, q: Any, v: Any, t
     nq, nv = tree["nq"], tree["nv"]
     # these vectors are used in a solve only
     at = 8 * start
-    place, middle, scratch = (
-        rows_at(solver["g"] + at, nq, F8),
-        rows_at(solver["x"] + at, nv, F8),
-        rows_at(solver["za"] + at, nv, F8),
-    )
+    place = rows_at(solver["g"] + at, nq, F8)
+    middle = rows_at(solver["x"] + at, nv, F8)
+    scratch = rows_at(solver["za"] + at, nv, F8)
     for k in range(nv):
         middle[k] = v[k] + 0.5 * dt * a[k]
     change = size = 0.0

@@ -6,20 +6,7 @@ from typing import Any
 
 from kinemorph.constraint.passive import fill_joint_forces
 from kinemorph.constraint.whiten import unwhiten_velocity, unwhiten_velocity_pair
-from kinemorph.contact.layout import (
-    FROM_OUTSIDE,
-    SAME_TREE,
-    contact_constraints,
-    displacement_of,
-    free_roots_of,
-    g_of,
-    islands_of,
-    slices_of,
-    x_of,
-    z0_of,
-    z_of,
-    za_of,
-)
+from kinemorph.contact import layout as contact_layout
 from kinemorph.contact.newton.load_estimate import tree_mass
 from kinemorph.contact.rows.free_root_rows import has_free_root, unwhiten_root
 from kinemorph.jit.api import kernel, rows_at
@@ -35,8 +22,7 @@ from kinemorph.spatial.mat3 import mul_vec
 from kinemorph.spatial.quaternion import conjugate, multiply, rotate
 from kinemorph.spatial.rows import load3, load3_at, load4_at, load9, store3_at
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale, sub
-from kinemorph.structure.forest.layout import REST, TAU, Q, V, tree_of, trees_of
-from kinemorph.structure.forest.memory import state_vector_at
+from kinemorph.structure.forest.layout import q_of, rest_of, tau_of, tree_of, trees_of, v_of
 from kinemorph.world.impulse.runge_kutta import SCRATCH_PER_DOF, integrate_adaptively
 from kinemorph.world.layout import GOOD
 from kinemorph.world.tree_motion.acceleration import whiten_velocity_and_acceleration
@@ -91,11 +77,11 @@ def advance_tree(
     With `care` it returns False, and leaves the state unchanged, if a floating tree's internal motion has too little
     energy for the energy correction: then the caller uses another integrator.
     """
-    span, root = slices_of(solver)[tree_index], free_roots_of(solver)[tree_index]
+    span, root = contact_layout.slices_of(solver)[tree_index], contact_layout.free_roots_of(solver)[tree_index]
     o, nq, nv = span["offset"], tree["nq"], tree["nv"]
-    q, v = rows_at(state_vector_at(slot, tree, Q), nq, F8), rows_at(state_vector_at(slot, tree, V), nv, F8)
-    z, moved = z_of(solver)[o : o + nv], displacement_of(solver)[o : o + nv]
-    step, new = g_of(solver)[o : o + nv], z0_of(solver)[o : o + nv]
+    q, v = q_of(slot, tree), v_of(slot, tree)
+    z, moved = contact_layout.z_of(solver)[o : o + nv], contact_layout.displacement_of(solver)[o : o + nv]
+    step, new = contact_layout.g_of(solver)[o : o + nv], contact_layout.z0_of(solver)[o : o + nv]
     dofs = dofs_of(tree)
     alone = span["projection"] < 0
     restrained = compute_joint_steps(tree, span, root, z, moved, step, new, dt, v) and alone
@@ -105,11 +91,11 @@ def advance_tree(
     turn = push = (0.0, 0.0, 0.0)
     mass, c, spin, momentum, _, _ = sum_over_tree(tree, q, v, False, floating) if floating or restrained else NO_SUMS
     if restrained or (floating and pushed):
-        rest, tau = (
-            rows_at(state_vector_at(slot, tree, REST), nq, F8),
-            rows_at(state_vector_at(slot, tree, TAU), nv, F8),
-        )
-        y, given = x_of(solver)[o : o + nv], za_of(solver)[o : o + nv]  # scratch after the solve
+        rest, tau = rest_of(slot, tree), tau_of(slot, tree)
+        y, given = (
+            contact_layout.x_of(solver)[o : o + nv],
+            contact_layout.za_of(solver)[o : o + nv],
+        )  # scratch after the solve
         whiten_velocity_and_acceleration(slot, tree, span, v, y, given)
         for k in range(nv):
             given[k] = z[k] - y[k] - dt * given[k]
@@ -118,7 +104,7 @@ def advance_tree(
         if restrained:
             due = compute_expected_energy(tree, z, dt, q, v, rest, tau, new, y, given, moved)
     if floating:
-        turn, push = add_root_impulse(tree, rows_at(state_vector_at(slot, tree, TAU), nv, F8), turn, push, c, dt)
+        turn, push = add_root_impulse(tree, tau_of(slot, tree), turn, push, c, dt)
     care = care and floating and restrained and smooth
     kept = rows_at(solver["stages"] + 8 * SCRATCH_PER_DOF * o, nq + nv, F8)
     if care:
@@ -147,12 +133,12 @@ def advance_tree(
 @kernel
 def has_outside_contacts(solver: Any, span: Any) -> bool:
     """Whether a tree has contacts with other trees or with the ground; self-contacts do not count."""
-    if span["touched"] == FROM_OUTSIDE:
+    if span["touched"] == contact_layout.FROM_OUTSIDE:
         return True
-    island = islands_of(solver)[span["island"]]
-    touches = contact_constraints(solver)[island["first_touch"] :]
+    island = contact_layout.islands_of(solver)[span["island"]]
+    touches = contact_layout.contact_constraints(solver)[island["first_touch"] :]
     for i in range(island["touch_count"]):
-        if touches[i]["tree1"] != SAME_TREE:
+        if touches[i]["tree1"] != contact_layout.SAME_TREE:
             return True
     return False
 
@@ -178,15 +164,15 @@ def has_root_force(tau: Any) -> bool:
 
 
 @kernel
-def add_root_impulse(tree: Any, tau: Any, turn: Vec3, push: Vec3, c: Vec3, dt: float) -> tuple[Vec3, Vec3]:
-    """Add the impulse of applied forces on a free root to `turn` (N m s, about c) and `push` (N s)."""
+def add_root_impulse(tree: Any, tau: Any, turn: Vec3, push: Vec3, centre: Vec3, dt: float) -> tuple[Vec3, Vec3]:
+    """Add the impulse of applied forces on a free root to `turn` (N m s, about the centre) and `push` (N s)."""
     if not has_root_force(tau):
         return turn, push
     n, f = load3(tau), load3_at(tau, 3)
     data = rows_at(tree["rows"], 2, LINK_DATA)[1]
     R = load9(data["R"])
     n, f = mul_vec(R, n), mul_vec(R, f)
-    return axpy(turn, dt, add(n, cross(sub(load3(data["p"]), c), f))), axpy(push, dt, f)
+    return axpy(turn, dt, add(n, cross(sub(load3(data["p"]), centre), f))), axpy(push, dt, f)
 
 
 @kernel(inline=False)
@@ -200,11 +186,9 @@ def correct_floating_tree(
     `restrained`, correct its energy as well: False if the internal motion has too little for that.
     """
     mass, centre, angular, linear, I, kinetic = sum_over_tree(tree, q, v, True, True)
-    w, w_now, new_momentum = (
-        compute_angular_velocity(I, spin),
-        compute_angular_velocity(I, angular),
-        add(momentum, push),
-    )
+    w = compute_angular_velocity(I, spin)
+    w_now = compute_angular_velocity(I, angular)
+    new_momentum = add(momentum, push)
     internal_energy = kinetic - 0.5 * dot(linear, linear) / mass - 0.5 * dot(angular, w_now)
     u = scale(new_momentum, 1.0 / mass)
     displacement = scale(axpy(momentum, 0.5, push), dt / mass)
@@ -236,8 +220,8 @@ def is_norm_below(z: Any, offset: int, nv: int, most: float) -> bool:
 def find_runaway_tree(world: Any, solver: Any, forest: Any, first: int, stop: int) -> int:
     """GOOD if awake trees `first` to before `stop` have finite velocities below that of light; else the bad tree."""
     trees = trees_of(forest)
-    spans = slices_of(solver)
-    z, moved, dt = z_of(solver), displacement_of(solver), world["dt"]
+    spans = contact_layout.slices_of(solver)
+    z, moved, dt = contact_layout.z_of(solver), contact_layout.displacement_of(solver), world["dt"]
     for t in range(first, stop):
         o = spans[t]["offset"]
         if o >= 0:
@@ -254,14 +238,11 @@ def find_runaway_tree(world: Any, solver: Any, forest: Any, first: int, stop: in
 def advance_tree_or_body(solver: Any, forest: Any, tree_index: int, dt: float, fluid: bool, care: bool) -> bool:
     """New velocities and positions of one tree or free body, in a `fluid` or not; `care` as in `advance_tree`."""
     slot = trees_of(forest)[tree_index]
-    span = slices_of(solver)[tree_index]
+    span = contact_layout.slices_of(solver)[tree_index]
     tree = tree_of(slot)
     if tree["free_body"] != 0:
-        q, v = (
-            rows_at(state_vector_at(slot, tree, Q), tree["nq"], F8),
-            rows_at(state_vector_at(slot, tree, V), tree["nv"], F8),
-        )
-        z, moved = z_of(solver), displacement_of(solver)
+        q, v = q_of(slot, tree), v_of(slot, tree)
+        z, moved = contact_layout.z_of(solver), contact_layout.displacement_of(solver)
         advance_free_body(tree, z, moved, span["offset"], span["touched"] != 0, dt, q, v)
         return True
     pushed = solver["push_count"] + forest["element_count"] > 0 or fluid
@@ -279,10 +260,10 @@ def is_in_free_flight(solver: Any, forest: Any, slot: Any, span: Any) -> bool:
 @kernel(inline=False)
 def restore_start_rows(solver: Any, slot: Any, tree: Any, offset: int, dt: float) -> None:
     """Restore the link data of a tree to that of the start of the step."""
-    nq, nv = tree["nq"], tree["nv"]
-    q, v = rows_at(state_vector_at(slot, tree, Q), nq, F8), rows_at(state_vector_at(slot, tree, V), nv, F8)
-    rest, tau = rows_at(state_vector_at(slot, tree, REST), nq, F8), rows_at(state_vector_at(slot, tree, TAU), nv, F8)
-    total, a = x_of(solver)[offset : offset + nv], g_of(solver)[offset : offset + nv]
+    nv = tree["nv"]
+    q, v = q_of(slot, tree), v_of(slot, tree)
+    rest, tau = rest_of(slot, tree), tau_of(slot, tree)
+    total, a = contact_layout.x_of(solver)[offset : offset + nv], contact_layout.g_of(solver)[offset : offset + nv]
     fill_joint_forces(tree, rest, q, v, tau, total)
     add_implicit_joint_forces(tree, v, tau, total, dt)
     articulated_body(tree, q, v, total, NO_FORCES, a)
@@ -292,11 +273,8 @@ def restore_start_rows(solver: Any, slot: Any, tree: Any, offset: int, dt: float
 def advance_by_runge_kutta(world: Any, solver: Any, forest: Any, slot: Any, span: Any) -> bool:
     """Advance a tree in free flight by `integrate_adaptively` (Runge-Kutta). False, with no change, if it fails."""
     tree, dt = tree_of(slot), world["dt"]
-    q, v = (
-        rows_at(state_vector_at(slot, tree, Q), tree["nq"], F8),
-        rows_at(state_vector_at(slot, tree, V), tree["nv"], F8),
-    )
-    tau = rows_at(state_vector_at(slot, tree, TAU), tree["nv"], F8)
+    q, v = q_of(slot, tree), v_of(slot, tree)
+    tau = tau_of(slot, tree)
     floating = is_floating(links_of(tree), dofs_of(tree))
     floating = floating and not has_root_force(tau)
     mass, c, spin, momentum, _, _ = sum_over_tree(tree, q, v, True, True) if floating else NO_SUMS
@@ -312,7 +290,7 @@ def advance_by_runge_kutta(world: Any, solver: Any, forest: Any, slot: Any, span
 @kernel(inline=False)
 def advance_tree_range(world: Any, solver: Any, forest: Any, first: int, stop: int) -> None:
     """New velocities and positions of the awake trees from `first` to before `stop` that are in no loop."""
-    spans = slices_of(solver)
+    spans = contact_layout.slices_of(solver)
     trees = trees_of(forest)
     by_steps, fluid = world["model"] == 0, world["fluid"] > 0.0
     for t in range(first, stop):

@@ -13,28 +13,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from kinemorph.constraint import closure
 from kinemorph.constraint.basis import slice_product
-from kinemorph.constraint.closure import (
-    LARGEST_JOINT_STEP,
-    MOST_PROJECTION_ITERATIONS,
-    is_projection_done,
-    prepare_rows,
-    solve_loop_impulses,
-    solve_projection_step,
-)
+from kinemorph.constraint.closure import is_projection_done, prepare_rows, solve_loop_impulses, solve_projection_step
 from kinemorph.constraint.loops import fill_drifts, fill_errors, fill_relative_velocities
 from kinemorph.constraint.solve import set_dependence, solve_rows
+from kinemorph.contact import layout as contact_layout
 from kinemorph.contact.gauss_seidel.row_products import contact_velocity
-from kinemorph.contact.layout import (
-    displacement_of,
-    element_constraints,
-    g_of,
-    loop_projections,
-    slices_of,
-    whitened_rows,
-    z_of,
-    za_of,
-)
 from kinemorph.contact.rows.loop_projection import remove_forbidden
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.algorithms.configuration import advance_configuration
@@ -42,13 +27,12 @@ from kinemorph.multibody.algorithms.free_body import accelerate_free_body, artic
 from kinemorph.multibody.algorithms.kinematics import move_links
 from kinemorph.multibody.checks import LARGEST_FLOAT, NO_FORCES, finite
 from kinemorph.multibody.layout import link_data_of
-from kinemorph.multibody.system import F8, I8, SYSTEM, constraint_rows_of
+from kinemorph.multibody.system import F8, constraint_rows_of, path_of, system_of, y_numbers_of
 from kinemorph.spatial.rows import load3
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import dot, sub
 from kinemorph.structure.forest.energy import joint_spring_energy
-from kinemorph.structure.forest.layout import TAU, A, Q, V, tree_of, trees_of
-from kinemorph.structure.forest.memory import state_vector_at
+from kinemorph.structure.forest.layout import a_of, q_of, tau_of, tree_of, trees_of, v_of
 from kinemorph.world.tree_motion.free_flight import update_body_row
 from kinemorph.world.tree_motion.integration import advance_tree_or_body
 from kinemorph.world.tree_motion.momentum_correction import (
@@ -69,22 +53,16 @@ MOST_VELOCITY_PROJECTIONS = 3  # of velocities: with very different masses one l
 def apply_loop_forces(solver: Any, forest: Any) -> None:
     """Add the loop forces to za of all trees in loops, and remove from z what the loops forbid."""
     trees = trees_of(forest)
-    projections = loop_projections(solver)
+    projections = contact_layout.loop_projections(solver)
     for i in range(solver["hold_count"]):
         t = projections[i]["first_tree"]
         while t >= 0:
             slot = trees[t]
             tree = tree_of(slot)
             if tree["free_body"] != 0:  # its acceleration has not been computed yet
-                nv = tree["nv"]
-                q, v = (
-                    rows_at(state_vector_at(slot, tree, Q), tree["nq"], F8),
-                    rows_at(state_vector_at(slot, tree, V), nv, F8),
-                )
-                tau, a = (
-                    rows_at(state_vector_at(slot, tree, TAU), nv, F8),
-                    rows_at(state_vector_at(slot, tree, A), nv, F8),
-                )
+                q, v = q_of(slot, tree), v_of(slot, tree)
+                tau = tau_of(slot, tree)
+                a = a_of(slot, tree)
                 accelerate_free_body(tree, q, v, tau, NO_FORCES, a)
             t = slot["follows"]
         apply_projection_forces(solver, projections[i])
@@ -93,10 +71,12 @@ def apply_loop_forces(solver: Any, forest: Any) -> None:
 @kernel(inline=False)
 def apply_projection_forces(solver: Any, projection: Any) -> None:
     """Solve for the forces of one loop projection, from the accelerations of its links without them, and add them."""
-    system, at, nz = rows_at(projection["system"], 1, SYSTEM)[0], projection["offset"], projection["nz"]
-    z, za, Q = z_of(solver), za_of(solver), rows_at(projection["Q"], projection["rank"] * nz, F8)
-    rows, path = constraint_rows_of(system), rows_at(system["path"], system["path_length"], I8)
-    Y = rows_at(system["Y"], system["Y_length"], F8)
+    system, at, nz = system_of(projection), projection["offset"], projection["nz"]
+    z = contact_layout.z_of(solver)
+    za = contact_layout.za_of(solver)
+    Q = rows_at(projection["Q"], projection["rank"] * nz, F8)
+    rows, path = constraint_rows_of(system), path_of(system)
+    Y = y_numbers_of(system)
     fill_drifts(system)
     solve_rows(system)
     for j in range(system["m"]):
@@ -117,8 +97,8 @@ def apply_projection_forces(solver: Any, projection: Any) -> None:
 @kernel(inline=False)
 def predict_energies(solver: Any) -> None:
     """Kinetic energy `planned` (J) that each loop projection would have at the end of the step without rows."""
-    projections, dt = loop_projections(solver), solver["h"] * solver["substeps"]
-    z, za = z_of(solver), za_of(solver)
+    projections, dt = contact_layout.loop_projections(solver), solver["h"] * solver["substeps"]
+    z, za = contact_layout.z_of(solver), contact_layout.za_of(solver)
     for i in range(solver["hold_count"]):
         at, nz = projections[i]["offset"], projections[i]["nz"]
         energy = slice_product(z, at, z, at, nz) + dt * dt * slice_product(za, at, za, at, nz)
@@ -132,8 +112,8 @@ def spread_impulse_flags(solver: Any, forest: Any) -> None:
     Without an impulse all move with their new velocities: the mean of both would add energy to loops, as to joints.
     """
     trees = trees_of(forest)
-    spans, projections = slices_of(solver), loop_projections(solver)
-    z, moved, dt = z_of(solver), displacement_of(solver), solver["h"] * solver["substeps"]
+    spans, projections = contact_layout.slices_of(solver), contact_layout.loop_projections(solver)
+    z, moved, dt = contact_layout.z_of(solver), contact_layout.displacement_of(solver), solver["h"] * solver["substeps"]
     for i in range(solver["hold_count"]):
         touched = 0
         t = projections[i]["first_tree"]
@@ -154,7 +134,7 @@ def advance_looped_trees(world: Any, solver: Any, forest: Any) -> bool:
     """New velocities and positions of all trees in loops. False, with nothing changed, if some are not finite; then
     world["tree"] is one of them."""
     trees = trees_of(forest)
-    projections, g = loop_projections(solver), g_of(solver)
+    projections, g = contact_layout.loop_projections(solver), contact_layout.g_of(solver)
     find_flying_projections(solver, forest)
     for i in range(solver["hold_count"]):
         projection = projections[i]
@@ -187,14 +167,14 @@ def close_loops(forest: Any, projection: Any, step: Any) -> float:
 
     Returns the largest remaining error, rad or m. `step` is scratch, as long as their slice of z.
     """
-    system = rows_at(projection["system"], 1, SYSTEM)[0]
+    system = system_of(projection)
     trees = trees_of(forest)
     error = LARGEST_FLOAT
-    for iteration in range(MOST_PROJECTION_ITERATIONS + 1):
+    for iteration in range(closure.MOST_PROJECTION_ITERATIONS + 1):
         t = projection["first_tree"]
         while t >= 0:
             tree = tree_of(trees[t])
-            articulate_tree(tree, rows_at(state_vector_at(trees[t], tree, Q), tree["nq"], F8))
+            articulate_tree(tree, q_of(trees[t], tree))
             t = trees[t]["follows"]
         before = error
         error = fill_errors(system)
@@ -226,7 +206,7 @@ def scale_velocities(trees: Any, first: int, share: float) -> None:
     t = first
     while t >= 0:
         tree = tree_of(trees[t])
-        v = rows_at(state_vector_at(trees[t], tree, V), tree["nv"], F8)
+        v = v_of(trees[t], tree)
         for k in range(tree["nv"]):
             v[k] *= share
         t = trees[t]["follows"]
@@ -249,7 +229,7 @@ def sum_spring_energy(solver: Any, forest: Any, projection: Any) -> float:
 def bound_work(solver: Any, forest: Any, projection: Any, dt: float) -> float:
     """Upper bound of the work of gravity, applied forces, elements and rows on a loop projection in the step, J."""
     trees = trees_of(forest)
-    Y, z = whitened_rows(solver), z_of(solver)
+    Y, z = contact_layout.whitened_rows(solver), contact_layout.z_of(solver)
     at, nz = projection["offset"], projection["nz"]
     fall = sub(load3(projection["after"]["moment"]), load3(projection["before"]["moment"]))
     work = max(0.0, dot((forest["gx"], forest["gy"], forest["gz"]), fall))
@@ -258,16 +238,14 @@ def bound_work(solver: Any, forest: Any, projection: Any, dt: float) -> float:
         - sum_spring_energy(solver, forest, projection)
         + max(0.0, 0.5 * slice_product(z, at, z, at, nz) - projection["unconstrained_energy"])
     )
-    pulls = element_constraints(solver)
+    pulls = contact_layout.element_constraints(solver)
     for i in range(solver["pull_count"]):
         work += abs(pulls[i]["p"] * contact_velocity(pulls[i], 0, Y, z))
     t = projection["first_tree"]
     while t >= 0:
         tree = tree_of(trees[t])
-        v, tau = (
-            rows_at(state_vector_at(trees[t], tree, V), tree["nv"], F8),
-            rows_at(state_vector_at(trees[t], tree, TAU), tree["nv"], F8),
-        )
+        v = v_of(trees[t], tree)
+        tau = tau_of(trees[t], tree)
         for k in range(tree["nv"]):
             work += dt * abs(tau[k] * v[k])
         t = trees[t]["follows"]
@@ -314,12 +292,12 @@ def apply_position_step(trees: Any, first: int, step: Any) -> None:
             longest = max(longest, abs(step[k]))
         at += tree["nv"]
         t = trees[t]["follows"]
-    share = 1.0 if longest <= LARGEST_JOINT_STEP else LARGEST_JOINT_STEP / longest
+    share = 1.0 if longest <= closure.LARGEST_JOINT_STEP else closure.LARGEST_JOINT_STEP / longest
     at = 0
     t = first
     while t >= 0:
         tree = tree_of(trees[t])
-        q = rows_at(state_vector_at(trees[t], tree, Q), tree["nq"], F8)
+        q = q_of(trees[t], tree)
         advance_configuration(tree, q, step[at : at + tree["nv"]], share, q)
         at += tree["nv"]
         t = trees[t]["follows"]
@@ -331,7 +309,7 @@ def apply_velocity_step(trees: Any, first: int, step: Any) -> None:
     t = first
     while t >= 0:
         tree = tree_of(trees[t])
-        v = rows_at(state_vector_at(trees[t], tree, V), tree["nv"], F8)
+        v = v_of(trees[t], tree)
         jump_tree(tree, step)
         for k in range(tree["nv"]):
             v[k] += step[k]
@@ -345,8 +323,7 @@ def update_link_velocities(trees: Any, first: int) -> float:
     t = first
     while t >= 0:
         tree = tree_of(trees[t])
-        q = rows_at(state_vector_at(trees[t], tree, Q), tree["nq"], F8)
-        v = rows_at(state_vector_at(trees[t], tree, V), tree["nv"], F8)
+        q, v = q_of(trees[t], tree), v_of(trees[t], tree)
         if tree["free_body"] != 0:
             update_body_row(tree, q, v)
         else:
@@ -366,7 +343,7 @@ def save_or_restore_trees(forest: Any, projection: Any, back: bool) -> None:
     while t >= 0:
         tree = tree_of(trees[t])
         nq, nv = tree["nq"], tree["nv"]
-        q, v = rows_at(state_vector_at(trees[t], tree, Q), nq, F8), rows_at(state_vector_at(trees[t], tree, V), nv, F8)
+        q, v = q_of(trees[t], tree), v_of(trees[t], tree)
         kept_q, kept_v = rows_at(at, nq, F8), rows_at(at + 8 * nq, nv, F8)
         for k in range(nq):
             if back:
@@ -389,8 +366,8 @@ def find_nonfinite_tree(forest: Any, projection: Any) -> int:
     t = projection["first_tree"]
     while t >= 0:
         tree = tree_of(trees[t])
-        q = rows_at(state_vector_at(trees[t], tree, Q), tree["nq"], F8)
-        if not (finite(q) and finite(rows_at(state_vector_at(trees[t], tree, V), tree["nv"], F8))):
+        q = q_of(trees[t], tree)
+        if not (finite(q) and finite(v_of(trees[t], tree))):
             return t
         t = trees[t]["follows"]
     return -1

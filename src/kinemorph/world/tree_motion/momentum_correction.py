@@ -8,25 +8,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from kinemorph.contact.layout import (
-    contact_constraints,
-    element_constraints,
-    loop_projections,
-    pushes_of,
-)
+from kinemorph.contact.layout import contact_constraints, element_constraints, loop_projections, pushes_of
 from kinemorph.contact.rows.loop_projection import projection_of
-from kinemorph.jit.api import kernel, rows_at
+from kinemorph.jit.api import kernel
 from kinemorph.multibody.algorithms.energy_momentum import store_sums
 from kinemorph.multibody.algorithms.free_body import is_floating, is_positive_definite
 from kinemorph.multibody.layout import dofs_of, link_data_of, links_of
-from kinemorph.multibody.model.loops import LOOP
-from kinemorph.multibody.system import F8, SYSTEM
+from kinemorph.multibody.loop_layout import system_loops_of
+from kinemorph.multibody.system import system_of
 from kinemorph.spatial.inertia import shift_rigid
 from kinemorph.spatial.mat3 import Sym3, add6, mul_vec, rotate_sym
 from kinemorph.spatial.rows import load3, load6, load9, store3
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, scale, sub
-from kinemorph.structure.forest.layout import TAU, Q, V, bodies_of, tree_of, trees_of
-from kinemorph.structure.forest.memory import ID_INDEX_MASK, state_vector_at
+from kinemorph.structure.forest.layout import bodies_of, q_of, tau_of, tree_of, trees_of, v_of
+from kinemorph.structure.forest.memory import ID_INDEX_MASK
 from kinemorph.world.tree_motion.tree_momentum import compute_angular_velocity, move_as_rigid_body
 
 
@@ -66,15 +61,15 @@ def mark_not_flying(solver: Any, tree_index: int) -> None:
 @kernel(inline=False)
 def is_unattached(trees: Any, projection: Any) -> bool:
     """Whether the trees of a loop projection are free of the base, and no applied force acts on their roots."""
-    system = rows_at(projection["system"], 1, SYSTEM)[0]
-    loops = rows_at(system["loops"], system["count"], LOOP)
+    system = system_of(projection)
+    loops = system_loops_of(system)
     for i in range(system["count"]):
         if loops[i]["a"] < 0 or loops[i]["b"] < 0:
             return False
     t = projection["first_tree"]
     while t >= 0:
         tree = tree_of(trees[t])
-        tau = rows_at(state_vector_at(trees[t], tree, TAU), tree["nv"], F8)
+        tau = tau_of(trees[t], tree)
         if not is_floating(links_of(tree), dofs_of(tree)):
             return False
         for k in range(6):
@@ -93,10 +88,7 @@ def sum_momenta(trees: Any, projection: Any, total: Any, each: Any) -> None:
     t = projection["first_tree"]
     while t >= 0:
         tree = tree_of(trees[t])
-        q, v = (
-            rows_at(state_vector_at(trees[t], tree, Q), tree["nq"], F8),
-            rows_at(state_vector_at(trees[t], tree, V), tree["nv"], F8),
-        )
+        q, v = q_of(trees[t], tree), v_of(trees[t], tree)
         store_sums(tree, q, v, each)
         total["mass"] += each["mass"]
         total["kinetic"] += each["kinetic"]
@@ -107,8 +99,8 @@ def sum_momenta(trees: Any, projection: Any, total: Any, each: Any) -> None:
 
 
 @kernel(inline=False)
-def sum_inertia(trees: Any, projection: Any, c: Vec3) -> Sym3:
-    """Rotational inertia of all links of a loop projection as one body about c, kg m², world axes."""
+def sum_inertia(trees: Any, projection: Any, centre: Vec3) -> Sym3:
+    """Rotational inertia of all links of a loop projection as one body about `centre`, kg m², world axes."""
     total = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     t = projection["first_tree"]
     while t >= 0:
@@ -118,7 +110,7 @@ def sum_inertia(trees: Any, projection: Any, c: Vec3) -> Sym3:
             link, d = links[i], rows[i + 1]
             R = load9(d["R"])
             I, _ = shift_rigid(
-                sub(load3(d["p"]), c), rotate_sym(R, load6(link["I"])), mul_vec(R, load3(link["h"])), link["mass"]
+                sub(load3(d["p"]), centre), rotate_sym(R, load6(link["I"])), mul_vec(R, load3(link["h"])), link["mass"]
             )
             total = add6(total, I)
         t = trees[t]["follows"]
@@ -135,11 +127,9 @@ def correct_flight_momentum(forest: Any, projection: Any, dt: float) -> None:
     before, after = projection["before"], projection["after"]
     sum_momenta(trees, projection, after, projection["each"])
     m, g = before["mass"], (forest["gx"], forest["gy"], forest["gz"])
-    c0, v0, c1 = (
-        scale(load3(before["moment"]), 1.0 / m),
-        scale(load3(before["linear"]), 1.0 / m),
-        load3(after["moment"]),
-    )
+    c0 = scale(load3(before["moment"]), 1.0 / m)
+    v0 = scale(load3(before["linear"]), 1.0 / m)
+    c1 = load3(after["moment"])
     c1 = scale(c1, 1.0 / m)
     c = axpy(axpy(c0, dt, v0), 0.5 * dt * dt, g)
     spin = sub(load3(before["angular"]), cross(c0, load3(before["linear"])))  # about the centre of mass, which stays
@@ -151,6 +141,6 @@ def correct_flight_momentum(forest: Any, projection: Any, dt: float) -> None:
     t = projection["first_tree"]
     while t >= 0:
         tree = tree_of(trees[t])
-        q = rows_at(state_vector_at(trees[t], tree, Q), tree["nq"], F8)
-        move_as_rigid_body(tree, q, rows_at(state_vector_at(trees[t], tree, V), tree["nv"], F8), sub(c, c1), w, v, c1)
+        q = q_of(trees[t], tree)
+        move_as_rigid_body(tree, q, v_of(trees[t], tree), sub(c, c1), w, v, c1)
         t = trees[t]["follows"]

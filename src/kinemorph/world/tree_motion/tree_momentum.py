@@ -65,8 +65,8 @@ def sum_over_tree(tree: Any, q: Any, v: Any, anew: bool, turns: bool) -> tuple[f
 
 
 @kernel
-def sum_outside_impulses(tree: Any, x: Any, c: Vec3) -> tuple[Vec3, Vec3]:
-    """External impulse of a change x of z: moment about c (N m s) and impulse (N s). Link data is that of the solve."""
+def sum_outside_impulses(tree: Any, x: Any, centre: Vec3) -> tuple[Vec3, Vec3]:
+    """External impulse of a change x of z: moment about `centre` and impulse (N s). Link data is that of the solve."""
     links, rows = links_of(tree), link_data_of(tree)
     dof_rows = dof_data_of(tree)
     n = f = (0.0, 0.0, 0.0)
@@ -76,18 +76,18 @@ def sum_outside_impulses(tree: Any, x: Any, c: Vec3) -> tuple[Vec3, Vec3]:
         for k in range(l["iv"], l["iv"] + l["nv"]):
             dof_data = dof_rows[k]
             moment, force = axpy(moment, x[k], load3(dof_data["U"])), axpy(force, x[k], load3_at(dof_data["U"], 3))
-        n, f = add(n, add(moment, cross(sub(load3(d["p"]), c), force))), add(f, force)
+        n, f = add(n, add(moment, cross(sub(load3(d["p"]), centre), force))), add(f, force)
     return n, f
 
 
 @kernel
-def move_as_rigid_body(tree: Any, q: Any, v: Any, shift: Vec3, w: Vec3, u: Vec3, c: Vec3) -> None:
-    """Move a floating tree as one body: add `shift` (m) to q, and the twist w, u about c to v; world axes."""
+def move_as_rigid_body(tree: Any, q: Any, v: Any, shift: Vec3, w: Vec3, u: Vec3, centre: Vec3) -> None:
+    """Move a floating tree as one body: add `shift` (m) to q, and the twist w, u about `centre` to v; world axes."""
     link, data = links_of(tree)[0], rows_at(tree["rows"], 2, LINK_DATA)[1]
     R = load9(data["R"])
     store3(q, add(load3(q), tmul_vec(load9(link["R"]), shift)))
     store3(v, add(load3(v), tmul_vec(R, w)))
-    store3_at(v, 3, add(load3_at(v, 3), tmul_vec(R, add(u, cross(w, sub(load3(data["p"]), c))))))
+    store3_at(v, 3, add(load3_at(v, 3), tmul_vec(R, add(u, cross(w, sub(load3(data["p"]), centre))))))
 
 
 @kernel
