@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kinemorph.creatures.episodes.recorder import EpisodeStatistics, begin_statistics
+from kinemorph.creatures.episodes.recorder import begin_statistics
 from kinemorph.creatures.episodes.script import ASLEEP, AWAKE, Segments, make_segments, run_script
 from kinemorph.creatures.growth.develop import Phenotype
 from kinemorph.creatures.settings import DEFAULT, Root, Settings, check_members
@@ -189,6 +189,7 @@ class Stage:
         task.prepare(self)
         self.figure: Figure = self.world.add(phenotype.model, at=Pose.known(at, turned))
         self.mind: BrainInstance = self.world.brains.attach(self.figure, phenotype.brain, task.aim)
+        self.statistics = begin_statistics(self.world)
         self.start: Array = np.zeros(3)  # m, centre of mass when it woke
         self.height = 0.0  # m, of its lowest point then
         self.gap = 0.0  # m, to the target then
@@ -222,16 +223,16 @@ class Stage:
     @property
     def life(self) -> dict[str, Any]:
         """What was recorded since it woke: see `kinemorph.creatures.EpisodeStatistics.of`."""
-        return EpisodeStatistics(self.world).of(self.mind)
+        return self.statistics.of(self.mind)
 
     @property
     def cost(self) -> dict[str, float]:
         """Energies and work since it woke: see `kinemorph.creatures.EpisodeStatistics.cost`."""
-        return EpisodeStatistics(self.world).cost
+        return self.statistics.cost
 
     def seen(self) -> Any:
         """The row of `life`, up to date."""
-        return EpisodeStatistics(self.world).row(self.mind)
+        return self.statistics.row(self.mind)
 
     @property
     def centre(self) -> Array:
