@@ -1,4 +1,4 @@
-"""Episode statistics: what creatures do in an episode, recorded in each step of their world, and where to read it."""
+"""Episode statistics: the recorder of a creature's episode, and the handle by which its results are read."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NO_RECORDS, NO_WINDOWS = np.zeros(0, BRAIN_RECORD), np.zeros(0, WINDOW)
 
 
 class EpisodeRecorder(StepRecorder, kind=KIND):
-    """The rows of an episode, which the kernels of `episodes.record` write."""
+    """Owner of the rows of an episode, which the kernels of `episodes.record` write."""
 
     measures_overlap = True  # `depth` does
 
@@ -110,13 +110,13 @@ def _rows(content: Any, dtype: Any) -> Any:
 
 @checked_on_failure
 class EpisodeStatistics:
-    """What has been recorded in a world since `begin_statistics`; also in a copy of it, and after a restore."""
+    """Statistics of a world since `begin_statistics`. Copies, and worlds that were restored, have theirs too."""
 
     __slots__ = ("world",)
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self._recorder()  # which says that there are none
+        self._recorder()  # raises if there are none
 
     def _recorder(self) -> EpisodeRecorder:
         recorder = self.world.step_recording.recorder
@@ -134,7 +134,7 @@ class EpisodeStatistics:
         return {name: float(h[name]) for name in COST}
 
     def of(self, brain: BrainInstance) -> dict[str, Any]:
-        """Of the body of a brain instance, by name. Places are those of now."""
+        """Statistics of the body of a brain instance, by name. Positions are the present ones."""
         row = self.row(brain)
         found = dict(zip(BRAIN_RECORD.names or (), row.item(), strict=True))
         for name in LAYOUT_FIELDS:
@@ -145,7 +145,7 @@ class EpisodeStatistics:
         return found
 
     def row(self, brain: BrainInstance) -> Any:
-        """The same as a BRAIN_RECORD row, which goes on: for who looks often."""
+        """The same as a BRAIN_RECORD row, which later steps change: faster than `of`."""
         if brain.world is not self.world:
             raise ValueError(f"{brain!r} is of another world: use brain.on(world)")
         brain.check_alive()

@@ -1,11 +1,10 @@
-"""Step recorders: the one hook by which a world tells somebody of each of its steps, who may end its run.
+"""Step recorders: the one hook by which code outside of the engine reads each step of a world, and may end its run.
 
     accelerations, poses of shapes ──► the recorder ──► brains ──► collisions, impulses, new state
 
-A recorder brings a kernel that makes the steps, one by one: `make_steps(world, 1, 1, True)` returns PAUSED when link
-data is that of the start of the step; the kernel reads what it wants, and calls again. To end a run it returns STOPPED
-after a step. The engine knows neither what is recorded nor what for: a world holds its recorder by a name, settings and
-arrays of plain numbers, which copies, snapshots and journals have too.
+A recorder has a kernel that makes the steps, one by one: `make_steps(world, 1, 1, True)` returns PAUSED when link data
+is that of the start of the step; the kernel reads the world, and calls again. To end a run it returns STOPPED after a
+step. The engine does not know what is recorded: copies and snapshots have the recorder's kind, and numbers and arrays.
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ Result = TypeVar("Result")
 
 
 class StepRecorder(ABC):
-    """What a world calls in each step. A subclass says by which `kind` snapshots and journals know it."""
+    """Reads each step of a world. Snapshots and journals name its class by the `kind`."""
 
     kinds: ClassVar[dict[str, type[StepRecorder]]] = {}
     kind: ClassVar[str]
-    measures_overlap: ClassVar[bool] = False  # whether it says what new bodies overlap, so that no warning need
+    measures_overlap: ClassVar[bool] = False  # whether it records overlaps, so that no warning of them is needed
 
     def __init_subclass__(cls, kind: str, **more: Any) -> None:
         super().__init_subclass__(**more)
@@ -42,27 +41,27 @@ class StepRecorder(ABC):
     @classmethod
     @abstractmethod
     def begin(cls, dt: float, settings: dict[str, Any]) -> Self:
-        """A recorder that has seen nothing yet, for steps of `dt` seconds. A bad setting is a ValueError."""
+        """A new recorder, for steps of `dt` seconds. A bad setting is a ValueError."""
 
     @classmethod
     @abstractmethod
     def of_state(cls, state: Any) -> Self:
-        """The recorder of such a `state()`, with memory of its own. The state may be of a file: check all of it."""
+        """The recorder of a `state()`, in memory of its own. The state may come from a file: check all of it."""
 
     @abstractmethod
     def state(self) -> Any:
-        """All that it has, as numbers, texts, tuples and arrays of numbers, without addresses."""
+        """All its data, as numbers, texts, tuples and arrays of numbers, without addresses."""
 
     @abstractmethod
     def follow(self, brains: BrainInstances) -> None:
-        """Fit what it has to the brains of the world: it is new there, or a brain was attached."""
+        """Fit its tables to the brains of the world: the recorder is new, or a brain was attached."""
 
     @abstractmethod
     def run_steps(self, address: int, count: int, most: int) -> tuple[int, int]:
         """`many_steps.run_steps` of the world at an address, recorded."""
 
     def refresh(self, address: int) -> None:  # noqa: B027
-        """Bring what it says of the present up to date, before that is read, saved or compared."""
+        """Update what it says of the present state, before that is read, saved or compared."""
 
 
 def recorder_class(kind: str) -> type[StepRecorder]:
@@ -85,13 +84,13 @@ def recorder_of(state: Any) -> StepRecorder | None:
 
 @checked_on_failure
 class StepRecording(Part):
-    """`world.step_recording`: what is told of each step, if anything is."""
+    """`world.step_recording`: the recorder of the steps of a world, if it has one."""
 
     __slots__ = ()
 
     @an_input
     def begin_recording(self, kind: str, settings: dict[str, Any]) -> None:
-        """Record from the next step on by a new recorder of a kind, in place of the one that is there."""
+        """Record from the next step on, by a new recorder of a kind in place of the present one."""
         recorder = recorder_class(kind).begin(self.world.dt, settings)
         recorder.follow(self.world._brain_instances)
         self.world._recorder = recorder
@@ -99,16 +98,16 @@ class StepRecording(Part):
 
     @an_input
     def end_recording(self) -> None:
-        """Record no more."""
+        """Remove the recorder."""
         self.world._recorder = None
 
     @property
     def recorder(self) -> StepRecorder | None:
-        """What records the steps now."""
+        """The recorder, or None."""
         return self.world._recorder
 
     def refresh(self) -> None:
-        """Bring what the recorder says of the present up to date."""
+        """Update what the recorder says of the present state."""
         world = self.world
         if world._recorder is not None:
             world._follow_shapes()

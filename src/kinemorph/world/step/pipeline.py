@@ -2,7 +2,7 @@
 
     accelerate_trees                tree_motion.acceleration     passive forces, gravity; accelerations without contacts
     place_shapes                    step.shape_bounds            poses of shapes, and how far each may move
-                                    control.step_recorder        what is recorded of the state at the start
+                                    control.step_recorder        the recorder of the world, if it has one
     update_brains                   brains.update                senses, neurons, effectors
     detect_collisions:
         find_pairs                  collision.collide            broad phase: pairs of overlapping boxes
