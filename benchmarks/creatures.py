@@ -29,6 +29,7 @@ from tests.brain.oracle import Slow
 import kinemorph as km
 from benchmarks.measure import Row, arguments, report
 from kinemorph.brain import Brain
+from kinemorph.creatures import begin_statistics
 from kinemorph.creatures.evaluate import evaluate
 from kinemorph.creatures.genotype.random_genotype import random_genotype
 from kinemorph.creatures.growth.develop import Phenotype, develop
@@ -64,7 +65,7 @@ class Ours:
         figure = self.world.add(one.model, at=(0.0, 0.0, one.lift))
         self.mind = self.world.brains.attach(figure, one.brain, FAR)
         if watched:
-            self.world.brains.begin_statistics()
+            begin_statistics(self.world)
 
     def run(self) -> None:
         self.world.step(STEPS)

@@ -299,6 +299,7 @@ RECEIVERS: dict[str, Callable[[Bench], Any]] = {
     "brain.Brain": lambda b: b.brain,
     "convert.Peer": lambda b: km.convert.pinocchio(b.chain),
     "creatures.Genotype": lambda b: b.genotype,
+    "creatures.EpisodeStatistics": lambda b: _recorded(b)[0],
     "creatures.Settings": lambda b: creatures.Settings(),
     "creatures.Rates": lambda b: creatures.Rates(),
     "evolve.Individual": lambda b: b.individual,
@@ -434,7 +435,6 @@ VALID: dict[str, Given] = {
     "Recording.add_body": lambda b: {"body": _drawn_body(b)},
     "Recording.add_poses": lambda b: {"t": 1.0, "rows": [0], "poses": np.array([[0.0, 0, 1, 1, 0, 0, 0]])},
     "Recording.add_chapter": lambda b: {"t": 1.0, "what": "cut", "parents": {"l1": None}},
-    "World.brains.begin_statistics": lambda b: {},
     "viewer.viewer": lambda b: {"open_browser": False},
     "viewer.Viewer.mark": lambda b: {"name": "names"}, "viewer.Viewer.go_to": lambda b: {"step": 0},
     "viewer.Viewer.select": lambda b: {"id": b.world["box"].id}, "viewer.Viewer.ask": lambda b: {"what": print},
@@ -626,6 +626,9 @@ VALID: dict[str, Given] = {
     "brain.Effect": lambda b: {"what": km.brain.Acted.TORQUE, "link": "a1"},
     "brain.Neuron": lambda b: {"function": km.brain.Function.WAVE},
     "brain.Sense": lambda b: {"what": next(iter(km.brain.Sensed)), "link": "a1"},
+    "World.step_recording.begin_recording": lambda b: {"kind": "episode statistics", "settings": {}},
+    "creatures.begin_statistics": lambda b: {"world": b.world}, "creatures.EpisodeStatistics": lambda b: {"world": _recorded(b)[0].world},
+    **{f"creatures.EpisodeStatistics.{name}": (lambda b: {"brain": _recorded(b)[1]}) for name in ("of", "row")},
     "creatures.alike": lambda b: {"one": b.phenotype, "other": b.phenotype},
     "creatures.audit": lambda b: {"task": _short()}, "creatures.evaluate": lambda b: {"task": _short()},
     **{f"creatures.{name}": (lambda b: {"a": b.genotype, "b": b.genotype}) for name in ("crossover", "crossover_within", "graft")},
@@ -715,6 +718,11 @@ def _shape(b: Bench, name: str) -> int:
     link = b.world[name].id & 0xFFFFFFFF
     rows = b.world.shapes.rows
     return next(id for id in b.world.shapes.ids if int(rows[b.world.shapes.row_of(id)]["link"]) == link)
+
+
+def _recorded(b: Bench) -> tuple[creatures.EpisodeStatistics, km.BrainInstance]:
+    brain = next(iter(b.world.brains), None) or b.world.brains.attach(b.figure, b.brain)
+    return creatures.begin_statistics(b.world), brain
 
 
 def _closed(b: Bench) -> Any:
@@ -820,7 +828,7 @@ INNER = {
     "Data.pushed_by", "Forest.claimed", "Forest.fill_poses", "Forest.sums", "Inertia.unchecked", "Joint.check",
     "Joint.still", "Joint.per_dof", "Journal.due", "Journal.heard", "Journal.look", "Journal.saw", "Model.known",
     "Parts.single", "Polyhedron.reshaped", "Pose.known", "Shape.known", "ShapeTable.add_all", "ShapeTable.write",
-    "World.queries.link_of", "World.brains.set_grasp", "World.brains.set_instance", "World.drives.set_numbers", "World.drives.withdraw",
+    "World.queries.link_of", "World.step_recording.call", "World.brains.set_grasp", "World.brains.set_instance", "World.drives.set_numbers", "World.drives.withdraw",
     "Recording.take_frames", "viewer.view",
     "brain.Brain.known", "evolve.Recipe.survivors", "evolve.Store.complete", "evolve.Store.keep", "evolve.Store.note",
     "evolve.Store.known", "viewer.Viewer", "viewer.has_screen",

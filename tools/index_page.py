@@ -14,11 +14,11 @@ from typing import Any
 from urllib.parse import quote
 
 import numpy as np
-from tools.contact_sheet import panel
 
 from kinemorph._escaping import in_html
 from kinemorph._extras import require_module
 from kinemorph.scenes.gallery import DEMOS, Demo
+from tools.contact_sheet import panel
 
 SIZE = 420, 260  # pixels of a picture, at most
 OTHERS = {  # what is made by other commands than `kinemorph demo`: its name, and its sentence

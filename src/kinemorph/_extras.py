@@ -6,6 +6,9 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+# Step recorders that come with the package, and their modules, imported when a snapshot or a journal names one.
+RECORDER_MODULES = {"episode statistics": "kinemorph.creatures.episodes.recorder"}
+
 
 class MissingExtraError(ImportError):
     """A package that is not installed: what needs it, and the line that installs it."""

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import kinemorph as km
+from kinemorph.creatures import begin_statistics
 from kinemorph.creatures.evaluate import REJECTED, Score, evaluate
 from kinemorph.creatures.gallery import handmade
 from kinemorph.creatures.genotype.genotype import Connection, EffectorGene, From, Genotype, NeuronGene, Node, Source
@@ -110,7 +111,7 @@ def test_draws_differ_and_levels_matter() -> None:
     task = HitBallAnywhere()
     stages = [staged(task, number=k) for k in range(8)]
     for stage in stages:
-        stage.world.brains.begin_statistics()
+        begin_statistics(stage.world)
     places = np.array([task.place(stage) for stage in stages])
     r = np.linalg.norm(places, axis=1)
     assert ((r >= task.near) & (r <= task.far)).all()

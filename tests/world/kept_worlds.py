@@ -9,6 +9,7 @@ import numpy as np
 
 import kinemorph as km
 from kinemorph.collision.shapes.shape_table import make_mounts
+from kinemorph.creatures import EpisodeStatistics, begin_statistics
 from kinemorph.world.persistence.snapshot import SNAPSHOT_HEAD_BYTES, SNAPSHOT_MAGIC, SNAPSHOT_VERSION, sealed
 
 NUMBERS = (-1, -2, 0, 1, 2, 3, 5, 7, 8, 15, 16, 31, 63, 64, 100, 255, 1000, 2**15, 2**31 - 1, -(2**31), 2**24)
@@ -107,13 +108,13 @@ def waiting(contact: str = "timestep") -> km.World:
 
 
 def thinking() -> km.World:
-    """A mind whose hand holds a ball that it has grasped, and one that swims; their lives are watched."""
+    """A mind whose hand holds a ball that it has grasped, and one that swims; an episode is recorded."""
     from tests.world.test_brain_instances import waves, worm
     from tests.world.test_grasps import crane
 
     world, *_ = crane()
     world.brains.attach(world.add(worm(), at=(2, 0, 0.1)), waves(), (2.0, 0.5, 0.2))
-    world.brains.begin_statistics()
+    begin_statistics(world)
     world.run(0.48)
     return world
 
@@ -158,7 +159,8 @@ def probe(world: km.World) -> None:
     world.hash()
     for ask in (
         lambda: [watch.value for watch in world.monitors], lambda: [drive.applied for drive in world.drives],
-        lambda: [(mind.sensed, mind.holds, mind.life) for mind in world.brains],
+        lambda: [(mind.sensed, mind.holds) for mind in world.brains],
+        lambda: [EpisodeStatistics(world).of(brain) for brain in world.brains],
         world.queries.energy, world.queries.momentum, lambda: world.collision_filter.ignored,
         lambda: [(body.pose, body.velocity, world.sleep.why_awake(body)) for body in world.bodies],
         lambda: [figure.position(name) for figure in world.figures for name in ("part 0", "bend1")],

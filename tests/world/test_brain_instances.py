@@ -15,6 +15,7 @@ from tests.brain.oracle import Slow
 
 import kinemorph as km
 from kinemorph.brain import Acted, Brain, Effect, Function, Neuron, Sense, Sensed
+from kinemorph.creatures import begin_statistics
 
 MODELS = ("timestep", "impulse")
 LONG = (0.3, 0.1, 0.1)
@@ -185,7 +186,7 @@ def changed(world: km.World, figure: Any) -> None:
 @pytest.mark.parametrize("contact", MODELS)
 def test_a_mind_goes_on_bit_for_bit_through_saves_copies_and_edits(contact: str) -> None:
     world, figure, mind = scene(contact)
-    world.brains.begin_statistics()
+    begin_statistics(world)
     changed(world, figure)
     assert mind.alive
     assert mind.ticks == 23
@@ -304,81 +305,12 @@ def test_spoiled_minds_in_snapshots_are_refused() -> None:
                 km.World.load(world.save())
 
 
-def test_lives_are_watched() -> None:
-    world, figure, mind = scene()
-    world.brains.begin_statistics()
-    fastest, spin, highest, energies = 0.0, 0.0, mind.life["lowest"], []
-    for _ in range(300):
-        world.step()
-        fastest = max(fastest, *(float(np.linalg.norm(v)) for v in map(centre_speed, figure)))
-        spin = max(spin, *(abs(float(figure.velocity(f"bend{i}")[0])) for i in (1, 2)))
-        highest = max(highest, mind.life["lowest"])
-        energies.append(world.forest.kinetic_energy() + world.forest.potential_energy())
-    life, toil = mind.life, world.brains.cost
-    assert life["steps"] == 300
-    assert life["riding"] == 0
-    assert life["fastest"] == pytest.approx(fastest, rel=1e-9)
-    assert life["spin"] == pytest.approx(spin, rel=1e-9)
-    assert life["highest"] == pytest.approx(highest)
-    assert -1e-3 < life["lowest"] < 1e-3
-    assert toil["energy"] == pytest.approx(energies[-2], rel=1e-9)  # as the last step began
-    assert toil["effort"] > toil["done"] > 0.1
-    assert toil["surplus"] < 0.02 * toil["effort"]
-    assert 0.0 < life["depth"] < 0.01
-
-
-def test_the_work_of_a_belt_is_known() -> None:
-    """A box that a belt of 1 m/s takes along has half of the work as energy; the other half was rubbed away."""
-    world = km.World(dt=1e-3)
-    belt = world.add_ground(material=km.Material(friction=0.5))
-    builder = km.Builder("box")
-    box = km.Shape.box((0.4, 0.4, 0.1))
-    builder.link("box", None, km.Joint.free(), inertia=km.Inertia.box(3.0, (0.4, 0.4, 0.1)), shapes=[box])
-    figure = world.add(builder.build(), at=(0.0, 0.0, 0.05))
-    world.brains.attach(figure, Brain([Neuron(Function.CONSTANT)]))
-    world.run(0.3)
-    world.surfaces.set_material(belt, km.Material(friction=0.5, surface=(1.0, 0.0, 0.0)))
-    world.brains.begin_statistics()
-    world.run(1.0)
-    toil = world.brains.cost
-    assert figure["box"].velocity[0] == pytest.approx(1.0, abs=1e-3)
-    assert toil["conveyed"] == pytest.approx(3.0, rel=0.02)  # m v²
-    assert toil["energy"] - toil["start"] == pytest.approx(1.5, rel=0.02)
-    assert toil["surplus"] < 1e-3
-
-
-def centre_speed(body: Any) -> Any:
-    link = body.world.queries.link_of(body.id)
-    arm = body.pose.rotation @ (link["h"] / link["mass"])
-    return body.velocity + np.cross(body.angular_velocity, arm)
-
-
-def test_a_run_stops_when_all_is_still_or_the_budget_is_spent() -> None:
-    world, _, mind = scene()
-    mind.asleep = True
-    world.brains.begin_statistics(until_still=0.25)
-    world.run(5.0)
-    assert 0.25 < world.time < 2.0
-    assert mind.life["still"] >= 0.25
-    mind.asleep = False
-    before = world.time
-    world.brains.begin_statistics(budget=5000)
-    world.run(5.0)
-    spent = world.time - before
-    assert 0.05 < spent < 4.0
-    assert 5000 < world.brains.cost["work"] < 5400
-    again = km.World.load(world.save())
-    again.brains.begin_statistics(budget=10**9)
-    again.run(1.0)
-    assert again.time == pytest.approx(before + spent + 1.0)
-
-
 def test_worlds_without_minds_compile_nothing_of_them() -> None:
     code = (
-        "import kinemorph as km; from kinemorph.world.brains import update, episode_statistics\n"
+        "import kinemorph as km; from kinemorph.world.brains import update\n"
         "from kinemorph.world.tree_motion import fluid_drag\n"
         "world = km.World(); world.add_ground(); world.add(km.Shape.sphere(0.1), at=(0, 0, 0.2)); world.run(0.3)\n"
-        "units = update.prepare_brains, update.update_brains, episode_statistics.record_statistics\n"
+        "units = update.prepare_brains, update.update_brains\n"
         "units += (fluid_drag.apply_fluid_drag,)\n"
         "print(sum(len(unit.called.overloads) for unit in units))"
     )

@@ -1,6 +1,7 @@
 """Creatures: bodies and brains that grow from a graph of nodes and connections. As `km.creatures`."""
 
 from kinemorph.creatures import tasks
+from kinemorph.creatures.episodes.recorder import EpisodeStatistics, begin_statistics
 from kinemorph.creatures.evaluate import Audit, Score, audit, evaluate
 from kinemorph.creatures.gallery import HANDMADE, ROOMY, handmade
 from kinemorph.creatures.genotype.equivalence import alike
@@ -29,7 +30,9 @@ from kinemorph.creatures.settings import Counting, Root, Settings
 
 __all__ = [
     "Audit",
+    "EpisodeStatistics",
     "Score",
+    "begin_statistics",
     "audit",
     "evaluate",
     "tasks",

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from kinemorph.creatures.episodes.recorder import WINDOW_LENGTH
 from kinemorph.creatures.exploits import find_exploit, joint_speed_penalty
 from kinemorph.creatures.genotype.genotype import Genotype
 from kinemorph.creatures.growth.develop import Phenotype, develop
 from kinemorph.creatures.tasks.task import Marks, Stage, Task, overspent
 from kinemorph.spatial.arguments.annotated import checked_first
 from kinemorph.spatial.arguments.checks import repr_of
-from kinemorph.world.brains.brain_instances import WINDOW_LENGTH
 from kinemorph.world.world import WorldError
 
 REJECTED = -2.0  # what no honest life is worth
@@ -90,7 +90,7 @@ def _exploit(stage: Stage, life: dict[str, Any], toil: dict[str, float]) -> str:
 
 
 def _score(stage: Stage, marks: Marks | None = None, reason: str = "") -> Score:
-    life, toil, steps = stage.life, stage.world.brains.cost, round(stage.world.time / stage.task.dt)
+    life, toil, steps = stage.life, stage.cost, round(stage.world.time / stage.task.dt)
     reason = reason or _exploit(stage, life, toil)
     details: dict[str, Any] = {name: float(life[name]) for name in ("fastest", "spin", "depth", "riding", "top")}
     details |= {"length": stage.length, "parts": float(stage.parts), "effort": toil["effort"], "work": toil["work"]}

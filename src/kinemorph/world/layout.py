@@ -45,6 +45,7 @@ WORLD = np.dtype(
         ("halvings", "i8"),  # halvings of the part
         ("parts", "i8"),  # made so far, in all steps
         ("parts_undone", "i8"),  # undone so far
+        ("brains_updated", "i8"),  # whether the recorder and brains have had their turn in this step
         ("fresh", "i8"),  # whether an initial overlap would be an error: bodies are new
         ("loads_begun", "i8"),  # whether the sums of joint loads have begun in the step
         ("reach", "f8"),  # how often boxes were too small in this step, and were enlarged
@@ -84,6 +85,7 @@ class Phase(IntEnum):
     COLLIDE = 1  # broad and narrow phase
     FILL = 2  # rows, their solution, and the new state
     STRIKE = 3  # collisions of the impulse model
+    BRAINS = 4  # after MOVE: brains; a recorder has its turn before them
 
 
 class Status(IntEnum):
@@ -99,7 +101,8 @@ class Status(IntEnum):
     FULL_FOREST = 7  # scratch of the forest must grow
     OVERLAP = 8  # impulse model: two shapes overlap at the start
     CHANGED = 9  # before the step a grasp has changed the structure, or needs larger tables for it
-    STOPPED = 10  # the step is made, and the episode statistics end the run
+    STOPPED = 10  # the step is made, and the recorder ends the run
+    PAUSED = 11  # the recorder has its turn: link data and poses of shapes are those of the start of the step
 
 
 # --- accessors of tables, by their headers ---

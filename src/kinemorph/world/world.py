@@ -36,11 +36,11 @@ from kinemorph.world.argument_checks import a_material
 from kinemorph.world.body import Body, Figure
 from kinemorph.world.brains.brain_instances import BrainInstances
 from kinemorph.world.brains.brains import Brains
-from kinemorph.world.brains.episode_statistics import refresh_statistics
 from kinemorph.world.control.body_forces import Forces
 from kinemorph.world.control.collision_filter import CollisionFilter
 from kinemorph.world.control.events import Action, EventMonitor, EventMonitors
 from kinemorph.world.control.joint_drives import Drives
+from kinemorph.world.control.step_recorder import StepRecorder, StepRecording, recorder_of
 from kinemorph.world.control.surfaces import Surfaces
 from kinemorph.world.control.timers import Task, Timer, Timers
 from kinemorph.world.figures import figure_of
@@ -169,13 +169,15 @@ class World:
         h = header[0]
         h["forest"], h["collisions"], h["solver"] = forest.address, collisions.lend(), solver.address
         self._lend_brains()
+        if self._recorder is not None:
+            self._recorder.follow(self._brain_instances)
 
     def _take(
         self, forest: Forest, collisions: Collisions, solver: Solver, header: Any, address: int, material: Material,
         names: dict[int, str], joints: dict[int, str], mounted: dict[int, list[int]],
         loop_exclusions: dict[int, list[tuple[int, int]]], births: dict[int, int], monitors: EventMonitors,
         timers: Timers, memory: dict[str, Any], dice: tuple[int, ...] | None, figures: dict[int, tuple[Any, ...]],
-        brains: BrainInstances,
+        brains: BrainInstances, recorder: Any = None,
     ) -> None:  # fmt: skip
         self.forest, self.collisions, self.shapes, self.solver = forest, collisions, collisions.shapes, solver
         self.material = material
@@ -191,6 +193,7 @@ class World:
         self._in_input = False  # whether a call that journals write down is under way
         self._known = -1  # revision of the table of shapes that all tables have followed
         self._brain_instances: BrainInstances = brains
+        self._recorder: StepRecorder | None = recorder_of(recorder)
         self._monitors, self._timers = monitors, timers
         self._stepping_thread = 0  # the thread that makes steps now
         monitors.join(self)
@@ -211,6 +214,7 @@ class World:
     brains = part_of(Brains)
     queries = part_of(Queries)
     persistence = part_of(Persistence)
+    step_recording = part_of(StepRecording)
 
     # Everyday calls of parts.
 
@@ -289,7 +293,7 @@ class World:
                 if self._known != self.shapes.revision:
                     self._follow_shapes()
                 most = count if count <= FEW else self._few
-                if self._newcomers or self._worker_threads is not None:
+                if self._newcomers or self._worker_threads is not None or self._recorder is not None:
                     status, count = self._run_steps(count, most)
                 else:
                     status, count = run_steps(self._address, count, most)
@@ -348,10 +352,10 @@ class World:
 
     def _run_steps(self, count: int, most: int) -> tuple[int, int]:
         if self._newcomers:
-            if self._brain_instances.header[0]["watched"]:  # then `life["depth"]` says it
+            if self._recorder is not None and self._recorder.measures_overlap:
                 self._newcomers = []
             elif count > 0:  # what they overlap is known after a step of theirs
-                status, count = run_steps(self._address, count, 1)
+                status, count = self._make_steps(count, 1)
                 if status in (Status.DONE, Status.EVENT, Status.STOPPED):
                     newcomers, self._newcomers = self._newcomers, []
                     tell_overlaps(self, newcomers)
@@ -359,7 +363,13 @@ class World:
                     return status, count
         if self._worker_threads is not None and self._worker_threads.is_worth_it(self):
             return self._worker_threads.run(self, count, most)
-        return run_steps(self._address, count, most)
+        return self._make_steps(count, most)
+
+    def _make_steps(self, count: int, most: int) -> tuple[int, int]:
+        """`run_steps`, by the recorder if there is one."""
+        run = run_steps if self._recorder is None else self._recorder.run_steps
+        status, left = run(self._address, count, most)
+        return status, left
 
     @property
     def threads(self) -> int:
@@ -599,8 +609,8 @@ class World:
         check_memory(self.memory)
         self.collisions.lend()
         self._follow_tables()
-        if self._brain_instances.header["watched"][0]:
-            refresh_statistics(self._address)
+        if self._recorder is not None:
+            self._recorder.refresh(self._address)
         header, known = self._header.copy(), self.registry
         for name in (
             "forest",
@@ -619,6 +629,7 @@ class World:
             self.forest, self.collisions, self.solver, header, self.material, known.body_names, known.joint_names,
             known.mounted, known.loop_exclusions, known.births, self._monitors, self._timers, self.memory,
             dice_of(self.random), known.plain_figures(), self._brain_instances,
+            None if self._recorder is None else (self._recorder.kind, self._recorder.state()),
         )  # fmt: skip
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:

@@ -40,7 +40,7 @@ class Locomotion(Task):
     aim: ClassVar[Vector] = (TARGET_DISTANCE, 0.0, 0.0)
 
     def mark(self, stage: Stage) -> Marks:
-        seen = stage.mind.seen()
+        seen = stage.seen()
         x, y, _ = seen["centre"] - stage.start
         aside = abs(y)
         jumps = seen["top"] - stage.start[2] > stage.size

@@ -1,7 +1,7 @@
 """Task: what a creature is to do, as a class of a few lines; and the stage on which it does it.
 
 A task says what is around the creature (`prepare`), what comes when it wakes (`begin`), and what it was worth (`mark`).
-All else is here: the world, settling with motors off, small differences between draws, and what is watched.
+All else is here: the world, settling with motors off, small differences between draws, and what is recorded.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from kinemorph.creatures.episodes.recorder import begin_statistics
+from kinemorph.creatures.episodes.script import ASLEEP, AWAKE, Segments, make_segments, run_script
 from kinemorph.creatures.growth.develop import Phenotype
 from kinemorph.creatures.settings import DEFAULT, Root, Settings, check_members
 from kinemorph.geometry.material import Material
@@ -26,7 +28,6 @@ from kinemorph.spatial.pose import Pose
 from kinemorph.spatial.products import times
 from kinemorph.world.body import Body, Figure
 from kinemorph.world.brains.brain_instances import BrainInstance
-from kinemorph.world.brains.episode_script import ASLEEP, AWAKE, Segments, make_segments, run_script
 from kinemorph.world.world import World
 
 Array = npt.NDArray[np.float64]
@@ -188,6 +189,7 @@ class Stage:
         task.prepare(self)
         self.figure: Figure = self.world.add(phenotype.model, at=Pose.known(at, turned))
         self.mind: BrainInstance = self.world.brains.attach(self.figure, phenotype.brain, task.aim)
+        self.statistics = begin_statistics(self.world)
         self.start: Array = np.zeros(3)  # m, centre of mass when it woke
         self.height = 0.0  # m, of its lowest point then
         self.gap = 0.0  # m, to the target then
@@ -220,13 +222,22 @@ class Stage:
 
     @property
     def life(self) -> dict[str, Any]:
-        """What was watched since it woke: see `kinemorph.BrainInstance.life`."""
-        return self.mind.life
+        """What was recorded since it woke: see `kinemorph.creatures.EpisodeStatistics.of`."""
+        return self.statistics.of(self.mind)
+
+    @property
+    def cost(self) -> dict[str, float]:
+        """Energies and work since it woke: see `kinemorph.creatures.EpisodeStatistics.cost`."""
+        return self.statistics.cost
+
+    def seen(self) -> Any:
+        """The row of `life`, up to date."""
+        return self.statistics.row(self.mind)
 
     @property
     def centre(self) -> Array:
         """m, the centre of mass."""
-        return np.array(self.mind.seen()["centre"])
+        return np.array(self.seen()["centre"])
 
     @property
     def way(self) -> Array:
@@ -235,7 +246,7 @@ class Stage:
 
     def late_gap(self) -> float:
         """m, mean distance to the target in the second half of the life."""
-        life, (steps, gaps) = self.mind.seen(), self.half
+        life, (steps, gaps) = self.seen(), self.half
         steps = int(life["steps"]) - steps
         return (float(life["gap_sum"]) - gaps) / steps if steps else float(life["gap"])
 
@@ -283,9 +294,9 @@ class Stage:
     def live(self) -> None:
         """All of its life, or as much as the task and the budget allow."""
         task, world = self.task, self.world
-        world.brains.begin_statistics()  # for monitors that read where it is
+        begin_statistics(world)  # for monitors that read where it is
         task.begin(self)
-        life = self.mind.seen()
+        life = self.seen()
         self.start, self.height, self.gap = np.array(life["centre"]), float(life["lowest"]), float(life["gap"])
         woken, half, whole = (round(t / task.dt) for t in (world.time, 0.5 * task.seconds, task.seconds))
         knocked, often = bool(task.kick or self.hop), self.spells // task.looks
@@ -321,11 +332,11 @@ class Stage:
     @property
     def spent(self) -> bool:
         """Whether the budget of work has ended the life."""
-        return overspent(self.world.brains.cost)
+        return overspent(self.cost)
 
 
 def overspent(toil: dict[str, float]) -> bool:
-    """Whether more work was done than the budget allows, of `kinemorph.World.brains.cost`."""
+    """Whether more work was done than the budget allows, of `kinemorph.creatures.EpisodeStatistics.cost`."""
     return toil["work"] > toil["budget"]
 
 
@@ -335,7 +346,7 @@ def _settling_script(dt: float, patience: float, work: int) -> Segments:
     script = make_segments(4)
     script["steps"] = [round(seconds / dt) for seconds in (NUDGE, patience, STAY_TIME, 0.0)]
     script["mind"], script["sets_gravity"] = (ASLEEP, 0, 0, AWAKE), (1, 1, 0, 0)
-    script["watched"], script["budget"], script["until_still"][1] = (1, 1, 1, 0), work, STILL_TIME
+    script["restarts"], script["budget"], script["until_still"][1] = (1, 1, 1, 0), work, STILL_TIME
     return script
 
 
@@ -345,7 +356,7 @@ def _episode_script(half: int, whole: int, looks: int, knocked: bool, work: int)
     ends = [*_even_steps(0, half, looks), *_even_steps(half, whole, looks)]
     script = make_segments(len(ends))
     script["steps"], script["has_impulse"][1:] = np.diff(ends, prepend=0), knocked
-    script["watched"][0], script["budget"][0] = 1, work
+    script["restarts"][0], script["budget"][0] = 1, work
     return ends, script
 
 

@@ -18,7 +18,6 @@ from kinemorph.spatial.rows import store3
 from kinemorph.structure.forest.layout import bodies_of, tree_of, trees_of
 from kinemorph.structure.forest.memory import ID_INDEX_MASK, address_of, copy_words
 from kinemorph.world.brains.instance_rows import MIND, minds_of
-from kinemorph.world.brains.statistics_reset import initialize_statistics
 from kinemorph.world.brains.target_poses import body_slot
 from kinemorph.world.layout import WORLD, WORLD_KIND, forest_of, solver_of
 
@@ -94,8 +93,8 @@ def attach_brain(
     if world["kind"] != WORLD_KIND:
         return 0
     forest, solver = forest_of(world), solver_of(world)
-    neurons, senses = rows_at(room[2], room[10], NEURON), rows_at(room[3], room[11], SENSE)
-    effects, signals = rows_at(room[4], room[12], EFFECT), rows_at(room[6], room[14], F8)
+    neurons, senses = rows_at(room[2], room[9], NEURON), rows_at(room[3], room[10], SENSE)
+    effects, signals = rows_at(room[4], room[11], EFFECT), rows_at(room[5], room[12], F8)
     copy_words(address_of(brain_neurons), address_of(neurons), neurons.shape[0] * NEURON_SIZE)
     copy_words(address_of(brain_senses), address_of(senses), senses.shape[0] * SENSE_SIZE)
     copy_words(address_of(brain_effects), address_of(effects), effects.shape[0] * EFFECT_SIZE)
@@ -136,10 +135,10 @@ def attach_brain(
 def adopt_tables(minds: Any, room: Any) -> None:
     """Make the rows of the first brain instance the tables of all instances."""
     minds["minds"], minds["fresh"], minds["neurons"], minds["senses"] = room[0], room[1], room[2], room[3]
-    minds["effects"], minds["windows"], minds["signals"], minds["rings"] = room[4], room[5], room[6], room[7]
+    minds["effects"], minds["signals"], minds["rings"] = room[4], room[5], room[6]
     minds["mind_room"] = minds["mind_count"] = 1
-    minds["neuron_room"], minds["sense_room"], minds["effect_room"] = room[10], room[11], room[12]
-    minds["signal_room"], minds["ring_room"] = room[14], room[15]
+    minds["neuron_room"], minds["sense_room"], minds["effect_room"] = room[9], room[10], room[11]
+    minds["signal_room"], minds["ring_room"] = room[12], room[13]
 
 
 @kernel(inline=False)
@@ -150,7 +149,6 @@ def initialize_brain(mind: Any, members: Any, weight: float, neurons: Any, sense
     mind["effect_count"] = effects.shape[0]
     for i in range(neurons.shape[0]):
         mind["ring_count"] = max(mind["ring_count"], neurons[i]["ring"] + 1)
-    initialize_statistics(mind["life"])
 
 
 @kernel(inline=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Self
 
@@ -29,8 +28,7 @@ from kinemorph.spatial.pose import vector
 from kinemorph.structure.forest.layout import EDIT, OUTCOME
 from kinemorph.structure.forest.validation import require, require_finite, require_range, require_rows
 from kinemorph.world.body import Body
-from kinemorph.world.brains.episode_statistics import refresh_statistics
-from kinemorph.world.brains.instance_rows import LIFE, MIND, MINDS, MINDS_KIND, NO_TARGET, WINDOW
+from kinemorph.world.brains.instance_rows import MIND, MINDS, MINDS_KIND, NO_TARGET
 
 if TYPE_CHECKING:
     from kinemorph.world.world import World
@@ -42,7 +40,6 @@ STRETCHES: tuple[tuple[str, str, str, Callable[[Any], int]], ...] = (
     ("neurons", "neuron_room", "neurons", lambda one: int(one["neuron_count"])),
     ("senses", "sense_room", "senses", lambda one: int(one["sense_count"])),
     ("effects", "effect_room", "effects", lambda one: int(one["effect_count"])),
-    ("windows", "effect_room", "effects", lambda one: int(one["effect_count"])),
     (
         "signals", "signal_room", "signals",
         lambda one: FIRST_NEURON_SIGNAL + int(one["neuron_count"] + one["sense_count"]),
@@ -50,12 +47,9 @@ STRETCHES: tuple[tuple[str, str, str, Callable[[Any], int]], ...] = (
     ("rings", "ring_room", "rings", lambda one: LONGEST_DELAY_PASSES * int(one["ring_count"])),
 )  # fmt: skip
 STRETCH = {name: (first, count) for name, _, first, count in STRETCHES}
-ROWS = {"neurons": NEURON, "senses": SENSE, "effects": EFFECT, "windows": WINDOW, "signals": F8, "rings": F8}
+ROWS = {"neurons": NEURON, "senses": SENSE, "effects": EFFECT, "signals": F8, "rings": F8}
 OF_GRASPS = {"edits": (1, EDIT), "outcomes": (1, OUTCOME), "fixed": (1, LOOP), "free": (1, LOOP), "free_dofs": (6, DOF)}
 USED: dict[str, str | None] = {"fresh": None, **dict.fromkeys(OF_GRASPS)}
-WINDOW_LENGTH = 2.0  # s
-FAST, SPINNING = 8.0, 30.0  # m/s and rad/s: the caps
-CAP_SHARE = 0.9  # share of a cap from which on it is ridden
 FIXED, LOOSE = Joint.fixed(), Joint.free()
 
 
@@ -75,14 +69,7 @@ class BrainInstances:
         return cls(Tables(MINDS, USED))._fill()
 
     def _fill(self) -> Tables:
-        h = self.header
-        h["kind"] = MINDS_KIND
-        h["fast"], h["fast_spin"], h["until_still"], h["budget"] = (
-            CAP_SHARE * FAST,
-            CAP_SHARE * SPINNING,
-            math.inf,
-            1 << 62,
-        )
+        self.header["kind"] = MINDS_KIND
         self._tables.make("minds", 0, MIND)
         for name, dtype in ROWS.items():
             self._tables.make(name, 0, dtype)
@@ -164,8 +151,7 @@ class BrainInstances:
         h = self.header[0]
         if not self.count:
             return
-        yield np.array([h["grasps_pending"], h["changed"], h["budget"], h["work"], h["watched"]], np.int64)
-        yield np.array([h["until_still"]])
+        yield np.array([h["grasps_pending"], h["changed"]], np.int64)
         for i in np.flatnonzero(self["minds"]["body"] >= 0).tolist():
             one = self["minds"][i]
             yield from (one[name] for name in MIND.names or () if name not in PLACES)
@@ -184,7 +170,7 @@ class InstanceMemory:
 
     def __init__(self, neurons: int, senses: int, effects: int, rings: int) -> None:
         signals, at = FIRST_NEURON_SIGNAL + neurons + senses, 0
-        counts = 1, signals, neurons, senses, effects, effects, signals, LONGEST_DELAY_PASSES * rings
+        counts = 1, signals, neurons, senses, effects, signals, LONGEST_DELAY_PASSES * rings
         self.places: dict[str, tuple[int, Any, int]] = {}
         starts = []
         for (name, dtype, size), count in zip(ORDER, counts, strict=True):
@@ -241,6 +227,10 @@ class BrainInstance:
         if one is None:
             raise KeyError(f"mind {self.row} has ended: the body that it was in is gone")
         return one
+
+    def check_alive(self) -> None:
+        """Raise KeyError if it has ended."""
+        self._one()
 
     @property
     def body(self) -> Body:
@@ -315,26 +305,6 @@ class BrainInstance:
         """Passes that it has made."""
         return int(self._one()["ticks"])
 
-    @property
-    def life(self) -> dict[str, Any]:
-        """Statistics of its body so far, by name; see `world.brains.begin_statistics`. Places are those of now."""
-        minds = self.world._brain_instances
-        found = dict(zip(LIFE.names or (), self.seen().item(), strict=True))
-        found["centre"] = found["centre"].tolist()
-        driven = minds.part("effects", self.row)["drive"] >= 0
-        found["swing"] = minds.part("windows", self.row)["largest_deviation"][driven].tolist()
-        return found
-
-    def seen(self) -> Any:
-        """The same as a LIFE row, which is updated in place: for frequent reads."""
-        world = self.world
-        one = world._brain_instances["minds"][self.row]
-        if one["generation"] != self._generation or one["body"] < 0:
-            self._one()  # which says that it has ended
-        world._follow_shapes()
-        refresh_statistics(world._address)
-        return one["life"]
-
     def __repr__(self) -> str:
         return f"BrainInstance in {self.body!r}" if self.alive else "BrainInstance that has ended"
 
@@ -371,13 +341,7 @@ def check_instances(tables: Any) -> None:
     require(
         minds["mind_count"] == minds["mind_room"] and 0 <= minds["changed"] < 8, "minds are not as many as they are"
     )
-    require(
-        0 <= minds["work"] < 1 << 62 and 0 <= minds["window"] < 1 << 40 and 0 <= minds["budget"] <= 1 << 62,
-        "minds have no time",
-    )
-    require(minds["until_still"] > 0.0, "minds have no time")
-    require_finite(tables.header, "minds", {"until_still"})
-    for name in ("neurons", "senses", "effects", "windows"):
+    for name in ("neurons", "senses", "effects"):
         require_finite(tables[name], name)
     require(all(np.isfinite(tables[name]).all() for name in ("signals", "rings")), "minds have no numbers")
     require_range(tables["neurons"]["function"], 0, len(Function), "functions of neurons")

@@ -1,8 +1,7 @@
-"""Brains of a world: attached to figures, with statistics of what they do."""
+"""Brains of a world: attached to figures."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 from typing import Any, NoReturn
 
@@ -15,21 +14,13 @@ from kinemorph.spatial.arguments.checks import repr_of
 from kinemorph.structure.forest.forest import Change
 from kinemorph.world.body import Body, Figure
 from kinemorph.world.brains.attach import ATTACHED, attach_brain
-from kinemorph.world.brains.brain_instances import (
-    WINDOW_LENGTH,
-    BrainInstance,
-    InstanceMemory,
-    target_fields,
-)
-from kinemorph.world.brains.episode_statistics import refresh_statistics
+from kinemorph.world.brains.brain_instances import BrainInstance, InstanceMemory, target_fields
 from kinemorph.world.brains.instance_rows import HELD, NO_TARGET, RELEASED
-from kinemorph.world.brains.statistics_reset import restart_statistics
 from kinemorph.world.brains.update import set_brain_asleep
 from kinemorph.world.part import Part
 from kinemorph.world.persistence.journal import an_input
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-COST = ("start", "energy", "done", "effort", "conveyed", "surplus", "work", "budget")
 FIELDS = {"target", "point", "blank", "asleep"}
 
 
@@ -68,6 +59,8 @@ class Brains(Part):
         row = world._brain_instances.add(room, alone)
         if not alone:
             world._lend_brains()
+        if world._recorder is not None:
+            world._recorder.follow(world._brain_instances)
         return BrainInstance(world, row)
 
     def _places_of(self, figure: Figure, brain: Brain) -> tuple[Any, Any]:
@@ -140,31 +133,6 @@ class Brains(Part):
         if not found:
             raise ValueError(f"world: mind {row} has no grasp by {world.registry.body_names[id]!r} that could hold it")
         found[0]["held"], found[0]["looped"] = held, world.forest.closes_loop(held)
-
-    @an_input
-    def begin_statistics(self, budget: int = 1 << 62, until_still: float = math.inf) -> None:
-        """Collect statistics of all brain instances from now on, at the end of every step.
-
-        `life` of a brain instance and `world.brains.cost` have them.
-        A run stops when steps have taken more work than `budget`, in rows of the solver times substeps, or when all
-        figures with brains have hardly moved for `until_still` seconds.
-        """
-        world = self.world
-        if not until_still > 0.0 or not 0 <= budget <= 1 << 62:
-            raise ValueError(f"begin_statistics: {budget} and {until_still} are not a budget and a time")
-        window = round(WINDOW_LENGTH / world.dt)
-        restart_statistics(world._address, int(budget), float(until_still), window)
-        world._follow_shapes()
-        refresh_statistics(world._address)
-
-    @property
-    def cost(self) -> dict[str, float]:
-        """Sums over all brain instances since `begin_statistics`: energies of the world, work of effects (all J), ...
-
-        `conveyed` is the work of surfaces that move along themselves, and `surplus` the most that came from nowhere.
-        """
-        h = self.world._brain_instances.header[0]
-        return {name: float(h[name]) for name in COST}
 
     # --------------------------------------------------------------------------------------------------------- grasps
 

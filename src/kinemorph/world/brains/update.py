@@ -31,7 +31,6 @@ from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import Vec3, dot, scale, sub
 from kinemorph.structure.forest.elements import update_slot_motion
 from kinemorph.structure.forest.layout import Q, V, bodies_of, tree_of, trees_of
-from kinemorph.world.brains.episode_statistics import record_statistics
 from kinemorph.world.brains.grasping import update_grasps
 from kinemorph.world.brains.instance_rows import MIND, minds_of
 from kinemorph.world.brains.target_poses import body_slot, find_target
@@ -200,18 +199,13 @@ def prepare_brains(world: Any) -> int:
                 remove_brain(solver, brains, minds[i])
             else:
                 spans[bodies[at]["tree"]]["still"] = 0.0
-    brains["updated"] = 0
     return DONE
 
 
 @kernel(inline=False)
 def update_brains(world: Any, solver: Any, forest: Any, collisions: Any) -> None:
-    """Within a step, once link data is current: update the brains that are due, and the episode statistics."""
+    """Within a step, once link data is current: update the brains that are due."""
     brains = minds_of(world)
-    if brains["updated"] != 0:
-        return  # a later part of a step of the impulse model
-    brains["updated"] = 1
-    record_statistics(world, solver, forest, collisions, brains)
     minds = rows_at(brains["minds"], brains["mind_room"], MIND)
     now = world["time"] + TIME_TOLERANCE_SHARE * world["dt"]
     for i in range(brains["mind_count"]):

@@ -51,6 +51,7 @@ from kinemorph.world.tree_motion.acceleration import AWAKE, accelerate_all_trees
 
 FORCES, PAIRS, CONTACTS, SOLUTION = (int(x) for x in (Stage.FORCES, Stage.PAIRS, Stage.CONTACTS, Stage.SOLUTION))
 MOVE, COLLIDE, FILL, STRIKE = int(Phase.MOVE), int(Phase.COLLIDE), int(Phase.FILL), int(Phase.STRIKE)
+BRAINS, PAUSED = int(Phase.BRAINS), int(Status.PAUSED)
 DONE, FULL_SOLVER, FULL_COLLISIONS = int(Status.DONE), int(Status.FULL_SOLVER), int(Status.FULL_COLLISIONS)
 FULL_FOREST, OVERLAP, NO_BOX = int(Status.FULL_FOREST), int(Status.OVERLAP), int(Status.BAD_BOX)
 MOST_HALVINGS = 8  # of a part; then an overlap is accepted
@@ -164,10 +165,10 @@ def set_step_length(solver: Any, length: float) -> None:
 
 
 @kernel(inline=False)
-def find_part_contacts(world: Any, solver: Any, forest: Any, collisions: Any) -> int:
+def find_part_contacts(world: Any, solver: Any, forest: Any, collisions: Any, recorded: bool) -> int:
     """Poses, pairs and contacts before the first part or after a part. Returns a Status.
 
-    The phase is MOVE if the part was undone, else STRIKE.
+    The phase is MOVE if the part was undone, else STRIKE. A step that is `recorded` is PAUSED once, before brains.
     """
     since = ticks() if world["clock"] != 0 else 0
     if world["phase"] == MOVE:
@@ -176,8 +177,14 @@ def find_part_contacts(world: Any, solver: Any, forest: Any, collisions: Any) ->
         if status != DONE:
             return status
         world["dt"] = world["full_dt"]
-        if world["mind_count"] > 0 and world["elapsed"] == 0.0:
+        world["phase"] = BRAINS
+        if recorded and world["brains_updated"] == 0:
+            record_stage_time(world, FORCES, since)
+            return PAUSED
+    if world["phase"] == BRAINS:
+        if world["mind_count"] > 0 and world["brains_updated"] == 0:
             update_brains(world, solver, forest, collisions)
+        world["brains_updated"] = 1
         if world["boxes_valid"] != 0 and not check_shape_boxes(solver, forest, collisions):
             world["boxes_valid"] = 0
             world["reach"] += 1.0
@@ -259,12 +266,12 @@ def make_part(world: Any, solver: Any, forest: Any, collisions: Any, last: bool)
 
 
 @kernel(inline=False)
-def make_parts(world: Any, solver: Any, forest: Any, collisions: Any) -> int:
+def make_parts(world: Any, solver: Any, forest: Any, collisions: Any, recorded: bool) -> int:
     """Make all parts of a step, or resume at its Phase. Returns a Status."""
     made = 0
     while world["phase"] != MOVE or world["elapsed"] < (1.0 - NO_TIME_SHARE) * world["full_dt"]:
-        if world["phase"] == MOVE or world["phase"] == COLLIDE:
-            status = find_part_contacts(world, solver, forest, collisions)
+        if world["phase"] != STRIKE and world["phase"] != FILL:
+            status = find_part_contacts(world, solver, forest, collisions, recorded)
             if status != DONE:
                 return status
         if world["phase"] != MOVE:
@@ -290,25 +297,22 @@ def scale_contact_impulses(solver: Any, ratio: float) -> None:
 
 
 @kernel(inline=False)
-def make_impulse_step(world: Any) -> int:
-    """Make one step, or resume it at its Phase. Returns a Status."""
+def make_impulse_step(world: Any, recorded: bool) -> int:
+    """Make one step, or resume it at its Phase. Returns a Status; `recorded` as for `make_step`."""
     forest = forest_of(world)
     collisions = collisions_of(world)
     solver = solver_of(world)
     if world["phase"] == MOVE:
         if all_asleep(solver, forest):
             return advance_time_and_events(world, solver, forest, collisions)
-        world["full_dt"] = world["dt"]
-        world["part"] = 0.0
-        world["boxes_valid"] = 0
-        world["loads_begun"] = 0
-        world["reach"] = 0.0
+        world["full_dt"], world["part"], world["reach"] = world["dt"], 0.0, 0.0
+        world["boxes_valid"] = world["loads_begun"] = world["brains_updated"] = 0
         if world["impacts"]["struck"] != 0:
             clear_collision_impulses(collisions)
             world["impacts"]["struck"] = 0
-    status = make_parts(world, solver, forest, collisions)
+    status = make_parts(world, solver, forest, collisions, recorded)
     world["dt"] = world["full_dt"]
-    if status == FULL_SOLVER or status == FULL_COLLISIONS or status == FULL_FOREST:
+    if status == FULL_SOLVER or status == FULL_COLLISIONS or status == FULL_FOREST or status == PAUSED:
         return status  # the next call resumes
     if status == DONE and world["part"] < world["full_dt"]:
         scale_contact_impulses(solver, world["full_dt"] / world["part"])

@@ -107,11 +107,22 @@ def _acting(world: Any) -> Iterator[Any]:
 
 
 def _minds(world: Any) -> Iterator[Any]:
-    """Brains and what they remember, and the fluid that all are in; nothing, where there is neither."""
+    """Brains and what they remember, what is recorded, and the fluid that all are in; nothing, where there is none."""
     yield from world._brain_instances.plain()
+    if world._recorder is not None:
+        yield from _leaves(world._recorder.state())
     h = world._header[0]
     if h["fluid"] > 0.0:
         yield np.array([h["fluid"], h["drag"]])
+
+
+def _leaves(state: Any) -> Iterator[Any]:
+    """Numbers and arrays of a state in tuples."""
+    if isinstance(state, tuple):
+        for one in state:
+            yield from _leaves(one)
+    else:
+        yield state
 
 
 def _waiting(world: Any) -> Iterator[Any]:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from kinemorph.world.world import World
 
 JOURNAL_MAGIC = b"kmjourn\n"
-JOURNAL_VERSION = 2  # raise it when calls that are inputs have other names or arguments
+JOURNAL_VERSION = 3  # raise it when calls that are inputs have other names or arguments
 JOURNAL_CHUNK_BYTES = 1 << 20  # bytes of notes that make a chunk,
 MOST_APART = 1_000_000  # steps between two checks
 JOURNAL_CHUNK_TIME = 5.0  # s, and the time after which one is written in any case

@@ -18,7 +18,7 @@ from kinemorph.world.persistence.kept_classes import KEPT, LAYOUTS
 from kinemorph.world.persistence.validation import check_world
 
 SNAPSHOT_MAGIC = b"kmworld\n"
-SNAPSHOT_VERSION = 4  # raise it when older readers would misread a snapshot
+SNAPSHOT_VERSION = 5  # raise it when older readers would misread a snapshot
 SNAPSHOT_HEAD_BYTES = 56  # bytes before the content
 SNAPSHOT = "snapshot of a world"
 REFUSALS = (

@@ -107,9 +107,9 @@ def check_solver(tables: Any) -> None:
 
 def check_world(state: Any) -> None:
     """Raise ValueError unless this is what `World.__getstate__` gives, or as good as that."""
-    require(isinstance(state, tuple) and len(state) == 16, "a world has other parts")
+    require(isinstance(state, tuple) and len(state) == 17, "a world has other parts")
     forest, collisions, solver, header, material, names, joints, mounted, parted, births, monitors, timers = state[:12]
-    memory, dice, figures, minds = state[12:]
+    memory, dice, figures, minds, _ = state[12:]  # the recorder checks its own
     kinds = (Forest, Collisions, Solver, Material, EventMonitors, Timers, BrainInstances)
     parts = (forest, collisions, solver, material, monitors, timers, minds)
     require(all(isinstance(p, k) for p, k in zip(parts, kinds, strict=True)), "a world has other parts")

@@ -2,6 +2,7 @@
 
     accelerate_trees                tree_motion.acceleration     passive forces, gravity; accelerations without contacts
     place_shapes                    step.shape_bounds            poses of shapes, and how far each may move
+                                    control.step_recorder        the recorder of the world, if it has one
     update_brains                   brains.update                senses, neurons, effectors
     detect_collisions:
         find_pairs                  collision.collide            broad phase: pairs of overlapping boxes
@@ -55,8 +56,8 @@ from kinemorph.world.tree_motion.loop_motion import advance_looped_trees, spread
 
 FORCES, PAIRS, CONTACTS = int(Stage.FORCES), int(Stage.PAIRS), int(Stage.CONTACTS)
 ROWS, SOLUTION, MOTION = int(Stage.ROWS), int(Stage.SOLUTION), int(Stage.MOTION)
-MOVE, COLLIDE, FILL = int(Phase.MOVE), int(Phase.COLLIDE), int(Phase.FILL)
-DONE = int(Status.DONE)
+MOVE, BRAINS, COLLIDE, FILL = int(Phase.MOVE), int(Phase.BRAINS), int(Phase.COLLIDE), int(Phase.FILL)
+DONE, PAUSED = int(Status.DONE), int(Status.PAUSED)
 FULL_SOLVER, FULL_COLLISIONS, FULL_FOREST = (
     int(Status.FULL_SOLVER), int(Status.FULL_COLLISIONS), int(Status.FULL_FOREST),
 )  # fmt: skip
@@ -64,8 +65,11 @@ NOT_FINITE, NO_BOX = int(Status.NOT_FINITE), int(Status.BAD_BOX)
 
 
 @kernel
-def make_step(world: Any) -> int:
-    """Make one step, or resume it at its Phase. Returns a Status; EVENT means that the step is made."""
+def make_step(world: Any, recorded: bool) -> int:
+    """Make one step, or resume it at its Phase. Returns a Status; EVENT means that the step is made.
+
+    If it is `recorded`, it is PAUSED once, when link data and poses of shapes are those of its start.
+    """
     forest = forest_of(world)
     collisions = collisions_of(world)
     solver = solver_of(world)
@@ -77,6 +81,11 @@ def make_step(world: Any) -> int:
         if status != DONE:
             return status
         threaded_stages.place_shapes(world, solver, forest, collisions)
+        world["phase"] = BRAINS
+        if recorded:
+            record_stage_time(world, FORCES, since)
+            return PAUSED
+    if world["phase"] == BRAINS:
         if world["mind_count"] > 0:
             update_brains(world, solver, forest, collisions)
         world["phase"] = COLLIDE

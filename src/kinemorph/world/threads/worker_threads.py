@@ -17,7 +17,6 @@ from kinemorph.motion.parallel.many_worlds import is_batch_thread
 from kinemorph.multibody.tables import aligned_at
 from kinemorph.structure.forest.layout import TREES
 from kinemorph.world.layout import ContactModel
-from kinemorph.world.step.many_steps import run_steps
 from kinemorph.world.threads.thread_rows import THREAD_PART, WORKERS
 from kinemorph.world.threads.work_sharing import SHARE_OF_ALL_ROWS, run_shared_jobs
 
@@ -68,8 +67,8 @@ class WorkerThreads:
         try:
             for part in range(1, self.threads):
                 self._call(part)
-            status, left = run_steps(address, count, most)
-            return status, left
+            result: tuple[int, int] = world._make_steps(count, most)
+            return result
         finally:
             header["crew"] = 0
             self._row["open"] = 0

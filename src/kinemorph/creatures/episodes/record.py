@@ -1,4 +1,4 @@
-"""Episode statistics of bodies with a brain, at the start of each step: speeds, overlap, energy, swing of joints.
+"""Kernels that record an episode at the start of each step: speeds, overlap, energy, swing of joints.
 
 Their only effect on the simulation is to stop a run, when all bodies are still, or when the work of steps exceeds its
 budget, so that no episode takes forever. Callers judge the figures.
@@ -6,6 +6,7 @@ budget, so that no episode takes forever. Callers judge the figures.
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,15 @@ from kinemorph.collision.shapes.shape_rows import (
 )
 from kinemorph.contact.layout import contact_constraint_room, drives_of, slices_of
 from kinemorph.contact.rows.drive_rows import find_dof
+from kinemorph.creatures.episodes.layout import (
+    BRAIN_RECORD,
+    EPISODE,
+    EPISODE_KIND,
+    WINDOW,
+    brain_records_of,
+    windows_of,
+)
+from kinemorph.creatures.exploits import LARGEST_SPEED, SPIN
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.multibody.layout import dofs_of, link_data_of, links_of
 from kinemorph.multibody.model.declared import declared_position, declared_velocity
@@ -38,16 +48,21 @@ from kinemorph.structure.forest.layout import (
     tree_of,
     trees_of,
 )
-from kinemorph.structure.forest.memory import pool_of
+from kinemorph.structure.forest.memory import clear_words, pool_of
 from kinemorph.structure.forest.poses import body_frame
-from kinemorph.world.brains.instance_rows import MIND, WINDOW, minds_of
+from kinemorph.world.brains.instance_rows import MIND, minds_of
 from kinemorph.world.brains.target_poses import body_slot, find_target
-from kinemorph.world.layout import WORLD, WORLD_KIND, Status, collisions_of, forest_of, solver_of
+from kinemorph.world.layout import WORLD, WORLD_KIND, Phase, Status, collisions_of, forest_of, solver_of
+from kinemorph.world.step.many_steps import make_steps
 
-DONE, WRONG_ROW = int(Status.DONE), int(Status.WRONG_ROW)
+DONE, STOPPED, PAUSED = int(Status.DONE), int(Status.STOPPED), int(Status.PAUSED)
+WRONG_ROW, MOVE = int(Status.WRONG_ROW), int(Phase.MOVE)
 NO_GAP = 1e30  # m: no gap
-WATCHED_BIT = 2  # of `known` in a MINDS row
+RECORDED = 2  # `known` of an EPISODE
 STILL_SPEED = 0.05  # m/s: a slower centre of mass counts as still
+CAP_SHARE = 0.9  # share of a cap from which on it is ridden
+BRAIN_RECORD_SIZE, WINDOW_SIZE = BRAIN_RECORD.itemsize, WINDOW.itemsize
+FAST, FAST_SPIN = CAP_SHARE * LARGEST_SPEED, CAP_SHARE * SPIN
 
 
 @kernel
@@ -75,10 +90,10 @@ def sum_tree_motion(tree: Any, v: Any) -> tuple[float, Vec3, float, float]:
 
 
 @kernel
-def record_trees(solver: Any, forest: Any, brains: Any, moved: bool) -> None:
+def record_trees(solver: Any, forest: Any, brains: Any, episode: Any, moved: bool) -> None:
     """Energy of the world, and centre and speed of trees with a brain; `moved`: link data of awake trees is current."""
     trees, spans = trees_of(forest), slices_of(solver)
-    minds = rows_at(brains["minds"], brains["mind_room"], MIND)
+    minds, records = rows_at(brains["minds"], brains["mind_room"], MIND), brain_records_of(episode)
     bodies = bodies_of(forest)
     g = (forest["gx"], forest["gy"], forest["gz"])
     total = 0.0
@@ -95,19 +110,19 @@ def record_trees(solver: Any, forest: Any, brains: Any, moved: bool) -> None:
             at = body_slot(forest, minds[i]["body"])
             if at < 0 or bodies[at]["tree"] != t:
                 continue
-            life = minds[i]["life"]
-            life["speed"], life["fastest"] = speed, max(life["fastest"], speed)
+            record = records[i]
+            record["speed"], record["fastest"] = speed, max(record["fastest"], speed)
             if mass > 0.0:
-                store3(life["centre"], scale(moment, 1.0 / mass))
-            life["top"] = max(life["top"], life["centre"][2])
+                store3(record["centre"], scale(moment, 1.0 / mass))
+            record["top"] = max(record["top"], record["centre"][2])
     if moved:
-        brains["energy"] = total
-    if brains["known"] == 0:
-        brains["known"], brains["start"], brains["energy"] = 1, total, total
+        episode["energy"] = total
+    if episode["known"] == 0:
+        episode["known"], episode["start"], episode["energy"] = 1, total, total
 
 
 @kernel
-def record_joint(solver: Any, forest: Any, minds: Any, e: Any, window: Any) -> float:
+def record_joint(solver: Any, forest: Any, episode: Any, e: Any, window: Any) -> float:
     """Record work (J) and swing of the joint of an effect in this step. Returns its speed, rad/s or m/s."""
     drives = drives_of(solver)
     if e["drive"] < 0 or drives[e["drive"]]["generation"] != e["generation"]:
@@ -125,13 +140,13 @@ def record_joint(solver: Any, forest: Any, minds: Any, e: Any, window: Any) -> f
     q = declared_position(link, rows, drive["dof"])
     if window["known"] != 0:
         work = drive["applied"] * (q - window["q"])
-        minds["done"] += work
-        minds["effort"] += abs(work)
+        episode["done"] += work
+        episode["effort"] += abs(work)
     window["q"], window["known"] = q, 1
     window["sum"] += q
     window["square_sum"] += q * q
     window["count"] += 1
-    if window["count"] >= minds["window"]:
+    if window["count"] >= episode["window"]:
         n = float(window["count"])
         mean = window["sum"] / n
         window["largest_deviation"] = max(
@@ -155,10 +170,9 @@ def distance_to_box(mount: Any, R: Any, p: Vec3, aim: Vec3) -> float:
 
 
 @kernel
-def record_shapes(forest: Any, collisions: Any, mind: Any, tree_index: int, placed: bool) -> None:
+def record_shapes(forest: Any, collisions: Any, mind: Any, record: Any, tree_index: int, placed: bool) -> None:
     """Record the lowest point of the bodies of a brain's tree and their distance from its target; `placed`: the poses
     of shapes are current."""
-    life = mind["life"]
     bodies = bodies_of(forest)
     tree = tree_of(trees_of(forest)[tree_index])
     rows = link_data_of(tree)
@@ -180,13 +194,13 @@ def record_shapes(forest: Any, collisions: Any, mind: Any, tree_index: int, plac
         lowest = min(lowest, world_box(mounts[i], R, p)[0][2])
         if aims:
             gap = min(gap, distance_to_box(mounts[i], R, p, aim))
-    life["lowest"], life["gap"] = lowest, gap
-    life["highest"] = max(life["highest"], lowest)
-    life["smallest_gap"] = min(life["smallest_gap"], gap)
+    record["lowest"], record["gap"] = lowest, gap
+    record["highest"] = max(record["highest"], lowest)
+    record["smallest_gap"] = min(record["smallest_gap"], gap)
 
 
 @kernel
-def record_overlap(forest: Any, collisions: Any, life: Any, tree_index: int) -> None:
+def record_overlap(forest: Any, collisions: Any, record: Any, tree_index: int) -> None:
     """Record the largest overlap of a shape of a tree, as a share of the smaller shape's mean extent."""
     bodies = bodies_of(forest)
     shapes, mounts = shapes_of(collisions), mounts_of(collisions)
@@ -204,27 +218,24 @@ def record_overlap(forest: Any, collisions: Any, life: Any, tree_index: int) -> 
                 e = sub(load3(mounts[i]["high"]), load3(mounts[i]["low"]))
                 size = min(size, (e[0] + e[1] + e[2]) / 3.0 + 2.0 * mounts[i]["pad"])
         if own:
-            life["depth"] = max(life["depth"], -pair["distance"] / size)
+            record["depth"] = max(record["depth"], -pair["distance"] / size)
 
 
 @kernel
-def record_brain(world: Any, solver: Any, forest: Any, collisions: Any, minds: Any, mind: Any, tree_index: int) -> None:
-    """Record the statistics of one brain instance, within a step."""
-    life = mind["life"]
-    effects, windows = (
-        rows_at(minds["effects"], minds["effect_room"], EFFECT),
-        rows_at(minds["windows"], minds["effect_room"], WINDOW),
-    )
+def record_brain(world: Any, episode: Any, mind: Any, record: Any, tree_index: int) -> None:
+    """Record one brain instance, within a step."""
+    solver, forest, collisions, brains = solver_of(world), forest_of(world), collisions_of(world), minds_of(world)
+    effects, windows = rows_at(brains["effects"], brains["effect_room"], EFFECT), windows_of(episode)
     spin = 0.0
     for k in range(mind["effects"], mind["effects"] + mind["effect_count"]):
-        spin = max(spin, record_joint(solver, forest, minds, effects[k], windows[k]))
-    record_shapes(forest, collisions, mind, tree_index, True)
-    record_overlap(forest, collisions, life, tree_index)
-    life["steps"] += 1
-    life["gap_sum"] += life["gap"]
-    life["spin"] = max(life["spin"], spin)
-    life["riding"] += life["speed"] > minds["fast"] or spin > minds["fast_spin"]
-    life["still"] = life["still"] + world["dt"] if life["speed"] < STILL_SPEED else 0.0
+        spin = max(spin, record_joint(solver, forest, episode, effects[k], windows[k]))
+    record_shapes(forest, collisions, mind, record, tree_index, True)
+    record_overlap(forest, collisions, record, tree_index)
+    record["steps"] += 1
+    record["gap_sum"] += record["gap"]
+    record["spin"] = max(record["spin"], spin)
+    record["riding"] += record["speed"] > FAST or spin > FAST_SPIN
+    record["still"] = record["still"] + world["dt"] if record["speed"] < STILL_SPEED else 0.0
 
 
 @kernel(inline=False)
@@ -244,46 +255,97 @@ def sum_surface_work(solver: Any) -> float:
     return work
 
 
-@kernel
-def record_statistics(world: Any, solver: Any, forest: Any, collisions: Any, brains: Any) -> None:
-    """Record the statistics of all brain instances within a step, once link data is current; decide whether to stop."""
-    brains["work"] += 1 + solver["substeps"] * (solver["touch_count"] + solver["bound_count"])
-    if brains["watched"] == 0:
-        brains["stops_run"] = brains["work"] > brains["budget"]
-        return
-    record_trees(solver, forest, brains, True)
+@kernel(inline=False)
+def record_step(world: Any, episode: Any) -> None:
+    """Record all brain instances within a step, once link data is current; decide whether to stop."""
+    solver, forest, brains = solver_of(world), forest_of(world), minds_of(world)
+    episode["work"] += 1 + solver["substeps"] * (solver["touch_count"] + solver["bound_count"])
+    record_trees(solver, forest, brains, episode, True)
     minds, bodies = rows_at(brains["minds"], brains["mind_room"], MIND), bodies_of(forest)
+    records = brain_records_of(episode)
     still = np.inf
     for i in range(brains["mind_count"]):
         at = body_slot(forest, minds[i]["body"])
         if at >= 0:
-            record_brain(world, solver, forest, collisions, brains, minds[i], bodies[at]["tree"])
-            still = min(still, minds[i]["life"]["still"])
-    if brains["known"] == WATCHED_BIT and solver["any_moving_surface"] != 0:
-        brains["conveyed"] += sum_surface_work(solver)
-    brains["known"] = WATCHED_BIT
-    brains["surplus"] = max(brains["surplus"], brains["energy"] - brains["start"] - brains["done"] - brains["conveyed"])
-    brains["stops_run"] = brains["work"] > brains["budget"] or brains["until_still"] <= still < np.inf
+            record_brain(world, episode, minds[i], records[i], bodies[at]["tree"])
+            still = min(still, records[i]["still"])
+    if episode["known"] == RECORDED and solver["any_moving_surface"] != 0:
+        episode["conveyed"] += sum_surface_work(solver)
+    episode["known"] = RECORDED
+    gain = episode["energy"] - episode["start"] - episode["done"] - episode["conveyed"]
+    episode["surplus"] = max(episode["surplus"], gain)
+    episode["stops_run"] = episode["work"] > episode["budget"] or episode["until_still"] <= still < np.inf
+
+
+@kernel(inline=False)
+def record_present(world: Any, episode: Any) -> None:
+    """Update positions to the present state; all else is that of the last step."""
+    brains, forest = minds_of(world), forest_of(world)
+    solver, collisions = solver_of(world), collisions_of(world)
+    minds, bodies = rows_at(brains["minds"], brains["mind_room"], MIND), bodies_of(forest)
+    records = brain_records_of(episode)
+    record_trees(solver, forest, brains, episode, False)
+    for i in range(brains["mind_count"]):
+        at = body_slot(forest, minds[i]["body"])
+        if at >= 0:
+            record_shapes(forest, collisions, minds[i], records[i], bodies[at]["tree"], False)
+
+
+@kernel(inline=False)
+def make_recorded_steps(world: Any, episode: Any, count: int, most: int) -> tuple[int, int]:
+    """`make_steps`, each recorded. Returns a Status and the number of steps left."""
+    for _ in range(min(count, most)):
+        if world["phase"] == MOVE:
+            episode["stops_run"] = 0
+        status, left = make_steps(world, 1, 1, True)
+        if status == PAUSED:
+            record_step(world, episode)
+            status, left = make_steps(world, 1, 1, True)
+        count -= 1 - left
+        if status == DONE and episode["stops_run"] != 0:
+            status = STOPPED
+        if status != DONE:
+            return status, count
+    return DONE, count
+
+
+@entry(nogil=True)
+def run_recorded_steps(address: int, episode_address: int, count: int, most: int) -> tuple[int, int]:
+    """`make_recorded_steps` for Python."""
+    world, episode = rows_at(address, 1, WORLD)[0], rows_at(episode_address, 1, EPISODE)[0]
+    if world["kind"] != WORLD_KIND or episode["kind"] != EPISODE_KIND:
+        return WRONG_ROW, count
+    return make_recorded_steps(world, episode, count, most)
 
 
 @entry
-def refresh_statistics(address: int) -> int:
-    """Update the positions in the statistics to the present state; all else is that of the last step."""
-    world = rows_at(address, 1, WORLD)[0]
-    if world["kind"] != WORLD_KIND:
+def refresh_record(address: int, episode_address: int) -> int:
+    """`record_present` for Python."""
+    world, episode = rows_at(address, 1, WORLD)[0], rows_at(episode_address, 1, EPISODE)[0]
+    if world["kind"] != WORLD_KIND or episode["kind"] != EPISODE_KIND:
         return WRONG_ROW
-    record_present_state(world)
+    record_present(world, episode)
     return DONE
 
 
 @kernel(inline=False)
-def record_present_state(world: Any) -> None:
-    """`refresh_statistics` for kernels."""
-    brains, forest = minds_of(world), forest_of(world)
-    solver, collisions = solver_of(world), collisions_of(world)
-    minds, bodies = rows_at(brains["minds"], brains["mind_room"], MIND), bodies_of(forest)
-    record_trees(solver, forest, brains, False)
-    for i in range(brains["mind_count"]):
-        at = body_slot(forest, minds[i]["body"])
-        if at >= 0:
-            record_shapes(forest, collisions, minds[i], bodies[at]["tree"], False)
+def reset_record(episode: Any, budget: int, until_still: float) -> None:
+    """Forget all that has been recorded; `budget` limits work from now on, `until_still` is in s."""
+    episode["budget"], episode["until_still"] = budget, until_still
+    episode["work"] = episode["known"] = episode["stops_run"] = 0
+    episode["start"] = episode["energy"] = episode["done"] = 0.0
+    episode["effort"] = episode["conveyed"] = episode["surplus"] = 0.0
+    records = brain_records_of(episode)
+    for i in range(episode["brain_room"]):
+        generation, first, count = records[i]["generation"], records[i]["effects"], records[i]["effect_count"]
+        clear_words(episode["brains"] + i * BRAIN_RECORD_SIZE, BRAIN_RECORD_SIZE)
+        records[i]["generation"], records[i]["effects"], records[i]["effect_count"] = generation, first, count
+        initialize_record(records[i])
+    clear_words(episode["windows"], episode["window_room"] * WINDOW_SIZE)
+
+
+@kernel
+def initialize_record(record: Any) -> None:
+    """Initialize the record of a brain instance whose other fields are zero."""
+    record["highest"] = record["top"] = -inf
+    record["smallest_gap"] = inf

@@ -6,26 +6,24 @@ All segments run in one kernel call, unless the world has watches, timers, liste
 from __future__ import annotations
 
 from math import inf
-from threading import get_ident
 from typing import Any
 
 import numpy as np
 
+from kinemorph.creatures.episodes.layout import EPISODE, EPISODE_KIND, brain_records_of
+from kinemorph.creatures.episodes.record import make_recorded_steps, record_present, reset_record
+from kinemorph.creatures.episodes.recorder import EpisodeRecorder, begin_statistics
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.structure.forest.layout import DONE as CARRIED
 from kinemorph.structure.forest.memory import set_forest_gravity
 from kinemorph.structure.forest.velocity_changes import add_free_body_velocity
-from kinemorph.world.brains.brain_instances import WINDOW_LENGTH, BrainInstance
-from kinemorph.world.brains.episode_statistics import record_present_state
+from kinemorph.world.brains.brain_instances import BrainInstance
 from kinemorph.world.brains.instance_rows import MIND, minds_of
-from kinemorph.world.brains.statistics_reset import reset_statistics
 from kinemorph.world.brains.target_poses import body_slot
 from kinemorph.world.brains.update import change_brain_sleep
-from kinemorph.world.layout import WORLD, WORLD_KIND, ContactModel, Status, forest_of
-from kinemorph.world.step.many_steps import make_steps
+from kinemorph.world.layout import WORLD, WORLD_KIND, Status, forest_of
 
-DONE, STOPPED, WRONG_ROW = int(Status.DONE), int(Status.STOPPED), int(Status.WRONG_ROW)
-BY_STEPS = int(ContactModel.STEPS)
+DONE, STOPPED = int(Status.DONE), int(Status.STOPPED)
 MOST_STEPS_A_CALL = 20_000  # steps of one call, which cannot be interrupted
 BEFORE, MADE, BROKEN = 0, 1, 2  # state of a segment: before its start, completed, or ended early
 AWAKE, ASLEEP = 1, 2
@@ -39,7 +37,7 @@ SEGMENT = np.dtype(
         ("gravity", "f8", 3),  # m/s²
         ("has_impulse", "i8"),  # whether velocity and angular velocity change at its start, by
         ("velocity_change", "f8", 6),  # m/s and rad/s, world axes
-        ("watched", "i8"),  # whether episode statistics restart at its start, with
+        ("restarts", "i8"),  # whether episode statistics restart at its start, with
         ("budget", "i8"),  # limit of the work of steps, and
         ("until_still", "f8"),  # s, end once still for so long; a body that never is ends the episode
         ("steps_recorded", "i8"),  # steps in the statistics at its end; this and the fields below are results
@@ -59,113 +57,94 @@ def make_segments(count: int) -> Segments:
     return found
 
 
-def run_script(mind: BrainInstance, script: Segments) -> int:
+def run_script(brain: BrainInstance, script: Segments) -> int:
     """Run a scripted episode. Returns the number of segments run, including one that ended early.
 
     The episode ends after a segment that an event or its budget has ended early, unless the next one restarts the
     statistics; and after a segment that should have ended still, and did not.
     """
-    mind._one()  # raises if the instance has ended
-    world, k, state = mind.world, 0, BEFORE
-    window = round(WINDOW_LENGTH / world.dt)
+    brain.check_alive()
+    world, k, state = brain.world, 0, BEFORE
+    recording = world.step_recording
+    if not isinstance(recording.recorder, EpisodeRecorder):
+        begin_statistics(world)
     while True:
-        alone = _fits_one_call(mind, script[k:])
-        if alone:
-            world._follow_shapes()
-            world._newcomers = []  # `life["depth"]` measures their overlap
-            world._stepping_thread = get_ident()
-        try:
-            k, left = run_segments(world._address, mind.row, script, k, state, alone, window)
-        finally:
-            if alone:
-                world._stepping_thread = 0
+        recorder = recording.recorder
+        assert isinstance(recorder, EpisodeRecorder)
+        alone = recording.fits_one_call and int(script["steps"][k:].sum()) <= MOST_STEPS_A_CALL
+        k, left = recording.call(run_segments, alone, recorder.address, brain.row, script, k, state, alone)
         if left == ENDED:
             return k
         if left == NOT_BEGUN:
-            _begin_segment(mind, script[k])
+            _begin_segment(brain, script[k])
             left = int(script[k]["steps"])
-        end = int(world._header[0]["steps"]) + left
+        end = world.step_count + left
         world.step(left)
-        state = MADE if int(world._header[0]["steps"]) == end else BROKEN
+        state = MADE if world.step_count == end else BROKEN
 
 
-def _fits_one_call(mind: BrainInstance, script: Segments) -> bool:
-    """Whether one kernel call may run the whole script."""
-    world = mind.world
-    others = world._monitors._monitors or world._timers._timers or world.observers or world._worker_threads is not None
-    if others or world._stepping_thread or int(script["steps"].sum()) > MOST_STEPS_A_CALL:
-        return False
-    h = world._header[0]
-    watched = world._brain_instances.header[0]["watched"] or script[0]["watched"]
-    return bool(watched and h["patience"] == inf and h["model"] == BY_STEPS)
-
-
-def _begin_segment(mind: BrainInstance, stretch: Any) -> None:
+def _begin_segment(brain: BrainInstance, segment: Any) -> None:
     """Apply the actions at the start of a segment, from Python; all but the impulse notify listeners."""
-    world = mind.world
-    if stretch["mind"]:
-        mind.asleep = stretch["mind"] == ASLEEP
-    if stretch["sets_gravity"]:
-        world.gravity = stretch["gravity"]
-    if stretch["has_impulse"]:
-        world.forest.knock(int(mind._one()["body"]), stretch["velocity_change"][:3], stretch["velocity_change"][3:])
-    if stretch["watched"]:
-        world.brains.begin_statistics(int(stretch["budget"]), float(stretch["until_still"]))
+    world = brain.world
+    if segment["mind"]:
+        brain.asleep = segment["mind"] == ASLEEP
+    if segment["sets_gravity"]:
+        world.gravity = segment["gravity"]
+    if segment["has_impulse"]:
+        world.forest.knock(int(brain.body.id), segment["velocity_change"][:3], segment["velocity_change"][3:])
+    if segment["restarts"]:
+        begin_statistics(world, int(segment["budget"]), float(segment["until_still"]))
 
 
 @entry(nogil=True)
 def run_segments(
-    address: int, row: int, script: Segments, index: int, state: int, alone: bool, window: int,
+    address: int, episode_address: int, row: int, script: Segments, index: int, state: int, alone: bool,
 ) -> tuple[int, int]:  # fmt: skip
     """Run a script from segment k, whose `state` is BEFORE, MADE or BROKEN; if not `alone`, only complete that segment.
 
     Returns the number of the segment reached, and how many of its steps Python must make, or NOT_BEGUN (Python must
     begin it), or ENDED (the episode has ended before it).
     """
-    world = rows_at(address, 1, WORLD)[0]
-    if world["kind"] != WORLD_KIND:
+    world, episode = rows_at(address, 1, WORLD)[0], rows_at(episode_address, 1, EPISODE)[0]
+    if world["kind"] != WORLD_KIND or episode["kind"] != EPISODE_KIND:
         return index, NOT_BEGUN  # Python raises the error when it begins it
-    minds, forest = minds_of(world), forest_of(world)
-    mind = rows_at(minds["minds"], minds["mind_room"], MIND)[row]
+    brains, forest = minds_of(world), forest_of(world)
+    brain = rows_at(brains["minds"], brains["mind_room"], MIND)[row]
     while index < script.shape[0]:
         segment = script[index]
         if state == BEFORE:
-            if not alone or not begin_segment(world, minds, forest, mind, segment, window):
+            if not alone or not begin_segment(world, episode, forest, brain, segment):
                 return index, NOT_BEGUN
-            status, left = make_steps(world, segment["steps"], segment["steps"])
+            status, left = make_recorded_steps(world, episode, segment["steps"], segment["steps"])
             if status != STOPPED and (status != DONE or left > 0):
                 return index, left
             state = MADE if left == 0 else BROKEN
-        record_present_state(world)
-        life = mind["life"]
-        segment["steps_recorded"], segment["gap"], segment["gap_sum"], segment["still"] = (
-            life["steps"],
-            life["gap"],
-            life["gap_sum"],
-            life["still"],
-        )
+        record_present(world, episode)
+        record = brain_records_of(episode)[row]
+        segment["steps_recorded"], segment["gap"] = record["steps"], record["gap"]
+        segment["gap_sum"], segment["still"] = record["gap_sum"], record["still"]
         for i in range(3):
-            segment["centre"][i] = life["centre"][i]
+            segment["centre"][i] = record["centre"][i]
         index += 1
         restless = segment["until_still"] < inf and segment["still"] < segment["until_still"]
-        if restless or index == script.shape[0] or (state == BROKEN and script[index]["watched"] == 0):
+        if restless or index == script.shape[0] or (state == BROKEN and script[index]["restarts"] == 0):
             return index, ENDED
         state = BEFORE
     return index, ENDED
 
 
 @kernel
-def begin_segment(world: Any, minds: Any, forest: Any, mind: Any, segment: Any, window: int) -> bool:
+def begin_segment(world: Any, episode: Any, forest: Any, brain: Any, segment: Any) -> bool:
     """Apply the actions at the start of a segment. False if its impulse is not possible."""
     if segment["mind"] != 0:
-        change_brain_sleep(world, minds, mind, segment["mind"] == ASLEEP)
+        change_brain_sleep(world, minds_of(world), brain, segment["mind"] == ASLEEP)
     if segment["sets_gravity"] != 0:
         set_forest_gravity(forest, segment["gravity"][0], segment["gravity"][1], segment["gravity"][2])
     if segment["has_impulse"] != 0:
-        at, a = body_slot(forest, mind["body"]), segment["velocity_change"]
+        at, a = body_slot(forest, brain["body"]), segment["velocity_change"]
         if at < 0 or add_free_body_velocity(forest, at, (a[0], a[1], a[2]), (a[3], a[4], a[5])) != CARRIED:
             return False
-    if segment["watched"] != 0:
-        reset_statistics(minds, segment["budget"], segment["until_still"], window)
-        record_present_state(world)
+    if segment["restarts"] != 0:
+        reset_record(episode, segment["budget"], segment["until_still"])
+        record_present(world, episode)
     return True
