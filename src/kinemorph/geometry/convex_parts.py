@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, overload
+from typing import Any, Literal, Protocol, cast, overload
 
 import numpy as np
 
@@ -235,10 +235,18 @@ def closest_parts(a: Parts, b: Parts, distance: Distance, threshold: float = mat
     return best
 
 
-@overload
-def decompose(body: Mesh, concavity: float = 0.05, most: int | None = None, seed: int = 0) -> Parts: ...
-@overload
-def decompose(body: Shape, concavity: float = 0.05, most: int | None = None, seed: int = 0) -> Shape: ...
+class _Decompose(Protocol):
+    @overload
+    def __call__(self, body: Mesh, concavity: float = ..., most: int | None = ..., seed: int = ...) -> Parts: ...
+    @overload
+    def __call__(self, body: Shape, concavity: float = ..., most: int | None = ..., seed: int = ...) -> Shape: ...
+
+
+def _with_overloads(function: Callable[..., Any]) -> _Decompose:
+    return cast(_Decompose, function)
+
+
+@_with_overloads
 @checked_first
 def decompose(
     body: Mesh | Shape, concavity: float = 0.05, most: int | None = None, seed: int = 0
