@@ -9,7 +9,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 import numpy as np
 
-from kinemorph.jit.lazy_import import is_switched_off, when_needed
+from kinemorph.jit.lazy_import import emit, is_switched_off, when_needed
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Options = ParamSpec("Options")
@@ -63,17 +63,10 @@ def generic(*, lanes: str | None = None, emitted: Emitted | None = None) -> Call
 
 
 def _emit(numba: Any, function: Any, typed: Callable[..., Any], lowered: Callable[..., Any]) -> None:
-    signature = inspect.signature(function)
+    def signature(context: Any, *arguments: Any) -> Any:
+        return None if any(map(numba.is_lanes, arguments)) else typed(numba, context, *arguments)
 
-    def typing(context: Any) -> Callable[..., Any]:
-        def typer(*arguments: Any) -> Any:
-            return None if any(map(numba.is_lanes, arguments)) else typed(numba, context, *arguments)
-
-        vars(typer)["__signature__"] = signature  # Numba looks for the names of the parameters
-        return typer
-
-    numba.type_callable(function)(typing)
-    numba.lower_builtin(function, *[numba.types.Any] * len(signature.parameters))(lowered)
+    emit(numba, function, signature, lowered)
 
 
 def for_lanes(function: Callable[..., Any]) -> Callable[[Function], Function]:
