@@ -39,7 +39,7 @@ def dynamics() -> Iterator[tuple[str, str]]:
     yield "batch", digest(km.batch.aba(model, *rows))
 
 
-def step(names: Sequence[str] = ("wall and ball",)) -> Iterator[tuple[str, str]]:
+def step(names: Sequence[str] = ("box",)) -> Iterator[tuple[str, str]]:
     """One step of golden scenes; one process for all, as they share kernels."""
     from tests.world import golden
 

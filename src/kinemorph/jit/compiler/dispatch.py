@@ -95,8 +95,9 @@ __all__ = [  # with what modules that extend Numba need, such as the SIMD lanes
     "why_not_kept",
 ]
 
-OVERLOAD: dict[str, Any] = OPTIONS | {"nogil": True, "forceinline": True}  # the jit_options of an `overload`
-OVERLOAD.update(without_wrappers if no_cache else {"pipeline_class": KernelCompiler})
+OVERLOAD = OPTIONS | without_wrappers | {"nogil": True, "forceinline": True}  # the jit_options of an `overload`
+if not no_cache:
+    OVERLOAD["pipeline_class"] = KernelCompiler
 
 
 def dispatcher_of(kernel: Any) -> Any:
@@ -279,7 +280,7 @@ def _plain_kernel(kernel: Any) -> Any:
     """A kernel that becomes part of its callers, or what calls a unit."""
     function = kernel.py_func if kernel.options.get("forceinline") else _plain_call(kernel)
     for_python = numba.jit(**kernel.targetoptions)(function)
-    for_python.compiled = numba.jit(**kernel.targetoptions, **without_wrappers)(function)  # what kernels call
+    for_python.compiled = numba.jit(**kernel.targetoptions | without_wrappers)(function)  # what kernels call
     return for_python
 
 
@@ -316,7 +317,7 @@ def _plain_call(kernel: Any) -> Any:
 
     def choose(*arguments: Any) -> Any:
         known = result_type(function, arguments) is not None
-        return None if known else call(numba.jit(**kernel.targetoptions, **without_wrappers)(function))
+        return None if known else call(numba.jit(**kernel.targetoptions | without_wrappers)(function))
 
     vars(choose)["__signature__"] = inspect.signature(call(unit))  # Numba looks for the names of the parameters
     emit(sys.modules[__name__], unit, typed, lower, function)
