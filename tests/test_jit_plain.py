@@ -11,7 +11,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pytest
@@ -39,24 +39,31 @@ def dynamics() -> Iterator[tuple[str, str]]:
     yield "batch", digest(km.batch.aba(model, *rows))
 
 
+def step(names: Sequence[str] = ("box",)) -> Iterator[tuple[str, str]]:
+    """One step of golden scenes; one process for all, as they share kernels."""
+    from tests.world import golden
+
+    for name in names:
+        world, scene = golden.made(name)
+        golden.go(world, scene, 1)
+        yield name, world.hash()
+
+
 def worlds() -> Iterator[tuple[str, str]]:
-    """One step of each golden scene, and one evaluation of a creature; one process, as they share kernels."""
+    """One step of each golden scene, and one evaluation of a creature."""
     from tests.world import golden
 
     from kinemorph.creatures import evaluate, handmade
     from kinemorph.creatures.tasks import Locomotion
 
-    for name in golden.SCENES:
-        world, scene = golden.made(name)
-        golden.go(world, scene, 1)
-        yield name, world.hash()
+    yield from step(golden.SCENES)
     yield "worm", repr(evaluate(handmade("worm"), Locomotion(seconds=1.0), seed=0))
 
 
 PROGRAMS: dict[str, Callable[[], Iterator[tuple[str, str]]]] = {
-    function.__name__: function for function in (dynamics, worlds)
+    function.__name__: function for function in (dynamics, step, worlds)
 }
-QUICK = {"dynamics"}
+QUICK = {"dynamics", "step"}
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

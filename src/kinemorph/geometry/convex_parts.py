@@ -11,9 +11,9 @@ may have no hull with a volume. The ground is not made of parts: see `kinemorph.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any, Literal, overload
+from typing import Any, Literal, Protocol, cast, overload
 
 import numpy as np
 
@@ -197,10 +197,18 @@ class Parts:
         return UNIT_BOX.reshaped(0.5 * (low + high) + UNIT_BOX.points * size)
 
 
-@overload
-def decompose(body: Mesh, concavity: float = 0.05, most: int | None = None, seed: int = 0) -> Parts: ...
-@overload
-def decompose(body: Shape, concavity: float = 0.05, most: int | None = None, seed: int = 0) -> Shape: ...
+class _Decompose(Protocol):
+    @overload
+    def __call__(self, body: Mesh, concavity: float = ..., most: int | None = ..., seed: int = ...) -> Parts: ...
+    @overload
+    def __call__(self, body: Shape, concavity: float = ..., most: int | None = ..., seed: int = ...) -> Shape: ...
+
+
+def _with_overloads(function: Callable[..., Any]) -> _Decompose:
+    return cast(_Decompose, function)
+
+
+@_with_overloads
 @checked_first
 def decompose(
     body: Mesh | Shape, concavity: float = 0.05, most: int | None = None, seed: int = 0

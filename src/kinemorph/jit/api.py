@@ -15,13 +15,12 @@ a kernel is first called (`jit.lazy_import`). `compile_count` says how many were
 from __future__ import annotations
 
 import inspect
-import typing
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 from kinemorph.jit.cache.claims import claims
 from kinemorph.jit.cache.folder import cache_folder, kept_folder, make_kept, why_foreign_file
-from kinemorph.jit.generic import for_lanes, generic
+from kinemorph.jit.generic import Function, for_lanes, generic, with_options
 from kinemorph.jit.kernel import Kernel
 from kinemorph.jit.lazy_import import is_switched_off, machinery, when_needed
 from kinemorph.jit.progress import CompileCount, progress
@@ -46,7 +45,6 @@ __all__ = [
     "why_foreign_file",
 ]
 
-Function = TypeVar("Function", bound=Callable[..., Any])
 switched_off = is_switched_off()  # kernels are plain Python, of which one thread runs at a time
 
 
@@ -57,11 +55,8 @@ def __getattr__(name: str) -> Any:
     return getattr(machinery(), name)
 
 
-@typing.overload
-def kernel(function: Function) -> Function: ...
-@typing.overload
-def kernel(*, inline: bool = True) -> Callable[[Function], Function]: ...
-def kernel(function: Any = None, *, inline: bool = True) -> Any:
+@with_options
+def kernel(*, inline: bool = True) -> Callable[[Function], Function]:
     """Compile a function at first use and keep it on disk; with NUMBA_DISABLE_JIT=1 it stays plain Python.
 
     It becomes part of its callers, so that tuples stay in registers. With `inline=False` it is a unit of machine code
@@ -69,14 +64,10 @@ def kernel(function: Any = None, *, inline: bool = True) -> Any:
     is seldom needed. Let its annotation say what it returns, if that is numbers or nothing: then its callers can be
     compiled without it.
     """
-    return _decorator(function, False, {"nogil": True, "forceinline": inline})
+    return _decorator(False, {"nogil": True, "forceinline": inline})
 
 
-@typing.overload
-def entry(function: Callable[..., Any]) -> Callable[..., Any]: ...
-@typing.overload
-def entry(*, nogil: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]: ...
-def entry(function: Any = None, *, nogil: bool = False) -> Any:
+def entry(function: Callable[..., Any] | None = None, *, nogil: bool = False) -> Callable[..., Any]:
     """A `kernel` for Python to call: arguments that would only cost a new compilation raise TypeError.
 
     A parameter annotated as `float`, `int`, `bool`, `NDArray[...]` or a tuple of these takes just that, not
@@ -88,10 +79,11 @@ def entry(function: Any = None, *, nogil: bool = False) -> Any:
 
     To release the GIL takes time that a call of a microsecond feels: `nogil=True` is for long ones.
     """
-    return _decorator(function, True, {"nogil": nogil})
+    decorate = _decorator(True, {"nogil": nogil})
+    return decorate if function is None else decorate(function)
 
 
-def _decorator(function: Any, is_entry: bool, options: dict[str, bool]) -> Any:
+def _decorator(is_entry: bool, options: dict[str, bool]) -> Any:
     def decorate(function: Any) -> Any:
         if is_switched_off():
             return function
@@ -99,7 +91,7 @@ def _decorator(function: Any, is_entry: bool, options: dict[str, bool]) -> Any:
             raise TypeError(f"only a plain function can become a kernel, not {function!r}")
         return Kernel(function, is_entry, options)
 
-    return decorate if function is None else decorate(function)
+    return decorate
 
 
 def compile_count() -> CompileCount:

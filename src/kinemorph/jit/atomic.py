@@ -7,11 +7,10 @@ reads the change. Without the JIT they are plain numbers, which no other thread 
 from __future__ import annotations
 
 import ctypes
-import inspect
-from collections.abc import Callable
 from typing import Any
 
 from kinemorph.jit import api
+from kinemorph.jit.lazy_import import emit
 
 ORDER = "seq_cst"
 
@@ -58,17 +57,6 @@ def pause() -> None:
     """Let the core do something else for a moment, while a number there does not change."""
 
 
-def _typed(function: Any, result: Any, *arguments: Any) -> None:
-    def typing(context: Any) -> Callable[..., Any]:
-        def typer(*given: Any) -> Any:
-            return result(*arguments)
-
-        vars(typer)["__signature__"] = inspect.signature(function)
-        return typer
-
-    api.type_callable(function)(typing)
-
-
 def _at(builder: Any, address: Any) -> Any:
     return builder.inttoptr(address, address.type.as_pointer())
 
@@ -97,30 +85,23 @@ def _lower_change(operation: str) -> Any:
 
 def _lower_pause(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     if "x86" in str(builder.module.triple):
-        with builder.goto_entry_block():
-            unused = builder.alloca(context.get_value_type(api.types.int64))
-        nothing = builder.store(context.get_constant(api.types.int64, 0), unused).type  # the type `void`
-        kind = type(builder.function.function_type)(nothing, [])
+        kind = api.ir.FunctionType(api.ir.VoidType(), [])
         builder.call(builder.module.declare_intrinsic("llvm.x86.sse2.pause", (), kind), [])
     return context.get_dummy_value()
 
 
 def _register(numba: Any) -> None:
-    types = numba.types
-    _typed(load, types.int64, types.int64)
-    _typed(store, types.none, types.int64, types.int64)
-    _typed(add, types.none, types.int64, types.int64)
-    _typed(lower, types.none, types.int64, types.int64)
-    _typed(swap, types.boolean, types.int64, types.int64, types.int64)
-    _typed(raise_float, types.none, types.int64, types.float64)
-    _typed(pause, types.none)
-    numba.lower_builtin(load, types.Integer)(_lower_load)
-    numba.lower_builtin(store, types.Integer, types.Integer)(_lower_store)
-    numba.lower_builtin(add, types.Integer, types.Integer)(_lower_change("add"))
-    numba.lower_builtin(lower, types.Integer, types.Integer)(_lower_change("min"))
-    numba.lower_builtin(swap, types.Integer, types.Integer, types.Integer)(_lower_swap)
-    numba.lower_builtin(raise_float, types.Integer, types.Float)(_lower_change("max"))
-    numba.lower_builtin(pause)(_lower_pause)
+    none, int64, float64 = numba.types.none, numba.types.int64, numba.types.float64
+    for function, lowered, signature in (
+        (load, _lower_load, int64(int64)),
+        (store, _lower_store, none(int64, int64)),
+        (add, _lower_change("add"), none(int64, int64)),
+        (lower, _lower_change("min"), none(int64, int64)),
+        (swap, _lower_swap, numba.types.boolean(int64, int64, int64)),
+        (raise_float, _lower_change("max"), none(int64, float64)),
+        (pause, _lower_pause, none()),
+    ):
+        emit(numba, function, lambda context, *arguments, known=signature: known, lowered)
 
 
 api.when_needed(_register)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import Any
 
 from kinemorph.jit import api
+from kinemorph.jit.lazy_import import emit
 
 
 def ticks() -> int:
@@ -14,22 +14,9 @@ def ticks() -> int:
     return time.perf_counter_ns()
 
 
-def _type_ticks(context: Any) -> Callable[..., Any]:
-    def typer() -> Any:
-        return api.types.int64()
-
-    return typer
-
-
 def _lower_ticks(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    number = context.get_value_type(api.types.int64)
-    kind = type(builder.function.function_type)(number, [])
+    kind = api.ir.FunctionType(context.get_value_type(api.types.int64), [])
     return builder.call(builder.module.declare_intrinsic("llvm.readcyclecounter", (), kind), [])
 
 
-def _register(numba: Any) -> None:
-    numba.type_callable(ticks)(_type_ticks)
-    numba.lower_builtin(ticks)(_lower_ticks)
-
-
-api.when_needed(_register)
+api.when_needed(lambda numba: emit(numba, ticks, lambda context: numba.types.int64(), _lower_ticks))

@@ -4,56 +4,69 @@ from __future__ import annotations
 
 import functools
 import inspect
-import typing
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 import numpy as np
 
-from kinemorph.jit.lazy_import import is_switched_off, when_needed
+from kinemorph.jit.lazy_import import emit, is_switched_off, when_needed
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Options = ParamSpec("Options")
 Emitted = tuple[Callable[..., Any], Callable[..., Any]]
 
 lane_modules: dict[Any, str] = {}  # by generic function: where its version for lanes is, if that is not beside it
 
 
-@typing.overload
-def generic(function: Function) -> Function: ...
-@typing.overload
-def generic(*, lanes: str, emitted: Emitted | None = None) -> Callable[[Function], Function]: ...
-def generic(function: Any = None, *, lanes: str | None = None, emitted: Emitted | None = None) -> Any:
+class Decorator(Protocol[Options]):
+    """`@decorator`, or `@decorator(...)` with options: what is decorated keeps its type."""
+
+    @overload
+    def __call__(self, function: Function, /) -> Function: ...
+    @overload
+    def __call__(self, *none: Options.args, **options: Options.kwargs) -> Callable[[Function], Function]: ...
+
+
+def with_options(decorator: Callable[Options, Callable[[Any], Any]]) -> Decorator[Options]:
+    """Let what makes a decorator of options be a decorator itself, which leaves out the options."""
+
+    made: Any = decorator
+
+    @functools.wraps(decorator)
+    def decorate(*function: Any, **options: Any) -> Any:
+        return made(**options)(*function) if function else made(**options)
+
+    return decorate
+
+
+@with_options
+def generic(*, lanes: str | None = None, emitted: Emitted | None = None) -> Callable[[Function], Function]:
     """A function of numbers of which lanes have a version of their own: kernels get the one for their types.
 
     `lanes` is the module with that version, if it is not this one: kernels depend on it, imported or not. What takes an
     instruction or two is `emitted` where it is called for numbers, and not compiled as a function: it says of the types
     of arguments what the signature is, and makes the code.
     """
-    if function is None:
-        return functools.partial(generic, lanes=lanes, emitted=emitted)
-    if lanes is not None:
-        lane_modules[function] = lanes
-    if is_switched_off():
-        return _chosen_when_called(function)
-    if emitted:
-        when_needed(lambda numba: _emit(numba, function, *emitted))
-    else:
-        in_kernels(function, function, lambda lanes: not lanes)
-    return function
+
+    def register(function: Function) -> Function:
+        if lanes is not None:
+            lane_modules[function] = lanes
+        if is_switched_off():
+            return _chosen_when_called(function)
+        if emitted:
+            when_needed(lambda numba: _emit(numba, function, *emitted))
+        else:
+            in_kernels(function, function, lambda lanes: not lanes)
+        return function
+
+    return register
 
 
 def _emit(numba: Any, function: Any, typed: Callable[..., Any], lowered: Callable[..., Any]) -> None:
-    signature = inspect.signature(function)
+    def signature(context: Any, *arguments: Any) -> Any:
+        return None if any(map(numba.is_lanes, arguments)) else typed(numba, context, *arguments)
 
-    def typing(context: Any) -> Callable[..., Any]:
-        def typer(*arguments: Any) -> Any:
-            return None if any(map(numba.is_lanes, arguments)) else typed(numba, context, *arguments)
-
-        vars(typer)["__signature__"] = signature  # Numba looks for the names of the parameters
-        return typer
-
-    numba.type_callable(function)(typing)
-    numba.lower_builtin(function, *[numba.types.Any] * len(signature.parameters))(lowered)
+    emit(numba, function, signature, lowered)
 
 
 def for_lanes(function: Callable[..., Any]) -> Callable[[Function], Function]:
@@ -71,7 +84,7 @@ def for_lanes(function: Callable[..., Any]) -> Callable[[Function], Function]:
     return register
 
 
-def _chosen_when_called(function: Any) -> Any:
+def _chosen_when_called(function: Function) -> Function:
     """Without the JIT there are no types to choose by ahead of time."""
 
     @functools.wraps(function)
@@ -80,7 +93,7 @@ def _chosen_when_called(function: Any) -> Any:
             return choose.for_lanes(*arguments)  # type: ignore[attr-defined]
         return function(*arguments)
 
-    return choose
+    return choose  # type: ignore[return-value]
 
 
 def _holds_lanes(value: Any) -> bool:

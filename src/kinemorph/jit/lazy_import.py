@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import gc
 import importlib
+import inspect
 import os
 import sys
 import threading
@@ -29,6 +30,22 @@ def when_needed(register: Callable[[Any], object]) -> None:
     _waiting.append(register)
     if _module is not None:
         _tell()
+
+
+def emit(numba: Any, function: Any, typed: Callable[..., Any], lowered: Callable[..., Any], like: Any = None) -> None:
+    """Let `lowered` make the code of a call by a kernel, with the signature that `typed` gives for types of arguments.
+
+    `like` is a function with the same parameters, if it is not the one that is called.
+    """
+    parameters = inspect.signature(like or function)
+
+    def typing(context: Any) -> Callable[..., Any]:
+        typer = functools.partial(typed, context)
+        vars(typer)["__signature__"] = parameters  # Numba looks for the names of the parameters
+        return typer
+
+    numba.type_callable(function)(typing)
+    numba.lower_builtin(function, *[numba.types.Any] * len(parameters.parameters))(lowered)
 
 
 def machinery() -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kinemorph.jit.compiler.numba_names import no_cache, without_c_wrapper, without_memory
+from kinemorph.jit.compiler.numba_names import without_c_wrapper, without_memory
 
 OPTIONS: dict[str, Any] = {
     **without_memory,  # kernels write into arrays that they are given: no memory to manage, no references to count
@@ -16,4 +16,4 @@ OPTIONS: dict[str, Any] = {
 
 def options_of(kernel: Any) -> dict[str, Any]:
     """How a `Kernel` is compiled, as Python calls it."""
-    return {"nopython": True} | OPTIONS | kernel.options | ({} if no_cache else without_c_wrapper)
+    return {"nopython": True} | OPTIONS | kernel.options | without_c_wrapper

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph.jit.lazy_import import when_needed
+from kinemorph.jit.lazy_import import emit, when_needed
 
 _MEMORY: Any = ctypes.c_char * (1 << 46)  # one type for all: to make one of each length takes longer than all the rest
 
@@ -33,8 +33,8 @@ def table(dtype: Any, address: str, count: str, times: int = 1, more: int = 0) -
         types = numba.types
         array = types.Array(numba.from_dtype(np.dtype(dtype)), 1, "C")
 
-        def typing(context: Any) -> Callable[..., Any]:
-            return lambda header: array if isinstance(header, types.Record) else None
+        def typed(context: Any, header: Any) -> Any:
+            return array if isinstance(header, types.Record) else None
 
         def lower(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             number = _field(numba, context, builder, signature.args[0], args[0], count)
@@ -45,8 +45,7 @@ def table(dtype: Any, address: str, count: str, times: int = 1, more: int = 0) -
             start = _field(numba, context, builder, signature.args[0], args[0], address)
             return numba.array_at(context, builder, array, start, number)
 
-        numba.type_callable(rows)(typing)
-        numba.lower_builtin(rows, types.Record)(lower)
+        emit(numba, rows, typed, lower)
 
     when_needed(register)
     return rows
@@ -91,15 +90,14 @@ def row(dtype: Any, address: str) -> Callable[[Any], Any]:
         types = numba.types
         record = numba.from_dtype(np.dtype(dtype))
 
-        def typing(context: Any) -> Callable[..., Any]:
-            return lambda header: record if isinstance(header, types.Record) else None
+        def typed(context: Any, header: Any) -> Any:
+            return record if isinstance(header, types.Record) else None
 
         def lower(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             start = _field(numba, context, builder, signature.args[0], args[0], address)
             return builder.inttoptr(start, context.get_value_type(record))
 
-        numba.type_callable(one)(typing)
-        numba.lower_builtin(one, types.Record)(lower)
+        emit(numba, one, typed, lower)
 
     when_needed(register)
     return one
@@ -118,21 +116,15 @@ def _field(numba: Any, context: Any, builder: Any, record: Any, value: Any, name
 def _register(numba: Any) -> None:
     types = numba.types
 
-    def typing(context: Any) -> Callable[..., Any]:
-        def typer(address: Any, count: Any, dtype: Any) -> Any:
-            kinds = (types.Integer, types.Integer, types.DType)
-            if all(isinstance(value, kind) for value, kind in zip((address, count, dtype), kinds, strict=True)):
-                return types.Array(dtype.dtype, 1, "C")
-            return None
-
-        return typer
+    def typed(context: Any, address: Any, count: Any, dtype: Any) -> Any:
+        numbers = isinstance(address, types.Integer) and isinstance(count, types.Integer)
+        return types.Array(dtype.dtype, 1, "C") if numbers and isinstance(dtype, types.DType) else None
 
     def lower(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         count = context.cast(builder, args[1], signature.args[1], types.intp)
         return numba.array_at(context, builder, signature.return_type, args[0], count)
 
-    numba.type_callable(rows_at)(typing)
-    numba.lower_builtin(rows_at, types.Integer, types.Integer, types.DType)(lower)
+    emit(numba, rows_at, typed, lower)
 
 
 when_needed(_register)

@@ -151,8 +151,9 @@ def call_of_unit(unit: Any, signature: Any, key: str) -> tuple[Any, Any]:
     def lower(context: Any, builder: Any, _: Any, arguments: Any) -> Any:
         if (calls := getattr(context.active_code_library, "calls", None)) is not None:
             calls[key] = unit.kernel, signature.args
-        callee = _stub(context, builder.module, signature, key[: 2 * _DIGITS])
         convention = context.call_conv
+        function_type = convention.get_function_type(signature.return_type, signature.args)
+        callee = _stub(builder.module, function_type, key[: 2 * _DIGITS])
         status, result = convention.call_function(builder, callee, signature.return_type, signature.args, arguments)
         with builder.if_then(status.is_error, likely=False):
             convention.return_status_propagate(builder, status)
@@ -161,6 +162,12 @@ def call_of_unit(unit: Any, signature: Any, key: str) -> tuple[Any, Any]:
     token = object()
     unit.targetctx.insert_func_defn([(lower, token, signature.args)])
     return signature, token
+
+
+def plain_call(context: Any, builder: Any, signature: Any, arguments: Any, key: str) -> Any:
+    """The call of a unit that is a C callback."""
+    result, *kinds = map(context.get_value_type, (signature.return_type, *signature.args))
+    return builder.call(_stub(builder.module, ir.FunctionType(result, kinds), key[: 2 * _DIGITS]), arguments)
 
 
 def _asking(module: Any) -> Any:
@@ -188,9 +195,8 @@ def _asking(module: Any) -> Any:
     return asking
 
 
-def _stub(context: Any, module: Any, signature: Any, name: str) -> Any:
+def _stub(module: Any, function_type: Any, name: str) -> Any:
     """A function that fills its slot if need be, and passes all on to the address there."""
-    function_type = context.call_conv.get_function_type(signature.return_type, signature.args)
     if f"kinemorph.call.{name}" in module.globals:
         return module.globals[f"kinemorph.call.{name}"]
     slot = ir.GlobalVariable(module, _NUMBER, SLOT + name)

@@ -36,7 +36,7 @@ from kinemorph.jit.cache.claims import claims
 from kinemorph.jit.cache.keys import surroundings, versions
 from kinemorph.jit.cache.machine_code import KernelCache, cache_size, files_in_use, for_packs, why_not_kept
 from kinemorph.jit.cache.pack import installed_pack
-from kinemorph.jit.compiler.calls import call_of_unit, result_type
+from kinemorph.jit.compiler.calls import call_of_unit, expect, plain_call, result_type
 from kinemorph.jit.compiler.numba_names import (
     Dispatcher,
     address_of,
@@ -59,6 +59,7 @@ from kinemorph.jit.compiler.numba_names import (
 )
 from kinemorph.jit.compiler.pipeline import KernelCompiler, compiling, loading
 from kinemorph.jit.kernel import Kernel
+from kinemorph.jit.lazy_import import emit
 from kinemorph.jit.options import OPTIONS, options_of
 from kinemorph.jit.progress import progress
 
@@ -94,7 +95,7 @@ __all__ = [  # with what modules that extend Numba need, such as the SIMD lanes
     "why_not_kept",
 ]
 
-OVERLOAD: dict[str, Any] = OPTIONS | {"nogil": True, "forceinline": True}  # the jit_options of an `overload`
+OVERLOAD = OPTIONS | without_wrappers | {"nogil": True, "forceinline": True}  # the jit_options of an `overload`
 if not no_cache:
     OVERLOAD["pipeline_class"] = KernelCompiler
 
@@ -277,17 +278,18 @@ typeof_impl.register(Kernel)(_type_of_kernel)
 
 def _plain_kernel(kernel: Any) -> Any:
     """A kernel that becomes part of its callers, or what calls a unit."""
-    return numba.jit(**kernel.targetoptions)(
-        kernel.py_func if kernel.options.get("forceinline") else _plain_call(kernel)
-    )
+    function = kernel.py_func if kernel.options.get("forceinline") else _plain_call(kernel)
+    for_python = numba.jit(**kernel.targetoptions)(function)
+    for_python.compiled = numba.jit(**kernel.targetoptions | without_wrappers)(function)  # what kernels call
+    return for_python
 
 
 def _plain_call(kernel: Any) -> Any:
-    """A function that calls a unit by its address.
+    """A function that calls a unit.
 
     Numba takes a function into each of its callers, with all that it calls, and optimises it there again: a step of a
-    world needs minutes and gigabytes for that. A unit whose annotations say what it returns is a C callback instead,
-    which every caller finds at one address.
+    world needs many minutes and gigabytes for that. So a unit whose annotations say what it returns is a C callback,
+    which is compiled when it is first called.
     """
     function = kernel.py_func
     parameters = ", ".join(inspect.signature(function).parameters)
@@ -296,16 +298,29 @@ def _plain_call(kernel: Any) -> Any:
         """Stands for the version of the unit for the types of the arguments."""
 
     def call(of: Any) -> Any:
-        scope = {"unit": of}
-        exec(f"def call({parameters}):\n    return unit({parameters})", scope)
+        scope = {"_unit": of}
+        exec(f"def call({parameters}):\n    return _unit({parameters})", scope)
         return scope["call"]
 
-    def choose(*arguments: Any) -> Any:
+    def typed(context: Any, *arguments: Any) -> Any:
         result = result_type(function, arguments)
-        made = numba.cfunc(result(*arguments), **kernel.targetoptions) if result else numba.jit(**kernel.targetoptions)
-        return call(made(function))
+        return result and result(*map(usual_type, arguments))
 
-    vars(choose)["__signature__"] = inspect.signature(call(unit))
+    @functools.cache
+    def key_of(signature: Any) -> str:
+        key, made = secrets.token_hex(20), functools.cache(numba.cfunc(signature, **kernel.targetoptions))
+        expect(key, lambda: int(made(function).address))
+        return key
+
+    def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return plain_call(context, builder, signature, arguments, key_of(signature))
+
+    def choose(*arguments: Any) -> Any:
+        known = result_type(function, arguments) is not None
+        return None if known else call(numba.jit(**kernel.targetoptions | without_wrappers)(function))
+
+    vars(choose)["__signature__"] = inspect.signature(call(unit))  # Numba looks for the names of the parameters
+    emit(sys.modules[__name__], unit, typed, lower, function)
     overload(unit, jit_options=OVERLOAD)(choose)
     return call(unit)
 
@@ -325,12 +340,6 @@ def _plain_entry(kernel: Any) -> Any:
     return checked
 
 
-_DEEP = (
-    20_000  # calls in calls: Numba compiles what a kernel calls within its own compilation, a hundred calls deep each
-)
-
-if no_cache and not numba.config.DISABLE_JIT:
-    sys.setrecursionlimit(max(_DEEP, sys.getrecursionlimit()))
 if not numba.config.DISABLE_JIT:
     if switched_to_plain:
         progress.unkept = no_cache

@@ -67,6 +67,48 @@ def _names_read(value: Any) -> list[str]:
     return [variable.name for variable in value.list_vars()] if hasattr(value, "list_vars") else []
 
 
+# --- what Numba and llvmlite do again and again ---
+
+_postprocess: Any = found("core.postproc.PostProcessor.run")
+
+
+def postprocess(processor: Any, emit_dels: bool = False, extend_lifetimes: bool = False) -> None:
+    """What Numba does after most passes: of a kernel only loops matter, and only if the flow has changed."""
+    function = processor.func_ir
+    if emit_dels or not hasattr(function, "known_flow"):
+        _postprocess(processor, emit_dels, extend_lifetimes)
+    elif function.known_flow != flow(function):
+        _postprocess(processor)
+        function.known_flow = flow(function)
+
+
+def flow(function: Any) -> dict[Any, Any]:
+    """Which blocks follow each one."""
+    return {label: block.terminator.get_targets() for label, block in function.blocks.items()}
+
+
+def has_loc(numbas: Any, function: Any) -> bool:
+    """Whether an implementation wants to know the line that it is for."""
+    code = getattr(function, "__code__", None)
+    if code is None or hasattr(function, "__wrapped__"):
+        return bool(numbas(function))
+    return "loc" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
+
+def told(numbas: Any, kind: Any, *data: Any, **more: Any) -> None:
+    """Numba tells its listeners of every call of LLVM; of those for kernels nobody is told."""
+
+
+def write_body(function: Any, lines: list[str]) -> None:
+    """The text of a function, as llvmlite writes it."""
+    for block in function.blocks:
+        lines.append(f"{block.get_reference()[1:]}:\n")
+        for inst in block.instructions:
+            text = ["  "] if isinstance(inst.type, llvmlite.ir.VoidType) else ["  ", inst.get_reference(), " = "]
+            inst.descr(text)
+            lines.append("".join(text).rstrip() + "\n")
+
+
 # --- calls ---
 
 _call_function: Any = found("core.callconv.CPUCallConv.call_function")

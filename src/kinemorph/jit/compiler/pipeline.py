@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from types import CodeType
 from typing import Any
 
+import llvmlite.ir
 from numba import types
 
 from kinemorph.jit.compiler import lowering
@@ -81,6 +82,12 @@ _GROUPS: list[dict[str, tuple[Any, str]]] = [
         "core.callconv.CPUCallConv.call_function": (lowering.call_function, "resty argtys attrs _get_arg_packer"),
         "core.callconv.CPUCallConv.return_status_propagate": (lowering.return_status_propagate, "status code"),
     },
+    {"core.postproc.PostProcessor.run": (lowering.postprocess, "emit_dels extend_lifetimes canonicalize_cfg")},
+    {"core.base._has_loc": (lowering.has_loc, "fn pysignature loc parameters")},
+    {
+        "core.event.end_event": (lowering.told, "kind data exc_details broadcast"),
+        "core.event.start_event": (lowering.told, "kind data broadcast"),
+    },
 ]
 
 
@@ -91,6 +98,8 @@ def _substitutes() -> list[tuple[Any, str, Any]]:
     chosen = [
         (types.Dispatcher, "get_call_type", _known_call_type(types.Dispatcher.get_call_type)),
         (types.Function, "get_call_type", _known_call_type(types.Function.get_call_type)),
+        (type(types.Type), "__instancecheck__", type.__instancecheck__),  # none are registered
+        (llvmlite.ir.Function, "descr_body", lowering.write_body),
     ]
     for group in _GROUPS:
         numbas = {path: found(path, *mentions.split()) for path, (_, mentions) in group.items()}
@@ -212,6 +221,8 @@ class _Passes(_PassManager):  # type: ignore[misc]
         one.run_initialization(state)
         one.run_pass(state)
         one.run_finalizer(state)
+        if name == "TranslateByteCode" and self.is_plain:
+            state.func_ir.known_flow = lowering.flow(state.func_ir)
         if before is not None and before != _ends(state):
             found("core.postproc.PostProcessor")(state.func_ir).run()
 

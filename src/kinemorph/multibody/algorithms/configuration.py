@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, overload
+from collections.abc import Callable
+from typing import Any, Protocol, cast, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -197,10 +198,18 @@ def _rotation_vector_within(lower: Array, upper: Array, rng: np.random.Generator
     return np.clip(np.zeros(3), low, high)  # limits so far from zero that hardly any rotation is within
 
 
-@overload
-def follow(model: Model, q: npt.ArrayLike) -> Array: ...
-@overload
-def follow(model: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> tuple[Array, Array]: ...
+class _Follow(Protocol):
+    @overload
+    def __call__(self, model: Model, q: npt.ArrayLike) -> Array: ...
+    @overload
+    def __call__(self, model: Model, q: npt.ArrayLike, v: npt.ArrayLike) -> tuple[Array, Array]: ...
+
+
+def _with_overloads(function: Callable[..., Any]) -> _Follow:
+    return cast(_Follow, function)
+
+
+@_with_overloads
 @checked_on_failure
 def follow(model: Model, q: npt.ArrayLike, v: npt.ArrayLike | None = None) -> Array | tuple[Array, Array]:
     """q, or q and v, with every mimic joint set from the joint it follows."""
