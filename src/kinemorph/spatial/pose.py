@@ -22,7 +22,7 @@ ORTHOGONAL = 1e-6  # largest error of a rotation matrix; smaller errors are corr
 def vector(values: Iterable[float], size: int, what: str) -> Vector:
     """`values` as a float64 vector of a given size without NaN and infinity; `what` names it in the error."""
     try:
-        if isinstance(values, np.ndarray) and values.dtype.kind == "c":
+        if isinstance(values, np.ndarray) and (values.dtype.kind == "c" or np.ma.is_masked(values)):
             raise TypeError
         array = np.array(list(values) if not isinstance(values, np.ndarray) else values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError, LookupError):

@@ -25,6 +25,8 @@ from kinemorph.structure.forest.layout import (
 CONNECT_METHODS = ("auto", "tree", "loop")
 FREE_JOINT = Joint.free()
 
+FARTHEST = 1e150  # m: squares of longer ways are no numbers
+
 Place = Pose | Iterable[float]
 
 
@@ -77,6 +79,8 @@ class Request:
         row: Any = self.row
         row["placed"] = AT_POSE if isinstance(at, Pose) else AT_POINT
         pose = at if isinstance(at, Pose) else Pose(at)
+        if max(map(abs, pose.position.tolist())) > FARTHEST:
+            raise ValueError(f"at is {repr_of(at)}, and must be at most {FARTHEST:g} m from the origin")
         row["at_R"], row["at_p"] = pose.rotation.ravel(), pose.position
 
     def hold(self, on: Place, held: int) -> None:
