@@ -131,19 +131,8 @@ def rollout_adaptive(
                 halt = Halt.PAUSE
                 while halt is Halt.PAUSE and left > 0 and not run[0]["point"]:
                     run[0]["budget"] = piece = min(left, STEPS_AT_ONCE)
-                    halt = Halt(
-                        march(
-                            address,
-                            run.ctypes.data,
-                            q_now,
-                            v_now,
-                            tau64,
-                            pushes,
-                            work,
-                            q_log[i : i + 1],
-                            v_log[i : i + 1],
-                        )  # fmt: skip
-                    )
+                    logs = q_log[i : i + 1], v_log[i : i + 1]
+                    halt = Halt(march(address, run.ctypes.data, q_now, v_now, tau64, pushes, work, *logs))
                     left -= piece - int(run[0]["budget"])
                 if not run[0]["point"]:
                     check_quaternions(model, q_now)

@@ -25,6 +25,7 @@ from kinemorph.geometry.ground import BOUNDS
 from kinemorph.multibody.tables import Tables
 from kinemorph.spatial.arguments.annotated import checked_on_failure
 from kinemorph.spatial.arguments.checks import check_bits, repr_of
+from kinemorph.spatial.pose import vector
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Ids = np.ndarray[Any, np.dtype[np.int32]]
@@ -383,7 +384,7 @@ def _bounds(box: tuple[Array, Array]) -> Any:
 def _box(low: npt.ArrayLike, high: npt.ArrayLike, whose: str) -> tuple[Array, Array]:
     corners = []
     for name, value in (("low", low), ("high", high)):
-        corner = np.asarray(value, np.float64)
+        corner = vector(value, 3, f"{whose}: {name}") if np.ma.is_masked(value) else np.asarray(value, np.float64)
         if corner.shape != (3,):
             raise ValueError(f"{whose}: {name} has shape {corner.shape}, expected (3,)")
         if not np.isfinite(corner).all():
