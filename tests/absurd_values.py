@@ -270,7 +270,7 @@ def _raises(frame: Any, instruction: int) -> bool:
 
 def judge(error: BaseException, name: str, argument: str, value: Any, receiver: Any) -> str:
     """What is wrong with a refusal: "" if nothing is."""
-    from kinemorph import ModelWarning
+    from kinemorph import LoopError, ModelWarning
 
     if isinstance(error, ModelWarning):
         return ""
@@ -297,7 +297,11 @@ def judge(error: BaseException, name: str, argument: str, value: Any, receiver: 
         return f"no sentence: {text[:160]} ({place})"
     if "\n" in words or len(words) > 1200:
         return f"no one sentence of a bearable length: {text[:160]!r}, {len(words)} characters ({place})"
-    if isinstance(error, ArithmeticError) and is_huge(value) and ("finite" in words or "too" in words):
+    if (
+        isinstance(error, ArithmeticError | LoopError)
+        and is_huge(value)
+        and any(w in words for w in ("finite", "too", "open by"))
+    ):
         return ""  # what has come of it is too large
     if not names(words, name, argument, value):
         return f"names neither the argument nor its value: {text[:160]} ({place})"
@@ -341,7 +345,8 @@ CALLED = {
     "state": ("q has", "v has", "this data"),
     "forces": ("tau",), "external": ("force",), "ghosts": ("q has",), "id": ("box", "shape", "body", "joint"),
     "name": ("actuator", "body", "figure", "joint"), "told": ("control",), "a": ("body", "shape", "box", "joint"),
-    "b": ("body", "shape", "box", "joint"), "ids": ("box",), "lows": ("box",), "highs": ("box",), "bodies": ("body",), "low": ("box",), "high": ("box",),
+    "b": ("body", "shape", "box", "joint"), "ids": ("box",), "lows": ("box",),
+    "highs": ("box",), "bodies": ("body",), "low": ("box",), "high": ("box",),
     "Q": ("v has shape",), "points": ("vertices", "vertex"), "q": ("frames",), "one": ("genotype",),
     "other": ("genotype",),
     "damping": ("finite",), "at_a": ("pose",), "at_b": ("pose",), "to": ("body",),
@@ -371,7 +376,7 @@ def has_nan(result: Any, depth: int = 0) -> bool:
 
 
 # gaps of markers, points, what a caller wants instead
-HAND_ON_NAN = {"Markers", "Pose.apply", "evolve.Store.fact", "mocap.Contacts.floor", "evolve.Recipe.value"}
+HAND_ON_NAN = {"Markers", "State", "Pose.apply", "evolve.Store.fact", "mocap.Contacts.floor", "evolve.Recipe.value"}
 HOLD_NUMBERS = {"Pose", "Inertia", "Joint", "Material", "Shape", "ForceElement", "Markers"}
 
 
@@ -424,7 +429,13 @@ def trial(one: Public, argument: str, label: str) -> str:
                 wrong = "NaN in the result" if argument and not record and has_nan(result) else ""
                 if one.name in HAND_ON_NAN and wrong:
                     wrong = ""
-                if not wrong and label in TWINS and is_masked(value) and argument not in ANYTHING:
+                if (
+                    not wrong
+                    and label in TWINS
+                    and is_masked(value)
+                    and argument not in ANYTHING
+                    and one.name not in HAND_ON_NAN
+                ):
                     wrong = "accepted, with what is masked"
                 if not wrong and argument:
                     wrong = used(one, receiver, result, bench)

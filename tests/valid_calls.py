@@ -698,10 +698,10 @@ VALID: dict[str, Given] = {
     "gym.WorldEnv": lambda b: {}, "gym.WorldEnv.step": lambda b: {"action": np.zeros(6)},
     "gym.WorldVectorEnv": lambda b: {"num_envs": 2}, "gym.WorldVectorEnv.step": lambda b: {"actions": np.zeros((2, 6))},
     "gym.Reading": lambda b: {"names": ["a0.x"]},
-    **{f"gym.{name}.{way}": (lambda b, name=name: {"world": _task_world(b), "action": np.zeros(len(getattr(_gym(), name).actions))}) for name in GYM_TASKS for way in ("act", "reward")},
-    **{f"gym.{name}.{way}": (lambda b: {"world": _task_world(b)}) for name in GYM_TASKS for way in ("over", "succeeded", "dropped", "height")},
-    **{f"gym.{name}.begin": (lambda b: {"world": _task_world(b)}) for name in GYM_TASKS},
-    **{f"gym.HandOver.{way}": (lambda b: {"world": _task_world(b), "side": "left"}) for way in ("grip", "hand", "holds")},
+    **{f"gym.{name}.{way}": (lambda b, name=name: {"world": _task_world(b, name), "action": np.zeros(len(getattr(_gym(), name).actions))}) for name in GYM_TASKS for way in ("act", "reward")},
+    **{f"gym.{name}.{way}": (lambda b, name=name: {"world": _task_world(b, name)}) for name in GYM_TASKS for way in ("over", "succeeded", "dropped", "height")},
+    **{f"gym.{name}.begin": (lambda b, name=name: {"world": _task_world(b, name, begun=False)}) for name in GYM_TASKS},
+    **{f"gym.HandOver.{way}": (lambda b: {"world": _task_world(b, "HandOver"), "side": "left"}) for way in ("grip", "hand", "holds")},
     # -------------------------------------------------------------------------------------- tasks and searches
     **{f"tasks.{name}.{way}": (lambda b, name=name: {"stage": staged(name)}) for name in TASKS for way in ("mark", "place", "reach", "rest_gap")},
     **{f"tasks.{name}.begin": (lambda b, name=name: {"stage": staged(name, begun=False)}) for name in TASKS},
@@ -729,17 +729,17 @@ def staged(name: str, begun: bool = True) -> Any:
     stage = creatures.tasks.Stage(task, grown, 1)
     stage.settle()
     if begun:
-        task.begin(stage)
         stage.live()
     return stage
 
 
-def _task_world(b: Bench) -> km.World:
+def _task_world(b: Bench, name: str, begun: bool = True) -> km.World:
     """The world of the gymnasium task that is called, at the start of an episode."""
     if "task world" not in b.__dict__:
-        task = b.__dict__["gym task"]
+        task = b.__dict__.setdefault("gym task", getattr(_gym(), name)())
         world = b.__dict__["task world"] = task.world()
-        task.begin(world, b.rng)
+        if begun:
+            task.begin(world, b.rng)
     return b.__dict__["task world"]
 
 
@@ -934,6 +934,8 @@ FORWARDED: dict[str, tuple[str, ...]] = {
 def arguments_of(one: Any) -> tuple[str, ...]:
     """Arguments that are given absurd values."""
     inner = {"kind"} if one.name == "evolve.Store.fact" else {"tables"}  # of the package itself: copies begin with them
+    if one.name.startswith("gym.") and one.attribute in ("act", "reward"):
+        inner = {"action"}  # environments cut it to numbers from -1 to 1
     more = tuple(name for name in FORWARDED.get(one.name, ()) if name not in one.arguments)
     return (*(name for name in one.arguments if name not in inner), *more)
 

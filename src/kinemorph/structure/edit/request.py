@@ -8,7 +8,7 @@ from typing import Any
 from kinemorph.multibody.model.joint import Joint
 from kinemorph.multibody.model.loops import joint_row
 from kinemorph.spatial.arguments.checks import repr_of
-from kinemorph.spatial.pose import Pose
+from kinemorph.spatial.pose import FARTHEST, Pose
 from kinemorph.structure.forest.layout import (
     AT_POINT,
     AT_POSE,
@@ -24,8 +24,6 @@ from kinemorph.structure.forest.layout import (
 
 CONNECT_METHODS = ("auto", "tree", "loop")
 FREE_JOINT = Joint.free()
-
-FARTHEST = 1e150  # m: squares of longer ways are no numbers
 
 Place = Pose | Iterable[float]
 
