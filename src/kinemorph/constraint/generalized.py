@@ -27,6 +27,7 @@ from kinemorph.multibody.loop_layout import last_dof, system_loops_of
 from kinemorph.multibody.model.model import Model
 from kinemorph.multibody.system import system_of
 from kinemorph.spatial.arguments.annotated import checked_on_failure
+from kinemorph.spatial.arguments.checks import as_floats
 from kinemorph.spatial.mat3 import mul, mul_vec, tmul_vec, transpose
 from kinemorph.spatial.rows import load3, load3_at
 from kinemorph.spatial.scalar import sqrt
@@ -270,7 +271,7 @@ def loop_actuation(model: Model, data: Data, q: npt.ArrayLike, tau_loops: npt.Ar
     """External forces on links that are equivalent to actuators in loop joints, for `forward_dynamics`."""
     J = generalized(model, data, q).J
     loop_errors(model, data, q)  # places the loops
-    tau = np.asarray(tau_loops, dtype=np.float64)
+    tau = as_floats(tau_loops)
     if tau.shape != (model.loop_nv,) or not np.isfinite(tau).all():
         raise ValueError(f"tau_loops must be {model.loop_nv} finite numbers, one for each velocity of a loop's joint")
     wrenches = np.zeros((len(model.loop_rows), 6))

@@ -304,7 +304,10 @@ def loop_jacobian(model: Model, data: Data, q: npt.ArrayLike) -> Array:
 def loop_drift(model: Model, data: Data, q: npt.ArrayLike, v: npt.ArrayLike) -> Array:
     """J̇_C v (m): loops stay closed if J_C a = - J̇_C v."""
     _run_fill_rows(model, data, _DRIFT, q, v)
-    return data.rows["c"].copy()
+    drift = data.rows["c"].copy()
+    if not np.isfinite(drift).all():
+        checks.raise_for_status(model, NOT_FINITE, q=q, v=v)
+    return drift
 
 
 @checked_on_failure

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph.geometry.meshes.distinct_points import distinct_points
+from kinemorph.geometry.shapes import LARGEST_SIZE
 
 MOST_VERTICES = 65536  # V-Clip walks on fewer; a hull with more is a mistake or wants `most`
 THICKEST_MERGE = 1e-4  # sizes: what is merged within this is still a face
@@ -86,8 +87,8 @@ def _check_points(points: npt.ArrayLike, flat: float) -> tuple[Array, Array, flo
         raise ValueError("hull: there are no points")
     low, high = cloud.min(axis=0), cloud.max(axis=0)
     centre, size = low + 0.5 * (high - low), float((high - low).max())
-    if not 0.0 < size < np.inf:
-        what = "only one place" if size == 0.0 else "an infinite size"
+    if not 0.0 < size <= LARGEST_SIZE or np.abs(cloud).max() > LARGEST_SIZE:
+        what = "only one place" if size == 0.0 else f"an infinite size, or one beyond {LARGEST_SIZE:g} m"
         raise ValueError(f"hull: the points have {what}; a sphere is Polyhedron.point() and a radius")
     # The three widths of the set, from the directions in which it spreads most.
     spread = (cloud - centre) / size

@@ -278,6 +278,8 @@ class Polyhedron:
         corners = np.array(points, dtype=np.float64)
         if corners.ndim != 2 or corners.shape[1] != 3 or not np.isfinite(corners).all():
             raise ValueError(f"a polyhedron needs finite vertices of shape (n, 3), got shape {corners.shape}")
+        if np.abs(corners).max(initial=0.0) > LARGEST_SIZE:
+            raise ValueError(f"a vertex of a polyhedron is at {np.abs(corners).max():g} m, beyond {LARGEST_SIZE:g} m")
         faces = [_face(loop) for loop in loops]
         convexity.check_closed(corners, faces)
         core = assemble_polyhedron(corners, faces)

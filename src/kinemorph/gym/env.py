@@ -12,7 +12,7 @@ from kinemorph.gym.episode import NUMBERS, OBSERVATION_BOUND, PRESENT, Episode, 
 from kinemorph.gym.task import Task
 from kinemorph.gym.tasks import task_of
 from kinemorph.spatial.arguments.annotated import checked_first
-from kinemorph.spatial.arguments.checks import check_whole
+from kinemorph.spatial.arguments.checks import check_whole, repr_of
 from kinemorph.view.pictures.picture import picture
 from kinemorph.view.recordings.film import film
 from kinemorph.world.world import World, WorldError
@@ -20,7 +20,7 @@ from kinemorph.world.world import World, WorldError
 
 def observation_space(task: Task) -> spaces.Dict:
     """The numbers that a task names, and of each whether what it is of is there."""
-    size = len(task.names)
+    size = _count(task, "names")
     return spaces.Dict(
         {
             NUMBERS: spaces.Box(-OBSERVATION_BOUND, OBSERVATION_BOUND, (size,), np.float32),
@@ -31,7 +31,15 @@ def observation_space(task: Task) -> spaces.Dict:
 
 def action_space(task: Task) -> spaces.Box:
     """The numbers that a task takes."""
-    return spaces.Box(-1.0, 1.0, (len(task.actions),), np.float32)
+    return spaces.Box(-1.0, 1.0, (_count(task, "actions"),), np.float32)
+
+
+def _count(task: Task, what: str) -> int:
+    """How many of what a task names there are, at least one."""
+    names = getattr(task, what, None)
+    if not isinstance(names, tuple | list) or not names:
+        raise TypeError(f"task {type(task).__name__}: {what} is {repr_of(names)}, and must be names, at least one")
+    return len(names)
 
 
 @checked_first

@@ -9,7 +9,7 @@ import numpy as np
 
 from kinemorph.gym.observation_reader import Reading
 from kinemorph.gym.task import Task
-from kinemorph.spatial.arguments.checks import check_positive, check_whole, repr_of
+from kinemorph.spatial.arguments.checks import check_finite, check_flag, check_positive, check_whole, repr_of
 from kinemorph.world.world import World
 
 OBSERVATION_BOUND = 100.0  # what is seen has bounds: larger numbers are cut to these
@@ -38,7 +38,7 @@ class Episode:
     """The same for an environment alone and for one of many."""
 
     def __init__(self, task: Task, start: World) -> None:
-        self.task, self.reading, self._start = task, Reading(task.names), start
+        self.task, self.reading, self._start, self._is = task, Reading(task.names), start, f"task {type(task).__name__}"
         self.reading.check(start)
         check_period(task, start)
         self.world: World | None = None
@@ -74,10 +74,10 @@ class Episode:
         info: dict[str, Any] = {"time": self.world.time}
         if error is not None:  # a world that cannot go on ends the episode
             return self.observe(), 0.0, True, False, info | {"error": str(error), "success": False}
-        reward = self.task.reward(self.world, self._action)
-        over = self.task.over(self.world)
-        success = self.task.succeeded(self.world)
-        return self.observe(), float(reward), over, self.steps >= self.task.longest, info | {"success": success}
+        reward = check_finite(f"{self._is}: reward", self.task.reward(self.world, self._action))
+        over = check_flag(f"{self._is}: over", self.task.over(self.world))
+        success = check_flag(f"{self._is}: succeeded", self.task.succeeded(self.world))
+        return self.observe(), reward, over, self.steps >= self.task.longest, info | {"success": success}
 
     def observe(self) -> Observation:
         """The observation of now."""

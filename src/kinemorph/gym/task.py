@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from kinemorph.spatial.arguments.annotated import checked_on_failure
 from kinemorph.spatial.pose import Array
 from kinemorph.world.control.drives import Servo
 from kinemorph.world.world import World
@@ -25,6 +26,10 @@ class Task(ABC):
     actions: ClassVar[tuple[str, ...]]  # what is done
     period: ClassVar[float] = 0.02  # s, from one action to the next
     longest: ClassVar[int] = 500  # actions in an episode
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        checked_on_failure(cls)
 
     @abstractmethod
     def world(self) -> World:

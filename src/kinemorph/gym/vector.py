@@ -79,7 +79,8 @@ class WorldVectorEnv(VectorEnv[Observation, Any, Array]):
 
     def step(self, actions: Any) -> tuple[Observation, Array, Array, Array, dict[str, Any]]:
         """An action for each, and all worlds go on for a period; those that were over begin anew."""
-        if not isinstance(actions, Sequence | np.ndarray) or np.ndim(actions) == 0 or len(actions) != self.num_envs:
+        rows = isinstance(actions, Sequence) or (isinstance(actions, np.ndarray) and actions.ndim > 0)
+        if not rows or len(actions) != self.num_envs:
             raise ValueError(f"actions are {self.num_envs} rows, one for each episode, not {repr_of(actions)}")
         going = np.flatnonzero(~self._over).tolist()
         worlds = [self._episodes[k].act(actions[k]) for k in going]

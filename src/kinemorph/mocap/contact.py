@@ -191,6 +191,8 @@ def read_contacts(path: PathLike, found: Contacts, t: Array) -> Contacts:
         if not (math.isfinite(start) and math.isfinite(end) and start <= end):
             raise FileError(f"{where}: the contact from {words[1]} s to {words[2]} s does not end after it starts")
         feet[words[0].lower()] |= (t >= start) & (t <= end)
+    if not any(flags.any() for flags in feet.values()):
+        raise FileError(f"{path}: in none of the times of this motion does a foot touch the ground")
     return given_contacts(feet, found)
 
 

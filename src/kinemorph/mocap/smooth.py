@@ -79,7 +79,7 @@ def low_pass(x: Array, dt: float, cutoff: float) -> Array:
     """A zero-lag Butterworth filter of fourth order along the first axis."""
     from scipy.signal import butter, sosfiltfilt
 
-    check_positive("dt", dt)
+    dt = check_positive("dt", dt)
     if not cutoff * dt > SLOWEST:
         raise ValueError(f"cutoff {cutoff:g} Hz must be positive, and not too little for frames of dt {dt:g} s")
     limit = highest(dt)

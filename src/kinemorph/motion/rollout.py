@@ -20,9 +20,12 @@ from kinemorph.multibody.checks import NO_FORCES, Array, Matrix, Vector, check_q
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_on_failure
-from kinemorph.spatial.arguments.checks import repr_of
+from kinemorph.spatial.arguments.checks import check_finite, check_whole, repr_of
 
 MOST_ROLLOUT_STEPS = 10_000_000
+FIRST_STEP = 1e-3  # s, of an adaptive rollout
+LATEST_TIME = FIRST_STEP * 2.0**53  # s: at later times such steps are lost in rounding
+STEPS_AT_ONCE = 10_000  # that are tried in one call, which Ctrl-C does not end
 _METHODS = {m.name.lower(): int(m) for m in Method if m is not Method.ADAPTIVE}
 
 
@@ -67,7 +70,10 @@ def rollout(
     row["method"], row["dt"], row["last"], row["every"] = kind, dt, steps, every
     row["frames"], row["budget"] = 1, -1
     count = steps // every + 1
-    q_log, v_log = np.empty((count, model.nq)), np.empty((count, model.nv))
+    try:
+        q_log, v_log = np.empty((count, model.nq)), np.empty((count, model.nv))
+    except (ValueError, MemoryError):
+        raise ValueError(f"rollout: steps {steps}, of which {count} are kept, need too much memory") from None
     q_log[0], v_log[0] = q_now, v_now
     work = make_integrator_workspace(model)
     with data.claimed() as address:
@@ -95,14 +101,15 @@ def rollout_adaptive(
     """States at given times, by RK4 with step doubling: each step's error estimate stays below `tolerance`."""
     checks.check_data(model, data)
     (t,) = checks.checked_copies(model, times=times)
+    check_finite("times: the largest", float(np.abs(t).max(initial=0.0)), 0.0, LATEST_TIME)
     if t.ndim != 1 or not t.size or (np.diff(t) < 0.0).any():
         raise ValueError("times must be a list of numbers that do not decrease, the start first")
     if not tolerance > 0.0:
         raise ValueError(f"tolerance {tolerance} must be positive")
     run, q_now, v_now, tau64, given = _start(model, q, v, tau, external, gap)
-    run[0]["method"], run[0]["tolerance"], run[0]["h"] = ADAPTIVE, tolerance, 1e-3
+    run[0]["method"], run[0]["tolerance"], run[0]["h"] = ADAPTIVE, tolerance, FIRST_STEP
     run[0]["last"] = run[0]["every"] = 1
-    run[0]["budget"] = operator.index(most_steps)
+    left = check_whole("rollout_adaptive: most_steps", most_steps)
     q_log, v_log = np.empty((t.size, model.nq)), np.empty((t.size, model.nv))
     q_log[0], v_log[0] = q_now, v_now
     work = make_integrator_workspace(model)
@@ -112,9 +119,12 @@ def rollout_adaptive(
             run[0]["start"] = run[0]["t"] = t[i - 1]
             run[0]["dt"], run[0]["point"], run[0]["frames"], run[0]["tries"] = t[i] - t[i - 1], 0, 0, 0
             if t[i] > t[i - 1]:
-                march(
-                    address, run.ctypes.data, q_now, v_now, tau64, pushes, work, q_log[i : i + 1], v_log[i : i + 1],
-                )  # fmt: skip
+                halt = Halt.PAUSE
+                while halt is Halt.PAUSE and left > 0 and not run[0]["point"]:
+                    run[0]["budget"] = piece = min(left, STEPS_AT_ONCE)
+                    logs = q_log[i : i + 1], v_log[i : i + 1]
+                    halt = Halt(march(address, run.ctypes.data, q_now, v_now, tau64, pushes, work, *logs))
+                    left -= piece - int(run[0]["budget"])
                 if not run[0]["point"]:
                     check_quaternions(model, q_now)
                     raise ArithmeticError(

@@ -218,7 +218,7 @@ class Simulation:
     def _go_on(self, duration: float) -> Log:
         run = self._run[0]
         grid = max(self._log_dt, self._dt) if run["method"] == ADAPTIVE else self._dt
-        duration = check_finite("duration", duration, 0.0, MOST_STEPS * grid)
+        duration = check_finite(f"with steps dt of {grid:g} s, duration", duration, 0.0, MOST_STEPS * grid)
         run["last"] = max(1, int(np.ceil(duration / grid - 1e-9))) if duration > 0.0 else 0
         run["dt"] = duration / max(run["last"], 1)
         run["start"], run["point"] = run["t"], 0

@@ -10,20 +10,21 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph.spatial.arguments.annotated import checked_on_failure
-from kinemorph.spatial.arguments.checks import check_finite, repr_of
+from kinemorph.spatial.arguments.checks import as_floats, check_finite, repr_of
 from kinemorph.spatial.products import inner, length, times
 
 Array = npt.NDArray[np.float64]
 Vector = Array
 Matrix = Array
 
+FARTHEST = 1e150  # m or rad: squares of longer ways are no numbers
 ORTHOGONAL = 1e-6  # largest error of a rotation matrix; smaller errors are corrected
 
 
 def vector(values: Iterable[float], size: int, what: str) -> Vector:
     """`values` as a float64 vector of a given size without NaN and infinity; `what` names it in the error."""
     try:
-        if isinstance(values, np.ndarray) and values.dtype.kind == "c":
+        if isinstance(values, np.ndarray) and (values.dtype.kind == "c" or np.ma.is_masked(values)):
             raise TypeError
         array = np.array(list(values) if not isinstance(values, np.ndarray) else values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError, LookupError):
@@ -155,7 +156,9 @@ class Pose:
     @checked_on_failure
     def exp(twist: Iterable[float]) -> Pose:
         """The pose after moving with a constant twist (6: angular, linear) for unit time."""
-        phi, u = np.split(vector(twist, 6, "Pose.exp"), 2)
+        phi, u = np.split(vector(twist, 6, "Pose.exp: twist"), 2)
+        if max(map(abs, (*phi.tolist(), *u.tolist()))) > FARTHEST:
+            raise ValueError(f"Pose.exp: twist is {repr_of(twist)}, and must be at most {FARTHEST:g}")
         angle = length(phi)
         if angle < 1e-2:
             a, b, c = 1.0 - angle**2 / 6.0, 0.5 - angle**2 / 24.0, 1.0 / 6.0 - angle**2 / 120.0
@@ -169,7 +172,7 @@ class Pose:
     @checked_on_failure
     def apply(self, points: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Transform points (…, 3) from the inner to the outer frame."""
-        given = np.asarray(points, dtype=np.float64)
+        given = as_floats(points)
         if given.ndim == 0 or given.shape[-1] != 3:
             raise ValueError(f"Pose.apply: points have shape {given.shape}, expected (..., 3)")
         return np.einsum("...j,ij->...i", given, self.rotation) + self.position

@@ -17,7 +17,7 @@ from kinemorph.collision.broad.hash_tables import HashTables
 from kinemorph.geometry.ground import BOUNDS
 from kinemorph.multibody.tables import Tables
 from kinemorph.spatial.arguments.annotated import checked_on_failure
-from kinemorph.spatial.arguments.checks import check_bits, repr_of
+from kinemorph.spatial.arguments.checks import as_floats, check_bits, repr_of
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Ids = np.ndarray[Any, np.dtype[np.int32]]
@@ -358,7 +358,7 @@ def swept(lows: npt.ArrayLike, highs: npt.ArrayLike, moves: npt.ArrayLike) -> tu
 
 
 def _rows(name: str, given: npt.ArrayLike) -> Array:
-    rows = np.asarray(given, np.float64)
+    rows = as_floats(given)
     if rows.ndim not in (1, 2) or rows.shape[-1] != 3:
         raise ValueError(f"swept: {name} has shape {rows.shape}, expected (n, 3)")
     if not np.isfinite(rows).all():
@@ -376,7 +376,7 @@ def _bounds(box: tuple[Array, Array]) -> Any:
 def _box(low: npt.ArrayLike, high: npt.ArrayLike, whose: str) -> tuple[Array, Array]:
     corners = []
     for name, value in (("low", low), ("high", high)):
-        corner = np.asarray(value, np.float64)
+        corner = as_floats(value)
         if corner.shape != (3,):
             raise ValueError(f"{whose}: {name} has shape {corner.shape}, expected (3,)")
         if not np.isfinite(corner).all():

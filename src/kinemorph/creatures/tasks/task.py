@@ -23,7 +23,7 @@ from kinemorph.geometry.shapes import Shape
 from kinemorph.motion.events import Event
 from kinemorph.spatial.arguments.annotated import checked_first, checked_on_failure
 from kinemorph.spatial.arguments.annotations import check_fields
-from kinemorph.spatial.arguments.checks import repr_of
+from kinemorph.spatial.arguments.checks import check_whole, repr_of
 from kinemorph.spatial.pose import Pose
 from kinemorph.spatial.products import times
 from kinemorph.world.body import Body, Figure
@@ -169,7 +169,8 @@ class Stage:
         self.task, self.phenotype, self.number, self.level = task, phenotype, number, level
         beyond = max(0.0, level - HARD_LEVEL)
         self.hop = task.vary * beyond * task.hop  # m/s, up to which knocks throw it up
-        self.rng = np.random.Generator(np.random.PCG64(_seeds(seed, number)))
+        seeds = check_whole("Stage: seed", seed), check_whole("Stage: number", number)
+        self.rng = np.random.Generator(np.random.PCG64(_seeds(*seeds)))
         shake = [task.vary * self.chance() for _ in range(3)]
         slip, bounce = (usual + level * (most - usual) for usual, most in ((SLIP, task.slip), (BOUNCE, task.bounce)))
         rough = 0.8 * max(SMALLEST_REMAINING_SHARE, 1.0 + slip * shake[0])
@@ -318,6 +319,7 @@ class Stage:
     def knocks(self, count: int) -> list[tuple[float, ...]]:
         """The next knocks: what each adds to the velocity and to the turning of all of it (m/s, rad/s)."""
         kick = self.task.vary * self.level * self.task.kick
+        count = check_whole("knocks: count", count)
         chances = (2.0 * self.rng.random((count, 2)) - 1.0).tolist()
         pushed = [(kick * math.cos(math.pi * angle), kick * math.sin(math.pi * angle)) for angle, _ in chances]
         lifted = (self.hop * self.rng.random(count)).tolist() if self.hop else [0.0] * count

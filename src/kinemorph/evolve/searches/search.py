@@ -20,7 +20,9 @@ from kinemorph.evolve.random_streams import Purpose, seed_of, stream
 from kinemorph.evolve.ranges import LARGEST_COUNT
 from kinemorph.spatial.arguments.annotated import checked_first
 from kinemorph.spatial.arguments.annotations import check_fields
-from kinemorph.spatial.arguments.checks import repr_of
+from kinemorph.spatial.arguments.checks import check_whole, repr_of
+
+_OF_DRAWS = ("epoch", "individual", "number")
 
 
 class Search(Protocol):
@@ -65,6 +67,7 @@ class Budget(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 Trial = tuple[Individual, tuple[Draw, ...]]
 
 
+@checked_first
 class Planned(ABC):
     """A search that is written as a plan: a generator that yields what must be evaluated before it goes on."""
 
@@ -126,6 +129,7 @@ class Planned(ABC):
     def founder(self, viable: int = 1) -> Individual:
         """One of the initial population as long as there are any; then a random individual, the first viable one of so
         many."""
+        check_whole("founder: viable", viable, 1)
         number = self._next()
         if number <= len(self.initial) and not self.generation:
             return Individual(number, 0, self.initial[number - 1], operator="given", family=number)
@@ -156,7 +160,10 @@ class Planned(ABC):
 
     def draw(self, number: int, epoch: int, individual: int = 0, level: float = 1.0) -> Draw:
         """A draw that all share, or, if an individual is named, one of its own."""
-        return Draw(number, seed_of(self.seed, Purpose.DRAW, epoch, individual, number), level)
+        whole = (
+            check_whole(f"draw: {name}", n) for name, n in zip(_OF_DRAWS, (epoch, individual, number), strict=True)
+        )
+        return Draw(number, seed_of(self.seed, Purpose.DRAW, *whole), level)
 
     def bank(self, size: int, epoch: int, level: float = 1.0) -> tuple[Draw, ...]:
         """Draws that all candidates share."""

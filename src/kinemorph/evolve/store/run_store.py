@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import sqlite3
 import struct
 import time
@@ -27,6 +28,7 @@ from kinemorph.evolve.problem import Draw, Outcome
 from kinemorph.evolve.store.validation import LARGEST_VALUE_BYTES, check_run
 from kinemorph.evolve.trust import Trust, trusted
 from kinemorph.spatial.arguments.annotated import checked_first
+from kinemorph.spatial.arguments.checks import check_choice
 
 STORE_VERSION = 1
 _COMMIT_PERIOD = 1.0  # seconds between two commits of evaluations
@@ -345,8 +347,9 @@ class Store:
 
     def table(self, name: str) -> Iterator[dict[str, Any]]:
         """All rows of a table, in the order of its key."""
+        check_choice("Store.table: name", name, re.findall(r"CREATE TABLE (\w+)", _TABLES))
         with store_errors(self.file):
-            cursor = self._db.execute(f"SELECT * FROM {name}")  # the names are ours
+            cursor = self._db.execute(f"SELECT * FROM {name}")
             names = [column[0] for column in cursor.description]
             for row in cursor:
                 yield dict(zip(names, row))

@@ -55,7 +55,7 @@ class Mesh:
         for name in ("vertices", "faces", "colours"):
             array = getattr(self, name)
             if array is not None:
-                if not isinstance(array, np.ndarray):
+                if not isinstance(array, np.ndarray) or np.ma.is_masked(array):
                     raise TypeError(f"Mesh: {name} is {repr_of(array)}, and must be a NumPy array")
                 if name != "colours" and (
                     array.ndim != 2 or array.shape[1] != 3 or array.dtype.kind not in ELEMENTS[name]

@@ -152,8 +152,11 @@ class Document:
             if name in self.classes:
                 raise element.error(f"there is already a class {quoted(name)}")
             self.classes[name] = {tag: list(known) for tag, known in self.classes[outer].items()}
-        own = self.classes[name]
+        own, seen = self.classes[name], {"default"}
         for child in element.children:
+            if child.tag in seen - {"default"}:
+                raise child.error(f"class {quoted(name)} has one already")
+            seen.add(child.tag)
             if child.tag in DRIVES or child.tag in _OTHER_DRIVES:
                 own.setdefault("actuator", []).append(child)
             elif child.tag in _WITH_DEFAULTS:

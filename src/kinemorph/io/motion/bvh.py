@@ -14,7 +14,7 @@ import numpy as np
 
 from kinemorph._files import FileError, ModelWarning, PathLike, caller_level, quoted, read_bytes, write_whole
 from kinemorph.spatial.arguments.annotated import checked_first
-from kinemorph.spatial.arguments.checks import check_whole
+from kinemorph.spatial.arguments.checks import check_whole, repr_of
 from kinemorph.spatial.pose import Array
 from kinemorph.spatial.quaternion_arrays import about, multiply_all, rotate_all
 
@@ -138,7 +138,13 @@ def parse_bvh(text: str | bytes, *, source: str = "BVH text", strict: bool = Fal
 def save_bvh(bvh: Bvh, path: PathLike, digits: int = 8) -> None:
     """Write a BVH file. Read again it is the same to so many decimals."""
     check_whole("save_bvh: digits", digits, 0, 17)
-    write_whole(path, format_bvh(bvh, digits).encode())
+    text = format_bvh(bvh, digits)
+    for joint, found in zip(bvh.joints, parse_bvh(text, source=f"save_bvh: {path}").joints, strict=True):
+        if joint.name != found.name:
+            raise ValueError(
+                f"{path}: joint {repr_of(joint.name)} would be read as {repr_of(found.name)}; give it another name"
+            )
+    write_whole(path, text.encode())
 
 
 def format_bvh(bvh: Bvh, digits: int = 8) -> str:

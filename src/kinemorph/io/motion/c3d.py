@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from kinemorph._extras import require_module
-from kinemorph._files import FileError, PathLike, read_bytes
+from kinemorph._files import FileError, PathLike, read_bytes, write_whole
 from kinemorph.io.motion.c3d_check import check_c3d
 from kinemorph.spatial.arguments.annotated import checked_first
-from kinemorph.spatial.arguments.checks import check_positive
+from kinemorph.spatial.arguments.checks import check_positive, repr_of
 from kinemorph.spatial.pose import Array
 
 LARGEST_TABLE_BYTES = 1 << 30  # bytes
+MOST_MARKERS, MOST_FRAMES, LONGEST_NAME = 255, 65535, 255  # what the counts of a file can say; bytes of a name
+MOST_NAME_BYTES = 32_700  # of all names, each as long as the longest
 UNITS = {"mm": 1e-3, "cm": 1e-2, "m": 1.0, "in": 0.0254}
 
 
@@ -80,6 +83,7 @@ def load_c3d(path: PathLike) -> Markers:
 @checked_first
 def save_c3d(markers: Markers, path: PathLike) -> None:
     """Write markers into a C3D file, in millimetres, as is usual."""
+    _check_limits(markers, f"save_c3d: {path}")
     content = require_module("ezc3d", "io", "C3D files").c3d()
     content["parameters"]["POINT"]["UNITS"]["value"] = ["mm"]
     content["parameters"]["POINT"]["RATE"]["value"] = [markers.rate]
@@ -87,4 +91,37 @@ def save_c3d(markers: Markers, path: PathLike) -> None:
     points = np.ones((4, len(markers.names), len(markers.positions)))
     points[:3] = 1e3 * np.moveaxis(markers.positions, 2, 0).swapaxes(1, 2)
     content["data"]["points"] = points
-    content.write(str(path))
+    with tempfile.TemporaryDirectory() as folder:  # the library says nothing where it cannot write
+        whole = Path(folder) / "whole.c3d"
+        content.write(str(whole))
+        write_whole(path, whole.read_bytes())
+
+
+def _check_limits(markers: Markers, where: str) -> None:
+    """Raise for what a file cannot hold, and would be read back as something else."""
+    names, frames = markers.names, len(markers.positions)
+    if len(names) > MOST_MARKERS or not 1 <= frames <= MOST_FRAMES:
+        raise ValueError(
+            f"{where}: {len(names)} markers in {frames} frames; a C3D file has up to {MOST_MARKERS} markers "
+            f"and from 1 to {MOST_FRAMES} frames"
+        )
+    for name in names:
+        encoded = name.encode("utf-8", "replace")
+        kept = encoded.decode() == name == name.rstrip(" ") and "\0" not in name
+        if not kept or len(encoded) > LONGEST_NAME or names == ("",):
+            raise ValueError(
+                f"{where}: the name of a marker is {repr_of(name)}, and must be up to {LONGEST_NAME} bytes of UTF-8 "
+                "without a zero byte or a blank at the end"
+            )
+    longest = max((len(name.encode()) for name in names), default=0)
+    if longest * len(names) > MOST_NAME_BYTES:
+        raise ValueError(
+            f"{where}: {len(names)} names of up to {longest} bytes are more than the {MOST_NAME_BYTES} bytes that a "
+            "C3D file has for them; give shorter names"
+        )
+    with np.errstate(over="ignore"):
+        rate, positions = np.float32(markers.rate), np.asarray(1e3 * markers.positions, dtype=np.float32)
+    if not 0.0 < rate < np.inf:
+        raise ValueError(f"{where}: rate is {markers.rate}, which is no number of 32 bits")
+    if np.isinf(positions).any():
+        raise ValueError(f"{where}: positions have {np.nanmax(np.abs(markers.positions)):g} m, and end at 3.4e35 m")

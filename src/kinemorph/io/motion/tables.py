@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from kinemorph.io.motion.hdf5 import LARGEST_TABLE_BYTES, MOST_COLUMNS, h5py, lo
 from kinemorph.motion.rollout import Trajectory
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_first
+from kinemorph.spatial.arguments.checks import repr_of
 from kinemorph.spatial.pose import Array
 
 Columns = Mapping[str, Any]  # name: numbers (frames,) or texts
@@ -32,21 +35,36 @@ def save_table(path: PathLike, columns: Columns, about: Mapping[str, Any] | None
     if len(lengths) != 1 or -1 in lengths:
         raise ValueError(f"{path}: columns must be one-dimensional and of one length")
     if path.suffix.lower() in (".h5", ".hdf5"):
-        with h5py().File(path, "w") as file:
+        whole = io.BytesIO()
+        with h5py().File(whole, "w") as file:
             for key, value in (about or {}).items():
-                file.attrs[key] = value
+                _put(f"{path}: attribute {repr_of(key)}", file.attrs.__setitem__, key, value)
             for name, values in arrays.items():
                 data = values if values.dtype.kind in "biuf" else [str(x) for x in values]
-                file.create_dataset(name, data=data)
-            file.attrs["columns"] = [*arrays]
+                if "/" in name:  # it separates groups
+                    raise ValueError(f"{path}: column {repr_of(name)}: names in an HDF5 file have no /; write a .csv")
+                _put(f"{path}: column {repr_of(name)}", file.create_dataset, name, data=data)
+            _put(f"{path}: names of columns", file.attrs.__setitem__, "columns", [*arrays])
+        write_whole(path, whole.getvalue())
     elif path.suffix.lower() == ".csv":
         texts = [_texts(values) for values in arrays.values()]
         lines = [f"# {key}: {value}".replace("\n", " ") for key, value in (about or {}).items()]
         lines.append(",".join(_cell(name) for name in arrays))
-        lines += [",".join(row) for row in zip(*texts, strict=True)]
-        write_whole(path, ("\n".join(lines) + "\n").encode())
+        lines += [",".join(row) or '""' for row in zip(*texts, strict=True)]  # a line of nothing would be no row
+        try:
+            write_whole(path, ("\n".join(lines) + "\n").encode())
+        except UnicodeEncodeError as error:
+            raise ValueError(f"{path}: a column has a text that no file can hold: {error.reason}") from None
     else:
         raise ValueError(f"{path}: call it .csv, .h5 or .hdf5")
+
+
+def _put(what: str, put: Callable[..., Any], *args: Any, **more: Any) -> None:
+    """Put something into an HDF5 file, or say what the library does not take."""
+    try:
+        put(*args, **more)
+    except (TypeError, ValueError, OSError, RuntimeError) as error:
+        raise ValueError(f"{what} cannot be in an HDF5 file: {str(error)[:200]}") from None
 
 
 @checked_first
@@ -65,29 +83,37 @@ def _texts(values: npt.NDArray[Any]) -> list[str]:
 
 
 def _cell(text: str) -> str:
-    return '"' + text.replace('"', '""') + '"' if any(c in text for c in ',"\n') else text
+    plain = text and text[0] not in "#\ufeff" and not any(c in text for c in ',"\n\r')
+    return text if plain else '"' + text.replace('"', '""') + '"'
 
 
-def _cells(path: Path, number: int, line: str) -> list[str]:
-    import csv
+def _records(path: Path, text: str) -> Iterator[tuple[int, list[str]]]:
+    """The lines of a table and their numbers, without empty ones and comments; quoted cells may have line ends."""
+    quotes = 0
 
+    def lines() -> Iterator[str]:
+        nonlocal quotes
+        for line in io.StringIO(text, newline=""):
+            skipped = quotes % 2 == 0 and (not line.strip("\r\n") or line.startswith("#"))
+            quotes += 0 if skipped else line.count('"')
+            yield "\n" if skipped else line
+
+    reader = csv.reader(lines())
     try:
-        return next(csv.reader([line]))
+        yield from ((reader.line_num, cells) for cells in reader if cells)
     except csv.Error as error:
-        raise FileError(f"{path}, line {number}: {error}") from None
+        raise FileError(f"{path}, line {reader.line_num}: {error}") from None
 
 
 def _load_csv(path: Path) -> dict[str, Array]:
-    text = read_bytes(path, LARGEST_TABLE_BYTES).decode("utf-8-sig", "replace")
-    lines = [(k, line) for k, line in enumerate(text.splitlines(), 1) if line and not line.startswith("#")]
-    if not lines:
+    records = _records(path, read_bytes(path, LARGEST_TABLE_BYTES).decode("utf-8-sig", "replace"))
+    first, names = next(records, (0, []))
+    if not names:
         raise FileError(f"{path}: this table is empty")
-    names = _cells(path, *lines[0])
     if len(set(names)) < len(names) or len(names) > MOST_COLUMNS:
-        raise FileError(f"{path}, line {lines[0][0]}: columns must have different names")
+        raise FileError(f"{path}, line {first}: columns must have different names")
     rows: list[list[float]] = []
-    for number, line in lines[1:]:
-        cells = _cells(path, number, line)
+    for number, cells in records:
         if len(cells) != len(names):
             raise FileError(f"{path}, line {number}: {len(cells)} cells, and {len(names)} columns")
         rows.append([_number(cell) for cell in cells])

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numba
+import numpy as np
 from llvmlite import ir
 from numba import NumbaError, from_dtype, types
 from numba.extending import (
@@ -94,6 +95,10 @@ __all__ = [  # with what modules that extend Numba need, such as the SIMD lanes
     "versions",
     "why_not_kept",
 ]
+
+# Numba's look-up of compiled versions takes subclasses of arrays for arrays, unless their class says that it shall not.
+# Its compiler refuses masked arrays, so they were accepted where a version was there, with the numbers behind the mask.
+np.ma.MaskedArray.__numba_array_subtype_dispatch__ = True  # type: ignore[attr-defined]
 
 OVERLOAD = OPTIONS | without_wrappers | {"nogil": True, "forceinline": True}  # the jit_options of an `overload`
 if not no_cache:
@@ -263,6 +268,10 @@ class _Entry(_Kernel):
         named = zip(inspect.signature(self.py_func).parameters, args, strict=False)
         refuse(self.py_func, {name: value for name, value in named if not is_stand_in(value)})
         return super()._compile_for_args(*args, **kwargs)
+
+    def typeof_pyval(self, val: Any) -> Any:
+        """Numba comes here for the type of an argument that it has not seen; of a masked array it would raise."""
+        return types.pyobject if isinstance(val, np.ma.MaskedArray) else super().typeof_pyval(val)
 
 
 def _type_of_kernel(kernel: Any, context: Any) -> Any:

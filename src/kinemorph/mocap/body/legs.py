@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from kinemorph.mocap.body.inertias import SIDES, Bone
+from kinemorph.spatial.arguments.checks import repr_of
 from kinemorph.spatial.pose import Array
 from kinemorph.spatial.quaternion_arrays import multiply_all, normalize_all, rotate_all
 
@@ -36,7 +37,7 @@ def shifts_of(hips: Shift | Mapping[str, Shift]) -> dict[str, Shift]:
             or not table.keys() <= SIDES.keys()
         ):
             raise ValueError(
-                f"hips {hips} must be two lengths, forward and up, of {LARGEST_HIP_DISTANCE:g} m at most,"
+                f"hips {repr_of(hips)} must be two lengths, forward and up, of {LARGEST_HIP_DISTANCE:g} m at most,"
                 " or two for each side"
             )
         found[side] = (float(numbers[0]), float(numbers[1]))

@@ -67,6 +67,8 @@ def match(bvh: Bvh, names: str | PathLike | Mapping[str, Any] | None = None) -> 
     else:
         there = ", ".join(known)
         raise ValueError(f"there is no table {names!r} of a skeleton; there are {there}, or name a .toml file")
+    if not tables:
+        raise FileError(f"{names}: there is no table of a skeleton in it")
     lacks = {}
     for name, table in tables.items():
         bones, missing = _bones(bvh, name, table)

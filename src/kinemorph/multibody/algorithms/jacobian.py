@@ -96,8 +96,12 @@ def jacobian_drift(
     kinematics(model, data, q, v)
     d = data.base if link < 0 else data.links[link]
     r = d["R"].reshape(3, 3) @ local
-    linear = d["a"] + model.gravity + np.cross(d["al"], r) + np.cross(d["w"], np.cross(d["w"], r))
-    return np.concatenate([d["al"], linear])
+    with np.errstate(all="ignore"):
+        linear = d["a"] + model.gravity + np.cross(d["al"], r) + np.cross(d["w"], np.cross(d["w"], r))
+    drift = np.concatenate([d["al"], linear])
+    if not np.isfinite(drift).all():
+        checks.raise_for_status(model, NOT_FINITE, q=q, v=v)
+    return drift
 
 
 def local_point(

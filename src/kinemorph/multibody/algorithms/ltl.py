@@ -12,6 +12,7 @@ from kinemorph.multibody.checks import Array, Matrix, as_arrays, check_model
 from kinemorph.multibody.layout import TREE, dofs_of
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_on_failure
+from kinemorph.spatial.arguments.checks import as_floats
 from kinemorph.spatial.scalar import sqrt
 
 
@@ -70,7 +71,7 @@ def _solve(address: int, L: Matrix, X: Matrix) -> None:
 def ltl(model: Model, M: npt.ArrayLike) -> Array:
     """The lower triangular L with M = Lᵀ L, for a mass matrix M of this model."""
     check_model(model)
-    given = np.asarray(M, dtype=np.float64)
+    given = as_floats(M)
     if given.shape != (model.nv, model.nv):
         raise ValueError(f"model {model.name!r}: M has shape {given.shape}, expected {(model.nv, model.nv)}")
     L = np.tril(given)
@@ -83,7 +84,7 @@ def ltl(model: Model, M: npt.ArrayLike) -> Array:
 def ltl_solve(model: Model, L: npt.ArrayLike, b: npt.ArrayLike) -> Array:
     """x with Lᵀ L x = b; b may be a vector or a matrix with nv rows."""
     check_model(model)
-    columns = np.array(np.asarray(b, dtype=np.float64).T, order="C", ndmin=2)
+    columns = np.array(as_floats(b).T, order="C", ndmin=2)
     (factor,) = as_arrays(model, L=L)
     if factor.shape != (model.nv, model.nv) or columns.shape[1] != model.nv:
         raise ValueError(

@@ -204,7 +204,7 @@ def pinocchio(
     """
     if _is_list(peer):
         return Peer(PINOCCHIO, model, joints_by_name(PINOCCHIO, model, peer, names, continuous), names, others)
-    _refuse_other(peer, "names", "a pinocchio.Model")
+    _refuse_other(peer, "joints", "a pinocchio.Model")
     joints = []
     for name, joint in list(zip(peer.names, peer.joints))[1:]:  # the first one is the universe
         kind = joint.shortname().removeprefix("JointModel")

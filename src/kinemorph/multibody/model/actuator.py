@@ -8,13 +8,14 @@ import numpy.typing as npt
 from kinemorph.multibody.checks import Array, checked_copies
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_on_failure
+from kinemorph.spatial.arguments.checks import as_floats
 
 
 @checked_on_failure
 def drive(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, control: npt.ArrayLike) -> Array:
     """Joint forces (nv) of the model's actuators, from one control for each, in the model's order."""
     q64, v64 = checked_copies(model, q=q, v=v)
-    u = np.asarray(control, dtype=np.float64)
+    u = as_floats(control)
     if u.shape != (len(model.actuators),):
         raise ValueError(f"model {model.name!r}: control has shape {u.shape}, expected ({len(model.actuators)},)")
     if not np.isfinite(u).all():

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kinemorph.spatial.arguments.annotated import checked_on_failure
+from kinemorph.spatial.arguments.checks import as_floats
 from kinemorph.spatial.pose import Matrix, Pose, Vector, vector
 from kinemorph.spatial.products import inner, times
 
@@ -35,7 +36,7 @@ class Inertia:
         com: Iterable[float] = (0.0, 0.0, 0.0),
         matrix: npt.ArrayLike = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)),
     ) -> None:
-        I = np.array(matrix, dtype=np.float64)
+        I = as_floats(matrix).copy()
         if I.shape == (3,):
             I = np.diag(I)
         object.__setattr__(self, "mass", float(mass))
@@ -91,8 +92,8 @@ class Inertia:
         """A solid box with full edge lengths `size`."""
         edges = vector(size, 3, "Inertia.box: size")
         _check_lengths("box", size=min(edges))
-        x, y, z = edges**2
         with np.errstate(all="ignore"):  # what is not finite is refused
+            x, y, z = edges**2
             return Inertia(mass, at, mass / 12.0 * np.array([y + z, x + z, x + y]))
 
     @staticmethod

@@ -17,16 +17,18 @@ from kinemorph.creatures.gallery import HANDMADE, ROOMY, handmade
 from kinemorph.creatures.genotype.genotype import load_genotype
 from kinemorph.creatures.growth.develop import develop
 from kinemorph.evolve.trust import Trust
+from kinemorph.geometry.ground import HalfSpace
 from kinemorph.io import model_formats
 from kinemorph.io.file_kind import MODELS as ROBOTS
 from kinemorph.io.file_kind import FileKind, expect_kind
+from kinemorph.multibody.algorithms.configuration import neutral
 from kinemorph.scenes.bounce import live
 from kinemorph.scenes.bounce.simulation import Bounce
 from kinemorph.scenes.creatures.champions import replay_progress
 from kinemorph.scenes.creatures.creature_pictures import stage
 from kinemorph.scenes.files.scene import load_scene, read_scene, shipped
 from kinemorph.scenes.gallery import DEMOS
-from kinemorph.scenes.robots.standing import about, add_standing_robot, load_standing
+from kinemorph.scenes.robots.standing import about, add_standing_robot, load_standing, lowest_point
 from kinemorph.view.live.server import check_port
 from kinemorph.view.live.viewer import has_screen, view
 from kinemorph.view.recordings.formats import is_recording
@@ -128,8 +130,9 @@ def world_of(path: Path, floating: bool | None = None, hold: bool = True) -> Wor
         urdf = model_formats.format_of(path) == "URDF"
         model = load_standing(path, floating) if urdf else model_formats.load(path, floating)
         world = World()
-        if not model.floors:
-            world.add_ground()
+        if not model.floors:  # nothing is said of one, so it lies where nothing is buried in it
+            low = 0.0 if urdf else min(0.0, lowest_point(model, neutral(model)))
+            world.add_ground(HalfSpace((0.0, 0.0, 1.0), low))
         if urdf:
             add_standing_robot(world, model, hold)
         else:

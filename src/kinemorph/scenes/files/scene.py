@@ -126,7 +126,8 @@ class Scene:
         seconds, rate = self.seconds if seconds is None else seconds, self.table.record.rate
         poses = seconds * min(rate, 1.0 / self.world.dt) * len(self.world.bodies)
         if poses > MOST_POSES:
-            text = f"{seconds:g} s of {len(self.world.bodies)} bodies are {poses:.2g} poses, more than {MOST_POSES:.2g}"
+            bodies = len(self.world.bodies)
+            text = f"seconds {seconds:g} of {bodies} bodies are {poses:.2g} poses, more than {MOST_POSES:.2g}"
             raise FileError(f"{self.file}: {text}; record them with a lower rate")
         with film(self.world, rate=rate, name=self.name) as taken:
             self.recording = taken.recording

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
+
 LOW_BITS = 0xFFFFFFFF
 
 
@@ -31,6 +33,13 @@ def as_number(value: Any) -> float:
         return float(value)
     except OverflowError:
         return math.nan
+
+
+def as_floats(value: Any) -> Any:
+    """An array of float64; masked entries, which are no numbers, are NaN."""
+    if isinstance(value, np.ma.MaskedArray):
+        value = value.astype(np.float64).filled(np.nan)
+    return np.asarray(value, dtype=np.float64)
 
 
 def check_finite(what: str, value: Any, least: float = -math.inf, most: float = math.inf) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 from kinemorph.multibody.model.joint import Joint
 from kinemorph.multibody.model.loops import joint_row
 from kinemorph.spatial.arguments.checks import repr_of
-from kinemorph.spatial.pose import Pose
+from kinemorph.spatial.pose import FARTHEST, Pose
 from kinemorph.structure.forest import layout
 
 CONNECT_METHODS = ("auto", "tree", "loop")
@@ -68,6 +68,8 @@ class Request:
         row: Any = self.row
         row["placed"] = layout.AT_POSE if isinstance(at, Pose) else layout.AT_POINT
         pose = at if isinstance(at, Pose) else Pose(at)
+        if max(map(abs, pose.position.tolist())) > FARTHEST:
+            raise ValueError(f"at is {repr_of(at)}, and must be at most {FARTHEST:g} m from the origin")
         row["at_R"], row["at_p"] = pose.rotation.ravel(), pose.position
 
     def hold(self, on: Place, held: int) -> None:

@@ -16,7 +16,7 @@ from kinemorph._files import write_whole
 from kinemorph.geometry.shapes import Shape
 from kinemorph.motion.log import Log
 from kinemorph.spatial.arguments.annotated import checked_first
-from kinemorph.spatial.arguments.checks import check_positive
+from kinemorph.spatial.arguments.checks import check_positive, repr_of
 from kinemorph.spatial.pose import Array
 from kinemorph.spatial.quaternion_arrays import rotate_all
 from kinemorph.view.colours import (
@@ -79,7 +79,10 @@ def replay(
     if not len(recording.t):
         raise ValueError(f"recording {recording.name!r} has no frames to replay")
     rate, speed = check_positive("replay: rate", rate), check_positive("replay: speed", speed)
+    overlays = list(overlays)
     for overlay in overlays:
+        if not hasattr(overlay, "frames"):
+            raise TypeError(f"replay: overlays has {repr_of(overlay)}, and must be a list of overlays")
         if len(overlay.frames) != len(recording.t):
             raise ValueError(f"overlay {overlay.name!r} has {len(overlay.frames)} frames, not {len(recording.t)}")
     kept = _kept_frames(recording.t, rate / speed)

@@ -22,7 +22,7 @@ from kinemorph.geometry.ground import GROUND
 from kinemorph.geometry.polyhedron import core_row_of
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.multibody.layout import link_data_of
-from kinemorph.spatial.arguments.checks import check_bits, check_finite, check_limit, repr_of
+from kinemorph.spatial.arguments.checks import as_floats, check_bits, check_finite, check_limit, repr_of
 from kinemorph.spatial.mat3 import mul, mul_vec, tmul_vec
 from kinemorph.spatial.pose import Pose, vector
 from kinemorph.spatial.rows import load3, load9, store3, store3_at, store9
@@ -149,7 +149,7 @@ def cast_rays(
 def many(what: str, vectors: npt.ArrayLike) -> Array:
     """Vectors, or one, as rows."""
     try:
-        return np.array(vectors, dtype=np.float64, ndmin=2)
+        return np.array(as_floats(vectors), ndmin=2)
     except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{what} must be n x 3 numbers, not {repr_of(vectors)}") from None
 

@@ -1,0 +1,202 @@
+# ruff: noqa: E501  (tables)
+"""What is beside the cases that strangers met: other kinds, names, sizes and orders of the same mistakes."""
+
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from tests import valid_calls
+from tests.gym.test_generated import Drawn
+
+import kinemorph as km
+import kinemorph.gym as kg
+from kinemorph.cli import main
+from kinemorph.scenes.commands.view_command import scene_of
+
+
+def masked(array, which=-1):
+    mask = np.zeros(np.shape(array), bool)
+    mask.flat[which] = True
+    return np.ma.masked_array(array, mask)
+
+
+BENCH = valid_calls.Bench()
+OF_ROWS = {  # by name: a call with numbers in the last argument
+    "rnea": lambda q, v: km.rnea(BENCH.chain, BENCH.chain_data, q, v, np.zeros(8)),
+    "aba": lambda q, v: km.aba(BENCH.chain, BENCH.chain_data, q, v, np.zeros(8)),
+    "forward_dynamics": lambda q, v: km.forward_dynamics(BENCH.chain, BENCH.chain_data, q, v, np.zeros(8)),
+    "kinematics": lambda q, v: km.kinematics(BENCH.chain, BENCH.chain_data, q, v),
+    "integrate": lambda q, v: km.integrate(BENCH.chain, q, v),
+    "momentum": lambda q, v: km.momentum(BENCH.chain, BENCH.chain_data, q, v),
+    "rollout": lambda q, v: km.rollout(BENCH.chain, BENCH.chain_data, q, v, steps=2),
+}
+
+
+@pytest.mark.parametrize("call", OF_ROWS)
+def test_masked_numbers_are_none_for_kernels_that_have_seen_arrays(call):
+    """The numbers behind the mask were computed with, once a version for arrays was there."""
+    q, v = BENCH.chain_q, np.ones(8)
+    OF_ROWS[call](q, v)
+    for which in (0, -1):
+        for given in ((masked(q, which), v), (q, masked(v, which))):
+            with pytest.raises((TypeError, ValueError), match=r"masked|must be real numbers"):
+                OF_ROWS[call](*given)
+    OF_ROWS[call](np.ma.masked_array(q), v)  # nothing is masked in this one
+
+
+MASKED = {
+    "Pose": lambda a: km.Pose(a), "box": lambda a: km.Inertia.box(1.0, a), "matrix": lambda a: km.Inertia(1.0, (0, 0, 0), a),
+    "cast_rays": lambda a: BENCH.world.queries.cast_rays(np.zeros((1, 3)), [a]),
+    "swept": lambda a: km.swept(a, np.ones(3), np.ones(3)), "broad": lambda a: km.BroadPhase().add(np.zeros(3), a),
+    "place": lambda a: BENCH.world.placement.place(BENCH.world["box"], a),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("call", MASKED)
+def test_masked_numbers_are_none_for_anybody(call):
+    for which in range(3):
+        with pytest.raises((TypeError, ValueError), match=r"masked|nan|finite|numbers"):
+            MASKED[call](masked(np.ones(3), which))
+    gaps = np.isnan(km.Pose().apply(masked(np.ones((2, 3))))).any(axis=1)  # points may have some
+    assert gaps.tolist() == [False, True]
+
+
+@pytest.mark.parametrize("pieces", [1, 7, 1000])
+def test_adaptive_rollouts_in_pieces_are_one(pieces, monkeypatch):
+    from kinemorph.motion import rollout
+
+    q, v = BENCH.chain_q + 0.1, np.ones(8)
+    whole = km.rollout_adaptive(BENCH.chain, BENCH.chain_data, q, v, [0.0, 0.3, 0.3, 0.5])
+    monkeypatch.setattr(rollout, "STEPS_AT_ONCE", pieces)
+    path = km.rollout_adaptive(BENCH.chain, BENCH.chain_data, q, v, [0.0, 0.3, 0.3, 0.5])
+    np.testing.assert_array_equal(path.q, whole.q)
+    np.testing.assert_array_equal(path.v, whole.v)
+    with pytest.raises(ArithmeticError, match=r"could not reach t = 0\.5 s"):
+        km.rollout_adaptive(BENCH.chain, BENCH.chain_data, q, v, [0.0, 0.5], most_steps=3)
+
+
+@pytest.mark.parametrize("times", [[0, 1e308], [-1e308, 0], [-1e308, 1e308], [1e16, 1e16 + 8], [0, 1e13]], ids=str)
+def test_adaptive_rollouts_do_not_go_on_for_ever(times):
+    """[0, 1e308] took minutes, that Ctrl-C did not end."""
+    with pytest.raises(ValueError, match=r"times: the largest is [0-9.e+]+, and must be from 0 to 9.0072e\+12"):
+        km.rollout_adaptive(BENCH.chain, BENCH.chain_data, BENCH.chain_q, np.zeros(8), times)
+
+
+@pytest.mark.parametrize("shape", ["hull", "of_faces", "polygon"])
+@pytest.mark.parametrize("size", [1e61, 1e200, 1e307])
+def test_polyhedra_beyond_numbers_are_a_sentence(shape, size):
+    call = {
+        "hull": lambda p: km.Polyhedron.hull(p), "polygon": lambda p: km.Polyhedron.polygon(p[[0, 4, 2]]),
+        "of_faces": lambda p: km.Polyhedron.of_faces(p, valid_calls._faces()),
+    }[shape]  # fmt: skip
+    with pytest.raises(ValueError, match=r"1e\+60 m"):
+        call(size * valid_calls._corners())
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"names": ()}, "task Drawn: names is .*at least one"), ({"names": None}, "task Drawn: names is None"),
+        ({"actions": ()}, "task Drawn: actions"), ({"actions": None}, "task Drawn: actions"),
+    ],
+)  # fmt: skip
+def test_tasks_without_numbers_are_named(given, said):
+    task = Drawn(0, "fixed")
+    vars(task).update(given)
+    for make in (kg.WorldEnv, lambda task: kg.WorldVectorEnv(task, 2)):
+        with pytest.raises(TypeError, match=said):
+            make(task)
+
+
+@pytest.mark.parametrize("value", [None, "x", float("nan"), float("inf"), np.array([1.0])], ids=str)
+@pytest.mark.parametrize("what", ["reward", "over", "succeeded"])
+def test_what_tasks_return_is_looked_at(what, value):
+    task = Drawn(0, "fixed")
+    setattr(task, what, lambda *_: value)
+    env = kg.WorldEnv(task)
+    env.reset(seed=0)
+    with pytest.raises((TypeError, ValueError), match=f"task Drawn: {what} is "):
+        env.step(np.zeros(env.action_space.shape))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [lambda p: km.Event.height(p), lambda p: km.Event.distance(p, "a", 1.0), lambda p: km.Event.distance("a", p, 1.0)],
+)
+def test_places_of_events_are_not_nothing(make):
+    with pytest.raises(TypeError, match="must be two places, not None"):
+        make(None)
+    assert make("a").name
+
+
+@pytest.mark.parametrize("tag", ["joint", "geom", "motor"])
+@pytest.mark.parametrize("depth", [0, 1, 2])
+def test_a_default_class_has_one_of_each(tag, depth):
+    """As in MuJoCo; the last one won."""
+    inner = f"<{tag}/><{tag}/>"
+    for k in range(depth):
+        inner = f'<default class="c{k}">{inner}</default>'
+    text = f'<mujoco><default>{inner}</default><worldbody><body><geom size="0.1"/></body></worldbody></mujoco>'
+    with pytest.raises(km.FileError, match=f"<{tag}>: class .* has one already"):
+        km.parse_mjcf(text)
+    km.parse_mjcf(text.replace(inner, "" if depth else f"<{tag}/>"))
+
+
+ROOTS = {"free": km.Joint.free(), "fixed": km.Joint.fixed(), "revolute": km.Joint.revolute("z", name="r")}
+
+
+@pytest.mark.parametrize("kind", ["urdf", "sdf", "mjcf"])
+@pytest.mark.parametrize("root", ROOTS)
+@pytest.mark.parametrize("z", [-1.0, 0.0, 1.0])
+def test_viewed_models_are_not_buried(kind, root, z, tmp_path):
+    """Nothing overlaps the ground that the viewer adds, however the root is held: that would be a warning."""
+    b = km.Builder("m")
+    box, rod = km.Shape.box((0.4, 0.4, 0.4)), km.Shape.capsule(0.05, 0.4, km.Pose((0, 0, -0.2)))
+    b.link("base", None, ROOTS[root], (0, 0, z), km.Inertia.box(5.0, (0.4, 0.4, 0.4)), box)
+    b.link("leg", "base", km.Joint.revolute("y", name="hip"), (0, 0, -0.2), km.Inertia.sphere(1.0, 0.1), rod)
+    file = tmp_path / f"m.{kind}"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", km.ModelWarning)
+        getattr(km, f"save_{kind}")(b.build(), file)
+    world, _ = scene_of(str(file))
+    world.step(1)
+    assert min((contact.distance for contact in world.contacts()), default=0.0) > -1e-6
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("mocap --contacts empty.csv", "empty.csv: in none of the times"),
+        ("mocap --contacts late.csv", "late.csv: in none of the times"),
+        ("mocap --skeleton empty.toml", "empty.toml: there is no table of a skeleton in it"),
+    ],
+)  # fmt: skip
+def test_files_that_say_nothing_are_told_of(words, said, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name, text in (("empty.csv", ""), ("empty.toml", ""), ("late.csv", "left,1e6,2e6\n")):
+        (tmp_path / name).write_text(text)
+    monkeypatch.setattr(sys, "argv", ["kinemorph", *words.split()])
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code != 0
+    assert said in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["individual; DROP TABLE run", "individual WHERE 0", "sqlite_master", "", "\0", "x" * 999]
+)
+def test_tables_of_runs_are_those_that_there_are(name, tmp_path):
+    with km.evolve.Store.create(tmp_path / "run.db", {}) as store, pytest.raises(KeyError, match="table: name is"):
+        list(store.table(name))
+
+
+@pytest.mark.parametrize("at", [1e151, -1e308])
+def test_joints_are_not_put_beyond_numbers(at):
+    state = km.State(BENCH.chain_q, np.zeros(8))
+    for axis in np.eye(3):
+        with pytest.raises(ValueError, match=r"at is .* and must be at most 1e\+150 m"):
+            km.connect(BENCH.chain, state, "l1", "free", km.Joint.revolute("y"), at * axis)
+        with pytest.raises(ValueError, match=r"Pose\.exp: twist is .* and must be at most"):
+            km.Pose.exp(np.r_[at * axis, 0, 0, 0])
