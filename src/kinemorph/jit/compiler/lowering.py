@@ -96,7 +96,7 @@ def has_loc(numbas: Any, function: Any) -> bool:
 
 
 def told(numbas: Any, kind: Any, *data: Any, **more: Any) -> None:
-    """Numba tells its listeners of every call of LLVM; of those for kernels nobody is told."""
+    """An event of Numba, one for every call of LLVM: listeners get none while kernels are compiled."""
 
 
 def write_body(function: Any, lines: list[str]) -> None:
