@@ -18,6 +18,7 @@ from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_first
 from kinemorph.spatial.arguments.checks import check_positive
+from kinemorph.spatial.pose import FARTHEST
 from kinemorph.spatial.quaternion_arrays import (
     conjugate_all,
     continuous,
@@ -146,9 +147,10 @@ def smooth(model: Model, q: Array, dt: float, cutoff: Cutoff = 6.0) -> Motion:
 
 
 def _check_frames(model: Model, q: Array) -> None:
-    if getattr(q, "shape", (0,))[1:] != (model.nq,) or not np.isfinite(q).all():
+    if getattr(q, "shape", (0,))[1:] != (model.nq,) or not (np.abs(q) <= FARTHEST).all():
         raise ValueError(
-            f"model {model.name!r}: q has shape {np.shape(q)}, expected finite numbers (frames, {model.nq})"
+            f"model {model.name!r}: q has shape {np.shape(q)}, expected finite numbers (frames, {model.nq}) of at most "
+            f"{FARTHEST:g}"
         )
     for frame in q[~_are_rotations(model, q)][:1]:
         check_quaternions(model, frame)
