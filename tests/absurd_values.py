@@ -352,7 +352,7 @@ CALLED = {
     "damping": ("finite",), "at_a": ("pose",), "at_b": ("pose",), "to": ("body",),
     "value": ("body",), "text": ("genotype",), "source": ("path",), "root": ("body",), "loops": ("face",),
     "gap": ("loop is open",),
-    "free": ("joint",), "side": ("joint", "link"), "bone": ("joint", "link"),
+    "free": ("joint",), "side": ("joint", "link", "body"), "path": ("meshes",), "bone": ("joint", "link"),
 }  # fmt: skip
 
 
@@ -377,6 +377,7 @@ def has_nan(result: Any, depth: int = 0) -> bool:
 
 # gaps of markers, points, what a caller wants instead
 HAND_ON_NAN = {"Markers", "State", "Pose.apply", "evolve.Store.fact", "mocap.Contacts.floor", "evolve.Recipe.value"}
+HAND_ON_NAN |= {"World.queries.tree_of"}  # scratch fields of rows that no step has written
 HOLD_NUMBERS = {"Pose", "Inertia", "Joint", "Material", "Shape", "ForceElement", "Markers"}
 
 

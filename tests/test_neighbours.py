@@ -47,7 +47,7 @@ def test_masked_numbers_are_none_for_kernels_that_have_seen_arrays(call):
 
 MASKED = {
     "Pose": lambda a: km.Pose(a), "box": lambda a: km.Inertia.box(1.0, a), "matrix": lambda a: km.Inertia(1.0, (0, 0, 0), a),
-    "cast_rays": lambda a: BENCH.world.queries.cast_rays(np.zeros((1, 3)), [a]),
+    "cast_rays": lambda a: BENCH.world.queries.cast_rays(np.zeros((1, 3)), a[None]),
     "swept": lambda a: km.swept(a, np.ones(3), np.ones(3)), "broad": lambda a: km.BroadPhase().add(np.zeros(3), a),
     "place": lambda a: BENCH.world.placement.place(BENCH.world["box"], a),
 }  # fmt: skip

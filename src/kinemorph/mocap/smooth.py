@@ -18,7 +18,7 @@ from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_first
 from kinemorph.spatial.arguments.checks import check_positive
-from kinemorph.spatial.pose import Array
+from kinemorph.spatial.pose import FARTHEST, Array
 from kinemorph.spatial.quaternion_arrays import (
     conjugate_all,
     continuous,
@@ -147,9 +147,10 @@ def smooth(model: Model, q: Array, dt: float, cutoff: Cutoff = 6.0) -> Motion:
 
 def _check_frames(model: Model, q: Array, iq: npt.NDArray[np.intp]) -> None:
     """Refuse numbers that are not finite, and quaternions without a direction; they start at `iq`."""
-    if getattr(q, "shape", (0,))[1:] != (model.nq,) or not np.isfinite(q).all():
+    if getattr(q, "shape", (0,))[1:] != (model.nq,) or not (np.abs(q) <= FARTHEST).all():
         raise ValueError(
-            f"model {model.name!r}: q has shape {np.shape(q)}, expected finite numbers (frames, {model.nq})"
+            f"model {model.name!r}: q has shape {np.shape(q)}, expected finite numbers (frames, {model.nq}) of at most "
+            f"{FARTHEST:g}"
         )
     sizes = np.abs(q[:, iq[:, None] + np.arange(4)]).max(axis=2).min(axis=1, initial=np.inf)
     for frame in q[sizes == 0.0][:1]:

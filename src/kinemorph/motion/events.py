@@ -246,7 +246,7 @@ def _level_text(level: float) -> str:
 
 
 def _make_event(name: str, kind: EventKind, action: Action | None, more: dict[str, Any], **settings: Any) -> Event:
-    if kind in (EventKind.ALONG, EventKind.DISTANCE) and None in settings["places"]:
+    if kind in (EventKind.ALONG, EventKind.DISTANCE) and any(place is None for place in settings["places"]):
         raise TypeError(f"event {name!r}: places are {repr_of(settings['places'])}, and must be two places, not None")
     return Event(name, action=action, kind=kind, **{**settings, **more})
 

@@ -38,8 +38,8 @@ from kinemorph.multibody.convert.mujoco_names import compiled_names
 from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_first
-from kinemorph.spatial.arguments.checks import repr_of
-from kinemorph.spatial.pose import Pose
+from kinemorph.spatial.arguments.checks import as_floats, repr_of
+from kinemorph.spatial.pose import FARTHEST, Pose
 
 PINOCCHIO = Convention(
     "Pinocchio",
@@ -296,12 +296,13 @@ def _is_list(peer: Any) -> bool:
 
 
 def _array(values: npt.ArrayLike, size: int, what: str) -> Array:
-    array = np.asarray(values, dtype=np.float64)
+    array = as_floats(values)
     if array.ndim == 0 or array.shape[-1] != size:
         raise ValueError(f"{what} has shape {array.shape}, expected (…, {size})")
-    if not np.isfinite(array).all():
-        where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-        raise ValueError(f"{what}{list(where)} is {array[where]}")
+    good = np.abs(array) <= FARTHEST
+    if not good.all():
+        where = tuple(int(i) for i in np.argwhere(~good)[0])
+        raise ValueError(f"{what}{list(where)} is {array[where]}, and must be finite, of at most {FARTHEST:g}")
     return array
 
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from kinemorph.spatial.arguments.annotated import checked_on_failure
 from kinemorph.spatial.arguments.checks import as_floats
-from kinemorph.spatial.pose import Matrix, Pose, Vector, vector
+from kinemorph.spatial.pose import FARTHEST, Matrix, Pose, Vector, vector
 from kinemorph.spatial.products import inner, times
 
 TRIANGLE_SLACK = 1e-6  # slack of the triangle inequality, relative: files carry rounded numbers
@@ -92,6 +92,8 @@ class Inertia:
         """A solid box with full edge lengths `size`."""
         edges = vector(size, 3, "Inertia.box: size")
         _check_lengths("box", size=min(edges))
+        if max(edges) > FARTHEST:
+            raise ValueError(f"Inertia.box: size is {edges.tolist()}, and must be at most {FARTHEST:g} m")
         with np.errstate(all="ignore"):  # what is not finite is refused
             x, y, z = edges**2
             return Inertia(mass, at, mass / 12.0 * np.array([y + z, x + z, x + y]))

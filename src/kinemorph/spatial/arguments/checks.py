@@ -38,7 +38,7 @@ def as_number(value: Any) -> float:
 def as_floats(value: Any) -> Any:
     """An array of float64; masked entries, which are no numbers, are NaN."""
     if isinstance(value, np.ma.MaskedArray):
-        value = value.astype(np.float64).filled(np.nan)
+        value = np.ma.filled(value.astype(np.float64), np.nan)
     return np.asarray(value, dtype=np.float64)
 
 
