@@ -80,24 +80,36 @@ class FilledWorld:
         self.pairs = world.collisions.pairs.copy()
         self.shapes, self.places = world.shapes.rows, world.collisions.places.copy()
         self.Y = self.solver["Y"]
-        self.touches, self.bounds, self.twists = self.solver.touches, self.solver.bounds, self.solver.twists
-        self.holds = rows_at(int(h["holds"]), int(h["hold_count"]), LOOP_PROJECTION) if h["hold_count"] else ()
-        self.pulls = rows_at(int(h["pulls"]), int(h["pull_count"]), ELEMENT_CONSTRAINT) if h["pull_count"] else ()
+        self.touches, self.bounds, self.twists = (
+            self.solver.contact_constraints,
+            self.solver.dof_constraints,
+            self.solver.torsional_constraints,
+        )
+        self.holds = (
+            rows_at(int(h["loop_projections"]), int(h["loop_projection_count"]), LOOP_PROJECTION)
+            if h["loop_projection_count"]
+            else ()
+        )
+        self.pulls = (
+            rows_at(int(h["element_constraints"]), int(h["element_count"]), ELEMENT_CONSTRAINT)
+            if h["element_count"]
+            else ()
+        )
 
     # -------------------------------------------------------------------------------------------------------- rows
 
     def rows_of(self, t: Any, y: int, count: int) -> Array:
         """So many dense rows with the two slices of z of a contact."""
-        l1, l2 = int(t["l1"]), int(t["l2"])
+        l1, l2 = int(t["length1"]), int(t["length2"])
         numbers = self.Y[y : y + count * (l1 + l2)].reshape(count, l1 + l2)
         dense = np.zeros((count, self.nz))
-        dense[:, t["o1"] : t["o1"] + l1] += numbers[:, :l1]
-        dense[:, t["o2"] : t["o2"] + l2] += numbers[:, l1:]
+        dense[:, t["offset1"] : t["offset1"] + l1] += numbers[:, :l1]
+        dense[:, t["offset2"] : t["offset2"] + l2] += numbers[:, l1:]
         return dense
 
     def bound_row(self, b: Any) -> Array:
         dense = np.zeros(self.nz)
-        dense[b["o"] : b["o"] + b["l"]] = self.Y[b["y"] : b["y"] + b["l"]]
+        dense[b["offset"] : b["offset"] + b["length"]] = self.Y[b["y"] : b["y"] + b["length"]]
         return dense
 
     # --------------------------------------------------------------------------------------------------- Jacobians
@@ -136,9 +148,9 @@ class FilledWorld:
         row = np.zeros(self.nv)
         link = tree.model.links[tree.model.dofs["link"][k]]
         sign = {DofConstraintKind.UPPER: -1.0, DofConstraintKind.FAST: -np.sign(tree.v[k])}.get(
-            DofConstraintKind(int(b["what"])), 1.0
+            DofConstraintKind(int(b["kind"])), 1.0
         )
-        if b["what"] == DofConstraintKind.DRIVEN and link["turned"]:
+        if b["kind"] == DofConstraintKind.DRIVEN and link["turned"]:
             sign = -1.0
         row[tree.first + k] = sign
         return row

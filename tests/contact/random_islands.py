@@ -136,18 +136,22 @@ class RandomIsland:
         h, island = solver.header[0], solver["islands"][0]
         h["h"], h["substeps"], h["nz"], h["island_count"] = self.h, self.substeps, self.nz, 1
         h["parting_speed"], h["stiffness"], h["damping"] = self.soft.push, self.soft.radians, self.soft.ratio
-        h["touch_count"], h["bound_count"], h["twist_count"] = (
+        h["contact_count"], h["dof_constraint_count"], h["torsional_count"] = (
             len(self.contacts),
             len(self.bounds),
             len(self.moments),
         )
         h["drive_count"] = sum(b.kind == "drive" for b in self.bounds)
         h["bouncing"] = any(c.restitution > 0.0 for c in self.contacts)
-        island["nz"], island["touch_count"], island["bound_count"] = self.nz, len(self.contacts), len(self.bounds)
-        island["twist_count"], island["driven"] = len(self.moments), h["drive_count"]
+        island["nz"], island["contact_count"], island["dof_constraint_count"] = (
+            self.nz,
+            len(self.contacts),
+            len(self.bounds),
+        )
+        island["torsional_count"], island["driven"] = len(self.moments), h["drive_count"]
         island["first_tree"], island["last_tree"] = 0, len(self.widths) - 1
         for i, (o, n) in enumerate(zip(self.offsets, self.widths, strict=True)):
-            span = solver["spans"][i]
+            span = solver["slices"][i]
             span["offset"], span["width"], span["next"] = o, n, i + 1 if i + 1 < len(self.widths) else -1
             span["jointed"], span["mass"] = n != FREE, 1.0 + i
         island["mass"] = sum(1.0 + i for i in range(len(self.widths)))
@@ -159,7 +163,7 @@ class RandomIsland:
         for i, b in enumerate(self.bounds):
             used = self._put_bound(solver, i, b, used)
         for i, m in enumerate(self.moments):
-            row = solver["twists"][i]
+            row = solver["torsional_constraints"][i]
             row["contact_constraint"], row["axes"] = m.contact, (m.torsion > 0.0) + 2 * (m.rolling > 0.0)
             row["torsion"], row["rolling"], row["y"] = m.torsion, m.rolling, used
             used = self._put_rows(solver, self.sides[m.contact], m.y, used)
@@ -176,11 +180,11 @@ class RandomIsland:
         return used + flat.size
 
     def _put_contact(self, solver: Solver, i: int, c: Contact, used: int) -> int:
-        row, (a, b) = solver["touches"][i], self.sides[i]
+        row, (a, b) = solver["contacts"][i], self.sides[i]
         row["y"], row["tree1"], row["tree2"] = used, SAME_TREE if a == b else a, b
-        row["o2"], row["l2"] = self.offsets[b], self.widths[b]
+        row["offset2"], row["length2"] = self.offsets[b], self.widths[b]
         if a >= 0 and a != b:
-            row["o1"], row["l1"] = self.offsets[a], self.widths[a]
+            row["offset1"], row["length1"] = self.offsets[a], self.widths[a]
         row["initial_separation"] = row["separation"] = c.gap0
         put_products(row, c.y)
         row["friction"], row["restitution"], (row["surface_velocity1"], row["surface_velocity2"]) = (
@@ -194,14 +198,14 @@ class RandomIsland:
         return self._put_rows(solver, (a, b), c.y, used)
 
     def _put_bound(self, solver: Solver, i: int, b: Bound, used: int) -> int:
-        row, tree = solver["bounds"][i], self.owners[i]
+        row, tree = solver["dof_constraints"][i], self.owners[i]
         o, n = self.offsets[tree], self.widths[tree]
-        row["tree"], row["o"], row["l"], row["y"], row["dof"] = tree, o, n, used, n - 1
+        row["tree"], row["offset"], row["length"], row["y"], row["dof"] = tree, o, n, used, n - 1
         row["initial_separation"] = row["separation"] = b.gap0
         row["effective_mass"], row["p"] = 1.0 / b.inverse_mass, b.p
-        row["most"], row["least"], row["target"] = b.high, b.low, b.target
+        row["largest_force"], row["smallest_force"], row["target"] = b.high, b.low, b.target
         row["force"], row["stiffness"], row["damping"] = b.force, b.stiffness, b.damping
-        row["what"] = {"limit": i % 2, "dry": 2, "drive": 3, "fast": 4}[b.kind]
+        row["kind"] = {"limit": i % 2, "dry": 2, "drive": 3, "fast": 4}[b.kind]
         solver["Y"][used : used + n] = b.y[o : o + n]
         return used + n
 
@@ -213,30 +217,34 @@ def put_products(row: Any, y: Array) -> None:
     if "normal_coupling1" in row.dtype.names:
         row["normal_coupling1"], row["normal_coupling2"] = A[0, 1], A[0, 2]
     largest = np.linalg.eigvalsh(A[1:, 1:])[-1]
-    row["least"] = 1.0 / largest
+    row["least_tangent_mass"] = 1.0 / largest
     if np.linalg.det(A[1:, 1:]) > 1e-12 * (0.5 * np.trace(A[1:, 1:])) ** 2:
         B = np.linalg.inv(A[1:, 1:])
         row["tangent_mass11"], row["tangent_mass12"], row["tangent_mass22"] = B[0, 0], B[0, 1], B[1, 1]
     else:
-        row["tangent_mass11"], row["tangent_mass12"], row["tangent_mass22"] = row["least"], 0.0, row["least"]
+        row["tangent_mass11"], row["tangent_mass12"], row["tangent_mass22"] = (
+            row["least_tangent_mass"],
+            0.0,
+            row["least_tangent_mass"],
+        )
 
 
 def impulses_of(solver: Solver) -> tuple[Array, Array, Array]:
     """Of contacts (n, 3), bounds and moments (n, 3): those of a substep."""
-    t, w = solver.touches, solver.twists
+    t, w = solver.contact_constraints, solver.torsional_constraints
     return (
         np.stack([t["normal_impulse"], t["tangent_impulse1"], t["tangent_impulse2"]], axis=1),
-        solver.bounds["p"].copy(),
+        solver.dof_constraints["p"].copy(),
         np.stack([w["normal_impulse"], w["tangent_impulse1"], w["tangent_impulse2"]], axis=1),
     )
 
 
 def sums_of(solver: Solver) -> tuple[Array, Array]:
     """Of contacts (n, 3) and bounds: those of the step."""
-    t = solver.touches
-    return np.stack([t["sum"], t["total_tangent_impulse1"], t["total_tangent_impulse2"]], axis=1), solver.bounds[
-        "sum"
-    ].copy()
+    t = solver.contact_constraints
+    return np.stack(
+        [t["total_normal_impulse"], t["total_tangent_impulse1"], t["total_tangent_impulse2"]], axis=1
+    ), solver.dof_constraints["total_impulse"].copy()
 
 
 def dense_impulses(island: Island) -> tuple[Array, Array, Array]:

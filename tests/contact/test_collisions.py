@@ -170,26 +170,26 @@ class Island:
         solver = self.random.solver()
         solver.header["gap"] = self.settings.half_gap
         for i, point in enumerate(self.points):
-            row = solver["touches"][i]
+            row = solver["contacts"][i]
             row["contact"], row["normal"], row["tangent1"] = i, point.normal, point.tangent
-        for row in solver.bounds:  # some of them are of other kinds, which do not stop anything
-            row["what"] = int(row["dof"] + row["y"]) % 5
+        for row in solver.dof_constraints:  # some of them are of other kinds, which do not stop anything
+            row["kind"] = int(row["dof"] + row["y"]) % 5
         solver.make_room("materials", "material_room", 2 * len(self.tangential))
         materials = solver["materials"]
         materials["tangential"][: len(self.materials)] = self.materials
         materials["priority"][: len(self.materials)] = self.priorities
         for (a, b), value in self.agreed.items():
             materials["pairs"][[a, b]] = 1
-            row = solver.claim("agreements", "a")
-            solver["agreements"][row]["a"], solver["agreements"][row]["b"] = a, b
-            solver["agreements"][row]["tangential"] = value
+            row = solver.claim("pair_materials", "a")
+            solver["pair_materials"][row]["a"], solver["pair_materials"][row]["b"] = a, b
+            solver["pair_materials"][row]["tangential"] = value
         return solver
 
     def dense(self, solver: Solver) -> Collisions:
         limits = [
             Limit(bound.y, bound.gap0)
-            for bound, row in zip(self.random.bounds, solver.bounds, strict=True)
-            if row["what"] <= 1
+            for bound, row in zip(self.random.bounds, solver.dof_constraints, strict=True)
+            if row["kind"] <= 1
         ]
         return Collisions(self.random.z, self.points, limits, self.tangential, self.settings)
 
@@ -244,7 +244,7 @@ def test_a_joint_that_stops_makes_a_contact_collide(seed: int, speed: float, aga
         point.y[0] = contact.y[0] = other - axis
         point.gap = contact.gap0 = 0.0
     solver, impacts = island.solver(), island.impacts()
-    solver.bounds["what"] = seed % 2
+    solver.dof_constraints["kind"] = seed % 2
     dense = island.dense(solver)
     collide_all(solver.address, island.tables.address, impacts.ctypes.data)
     dense.solve()

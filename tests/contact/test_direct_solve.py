@@ -63,17 +63,23 @@ class Island:
             1e-12,
             0,
         )
-        h["touch_count"] = len(self.sides)
+        h["contact_count"] = len(self.sides)
         island = solver["islands"][0]
-        island["nz"], island["touch_count"], island["mass"] = NV * n, len(self.sides), self.mass.sum()
+        island["nz"], island["contact_count"], island["mass"] = NV * n, len(self.sides), self.mass.sum()
         solver["z"][: NV * n], solver["za"][: NV * n] = self.z, self.za
         order = np.arange(n) if ordered else self.order
         solver["row_of"][: NV * n] = (NV * order[:, None] + np.arange(NV)).ravel()
         used = 0
         for row, (a, b), frame, gap, mu, w in zip(
-            solver["touches"], self.sides, self.frames, self.gap, self.friction, self.surface, strict=False
+            solver["contacts"], self.sides, self.frames, self.gap, self.friction, self.surface, strict=False
         ):
-            row["y"], row["o1"], row["l1"], row["o2"], row["l2"] = used, NV * a, NV if a >= 0 else 0, NV * b, NV
+            row["y"], row["offset1"], row["length1"], row["offset2"], row["length2"] = (
+                used,
+                NV * a,
+                NV if a >= 0 else 0,
+                NV * b,
+                NV,
+            )
             y = np.hstack([-frame / np.sqrt(self.mass[a]), frame / np.sqrt(self.mass[b])])[:, 0 if a >= 0 else NV :]
             solver["Y"][used : used + y.size] = y.ravel()
             used += y.size
@@ -98,10 +104,10 @@ class Island:
         solver = self.solver(ordered)
         _solve(solver.address)
         nz = len(self.z)
-        p = solver.touches
+        p = solver.contact_constraints
         return (
             solver["z"][:nz].copy(),
-            solver["moved"][:nz] / DT,
+            solver["displacement"][:nz] / DT,
             PARTS * np.stack([p["normal_impulse"], p["tangent_impulse1"], p["tangent_impulse2"]], axis=1),
         )
 
@@ -122,7 +128,7 @@ class Island:
 CASES = [(seed, bodies, touches) for seed in range(6) for bodies, touches in ((1, 1), (3, 4), (6, 9))]
 
 
-@pytest.mark.parametrize(("seed", "bodies", "touches"), CASES)
+@pytest.mark.parametrize(("seed", "bodies", "contacts"), CASES)
 def test_laws_of_contact_hold(seed: int, bodies: int, touches: int) -> None:
     island = Island(np.random.default_rng(seed), bodies, touches)
     z, _, p = island.solved()
@@ -143,7 +149,7 @@ def test_laws_of_contact_hold(seed: int, bodies: int, touches: int) -> None:
     np.testing.assert_allclose((p[:, 1:] * vt).sum(axis=1), -size * slip, atol=1e-8)  # against the slip
 
 
-@pytest.mark.parametrize(("seed", "bodies", "touches"), CASES)
+@pytest.mark.parametrize(("seed", "bodies", "contacts"), CASES)
 def test_agrees_with_the_slow_solution(seed: int, bodies: int, touches: int) -> None:
     island = Island(np.random.default_rng(seed), bodies, touches)
     z, moved, _ = island.solved()
@@ -193,21 +199,32 @@ def test_limits_motors_and_dry_friction() -> None:
         1e-12,
         0,
     )
-    h["bound_count"] = island["bound_count"] = island["nz"] = 4
-    island["mass"] = solver["spans"]["mass"][:4] = mass
+    h["dof_constraint_count"] = island["dof_constraint_count"] = island["nz"] = 4
+    island["mass"] = solver["slices"]["mass"][:4] = mass
     solver["row_of"][:4] = range(4)
     solver["za"][:4] = np.array([-force, force, force, 0.0]) / np.sqrt(mass)
     kinds = DofConstraintKind.LOWER, DofConstraintKind.DRY, DofConstraintKind.DRY, DofConstraintKind.DRIVEN
-    for k, (row, what, most) in enumerate(zip(solver["bounds"], kinds, (np.inf, 12.0, 4.0, 5.0), strict=False)):
-        row["what"], row["o"], row["l"], row["y"], row["effective_mass"], row["most"] = what, k, 1, k, mass, most
+    for k, (row, what, most) in enumerate(
+        zip(solver["dof_constraints"], kinds, (np.inf, 12.0, 4.0, 5.0), strict=False)
+    ):
+        row["kind"], row["offset"], row["length"], row["y"], row["effective_mass"], row["largest_force"] = (
+            what,
+            k,
+            1,
+            k,
+            mass,
+            most,
+        )
         row["tree"] = k
         solver["Y"][k] = 1.0 / np.sqrt(mass)
-    motor = solver["bounds"][3]
-    motor["target"], motor["damping"], motor["least"] = 1.0, np.inf, -5.0
+    motor = solver["dof_constraints"][3]
+    motor["target"], motor["damping"], motor["smallest_force"] = 1.0, np.inf, -5.0
     _solve(solver.address)
     speeds = solver["z"][:4] / np.sqrt(mass)
     np.testing.assert_allclose(speeds, [0.0, 0.0, DT * (force - 4.0) / mass, DT * 5.0 / mass], atol=1e-9)
-    np.testing.assert_allclose(solver.bounds["sum"], DT * np.array([force, -force, -4.0, 5.0]), atol=1e-9)
+    np.testing.assert_allclose(
+        solver.dof_constraints["total_impulse"], DT * np.array([force, -force, -4.0, 5.0]), atol=1e-9
+    )
 
 
 # ------------------------------------------------------------------------------------------------------------ worlds
@@ -243,7 +260,7 @@ def test_heavy_stands_on_light(ratio: float, dt: float) -> None:
     deepest = 0.0
     for _ in range(100):
         world.run(0.1)
-        deepest = min(deepest, world.solver.touches["initial_separation"].min())
+        deepest = min(deepest, world.solver.contact_constraints["initial_separation"].min())
     assert is_direct(world) is (ratio > 1.0)
     assert deepest > -1e-4
     np.testing.assert_allclose(positions(world), places(scene), atol=2e-4)
@@ -256,7 +273,7 @@ def test_a_stack_of_20_stands(dt: float) -> None:
     world.run(5.0)
     middle = positions(world)
     assert is_direct(world)
-    assert world.solver.touches["initial_separation"].min() > -1e-4
+    assert world.solver.contact_constraints["initial_separation"].min() > -1e-4
     world.run(5.0)
     np.testing.assert_allclose(positions(world), middle, rtol=0, atol=1e-8)
     np.testing.assert_allclose(middle, places(scene), atol=1e-3)

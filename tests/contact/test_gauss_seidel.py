@@ -35,7 +35,7 @@ def check(solver: Solver, island: Island) -> None:
 def moved(solver: Solver, island: Island, seed: int) -> None:
     """Bodies have gone some way since the rows were filled."""
     island.moved = 1e-3 * np.random.default_rng(seed).normal(size=len(island.z))
-    solver["moved"][: len(island.z)] = island.moved
+    solver["displacement"][: len(island.z)] = island.moved
 
 
 @pytest.mark.parametrize("first", [True, False])
@@ -46,13 +46,13 @@ def test_a_biased_iteration(name: str, seed: int, first: bool) -> None:
     if not first:
         moved(solver, island, seed)
     else:
-        solver["moved"][: random.nz] = np.nan  # in the first substep nothing has moved
+        solver["displacement"][: random.nz] = np.nan  # in the first substep nothing has moved
     biased_iteration(solver.address, first)
     island.biased()
     check(solver, island)
-    np.testing.assert_allclose(solver.touches["separation"], [c.gap for c in island.contacts], **CLOSE)
+    np.testing.assert_allclose(solver.contact_constraints["separation"], [c.gap for c in island.contacts], **CLOSE)
     pressed = np.array([c.p[0] for c in island.contacts]) > 0.0
-    np.testing.assert_array_equal(solver.touches["acted"] != 0, pressed)
+    np.testing.assert_array_equal(solver.contact_constraints["acted"] != 0, pressed)
     assert pressed.any()
 
 
@@ -61,7 +61,7 @@ def test_a_relax_iteration(name: str, seed: int) -> None:
     random = RandomIsland(np.random.default_rng(seed), FAMILIES[name], 9, bouncing=seed % 2 == 1)
     solver, island = random.solver(), random.dense()
     moved(solver, island, seed)
-    for c, row in zip(island.contacts, solver.touches, strict=True):
+    for c, row in zip(island.contacts, solver.contact_constraints, strict=True):
         row["separation"] = c.gap = c.gap0  # what the biased iteration saw
     relax_iteration(solver.address)
     island.relax()
@@ -87,7 +87,7 @@ def test_an_iteration_over_limits_drives_and_dry_friction(name: str, seed: int, 
     island.bounded(biased)
     check(solver, island)
     if name == "one small tree":
-        assert solver.bounds["group"].tolist().count(1) == 2
+        assert solver.dof_constraints["group"].tolist().count(1) == 2
 
 
 @pytest.mark.parametrize(("name", "seed"), CASES)
@@ -121,9 +121,9 @@ def test_an_iteration_adds_no_energy(name: str, seed: int) -> None:
     solver, island = random.solver(), random.dense()
     z0 = random.z * 0.5
     solver["z0"][: random.nz] = z0
-    for c, row in zip(island.contacts, solver.touches, strict=True):
+    for c, row in zip(island.contacts, solver.contact_constraints, strict=True):
         c.total = c.p.copy()
-        row["sum"], row["total_tangent_impulse1"], row["total_tangent_impulse2"] = c.p
+        row["total_normal_impulse"], row["total_tangent_impulse1"], row["total_tangent_impulse2"] = c.p
     guard_energy(solver.address)
     g = island.guard(z0)
     check(solver, island)
@@ -140,11 +140,11 @@ def test_all_substeps(name: str, seed: int, drives: bool, substeps: int) -> None
         np.random.default_rng(seed), FAMILIES[name], 7, 5, drives=drives, surfaces=drives, moments=True, spread=0.5
     )
     solver, island = random.solver(), random.dense()
-    for b, row in zip(island.bounds, solver.bounds, strict=True):
+    for b, row in zip(island.bounds, solver.dof_constraints, strict=True):
         if np.isinf(b.damping):  # those of motors that are blocked may start anew
             b.p = row["p"] = 0.0
     if substeps > 1:  # a gap that one substep closes is zero but for rounding, whose sign is that of another law
-        rows = [*solver.touches, *solver.bounds]
+        rows = [*solver.contact_constraints, *solver.dof_constraints]
         for row, one in zip(rows, [*island.contacts, *island.bounds], strict=True):
             if one.gap0 > 0.0 and not (isinstance(one, Bound) and one.kind == "drive"):
                 row["initial_separation"], one.gap0 = 1e3 * row["initial_separation"], 1e3 * one.gap0
@@ -152,7 +152,7 @@ def test_all_substeps(name: str, seed: int, drives: bool, substeps: int) -> None
     solve_all(solver.address)
     island.solve()
     np.testing.assert_allclose(solver["z"][: random.nz], island.z, rtol=1e-8, atol=1e-9)
-    np.testing.assert_allclose(solver["moved"][: random.nz], island.moved, rtol=1e-8, atol=1e-11)
+    np.testing.assert_allclose(solver["displacement"][: random.nz], island.moved, rtol=1e-8, atol=1e-11)
     contacts, bounds = sums_of(solver)
     np.testing.assert_allclose(contacts, [c.total for c in island.contacts], rtol=1e-8, atol=1e-9)
     np.testing.assert_allclose(bounds, [b.total for b in island.bounds], rtol=1e-8, atol=1e-9)
@@ -162,7 +162,7 @@ def test_free_bodies_that_meet_at_speed_have_more_iterations() -> None:
     random = RandomIsland(np.random.default_rng(7), [6, 6, 6], 6, warm=False)
     random.z *= 30.0
     solver, island = random.solver(), random.dense()
-    solver["spans"]["speed"][:3] = 10.0
+    solver["slices"]["speed"][:3] = 10.0
     solve_all(solver.address)
     island.solve(extra=8)
     np.testing.assert_allclose(solver["z"][: random.nz], island.z, rtol=1e-8, atol=1e-9)
@@ -185,8 +185,8 @@ def test_an_island_at_rest_stays_so_in_all_substeps() -> None:
     solver = random.solver()
     solve_all(solver.address)
     assert np.abs(solver["z"][:6]).max() < 1e-15
-    assert np.abs(solver["moved"][:6]).max() < 1e-15
-    assert solver.touches["sum"] == pytest.approx(4 * contact.p[0], rel=1e-12)
+    assert np.abs(solver["displacement"][:6]).max() < 1e-15
+    assert solver.contact_constraints["total_normal_impulse"] == pytest.approx(4 * contact.p[0], rel=1e-12)
 
 
 # ----------------------------------------------------------------------------------------------------------- bounces
@@ -203,17 +203,19 @@ def test_a_bounce(name: str, seed: int, friction: bool) -> None:
     solver["x"][: random.nz] = start
     moved(solver, island, seed)  # forces have done work on the way
     island.moved *= 100.0
-    solver["moved"][: random.nz] = island.moved
-    for c, row in zip(island.contacts, solver.touches, strict=True):  # as if they had pressed so
+    solver["displacement"][: random.nz] = island.moved
+    for c, row in zip(island.contacts, solver.contact_constraints, strict=True):  # as if they had pressed so
         c.last, c.total[0] = 0.01, 0.02
-        row["last"], row["sum"] = 0.01, 0.02
+        row["last_normal_impulse"], row["total_normal_impulse"] = 0.01, 0.02
     island.meet()
     count = add_restitution(solver.address)
     assert count == sum(c.approach < -solver.header["bounce_speed"][0] for c in island.contacts)
-    np.testing.assert_allclose(solver.touches["approach"], [c.approach for c in island.contacts], **CLOSE)
+    np.testing.assert_allclose(solver.contact_constraints["approach"], [c.approach for c in island.contacts], **CLOSE)
     island.bounce(float(solver.header["bounce_speed"][0]), start)
     np.testing.assert_allclose(solver["z"][: random.nz], island.z, rtol=1e-7, atol=1e-8)
-    np.testing.assert_allclose(solver.touches["sum"], [c.total[0] for c in island.contacts], rtol=1e-7, atol=1e-8)
+    np.testing.assert_allclose(
+        solver.contact_constraints["total_normal_impulse"], [c.total[0] for c in island.contacts], rtol=1e-7, atol=1e-8
+    )
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
@@ -243,8 +245,8 @@ def test_an_impact_goes_through_a_row_of_equal_balls(count: int) -> None:
     random.z[:] = random.za[:] = 0.0
     random.z[0] = 1.5
     solver = random.solver()
-    for row in solver.touches:
-        row["acted"], row["sum"] = 1, 1e-3
+    for row in solver.contact_constraints:
+        row["acted"], row["total_normal_impulse"] = 1, 1e-3
     assert pass_impacts_on(solver.address)
     z = solver["z"][: random.nz].copy()
     assert z[-6] == pytest.approx(1.5, rel=1e-9)
@@ -267,7 +269,7 @@ def test_a_drive_has_its_force_at_the_end_of_a_substep() -> None:
         )  # fmt: skip
         solver = random.solver()
         bounded_iteration(solver.address, True, True)
-        b, p = random.bounds[0], solver.bounds["p"][0]
+        b, p = random.bounds[0], solver.dof_constraints["p"][0]
         v = b.y @ solver["z"][:8]
         force = b.force + b.stiffness * (b.gap0 - random.h * v) + b.damping * (b.target - v)
         assert p == pytest.approx(random.h * force, rel=1e-6, abs=1e-9)

@@ -113,20 +113,20 @@ class Ground:
             if last != shapes:
                 tables.add_pair(*shapes)
             last = shapes
-            row = solver["touches"][i]
+            row = solver["contacts"][i]
             sign, ends, parts = (-1.0, (t.y, t.x), (t.part, 3)) if t.swapped else (1.0, (t.x, t.y), (3, t.part))
             row["contact"] = tables.add_contact(sign * t.normal, *ends, parts=parts)
             row["tree1"], row["tree2"] = (t.body // 2, -1) if t.swapped else (-1, t.body // 2)  # a tree of two bodies
             row["separation"] = row["initial_separation"] = LEFT_OUT_GAP if t.gone else -1e-5
             row["supersedes"] = 1  # of the step before
-        solver.header["touch_count"] = len(self.touches)
+        solver.header["contact_count"] = len(self.touches)
         return solver, tables
 
     def found(self, step: int = 4) -> list[bool]:
         solver, tables = self.tables(step)
         drop_ghosts(solver.address, tables.address)
-        gaps = solver.touches["separation"]
-        np.testing.assert_array_equal(gaps, solver.touches["initial_separation"])
+        gaps = solver.contact_constraints["separation"]
+        np.testing.assert_array_equal(gaps, solver.contact_constraints["initial_separation"])
         assert set(gaps) <= {LEFT_OUT_GAP, -1e-5}
         return (gaps == LEFT_OUT_GAP).tolist()
 
@@ -230,7 +230,7 @@ def test_moving_shapes_and_contacts_within_a_tree_stay() -> None:
     for seed in SEEDS:
         ground = pavement(seed)
         solver, tables = ground.tables()
-        rows, count = solver["touches"], len(ground.touches)
+        rows, count = solver["contacts"], len(ground.touches)
         gaps = rows["separation"][:count].copy()
         trees = np.random.default_rng(seed).choice([SAME_TREE, 1], count)
         rows["tree1"][:count], rows["tree2"][:count] = trees, 0

@@ -72,7 +72,7 @@ def test_trees_that_are_tied_have_one_island(seed: int, bodies: int) -> None:
     world = heap(seed, bodies)
     trees = sorted(int(t) & 0xFFFFFFFF for t in world.forest.trees)
     expected = components(trees, ties(world))
-    spans, count = world.solver["spans"], int(world.solver.header["island_count"][0])
+    spans, count = world.solver["slices"], int(world.solver.header["island_count"][0])
     found: dict[int, set[int]] = {}
     for t in trees:
         found.setdefault(int(spans["island"][t]), set()).add(t)
@@ -87,7 +87,7 @@ def test_trees_that_are_tied_have_one_island(seed: int, bodies: int) -> None:
 def test_each_island_has_a_slice_of_z_without_holes(seed: int, bodies: int) -> None:
     world = heap(seed, bodies)
     solver = world.solver
-    spans, islands = solver["spans"], solver["islands"][: int(solver.header["island_count"][0])]
+    spans, islands = solver["slices"], solver["islands"][: int(solver.header["island_count"][0])]
     at = 0
     for i, island in enumerate(islands):
         assert island["offset"] == at
@@ -112,7 +112,7 @@ def test_widths_are_degrees_of_freedom_and_zeros_up_to_four(seed: int, bodies: i
     tied = {int(world.forest.tree_of(int(b))) for row in ends_of(world)[: world_loops(world)] for b in row if b >= 0}
     for id in world.forest.trees.tolist():
         nv = len(world.forest.state(id).v)
-        width = int(world.solver["spans"]["width"][id & 0xFFFFFFFF])
+        width = int(world.solver["slices"]["width"][id & 0xFFFFFFFF])
         lone = nv == 6 and len(world.forest.members(id)) == 1
         assert width == (nv if lone or id in tied else 4 * ((nv + 3) // 4))
 
@@ -124,15 +124,15 @@ def world_loops(world: km.World) -> int:
 @pytest.mark.parametrize(("seed", "bodies"), CASES)
 def test_contacts_are_sorted_by_island_and_keep_their_order(seed: int, bodies: int) -> None:
     world = heap(seed, bodies)
-    solver, spans = world.solver, world.solver["spans"]
+    solver, spans = world.solver, world.solver["slices"]
     expected: dict[int, list[int]] = {i: [] for i in range(int(solver.header["island_count"][0]))}
     for a, b, first, count in contact_pairs(world):
         expected[int(spans["island"][b if b >= 0 else a])] += range(first, first + count)
-    touches = solver.touches
+    touches = solver.contact_constraints
     for i, contacts in expected.items():
         island = solver["islands"][i]
-        start = int(island["first_touch"])
-        assert touches["contact"][start : start + int(island["touch_count"])].tolist() == contacts
+        start = int(island["first_contact"])
+        assert touches["contact"][start : start + int(island["contact_count"])].tolist() == contacts
     assert sum(map(len, expected.values())) == len(touches) == len(world.collisions.contacts)
     for t in touches:
         if t["tree1"] >= 0 and t["tree2"] >= 0:
@@ -147,12 +147,12 @@ def test_what_sleeps_has_no_island_and_wakes_with_its_neighbours() -> None:
     stacks = [[world.add(km.Shape.box((0.2,) * 3), (x, 0.0, 0.1 + 0.2 * k)) for k in range(3)] for x in (0.0, 2.0)]
     world.run(3.0)
     assert all(body.asleep for stack in stacks for body in stack)
-    spans = world.solver["spans"]
+    spans = world.solver["slices"]
     ball = world.add(km.Shape.sphere(0.1), (2.0, 0.0, 0.705))
     world.step(20)
     trees = [[world.forest.tree_of(int(body)) & 0xFFFFFFFF for body in stack] for stack in stacks]
     hit = world.forest.tree_of(int(ball)) & 0xFFFFFFFF
-    spans = world.solver["spans"]
+    spans = world.solver["slices"]
     assert {int(spans["island"][t]) for t in [*trees[1], hit]} == {0}
     assert {int(spans["island"][t]) for t in trees[0]} == {-1}
     assert {int(spans["offset"][t]) for t in trees[0]} == {-1}

@@ -21,7 +21,7 @@ CUBE = Shape.box((0.2, 0.2, 0.2))
 def heavy(world: World) -> list[int]:
     """Of each island, whether it is solved directly for what is carried in it."""
     islands = world.solver["islands"][: int(world.solver.header["island_count"][0])]
-    found: list[int] = world.solver["spans"]["direct"][islands["first_tree"]].tolist()
+    found: list[int] = world.solver["slices"]["direct"][islands["first_tree"]].tolist()
     return found
 
 
@@ -52,7 +52,7 @@ def test_the_order_in_which_bodies_came_does_not_matter(seed: int) -> None:
     assert direct_count(world) == 1
     for level, body in bodies.items():
         np.testing.assert_allclose(world.forest.pose(body).position, [0.0, 0.0, 0.1 + 0.2 * level], atol=1e-3)
-    assert world.solver.header["envelope_used"][0] <= 20 * (6 * 6 + 21)
+    assert world.solver.header["skyline_used"][0] <= 20 * (6 * 6 + 21)
 
 
 def test_each_island_is_judged_by_itself() -> None:
@@ -73,7 +73,7 @@ def test_what_is_new_and_calm_is_solved_directly_once() -> None:
     for direct in (1, 0, 0):
         world.step()
         assert world.solver["islands"]["direct"][0] == direct
-        lowest = sum(t["sum"] for t in world.solver.touches if t["tree1"] < 0)
+        lowest = sum(t["total_normal_impulse"] for t in world.solver.contact_constraints if t["tree1"] < 0)
         assert lowest == pytest.approx(world.dt * 9.81 * 3 * 8.0, rel=0.01 if direct else 0.2)
 
 

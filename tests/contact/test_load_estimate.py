@@ -67,14 +67,14 @@ class Heap:
         solver.header["island_count"] = (~self.asleep).sum()
         for k, island in enumerate(names):
             members = np.flatnonzero(self.island == k)
-            solver["spans"]["island"][members] = island
-            solver["spans"]["next"][members] = [*members[1:], -1]
+            solver["slices"]["island"][members] = island
+            solver["slices"]["next"][members] = [*members[1:], -1]
             if island >= 0:
                 row = solver["islands"][island]
-                row["first_tree"], row["last_tree"], row["first_touch"] = members[0], members[-1], island
-                row["touch_count"], row["pairs"] = 1, 1000 + k
-        solver.header["touch_count"] = solver.header["island_count"]
-        solver["spans"]["pairs"] = -1
+                row["first_tree"], row["last_tree"], row["first_contact"] = members[0], members[-1], island
+                row["contact_count"], row["pairs"] = 1, 1000 + k
+        solver.header["contact_count"] = solver.header["island_count"]
+        solver["slices"]["pairs"] = -1
         return solver, forest, tables
 
     def ratio(self, island: int) -> float:
@@ -95,7 +95,7 @@ def test_loads_are_those_of_equilibrium(seed: int, islands: int, bodies: int, de
     solver, forest, tables = heap.tables(step=7)
     choose(solver, forest, tables)
     awake = [t for t in range(len(heap.masses)) if not heap.asleep[heap.island[t]]]
-    spans, expected = solver["spans"][: len(heap.masses)], levels(len(heap.masses), heap.supports)
+    spans, expected = solver["slices"][: len(heap.masses)], levels(len(heap.masses), heap.supports)
     assert spans["level"][awake].tolist() == [expected[t] for t in awake]
     np.testing.assert_allclose(spans["mass"][awake], [heap.masses[t].sum() for t in awake], rtol=1e-12)
     np.testing.assert_allclose(spans["load"][awake], heap.loads[awake], rtol=1e-4)
@@ -130,23 +130,23 @@ def test_islands_become_direct_and_stay_so(seed: int, islands: int, bodies: int,
         tables.header["step"] += step > 60
         tables.contacts[:ROOM] = tables.contacts[ROOM:] = tables.now  # both halves
         wedged = rng.random(len(heap.masses)) < 0.3
-        solver["spans"]["direct"][: len(wedged)] &= 1
-        solver["spans"]["direct"][: len(wedged)] |= WEDGED * wedged
+        solver["slices"]["direct"][: len(wedged)] &= 1
+        solver["slices"]["direct"][: len(wedged)] |= WEDGED * wedged
         speeds, warm = 10.0 ** rng.uniform(-2.0, 1.0, islands), rng.random(islands) < 0.8
         for row, k in zip(solver["islands"], awake, strict=False):
             members = np.flatnonzero(heap.island == k)
-            solver["spans"]["speed"][members] = 0.0
-            solver["spans"]["speed"][rng.choice(members)] = speeds[k]
+            solver["slices"]["speed"][members] = 0.0
+            solver["slices"]["speed"][rng.choice(members)] = speeds[k]
             row["pairs"] = 1000 * (1 + (step - 60) // 20) + k
-            solver["touches"]["kept"][row["first_touch"]] = (float(warm[k]), 1.0, 1.0)
+            solver["contacts"]["kept"][row["first_contact"]] = (float(warm[k]), 1.0, 1.0)
             kept[k].step((int(row["pairs"]), step // 64), heap.ratio(k), speeds[k], bool(warm[k]), slow)
         choose(solver, forest, tables, slow)
         for row, k in zip(solver["islands"], awake, strict=False):
             assert row["direct"] == kept[k].answer
             members = np.flatnonzero(heap.island == k)
-            np.testing.assert_allclose(solver["spans"]["load"][members], heap.loads[members], rtol=1e-4)
-            assert (solver["spans"]["direct"][members] & 1 == kept[k].direct).all()
-            assert (solver["spans"]["direct"][members] & WEDGED == WEDGED * wedged[members]).all()
+            np.testing.assert_allclose(solver["slices"]["load"][members], heap.loads[members], rtol=1e-4)
+            assert (solver["slices"]["direct"][members] & 1 == kept[k].direct).all()
+            assert (solver["slices"]["direct"][members] & WEDGED == WEDGED * wedged[members]).all()
 
 
 def test_the_families_take_both_ways() -> None:
@@ -158,12 +158,12 @@ def test_the_families_take_both_ways() -> None:
 def test_a_tree_alone_is_never_direct_by_load() -> None:
     heap = Heap(0, 3, 1, 0.0)
     solver, forest, tables = heap.tables(0)
-    solver["islands"]["direct"], solver["spans"]["direct"] = 1, 1 | WEDGED
+    solver["islands"]["direct"], solver["slices"]["direct"] = 1, 1 | WEDGED
     choose(solver, forest, tables)
     count = int(solver.header["island_count"][0])
     assert not solver["islands"]["direct"][:count].any()
     first = solver["islands"]["first_tree"][:count]
-    assert (solver["spans"]["direct"][first] == WEDGED).all()
+    assert (solver["slices"]["direct"][first] == WEDGED).all()
 
 
 @pytest.mark.parametrize("bodies", [3, 5])
@@ -178,9 +178,9 @@ def test_trees_that_lie_on_each_other_in_a_ring_end_the_estimate(bodies: int) ->
             tables.add_pair(below, shapes[t])
             tables.add_contact(np.array([0.0, 0.0, 1.0]), np.zeros(3), np.zeros(3))
     solver.header["island_count"] = 1
-    solver["spans"]["next"][:bodies] = [*range(1, bodies), -1]
+    solver["slices"]["next"][:bodies] = [*range(1, bodies), -1]
     solver["islands"]["last_tree"][0] = bodies - 1
-    solver["spans"]["pairs"] = -1
+    solver["slices"]["pairs"] = -1
     choose(solver, forest, tables)
-    assert (solver["spans"]["below"][:bodies] == 2).all()
-    np.testing.assert_allclose(solver["spans"]["load"][:bodies], 1.0, rtol=1e-4)  # each gives half of 1 + 1 on
+    assert (solver["slices"]["below"][:bodies] == 2).all()
+    np.testing.assert_allclose(solver["slices"]["load"][:bodies], 1.0, rtol=1e-4)  # each gives half of 1 + 1 on

@@ -98,7 +98,7 @@ def test_rows_are_those_of_the_closed_mechanism(
         rows.append(found.rows_of(t, int(r["y"]), 3))
         jacobians.append(found.contact_jacobian(t)[1])
     for b in found.bounds:
-        if b["what"] != DofConstraintKind.FAST and b["effective_mass"] > 0.0:
+        if b["kind"] != DofConstraintKind.FAST and b["effective_mass"] > 0.0:
             rows.append(found.bound_row(b)[None])
             jacobians.append(found.bound_jacobian(b)[None])
     Y, J = np.concatenate(rows), np.concatenate(jacobians)
@@ -119,12 +119,12 @@ def test_what_loops_bear_of_a_row_is_kept_behind_it(bodies: int, loops: int, see
         y = found.rows_of(t, int(t["y"]), 3)
         J = found.contact_jacobian(t)[0]
         before = np.diag(J @ found.inverse @ J.T)
-        holds = [int(found.solver["spans"]["projection"][k]) if k >= 0 else -1 for k in (t["tree1"], t["tree2"])]
+        holds = [int(found.solver["slices"]["projection"][k]) if k >= 0 else -1 for k in (t["tree1"], t["tree2"])]
         ranks = [int(found.holds[h]["rank"]) if h >= 0 else 0 for h in holds]
         count = sum(ranks) if holds[0] != holds[1] else ranks[1]
         if count == 0 or not y[1:].any() or not y[0].any():
             continue
-        at = int(t["y"]) + 3 * int(t["l1"] + t["l2"])
+        at = int(t["y"]) + 3 * int(t["length1"] + t["length2"])
         kept = found.Y[at : at + 3 * count].reshape(3, count)
         np.testing.assert_allclose((y**2).sum(axis=1) + (kept**2).sum(axis=1), before, rtol=1e-9)
         seen += 1
@@ -150,7 +150,7 @@ def test_a_contact_along_which_loops_let_nothing_move_is_left_out() -> None:
         assert found.contacts[t["contact"]]["distance"] == pytest.approx(-1e-3, abs=1e-9)
         assert not found.rows_of(t, int(t["y"]), 3).any()
         assert t["initial_separation"] >= 1.0  # m, out of reach
-        assert t["effective_mass"] == t["sum"] == t["friction"] == 0.0
+        assert t["effective_mass"] == t["total_normal_impulse"] == t["friction"] == 0.0
 
 
 # ----------------------------------------------------------------------------------------------------- force elements
@@ -225,4 +225,4 @@ def test_same_tree_marks_contacts_between_links() -> None:
     found = FilledWorld(mechanism(5, 2, 1, True))
     same = [t for t in found.touches if t["tree1"] == SAME_TREE]
     assert same
-    assert all(t["l1"] == 0 for t in same)
+    assert all(t["length1"] == 0 for t in same)

@@ -42,16 +42,18 @@ def gaps_after(random: RandomIsland, passes: np.ndarray, order: np.ndarray) -> n
     solver, tables = random.solver(), CollisionTables(step=5)
     tables.add_pair(tables.add_shape(-1), tables.add_shape(-1))
     rows = [tables.add_contact(np.zeros(3), np.zeros(3), np.zeros(3)) for _ in order]
-    solver["touches"]["contact"][: len(order)] = order
-    for i, row in enumerate(solver.touches):
+    solver["contacts"]["contact"][: len(order)] = order
+    for i, row in enumerate(solver.contact_constraints):
         if random.sides[i][0] < 0 and i % 2:  # what does not move may be on either side
             row["tree1"], row["tree2"] = row["tree2"], row["tree1"]
-            row["o1"], row["l1"], row["l2"] = row["o2"], row["l2"], 0
+            row["offset1"], row["length1"], row["length2"] = row["offset2"], row["length2"], 0
         row["fast"] += i % 3 == 0 and row["fast"] == 0  # fast, and not a fly-by
     tables.now["passes"][: len(rows)][order] = passes
     drop_fly_bys(solver.address, tables.address)
-    np.testing.assert_array_equal(solver.touches["separation"], solver.touches["initial_separation"])
-    return solver.touches["initial_separation"].copy()
+    np.testing.assert_array_equal(
+        solver.contact_constraints["separation"], solver.contact_constraints["initial_separation"]
+    )
+    return solver.contact_constraints["initial_separation"].copy()
 
 
 @pytest.mark.parametrize(("name", "seed"), CASES)

@@ -40,7 +40,7 @@ def laws(random: RandomIsland, solver: Solver) -> list[Law]:
     """The rows with the stiffnesses and estimates that the solver has chosen."""
     count = len(random.contacts) + len(random.bounds)
     found = []
-    for i, g in enumerate(solver["grips"][:count]):
+    for i, g in enumerate(solver["cost_rows"][:count]):
         contact = i < len(random.contacts)
         y = random.contacts[i].y if contact else random.bounds[i - len(random.contacts)].y[None]
         tangents = int(g["tangents"])
@@ -49,8 +49,8 @@ def laws(random: RandomIsland, solver: Solver) -> list[Law]:
         surface = random.contacts[i].surface if contact else np.zeros(2)
         offset = np.concatenate([[g["bias"]], surface])[0 if g["normal"] else 1 :][: len(rows)]
         found.append(
-            Law(rows, float(g["K"]), bool(g["normal"]), tangents, q, offset, float(g["most"]), float(g["low"]),
-                float(g["high"]), bool(g["driven"]))
+            Law(rows, float(g["penalty"]), bool(g["normal"]), tangents, q, offset, float(g["tangent_limit"]),
+                float(g["low"]), float(g["high"]), bool(g["driven"]))
         )  # fmt: skip
     return found
 
@@ -60,8 +60,8 @@ def dense_matrix(solver: Solver, n: int) -> tuple[Array, Array]:
     low, start = solver["low"][:n], solver["start"][:n]
     L = np.zeros((n, n))
     for i in range(n):
-        L[i, low[i] : i] = solver["envelope"][start[i] + low[i] : start[i] + i]
-        L[i, i] = 1.0 / solver["envelope"][start[i] + i]
+        L[i, low[i] : i] = solver["skyline"][start[i] + low[i] : start[i] + i]
+        L[i, i] = 1.0 / solver["skyline"][start[i] + i]
     return L, solver["row_of"][:n].copy()
 
 
@@ -83,7 +83,7 @@ def test_the_gradient_is_that_of_the_cost(name: str, seed: int) -> None:
 def test_the_matrix_is_the_second_derivative_and_its_factor_is_cholesky(name: str, seed: int, by_level: bool) -> None:
     random, solver = islands(name, seed)
     n = random.nz
-    solver["spans"]["level"][: len(random.widths)] = np.random.default_rng(seed).integers(-1, 4, len(random.widths))
+    solver["slices"]["level"][: len(random.widths)] = np.random.default_rng(seed).integers(-1, 4, len(random.widths))
     (lay_out_by_level if by_level else lay_out_by_index)(solver.address)
     start_newton(solver.address)
     z, slope = solver["z"][:n].copy(), solver["g"][:n].copy()
@@ -105,7 +105,7 @@ def test_the_matrix_is_the_second_derivative_and_its_factor_is_cholesky(name: st
 def test_levels_put_the_lowest_trees_first(name: str, seed: int) -> None:
     random, solver = islands(name, seed)
     levels = np.random.default_rng(seed).integers(0, 4, len(random.widths))
-    solver["spans"]["level"][: len(levels)] = levels
+    solver["slices"]["level"][: len(levels)] = levels
     lay_out_by_level(solver.address)
     row_of, row = solver["row_of"], 0
     for tree in np.argsort(levels, kind="stable"):
@@ -127,7 +127,7 @@ def test_the_skyline_holds_all_that_is_not_zero_and_no_row_more(name: str, seed:
     np.testing.assert_array_equal(solver["low"][:n], first)
     widths = np.arange(n) - first + 1
     assert work == (widths**2).sum()
-    assert solver.header["envelope_used"][0] == widths.sum()
+    assert solver.header["skyline_used"][0] == widths.sum()
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -179,23 +179,32 @@ def test_the_solution_has_no_slope_left(name: str, seed: int) -> None:
         c.gap0 = abs(c.gap0)  # none is slackened afterwards
     solver = random.solver()
     solver.header["friction_rounds"], solver.header["settled_share"], solver.header["still"] = 300, 1e-12, 0.0
-    for b, row in zip(random.bounds, solver.bounds, strict=True):
+    for b, row in zip(random.bounds, solver.dof_constraints, strict=True):
         b.gap0 = row["initial_separation"] = abs(b.gap0) + 1e-9
-    for c, row in zip(random.contacts, solver.touches, strict=True):
+    for c, row in zip(random.contacts, solver.contact_constraints, strict=True):
         c.gap0 = row["initial_separation"] = c.gap0 + 1e-9
     lay_out_by_index(solver.address)
     assert solve_by_newton(solver.address)
     z = solver["z"][: random.nz]
     slope = cost_slope(z, random.z + random.h * random.substeps * random.za, laws(random, solver))
     assert np.abs(slope).max() < 1e-7
-    np.testing.assert_allclose(solver["moved"][: random.nz], random.h * random.substeps * z, rtol=1e-12)
-    grips = solver["grips"][: len(random.contacts)]  # friction's bound follows its normal impulse from round to round
+    np.testing.assert_allclose(solver["displacement"][: random.nz], random.h * random.substeps * z, rtol=1e-12)
+    grips = solver["cost_rows"][
+        : len(random.contacts)
+    ]  # friction's bound follows its normal impulse from round to round
     np.testing.assert_allclose(
-        grips["most"], [c.friction for c in random.contacts] * grips["normal_impulse"], atol=1e-9
+        grips["tangent_limit"], [c.friction for c in random.contacts] * grips["normal_impulse"], atol=1e-9
     )
     impulses = np.concatenate([law.impulses(z) for law in laws(random, solver)])
-    t = solver.touches
-    own = np.concatenate([t["sum"], t["total_tangent_impulse1"], t["total_tangent_impulse2"], solver.bounds["sum"]])
+    t = solver.contact_constraints
+    own = np.concatenate(
+        [
+            t["total_normal_impulse"],
+            t["total_tangent_impulse1"],
+            t["total_tangent_impulse2"],
+            solver.dof_constraints["total_impulse"],
+        ]
+    )
     assert np.sort(np.abs(own[own != 0.0])) == pytest.approx(np.sort(np.abs(impulses[impulses != 0.0])), abs=1e-7)
 
 
@@ -203,21 +212,21 @@ def test_estimates_and_stiffness_of_contacts() -> None:
     """A stiff spring of 20 island masses, stiffer under more load, at most 100 times; q in the friction disc."""
     random, solver = islands("free bodies", 3, bounds=0)
     random.contacts[0].p[:] = (
-        solver.touches[0]["normal_impulse"],
-        solver.touches[0]["tangent_impulse1"],
-        solver.touches[0]["tangent_impulse2"],
+        solver.contact_constraints[0]["normal_impulse"],
+        solver.contact_constraints[0]["tangent_impulse1"],
+        solver.contact_constraints[0]["tangent_impulse2"],
     ) = 5e-3, 0.3, -1
-    solver.touches["friction"][0] = random.contacts[0].friction = 0.4
-    solver.touches["normal_impulse"][1] = 1e9
-    solver.touches["normal_impulse"][2] = 0.0
+    solver.contact_constraints["friction"][0] = random.contacts[0].friction = 0.4
+    solver.contact_constraints["normal_impulse"][1] = 1e9
+    solver.contact_constraints["normal_impulse"][2] = 0.0
     lay_out_by_index(solver.address)
     start_newton(solver.address)
-    grips, mass, dt = solver["grips"], solver["islands"]["mass"][0], random.h * random.substeps
-    assert grips["K"][0] == pytest.approx(max(20.0 * mass, 5e-3 * random.substeps * dt * 2.0 / 1e-4))
-    assert grips["K"][1] == pytest.approx(2000.0 * mass)
-    assert grips["K"][2] == pytest.approx(20.0 * mass)
+    grips, mass, dt = solver["cost_rows"], solver["islands"]["mass"][0], random.h * random.substeps
+    assert grips["penalty"][0] == pytest.approx(max(20.0 * mass, 5e-3 * random.substeps * dt * 2.0 / 1e-4))
+    assert grips["penalty"][1] == pytest.approx(2000.0 * mass)
+    assert grips["penalty"][2] == pytest.approx(20.0 * mass)
     radius = 0.4 * 5e-3 * random.substeps
-    assert grips["most"][0] == pytest.approx(radius)
+    assert grips["tangent_limit"][0] == pytest.approx(radius)
     assert np.hypot(grips["q1"][0], grips["q2"][0]) == pytest.approx(radius)
     assert grips["q1"][0] / grips["q2"][0] == pytest.approx(-0.3)
 

@@ -50,8 +50,8 @@ def test_products_of_all_rows(name: str, seed: int) -> None:
     for b in found.bounds:
         link = found.trees[int(b["tree"])].model.links
         kind = link["kind"][found.trees[int(b["tree"])].model.dofs["link"][b["dof"]]]
-        mixed = b["what"] in LIMITS and kind == km.JointKind.SPHERICAL
-        if not mixed and b["what"] != DofConstraintKind.FAST:  # whose sign is that of the speed to come
+        mixed = b["kind"] in LIMITS and kind == km.JointKind.SPHERICAL
+        if not mixed and b["kind"] != DofConstraintKind.FAST:  # whose sign is that of the speed to come
             rows.append(found.bound_row(b)[None])
             jacobians.append(found.bound_jacobian(b)[None])
     Y, J = np.concatenate(rows), np.concatenate(jacobians)
@@ -80,7 +80,7 @@ def test_what_contacts_feel(name: str, seed: int) -> None:
         B = np.array([[t["tangent_mass11"], t["tangent_mass12"]], [t["tangent_mass12"], t["tangent_mass22"]]])
         if np.linalg.cond(A[1:, 1:]) < 1e8:
             np.testing.assert_allclose(B @ A[1:, 1:], np.eye(2), atol=1e-6)
-        assert t["least"] == pytest.approx(1.0 / np.linalg.eigvalsh(A[1:, 1:])[-1], rel=1e-9)
+        assert t["least_tangent_mass"] == pytest.approx(1.0 / np.linalg.eigvalsh(A[1:, 1:])[-1], rel=1e-9)
         a, b = found.sides(t)
         same = a.tree == b.tree
         assert t["tree2"] == b.tree
@@ -147,7 +147,7 @@ def test_materials_of_contacts(name: str, seed: int) -> None:
 def test_limits_speeds_and_dry_friction_have_their_rows(name: str, seed: int) -> None:
     """All that may be reached within two steps, and no others."""
     found = filled(name, seed)
-    rows = {(int(b["tree"]), int(b["dof"]), int(b["what"])): b for b in found.bounds}
+    rows = {(int(b["tree"]), int(b["dof"]), int(b["kind"])): b for b in found.bounds}
     expected: set[tuple[int, int, int]] = set()
     for t, tree in found.trees.items():
         for k, dof in enumerate(tree.model.dofs):
@@ -162,7 +162,7 @@ def test_limits_speeds_and_dry_friction_have_their_rows(name: str, seed: int) ->
                     assert rows[t, k, what]["initial_separation"] == pytest.approx(gap, abs=1e-12)
             if dof["friction"] > 0.0:
                 expected.add((t, k, DofConstraintKind.DRY))
-                assert rows[t, k, DofConstraintKind.DRY]["most"] == dof["friction"]
+                assert rows[t, k, DofConstraintKind.DRY]["largest_force"] == dof["friction"]
             fast = (t, k, DofConstraintKind.FAST)
             if fast in rows:
                 assert np.isfinite(dof["speed"])
@@ -186,9 +186,9 @@ def test_a_largest_speed_works_against_the_speed(speed: float) -> None:
     figure = world.add(builder.build(), v=[speed])
     found = FilledWorld(world)
     (row,) = found.bounds
-    assert row["what"] == DofConstraintKind.FAST
+    assert row["kind"] == DofConstraintKind.FAST
     assert found.bound_row(row)[0] == pytest.approx(-np.sign(speed) / math.sqrt(2.0))
-    assert row["sum"] == pytest.approx(2.0 * 0.75)
+    assert row["total_impulse"] == pytest.approx(2.0 * 0.75)
     assert world.forest.velocity(figure.joint("wheel")) == pytest.approx([0.25 * np.sign(speed)])
 
 
@@ -212,7 +212,7 @@ def test_limits_of_a_ball_joint_are_those_of_its_rotation_vector(seed: int) -> N
         step = Rotation.from_rotvec(1e-6 * np.eye(3)[k])
         up, down = (Rotation.from_rotvec(phi) * turned for turned in (step, step.inv()))
         J[:, k] = (up.as_rotvec() - down.as_rotvec()) / 2e-6
-    rows = {(int(b["what"]), int(b["dof"])): b for b in found.bounds}
+    rows = {(int(b["kind"]), int(b["dof"])): b for b in found.bounds}
     assert set(rows) == {(what, k) for what in LIMITS for k in range(3)}
     Y = np.array([found.bound_row(rows[DofConstraintKind.LOWER, k]) for k in range(3)])
     np.testing.assert_allclose(Y @ Y.T, J @ np.linalg.inv(tree.M) @ J.T, rtol=1e-6, atol=1e-9)
@@ -269,11 +269,11 @@ def test_rows_of_motors_servos_and_couplings(seed: int, turned: bool) -> None:
     Y = np.array([found.bound_row(b) for b in (motor, servo, coupling)])
     expected = J @ found.inverse @ J.T
     np.testing.assert_allclose(Y @ Y.T, expected, rtol=1e-9, atol=1e-9 * expected.max())
-    assert (motor["target"], motor["least"], motor["most"]) == (0.7, -30.0, 30.0)
+    assert (motor["target"], motor["smallest_force"], motor["largest_force"]) == (0.7, -30.0, 30.0)
     assert np.isinf(motor["damping"])
     assert servo["initial_separation"] == pytest.approx(0.4 - before[1])
     assert (servo["stiffness"], servo["damping"], servo["target"]) == (100.0, 2.0, 0.1)
-    assert (servo["least"], servo["most"]) == (-20.0, 20.0)
+    assert (servo["smallest_force"], servo["largest_force"]) == (-20.0, 20.0)
     off = 0.2 - 1.5 * before[1] - before[2]
     assert coupling["target"] == pytest.approx(0.2 * off / world.dt)
 
@@ -312,5 +312,5 @@ def test_a_limit_that_two_steps_reach_has_a_row(upper: bool, gap: float, near: b
     builder.link("flap", None, km.Joint.revolute("z", lower=-1.0, upper=1.0), inertia=km.Inertia.box(1.0, (1.0,) * 3))
     world = km.World(dt=2e-3, sleep=False)
     world.add(builder.build(), q=[1.0 - gap if upper else gap - 1.0], v=[1.0 if upper else -1.0])
-    rows = FilledWorld(world).bounds["what"].tolist()
+    rows = FilledWorld(world).bounds["kind"].tolist()
     assert rows == ([DofConstraintKind.UPPER if upper else DofConstraintKind.LOWER] if near else [])

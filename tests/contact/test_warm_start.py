@@ -18,7 +18,7 @@ Array = np.ndarray
 def vectors(world: km.World) -> Array:
     """N s, of each contact of the last step, in world axes; those that sleep have none here."""
     found = np.full((len(world.collisions.contacts), 3), np.nan)
-    for t in world.solver.touches:
+    for t in world.solver.contact_constraints:
         found[t["contact"]] = (
             t["normal_impulse"] * t["normal"]
             + t["tangent_impulse1"] * t["tangent1"]
@@ -29,8 +29,8 @@ def vectors(world: km.World) -> Array:
 
 def moments(world: km.World) -> Array:
     found = np.zeros((len(world.collisions.contacts), 3))
-    for r in world.solver.twists:
-        t = world.solver.touches[r["contact_constraint"]]
+    for r in world.solver.torsional_constraints:
+        t = world.solver.contact_constraints[r["contact_constraint"]]
         found[t["contact"]] = (
             r["normal_impulse"] * t["normal"]
             + r["tangent_impulse1"] * t["tangent1"]
@@ -54,7 +54,7 @@ def test_a_contact_starts_from_the_world_vector_that_it_had(seed: int, bodies: i
         before, shapes = vectors(world), owners(world)
         world.step()
         contacts, now = world.collisions.contacts, owners(world)
-        for t in world.solver.touches:
+        for t in world.solver.contact_constraints:
             k = int(contacts["before"][t["contact"]])
             p = before[k] if k >= 0 else np.zeros(3)
             if k >= 0:
@@ -97,7 +97,7 @@ def test_impulses_outlive_a_step_that_turns_the_bodies() -> None:
     world.add(km.Shape.box((0.4, 0.3, 0.2)), (0.0, 0.0, 0.1), mass=3.0)
     world.run(1.0)
     world.step()
-    started = sum(t["kept"][0] for t in world.solver.touches)
+    started = sum(t["kept"][0] for t in world.solver.contact_constraints)
     substeps = int(world.solver.header["substeps"][0])
     assert started * substeps == pytest.approx(3.0 * 9.81 * world.dt, rel=1e-6)
 
@@ -137,10 +137,10 @@ def test_impulses_of_joints_are_kept_as_forces() -> None:
     world.step(5)
     h = float(world.solver.header["h"][0])
     seen = 0
-    for b in world.solver.bounds:
+    for b in world.solver.dof_constraints:
         id = figure.joint(f"l{b['dof']}")
         kept = world.solver["warm_joints"][id & 0xFFFFFFFF]["p"]
-        assert kept[6 * b["what"]] == pytest.approx(b["p"] / h)
+        assert kept[6 * b["kind"]] == pytest.approx(b["p"] / h)
         seen += b["p"] != 0.0
     assert seen >= 2
 

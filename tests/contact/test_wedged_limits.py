@@ -35,8 +35,8 @@ def chosen(solver: Solver) -> bool:
 def test_a_limit_and_a_contact_that_work_against_each_other(squared: float, direct: bool) -> None:
     solver = wedge(squared).solver()
     assert chosen(solver) is direct
-    assert solver["spans"]["direct"][0] == (WEDGED if direct else 0)
-    assert solver.bounds["load_per_mass"][0] == pytest.approx(9.0 * squared)  # (yᵀ y)² over that of the limit
+    assert solver["slices"]["direct"][0] == (WEDGED if direct else 0)
+    assert solver.dof_constraints["load_per_mass"][0] == pytest.approx(9.0 * squared)  # (yᵀ y)² over that of the limit
 
 
 def test_rows_that_work_together_are_swept() -> None:
@@ -73,13 +73,13 @@ def test_large_islands_are_swept(entries: int) -> None:
 def test_what_is_wedged_stays_direct_a_while() -> None:
     solver = wedge(STAYS + 1e-3).solver()
     assert not chosen(solver)
-    solver["spans"]["direct"][0] = WEDGED
+    solver["slices"]["direct"][0] = WEDGED
     assert chosen(solver)
 
 
 def test_what_is_hardly_wedged_any_more_is_swept_again() -> None:
     solver = wedge(STAYS - 0.1).solver()
-    solver["spans"]["direct"][0] = WEDGED
+    solver["slices"]["direct"][0] = WEDGED
     assert not chosen(solver)
 
 

@@ -193,7 +193,7 @@ def test_friction_in_mujoco_is_that_of_the_draw(seed: int) -> None:
     (walker,) = (one for one in cast("locomotion_2").champions.values())
     stage = Stage(species.task, develop(walker, species.settings), seed)
     assert stage.settle() == ""
-    here = {round(float(x), 12) for x in stage.world.solver.touches["friction"]}
+    here = {round(float(x), 12) for x in stage.world.solver.contact_constraints["friction"]}
     twin = Twin(stage.phenotype, stage)
     twin.settle()
     there = {round(float(contact.friction[0]), 12) for contact in twin.data.contact}

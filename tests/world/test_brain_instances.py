@@ -109,7 +109,7 @@ def test_effects_act_through_drives(what: Acted) -> None:
             else:
                 told = row["position" if what is Acted.TARGET else "speed"]
                 assert told == pytest.approx(0.6 * x)
-                assert row["most"] == 3.0
+                assert row["largest_force"] == 3.0
                 assert abs(drive.applied) <= 3.0 + 1e-9
                 assert row["stiffness"] == (12.0 if what is Acted.TARGET else 0.0)
 

@@ -433,7 +433,7 @@ def test_numbers_that_are_not_finite_are_refused_and_nothing_changes(bad):
     joint, body = arm.joint("j0"), arm["l1"]
     servo = world.servo(joint, 0.1, stiffness=10.0, damping=1.0)
     push = world.apply_force(body, force=(1, 0, 0))
-    before = [world.solver[name].tobytes() for name in ("drives", "pushes")]
+    before = [world.solver[name].tobytes() for name in ("drives", "applied_forces")]
     refused = [
         (lambda: world.motor(joint, bad), "motor: speed"),
         (lambda: world.servo(joint, bad, stiffness=1.0, damping=1.0), "servo: position"),
@@ -451,7 +451,7 @@ def test_numbers_that_are_not_finite_are_refused_and_nothing_changes(bad):
     for act, name in refused:
         with pytest.raises(ValueError, match=name):
             act()
-    assert [world.solver[name].tobytes() for name in ("drives", "pushes")] == before
+    assert [world.solver[name].tobytes() for name in ("drives", "applied_forces")] == before
     with pytest.raises(ValueError, match="most"):
         world.motor(joint, 1.0, most=-1.0)
 

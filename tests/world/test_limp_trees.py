@@ -101,5 +101,5 @@ def test_what_comes_off_its_limits_is_swept_again(seed, dt):
         world.drives.force(figure.joint(f"leg{i}"), -200.0 * np.sin(limit) * side)
     while abs(figure.position("leg0")[0]) > limit - 0.1:
         world.step()
-    assert world.solver.header["touch_count"][0] > 0
+    assert world.solver.header["contact_count"][0] > 0
     assert world.solver["islands"]["direct"][0] == 0

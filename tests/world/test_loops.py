@@ -306,14 +306,14 @@ def test_rows_have_no_part_in_what_loops_forbid():
         q, _ = state_of(world, figure)
         world.step()
     s = world.solver.header[0]
-    hold = rows_at(int(s["holds"]), int(s["hold_count"]), LOOP_PROJECTION)[0]
+    hold = rows_at(int(s["loop_projections"]), int(s["loop_projection_count"]), LOOP_PROJECTION)[0]
     rank, nz = int(hold["rank"]), int(hold["nz"])
     assert rank == np.linalg.matrix_rank(km.loop_jacobian(figure.model, km.Data(figure.model), q), tol=1e-6) == 2
     Q = rows_at(int(hold["Q"]), rank * nz, np.dtype(np.float64)).reshape(rank, nz)
     np.testing.assert_allclose(Q @ Q.T, np.eye(rank), atol=1e-14)
     Y = world.solver["Y"]
-    for t in world.solver.touches:
-        assert (t["o2"], t["l1"] + t["l2"]) == (hold["offset"], nz)
+    for t in world.solver.contact_constraints:
+        assert (t["offset2"], t["length1"] + t["length2"]) == (hold["offset"], nz)
         assert Y[t["y"] : t["y"] + 3 * nz].reshape(3, nz) @ Q.T == pytest.approx(np.zeros((3, rank)), abs=1e-13)
 
 

@@ -50,7 +50,7 @@ def way_of(world: km.World) -> list[str]:
         world.run(0.25)
         found.append(world.hash())
     assert any(world.sleep.is_asleep(body) for body in world.bodies)
-    return [*found, world.solver.touches.tobytes().hex()]  # with where the numbers of each touch are
+    return [*found, world.solver.contact_constraints.tobytes().hex()]  # with where the numbers of each touch are
 
 
 @needs_cores

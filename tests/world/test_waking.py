@@ -113,7 +113,7 @@ def test_grasps_say_so_too(contact):
     box = world.add(km.Shape.box((0.2, 0.2, 0.2)), (0.35, 0, 0.1), name="box")
     ball.velocity = (3.0, 0, 0)
     world.run(0.05)
-    spans = world.solver["spans"]
+    spans = world.solver["slices"]
     spans["woken_by"][world.forest.tree_of(box.id) & 0xFFFFFFFF] = 1 + (world.forest.tree_of(ball.id) & 0xFFFFFFFF)
     assert world.sleep.why_awake(box) == "'ball' touched it"
     ball.pose = km.Pose((0, 0, 0.101))

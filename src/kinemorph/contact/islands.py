@@ -19,21 +19,21 @@ HASH_FACTOR, HASH_MASK = 2654435, (1 << 40) - 1  # products stay below 2⁶³
 
 
 @kernel
-def find_root(spans: Any, tree_index: int) -> int:
+def find_root(slices: Any, tree_index: int) -> int:
     """Root of a tree in the union-find, the connected tree of lowest index; with path halving."""
-    while spans[tree_index]["root"] != tree_index:
-        spans[tree_index]["root"] = spans[spans[tree_index]["root"]]["root"]
-        tree_index = spans[tree_index]["root"]
+    while slices[tree_index]["root"] != tree_index:
+        slices[tree_index]["root"] = slices[slices[tree_index]["root"]]["root"]
+        tree_index = slices[tree_index]["root"]
     return tree_index
 
 
 @kernel
-def join_trees(spans: Any, one: int, other: int) -> None:
-    one, other = find_root(spans, one), find_root(spans, other)
+def join_trees(slices: Any, one: int, other: int) -> None:
+    one, other = find_root(slices, one), find_root(slices, other)
     if one < other:
-        spans[other]["root"] = one
+        slices[other]["root"] = one
     else:
-        spans[one]["root"] = other
+        slices[one]["root"] = other
 
 
 @kernel
@@ -45,21 +45,21 @@ def tree_index(bodies: Any, body: int) -> int:
 @kernel
 def join_touching_trees(solver: Any, forest: Any, collisions: Any) -> None:
     """Union-find over trees connected by contacts and loops."""
-    spans = slices_of(solver)
+    slices = slices_of(solver)
     bodies = bodies_of(forest)
     loops = loop_slots_of(forest)
     shapes, pairs = shapes_of(collisions), pairs_of(collisions)
     for t in range(pool_of(forest, TREES)["count"]):
-        spans[t]["root"] = t
+        slices[t]["root"] = t
     for k in range(pool_of(forest, LOOPS)["count"]):
         if loops[k]["next"] == IN_USE and loops[k]["a"] >= 0 and loops[k]["b"] >= 0:
-            join_trees(spans, bodies[loops[k]["a"]]["tree"], bodies[loops[k]["b"]]["tree"])
+            join_trees(slices, bodies[loops[k]["a"]]["tree"], bodies[loops[k]["b"]]["tree"])
     for k in range(collisions["n_pairs"]):
         if pairs[k]["count"] > 0:
             a = tree_index(bodies, shapes[pairs[k]["a"]]["link"])
             b = tree_index(bodies, shapes[pairs[k]["b"]]["link"])
             if a >= 0 and b >= 0 and a != b:
-                join_trees(spans, a, b)
+                join_trees(slices, a, b)
 
 
 @kernel
@@ -70,17 +70,17 @@ def slice_width(slot: Any) -> int:
 
 
 @kernel
-def row_length(span: Any, count: int) -> int:
+def row_length(tree_slice: Any, count: int) -> int:
     """Length of a row that needs the first `count` entries of a slice: a multiple of four if possible, and the whole
     slice for a small tree, so that its rows can be solved four at a time."""
-    width = span["width"]
+    width = tree_slice["width"]
     return width if width <= EQUAL_ROW_ENTRIES else min((count + 3) & ~3, width)
 
 
 @kernel
-def clear_padding(span: Any, nv: int, z: Any) -> None:
+def clear_padding(tree_slice: Any, nv: int, z: Any) -> None:
     """Set the padding of a tree's slice of z to zero."""
-    for k in range(span["offset"] + nv, span["offset"] + span["width"]):
+    for k in range(tree_slice["offset"] + nv, tree_slice["offset"] + tree_slice["width"]):
         z[k] = 0.0
 
 
@@ -90,29 +90,29 @@ def list_islands(solver: Any, forest: Any, forget: bool) -> bool:
 
     Resets `touched` of sleeping trees, and with `forget` of all trees.
     """
-    spans, islands = slices_of(solver), islands_of(solver)
+    slices, islands = slices_of(solver), islands_of(solver)
     trees = trees_of(forest)
     number = 0
     for t in range(pool_of(forest, TREES)["count"]):
-        span = spans[t]
-        span["offset"], span["next"], span["projection"] = -1, -1, -1
-        root = find_root(spans, t)
-        sleeps = solver["any_asleep"] != 0 and span["asleep"] != 0
+        tree_slice = slices[t]
+        tree_slice["offset"], tree_slice["next"], tree_slice["projection"] = -1, -1, -1
+        root = find_root(slices, t)
+        sleeps = solver["any_asleep"] != 0 and tree_slice["asleep"] != 0
         if forget or sleeps:
-            span["touched"] = 0
+            tree_slice["touched"] = 0
         if trees[t]["next"] != IN_USE or sleeps:
-            span["island"] = -1
+            tree_slice["island"] = -1
             continue
         if root == t:
-            span["island"] = number
+            tree_slice["island"] = number
             islands[number]["first_tree"] = islands[number]["last_tree"] = t
-            islands[number]["touch_count"] = islands[number]["pairs"] = islands[number]["direct"] = 0
-            islands[number]["held"] = islands[number]["twist_count"] = 0
+            islands[number]["contact_count"] = islands[number]["pairs"] = islands[number]["direct"] = 0
+            islands[number]["loop_projection_count"] = islands[number]["torsional_count"] = 0
             number += 1
             continue
-        span["island"] = spans[root]["island"]
-        island = islands[span["island"]]
-        spans[island["last_tree"]]["next"] = t
+        tree_slice["island"] = slices[root]["island"]
+        island = islands[tree_slice["island"]]
+        slices[island["last_tree"]]["next"] = t
         island["last_tree"] = t
     solver["island_count"] = number
     nz = 0
@@ -120,11 +120,11 @@ def list_islands(solver: Any, forest: Any, forget: bool) -> bool:
         islands[i]["offset"] = nz
         t = islands[i]["first_tree"]
         while t >= 0:
-            spans[t]["offset"] = nz
-            jointed = solver["any_jointed"] != 0 and spans[t]["jointed"] != 0
-            spans[t]["width"] = slice_width(trees[t]) if jointed else 6
-            nz += spans[t]["width"]
-            t = spans[t]["next"]
+            slices[t]["offset"] = nz
+            jointed = solver["any_jointed"] != 0 and slices[t]["jointed"] != 0
+            slices[t]["width"] = slice_width(trees[t]) if jointed else 6
+            nz += slices[t]["width"]
+            t = slices[t]["next"]
         islands[i]["nz"] = nz - islands[i]["offset"]
     solver["nz"] = nz
     if nz > solver["z_room"]:
@@ -136,34 +136,34 @@ def list_islands(solver: Any, forest: Any, forget: bool) -> bool:
 @kernel
 def sort_contacts(solver: Any, forest: Any, collisions: Any) -> bool:
     """Write the contacts of awake islands, island by island, into `order`. False if there is no room."""
-    spans, islands = slices_of(solver), islands_of(solver)
+    slices, islands = slices_of(solver), islands_of(solver)
     bodies = bodies_of(forest)
     shapes, pairs = shapes_of(collisions), pairs_of(collisions)
-    if collisions["n_contacts"] > solver["touch_room"]:
+    if collisions["n_contacts"] > solver["contact_room"]:
         solver["full"] |= FULL_CONTACTS
         return False
     order = contact_order(solver)
     found, count = supports_of(solver), 0  # touching pairs and their islands; the table is not yet used otherwise
     for k in range(collisions["n_pairs"]):
         pair = pairs[k]
-        i = island_of(spans, bodies, shapes, pair) if pair["count"] > 0 else -1
+        i = island_of(slices, bodies, shapes, pair) if pair["count"] > 0 else -1
         if i >= 0:
-            islands[i]["touch_count"] += pair["count"]
+            islands[i]["contact_count"] += pair["count"]
             islands[i]["pairs"] = (islands[i]["pairs"] * HASH_FACTOR + pair["a"] * 65537 + pair["b"] + 1) & HASH_MASK
             found[count]["below"], found[count]["above"] = k, i
             count += 1
     first = 0
     for i in range(solver["island_count"]):
-        islands[i]["first_touch"] = first
-        first += islands[i]["touch_count"]
-        islands[i]["touch_count"] = 0
+        islands[i]["first_contact"] = first
+        first += islands[i]["contact_count"]
+        islands[i]["contact_count"] = 0
     for k in range(count):
         pair, island = pairs[found[k]["below"]], islands[found[k]["above"]]
-        at = island["first_touch"] + island["touch_count"]
+        at = island["first_contact"] + island["contact_count"]
         for j in range(pair["count"]):
             order[at + j] = pair["first"] + j
-        island["touch_count"] += pair["count"]
-    solver["touch_count"] = first
+        island["contact_count"] += pair["count"]
+    solver["contact_count"] = first
     return True
 
 
@@ -179,8 +179,8 @@ def drop_far_contacts(solver: Any, collisions: Any, within: float) -> None:
     now = half_start(collisions["step"], collisions["contact_room"])
     total = 0
     for i in range(solver["island_count"]):
-        first, stop = islands[i]["first_touch"], islands[i]["first_touch"] + islands[i]["touch_count"]
-        islands[i]["first_touch"] = start = total
+        first, stop = islands[i]["first_contact"], islands[i]["first_contact"] + islands[i]["contact_count"]
+        islands[i]["first_contact"] = start = total
         for k in range(first, stop):
             this = contacts[now + order[k]]
             if this["distance"] > pairs[this["pair"]]["distance"] + within:
@@ -189,8 +189,8 @@ def drop_far_contacts(solver: Any, collisions: Any, within: float) -> None:
             if alone:
                 order[total] = order[k]
                 total += 1
-        islands[i]["touch_count"] = total - start
-    solver["touch_count"] = total
+        islands[i]["contact_count"] = total - start
+    solver["contact_count"] = total
 
 
 @kernel(inline=False)
@@ -201,20 +201,20 @@ def drop_flying_contacts(solver: Any, collisions: Any) -> None:
     now = half_start(collisions["step"], collisions["contact_room"])
     total = 0
     for i in range(solver["island_count"]):
-        first, stop = islands[i]["first_touch"], islands[i]["first_touch"] + islands[i]["touch_count"]
-        islands[i]["first_touch"] = start = total
+        first, stop = islands[i]["first_contact"], islands[i]["first_contact"] + islands[i]["contact_count"]
+        islands[i]["first_contact"] = start = total
         for k in range(first, stop):
             if contacts[now + order[k]]["flies"] == 0:
                 order[total] = order[k]
                 total += 1
-        islands[i]["touch_count"] = total - start
-    solver["touch_count"] = total
+        islands[i]["contact_count"] = total - start
+    solver["contact_count"] = total
 
 
 @kernel
-def island_of(spans: Any, bodies: Any, shapes: Any, pair: Any) -> int:
+def island_of(slices: Any, bodies: Any, shapes: Any, pair: Any) -> int:
     """Island of a touching pair, -1 if it sleeps."""
     b = tree_index(bodies, shapes[pair["b"]]["link"])
     if b < 0:
         b = tree_index(bodies, shapes[pair["a"]]["link"])
-    return spans[b]["island"] if b >= 0 else -1
+    return slices[b]["island"] if b >= 0 else -1

@@ -42,14 +42,14 @@ def refresh_joint_impulses(solver: Any, forest: Any, link: Any) -> Any:
 @kernel(inline=False)
 def store_joint_impulses(solver: Any, forest: Any) -> None:
     """Store the impulses of limits and dry friction in joints of trees, as forces, since steps may differ in length."""
-    bounds = dof_constraints(solver)
+    dof_rows = dof_constraints(solver)
     trees = trees_of(forest)
     kept = stored_joint_impulses(solver)
     per_second = 1.0 / solver["h"]
-    for i in range(solver["bound_count"]):
-        constraint = bounds[i]
-        if constraint["what"] > DRY or constraint["dof"] < 0:
+    for i in range(solver["dof_constraint_count"]):
+        constraint = dof_rows[i]
+        if constraint["kind"] > DRY or constraint["dof"] < 0:
             continue
         tree = tree_of(trees[constraint["tree"]])
         link = links_of(tree)[dofs_of(tree)[constraint["dof"]]["link"]]
-        kept[link["joint"]]["p"][6 * constraint["what"] + constraint["dof"] - link["iv"]] = constraint["p"] * per_second
+        kept[link["joint"]]["p"][6 * constraint["kind"] + constraint["dof"] - link["iv"]] = constraint["p"] * per_second

@@ -62,21 +62,21 @@ ISLAND = np.dtype(
         ("last_tree", "i4"),
         ("offset", "i4"),  # first entry in z
         ("nz", "i4"),  # entries there
-        ("first_touch", "i4"),
-        ("touch_count", "i4"),
-        ("first_bound", "i4"),
-        ("bound_count", "i4"),
-        ("first_twist", "i4"),
-        ("twist_count", "i4"),
+        ("first_contact", "i4"),
+        ("contact_count", "i4"),
+        ("first_dof_constraint", "i4"),
+        ("dof_constraint_count", "i4"),
+        ("first_torsional", "i4"),
+        ("torsional_count", "i4"),
         ("direct", "i4"),  # 1 if it is solved directly
-        ("held", "i4"),  # number of its loop projections
+        ("loop_projection_count", "i4"),  # number of its loop projections
         ("pairs", "i8"),  # hash of the pairs of shapes that touch
         ("driven", "i8"),  # number of its rows that are drives
         # end of the first cache line; the following fields are valid for directly solved islands only
         ("mass", "f8"),  # kg, of its trees
-        ("grips", "i8"),  # address of its cost rows: those of contacts, then those of dof rows
+        ("cost_rows", "i8"),  # address of its cost rows: those of contacts, then those of dof rows
         ("cost_row_count", "i8"),
-        ("envelope", "i8"),  # first of its numbers in the skyline matrix
+        ("skyline", "i8"),  # first of its numbers in the skyline matrix
         ("newton_steps", "i8"),  # number of matrices factored
         ("more", "i8", 3),
     ]
@@ -121,10 +121,10 @@ PAIR_MATERIAL = np.dtype(
 CONTACT_CONSTRAINT = np.dtype(
     [
         ("contact", "i4"),  # row of its CONTACT in this step
-        ("o1", "i4"),  # slice of z on the side of shape a: first entry and
-        ("l1", "i4"),  # length, 0 if that side is immovable, or if both sides are on the same tree
-        ("o2", "i4"),  # the same of shape b; the sum of both sides if both are on the same tree
-        ("l2", "i4"),
+        ("offset1", "i4"),  # slice of z on the side of shape a: first entry and
+        ("length1", "i4"),  # length, 0 if that side is immovable, or if both sides are on the same tree
+        ("offset2", "i4"),  # the same of shape b; the sum of both sides if both are on the same tree
+        ("length2", "i4"),
         ("tree1", "i4"),  # indices of both trees, -1 for an immovable side; the first is SAME_TREE if both are one tree
         ("tree2", "i4"),
         ("acted", "i2"),  # whether it had an impulse at any time in this step, including overlap correction
@@ -143,14 +143,14 @@ CONTACT_CONSTRAINT = np.dtype(
         ("tangent_mass11", "f8"),  # kg, inverse of the tangents' 2 x 2 matrix, and
         ("tangent_mass12", "f8"),
         ("tangent_mass22", "f8"),
-        ("least", "f8"),  # kg, one over its largest eigenvalue
+        ("least_tangent_mass", "f8"),  # kg, one over its largest eigenvalue
         ("normal_impulse", "f8"),  # N s, impulses of this substep: normal and
         ("tangent_impulse1", "f8"),  # tangents
         ("tangent_impulse2", "f8"),
-        ("sum", "f8"),  # N s, of all substeps: normal and
+        ("total_normal_impulse", "f8"),  # N s, of all substeps: normal and
         ("total_tangent_impulse1", "f8"),  # tangents
         ("total_tangent_impulse2", "f8"),
-        ("last", "f8"),  # N s, normal impulse of the last substep and of the bounce after it
+        ("last_normal_impulse", "f8"),  # N s, normal impulse of the last substep and of the bounce after it
         ("friction", "f8"),
         ("restitution", "f8"),
         ("surface_velocity1", "f8"),  # m/s, relative velocity of moving surfaces along the tangents
@@ -182,11 +182,11 @@ class DofConstraintKind(IntEnum):
 
 DOF_CONSTRAINT = np.dtype(
     [
-        ("what", "i4"),  # Bounded
+        ("kind", "i4"),  # Bounded
         ("tree", "i4"),  # index of its tree, and
         ("dof", "i4"),  # of its degree of freedom there
-        ("o", "i4"),  # slice of z: first entry,
-        ("l", "i4"),  # length
+        ("offset", "i4"),  # slice of z: first entry,
+        ("length", "i4"),  # length
         ("acted", "i4"),  # whether its impulse exceeded rounding at any time in this step
         ("y", "i8"),  # first of its l numbers
         ("p", "f8"),  # N m s or N s, impulse of this substep
@@ -198,9 +198,9 @@ DOF_CONSTRAINT = np.dtype(
         ("separation", "f8"),  # rad or m, distance to the limit or to the drive's target, updated during the step
         ("initial_separation", "f8"),  # at the start of the step
         ("effective_mass", "f8"),  # kg m² or kg, 1 / yᵀ y
-        ("sum", "f8"),  # N m s or N s, impulse of all substeps
-        ("most", "f8"),  # N m or N, largest force of friction, or of a drive
-        ("least", "f8"),  # N m or N, smallest force of a drive
+        ("total_impulse", "f8"),  # N m s or N s, impulse of all substeps
+        ("largest_force", "f8"),  # N m or N, largest force of friction, or of a drive
+        ("smallest_force", "f8"),  # N m or N, smallest force of a drive
         ("target", "f8"),  # rad/s or m/s, target speed of a drive, or the largest speed
         ("force", "f8"),  # N m or N, force of a drive at its target,
         ("stiffness", "f8"),  # N m/rad or N/m, its stiffness towards the target,
@@ -225,11 +225,11 @@ TORSIONAL_CONSTRAINT = np.dtype(
         ("tangent_mass11", "f8"),  # kg m², inverse of the 2 x 2 matrix about the tangents, and
         ("tangent_mass12", "f8"),
         ("tangent_mass22", "f8"),
-        ("least", "f8"),  # kg m², one over its largest eigenvalue
+        ("least_tangent_mass", "f8"),  # kg m², one over its largest eigenvalue
         ("normal_impulse", "f8"),  # N m s, impulses of this substep
         ("tangent_impulse1", "f8"),
         ("tangent_impulse2", "f8"),
-        ("sum", "f8"),  # N m s, of all substeps
+        ("total_normal_impulse", "f8"),  # N m s, of all substeps
         ("total_tangent_impulse1", "f8"),
         ("total_tangent_impulse2", "f8"),
     ],
@@ -248,8 +248,8 @@ DRIVE = np.dtype(
         ("stiffness", "f8"),  # N m/rad or N/m
         ("damping", "f8"),  # N m s/rad or N s/m; inf holds the target speed within the force limits
         ("force", "f8"),  # N m or N, force at the target
-        ("least", "f8"),  # N m or N, the smallest and
-        ("most", "f8"),  # the largest force
+        ("smallest_force", "f8"),  # N m or N, the smallest and
+        ("largest_force", "f8"),  # the largest force
         ("source", "i8"),  # of a coupling: id of the joint that it follows,
         ("ratio", "f8"),  # and its position per position of that joint
         ("told", "f8"),  # command of an actuator
@@ -277,7 +277,7 @@ class DriveKind(IntEnum):
     COUPLED = 2  # a row: its position is `position` + `ratio` times that of another joint
 
 
-PUSH = np.dtype(
+APPLIED_FORCE = np.dtype(
     [
         ("body", "i8"),  # id of its body, -1 if the row is unused
         ("generation", "i4"),  # number of pushes that used this row before
@@ -293,24 +293,24 @@ PUSH = np.dtype(
 
 COST_ROW = np.dtype(
     [
-        ("o1", "i4"),  # slices of z, as those of a contact constraint
-        ("l1", "i4"),
-        ("o2", "i4"),
-        ("l2", "i4"),
+        ("offset1", "i4"),  # slices of z, as those of a contact constraint
+        ("length1", "i4"),
+        ("offset2", "i4"),
+        ("length2", "i4"),
         ("normal", "i4"),  # 1 if it has a unilateral normal,
         ("touching", "i4"),  # and 1 if that has no gap: separation <= 0
         ("tangents", "i4"),  # number of friction directions: 0, 1 or 2
         ("driven", "i4"),  # 1 if it is a drive: one tangent, and an impulse from `low` to `high`
         ("normal_row", "i8"),  # first number of its normal's y
         ("tangent_row", "i8"),  # and of its first tangent's
-        ("K", "f8"),  # kg, impulse per forbidden velocity
+        ("penalty", "f8"),  # kg, impulse per forbidden velocity
         ("bias", "f8"),  # m/s, added to the normal velocity: allowed approach, or required parting speed
         ("friction", "f8"),  # Coulomb coefficient; 0 if the largest tangential impulse is constant
-        ("most", "f8"),  # N s, largest tangential impulse; with a coefficient, from the previous round
+        ("tangent_limit", "f8"),  # N s, largest tangential impulse; with a coefficient, from the previous round
         ("low", "f8"),  # N s, smallest and
         ("high", "f8"),  # largest impulse of a drive
         ("before", "f8"),  # N s, its impulse in the previous round or step,
-        ("kept_share", "f8"),  # and its share in q1: 0 for a drive that is not stiffer than K may be
+        ("kept_share", "f8"),  # and its share in q1: 0 for a drive that is not stiffer than the penalty may be
         ("normal_velocity", "f8"),  # m/s, normal velocity, with the bias,
         ("tangent_velocity1", "f8"),  # tangential velocities, with those of moving surfaces
         ("tangent_velocity2", "f8"),
@@ -351,10 +351,10 @@ LOOP_PROJECTION = np.dtype(
 
 ELEMENT_CONSTRAINT = np.dtype(
     [
-        ("o1", "i4"),  # slices of z, as those of a contact constraint
-        ("l1", "i4"),
-        ("o2", "i4"),
-        ("l2", "i4"),
+        ("offset1", "i4"),  # slices of z, as those of a contact constraint
+        ("length1", "i4"),
+        ("offset2", "i4"),
+        ("length2", "i4"),
         ("tree1", "i4"),  # trees of both slices, -1 for an immovable side
         ("tree2", "i4"),
         ("y", "i8"),  # first of its l1 + l2 numbers
@@ -371,8 +371,8 @@ SOLVER = np.dtype(
         ("kind", "i8"),  # SOLVER_KIND
         ("substeps", "i8"),
         ("h", "f8"),  # s, length of a substep
-        ("spans", "i8"),  # address of a tree slice for each tree of the forest
-        ("span_room", "i8"),
+        ("slices", "i8"),  # address of a tree slice for each tree of the forest
+        ("slice_room", "i8"),
         ("roots", "i8"),  # address of as many free roots
         ("islands", "i8"),  # address of as many ISLANDs: awake trees connected by contacts, loops or force elements
         ("island_count", "i8"),
@@ -380,16 +380,16 @@ SOLVER = np.dtype(
         ("z_room", "i8"),
         ("z", "i8"),  # addresses of vectors: whitened velocity,
         ("za", "i8"),  # whitened acceleration without rows,
-        ("moved", "i8"),  # time integral of velocity: the displacement of this step, whitened,
+        ("displacement", "i8"),  # time integral of velocity: the displacement of this step, whitened,
         ("g", "i8"),  # velocity change by the impulses of a substep, Σ y p,
         ("z0", "i8"),  # and velocity before them
-        ("touches", "i8"),  # address of the contact constraints
-        ("touch_count", "i8"),
-        ("touch_room", "i8"),
+        ("contacts", "i8"),  # address of the contact constraints
+        ("contact_count", "i8"),
+        ("contact_room", "i8"),
         ("order", "i8"),  # address of the contacts of this step, island by island: i4
-        ("bounds", "i8"),  # address of the dof constraints
-        ("bound_count", "i8"),
-        ("bound_room", "i8"),
+        ("dof_constraints", "i8"),  # address of the dof constraints
+        ("dof_constraint_count", "i8"),
+        ("dof_constraint_room", "i8"),
         ("Y", "i8"),  # address of all numbers y
         ("Y_used", "i8"),
         ("Y_room", "i8"),
@@ -402,25 +402,25 @@ SOLVER = np.dtype(
         ("parting_speed", "f8"),  # m/s, largest speed of overlap correction
         ("bounce_speed", "f8"),  # m/s, slower impacts do not bounce
         ("gap", "f8"),  # m, distance that contacts keep between shapes: half of a collision envelope, or 0
-        ("rests", "i8"),  # address of the supports of this step, as many rows as contacts
-        ("grips", "i8"),  # address of the cost rows of direct islands, as many as contacts and dof constraints
+        ("supports", "i8"),  # address of the supports of this step, as many rows as contacts
+        ("cost_rows", "i8"),  # address of the cost rows of direct islands, as many as contacts and dof constraints
         ("x", "i8"),  # address of a vector in the order of the skyline matrix
         ("stages", "i8"),  # address of 26 numbers for each entry of z: Runge-Kutta stages of trees
         ("undo", "i8"),  # address of 3 numbers for each entry of z: q and v of trees before they moved; impulse model
         ("row_of", "i8"),  # addresses of one i4 for each entry of z: its row in the skyline of its island,
         ("low", "i8"),  # the first column of a row there,
         ("start", "i8"),  # and one i8: position of column 0 of a row, relative to the island's first number
-        ("envelope", "i8"),  # address of the skyline H, row by row, from the first nonzero entry to the diagonal
-        ("envelope_used", "i8"),
-        ("envelope_room", "i8"),
+        ("skyline", "i8"),  # address of the skyline H, row by row, from the first nonzero entry to the diagonal
+        ("skyline_used", "i8"),
+        ("skyline_room", "i8"),
         ("direct_work", "i8"),  # multiplications per factor, above which islands are never solved directly
         ("friction_rounds", "i8"),  # largest number of updates of the friction limits in a direct solve
         ("settled_share", "f8"),  # change of impulses, as a share of the largest, at which these updates end
         ("still", "f8"),  # velocities and residuals that count as zero, as a share of the change by forces in a step
-        ("holds", "i8"),  # address of the loop projections, in the forest's scratch: valid in this step
-        ("hold_count", "i8"),
-        ("pulls", "i8"),  # address of the element constraints, likewise
-        ("pull_count", "i8"),
+        ("loop_projections", "i8"),  # address of the loop projections, in the forest's scratch: valid in this step
+        ("loop_projection_count", "i8"),
+        ("element_constraints", "i8"),  # address of the element constraints, likewise
+        ("element_count", "i8"),
         ("wrenches", "i8"),  # address of 6 numbers for each loop of the forest: moment and force on its body b, world
         ("wrench_room", "i8"),  # number of loops that fit
         ("full", "i8"),  # tables that were too small: bits of FULL_*
@@ -429,19 +429,19 @@ SOLVER = np.dtype(
         ("drive_room", "i8"),
         ("warm_joints", "i8"),  # address of the stored impulses of each joint of the forest
         ("joint_room", "i8"),
-        ("pushes", "i8"),  # address of the PUSHes: forces on bodies
-        ("push_count", "i8"),
-        ("push_room", "i8"),
-        ("agreements", "i8"),  # address of the pair materials
-        ("agreement_count", "i8"),
-        ("agreement_room", "i8"),
+        ("applied_forces", "i8"),  # address of the PUSHes: forces on bodies
+        ("applied_force_count", "i8"),
+        ("applied_force_room", "i8"),
+        ("pair_materials", "i8"),  # address of the pair materials
+        ("pair_material_count", "i8"),
+        ("pair_material_room", "i8"),
         ("rough", "i8"),  # whether any material has torsional or rolling friction
         ("any_moving_surface", "i8"),  # whether any material has a surface velocity
         ("bouncing", "i8"),  # whether any contact of this step has restitution
         ("any_fly_by", "i8"),  # whether any contact of this step is a fly-by
         ("any_convex_ground", "i8"),  # whether any contact of this step is with convex ground
-        ("twists", "i8"),  # address of the torsional constraints, as many rows as contacts
-        ("twist_count", "i8"),
+        ("torsional_constraints", "i8"),  # address of the torsional constraints, as many rows as contacts
+        ("torsional_count", "i8"),
         ("moments", "i8"),  # address of 3 numbers for each CONTACT of two steps: N m s, world, on shape b
         ("moments_valid", "i8"),  # whether those of the previous step are valid
         ("any_asleep", "i8"),  # whether any tree slept when the step began
@@ -453,39 +453,39 @@ WOKEN_BY_EDIT, WOKEN_BY_CALL, WOKEN_BY_FORCE, WOKEN_BY_PLACEMENT, WOKEN_BY_LOSS 
 SOLVER_KIND = layout_hash(
     "solver", SOLVER, TREE_SLICE, FREE_ROOT, ISLAND, SUPPORT, MATERIAL,
     PAIR_MATERIAL, CONTACT_CONSTRAINT, DOF_CONSTRAINT, TORSIONAL_CONSTRAINT, DRIVE,
-    STORED_JOINT_IMPULSE, PUSH, COST_ROW, LOOP_PROJECTION, ELEMENT_CONSTRAINT,
+    STORED_JOINT_IMPULSE, APPLIED_FORCE, COST_ROW, LOOP_PROJECTION, ELEMENT_CONSTRAINT,
 
 )  # fmt: skip
 FULL_Z, FULL_CONTACTS, FULL_DOF_CONSTRAINTS, FULL_Y, FULL_SKYLINE = 1, 2, 4, 8, 16
 
 # --- accessors of tables, by their headers ---
 
-contact_constraints = table(CONTACT_CONSTRAINT, "touches", "touch_count")
+contact_constraints = table(CONTACT_CONSTRAINT, "contacts", "contact_count")
 whitened_rows = table(F8, "Y", "Y_room")
 z_of = table(F8, "z", "nz")
-displacement_of = table(F8, "moved", "nz")
-dof_constraints = table(DOF_CONSTRAINT, "bounds", "bound_count")
+displacement_of = table(F8, "displacement", "nz")
+dof_constraints = table(DOF_CONSTRAINT, "dof_constraints", "dof_constraint_count")
 za_of = table(F8, "za", "nz")
 z0_of = table(F8, "z0", "nz")
 x_of = table(F8, "x", "nz")
 g_of = table(F8, "g", "nz")
 materials_of = table(MATERIAL, "materials", "material_room")
-pair_materials_of = table(PAIR_MATERIAL, "agreements", "agreement_count")
-islands_of = table(ISLAND, "islands", "span_room")
-slices_of = table(TREE_SLICE, "spans", "span_room")
-supports_of = table(SUPPORT, "rests", "touch_room")
+pair_materials_of = table(PAIR_MATERIAL, "pair_materials", "pair_material_count")
+islands_of = table(ISLAND, "islands", "slice_room")
+slices_of = table(TREE_SLICE, "slices", "slice_room")
+supports_of = table(SUPPORT, "supports", "contact_room")
 stored_joint_impulses = table(STORED_JOINT_IMPULSE, "warm_joints", "joint_room")
-cost_rows = table(COST_ROW, "grips", "cost_row_count")
-free_roots_of = table(FREE_ROOT, "roots", "span_room")
-contact_constraint_room = table(CONTACT_CONSTRAINT, "touches", "touch_room")
-contact_order = table(np.dtype("i4"), "order", "touch_room")
+cost_rows = table(COST_ROW, "cost_rows", "cost_row_count")
+free_roots_of = table(FREE_ROOT, "roots", "slice_room")
+contact_constraint_room = table(CONTACT_CONSTRAINT, "contacts", "contact_room")
+contact_order = table(np.dtype("i4"), "order", "contact_room")
 stored_impulses = table(F8, "impulses", "impulse_room", times=3)
-dof_constraint_room = table(DOF_CONSTRAINT, "bounds", "bound_room")
+dof_constraint_room = table(DOF_CONSTRAINT, "dof_constraints", "dof_constraint_room")
 drives_of = table(DRIVE, "drives", "drive_room")
-pushes_of = table(PUSH, "pushes", "push_room")
-element_constraints = table(ELEMENT_CONSTRAINT, "pulls", "pull_count")
-loop_projections = table(LOOP_PROJECTION, "holds", "hold_count")
-torsional_constraints = table(TORSIONAL_CONSTRAINT, "twists", "touch_room")
+applied_forces_of = table(APPLIED_FORCE, "applied_forces", "applied_force_room")
+element_constraints = table(ELEMENT_CONSTRAINT, "element_constraints", "element_count")
+loop_projections = table(LOOP_PROJECTION, "loop_projections", "loop_projection_count")
+torsional_constraints = table(TORSIONAL_CONSTRAINT, "torsional_constraints", "contact_room")
 stored_moments = table(F8, "moments", "impulse_room", times=3)
 skyline_rows_of = table(np.dtype("i4"), "row_of", "nz")
 first_columns_of = table(np.dtype("i4"), "low", "nz")

@@ -11,10 +11,14 @@ import numpy as np
 from kinemorph.contact import layout
 from kinemorph.multibody.tables import Pattern, Tables
 
-VECTORS = "z", "za", "moved", "g", "z0", "x"
-ROW_TABLES = "order", "rests", "grips", "envelope", "Y"
+VECTORS = "z", "za", "displacement", "g", "z0", "x"
+ROW_TABLES = "order", "supports", "cost_rows", "skyline", "Y"
 STEP_TABLES = (*VECTORS, "row_of", "low", "start", "undo", "stages", "islands", "roots", *ROW_TABLES)  # of one step
-COUNTED_TABLES = {"touches": "touch_count", "bounds": "bound_count", "twists": "twist_count"}
+COUNTED_TABLES = {
+    "contacts": "contact_count",
+    "dof_constraints": "dof_constraint_count",
+    "torsional_constraints": "torsional_count",
+}
 ROWS_IN_USE = {**dict.fromkeys(STEP_TABLES), **COUNTED_TABLES}  # rows that last
 CONTACT_STIFFNESS = (
     2.0 * math.pi * 0.25
@@ -53,18 +57,18 @@ class Solver:
         h["friction_rounds"] = FRICTION_ROUNDS
         h["settled_share"] = SETTLED_SHARE
         h["still"] = STILL_SHARE
-        self._make_spans(16)
+        self._make_slices(16)
         self._make_vectors(96)
-        self._make_touches(64)
-        self._make_bounds(16)
-        self._make("envelope", "envelope_room", 1024, F8)
+        self._make_contacts(64)
+        self._make_dof_constraints(16)
+        self._make("skyline", "skyline_room", 1024, F8)
         self._make("Y", "Y_room", 4096, F8)
         self._make("materials", "material_room", 16, layout.MATERIAL)
         self._make_wrenches(4)
         self._make("drives", "drive_room", 16, layout.DRIVE)
         self._make("warm_joints", "joint_room", 16, layout.STORED_JOINT_IMPULSE)
-        self._make("pushes", "push_room", 16, layout.PUSH)
-        self._make("agreements", "agreement_room", 4, layout.PAIR_MATERIAL)
+        self._make("applied_forces", "applied_force_room", 16, layout.APPLIED_FORCE)
+        self._make("pair_materials", "pair_material_room", 4, layout.PAIR_MATERIAL)
         self._tables.make("impulses", 6 * 64, F8)
         self._tables.make("moments", 6 * 64, F8)
         h["impulse_room"] = 2 * 64
@@ -78,24 +82,26 @@ class Solver:
         self._tables.make(name, room, dtype, keep=keep)
         self.header[room_name] = room
 
-    def _make_spans(self, room: int) -> None:
-        self._make("spans", "span_room", room, layout.TREE_SLICE, keep=True)
+    def _make_slices(self, room: int) -> None:
+        self._make("slices", "slice_room", room, layout.TREE_SLICE, keep=True)
         self._tables.make("islands", room, layout.ISLAND)
         self._tables.make("roots", room, layout.FREE_ROOT)
 
-    def _make_touches(self, room: int) -> None:
-        self._make("touches", "touch_room", room, layout.CONTACT_CONSTRAINT, keep=True)
+    def _make_contacts(self, room: int) -> None:
+        self._make("contacts", "contact_room", room, layout.CONTACT_CONSTRAINT, keep=True)
         self._tables.make("order", room, I4)
-        self._tables.make("rests", room, layout.SUPPORT)
-        self._tables.make("twists", room, layout.TORSIONAL_CONSTRAINT, keep=True)
-        self._make_grips()
+        self._tables.make("supports", room, layout.SUPPORT)
+        self._tables.make("torsional_constraints", room, layout.TORSIONAL_CONSTRAINT, keep=True)
+        self._make_cost_rows()
 
-    def _make_bounds(self, room: int) -> None:
-        self._make("bounds", "bound_room", room, layout.DOF_CONSTRAINT)
-        self._make_grips()
+    def _make_dof_constraints(self, room: int) -> None:
+        self._make("dof_constraints", "dof_constraint_room", room, layout.DOF_CONSTRAINT)
+        self._make_cost_rows()
 
-    def _make_grips(self) -> None:
-        self._tables.make("grips", int(self.header["touch_room"][0] + self.header["bound_room"][0]), layout.COST_ROW)
+    def _make_cost_rows(self) -> None:
+        self._tables.make(
+            "cost_rows", int(self.header["contact_room"][0] + self.header["dof_constraint_room"][0]), layout.COST_ROW
+        )
 
     def _make_wrenches(self, room: int) -> None:
         self._tables.make("wrenches", 6 * room, F8, keep=True)
@@ -112,23 +118,23 @@ class Solver:
         self.header["z_room"] = room
 
     def __getitem__(self, name: str) -> Any:
-        """A table by its field of the header: "spans", "touches", "bounds", "materials", "impulses", or a vector."""
+        """A table by its field of the header, such as "slices", "contacts" or "dof_constraints"."""
         return self._tables[name]
 
     @property
-    def touches(self) -> Any:
+    def contact_constraints(self) -> Any:
         """The contact constraints of the last step. A view, valid until the next step."""
-        return self._tables["touches"][: int(self.header["touch_count"][0])]
+        return self._tables["contacts"][: int(self.header["contact_count"][0])]
 
     @property
-    def twists(self) -> Any:
+    def torsional_constraints(self) -> Any:
         """The torsional constraints of the last step, likewise."""
-        return self._tables["twists"][: int(self.header["twist_count"][0])]
+        return self._tables["torsional_constraints"][: int(self.header["torsional_count"][0])]
 
     @property
-    def bounds(self) -> Any:
+    def dof_constraints(self) -> Any:
         """The rows of limits, dry friction and motors of the last step."""
-        return self._tables["bounds"][: int(self.header["bound_count"][0])]
+        return self._tables["dof_constraints"][: int(self.header["dof_constraint_count"][0])]
 
     def grow(self) -> None:
         """Double the tables that are full. The step then fills them again."""
@@ -137,13 +143,13 @@ class Solver:
         if full & layout.FULL_Z and h["nz"] > h["z_room"]:
             self._make_vectors(2 * int(h["nz"]))
         if full & layout.FULL_CONTACTS:
-            self._make_touches(2 * int(h["touch_room"]))
+            self._make_contacts(2 * int(h["contact_room"]))
         if full & layout.FULL_DOF_CONSTRAINTS:
-            self._make_bounds(2 * int(h["bound_room"]))
+            self._make_dof_constraints(2 * int(h["dof_constraint_room"]))
         if full & layout.FULL_Y:
             self._make("Y", "Y_room", 2 * int(h["Y_room"]), F8)
         if full & layout.FULL_SKYLINE:
-            self._make("envelope", "envelope_room", 2 * int(h["envelope_used"]), F8)
+            self._make("skyline", "skyline_room", 2 * int(h["skyline_used"]), F8)
         h["full"] = 0
 
     def follow(self, trees: int, shapes: int, contacts: int, joints: int, loops: int) -> None:
@@ -154,8 +160,8 @@ class Solver:
             self._make("warm_joints", "joint_room", 2 * joints, layout.STORED_JOINT_IMPULSE, keep=True)
         if loops > h["wrench_room"]:
             self._make_wrenches(2 * loops)
-        if trees > h["span_room"]:
-            self._make_spans(2 * trees)
+        if trees > h["slice_room"]:
+            self._make_slices(2 * trees)
             if 6 * trees > h["z_room"]:  # free bodies, or more
                 self._make_vectors(12 * trees)
         if shapes > h["material_room"]:
@@ -167,8 +173,8 @@ class Solver:
                 new = self._tables.make(name, 6 * contacts, F8).reshape(2, contacts, 3)
                 new[:, :half] = old
             self.header["impulse_room"] = 2 * contacts
-        if contacts > h["touch_room"]:
-            self._make_touches(contacts)
+        if contacts > h["contact_room"]:
+            self._make_contacts(contacts)
 
     def make_room(self, name: str, room_name: str, need: int) -> None:
         """Make room for `need` rows in a table, and keep its rows."""
@@ -177,8 +183,8 @@ class Solver:
             self._make(name, room_name, max(need, 2 * room), self._tables[name].dtype, keep=True)
 
     def claim(self, name: str, owner: str) -> int:
-        """The first unused row (`owner` is -1) of `drives`, `pushes` or `agreements`; the table grows if it is full."""
-        what = {"drives": "drive", "pushes": "push", "agreements": "agreement"}[name]
+        """The first unused row (`owner` is -1) of drives, applied forces or pair materials; a full table grows."""
+        what = name[:-1]
         h = self.header[0]
         count = int(h[f"{what}_count"])
         free = np.flatnonzero(self._tables[name][owner][:count] < 0)
@@ -190,7 +196,12 @@ class Solver:
         return count
 
     def __getstate__(self) -> Tables:
-        for name in ("holds", "hold_count", "pulls", "pull_count"):  # addresses in the scratch of the last step
+        for name in (
+            "loop_projections",
+            "loop_projection_count",
+            "element_constraints",
+            "element_count",
+        ):  # addresses in the scratch of the last step
             self.header[name] = 0
         return self._tables
 

@@ -54,23 +54,23 @@ NEGLIGIBLE_IMPULSE_SHARE = 1e-3  # share of an impulse: a speed error of less is
 @kernel
 def warm_start_island(solver: Any, island: Any) -> None:
     """g ← Σ y p of the impulses stored from the previous step, except those of drives."""
-    touches = contact_constraints(solver)[island["first_touch"] :]
-    bounds = dof_constraints(solver)[island["first_bound"] :]
+    contacts = contact_constraints(solver)[island["first_contact"] :]
+    dof_rows = dof_constraints(solver)[island["first_dof_constraint"] :]
     Y, g = whitened_rows(solver), g_of(solver)
     clear(g, island["offset"], island["nz"])
-    for i in range(island["bound_count"]):
-        constraint = bounds[i]
-        if constraint["p"] != 0.0 and constraint["what"] != DRIVEN:
-            apply_row_impulse(Y, constraint["y"], g, constraint["o"], constraint["l"], constraint["p"])
-    for i in range(island["touch_count"]):
-        t = touches[i]
+    for i in range(island["dof_constraint_count"]):
+        constraint = dof_rows[i]
+        if constraint["p"] != 0.0 and constraint["kind"] != DRIVEN:
+            apply_row_impulse(Y, constraint["y"], g, constraint["offset"], constraint["length"], constraint["p"])
+    for i in range(island["contact_count"]):
+        t = contacts[i]
         if t["normal_impulse"] > 0.0 and fits_registers(t):
             x = add_twelve(load_twelve(t, g), load_row(t, 0, Y), t["normal_impulse"])
             x = add_twelve(x, load_row(t, 1, Y), t["tangent_impulse1"])
             store_twelve(t, g, add_twelve(x, load_row(t, 2, Y), t["tangent_impulse2"]))
         elif t["normal_impulse"] > 0.0:
             apply_contact_impulses(t, Y, g, t["normal_impulse"], t["tangent_impulse1"], t["tangent_impulse2"])
-    if island["twist_count"] > 0:
+    if island["torsional_count"] > 0:
         torsional_friction.apply_stored_moments(solver, island)
 
 
@@ -101,9 +101,9 @@ def start_substep(solver: Any, island: Any) -> None:
 @kernel(inline=False)
 def count_drives(solver: Any, island: Any) -> int:
     """Number of dof rows of an island that are drives."""
-    bounds, count = dof_constraints(solver)[island["first_bound"] :], 0
-    for i in range(island["bound_count"]):
-        count += 1 if bounds[i]["what"] == DRIVEN else 0
+    dof_rows, count = dof_constraints(solver)[island["first_dof_constraint"] :], 0
+    for i in range(island["dof_constraint_count"]):
+        count += 1 if dof_rows[i]["kind"] == DRIVEN else 0
     return count
 
 
@@ -113,16 +113,16 @@ def reset_blocked_motors(solver: Any, island: Any) -> None:
 
     The obstacle never yields, so a stored impulse would grow in each step until the motor broke through.
     """
-    bounds = dof_constraints(solver)[island["first_bound"] :]
+    dof_rows = dof_constraints(solver)[island["first_dof_constraint"] :]
     drives = drives_of(solver)
     Y, z = whitened_rows(solver), z_of(solver)
-    for i in range(island["bound_count"]):
-        constraint = bounds[i]
-        rigid = constraint["what"] == DRIVEN and constraint["damping"] == np.inf and constraint["p"] != 0.0
+    for i in range(island["dof_constraint_count"]):
+        constraint = dof_rows[i]
+        rigid = constraint["kind"] == DRIVEN and constraint["damping"] == np.inf and constraint["p"] != 0.0
         if not rigid or drives[constraint["drive"]]["kind"] != ROW:
             continue
-        lacks = constraint["target"] - row_velocity(Y, constraint["y"], z, constraint["o"], constraint["l"])
-        most = constraint["most"] if constraint["p"] > 0.0 else -constraint["least"]
+        lacks = constraint["target"] - row_velocity(Y, constraint["y"], z, constraint["offset"], constraint["length"])
+        most = constraint["largest_force"] if constraint["p"] > 0.0 else -constraint["smallest_force"]
         blocked = lacks * constraint["p"] > 0.0 and abs(lacks) > BLOCKED_SPEED_SHARE * abs(constraint["target"]) > 0.0
         large = abs(lacks) * constraint["effective_mass"] > NEGLIGIBLE_IMPULSE_SHARE * abs(constraint["p"])
         if blocked and most == np.inf and large:
@@ -132,40 +132,40 @@ def reset_blocked_motors(solver: Any, island: Any) -> None:
 @kernel(inline=False)
 def apply_drive_impulses(solver: Any, island: Any, x: Any, sign: float) -> None:
     """x ← x + sign Σ y p over the drives of an island."""
-    bounds = dof_constraints(solver)[island["first_bound"] :]
+    dof_rows = dof_constraints(solver)[island["first_dof_constraint"] :]
     Y = whitened_rows(solver)
-    for i in range(island["bound_count"]):
-        constraint = bounds[i]
-        if constraint["what"] == DRIVEN and constraint["p"] != 0.0:
-            apply_row_impulse(Y, constraint["y"], x, constraint["o"], constraint["l"], sign * constraint["p"])
+    for i in range(island["dof_constraint_count"]):
+        constraint = dof_rows[i]
+        if constraint["kind"] == DRIVEN and constraint["p"] != 0.0:
+            apply_row_impulse(Y, constraint["y"], x, constraint["offset"], constraint["length"], sign * constraint["p"])
 
 
 @kernel(inline=False)
 def scale_impulses(solver: Any, island: Any, share: float) -> None:
     """Scale the impulses of a substep, except those of drives, and g."""
-    touches = contact_constraints(solver)[island["first_touch"] :]
-    bounds = dof_constraints(solver)[island["first_bound"] :]
+    contacts = contact_constraints(solver)[island["first_contact"] :]
+    dof_rows = dof_constraints(solver)[island["first_dof_constraint"] :]
     g = g_of(solver)
     for k in range(island["offset"], island["offset"] + island["nz"]):
         g[k] *= share
-    for i in range(island["touch_count"]):
-        touches[i]["normal_impulse"] *= share
-        touches[i]["tangent_impulse1"] *= share
-        touches[i]["tangent_impulse2"] *= share
-    for i in range(island["bound_count"]):
-        if bounds[i]["what"] != DRIVEN:
-            bounds[i]["p"] *= share
-    if island["twist_count"] > 0:
+    for i in range(island["contact_count"]):
+        contacts[i]["normal_impulse"] *= share
+        contacts[i]["tangent_impulse1"] *= share
+        contacts[i]["tangent_impulse2"] *= share
+    for i in range(island["dof_constraint_count"]):
+        if dof_rows[i]["kind"] != DRIVEN:
+            dof_rows[i]["p"] *= share
+    if island["torsional_count"] > 0:
         torsional_friction.scale_moments(solver, island, share)
 
 
 @kernel(inline=False)
 def add_to_totals(solver: Any, island: Any, sign: float) -> None:
     """Add `sign` times the contact impulses of this substep to the totals of the step."""
-    touches = contact_constraints(solver)[island["first_touch"] :]
-    for i in range(island["touch_count"]):
-        t = touches[i]
-        t["sum"] += sign * t["normal_impulse"]
+    contacts = contact_constraints(solver)[island["first_contact"] :]
+    for i in range(island["contact_count"]):
+        t = contacts[i]
+        t["total_normal_impulse"] += sign * t["normal_impulse"]
         t["total_tangent_impulse1"] += sign * t["tangent_impulse1"]
         t["total_tangent_impulse2"] += sign * t["tangent_impulse2"]
 
@@ -192,7 +192,7 @@ def limit_energy(solver: Any, island: Any) -> None:
 def is_at_rest(solver: Any, island: Any) -> bool:
     """Whether a substep changed positions and velocities by less than a tiny share of the effect of forces alone. The
     remaining substeps would then repeat it."""
-    if island["bound_count"] + island["twist_count"] > 0:
+    if island["dof_constraint_count"] + island["torsional_count"] > 0:
         return False
     g, za, moved = g_of(solver), za_of(solver), displacement_of(solver)
     o, nz, h = island["offset"], island["nz"], solver["h"]
@@ -218,9 +218,9 @@ def repeat_substep(solver: Any, island: Any) -> None:
 @kernel
 def has_self_overlap(solver: Any, island: Any) -> bool:
     """Whether links of one tree overlap."""
-    touches = contact_constraints(solver)[island["first_touch"] :]
-    for i in range(island["touch_count"]):
-        if touches[i]["tree1"] == SAME_TREE and touches[i]["initial_separation"] < 0.0:
+    contacts = contact_constraints(solver)[island["first_contact"] :]
+    for i in range(island["contact_count"]):
+        if contacts[i]["tree1"] == SAME_TREE and contacts[i]["initial_separation"] < 0.0:
             return True
     return False
 
@@ -232,21 +232,24 @@ def has_fast_impact(solver: Any, island: Any) -> bool:
     One iteration gives most of such an impact to the first point: a box that falls flat would tip. Persistent contacts
     converge in later steps through warm starting, but bodies separate after an impact.
     """
-    if island["bound_count"] + island["twist_count"] > 0 or not 1 < island["touch_count"] <= MOST_IMPACT_CONTACTS:
+    if (
+        island["dof_constraint_count"] + island["torsional_count"] > 0
+        or not 1 < island["contact_count"] <= MOST_IMPACT_CONTACTS
+    ):
         return False
-    spans, tree, fast = slices_of(solver), island["first_tree"], 0.0
+    slices, tree, fast = slices_of(solver), island["first_tree"], 0.0
     while tree >= 0:
-        if spans[tree]["jointed"] != 0:
+        if slices[tree]["jointed"] != 0:
             return False
-        fast += spans[tree]["speed"]
-        tree = spans[tree]["next"]
+        fast += slices[tree]["speed"]
+        tree = slices[tree]["next"]
     if fast < IMPACT_SPEED:
         return False
-    touches = contact_constraints(solver)[island["first_touch"] :]
+    contacts = contact_constraints(solver)[island["first_contact"] :]
     Y, z, dt = whitened_rows(solver), z_of(solver), solver["h"] * solver["substeps"]
-    for i in range(island["touch_count"]):
-        v = contact_velocity(touches[i], 0, Y, z)
-        if v < -IMPACT_SPEED and touches[i]["initial_separation"] + dt * v < 0.0:
+    for i in range(island["contact_count"]):
+        v = contact_velocity(contacts[i], 0, Y, z)
+        if v < -IMPACT_SPEED and contacts[i]["initial_separation"] + dt * v < 0.0:
             return True
     return False
 
@@ -254,21 +257,21 @@ def has_fast_impact(solver: Any, island: Any) -> bool:
 @kernel
 def mark_touched(solver: Any, island: Any) -> None:
     """Set `touched` of the trees on which an impulse acted; the other trees are in free flight."""
-    touches = contact_constraints(solver)[island["first_touch"] :]
-    bounds = dof_constraints(solver)[island["first_bound"] :]
-    spans = slices_of(solver)
-    for i in range(island["touch_count"]):
-        contact = touches[i]
-        if contact["acted"] != 0 or contact["sum"] > 0.0:
+    contacts = contact_constraints(solver)[island["first_contact"] :]
+    dof_rows = dof_constraints(solver)[island["first_dof_constraint"] :]
+    slices = slices_of(solver)
+    for i in range(island["contact_count"]):
+        contact = contacts[i]
+        if contact["acted"] != 0 or contact["total_normal_impulse"] > 0.0:
             if contact["tree1"] >= 0:
-                spans[contact["tree1"]]["touched"] = FROM_OUTSIDE
+                slices[contact["tree1"]]["touched"] = FROM_OUTSIDE
             if contact["tree2"] >= 0:
-                span = spans[contact["tree2"]]
-                span["touched"] = FROM_OUTSIDE if contact["tree1"] != SAME_TREE else max(1, span["touched"])
-    for i in range(island["bound_count"]):
-        if bounds[i]["acted"] != 0 or abs(bounds[i]["sum"]) > bounds[i]["rounding_impulse"]:
-            span = spans[bounds[i]["tree"]]
-            span["touched"] = max(1, span["touched"])
+                tree_slice = slices[contact["tree2"]]
+                tree_slice["touched"] = FROM_OUTSIDE if contact["tree1"] != SAME_TREE else max(1, tree_slice["touched"])
+    for i in range(island["dof_constraint_count"]):
+        if dof_rows[i]["acted"] != 0 or abs(dof_rows[i]["total_impulse"]) > dof_rows[i]["rounding_impulse"]:
+            tree_slice = slices[dof_rows[i]["tree"]]
+            tree_slice["touched"] = max(1, tree_slice["touched"])
 
 
 @kernel
@@ -277,12 +280,12 @@ def solve_island(solver: Any, island: Any, soft: tuple[float, float, float]) -> 
     start, nz, h = island["offset"], island["nz"], solver["h"]
     z, za, moved = z_of(solver), za_of(solver), displacement_of(solver)
     g, z0, x = g_of(solver), z0_of(solver), x_of(solver)
-    touches = contact_constraints(solver)[island["first_touch"] :]
-    bounds = dof_constraints(solver)[island["first_bound"] :]
+    contacts = contact_constraints(solver)[island["first_contact"] :]
+    dof_rows = dof_constraints(solver)[island["first_dof_constraint"] :]
     island["driven"] = count_drives(solver, island) if solver["drive_count"] > 0 else 0
     if island["driven"] > 0:
         reset_blocked_motors(solver, island)
-    if island["touch_count"] + island["bound_count"] == 0:
+    if island["contact_count"] + island["dof_constraint_count"] == 0:
         add_scaled(z, solver["substeps"] * h, za, z, start, nz)
         return
     impacts = restitution.find_approach_speeds(solver, island) if solver["bouncing"] != 0 else 0
@@ -294,14 +297,14 @@ def solve_island(solver: Any, island: Any, soft: tuple[float, float, float]) -> 
         return
     if impacts > 0:
         restitution.store_velocities(solver, island)
-    strained = island["bound_count"] > 0 and has_self_overlap(solver, island)
+    strained = island["dof_constraint_count"] > 0 and has_self_overlap(solver, island)
     more = EXTRA_ITERATIONS if has_fast_impact(solver, island) else 0
     warm_start_island(solver, island)
     clear(moved, start, nz)
     iteration.group_dof_constraints(solver, island)
     for n in range(solver["substeps"]):
         start_substep(solver, island)
-        if island["bound_count"] > 0:
+        if island["dof_constraint_count"] > 0:
             iteration.prepare_dof_constraints(solver, island, True, n == 0, soft)
             iteration.solve_dof_constraints(solver, island, False)
         iteration.solve_contacts_biased(solver, island, n == 0, soft)
@@ -310,28 +313,28 @@ def solve_island(solver: Any, island: Any, soft: tuple[float, float, float]) -> 
         if strained:  # overlap correction must not violate joint limits
             iteration.solve_dof_constraints(solver, island, True)
         add_scaled(moved, h, z, moved, start, nz)
-        if island["bound_count"] > 0:
+        if island["dof_constraint_count"] > 0:
             iteration.prepare_dof_constraints(solver, island, False, False, soft)
             iteration.solve_dof_constraints(solver, island, False)
         iteration.relax_contacts(solver, island)
         for _ in range(more):
             add_to_totals(solver, island, -1.0)
             iteration.relax_contacts(solver, island)
-        if island["twist_count"] > 0:
+        if island["torsional_count"] > 0:
             torsional_friction.solve_torsional(solver, island)
             torsional_friction.add_moments_to_totals(solver, island)
         limit_energy(solver, island)
         if n == 0 and impacts == 0 and is_at_rest(solver, island):
             repeat_substep(solver, island)
             break
-        for i in range(island["bound_count"]):
-            bounds[i]["sum"] += bounds[i]["p"]
+        for i in range(island["dof_constraint_count"]):
+            dof_rows[i]["total_impulse"] += dof_rows[i]["p"]
         if island["driven"] > 0 and n + 1 < solver["substeps"]:
             apply_drive_impulses(solver, island, g, -1.0)
     mark_touched(solver, island)
     if impacts > 0 and not restitution.propagate_impacts(solver, island):
-        for i in range(island["touch_count"]):
-            touches[i]["last"] = touches[i]["normal_impulse"]
+        for i in range(island["contact_count"]):
+            contacts[i]["last_normal_impulse"] = contacts[i]["normal_impulse"]
         restitution.apply_restitution(solver, island)
 
 

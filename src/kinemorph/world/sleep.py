@@ -42,31 +42,31 @@ class Sleep(Part):
     def _wake_tree(self, tree: int, why: int = WOKEN_BY_EDIT) -> None:
         """Wake a tree, by its index."""
         world = self.world
-        if tree >= len(world.solver["spans"]):  # it has just come in
+        if tree >= len(world.solver["slices"]):  # it has just come in
             world._follow_tables()
-        span = world.solver["spans"][tree]
-        if span["asleep"]:
-            span["woken_by"] = why
-            span["asleep"] = 0
-        span["still"] = 0.0
+        tree_slice = world.solver["slices"][tree]
+        if tree_slice["asleep"]:
+            tree_slice["woken_by"] = why
+            tree_slice["asleep"] = 0
+        tree_slice["still"] = 0.0
 
     @contextmanager
     def _waking(self, *bodies: int) -> Iterator[None]:
         """Wake bodies for a change of the structure; if that is refused, they sleep on."""
         world = self.world
         trees = [world.forest.tree_of(body) & ID_INDEX_MASK for body in bodies]
-        before = world.solver["spans"][trees].copy()
+        before = world.solver["slices"][trees].copy()
         self._wake(*bodies)
         try:
             yield
         except BaseException:
-            world.solver["spans"][trees] = before
+            world.solver["slices"][trees] = before
             raise
 
     def why_awake(self, body: Body | int) -> str:
         """What woke a body when it last slept."""
         world = self.world
-        waker = int(world.solver["spans"][world.forest.tree_of(world._id(body)) & ID_INDEX_MASK]["woken_by"])
+        waker = int(world.solver["slices"][world.forest.tree_of(world._id(body)) & ID_INDEX_MASK]["woken_by"])
         if waker <= 0:
             return WAKE_REASONS.get(waker, "")
         if world.forest._tables[TREES][waker - 1]["next"] != IN_USE:
@@ -76,24 +76,24 @@ class Sleep(Part):
 
     def _begin_trees(self, trees: list[int]) -> None:
         """Nothing has woken trees that have just come in; those whose places they have are gone."""
-        spans = self.world.solver["spans"]
+        slices = self.world.solver["slices"]
         for tree in trees:
             place = tree & ID_INDEX_MASK
-            if tree != place and place < len(spans):  # else nothing has had that place
-                woken = spans["woken_by"]
+            if tree != place and place < len(slices):  # else nothing has had that place
+                woken = slices["woken_by"]
                 woken[woken == place + 1] = WOKEN_BY_LOSS
                 woken[place] = 0
 
     def _forget_wakers(self) -> None:
         """Trees that an edit has ended are no longer named: others may come to have their places."""
         world = self.world
-        woken, trees = world.solver["spans"]["woken_by"], world.forest._tables[TREES]["next"]
+        woken, trees = world.solver["slices"]["woken_by"], world.forest._tables[TREES]["next"]
         waker = np.clip(woken - 1, 0, len(trees) - 1)
         woken[(woken > 0) & (trees[waker] != IN_USE)] = WOKEN_BY_LOSS
 
     def _inherit_waker(self, whole: int, parts: set[int]) -> None:
         """Parts that a cut has made trees were woken when the whole was, whichever trees had their places before."""
-        woken = self.world.solver["spans"]["woken_by"]
+        woken = self.world.solver["slices"]["woken_by"]
         for part in parts:
             woken[part & ID_INDEX_MASK] = woken[whole & ID_INDEX_MASK]
 
@@ -126,7 +126,7 @@ class Sleep(Part):
     def is_asleep(self, body: Body | int) -> bool:
         """Whether a body does not move until something wakes it."""
         world = self.world
-        return bool(world.solver["spans"][world.forest.tree_of(world._id(body)) & ID_INDEX_MASK]["asleep"])
+        return bool(world.solver["slices"][world.forest.tree_of(world._id(body)) & ID_INDEX_MASK]["asleep"])
 
     def _touching(self, row: int) -> list[int]:
         """Bodies that touched a shape in the last step."""

@@ -234,7 +234,7 @@ class StructureChanges(Part):
             world.registry.mounted.setdefault(link, []).append(id)
             ids.append(id)
             rows.append(id & SHAPE_ROW_MASK)
-        if world.solver.header["agreement_count"][0]:
+        if world.solver.header["pair_material_count"][0]:
             for row in rows:
                 world.surfaces._forget_pairs(row)
         world.surfaces._write_materials(written, laid(materials))

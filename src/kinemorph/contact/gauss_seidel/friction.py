@@ -29,8 +29,8 @@ def sliding_impulses(contact: Any, v1: float, v2: float, most: float) -> tuple[f
 
     Scaling by the inverse 2 x 2 matrix and clamping would converge to a force that is not opposite to the slip.
     """
-    p1 = fma(-contact["least"], v1, contact["tangent_impulse1"])
-    p2 = fma(-contact["least"], v2, contact["tangent_impulse2"])
+    p1 = fma(-contact["least_tangent_mass"], v1, contact["tangent_impulse1"])
+    p2 = fma(-contact["least_tangent_mass"], v2, contact["tangent_impulse2"])
     size = p1 * p1 + p2 * p2
     ratio = most / sqrt(size) if size > most * most else 1.0
     return ratio * p1, ratio * p2

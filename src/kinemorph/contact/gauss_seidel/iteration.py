@@ -53,7 +53,7 @@ def first_half_count(island: Any) -> int:
     Contacts of one pair are adjacent and depend on each other's result. Alternating with contacts of other bodies lets
     the processor overlap their computations; an island of one tree has no other bodies.
     """
-    return (island["touch_count"] + 1) >> 1 if island["first_tree"] != island["last_tree"] else 0
+    return (island["contact_count"] + 1) >> 1 if island["first_tree"] != island["last_tree"] else 0
 
 
 @kernel
@@ -92,13 +92,13 @@ def solve_biased_normal(
 @kernel
 def solve_contacts_biased(solver: Any, island: Any, first: bool, soft: tuple[float, float, float]) -> None:
     """The biased pass over the contacts of an island: normal impulses only."""
-    touches = contact_constraints(solver)[island["first_touch"] :]
+    contacts = contact_constraints(solver)[island["first_contact"] :]
     Y, z = whitened_rows(solver), z_of(solver)
     moved = displacement_of(solver)
     h, push = solver["h"], solver["parting_speed"]
     half = first_half_count(island)
-    for k in range(island["touch_count"]):
-        contact = touches[visit_order(k, half)]
+    for k in range(island["contact_count"]):
+        contact = contacts[visit_order(k, half)]
         if fits_registers(contact):
             x, y = load_twelve(contact, z), load_row(contact, 0, Y)
             gap = contact["initial_separation"]
@@ -106,8 +106,8 @@ def solve_contacts_biased(solver: Any, island: Any, first: bool, soft: tuple[flo
                 gap += dot_twelve(y, load_twelve(contact, moved))
             d = solve_biased_normal(contact, dot_twelve(y, x), gap, h, push, soft)
             store_twelve(contact, z, add_twelve(x, y, d))
-        elif contact["l1"] == 0 and is_small(contact["l2"]):
-            o, l = contact["o2"], contact["l2"]
+        elif contact["length1"] == 0 and is_small(contact["length2"]):
+            o, l = contact["offset2"], contact["length2"]
             a, b = load_small(z, o, l), load_small(Y, contact["y"], l)
             gap = contact["initial_separation"]
             if not first:
@@ -139,7 +139,7 @@ def relax_contact(contact: Any, v: float, v1: float, v2: float) -> tuple[float, 
         p1, p2 = sliding_impulses(contact, fma(c1, d, v1), fma(c2, d, v2), most)
     d1, d2 = p1 - contact["tangent_impulse1"], p2 - contact["tangent_impulse2"]
     contact["normal_impulse"], contact["tangent_impulse1"], contact["tangent_impulse2"] = p, p1, p2
-    contact["sum"] += p
+    contact["total_normal_impulse"] += p
     contact["total_tangent_impulse1"] += p1
     contact["total_tangent_impulse2"] += p2
     return d, d1, d2
@@ -148,13 +148,13 @@ def relax_contact(contact: Any, v: float, v1: float, v2: float) -> tuple[float, 
 @kernel
 def relax_contacts(solver: Any, island: Any) -> None:
     """The relax pass over the contacts of an island: no bias, with friction; adds impulses to the step's totals."""
-    touches = contact_constraints(solver)[island["first_touch"] :]
+    contacts = contact_constraints(solver)[island["first_contact"] :]
     Y, z = whitened_rows(solver), z_of(solver)
     moved = displacement_of(solver)
     h = solver["h"]
     half = first_half_count(island)
-    for k in range(island["touch_count"]):
-        contact = touches[visit_order(k, half)]
+    for k in range(island["contact_count"]):
+        contact = contacts[visit_order(k, half)]
         bounces = contact["restitution"] > 0.0 or contact["fast"] != 0
         if bounces and contact["separation"] > 0.0 and contact["normal_impulse"] == 0.0:  # it has no impact yet
             if contact["tangent_impulse1"] != 0.0 or contact["tangent_impulse2"] != 0.0:
@@ -170,8 +170,8 @@ def relax_contacts(solver: Any, island: Any) -> None:
                 v += (contact["initial_separation"] + dot_twelve(y, load_twelve(contact, moved))) / h
             d, d1, d2 = relax_contact(contact, v, dot_twelve(y1, x), dot_twelve(y2, x))
             store_twelve(contact, z, add_twelve(add_twelve(add_twelve(x, y, d), y1, d1), y2, d2))
-        elif contact["l1"] == 0 and is_small(contact["l2"]):
-            o, l, at = contact["o2"], contact["l2"], contact["y"]
+        elif contact["length1"] == 0 and is_small(contact["length2"]):
+            o, l, at = contact["offset2"], contact["length2"], contact["y"]
             a = load_small(z, o, l)
             b = load_small(Y, at, l)
             b1 = load_small(Y, at + l, l)
@@ -201,7 +201,7 @@ def prepare_drive(constraint: Any, h: float) -> None:
         force += constraint["damping"] * target
         start, keep, gain = h * force * (mass * share), k * share, k * (mass * share)
     constraint["start"], constraint["keep"], constraint["velocity_gain"] = start, keep, gain
-    constraint["low"], constraint["high"] = constraint["least"] * h, constraint["most"] * h
+    constraint["low"], constraint["high"] = constraint["smallest_force"] * h, constraint["largest_force"] * h
 
 
 @kernel
@@ -231,24 +231,24 @@ def prepare_dof_constraints(
 
     Only limits have a bias. The expensive terms are computed here, because in the pass each row waits for the previous.
     """
-    bounds = dof_constraints(solver)[island["first_bound"] :]
+    dof_rows = dof_constraints(solver)[island["first_dof_constraint"] :]
     Y, moved = whitened_rows(solver), displacement_of(solver)
-    for i in range(island["bound_count"]):
-        constraint = bounds[i]
-        if constraint["what"] <= UPPER:
+    for i in range(island["dof_constraint_count"]):
+        constraint = dof_rows[i]
+        if constraint["kind"] <= UPPER:
             gap = constraint["initial_separation"]
             if not first:
-                gap += row_velocity(Y, constraint["y"], moved, constraint["o"], constraint["l"])
+                gap += row_velocity(Y, constraint["y"], moved, constraint["offset"], constraint["length"])
             prepare_limit(constraint, gap, solver["h"], solver["parting_speed"], soft, biased)
-        elif biased and constraint["what"] == DRIVEN:
+        elif biased and constraint["kind"] == DRIVEN:
             if not first:
                 constraint["separation"] = constraint["initial_separation"] - row_velocity(
-                    Y, constraint["y"], moved, constraint["o"], constraint["l"]
+                    Y, constraint["y"], moved, constraint["offset"], constraint["length"]
                 )
             prepare_drive(constraint, solver["h"])
         elif first:
-            fast = constraint["what"] == FAST
-            mass, most = constraint["effective_mass"], constraint["most"] * solver["h"]
+            fast = constraint["kind"] == FAST
+            mass, most = constraint["effective_mass"], constraint["largest_force"] * solver["h"]
             constraint["start"] = -constraint["target"] * mass if fast else 0.0
             constraint["keep"], constraint["velocity_gain"] = 1.0, mass
             constraint["low"], constraint["high"] = (0.0, np.inf) if fast else (-most, most)
@@ -272,18 +272,20 @@ def set_impulse(constraint: Any, p: float) -> None:
 @kernel
 def solve_dof_constraints(solver: Any, island: Any, limits: bool) -> None:
     """One iteration over drives, dry friction, speed limits and limits, or `limits` alone, as prepared."""
-    bounds = dof_constraints(solver)[island["first_bound"] :]
+    dof_rows = dof_constraints(solver)[island["first_dof_constraint"] :]
     Y, z = whitened_rows(solver), z_of(solver)
     i = 0
-    while i < island["bound_count"]:
-        constraint = bounds[i]
+    while i < island["dof_constraint_count"]:
+        constraint = dof_rows[i]
         if constraint["group"] != 0 and not limits:
-            solve_four(constraint, bounds[i + 1], bounds[i + 2], bounds[i + 3], Y, z)
+            solve_four(constraint, dof_rows[i + 1], dof_rows[i + 2], dof_rows[i + 3], Y, z)
             i += 4
             continue
-        if not limits or constraint["what"] <= UPPER:
-            p = clamped_impulse(constraint, row_velocity(Y, constraint["y"], z, constraint["o"], constraint["l"]))
-            apply_row_impulse(Y, constraint["y"], z, constraint["o"], constraint["l"], p - constraint["p"])
+        if not limits or constraint["kind"] <= UPPER:
+            p = clamped_impulse(
+                constraint, row_velocity(Y, constraint["y"], z, constraint["offset"], constraint["length"])
+            )
+            apply_row_impulse(Y, constraint["y"], z, constraint["offset"], constraint["length"], p - constraint["p"])
             set_impulse(constraint, p)
         i += 1
 
@@ -294,17 +296,19 @@ def solve_dof_constraints(solver: Any, island: Any, limits: bool) -> None:
 @kernel
 def group_dof_constraints(solver: Any, island: Any) -> None:
     """Find the dof rows that can be solved four at a time, and the products of their rows."""
-    bounds = dof_constraints(solver)[island["first_bound"] :]
+    dof_rows = dof_constraints(solver)[island["first_dof_constraint"] :]
     Y, i = whitened_rows(solver), 0
-    while i < island["bound_count"]:
-        a = bounds[i]
-        a["group"] = 1 if i + 4 <= island["bound_count"] and is_small(a["l"]) else 0
+    while i < island["dof_constraint_count"]:
+        a = dof_rows[i]
+        a["group"] = 1 if i + 4 <= island["dof_constraint_count"] and is_small(a["length"]) else 0
         for j in range(1, 4 if a["group"] != 0 else 1):
-            if bounds[i + j]["o"] != a["o"] or bounds[i + j]["l"] != a["l"]:
+            if dof_rows[i + j]["offset"] != a["offset"] or dof_rows[i + j]["length"] != a["length"]:
                 a["group"] = 0
         for j in range(1, 4 if a["group"] != 0 else 1):
             for k in range(j):
-                bounds[i + j]["group_products"][k] = row_velocity(Y, bounds[i + j]["y"], Y, bounds[i + k]["y"], a["l"])
+                dof_rows[i + j]["group_products"][k] = row_velocity(
+                    Y, dof_rows[i + j]["y"], Y, dof_rows[i + k]["y"], a["length"]
+                )
         i += 4 if a["group"] != 0 else 1
 
 
@@ -312,7 +316,7 @@ def group_dof_constraints(solver: Any, island: Any) -> None:
 def solve_four(row1: Any, constraint: Any, row3: Any, row4: Any, Y: Any, z: Any) -> None:
     """Solve four dof rows in order. Their velocities are computed at once, then corrected for the impulses of earlier
     rows through the products of the rows, which gives the result of four separate steps."""
-    o, l = row1["o"], row1["l"]
+    o, l = row1["offset"], row1["length"]
     x, A, B = load_small(z, o, l), load_small(Y, row1["y"], l), load_small(Y, constraint["y"], l)
     C, D = load_small(Y, row3["y"], l), load_small(Y, row4["y"], l)
     first, second, third, fourth = columns(

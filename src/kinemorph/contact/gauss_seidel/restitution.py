@@ -37,11 +37,11 @@ def find_approach_speeds(solver: Any, island: Any) -> int:
 
     A contact that closes its gap within the step has the speed of that moment: v² - 2 a s.
     """
-    touches = layout.contact_constraints(solver)[island["first_touch"] :]
+    contacts = layout.contact_constraints(solver)[island["first_contact"] :]
     Y, z, za = layout.whitened_rows(solver), layout.z_of(solver), layout.za_of(solver)
     count = 0
-    for i in range(island["touch_count"]):
-        contact = touches[i]
+    for i in range(island["contact_count"]):
+        contact = contacts[i]
         if contact["restitution"] > 0.0:
             v, a = contact_velocity(contact, 0, Y, z), contact_velocity(contact, 0, Y, za)
             if v < 0.0:
@@ -66,13 +66,13 @@ def solve_total_friction(contact: Any, Y: Any, z: Any, most: float) -> None:
 @kernel
 def is_dissipative(solver: Any, island: Any) -> bool:
     """Whether no row of an island can add energy: it has no drive and no moving surface."""
-    touches = layout.contact_constraints(solver)[island["first_touch"] :]
-    bounds = layout.dof_constraints(solver)[island["first_bound"] :]
-    for i in range(island["touch_count"]):
-        if touches[i]["surface_velocity1"] != 0.0 or touches[i]["surface_velocity2"] != 0.0:
+    contacts = layout.contact_constraints(solver)[island["first_contact"] :]
+    dof_rows = layout.dof_constraints(solver)[island["first_dof_constraint"] :]
+    for i in range(island["contact_count"]):
+        if contacts[i]["surface_velocity1"] != 0.0 or contacts[i]["surface_velocity2"] != 0.0:
             return False
-    for i in range(island["bound_count"]):
-        if bounds[i]["what"] == DRIVEN:
+    for i in range(island["dof_constraint_count"]):
+        if dof_rows[i]["kind"] == DRIVEN:
             return False
     return True
 
@@ -102,25 +102,25 @@ def limit_bounce_energy(solver: Any, island: Any) -> None:
 @kernel(inline=False)
 def apply_restitution(solver: Any, island: Any) -> None:
     """Restitution of contacts that approached faster than the threshold and had a normal impulse, by Gauss-Seidel."""
-    touches = layout.contact_constraints(solver)[island["first_touch"] :]
+    contacts = layout.contact_constraints(solver)[island["first_contact"] :]
     Y, z, z0 = layout.whitened_rows(solver), layout.z_of(solver), layout.z0_of(solver)
     for k in range(island["offset"], island["offset"] + island["nz"]):
         z0[k] = z[k]
     for n in range(MOST_BOUNCE_PASSES):
         even = n + 1 >= LEAST_BOUNCE_PASSES
-        for i in range(island["touch_count"]):
-            contact = touches[i]
-            if contact["approach"] < -solver["bounce_speed"] and contact["sum"] > 0.0:
-                last, mass, approach = contact["last"], contact["effective_mass"], contact["approach"]
+        for i in range(island["contact_count"]):
+            contact = contacts[i]
+            if contact["approach"] < -solver["bounce_speed"] and contact["total_normal_impulse"] > 0.0:
+                last, mass, approach = contact["last_normal_impulse"], contact["effective_mass"], contact["approach"]
                 v = contact_velocity(contact, 0, Y, z)
                 p = max(0.0, last - (v + contact["restitution"] * approach) * mass)
                 even = even and abs(p - last) <= -BOUNCE_TOLERANCE * approach * mass
                 apply_normal_impulse(contact, Y, z, p - last)
-                contact["sum"] += p - last
-                contact["last"] = p
+                contact["total_normal_impulse"] += p - last
+                contact["last_normal_impulse"] = p
                 if contact["friction"] > 0.0:
                     pushed1, pushed2 = contact["tangent_impulse1"], contact["tangent_impulse2"]
-                    solve_total_friction(contact, Y, z, contact["friction"] * contact["sum"])
+                    solve_total_friction(contact, Y, z, contact["friction"] * contact["total_normal_impulse"])
                     contact["tangent_impulse1"] = pushed1  # for the warm start of the next step
                     contact["tangent_impulse2"] = pushed2
         if even:
@@ -148,14 +148,14 @@ def same_trees(contact: Any, other: Any) -> bool:
 @kernel
 def has_several_pairs(solver: Any, island: Any) -> bool:
     """Whether contacts with restitution had impulses between more than one pair of trees."""
-    touches = layout.contact_constraints(solver)[island["first_touch"] :]
+    contacts = layout.contact_constraints(solver)[island["first_contact"] :]
     found = -1
-    for i in range(island["touch_count"]):
-        contact = touches[i]
-        if contact["restitution"] > 0.0 and contact["sum"] > 0.0:
+    for i in range(island["contact_count"]):
+        contact = contacts[i]
+        if contact["restitution"] > 0.0 and contact["total_normal_impulse"] > 0.0:
             if found < 0:
                 found = i
-            elif not same_trees(contact, touches[found]):
+            elif not same_trees(contact, contacts[found]):
                 return True
     return False
 
@@ -163,11 +163,11 @@ def has_several_pairs(solver: Any, island: Any) -> bool:
 @kernel(inline=False)
 def solve_without_bounce(solver: Any, island: Any, resting: bool) -> None:
     """Solve active contacts without restitution; with `resting`, only those without an impact."""
-    touches = layout.contact_constraints(solver)[island["first_touch"] :]
+    contacts = layout.contact_constraints(solver)[island["first_contact"] :]
     Y, z = layout.whitened_rows(solver), layout.z_of(solver)
     for _ in range(CARRY_PASSES):
-        for i in range(island["touch_count"]):
-            contact = touches[i]
+        for i in range(island["contact_count"]):
+            contact = contacts[i]
             if contact["acted"] == 0 or (resting and contact["approach"] < -solver["bounce_speed"]):
                 continue
             p = max(0.0, contact["normal_impulse"] - contact_velocity(contact, 0, Y, z) * contact["effective_mass"])
@@ -188,17 +188,17 @@ def restart_from_stored(solver: Any, island: Any) -> None:
 
     As at the start of a substep, the stored impulses are scaled so that they add no energy.
     """
-    touches = layout.contact_constraints(solver)[island["first_touch"] :]
-    bounds = layout.dof_constraints(solver)[island["first_bound"] :]
+    contacts = layout.contact_constraints(solver)[island["first_contact"] :]
+    dof_rows = layout.dof_constraints(solver)[island["first_dof_constraint"] :]
     Y, z, za = layout.whitened_rows(solver), layout.z_of(solver), layout.za_of(solver)
     x, g = layout.x_of(solver), layout.g_of(solver)
     parts = float(solver["substeps"])
     first, stop = island["offset"], island["offset"] + island["nz"]
     for k in range(first, stop):
         z[k], g[k] = x[k] + solver["h"] * parts * za[k], 0.0
-    for i in range(island["touch_count"]):
-        t = touches[i]
-        if t["sum"] > 0.0:
+    for i in range(island["contact_count"]):
+        t = contacts[i]
+        if t["total_normal_impulse"] > 0.0:
             apply_contact_impulses(t, Y, g, parts * t["kept"][0], parts * t["kept"][1], parts * t["kept"][2])
     along = size = 0.0
     for k in range(first, stop):
@@ -207,48 +207,50 @@ def restart_from_stored(solver: Any, island: Any) -> None:
     share = min(max(along / size, 0.0), 1.0) if size > 0.0 else 0.0
     for k in range(first, stop):
         z[k] += share * g[k]
-    for i in range(island["touch_count"]):
-        t = touches[i]
-        pressed = parts * share if t["sum"] > 0.0 else 0.0
-        t["acted"] = 1 if t["sum"] > 0.0 else 0
+    for i in range(island["contact_count"]):
+        t = contacts[i]
+        pressed = parts * share if t["total_normal_impulse"] > 0.0 else 0.0
+        t["acted"] = 1 if t["total_normal_impulse"] > 0.0 else 0
         t["normal_impulse"] = pressed * t["kept"][0]
         t["tangent_impulse1"] = pressed * t["kept"][1]
         t["tangent_impulse2"] = pressed * t["kept"][2]
-        t["sum"] = t["total_tangent_impulse1"] = t["total_tangent_impulse2"] = 0.0
-    for i in range(island["bound_count"]):  # dof rows keep their impulses
-        constraint = bounds[i]
-        apply_row_impulse(Y, constraint["y"], z, constraint["o"], constraint["l"], constraint["sum"])
+        t["total_normal_impulse"] = t["total_tangent_impulse1"] = t["total_tangent_impulse2"] = 0.0
+    for i in range(island["dof_constraint_count"]):  # dof rows keep their impulses
+        constraint = dof_rows[i]
+        apply_row_impulse(
+            Y, constraint["y"], z, constraint["offset"], constraint["length"], constraint["total_impulse"]
+        )
     solve_without_bounce(solver, island, True)  # else the weight of resting bodies would cause restitution
-    for i in range(island["touch_count"]):  # approach speed at impact less the speed at the end of the step
-        t = touches[i]
+    for i in range(island["contact_count"]):  # approach speed at impact less the speed at the end of the step
+        t = contacts[i]
         t["approach"] = t["approach"] - contact_velocity(t, 0, Y, z) if t["approach"] < -solver["bounce_speed"] else 0.0
 
 
 @kernel
-def bounce_pair(solver: Any, touches: Any, first: int, stop: int, start: bool) -> bool:
+def bounce_pair(solver: Any, contacts: Any, first: int, stop: int, start: bool) -> bool:
     """Simultaneous restitution of the contacts of one pair of trees. False if none of them approaches."""
     Y, z = layout.whitened_rows(solver), layout.z_of(solver)
     least = 0.0
     for i in range(first, stop):
-        t = touches[i]
+        t = contacts[i]
         if t["acted"] != 0:
             v = contact_velocity(t, 0, Y, z)
             t["separation"] = v + t["approach"] if start else v  # the separation is no longer needed
-            t["last"] = t["total_tangent_impulse1"] = t["total_tangent_impulse2"] = 0.0
+            t["last_normal_impulse"] = t["total_tangent_impulse1"] = t["total_tangent_impulse2"] = 0.0
             least = min(least, t["separation"])
     if least > -solver["bounce_speed"]:
         return False
     for n in range(MOST_BOUNCE_PASSES):
         even = n + 1 >= LEAST_PAIR_PASSES
         for i in range(first, stop):
-            t = touches[i]
+            t = contacts[i]
             if t["acted"] == 0:
                 continue
             back = t["restitution"] * t["separation"] if t["separation"] < -solver["bounce_speed"] else 0.0
-            p = max(0.0, t["last"] - (contact_velocity(t, 0, Y, z) + back) * t["effective_mass"])
-            even = even and abs(p - t["last"]) <= -BOUNCE_TOLERANCE * least * t["effective_mass"]
-            apply_normal_impulse(t, Y, z, p - t["last"])
-            t["last"] = p
+            p = max(0.0, t["last_normal_impulse"] - (contact_velocity(t, 0, Y, z) + back) * t["effective_mass"])
+            even = even and abs(p - t["last_normal_impulse"]) <= -BOUNCE_TOLERANCE * least * t["effective_mass"]
+            apply_normal_impulse(t, Y, z, p - t["last_normal_impulse"])
+            t["last_normal_impulse"] = p
             if t["friction"] > 0.0:
                 kept1, kept2 = t["tangent_impulse1"], t["tangent_impulse2"]
                 solve_total_friction(t, Y, z, t["friction"] * p)
@@ -263,8 +265,8 @@ def propagate_impacts(solver: Any, island: Any) -> bool:
     """Solve impacts that propagate through several pairs. False, and no change, if there is only one pair."""
     if not has_several_pairs(solver, island):
         return False
-    touches = layout.contact_constraints(solver)[island["first_touch"] :]
-    count = island["touch_count"]
+    contacts = layout.contact_constraints(solver)[island["first_contact"] :]
+    count = island["contact_count"]
     z, z0 = layout.z_of(solver), layout.z0_of(solver)
     for k in range(island["offset"], island["offset"] + island["nz"]):
         z0[k] = z[k]
@@ -274,12 +276,14 @@ def propagate_impacts(solver: Any, island: Any) -> bool:
         first = 0
         while first < count:
             stop = first + 1
-            while stop < count and same_trees(touches[first], touches[stop]):
+            while stop < count and same_trees(contacts[first], contacts[stop]):
                 stop += 1
-            if bounce_pair(solver, touches, first, stop, turn == 0):
+            if bounce_pair(solver, contacts, first, stop, turn == 0):
                 some = True
                 for i in range(first, stop):
-                    touches[i]["sum"] += touches[i]["last"] if touches[i]["acted"] != 0 else 0.0
+                    contacts[i]["total_normal_impulse"] += (
+                        contacts[i]["last_normal_impulse"] if contacts[i]["acted"] != 0 else 0.0
+                    )
             first = stop
         if not some:
             break
@@ -288,8 +292,8 @@ def propagate_impacts(solver: Any, island: Any) -> bool:
         limit_bounce_energy(solver, island)
     part = 1.0 / solver["substeps"]
     for i in range(count):
-        t = touches[i]
-        t["sum"] += t["normal_impulse"]
+        t = contacts[i]
+        t["total_normal_impulse"] += t["normal_impulse"]
         t["total_tangent_impulse1"] = t["tangent_impulse1"]
         t["total_tangent_impulse2"] = t["tangent_impulse2"]
         t["normal_impulse"] *= part

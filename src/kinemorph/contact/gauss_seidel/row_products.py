@@ -92,22 +92,28 @@ def row_velocity(Y: Any, y: int, z: Any, offset: int, length: int) -> float:
 @kernel
 def contact_velocity(contact: Any, row: int, Y: Any, z: Any) -> float:
     """Relative velocity (m/s) of a contact along its normal (row 0, positive if parting) or a tangent (1, 2)."""
-    y = contact["y"] + row * (contact["l1"] + contact["l2"])
-    x = slice_product(Y, y + contact["l1"], z, contact["o2"], contact["l2"])
-    return x + slice_product(Y, y, z, contact["o1"], contact["l1"]) if contact["l1"] > 0 else x
+    y = contact["y"] + row * (contact["length1"] + contact["length2"])
+    x = slice_product(Y, y + contact["length1"], z, contact["offset2"], contact["length2"])
+    return x + slice_product(Y, y, z, contact["offset1"], contact["length1"]) if contact["length1"] > 0 else x
 
 
 @kernel
 def contact_velocities(contact: Any, Y: Any, z: Any) -> tuple[float, float, float]:
     """The same for all three rows."""
-    stride = contact["l1"] + contact["l2"]
+    stride = contact["length1"] + contact["length2"]
     a, b, c = contact["y"], contact["y"] + stride, contact["y"] + 2 * stride
     v, v1, v2 = three_slice_products(
-        Y, a + contact["l1"], b + contact["l1"], c + contact["l1"], z, contact["o2"], contact["l2"]
+        Y,
+        a + contact["length1"],
+        b + contact["length1"],
+        c + contact["length1"],
+        z,
+        contact["offset2"],
+        contact["length2"],
     )
-    if contact["l1"] == 0:
+    if contact["length1"] == 0:
         return v, v1, v2
-    u, u1, u2 = three_slice_products(Y, a, b, c, z, contact["o1"], contact["l1"])
+    u, u1, u2 = three_slice_products(Y, a, b, c, z, contact["offset1"], contact["length1"])
     return v + u, v1 + u1, v2 + u2
 
 
@@ -146,18 +152,20 @@ def apply_three_impulses(
 @kernel
 def apply_normal_impulse(contact: Any, Y: Any, z: Any, p: float) -> None:
     """Apply a normal impulse (N s) to z."""
-    if contact["l1"] > 0:
-        apply_row_impulse(Y, contact["y"], z, contact["o1"], contact["l1"], p)
-    apply_row_impulse(Y, contact["y"] + contact["l1"], z, contact["o2"], contact["l2"], p)
+    if contact["length1"] > 0:
+        apply_row_impulse(Y, contact["y"], z, contact["offset1"], contact["length1"], p)
+    apply_row_impulse(Y, contact["y"] + contact["length1"], z, contact["offset2"], contact["length2"], p)
 
 
 @kernel
 def apply_contact_impulses(contact: Any, Y: Any, z: Any, p: float, p1: float, p2: float) -> None:
     """Apply a normal and two tangential impulses (N s) to z."""
-    stride = contact["l1"] + contact["l2"]
-    if contact["l1"] > 0:
-        apply_three_impulses(Y, contact["y"], stride, z, contact["o1"], contact["l1"], p, p1, p2)
-    apply_three_impulses(Y, contact["y"] + contact["l1"], stride, z, contact["o2"], contact["l2"], p, p1, p2)
+    stride = contact["length1"] + contact["length2"]
+    if contact["length1"] > 0:
+        apply_three_impulses(Y, contact["y"], stride, z, contact["offset1"], contact["length1"], p, p1, p2)
+    apply_three_impulses(
+        Y, contact["y"] + contact["length1"], stride, z, contact["offset2"], contact["length2"], p, p1, p2
+    )
 
 
 # ------------------------------------------------------------------------------------------------ one or two of six
@@ -166,14 +174,14 @@ def apply_contact_impulses(contact: Any, Y: Any, z: Any, p: float, p1: float, p2
 @kernel
 def fits_registers(contact: Any) -> bool:
     """Whether a contact has one or two slices of six numbers."""
-    return contact["l2"] == 6 and (contact["l1"] == 6 or contact["l1"] == 0)
+    return contact["length2"] == 6 and (contact["length1"] == 6 or contact["length1"] == 0)
 
 
 @kernel
 def load_twelve(contact: Any, z: Any) -> Twelve:
     """Load the entries of z of a contact with one or two slices of six."""
-    o1, o2 = contact["o1"], contact["o2"]
-    if contact["l1"] == 0:
+    o1, o2 = contact["offset1"], contact["offset2"]
+    if contact["length1"] == 0:
         return load_from(z, o2), load_pair(z, o2 + 4), splat(0.0)
     return load_from(z, o2), load_pairs(z, o2 + 4, o1 + 4), load_from(z, o1)
 
@@ -181,8 +189,8 @@ def load_twelve(contact: Any, z: Any) -> Twelve:
 @kernel
 def store_twelve(contact: Any, z: Any, x: Twelve) -> None:
     """Store them."""
-    o1, o2 = contact["o1"], contact["o2"]
-    if contact["l1"] == 0:
+    o1, o2 = contact["offset1"], contact["offset2"]
+    if contact["length1"] == 0:
         store_from(z, o2, x[0])
         store_pair(z, o2 + 4, x[1])
     else:
@@ -194,7 +202,7 @@ def store_twelve(contact: Any, z: Any, x: Twelve) -> None:
 @kernel
 def load_row(contact: Any, row: int, Y: Any) -> Twelve:
     """Load one of the three rows of such a contact."""
-    if contact["l1"] == 0:
+    if contact["length1"] == 0:
         y = contact["y"] + 6 * row
         return load_from(Y, y), load_pair(Y, y + 4), splat(0.0)
     y = contact["y"] + 12 * row

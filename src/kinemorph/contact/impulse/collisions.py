@@ -65,7 +65,7 @@ def is_colliding(r: Any, contact: Any, gap: float, v: float) -> bool:
 @kernel
 def add_contact_rows(contact: Any, weight: float, Y: Any, a: Any, b: Any, c: Any) -> None:
     """Add `weight` times the three rows of a contact to a, b and c."""
-    stride = contact["l1"] + contact["l2"]
+    stride = contact["length1"] + contact["length2"]
     for k in range(stride):
         a[k] += weight * Y[contact["y"] + k]
         b[k] += weight * Y[contact["y"] + stride + k]
@@ -75,7 +75,7 @@ def add_contact_rows(contact: Any, weight: float, Y: Any, a: Any, b: Any, c: Any
 @kernel
 def add_to_total(contact: Any, share: float, p: Vec3) -> None:
     """Add a share of an impulse to the totals of a contact."""
-    contact["sum"] += share * p[0]
+    contact["total_normal_impulse"] += share * p[0]
     contact["total_tangent_impulse1"] += share * p[1]
     contact["total_tangent_impulse2"] += share * p[2]
 
@@ -85,7 +85,7 @@ def apply_collision(
     contact: Any, a: Any, b: Any, c: Any, z: Any, e: float, tangential: float
 ) -> tuple[float, float, float]:
     """Apply a collision along rows a, b, c, with the slices and friction of a contact. Returns the impulse (N s)."""
-    o1, l1, o2, l2 = contact["o1"], contact["l1"], contact["o2"], contact["l2"]
+    o1, l1, o2, l2 = contact["offset1"], contact["length1"], contact["offset2"], contact["length2"]
     n = l1 + l2
     u = (
         slice_product(a, 0, z, o1, l1) + slice_product(a, l1, z, o2, l2),
@@ -114,20 +114,20 @@ def collision_restitution(r: Any, contact: Any, gap: float, speed: float) -> flo
 
 
 @kernel(inline=False)
-def collide_pair(solver: Any, r: Any, touches: Any, first: int, stop: int, tangential: float) -> float:
+def collide_pair(solver: Any, r: Any, contact_list: Any, first: int, stop: int, tangential: float) -> float:
     """Collide the contacts of one pair, from `first` to before `stop`. Returns the normal impulse, 0 for none."""
     Y, z = whitened_rows(solver), z_of(solver)
     a, b, c = g_of(solver), z0_of(solver), x_of(solver)
     lead, least = -1, 0.0
     for i in range(first, stop):
-        v = contact_velocity(touches[i], 0, Y, z)
-        if v < least and is_colliding(r, touches[i], solver["gap"], v):
+        v = contact_velocity(contact_list[i], 0, Y, z)
+        if v < least and is_colliding(r, contact_list[i], solver["gap"], v):
             lead, least = i, v
     if lead < 0:
         return 0.0
-    contact = touches[lead]
+    contact = contact_list[lead]
     n, along, total = load3(contact["normal"]), load3(contact["tangent1"]), 0.0
-    for k in range(contact["l1"] + contact["l2"]):
+    for k in range(contact["length1"] + contact["length2"]):
         a[k] = b[k] = c[k] = 0.0
     if r["boost"] > 0.0:
         add_contact_rows(contact, 1.0, Y, a, b, c)
@@ -138,7 +138,7 @@ def collide_pair(solver: Any, r: Any, touches: Any, first: int, stop: int, tange
         return p[0]
     for k in range(2):  # their sum, then their rows
         for i in range(first, stop):
-            other = touches[i]
+            other = contact_list[i]
             v = contact_velocity(other, 0, Y, z)
             other["approach"] = 0.0
             if not (
@@ -153,25 +153,25 @@ def collide_pair(solver: Any, r: Any, touches: Any, first: int, stop: int, tange
                     add_contact_rows(other, -v / total, Y, a, b, c)
     p = apply_collision(contact, a, b, c, z, contact["restitution"], tangential)
     for i in range(first, stop):
-        add_to_total(touches[i], touches[i]["approach"], p)
+        add_to_total(contact_list[i], contact_list[i]["approach"], p)
     return p[0]
 
 
 @kernel(inline=False)
 def stop_joints_at_limits(solver: Any, island: Any) -> bool:
     """Joint impulses (Fontijne 3.6.8) that stop motion beyond limits. Returns whether there was any."""
-    bounds = dof_constraints(solver)[island["first_bound"] :]
+    dof_rows = dof_constraints(solver)[island["first_dof_constraint"] :]
     Y, z = whitened_rows(solver), z_of(solver)
     some = False
-    for i in range(island["bound_count"]):
-        constraint = bounds[i]
-        if (constraint["what"] == LOWER or constraint["what"] == UPPER) and constraint[
+    for i in range(island["dof_constraint_count"]):
+        constraint = dof_rows[i]
+        if (constraint["kind"] == LOWER or constraint["kind"] == UPPER) and constraint[
             "initial_separation"
         ] < AT_LIMIT_DISTANCE:
-            v = slice_product(Y, constraint["y"], z, constraint["o"], constraint["l"])
+            v = slice_product(Y, constraint["y"], z, constraint["offset"], constraint["length"])
             if v < 0.0:
                 apply_row_impulse(
-                    Y, constraint["y"], z, constraint["o"], constraint["l"], -v * constraint["effective_mass"]
+                    Y, constraint["y"], z, constraint["offset"], constraint["length"], -v * constraint["effective_mass"]
                 )
                 some |= v < -AT_LIMIT_DISTANCE
     return some
@@ -180,35 +180,35 @@ def stop_joints_at_limits(solver: Any, island: Any) -> bool:
 @kernel(inline=False)
 def collide_island(solver: Any, collisions: Any, r: Any, island: Any) -> None:
     """Solve the collisions of an island, from its present velocities, until no pair approaches."""
-    touches = contact_constraints(solver)[island["first_touch"] :]
+    contact_list = contact_constraints(solver)[island["first_contact"] :]
     room = collisions["contact_room"]
     contacts, pairs = rows_at(collisions["contacts"], 2 * room, CONTACT), pairs_of(collisions)
     memories = memories_of(collisions)
     materials = materials_of(solver)
     agreed = pair_materials_of(solver)
-    now, count = half_start(collisions["step"], room), island["touch_count"]
+    now, count = half_start(collisions["step"], room), island["contact_count"]
     for turn in range(MOST_COLLISION_ROUNDS):
         some = False
         backward = (turn + r["turn"]) & 1 != 0
         at = count if backward else 0
         while (at > 0) if backward else (at < count):
-            pair = contacts[now + touches[at - 1 if backward else at]["contact"]]["pair"]
+            pair = contacts[now + contact_list[at - 1 if backward else at]["contact"]]["pair"]
             first = stop = at
             if backward:
-                while first > 0 and contacts[now + touches[first - 1]["contact"]]["pair"] == pair:
+                while first > 0 and contacts[now + contact_list[first - 1]["contact"]]["pair"] == pair:
                     first -= 1
                 at = first
             else:
-                while stop < count and contacts[now + touches[stop]["contact"]]["pair"] == pair:
+                while stop < count and contacts[now + contact_list[stop]["contact"]]["pair"] == pair:
                     stop += 1
                 at = stop
             tangential = mix_tangential_restitution(materials, agreed, pairs[pair]["a"], pairs[pair]["b"])
-            p = collide_pair(solver, r, touches, first, stop, tangential)
+            p = collide_pair(solver, r, contact_list, first, stop, tangential)
             if p > 0.0:
                 some = True
                 r["collision_count"] += 1
                 memories[pairs[pair]["row"]]["struck"] += p
-        if island["bound_count"] > 0 and stop_joints_at_limits(solver, island):
+        if island["dof_constraint_count"] > 0 and stop_joints_at_limits(solver, island):
             some = True
         if not some:
             break
@@ -219,7 +219,7 @@ def collide_islands(solver: Any, collisions: Any, r: Any) -> None:
     """Solve the collisions of all islands, from the velocities z to new ones in z."""
     islands = islands_of(solver)
     for i in range(solver["island_count"]):
-        if islands[i]["touch_count"] > 0:
+        if islands[i]["contact_count"] > 0:
             collide_island(solver, collisions, r, islands[i])
     r["turn"] += 1
     r["struck"] = 1

@@ -42,7 +42,7 @@ def contact_bias(gap: float, dt: float, push: float) -> float:
 @kernel
 def clamp_friction_estimate(cost: Any, q1: float, q2: float) -> None:
     """Set q of the tangents to the projection of (q1, q2) onto the disc of radius `most`."""
-    size, most = q1 * q1 + q2 * q2, cost["most"]
+    size, most = q1 * q1 + q2 * q2, cost["tangent_limit"]
     ratio = most / sqrt(size) if size > most * most else 1.0
     cost["q1"], cost["q2"] = q1 * ratio, q2 * ratio
 
@@ -50,22 +50,30 @@ def clamp_friction_estimate(cost: Any, q1: float, q2: float) -> None:
 @kernel(inline=False)
 def fill_contact_costs(solver: Any, island: Any) -> None:
     """Fill the cost rows of contacts. Initial estimates are the stored impulses of a substep times the substeps."""
-    touches = contact_constraints(solver)[island["first_touch"] :]
-    grips = cost_rows(island)
+    contacts = contact_constraints(solver)[island["first_contact"] :]
+    costs = cost_rows(island)
     parts = float(solver["substeps"])
     dt = solver["h"] * parts
     firm, carries = STIFFNESS_RATIO * island["mass"], parts * dt * (1.0 + OVERLAP_DECAY_STEPS) / LARGEST_LOAD_DEPTH
-    for i in range(island["touch_count"]):
-        contact, cost = touches[i], grips[i]
-        n = contact["l1"] + contact["l2"]
-        cost["o1"], cost["l1"], cost["o2"], cost["l2"] = contact["o1"], contact["l1"], contact["o2"], contact["l2"]
+    for i in range(island["contact_count"]):
+        contact, cost = contacts[i], costs[i]
+        n = contact["length1"] + contact["length2"]
+        cost["offset1"], cost["length1"], cost["offset2"], cost["length2"] = (
+            contact["offset1"],
+            contact["length1"],
+            contact["offset2"],
+            contact["length2"],
+        )
         cost["normal_row"], cost["tangent_row"], cost["normal"] = contact["y"], contact["y"] + n, 1
         cost["touching"] = 1 if contact["initial_separation"] <= 0.0 else 0
         cost["tangents"] = 2 if contact["friction"] > 0.0 else 0
         cost["driven"] = 0
-        cost["K"] = max(firm, min(contact["normal_impulse"] * carries, LARGEST_STIFFENING * firm))
+        cost["penalty"] = max(firm, min(contact["normal_impulse"] * carries, LARGEST_STIFFENING * firm))
         cost["bias"], cost["qn"] = contact_bias(contact["initial_separation"], dt, solver["parting_speed"]), 0.0
-        cost["friction"], cost["most"] = contact["friction"], contact["friction"] * contact["normal_impulse"] * parts
+        cost["friction"], cost["tangent_limit"] = (
+            contact["friction"],
+            contact["friction"] * contact["normal_impulse"] * parts,
+        )
         clamp_friction_estimate(cost, contact["tangent_impulse1"] * parts, contact["tangent_impulse2"] * parts)
         cost["tangent_velocity1"] = contact["surface_velocity1"]
         cost["tangent_velocity2"] = contact["surface_velocity2"]
@@ -74,35 +82,45 @@ def fill_contact_costs(solver: Any, island: Any) -> None:
 @kernel(inline=False)
 def fill_dof_costs(solver: Any, island: Any) -> None:
     """Fill the cost rows of limits, speed limits, dry friction and drives."""
-    bounds = dof_constraints(solver)[island["first_bound"] :]
-    spans = slices_of(solver)
-    grips = cost_rows(island)[island["touch_count"] :]
+    dof_rows = dof_constraints(solver)[island["first_dof_constraint"] :]
+    slices = slices_of(solver)
+    costs = cost_rows(island)[island["contact_count"] :]
     parts = float(solver["substeps"])
     dt = solver["h"] * parts
     carries = parts * dt * (1.0 + OVERLAP_DECAY_STEPS) / LARGEST_LOAD_DEPTH
-    for i in range(island["bound_count"]):
-        constraint, cost = bounds[i], grips[i]
-        bears = max(1.0, max(1.0 / spans[constraint["tree"]]["mass"], constraint["load_per_mass"]) * island["mass"])
+    for i in range(island["dof_constraint_count"]):
+        constraint, cost = dof_rows[i], costs[i]
+        bears = max(1.0, max(1.0 / slices[constraint["tree"]]["mass"], constraint["load_per_mass"]) * island["mass"])
         firm = STIFFNESS_RATIO * bears * constraint["effective_mass"]
-        cost["o1"], cost["l1"], cost["o2"], cost["l2"] = 0, 0, constraint["o"], constraint["l"]
+        cost["offset1"], cost["length1"], cost["offset2"], cost["length2"] = (
+            0,
+            0,
+            constraint["offset"],
+            constraint["length"],
+        )
         cost["normal_row"] = cost["tangent_row"] = constraint["y"]
-        cost["K"], cost["bias"], cost["qn"], cost["q1"], cost["q2"] = firm, 0.0, 0.0, 0.0, 0.0
-        cost["friction"], cost["most"], cost["tangent_velocity1"], cost["tangent_velocity2"] = 0.0, 0.0, 0.0, 0.0
+        cost["penalty"], cost["bias"], cost["qn"], cost["q1"], cost["q2"] = firm, 0.0, 0.0, 0.0, 0.0
+        cost["friction"], cost["tangent_limit"], cost["tangent_velocity1"], cost["tangent_velocity2"] = (
+            0.0,
+            0.0,
+            0.0,
+            0.0,
+        )
         cost["normal"], cost["touching"], cost["tangents"], cost["driven"] = 0, 0, 1, 0
-        if constraint["what"] == DRY:
-            cost["most"] = constraint["most"] * dt
+        if constraint["kind"] == DRY:
+            cost["tangent_limit"] = constraint["largest_force"] * dt
             clamp_friction_estimate(cost, constraint["p"] * parts, 0.0)
-        elif constraint["what"] == DRIVEN:
+        elif constraint["kind"] == DRIVEN:
             mass = sqrt(constraint["effective_mass"] * island["mass"])
             most = STIFFNESS_RATIO * LARGEST_STIFFENING * mass / carries  # the largest load of contacts
             fill_drive_cost(constraint, cost, dt, min(max(constraint["p"], -most), most) * parts)
-        elif constraint["what"] == FAST:
+        elif constraint["kind"] == FAST:
             cost["normal"], cost["tangents"], cost["bias"] = 1, 0, constraint["target"]
         else:
             cost["normal"] = 1
             cost["touching"] = 1 if constraint["initial_separation"] <= 0.0 else 0
             cost["tangents"] = 0
-            cost["K"] = max(firm, min(constraint["p"] * carries, LARGEST_STIFFENING * firm))
+            cost["penalty"] = max(firm, min(constraint["p"] * carries, LARGEST_STIFFENING * firm))
             cost["bias"] = contact_bias(constraint["initial_separation"], dt, solver["parting_speed"])
 
 
@@ -130,30 +148,34 @@ def fill_drive_cost(constraint: Any, cost: Any, dt: float, before: float) -> Non
             q, k = (1.0 - stays) * q, k * stays
         else:
             k = own
-    cost["driven"], cost["K"], cost["q1"] = 1, k, q + stays * before
-    cost["low"], cost["high"] = constraint["least"] * dt, constraint["most"] * dt
+    cost["driven"], cost["penalty"], cost["q1"] = 1, k, q + stays * before
+    cost["low"], cost["high"] = constraint["smallest_force"] * dt, constraint["largest_force"] * dt
     cost["before"], cost["kept_share"] = before, stays
 
 
 @kernel
 def cost_row_velocity(cost: Any, Y: Any, y: int, z: Any) -> float:
     """Velocity along one row y of a cost row."""
-    x = slice_product(Y, y + cost["l1"], z, cost["o2"], cost["l2"])
-    return x + slice_product(Y, y, z, cost["o1"], cost["l1"]) if cost["l1"] > 0 else x
+    x = slice_product(Y, y + cost["length1"], z, cost["offset2"], cost["length2"])
+    return x + slice_product(Y, y, z, cost["offset1"], cost["length1"]) if cost["length1"] > 0 else x
 
 
 @kernel
 def cost_row_velocities(cost: Any, Y: Any, z: Any) -> tuple[float, float, float]:
     vn = cost_row_velocity(cost, Y, cost["normal_row"], z) if cost["normal"] != 0 else 0.0
     v1 = cost_row_velocity(cost, Y, cost["tangent_row"], z) if cost["tangents"] > 0 else 0.0
-    v2 = cost_row_velocity(cost, Y, cost["tangent_row"] + cost["l1"] + cost["l2"], z) if cost["tangents"] > 1 else 0.0
+    v2 = (
+        cost_row_velocity(cost, Y, cost["tangent_row"] + cost["length1"] + cost["length2"], z)
+        if cost["tangents"] > 1
+        else 0.0
+    )
     return vn, v1, v2
 
 
 @kernel
 def cost_row_impulses(cost: Any, share: float) -> tuple[float, float, float]:
     """Impulses by the law, at the velocities plus `share` times their Newton step."""
-    K = cost["K"]
+    K = cost["penalty"]
     pn = 0.0
     if cost["normal"] != 0:
         pn = max(0.0, cost["qn"] - K * (cost["normal_velocity"] + share * cost["normal_velocity_step"]))
@@ -163,7 +185,7 @@ def cost_row_impulses(cost: Any, share: float) -> tuple[float, float, float]:
     p2 = cost["q2"] - K * (cost["tangent_velocity2"] + share * cost["tangent_velocity_step2"])
     if cost["driven"] != 0:
         return 0.0, min(max(p1, cost["low"]), cost["high"]), 0.0
-    size, most = p1 * p1 + p2 * p2, cost["most"]
+    size, most = p1 * p1 + p2 * p2, cost["tangent_limit"]
     if size > most * most:
         ratio = most / sqrt(size)
         return pn, p1 * ratio, p2 * ratio
@@ -173,7 +195,7 @@ def cost_row_impulses(cost: Any, share: float) -> tuple[float, float, float]:
 @kernel
 def cost_row_slopes(cost: Any, share: float) -> tuple[float, float, float, float]:
     """Minus the derivative of the law at the same point: of the normal, and entries 11, 12, 22 of the tangents."""
-    K = cost["K"]
+    K = cost["penalty"]
     normal_velocity = cost["normal_velocity"] + share * cost["normal_velocity_step"]
     gn = K if cost["normal"] != 0 and cost["qn"] > K * normal_velocity else 0.0
     if cost["tangents"] == 0:
@@ -182,7 +204,7 @@ def cost_row_slopes(cost: Any, share: float) -> tuple[float, float, float, float
     p2 = cost["q2"] - K * (cost["tangent_velocity2"] + share * cost["tangent_velocity_step2"])
     if cost["driven"] != 0:
         return 0.0, K if cost["low"] < p1 < cost["high"] else 0.0, 0.0, 0.0
-    size, most = p1 * p1 + p2 * p2, cost["most"]
+    size, most = p1 * p1 + p2 * p2, cost["tangent_limit"]
     if size > most * most:
         across = K * most / (size * sqrt(size))  # sliding: only the direction changes
         return gn, across * p2 * p2, -across * p1 * p2, across * p1 * p1
@@ -193,35 +215,35 @@ def cost_row_slopes(cost: Any, share: float) -> tuple[float, float, float, float
 def apply_cost_row(cost: Any, Y: Any, z: Any, sign: float) -> None:
     """z ← z ± Y p."""
     pn, p1, p2 = sign * cost["normal_impulse"], sign * cost["tangent_impulse1"], sign * cost["tangent_impulse2"]
-    l1, l2 = cost["l1"], cost["l2"]
+    l1, l2 = cost["length1"], cost["length2"]
     if cost["tangents"] == 2:
         if l1 > 0:
-            apply_three_impulses(Y, cost["normal_row"], l1 + l2, z, cost["o1"], l1, pn, p1, p2)
-        apply_three_impulses(Y, cost["normal_row"] + l1, l1 + l2, z, cost["o2"], l2, pn, p1, p2)
+            apply_three_impulses(Y, cost["normal_row"], l1 + l2, z, cost["offset1"], l1, pn, p1, p2)
+        apply_three_impulses(Y, cost["normal_row"] + l1, l1 + l2, z, cost["offset2"], l2, pn, p1, p2)
     else:
         p = pn if cost["normal"] != 0 else p1
         if l1 > 0:
-            apply_row_impulse(Y, cost["normal_row"], z, cost["o1"], l1, p)
-        apply_row_impulse(Y, cost["normal_row"] + l1, z, cost["o2"], l2, p)
+            apply_row_impulse(Y, cost["normal_row"], z, cost["offset1"], l1, p)
+        apply_row_impulse(Y, cost["normal_row"] + l1, z, cost["offset2"], l2, p)
 
 
 @kernel(inline=False)
 def store_solution(solver: Any, island: Any) -> None:
     """Write the impulses of a direct solve to its contact and dof rows, divided among the substeps."""
-    touches = contact_constraints(solver)[island["first_touch"] :]
-    bounds = dof_constraints(solver)[island["first_bound"] :]
-    grips = cost_rows(island)
+    contacts = contact_constraints(solver)[island["first_contact"] :]
+    dof_rows = dof_constraints(solver)[island["first_dof_constraint"] :]
+    costs = cost_rows(island)
     part = 1.0 / solver["substeps"]
-    for i in range(island["touch_count"]):
-        contact, g = touches[i], grips[i]
+    for i in range(island["contact_count"]):
+        contact, g = contacts[i], costs[i]
         contact["normal_impulse"] = part * g["normal_impulse"]
         contact["tangent_impulse1"] = part * g["tangent_impulse1"]
         contact["tangent_impulse2"] = part * g["tangent_impulse2"]
-        contact["sum"] = contact["last"] = g["normal_impulse"]
+        contact["total_normal_impulse"] = contact["last_normal_impulse"] = g["normal_impulse"]
         contact["total_tangent_impulse1"] = g["tangent_impulse1"]
         contact["total_tangent_impulse2"] = g["tangent_impulse2"]
         contact["acted"] = g["touching"]  # overlap may have been corrected, although the final impulse is zero
-    for i in range(island["bound_count"]):
-        constraint, g = bounds[i], grips[island["touch_count"] + i]
-        constraint["sum"] = g["normal_impulse"] + g["tangent_impulse1"]  # one of which is zero
-        constraint["p"] = part * constraint["sum"]
+    for i in range(island["dof_constraint_count"]):
+        constraint, g = dof_rows[i], costs[island["contact_count"] + i]
+        constraint["total_impulse"] = g["normal_impulse"] + g["tangent_impulse1"]  # one of which is zero
+        constraint["p"] = part * constraint["total_impulse"]

@@ -59,11 +59,11 @@ def is_fixed_to_base(trees: Any, tree_index: int) -> bool:
 @kernel(inline=False)
 def find_due_islands(solver: Any, trees: Any, step: int) -> bool:
     """Keep the choice of islands whose pairs are unchanged; set `direct` of the others to -1. True if there are any."""
-    spans, islands = slices_of(solver), islands_of(solver)
+    slices, islands = slices_of(solver), islands_of(solver)
     some = False
     for i in range(solver["island_count"]):
         island = islands[i]
-        first = spans[island["first_tree"]]
+        first = slices[island["first_tree"]]
         island["direct"] = 0
         if island["first_tree"] == island["last_tree"]:
             first["direct"] &= WEDGED
@@ -75,10 +75,10 @@ def find_due_islands(solver: Any, trees: Any, step: int) -> bool:
         island["direct"], some = -1, True
         t = island["first_tree"]
         while t >= 0:
-            span = spans[t]
-            span["mass"], span["load"] = tree_mass(tree_of(trees[t])), 0.0
-            span["level"], span["below"] = -1, 0
-            t = span["next"]
+            tree_slice = slices[t]
+            tree_slice["mass"], tree_slice["load"] = tree_mass(tree_of(trees[t])), 0.0
+            tree_slice["level"], tree_slice["below"] = -1, 0
+            t = tree_slice["next"]
         first["pairs"] = now
     return some
 
@@ -86,7 +86,7 @@ def find_due_islands(solver: Any, trees: Any, step: int) -> bool:
 @kernel(inline=False)
 def list_supports(solver: Any, forest: Any, collisions: Any) -> int:
     """List the supports between trees in the islands that are due. Returns their number."""
-    spans, islands = slices_of(solver), islands_of(solver)
+    slices, islands = slices_of(solver), islands_of(solver)
     bodies = bodies_of(forest)
     trees = trees_of(forest)
     shapes, pairs = shapes_of(collisions), pairs_of(collisions)
@@ -98,7 +98,7 @@ def list_supports(solver: Any, forest: Any, collisions: Any) -> int:
     count = 0
     for k in range(collisions["n_pairs"]):
         pair = pairs[k]
-        i = island_of(spans, bodies, shapes, pair) if pair["count"] > 0 else -1
+        i = island_of(slices, bodies, shapes, pair) if pair["count"] > 0 else -1
         if i < 0 or islands[i]["direct"] >= 0:
             continue
         up = -dot(g, load3(contacts[now + pair["first"]]["normal"]))
@@ -118,12 +118,12 @@ def list_supports(solver: Any, forest: Any, collisions: Any) -> int:
 @kernel(inline=False)
 def find_levels(solver: Any, count: int) -> None:
     """Longest path from the ground up to each tree, and the number of its supports."""
-    spans, rests = slices_of(solver), supports_of(solver)
+    slices, rests = slices_of(solver), supports_of(solver)
     for _ in range(MOST_LOAD_PASSES):
         changed = False
         for k in range(count):
-            below, above = rests[k]["below"], spans[rests[k]["above"]]
-            level = spans[below]["level"] + 1 if below >= 0 else 0
+            below, above = rests[k]["below"], slices[rests[k]["above"]]
+            level = slices[below]["level"] + 1 if below >= 0 else 0
             if (below < 0 or level > 0) and level > above["level"]:
                 above["level"] = level
                 changed = True
@@ -131,24 +131,24 @@ def find_levels(solver: Any, count: int) -> None:
             break
     for k in range(count):
         below = rests[k]["below"]
-        if below < 0 or spans[below]["level"] >= 0:
-            spans[rests[k]["above"]]["below"] += 1
+        if below < 0 or slices[below]["level"] >= 0:
+            slices[rests[k]["above"]]["below"] += 1
 
 
 @kernel(inline=False)
 def distribute_loads(solver: Any, count: int) -> None:
     """Load (kg) of each tree: every tree divides its mass and load equally among its supports."""
-    spans, rests = slices_of(solver), supports_of(solver)
+    slices, rests = slices_of(solver), supports_of(solver)
     for _ in range(MOST_LOAD_PASSES):
         changed = False
         for i in range(count):
             rest = rests[count - 1 - i]  # later trees are usually higher
-            if rest["below"] < 0 or spans[rest["below"]]["level"] < 0:
+            if rest["below"] < 0 or slices[rest["below"]]["level"] < 0:
                 continue
-            above = spans[rest["above"]]
+            above = slices[rest["above"]]
             share = (above["mass"] + above["load"]) / above["below"]
             if share - rest["share"] > 1e-6 * share:
-                spans[rest["below"]]["load"] += share - rest["share"]
+                slices[rest["below"]]["load"] += share - rest["share"]
                 rest["share"] = share
                 changed = True
         if not changed:
@@ -158,37 +158,37 @@ def distribute_loads(solver: Any, count: int) -> None:
 @kernel
 def lacks_stored_impulses(solver: Any, island: Any) -> bool:
     """Whether an island has contacts without stored impulses: iteration would need many steps to find them."""
-    touches = contact_constraints(solver)[island["first_touch"] :]
-    for i in range(island["touch_count"]):
-        if touches[i]["kept"][0] > 0.0:
+    contact_list = contact_constraints(solver)[island["first_contact"] :]
+    for i in range(island["contact_count"]):
+        if contact_list[i]["kept"][0] > 0.0:
             return False
-    return island["touch_count"] > 0
+    return island["contact_count"] > 0
 
 
 @kernel(inline=False)
 def choose_island_solver(solver: Any, island: Any, slow: float) -> None:
     """Set `direct` of an island and of its trees. An island that may slow down is examined again in the next step."""
-    spans = slices_of(solver)
+    slices = slices_of(solver)
     was, heaviest, fastest = 0, 0.0, 0.0
     t = island["first_tree"]
     while t >= 0:
-        span = spans[t]
-        was |= span["direct"] & 1
-        fastest = max(fastest, span["speed"])
-        if span["mass"] > 0.0:
-            heaviest = max(heaviest, span["load"] / span["mass"])
-        t = span["next"]
+        tree_slice = slices[t]
+        was |= tree_slice["direct"] & 1
+        fastest = max(fastest, tree_slice["speed"])
+        if tree_slice["mass"] > 0.0:
+            heaviest = max(heaviest, tree_slice["load"] / tree_slice["mass"])
+        t = tree_slice["next"]
     heavy = RESTING_LOAD_RATIO if fastest < slow else HEAVY_LOAD_RATIO
     least = LIGHT_LOAD_SHARE * heavy if was != 0 else heavy if fastest < CALM_SPEED else CRUSHING_LOAD_RATIO
     direct = 1 if heaviest > least else 0
     new = 1 if fastest < CALM_SPEED and lacks_stored_impulses(solver, island) else 0
     if direct == 0 and (new != 0 or heaviest > (RESTING_LOAD_RATIO if slow > 0.0 else HEAVY_LOAD_RATIO)):
-        spans[island["first_tree"]]["pairs"] = -1
+        slices[island["first_tree"]]["pairs"] = -1
     island["direct"] = max(direct, new)
     t = island["first_tree"]
     while t >= 0:
-        spans[t]["direct"] = direct | (spans[t]["direct"] & WEDGED)
-        t = spans[t]["next"]
+        slices[t]["direct"] = direct | (slices[t]["direct"] & WEDGED)
+        t = slices[t]["next"]
 
 
 @kernel

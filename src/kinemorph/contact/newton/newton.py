@@ -40,7 +40,7 @@ def start_direct_solve(solver: Any, island: Any) -> None:
     first, stop = island["offset"], island["offset"] + island["nz"]
     Y, z = layout.whitened_rows(solver), layout.z_of(solver)
     za, z0 = layout.za_of(solver), layout.z0_of(solver)
-    grips = layout.cost_rows(island)
+    costs = layout.cost_rows(island)
     dt = solver["h"] * solver["substeps"]
     forces = speed = 0.0
     for k in range(first, stop):
@@ -53,7 +53,7 @@ def start_direct_solve(solver: Any, island: Any) -> None:
     constraint_cost.fill_contact_costs(solver, island)
     constraint_cost.fill_dof_costs(solver, island)
     for i in range(island["cost_row_count"]):
-        cost = grips[i]
+        cost = costs[i]
         vn, v1, v2 = constraint_cost.cost_row_velocities(cost, Y, z)
         cost["normal_velocity"] = vn + cost["bias"]
         cost["tangent_velocity1"] += v1
@@ -66,11 +66,11 @@ def evaluate_residual(solver: Any, island: Any) -> float:
     """Impulses p of all cost rows, and the gradient of the cost, g ← z - z* - Σ Y p. Returns |g|²."""
     first, stop = island["offset"], island["offset"] + island["nz"]
     Y, z, z0, r = layout.whitened_rows(solver), layout.z_of(solver), layout.z0_of(solver), layout.g_of(solver)
-    grips = layout.cost_rows(island)
+    costs = layout.cost_rows(island)
     for k in range(first, stop):
         r[k] = z[k] - z0[k]
     for i in range(island["cost_row_count"]):
-        g = grips[i]
+        g = costs[i]
         g["normal_impulse"], g["tangent_impulse1"], g["tangent_impulse2"] = constraint_cost.cost_row_impulses(g, 0.0)
         if g["normal_impulse"] != 0.0 or g["tangent_impulse1"] != 0.0 or g["tangent_impulse2"] != 0.0:
             constraint_cost.apply_cost_row(g, Y, r, -1.0)
@@ -85,21 +85,21 @@ def factor_hessian(solver: Any, island: Any) -> None:
     """The Hessian H at the velocities of the cost rows, and its Cholesky factor."""
     first, n = island["offset"], island["nz"]
     Y = layout.whitened_rows(solver)
-    E = rows_at(solver["envelope"], solver["envelope_room"], F8)[island["envelope"] :]
+    E = rows_at(solver["skyline"], solver["skyline_room"], F8)[island["skyline"] :]
     row_of, low = layout.skyline_rows_of(solver)[first:], layout.first_columns_of(solver)[first:]
     at = layout.column_starts_of(solver)[first:]
-    grips = layout.cost_rows(island)
+    costs = layout.cost_rows(island)
     for k in range(n):
         for j in range(at[k] + low[k], at[k] + k):
             E[j] = 0.0
         E[at[k] + k] = 1.0
     for i in range(island["cost_row_count"]):
-        cost = grips[i]
+        cost = costs[i]
         gn, g11, g12, g22 = constraint_cost.cost_row_slopes(cost, 0.0)
-        l1, l2 = cost["l1"], cost["l2"]
-        r1 = row_of[cost["o1"] - first] if l1 > 0 else 0
-        r2 = row_of[cost["o2"] - first] if l2 > 0 else 0
-        if cost["tangents"] == 2 and cost["most"] > 0.0:
+        l1, l2 = cost["length1"], cost["length2"]
+        r1 = row_of[cost["offset1"] - first] if l1 > 0 else 0
+        r2 = row_of[cost["offset2"] - first] if l2 > 0 else 0
+        if cost["tangents"] == 2 and cost["tangent_limit"] > 0.0:
             add_contact_block(E, at, r1, l1, r2, l2, Y, cost["normal_row"], gn, g11, g12, g22)
         elif cost["normal"] != 0:
             if gn > 0.0:
@@ -114,17 +114,17 @@ def newton_direction(solver: Any, island: Any) -> None:
     """g ← -H⁻¹ g, and the changes of the rows' velocities by that step."""
     first, n = island["offset"], island["nz"]
     Y, r, x = layout.whitened_rows(solver), layout.g_of(solver), layout.x_of(solver)[first:]
-    E = rows_at(solver["envelope"], solver["envelope_room"], F8)[island["envelope"] :]
+    E = rows_at(solver["skyline"], solver["skyline_room"], F8)[island["skyline"] :]
     row_of, low = layout.skyline_rows_of(solver)[first:], layout.first_columns_of(solver)[first:]
     at = layout.column_starts_of(solver)[first:]
-    grips = layout.cost_rows(island)
+    costs = layout.cost_rows(island)
     for k in range(n):
         x[row_of[k]] = -r[first + k]
     substitute(E, at, low, n, x)
     for k in range(n):
         r[first + k] = x[row_of[k]]
     for i in range(island["cost_row_count"]):
-        cost = grips[i]
+        cost = costs[i]
         cost["normal_velocity_step"], cost["tangent_velocity_step1"], cost["tangent_velocity_step2"] = (
             constraint_cost.cost_row_velocities(cost, Y, r)
         )
@@ -135,14 +135,14 @@ def search_line(solver: Any, island: Any) -> float:
     """Line search: the share x of the step g with least cost, where the monotone slope is zero."""
     first, stop = island["offset"], island["offset"] + island["nz"]
     z, z0, d = layout.z_of(solver), layout.z0_of(solver), layout.g_of(solver)
-    grips = layout.cost_rows(island)
+    costs = layout.cost_rows(island)
     begin = size = 0.0
     for k in range(first, stop):
         begin += d[k] * (z[k] - z0[k])
         size += d[k] * d[k]
     down = begin
     for i in range(island["cost_row_count"]):
-        g = grips[i]
+        g = costs[i]
         down -= (
             g["normal_impulse"] * g["normal_velocity_step"]
             + g["tangent_impulse1"] * g["tangent_velocity_step1"]
@@ -152,7 +152,7 @@ def search_line(solver: Any, island: Any) -> float:
     for _ in range(MOST_SEARCH_STEPS):
         slope, curve = begin + x * size, size
         for i in range(island["cost_row_count"]):
-            g = grips[i]
+            g = costs[i]
             pn, p1, p2 = constraint_cost.cost_row_impulses(g, x)
             gn, g11, g12, g22 = constraint_cost.cost_row_slopes(g, x)
             dn, d1, d2 = g["normal_velocity_step"], g["tangent_velocity_step1"], g["tangent_velocity_step2"]
@@ -174,11 +174,11 @@ def search_line(solver: Any, island: Any) -> float:
 def advance_along(solver: Any, island: Any, share: float) -> None:
     """z ← z + share g, and the same for the velocities of the cost rows."""
     z, d = layout.z_of(solver), layout.g_of(solver)
-    grips = layout.cost_rows(island)
+    costs = layout.cost_rows(island)
     for k in range(island["offset"], island["offset"] + island["nz"]):
         z[k] += share * d[k]
     for i in range(island["cost_row_count"]):
-        cost = grips[i]
+        cost = costs[i]
         cost["normal_velocity"] += share * cost["normal_velocity_step"]
         cost["tangent_velocity1"] += share * cost["tangent_velocity_step1"]
         cost["tangent_velocity2"] += share * cost["tangent_velocity_step2"]
@@ -188,11 +188,11 @@ def advance_along(solver: Any, island: Any, share: float) -> None:
 def held_by_drives(solver: Any, island: Any) -> float:
     """Square of the velocity change by the previous impulses of stiff drives, a scale of residuals without gravity."""
     Y, total = layout.whitened_rows(solver), 0.0
-    grips = layout.cost_rows(island)
-    for i in range(island["touch_count"], island["cost_row_count"]):
-        cost = grips[i]
+    costs = layout.cost_rows(island)
+    for i in range(island["contact_count"], island["cost_row_count"]):
+        cost = costs[i]
         if cost["driven"] != 0 and cost["kept_share"] > 0.0:
-            size = slice_product(Y, cost["tangent_row"], Y, cost["tangent_row"], cost["l2"])
+            size = slice_product(Y, cost["tangent_row"], Y, cost["tangent_row"], cost["length2"])
             total += cost["before"] * cost["before"] * size
     return total
 
@@ -233,10 +233,10 @@ def update_estimates(solver: Any, island: Any, slack: bool, weight: float) -> bo
     because strongly coupled friction and normals would alternate between two states. A stiff drive's load decreases
     within the step and increases only from step to step, so that a blocked motor does not gain force meanwhile.
     """
-    grips = layout.cost_rows(island)
+    costs = layout.cost_rows(island)
     largest = change = 0.0
     for i in range(island["cost_row_count"]):
-        cost = grips[i]
+        cost = costs[i]
         largest = max(largest, cost["normal_impulse"])
         if slack and cost["touching"] != 0:
             change = max(change, abs(cost["normal_impulse"] - cost["qn"]))
@@ -253,8 +253,8 @@ def update_estimates(solver: Any, island: Any, slack: bool, weight: float) -> bo
         )
         if cost["friction"] > 0.0:
             most = cost["friction"] * cost["normal_impulse"]
-            change = max(change, abs(most - cost["most"]))
-            cost["most"] += weight * (most - cost["most"])
+            change = max(change, abs(most - cost["tangent_limit"]))
+            cost["tangent_limit"] += weight * (most - cost["tangent_limit"])
         else:
             largest = max(largest, abs(cost["tangent_impulse1"]))
         constraint_cost.clamp_friction_estimate(cost, cost["tangent_impulse1"], cost["tangent_impulse2"])
@@ -276,10 +276,10 @@ def iterate_friction(solver: Any, island: Any, slack: bool) -> bool:
 @kernel(inline=False)
 def remove_bias(island: Any) -> bool:
     """Remove the bias of touching contacts and take their impulses as estimates. True if velocities may change."""
-    grips = layout.cost_rows(island)
+    costs = layout.cost_rows(island)
     changes = False
     for i in range(island["cost_row_count"]):
-        cost = grips[i]
+        cost = costs[i]
         if cost["touching"] != 0:
             cost["normal_velocity"] -= cost["bias"]
             cost["bias"], cost["qn"] = 0.0, cost["normal_impulse"]

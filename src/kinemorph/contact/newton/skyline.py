@@ -32,22 +32,22 @@ def find_profile(solver: Any, island: Any) -> int:
     """Find the first column of each row, for the current order of z. Returns the multiplications of a factorization."""
     first, nz = island["offset"], island["nz"]
     row_of, low = layout.skyline_rows_of(solver)[first:], layout.first_columns_of(solver)[first:]
-    touches = layout.contact_constraints(solver)[island["first_touch"] :]
-    bounds = layout.dof_constraints(solver)[island["first_bound"] :]
+    contacts = layout.contact_constraints(solver)[island["first_contact"] :]
+    dof_rows = layout.dof_constraints(solver)[island["first_dof_constraint"] :]
     for k in range(nz):
         low[k] = k
-    for i in range(island["touch_count"]):
-        t = touches[i]
-        second = row_of[t["o2"] - first] if t["l2"] > 0 else nz
-        one = row_of[t["o1"] - first] if t["l1"] > 0 else nz
+    for i in range(island["contact_count"]):
+        t = contacts[i]
+        second = row_of[t["offset2"] - first] if t["length2"] > 0 else nz
+        one = row_of[t["offset1"] - first] if t["length1"] > 0 else nz
         column = min(one, second)
-        if t["l1"] > 0:
-            lower_first_columns(low, one, t["l1"], column)
-        if t["l2"] > 0:
-            lower_first_columns(low, second, t["l2"], column)
-    for i in range(island["bound_count"]):
-        row = row_of[bounds[i]["o"] - first]
-        lower_first_columns(low, row, bounds[i]["l"], row)
+        if t["length1"] > 0:
+            lower_first_columns(low, one, t["length1"], column)
+        if t["length2"] > 0:
+            lower_first_columns(low, second, t["length2"], column)
+    for i in range(island["dof_constraint_count"]):
+        row = row_of[dof_rows[i]["offset"] - first]
+        lower_first_columns(low, row, dof_rows[i]["length"], row)
     work = 0
     for k in range(nz):
         work += (k - low[k] + 1) * (k - low[k] + 1)
@@ -65,38 +65,38 @@ def order_rows_by_index(solver: Any, island: Any) -> None:
 def order_rows_by_level(solver: Any, island: Any) -> None:
     """Order the rows of an island's trees by level from the lowest, and by index within a level."""
     first, nz = island["offset"], island["nz"]
-    spans = layout.slices_of(solver)
+    slices = layout.slices_of(solver)
     row_of = layout.skyline_rows_of(solver)[first:]
     count = layout.first_columns_of(solver)[first:]
     for k in range(nz):
         count[k] = 0
     t = island["first_tree"]
     while t >= 0:
-        if spans[t]["width"] > 0:
-            count[min(max(spans[t]["level"], 0), nz - 1)] += spans[t]["width"]
-        t = spans[t]["next"]
+        if slices[t]["width"] > 0:
+            count[min(max(slices[t]["level"], 0), nz - 1)] += slices[t]["width"]
+        t = slices[t]["next"]
     row = 0
     for k in range(nz):
         row, count[k] = row + count[k], row
     t = island["first_tree"]
     while t >= 0:
-        if spans[t]["width"] > 0:
-            level = min(max(spans[t]["level"], 0), nz - 1)
-            for k in range(spans[t]["width"]):
-                row_of[spans[t]["offset"] - first + k] = count[level] + k
-            count[level] += spans[t]["width"]
-        t = spans[t]["next"]
+        if slices[t]["width"] > 0:
+            level = min(max(slices[t]["level"], 0), nz - 1)
+            for k in range(slices[t]["width"]):
+                row_of[slices[t]["offset"] - first + k] = count[level] + k
+            count[level] += slices[t]["width"]
+        t = slices[t]["next"]
 
 
 @kernel
 def sum_island_mass(solver: Any, trees: Any, island: Any) -> None:
-    spans = layout.slices_of(solver)
+    slices = layout.slices_of(solver)
     island["mass"] = 0.0
     t = island["first_tree"]
     while t >= 0:
-        spans[t]["mass"] = tree_mass(tree_of(trees[t]))
-        island["mass"] += spans[t]["mass"]
-        t = spans[t]["next"]
+        slices[t]["mass"] = tree_mass(tree_of(trees[t]))
+        island["mass"] += slices[t]["mass"]
+        t = slices[t]["next"]
 
 
 @kernel(inline=False)
@@ -108,10 +108,12 @@ def allocate_skyline(solver: Any, island: Any) -> None:
     for k in range(island["nz"]):
         start[k] = at - low[k]
         at += k - low[k] + 1
-    island["envelope"] = solver["envelope_used"]
-    solver["envelope_used"] += at
-    island["grips"] = solver["grips"] + COST_ROW_SIZE * (island["first_touch"] + island["first_bound"])
-    island["cost_row_count"] = island["touch_count"] + island["bound_count"]
+    island["skyline"] = solver["skyline_used"]
+    solver["skyline_used"] += at
+    island["cost_rows"] = solver["cost_rows"] + COST_ROW_SIZE * (
+        island["first_contact"] + island["first_dof_constraint"]
+    )
+    island["cost_row_count"] = island["contact_count"] + island["dof_constraint_count"]
 
 
 @kernel
@@ -120,9 +122,9 @@ def has_deep_overlap(solver: Any, island: Any) -> bool:
 
     Stiff contact springs that act against each other through loops would make the solution unstable.
     """
-    touches = layout.contact_constraints(solver)[island["first_touch"] :]
-    for i in range(island["touch_count"]):
-        if touches[i]["initial_separation"] < -DEEP_OVERLAP:
+    contacts = layout.contact_constraints(solver)[island["first_contact"] :]
+    for i in range(island["contact_count"]):
+        if contacts[i]["initial_separation"] < -DEEP_OVERLAP:
             return True
     return False
 
@@ -130,11 +132,13 @@ def has_deep_overlap(solver: Any, island: Any) -> bool:
 @kernel(inline=False)
 def plan_island(solver: Any, trees: Any, island: Any) -> bool:
     """Order and allocate the rows of one island. False if its matrix is too much work, or loops have deep overlap."""
-    if island["held"] > 0 and has_deep_overlap(solver, island):
+    if island["loop_projection_count"] > 0 and has_deep_overlap(solver, island):
         return False
     order_rows_by_index(solver, island)
     work = find_profile(solver, island)
-    if work > NARROW_ROW_WORK * island["nz"] and island["held"] == 0:  # trees of a loop projection stay adjacent
+    if (
+        work > NARROW_ROW_WORK * island["nz"] and island["loop_projection_count"] == 0
+    ):  # trees of a loop projection stay adjacent
         order_rows_by_level(solver, island)
         other = find_profile(solver, island)
         if other > work:
@@ -153,11 +157,11 @@ def plan_skylines(solver: Any, forest: Any) -> bool:
     """Order and allocate the rows of all directly solved islands. False if the skyline table is full."""
     islands = layout.islands_of(solver)
     trees = trees_of(forest)
-    solver["envelope_used"] = 0
+    solver["skyline_used"] = 0
     for i in range(solver["island_count"]):
         if islands[i]["direct"] != 0 and not plan_island(solver, trees, islands[i]):
             islands[i]["direct"] = 0
-    if solver["envelope_used"] > solver["envelope_room"]:
+    if solver["skyline_used"] > solver["skyline_room"]:
         solver["full"] |= layout.FULL_SKYLINE
         return False
     return True

@@ -35,8 +35,8 @@ STANDING_SPEED = 0.01  # m/s
 def tree_side(contact: Any, tree: int) -> tuple[int, int]:
     """First number and length of a tree's part of a contact normal's y; length 0 if the contact is of other trees."""
     if contact["tree2"] == tree:
-        return contact["y"] + contact["l1"], int(contact["l2"])
-    return contact["y"], int(contact["l1"]) if contact["tree1"] == tree else 0
+        return contact["y"] + contact["length1"], int(contact["length2"])
+    return contact["y"], int(contact["length1"]) if contact["tree1"] == tree else 0
 
 
 @kernel
@@ -46,7 +46,7 @@ def drive_product(Y: Any, constraint: Any, contact: Any) -> float:
     y, l = tree_side(contact, constraint["tree"])
     if constraint["dof"] >= l or (constraint["dof"] >= 0 and Y[y + constraint["dof"]] == 0.0):
         return 0.0
-    return slice_product(Y, constraint["y"], Y, y, min(constraint["l"], l))
+    return slice_product(Y, constraint["y"], Y, y, min(constraint["length"], l))
 
 
 @kernel
@@ -60,57 +60,57 @@ def limit_product(Y: Any, constraint: Any, contact: Any) -> float:
 def self_contact_product(Y: Any, a: Any, contact: Any) -> float:
     """The same for a contact `a` between two links of one tree, instead of a limit."""
     y, l = tree_side(contact, a["tree2"])
-    return min(slice_product(Y, a["y"], Y, y, min(a["l2"], l)), 0.0) if l > 0 else 0.0
+    return min(slice_product(Y, a["y"], Y, y, min(a["length2"], l)), 0.0) if l > 0 else 0.0
 
 
 @kernel
 def has_wedge_candidates(solver: Any, island: Any) -> tuple[bool, bool]:
     """Whether an island has rows of drives or limits, and whether links of one tree touch each other."""
-    bounds = layout.dof_constraints(solver)[island["first_bound"] :]
-    touches = layout.contact_constraints(solver)[island["first_touch"] :]
-    holds = within = False
-    for i in range(island["bound_count"]):
-        holds = holds or bounds[i]["what"] <= UPPER or bounds[i]["what"] == DRIVEN
-    for i in range(island["touch_count"]):
-        within = within or touches[i]["tree1"] == layout.SAME_TREE
-    return holds, within
+    dof_rows = layout.dof_constraints(solver)[island["first_dof_constraint"] :]
+    contacts = layout.contact_constraints(solver)[island["first_contact"] :]
+    projections = within = False
+    for i in range(island["dof_constraint_count"]):
+        projections = projections or dof_rows[i]["kind"] <= UPPER or dof_rows[i]["kind"] == DRIVEN
+    for i in range(island["contact_count"]):
+        within = within or contacts[i]["tree1"] == layout.SAME_TREE
+    return projections, within
 
 
 @kernel
 def is_standing(solver: Any, island: Any) -> bool:
     """Whether all trees of an island are slower than `STANDING_SPEED`."""
-    spans, tree, fastest = layout.slices_of(solver), island["first_tree"], 0.0
+    slices, tree, fastest = layout.slices_of(solver), island["first_tree"], 0.0
     while tree >= 0:
-        fastest = max(fastest, spans[tree]["speed"])
-        tree = spans[tree]["next"]
+        fastest = max(fastest, slices[tree]["speed"])
+        tree = slices[tree]["next"]
     return fastest < STANDING_SPEED
 
 
 @kernel
 def largest_wedge(solver: Any, island: Any) -> float:
     """The largest c² of an island; also writes `bears` of its limits."""
-    holds, within = has_wedge_candidates(solver, island)
-    if not (holds or within):
+    projections, within = has_wedge_candidates(solver, island)
+    if not (projections or within):
         return 0.0
-    bounds = layout.dof_constraints(solver)[island["first_bound"] :]
-    touches = layout.contact_constraints(solver)[island["first_touch"] :]
+    dof_rows = layout.dof_constraints(solver)[island["first_dof_constraint"] :]
+    contacts = layout.contact_constraints(solver)[island["first_contact"] :]
     Y, most, h = layout.whitened_rows(solver), 0.0, solver["h"] * solver["substeps"]
     weight = WEDGED_COSINE_SQUARED / STANDING_COSINE_SQUARED if is_standing(solver, island) else 1.0
-    for i in range(island["touch_count"]):
-        t = touches[i]
+    for i in range(island["contact_count"]):
+        t = contacts[i]
         total = 0.0
-        for j in range(island["bound_count"] if holds else 0):
-            constraint = bounds[j]
-            if constraint["what"] <= UPPER:
+        for j in range(island["dof_constraint_count"] if projections else 0):
+            constraint = dof_rows[j]
+            if constraint["kind"] <= UPPER:
                 both = limit_product(Y, constraint, t)
                 share = both * both * constraint["effective_mass"]
                 constraint["load_per_mass"] = max(constraint["load_per_mass"], share)
                 total += share * t["effective_mass"]  # limits are taken as independent, which they nearly are
-            elif constraint["what"] == DRIVEN:
+            elif constraint["kind"] == DRIVEN:
                 both = drive_product(Y, constraint, t)
                 total += weight * both * both * t["effective_mass"] / drive_diagonal(constraint, h)
-        for j in range(island["touch_count"] if within else 0):
-            a = touches[j]
+        for j in range(island["contact_count"] if within else 0):
+            a = contacts[j]
             if a["tree1"] == layout.SAME_TREE:
                 both = self_contact_product(Y, a, t)
                 total = max(total, both * both * a["effective_mass"] * t["effective_mass"])
@@ -121,16 +121,16 @@ def largest_wedge(solver: Any, island: Any) -> float:
 @kernel(inline=False)
 def choose_wedged_islands(solver: Any) -> None:
     """Set `direct` of small islands with a wedged link."""
-    spans, islands = layout.slices_of(solver), layout.islands_of(solver)
+    slices, islands = layout.slices_of(solver), layout.islands_of(solver)
     for i in range(solver["island_count"]):
         island = islands[i]
-        first = spans[island["first_tree"]]
+        first = slices[island["first_tree"]]
         was = first["direct"] & layout.WEDGED
         first["direct"] &= ~layout.WEDGED
-        few = island["nz"] <= MOST_DIRECT_ENTRIES and island["touch_count"] <= MOST_DIRECT_CONTACTS
+        few = island["nz"] <= MOST_DIRECT_ENTRIES and island["contact_count"] <= MOST_DIRECT_CONTACTS
         if (
             few
-            and island["touch_count"] > 0
+            and island["contact_count"] > 0
             and largest_wedge(solver, island) > (STILL_WEDGED_COSINE_SQUARED if was != 0 else WEDGED_COSINE_SQUARED)
         ):
             first["direct"] |= layout.WEDGED

@@ -138,18 +138,18 @@ def tree_of_body(forest: Any, body: int) -> Any:
 
 
 @kernel
-def body_slice(forest: Any, spans: Any, body: int) -> tuple[int, int, int, bool]:
+def body_slice(forest: Any, slices: Any, body: int) -> tuple[int, int, int, bool]:
     """Tree of a body (-1 if immovable), first entry and length of its rows in z, and whether the tree has joints."""
     if body < 0:
         return -1, 0, 0, False
     slot = bodies_of(forest)[body]
-    offset = spans[slot["tree"]]["offset"]
+    offset = slices[slot["tree"]]["offset"]
     if offset < 0:
         return -1, 0, 0, False
     tree = tree_of_body(forest, body)
     if tree["free_body"] != 0:
         return slot["tree"], offset, 6, False
-    return slot["tree"], offset, row_length(spans[slot["tree"]], last_dof(tree, slot["link"]) + 1), True
+    return slot["tree"], offset, row_length(slices[slot["tree"]], last_dof(tree, slot["link"]) + 1), True
 
 
 @kernel
@@ -170,12 +170,12 @@ def invert_tangent_block(contact: Any, t11: float, t12: float, t22: float) -> No
     """Inverse of the tangents' 2 x 2 matrix of a contact or torsional constraint, and of its largest eigenvalue."""
     determinant = t11 * t22 - t12 * t12
     middle, half = 0.5 * (t11 + t22), sqrt(0.25 * (t11 - t22) * (t11 - t22) + t12 * t12)
-    contact["least"] = 1.0 / (middle + half) if middle > 0.0 else 0.0
+    contact["least_tangent_mass"] = 1.0 / (middle + half) if middle > 0.0 else 0.0
     if determinant > 1e-12 * middle * middle:
         one = 1.0 / determinant
         m11, m12, m22 = t22 * one, -t12 * one, t11 * one
     else:  # motion along one tangent only
-        m11, m12, m22 = contact["least"], 0.0, contact["least"]
+        m11, m12, m22 = contact["least_tangent_mass"], 0.0, contact["least_tangent_mass"]
     contact["tangent_mass11"], contact["tangent_mass12"], contact["tangent_mass22"] = m11, m12, m22
 
 
@@ -191,7 +191,7 @@ def set_effective_masses(contact: Any, same: Scalar, next_one: Scalar) -> None:
 @kernel
 def recompute_effective_masses(contact: Any, Y: Any) -> None:
     """The same from the rows themselves, after they have changed."""
-    l = contact["l1"] + contact["l2"]
+    l = contact["length1"] + contact["length2"]
     a, b, c = contact["y"], contact["y"] + l, contact["y"] + 2 * l
     nn, an1, an2 = three_slice_products(Y, a, b, c, Y, a, l)
     contact["effective_mass"] = 1.0 / nn if nn > 0.0 else 0.0  # 0: nothing moves along the normal
@@ -292,7 +292,7 @@ def start_contact(t: Any, contact: Any, t1: Vec3, t2: Vec3, p: Vec3, slip: Vec3,
     t["initial_separation"] = t["separation"] = contact["distance"] - gap
     t["normal_impulse"], t["tangent_impulse1"], t["tangent_impulse2"] = max(0.0, dot(p, n)), dot(p, t1), dot(p, t2)
     t["kept"][0], t["kept"][1], t["kept"][2] = t["normal_impulse"], t["tangent_impulse1"], t["tangent_impulse2"]
-    t["sum"] = t["total_tangent_impulse1"] = t["total_tangent_impulse2"] = t["approach"] = 0.0
+    t["total_normal_impulse"] = t["total_tangent_impulse1"] = t["total_tangent_impulse2"] = t["approach"] = 0.0
     t["acted"] = 0
     t["surface_velocity1"], t["surface_velocity2"] = dot(slip, t1), dot(slip, t2)
 
@@ -302,7 +302,7 @@ def fill_same_tree_rows(
     solver: Any, forest: Any, contact: Any, x1: Vec3, x2: Vec3, forces: Vec3, body_a: int, body_b: int, held: float
 ) -> None:
     """Write the rows of a contact between two bodies of one tree of mass `held`; the rows are zero before."""
-    Y, y, length = whitened_rows(solver), contact["y"], contact["l2"]
+    Y, y, length = whitened_rows(solver), contact["y"], contact["length2"]
     bodies, tree = bodies_of(forest), tree_of_body(forest, body_a)
     one, other, root = bodies[body_a]["link"], bodies[body_b]["link"], free_roots_of(solver)[contact["tree2"]]
     back = scale(forces, -1.0)
@@ -319,21 +319,21 @@ def fill_jointed_rows(
     solver: Any, forest: Any, contact: Any, x1: Vec3, x2: Vec3, forces: Vec3, body_a: int, body_b: int
 ) -> None:
     """The same for bodies of two trees of which at least one has joints, or for one tree and an immovable side."""
-    Y, y, l1, length = whitened_rows(solver), contact["y"], contact["l1"], contact["l1"] + contact["l2"]
+    Y, y, l1, length = whitened_rows(solver), contact["y"], contact["length1"], contact["length1"] + contact["length2"]
     same = next_one = splat(0.0)
     if l1 > 0:
         same, next_one = fill_side(solver, forest, body_a, x1, forces, -1.0, Y, y, length)
-    if contact["l2"] > 0:
+    if contact["length2"] > 0:
         more, more_next = fill_side(solver, forest, body_b, x2, forces, 1.0, Y, y + l1, length)
         same, next_one = same + more, next_one + more_next
     set_effective_masses(contact, same, next_one)
 
 
 @kernel
-def contact_slices(forest: Any, spans: Any, body_a: int, body_b: int) -> tuple[int, int, int, int, int, int, bool]:
+def contact_slices(forest: Any, slices: Any, body_a: int, body_b: int) -> tuple[int, int, int, int, int, int, bool]:
     """Trees and slices of z of two bodies, as a contact constraint has them, and whether both are free bodies."""
-    tree1, o1, l1, jointed1 = body_slice(forest, spans, body_a)
-    tree2, o2, l2, jointed2 = body_slice(forest, spans, body_b)
+    tree1, o1, l1, jointed1 = body_slice(forest, slices, body_a)
+    tree2, o2, l2, jointed2 = body_slice(forest, slices, body_b)
     if l1 > 0 and tree1 == tree2:
         o1, l1, l2 = 0, 0, max(l1, l2)
     return tree1, o1, l1, tree2, o2, l2, not (jointed1 or jointed2)
@@ -345,15 +345,15 @@ def fill_pair(solver: Any, forest: Any, collisions: Any, first: int, stop: int, 
 
     Returns the end of their y, -1 if there is no room.
     """
-    touches, order = contact_constraint_room(solver), contact_order(solver)
+    contact_list, order = contact_constraint_room(solver), contact_order(solver)
     room = collisions["contact_room"]
     now = half_start(collisions["step"], room)
     contacts = rows_at(collisions["contacts"], 2 * room, CONTACT)
     impulses, Y = stored_impulses(solver), whitened_rows(solver)
-    shapes, spans = shapes_of(collisions), slices_of(solver)
+    shapes, slices = shapes_of(collisions), slices_of(solver)
     pair = pairs_of(collisions)[contacts[now + order[first]]["pair"]]
     a, b = shapes[pair["a"]]["link"], shapes[pair["b"]]["link"]
-    tree1, o1, l1, tree2, o2, l2, alone = contact_slices(forest, spans, a, b)
+    tree1, o1, l1, tree2, o2, l2, alone = contact_slices(forest, slices, a, b)
     length = l1 + l2
     if used + 3 * length * (stop - first) > solver["Y_room"]:
         solver["full"] |= FULL_Y
@@ -374,7 +374,7 @@ def fill_pair(solver: Any, forest: Any, collisions: Any, first: int, stop: int, 
     t1, t2 = n, n
     forces = stack_vectors(n, t1, t2)
     for i in range(first, stop):
-        t, contact = touches[i], contacts[now + order[i]]
+        t, contact = contact_list[i], contacts[now + order[i]]
         normal = load3(contact["normal"])
         if normal[0] != n[0] or normal[1] != n[1] or normal[2] != n[2]:
             n = normal
@@ -383,7 +383,7 @@ def fill_pair(solver: Any, forest: Any, collisions: Any, first: int, stop: int, 
         p = load3_at(impulses, 3 * (room - now + contact["before"])) if contact["before"] >= 0 else (0.0, 0.0, 0.0)
         start_contact(t, contact, t1, t2, p, slip, solver["gap"])
         t["friction"], t["restitution"] = friction, restitution
-        t["contact"], t["y"], t["o1"], t["l1"], t["o2"], t["l2"] = order[i], used, o1, l1, o2, l2
+        t["contact"], t["y"], t["offset1"], t["length1"], t["offset2"], t["length2"] = order[i], used, o1, l1, o2, l2
         t["tree1"], t["tree2"] = tree1, tree2
         t["fast"] = FLIES_BY if contact["passes"] > 0.0 else (1 if contact["passes"] != SLOW and alone else 0)
         if t["fast"] == FLIES_BY:
@@ -407,7 +407,7 @@ def fill_pair(solver: Any, forest: Any, collisions: Any, first: int, stop: int, 
 @kernel
 def fill_lone_rows(contact: Any, x1: Vec3, x2: Vec3, forces: Vec3, one: LoneBody, other: LoneBody, Y: Any) -> None:
     """The rows of a contact between two free bodies, or a free body and an immovable side."""
-    y, l1, l2 = contact["y"], contact["l1"], contact["l2"]
+    y, l1, l2 = contact["y"], contact["length1"], contact["length2"]
     same, next_one = splat(0.0), splat(0.0)
     if l1 > 0:
         same, next_one = write_lone_rows(one, x1, forces, -1.0, Y, y, l1 + l2)
@@ -441,7 +441,7 @@ def fill_contact_range(solver: Any, forest: Any, collisions: Any, first: int, st
 def fill_all_contacts(solver: Any, forest: Any, collisions: Any) -> bool:
     """Fill the contact constraints of all awake islands, in their order. False if a table is full."""
     solver["bouncing"] = solver["any_fly_by"] = solver["any_convex_ground"] = 0
-    used = fill_contact_range(solver, forest, collisions, 0, solver["touch_count"], solver["Y_used"])
+    used = fill_contact_range(solver, forest, collisions, 0, solver["contact_count"], solver["Y_used"])
     if used >= 0:
         solver["Y_used"] = used
     return used >= 0
@@ -451,13 +451,13 @@ def fill_all_contacts(solver: Any, forest: Any, collisions: Any) -> bool:
 def count_row_numbers(solver: Any, forest: Any, collisions: Any, first: int, stop: int) -> int:
     """Count of the numbers y of the contacts from `first` to before `stop`."""
     order, contacts = contact_order(solver), rows_at(collisions["fresh"], collisions["n_contacts"], CONTACT)
-    shapes, spans = shapes_of(collisions), slices_of(solver)
+    shapes, slices = shapes_of(collisions), slices_of(solver)
     pairs = pairs_of(collisions)
     need = 0
     while first < stop:
         end = end_of_pair(order, contacts, first, stop)
         pair = pairs[contacts[order[first]]["pair"]]
-        _, _, l1, _, _, l2, _ = contact_slices(forest, spans, shapes[pair["a"]]["link"], shapes[pair["b"]]["link"])
+        _, _, l1, _, _, l2, _ = contact_slices(forest, slices, shapes[pair["a"]]["link"], shapes[pair["b"]]["link"])
         need += 3 * (l1 + l2) * (end - first)
         first = end
     return need

@@ -54,7 +54,7 @@ def fill_ball_limits(solver: Any, tree: Any, tree_index: int, link: int, q: Any,
     """Fill the limits of a ball joint, on the components of its rotation vector. False if a table is full."""
     l = links_of(tree)[link]
     dofs = dofs_of(tree)[l["iv"] :]
-    bounds = dof_constraint_room(solver)
+    dof_constraint_list = dof_constraint_room(solver)
     phi = log(load4_at(q, l["iq"]))
     reach = NEAR_LIMIT + LIMIT_STEPS_AHEAD * solver["h"] * solver["substeps"] * (
         abs(v[l["iv"]]) + abs(v[l["iv"] + 1]) + abs(v[l["iv"] + 2])
@@ -72,7 +72,7 @@ def fill_ball_limits(solver: Any, tree: Any, tree_index: int, link: int, q: Any,
             at = add_joint_row(solver, tree, tree_index, link, l["iv"] + j, (m[0], m[1], m[2], 0.0, 0.0, 0.0), what)
             if at < 0:
                 return False
-            constraint = bounds[at]
+            constraint = dof_constraint_list[at]
             constraint["separation"] = constraint["initial_separation"] = gap
             constraint["p"] = solver["h"] * forces[6 * what + j]
     return True
@@ -85,7 +85,7 @@ def fill_tree_limits(solver: Any, forest: Any, slot: Any, tree_index: int) -> bo
     links, dofs = links_of(tree), dofs_of(tree)
     q, v = q_of(slot, tree), v_of(slot, tree)
     a = a_of(slot, tree)
-    bounds = dof_constraint_room(solver)
+    dof_constraint_list = dof_constraint_room(solver)
     dt = solver["h"] * solver["substeps"]
     for i in range(tree["n"]):
         l = links[i]
@@ -100,7 +100,10 @@ def fill_tree_limits(solver: Any, forest: Any, slot: Any, tree_index: int) -> bo
                 at = add_dof_row(solver, tree, tree_index, i, k, 1.0, DRY)
                 if at < 0:
                     return False
-                bounds[at]["most"], bounds[at]["p"] = dof["friction"], solver["h"] * forces[6 * DRY + j]
+                dof_constraint_list[at]["largest_force"], dof_constraint_list[at]["p"] = (
+                    dof["friction"],
+                    solver["h"] * forces[6 * DRY + j],
+                )
             if 0.0 < dof["speed"] < np.inf and not add_speed_limit_row(solver, tree, tree_index, i, k, v[k], a[k]):
                 return False
             if several:
@@ -124,23 +127,23 @@ def fill_dof_constraints(solver: Any, forest: Any, memory: int) -> bool:
     `memory` is the address of 19 numbers, needed if there are loops.
     """
     trees = trees_of(forest)
-    spans, islands = slices_of(solver), islands_of(solver)
+    slices, islands = slices_of(solver), islands_of(solver)
     roots = free_roots_of(solver)
-    solver["bound_count"] = 0
+    solver["dof_constraint_count"] = 0
     for i in range(solver["island_count"]):
-        islands[i]["first_bound"] = solver["bound_count"]
+        islands[i]["first_dof_constraint"] = solver["dof_constraint_count"]
         t = islands[i]["first_tree"]
         while t >= 0:
             tree = tree_of(trees[t])
-            jointed = solver["any_jointed"] != 0 and spans[t]["jointed"] != 0
+            jointed = solver["any_jointed"] != 0 and slices[t]["jointed"] != 0
             if jointed and has_free_root(tree):
                 fill_free_root(tree, roots[t])
             if solver["drive_count"] > 0 and not fill_tree_drives(solver, forest, trees[t], t):
                 return False
             if jointed and not fill_tree_limits(solver, forest, trees[t], t):
                 return False
-            t = spans[t]["next"]
-        if islands[i]["held"] > 0 and not fill_loop_joint_rows(solver, forest, i, memory):
+            t = slices[t]["next"]
+        if islands[i]["loop_projection_count"] > 0 and not fill_loop_joint_rows(solver, forest, i, memory):
             return False
-        islands[i]["bound_count"] = solver["bound_count"] - islands[i]["first_bound"]
+        islands[i]["dof_constraint_count"] = solver["dof_constraint_count"] - islands[i]["first_dof_constraint"]
     return True

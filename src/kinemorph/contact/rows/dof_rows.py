@@ -137,13 +137,13 @@ def add_joint_row(solver: Any, tree: Any, tree_index: int, link: int, dof: int, 
 @kernel
 def claim_dof_row(solver: Any, tree: Any, tree_index: int, link: int, dof: int, what: int) -> int:
     """Claim a row on a degree of freedom of a link's joint. Returns its index, -1 if a table is full."""
-    i, length = solver["bound_count"], joint_row_length(solver, tree, tree_index, link)
+    i, length = solver["dof_constraint_count"], joint_row_length(solver, tree, tree_index, link)
     used = claim_row(solver, length)
     if used < 0:
         return -1
     constraint = dof_constraint_room(solver)[i]
-    constraint["what"], constraint["tree"], constraint["dof"] = what, tree_index, dof
-    constraint["l"], constraint["y"] = length, used
+    constraint["kind"], constraint["tree"], constraint["dof"] = what, tree_index, dof
+    constraint["length"], constraint["y"] = length, used
     return i
 
 
@@ -157,20 +157,25 @@ def joint_row_length(solver: Any, tree: Any, tree_index: int, link: int) -> int:
 @kernel
 def claim_row(solver: Any, length: int) -> int:
     """Claim a dof row with `length` zero numbers y. Returns the first of them, -1 if a table is full."""
-    if solver["bound_count"] == solver["bound_room"]:
+    if solver["dof_constraint_count"] == solver["dof_constraint_room"]:
         solver["full"] |= layout.FULL_DOF_CONSTRAINTS
         return -1
     used = claim_numbers(solver, length)
-    solver["bound_count"] += 1 if used >= 0 else 0
+    solver["dof_constraint_count"] += 1 if used >= 0 else 0
     return used
 
 
 @kernel
 def start_dof_row(solver: Any, constraint: Any, total: float) -> None:
     """Initialize a dof row; `total` is its yᵀ y."""
-    constraint["o"] = slices_of(solver)[constraint["tree"]]["offset"]
-    constraint["effective_mass"], constraint["p"], constraint["sum"], constraint["target"] = 1.0 / total, 0.0, 0.0, 0.0
-    constraint["most"], constraint["least"], constraint["drive"] = np.inf, -np.inf, -1
+    constraint["offset"] = slices_of(solver)[constraint["tree"]]["offset"]
+    constraint["effective_mass"], constraint["p"], constraint["total_impulse"], constraint["target"] = (
+        1.0 / total,
+        0.0,
+        0.0,
+        0.0,
+    )
+    constraint["largest_force"], constraint["smallest_force"], constraint["drive"] = np.inf, -np.inf, -1
     constraint["separation"] = constraint["initial_separation"] = 0.0
     constraint["load_per_mass"] = constraint["rounding_impulse"] = 0.0
     constraint["acted"] = 0

@@ -88,10 +88,10 @@ def find_dof(forest: Any, id: int, dof: int) -> tuple[int, int, int]:
 @kernel(inline=False)
 def list_drives(solver: Any, forest: Any) -> None:
     """List the drives of each tree, in the order of their rows, and remove those of joints that are gone."""
-    spans, drives = layout.slices_of(solver), layout.drives_of(solver)
+    slices, drives = layout.slices_of(solver), layout.drives_of(solver)
     joints = joints_of(forest)
     for t in range(pool_of(forest, TREES)["count"]):
-        spans[t]["drive"], spans[t]["forced"] = -1, 0
+        slices[t]["drive"], slices[t]["forced"] = -1, 0
     for i in range(solver["drive_count"] - 1, -1, -1):
         drive = drives[i]
         if drive["joint"] < 0:
@@ -104,23 +104,23 @@ def list_drives(solver: Any, forest: Any) -> None:
             continue
         t = joints[at]["tree"]
         if t >= 0:  # else the joint closes a loop, and has no degrees of freedom
-            drive["next"], spans[t]["drive"] = spans[t]["drive"], i
+            drive["next"], slices[t]["drive"] = slices[t]["drive"], i
             if drive["kind"] == FORCE:
-                spans[t]["forced"] = 1
+                slices[t]["forced"] = 1
             if drive["kind"] == ROW or drive["force"] != 0.0:  # a coupling by itself moves nothing
-                spans[t]["still"] = 0.0  # driven trees do not sleep
+                slices[t]["still"] = 0.0  # driven trees do not sleep
 
 
 @kernel(inline=False)
 def fill_tree_drives(solver: Any, forest: Any, slot: Any, tree_index: int) -> bool:
     """Fill the rows of the drives of one tree. False if a table is full."""
-    spans, drives = layout.slices_of(solver), layout.drives_of(solver)
+    slices, drives = layout.slices_of(solver), layout.drives_of(solver)
     tree = tree_of(slot)
     links, dofs = links_of(tree), dofs_of(tree)
-    bounds = layout.dof_constraint_room(solver)
+    dof_constraint_list = layout.dof_constraint_room(solver)
     joints = joints_of(forest)
     q = q_of(slot, tree)
-    i = spans[tree_index]["drive"]
+    i = slices[tree_index]["drive"]
     while i >= 0:
         drive = drives[i]
         link = joints[drive["joint"] & ID_INDEX_MASK]["link"]
@@ -130,7 +130,7 @@ def fill_tree_drives(solver: Any, forest: Any, slot: Any, tree_index: int) -> bo
             at = add_drive_row(solver, tree, tree_index, link, drive["dof"], q)
             if at < 0:
                 return False
-            b = bounds[at]
+            b = dof_constraint_list[at]
             set_drive_law(solver, b, drive, i)
             if is_mixed(l, drive["dof"]):  # its axes rotate during the step
                 v = v_of(slot, tree)
@@ -140,12 +140,12 @@ def fill_tree_drives(solver: Any, forest: Any, slot: Any, tree_index: int) -> bo
             if drive["stiffness"] > 0.0:
                 b["separation"] = b["initial_separation"] = drive["position"] - declared_position(l, q, drive["dof"])
             given = clip(total_given_force(solver, joints, slot, tree, tree_index, link, drive["dof"]), effort)
-            b["least"] = max(drive["least"], min(0.0, -effort - given))
-            b["most"] = min(drive["most"], max(0.0, effort - given))
+            b["smallest_force"] = max(drive["smallest_force"], min(0.0, -effort - given))
+            b["largest_force"] = min(drive["largest_force"], max(0.0, effort - given))
         elif drive["kind"] == COUPLED and joints[drive["source"] & ID_INDEX_MASK]["tree"] == tree_index:
             if not add_coupling_row(solver, joints, tree, tree_index, drive, q):
                 return False
-            b = bounds[solver["bound_count"] - 1]
+            b = dof_constraint_list[solver["dof_constraint_count"] - 1]
             b["drive"], b["p"] = i, solver["h"] * drive["applied"]
         i = drive["next"]
     return True
@@ -174,13 +174,13 @@ def add_coupling_row(solver: Any, joints: Any, tree: Any, tree_index: int, drive
     one, other = joints[drive["joint"] & ID_INDEX_MASK]["link"], joints[drive["source"] & ID_INDEX_MASK]["link"]
     a, b = links[one], links[other]
     length = max(joint_row_length(solver, tree, tree_index, one), joint_row_length(solver, tree, tree_index, other))
-    at = solver["bound_count"]
+    at = solver["dof_constraint_count"]
     used = claim_row(solver, length)
     if used < 0:
         return False
     Y = layout.whitened_rows(solver)
     row = layout.dof_constraint_room(solver)[at]
-    row["what"], row["tree"], row["dof"], row["l"], row["y"] = DRIVEN, tree_index, a["iv"], length, used
+    row["kind"], row["tree"], row["dof"], row["length"], row["y"] = DRIVEN, tree_index, a["iv"], length, used
     own, theirs = joint_sign(a), joint_sign(b)
     add_dof_force(tree, one, a["iv"], own, Y, used)
     add_dof_force(tree, other, b["iv"], -theirs * drive["ratio"], Y, used)
@@ -196,8 +196,8 @@ def total_given_force(solver: Any, joints: Any, slot: Any, tree: Any, tree_index
     """Total given force (N m or N) in a declared degree of freedom: from the tree's state and from drives."""
     drives = layout.drives_of(solver)
     total = state_force(slot, tree, link, dof)
-    span = layout.slices_of(solver)[tree_index]
-    i = span["drive"] if span["forced"] != 0 else -1
+    tree_slice = layout.slices_of(solver)[tree_index]
+    i = tree_slice["drive"] if tree_slice["forced"] != 0 else -1
     while i >= 0:
         drive = drives[i]
         if drive["kind"] == FORCE and joints[drive["joint"] & ID_INDEX_MASK]["link"] == link and drive["dof"] == dof:
@@ -216,7 +216,7 @@ def state_force(slot: Any, tree: Any, link: int, dof: int) -> float:
 @kernel(inline=False)
 def apply_given_forces(solver: Any, forest: Any) -> None:
     """Add the given forces of drives to za. Those of the trees' states are in za already."""
-    spans, drives = layout.slices_of(solver), layout.drives_of(solver)
+    slices, drives = layout.slices_of(solver), layout.drives_of(solver)
     trees = trees_of(forest)
     joints = joints_of(forest)
     za = layout.za_of(solver)
@@ -226,12 +226,12 @@ def apply_given_forces(solver: Any, forest: Any) -> None:
             continue
         at = joints[drive["joint"] & ID_INDEX_MASK]
         t = at["tree"]
-        if t < 0 or spans[t]["offset"] < 0:
+        if t < 0 or slices[t]["offset"] < 0:
             continue
         tree = tree_of(trees[t])
         link, dof = at["link"], drive["dof"]
         l = links_of(tree)[link]
-        if dof >= l["nv"] or tree["free_body"] != 0 or not is_first_drive(drives, spans[t]["drive"], i):
+        if dof >= l["nv"] or tree["free_body"] != 0 or not is_first_drive(drives, slices[t]["drive"], i):
             continue
         k = l["iv"] + declared_dof(l, dof)
         effort = dofs_of(tree)[k]["effort"]
@@ -239,9 +239,9 @@ def apply_given_forces(solver: Any, forest: Any) -> None:
         more = clip(total_given_force(solver, joints, trees[t], tree, t, link, dof), effort) - acted
         if more != 0.0 and is_mixed(l, dof):
             q = q_of(trees[t], tree)
-            add_joint_force(tree, link, scale_six(declared_dof_weights(l, q, dof), more), za, spans[t]["offset"])
+            add_joint_force(tree, link, scale_six(declared_dof_weights(l, q, dof), more), za, slices[t]["offset"])
         elif more != 0.0:
-            add_dof_force(tree, link, k, joint_sign(l) * more, za, spans[t]["offset"])
+            add_dof_force(tree, link, k, joint_sign(l) * more, za, slices[t]["offset"])
         drive["applied"] = more
 
 
@@ -264,19 +264,19 @@ def is_first_drive(drives: Any, at: int, index: int) -> bool:
 @kernel(inline=False)
 def apply_pushes(solver: Any, forest: Any) -> None:
     """Add the pushes on bodies to za, and remove those of bodies that are gone."""
-    spans, pushes = layout.slices_of(solver), layout.pushes_of(solver)
+    slices, applied_forces = layout.slices_of(solver), layout.applied_forces_of(solver)
     trees = trees_of(forest)
     bodies = bodies_of(forest)
     za = layout.za_of(solver)
-    for i in range(solver["push_count"]):
-        p = pushes[i]
+    for i in range(solver["applied_force_count"]):
+        p = applied_forces[i]
         if p["body"] < 0:
             continue
         slot = bodies[p["body"] & ID_INDEX_MASK]
         if slot["next"] != IN_USE or slot["generation"] != p["body"] >> 32:
             p["body"], p["generation"] = -1, p["generation"] + 1
             continue
-        o = spans[slot["tree"]]["offset"]
+        o = slices[slot["tree"]]["offset"]
         if o < 0:
             continue
         tree = tree_of(trees[slot["tree"]])
@@ -301,32 +301,32 @@ def apply_pushes(solver: Any, forest: Any) -> None:
 @kernel(inline=False)
 def keep_pushed_awake(solver: Any, forest: Any) -> None:
     """Reset the rest time of trees with a nonzero push, so that they do not fall asleep."""
-    spans, pushes = layout.slices_of(solver), layout.pushes_of(solver)
+    slices, applied_forces = layout.slices_of(solver), layout.applied_forces_of(solver)
     bodies = bodies_of(forest)
-    for i in range(solver["push_count"]):
-        push = pushes[i]
+    for i in range(solver["applied_force_count"]):
+        push = applied_forces[i]
         acts = dot(load3(push["force"]), load3(push["force"])) + dot(load3(push["torque"]), load3(push["torque"])) > 0.0
         if push["body"] >= 0 and acts:
             slot = bodies[push["body"] & ID_INDEX_MASK]
             if slot["next"] == IN_USE and slot["generation"] == push["body"] >> 32:
-                spans[slot["tree"]]["still"] = 0.0
+                slices[slot["tree"]]["still"] = 0.0
 
 
 @kernel(inline=False)
 def finish_drives(solver: Any) -> None:
     """After a step: store the mean forces of drive rows, and remove pushes that act for one step."""
-    drives, bounds = layout.drives_of(solver), layout.dof_constraint_room(solver)
-    pushes = layout.pushes_of(solver)
+    drives, dof_constraint_list = layout.drives_of(solver), layout.dof_constraint_room(solver)
+    applied_forces = layout.applied_forces_of(solver)
     per_step = 1.0 / (solver["h"] * solver["substeps"])
     for i in range(solver["drive_count"]):
         if drives[i]["kind"] != FORCE:
             drives[i]["applied"] = 0.0
-    for i in range(solver["bound_count"]):
-        if bounds[i]["what"] == DRIVEN:
-            drives[bounds[i]["drive"]]["applied"] = bounds[i]["sum"] * per_step
-    for i in range(solver["push_count"]):
-        if pushes[i]["body"] >= 0 and pushes[i]["persistent"] == 0:
-            pushes[i]["body"], pushes[i]["generation"] = -1, pushes[i]["generation"] + 1
+    for i in range(solver["dof_constraint_count"]):
+        if dof_constraint_list[i]["kind"] == DRIVEN:
+            drives[dof_constraint_list[i]["drive"]]["applied"] = dof_constraint_list[i]["total_impulse"] * per_step
+    for i in range(solver["applied_force_count"]):
+        if applied_forces[i]["body"] >= 0 and applied_forces[i]["persistent"] == 0:
+            applied_forces[i]["body"], applied_forces[i]["generation"] = -1, applied_forces[i]["generation"] + 1
 
 
 # ------------------------------------------------------------------------------ choice of the solver for driven islands
@@ -344,18 +344,18 @@ def drive_diagonal(constraint: Any, h: float) -> float:
 @kernel
 def has_conflicting_drives(solver: Any, island: Any) -> bool:
     """Whether two drives of one tree in an island are coupled strongly: the cosine of their rows exceeds a limit."""
-    bounds = layout.dof_constraints(solver)[island["first_bound"] :]
+    dof_constraint_list = layout.dof_constraints(solver)[island["first_dof_constraint"] :]
     Y, h = layout.whitened_rows(solver), solver["h"] * solver["substeps"]
-    for i in range(island["bound_count"]):
-        a = bounds[i]
-        if a["what"] != DRIVEN:
+    for i in range(island["dof_constraint_count"]):
+        a = dof_constraint_list[i]
+        if a["kind"] != DRIVEN:
             continue
         most = CONFLICT_COSINE * CONFLICT_COSINE * drive_diagonal(a, h)
-        for j in range(i + 1, island["bound_count"]):
-            constraint = bounds[j]
-            if constraint["what"] != DRIVEN or constraint["tree"] != a["tree"]:
+        for j in range(i + 1, island["dof_constraint_count"]):
+            constraint = dof_constraint_list[j]
+            if constraint["kind"] != DRIVEN or constraint["tree"] != a["tree"]:
                 continue
-            both = slice_product(Y, a["y"], Y, constraint["y"], min(a["l"], constraint["l"]))
+            both = slice_product(Y, a["y"], Y, constraint["y"], min(a["length"], constraint["length"]))
             if both * both > most * drive_diagonal(constraint, h):
                 return True
     return False
@@ -367,6 +367,6 @@ def choose_driven_islands(solver: Any) -> None:
     islands = layout.islands_of(solver)
     for i in range(solver["island_count"]):
         island = islands[i]
-        small = island["nz"] <= MOST_DIRECT_ENTRIES and island["touch_count"] <= MOST_DIRECT_CONTACTS
+        small = island["nz"] <= MOST_DIRECT_ENTRIES and island["contact_count"] <= MOST_DIRECT_CONTACTS
         if island["direct"] == 0 and small:
             island["direct"] = 1 if has_conflicting_drives(solver, island) else 0

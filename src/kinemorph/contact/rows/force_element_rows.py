@@ -46,13 +46,13 @@ ZERO = (0.0, 0.0, 0.0)
 @kernel(inline=False)
 def join_element_trees(solver: Any, forest: Any) -> None:
     """Join the trees connected by elements into islands, so that they sleep and wake together."""
-    spans = slices_of(solver)
+    slices = slices_of(solver)
     bodies = bodies_of(forest)
     elements.drop_stale_elements(forest)
     for i in range(forest["element_count"]):
         a, b = elements.element_body(forest, i, 0), elements.element_body(forest, i, 1)
         if a >= 0 and b >= 0:
-            join_trees(spans, bodies[a]["tree"], bodies[b]["tree"])
+            join_trees(slices, bodies[a]["tree"], bodies[b]["tree"])
 
 
 @kernel(inline=False)
@@ -92,11 +92,13 @@ def add_element_row(
     damping: float,
 ) -> bool:
     """Add a row along a unit wrench at x on body b, and the opposite on a (-1: the base). False if Y is full."""
-    spans = slices_of(solver)
+    slices = slices_of(solver)
     Y, dt = whitened_rows(solver), solver["h"] * solver["substeps"]
-    tree1, o1, l1, _ = body_slice(forest, spans, body_a)
-    tree2, o2, l2, _ = body_slice(forest, spans, body_b)
-    pull = rows_at(solver["pulls"], solver["pull_count"] + 1, layout.ELEMENT_CONSTRAINT)[solver["pull_count"]]
+    tree1, o1, l1, _ = body_slice(forest, slices, body_a)
+    tree2, o2, l2, _ = body_slice(forest, slices, body_b)
+    pull = rows_at(solver["element_constraints"], solver["element_count"] + 1, layout.ELEMENT_CONSTRAINT)[
+        solver["element_count"]
+    ]
     pull["tree1"], pull["tree2"] = tree1, tree2
     joined = tree1 >= 0 and tree1 == tree2
     length = max(l1, l2) if joined else l1 + l2
@@ -108,16 +110,21 @@ def add_element_row(
         add_body_wrench(forest, body_a, x, neg(n), neg(f), Y, used)
     if l2 > 0:
         add_body_wrench(forest, body_b, x, n, f, Y, used + first)
-    pull["o1"], pull["l1"], pull["o2"], pull["l2"] = o1, 0 if joined else l1, o2, length if joined else l2
+    pull["offset1"], pull["length1"], pull["offset2"], pull["length2"] = (
+        o1,
+        0 if joined else l1,
+        o2,
+        length if joined else l2,
+    )
     pull["y"], pull["p"], pull["force"] = used, 0.0, force
-    if solver["hold_count"] > 0 and not project_constraint(solver, pull, 1):
+    if solver["loop_projection_count"] > 0 and not project_constraint(solver, pull, 1):
         return False
-    size = slice_product(Y, pull["y"], Y, pull["y"], pull["l1"] + pull["l2"])
+    size = slice_product(Y, pull["y"], Y, pull["y"], pull["length1"] + pull["length2"])
     turns = dt * dt * stiffness * size  # squared radians a step
     share = 0.5 if turns <= 1.0 else 1.0 - 0.5 / turns
     pull["size"], pull["velocity_gain"] = size, dt * (damping + share * dt * stiffness)
     if size > 0.0:
-        solver["pull_count"] += 1
+        solver["element_count"] += 1
     return True
 
 
@@ -125,9 +132,9 @@ def add_element_row(
 def fill_element(solver: Any, forest: Any, index: int) -> bool:
     """Fill the rows of an element, unless its bodies sleep. False if Y is full."""
     e = elements_of(forest)[index]
-    spans, bodies = slices_of(solver), bodies_of(forest)
+    slices, bodies = slices_of(solver), bodies_of(forest)
     a, b = elements.element_body(forest, index, 0), elements.element_body(forest, index, 1)
-    if (a < 0 and b < 0) or spans[bodies[a if a >= 0 else b]["tree"]]["offset"] < 0:
+    if (a < 0 and b < 0) or slices[bodies[a if a >= 0 else b]["tree"]]["offset"] < 0:
         return True
     da, db = elements.link_data_of_both(forest, a, b)
     Ra, pa = elements.body_frame_to_link_frame(forest, a, load9(e["Ra"]), load3(e["pa"]))
@@ -158,9 +165,9 @@ def fill_loop_springs(solver: Any, forest: Any, index: int, memory: int) -> bool
     """Fill the rows of springs and dampers in a loop's joint, with room for 19 numbers. False if Y is full."""
     loop = loops_of(forest)[index]
     slot = loop_slots_of(forest)[index]
-    spans, bodies = slices_of(solver), bodies_of(forest)
+    slices, bodies = slices_of(solver), bodies_of(forest)
     a, b = slot["a"], slot["b"]
-    if spans[bodies[a if a >= 0 else b]["tree"]]["offset"] < 0:
+    if slices[bodies[a if a >= 0 else b]["tree"]]["offset"] < 0:
         return True
     da, db = elements.link_data_of_both(forest, a, b)
     Ra, xa, Rb, x = joint_frames(loop, da, db)
@@ -183,7 +190,7 @@ def fill_loop_springs(solver: Any, forest: Any, index: int, memory: int) -> bool
 @kernel(inline=False)
 def claim_element_rows(solver: Any, forest: Any) -> int:
     """Claim room for all rows. Returns the address of 19 more numbers, 0 if the forest's scratch is too small."""
-    solver["pulls"] = claim_scratch(
+    solver["element_constraints"] = claim_scratch(
         forest, 6 * ELEMENT_CONSTRAINT_SIZE * (forest["element_count"] + pool_of(forest, LOOPS)["used"])
     )
     return claim_scratch(forest, 8 * 19)
@@ -194,7 +201,7 @@ def fill_element_rows(solver: Any, forest: Any, memory: int) -> bool:
     """Fill the rows of all elements, and of all loop joints with springs or dampers. False if Y is full."""
     loops = loop_slots_of(forest)
     ties = loops_of(forest)
-    solver["pull_count"] = 0
+    solver["element_count"] = 0
     for i in range(forest["element_count"]):
         if not fill_element(solver, forest, i):
             return False
@@ -210,9 +217,9 @@ def solve_elements(solver: Any) -> None:
     pulls = element_constraints(solver)
     Y, z, za = whitened_rows(solver), z_of(solver), za_of(solver)
     dt = solver["h"] * solver["substeps"]
-    for _ in range(MOST_ELEMENT_PASSES if solver["pull_count"] > 1 else 1):
+    for _ in range(MOST_ELEMENT_PASSES if solver["element_count"] > 1 else 1):
         largest = change = 0.0
-        for i in range(solver["pull_count"]):
+        for i in range(solver["element_count"]):
             element = pulls[i]
             gain, size = element["velocity_gain"], element["size"]
             v = contact_velocity(element, 0, Y, z) + dt * contact_velocity(element, 0, Y, za)

@@ -44,16 +44,16 @@ def write_lone_rows(
     """Write three rows of a free body, of orthonormal forces at x. Returns the products of each row with itself, and
     with the next one in cyclic order."""
     W, centre, light = body
-    turns, pushes = mul_vec(W, cross(scale(sub(x, centre), sign), forces)), scale(forces, sign * light)
-    write_six(turns, pushes, Y, y, stride)
+    turns, applied_forces = mul_vec(W, cross(scale(sub(x, centre), sign), forces)), scale(forces, sign * light)
+    write_six(turns, applied_forces, Y, y, stride)
     return dot(turns, turns) + splat(light * light), dot(turns, rotate_lanes(turns))
 
 
 @kernel
-def write_six(turns: Vec3, pushes: Vec3, Y: Any, y: int, stride: int) -> None:
+def write_six(turns: Vec3, applied_forces: Vec3, Y: Any, y: int, stride: int) -> None:
     """Write six numbers, angular and linear, into each of three rows."""
-    starts = columns(turns[0], turns[1], turns[2], pushes[0])
-    ends = columns(pushes[1], pushes[2], pushes[1], pushes[2])
+    starts = columns(turns[0], turns[1], turns[2], applied_forces[0])
+    ends = columns(applied_forces[1], applied_forces[2], applied_forces[1], applied_forces[2])
     for i in range(3):
         store_from(Y, y + i * stride, starts[i])
         store_pair(Y, y + i * stride + 4, ends[i])

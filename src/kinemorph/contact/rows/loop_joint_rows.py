@@ -43,11 +43,11 @@ def add_loop_joint_row(
 ) -> int:
     """Add a row along degree of freedom j of the joint of loop k, at point x. Its index, -1 if a table is full."""
     loop, slot = loops_of(forest)[index], loop_slots_of(forest)[index]
-    spans, bodies = layout.slices_of(solver), bodies_of(forest)
+    slices, bodies = layout.slices_of(solver), bodies_of(forest)
     a, b = slot["a"], slot["b"]
     t = bodies[b if b >= 0 else a]["tree"]
-    hold = layout.loop_projections(solver)[spans[t]["projection"]]
-    at = solver["bound_count"]
+    hold = layout.loop_projections(solver)[slices[t]["projection"]]
+    at = solver["dof_constraint_count"]
     y = claim_row(solver, hold["nz"])
     if y < 0:
         return -1
@@ -60,13 +60,13 @@ def add_loop_joint_row(
     Y = layout.whitened_rows(solver)
     first = y - hold["offset"]
     if a >= 0:
-        add_body_wrench(forest, a, x, neg(n), neg(f), Y, first + spans[bodies[a]["tree"]]["offset"])
+        add_body_wrench(forest, a, x, neg(n), neg(f), Y, first + slices[bodies[a]["tree"]]["offset"])
     if b >= 0:
-        add_body_wrench(forest, b, x, n, f, Y, first + spans[bodies[b]["tree"]]["offset"])
+        add_body_wrench(forest, b, x, n, f, Y, first + slices[bodies[b]["tree"]]["offset"])
     row = layout.dof_constraint_room(solver)[at]
-    row["what"], row["tree"], row["dof"], row["l"], row["y"] = what, t, NO_DOF, hold["nz"], y
+    row["kind"], row["tree"], row["dof"], row["length"], row["y"] = what, t, NO_DOF, hold["nz"], y
     start_dof_row(solver, row, slice_product(Y, y, Y, y, hold["nz"]))
-    row["o"] = hold["offset"]
+    row["offset"] = hold["offset"]
     return at
 
 
@@ -75,7 +75,7 @@ def fill_loop_limits(solver: Any, forest: Any, index: int, x: Any, q: Any, v: An
     """Fill the limits and speed limits that the joint of loop k may reach. False if a table is full."""
     loop = loops_of(forest)[index]
     dofs = rows_at(forest["drives"] + 6 * index * DOF_SIZE, 6, DOF)
-    bounds, dt = layout.dof_constraint_room(solver), solver["h"] * solver["substeps"]
+    dof_constraint_list, dt = layout.dof_constraint_room(solver), solver["h"] * solver["substeps"]
     several = loop["kind"] == FREE or loop["kind"] == SPHERICAL
     for j in range(loop["nv"]):
         dof, near = dofs[j], NEAR_LIMIT + LIMIT_STEPS_AHEAD * dt * abs(v[j])
@@ -83,14 +83,14 @@ def fill_loop_limits(solver: Any, forest: Any, index: int, x: Any, q: Any, v: An
             at = add_loop_joint_row(solver, forest, index, x, q, unit, j, -1.0 if v[j] > 0.0 else 1.0, FAST)
             if at < 0:
                 return False
-            bounds[at]["target"] = dof["speed"]
+            dof_constraint_list[at]["target"] = dof["speed"]
         for what in range(0 if several else 2):
             gap = q[j] - dof["lower"] if what == LOWER else dof["upper"] - q[j]
             if gap < near:
                 at = add_loop_joint_row(solver, forest, index, x, q, unit, j, 1.0 if what == LOWER else -1.0, what)
                 if at < 0:
                     return False
-                bounds[at]["separation"] = bounds[at]["initial_separation"] = gap
+                dof_constraint_list[at]["separation"] = dof_constraint_list[at]["initial_separation"] = gap
     return True
 
 
@@ -99,9 +99,9 @@ def fill_loop_drives(solver: Any, forest: Any, index: int, x: Any, q: Any, unit:
     """Fill the rows of motors and servos in the joint of loop k. False if a table is full."""
     slot = loop_slots_of(forest)[index]
     dofs = rows_at(forest["drives"] + 6 * index * DOF_SIZE, 6, DOF)
-    bounds, drives = layout.dof_constraint_room(solver), layout.drives_of(solver)
+    dof_constraint_list, drives = layout.dof_constraint_room(solver), layout.drives_of(solver)
     joints = joints_of(forest)
-    spans, bodies = layout.slices_of(solver), bodies_of(forest)
+    slices, bodies = layout.slices_of(solver), bodies_of(forest)
     for i in range(solver["drive_count"]):
         drive = drives[i]
         there = drive["joint"] >= 0 and drive["joint"] & ID_INDEX_MASK == slot["joint"]
@@ -110,12 +110,15 @@ def fill_loop_drives(solver: Any, forest: Any, index: int, x: Any, q: Any, unit:
         at = add_loop_joint_row(solver, forest, index, x, q, unit, drive["dof"], 1.0, DRIVEN)
         if at < 0:
             return False
-        constraint, effort = bounds[at], dofs[drive["dof"]]["effort"]
+        constraint, effort = dof_constraint_list[at], dofs[drive["dof"]]["effort"]
         set_drive_law(solver, constraint, drive, i)
-        constraint["least"], constraint["most"] = max(drive["least"], -effort), min(drive["most"], effort)
+        constraint["smallest_force"], constraint["largest_force"] = (
+            max(drive["smallest_force"], -effort),
+            min(drive["largest_force"], effort),
+        )
         if drive["stiffness"] > 0.0:
             constraint["separation"] = constraint["initial_separation"] = drive["position"] - q[drive["dof"]]
-        spans[bodies[slot["b"] if slot["b"] >= 0 else slot["a"]]["tree"]]["still"] = 0.0  # driven trees do not sleep
+        slices[bodies[slot["b"] if slot["b"] >= 0 else slot["a"]]["tree"]]["still"] = 0.0  # driven trees do not sleep
     return True
 
 
@@ -124,13 +127,13 @@ def fill_loop_joint_rows(solver: Any, forest: Any, island: int, memory: int) -> 
     """Fill the rows of the joints of all loops in an island, with room for 19 numbers. False if a table is full."""
     loops = loop_slots_of(forest)
     ties = loops_of(forest)
-    spans, bodies = layout.slices_of(solver), bodies_of(forest)
+    slices, bodies = layout.slices_of(solver), bodies_of(forest)
     q, v, unit = rows_at(memory, 7, F8), rows_at(memory + 56, 6, F8), rows_at(memory + 104, 6, F8)
     for k in range(pool_of(forest, LOOPS)["count"]):
         slot, loop = loops[k], ties[k]
         if slot["next"] != IN_USE or loop["nv"] == 0:
             continue
-        if spans[bodies[slot["b"] if slot["b"] >= 0 else slot["a"]]["tree"]]["island"] != island:
+        if slices[bodies[slot["b"] if slot["b"] >= 0 else slot["a"]]["tree"]]["island"] != island:
             continue
         da, db = link_data_of_both(forest, slot["a"], slot["b"])
         Ra, xa, Rb, x = joint_frames(loop, da, db)

@@ -43,33 +43,33 @@ def projection_of(solver: Any, tree_index: int) -> int:
 @kernel(inline=False)
 def find_projections(solver: Any, forest: Any) -> bool:
     """Create the loop projections, with contiguous slices of z for their trees. False if scratch is too small."""
-    spans, islands = layout.slices_of(solver), layout.islands_of(solver)
+    slices, islands = layout.slices_of(solver), layout.islands_of(solver)
     trees = trees_of(forest)
     room = pool_of(forest, LOOPS)["used"]
-    solver["holds"] = claim_scratch(forest, room * LOOP_PROJECTION_SIZE)
-    if solver["holds"] == 0:
+    solver["loop_projections"] = claim_scratch(forest, room * LOOP_PROJECTION_SIZE)
+    if solver["loop_projections"] == 0:
         return False
-    holds = rows_at(solver["holds"], room, layout.LOOP_PROJECTION)
+    projections = rows_at(solver["loop_projections"], room, layout.LOOP_PROJECTION)
     for i in range(solver["island_count"]):
         at = islands[i]["offset"]
         t = islands[i]["first_tree"]
         while t >= 0:
-            if spans[t]["projection"] < 0 and trees[t]["sides"] > 0:
-                k = solver["hold_count"]
+            if slices[t]["projection"] < 0 and trees[t]["sides"] > 0:
+                k = solver["loop_projection_count"]
                 collect_coupled_trees(forest, t, -1)
-                if not start_projection(forest, holds[k], at):
+                if not start_projection(forest, projections[k], at):
                     return False
-                u = holds[k]["first_tree"]
+                u = projections[k]["first_tree"]
                 while u >= 0:
-                    spans[u]["offset"], spans[u]["projection"] = at, k
-                    at += spans[u]["width"]
+                    slices[u]["offset"], slices[u]["projection"] = at, k
+                    at += slices[u]["width"]
                     u = trees[u]["follows"]
-                solver["hold_count"] = k + 1
-                islands[i]["held"] += 1
-            elif spans[t]["projection"] < 0:
-                spans[t]["offset"] = at
-                at += spans[t]["width"]
-            t = spans[t]["next"]
+                solver["loop_projection_count"] = k + 1
+                islands[i]["loop_projection_count"] += 1
+            elif slices[t]["projection"] < 0:
+                slices[t]["offset"] = at
+                at += slices[t]["width"]
+            t = slices[t]["next"]
     return True
 
 
@@ -116,9 +116,9 @@ def remove_forbidden(hold: Any, x: Any, at: int, share: float) -> None:
 def projected_slices(solver: Any, element: Any) -> tuple[int, int, int, int]:
     """The slices of z of a row after projection, when it acts on all trees of its projections: o1, l1, o2, l2."""
     h1, h2 = projection_of(solver, element["tree1"]), projection_of(solver, element["tree2"])
-    holds = layout.loop_projections(solver)
-    o1, l1 = (holds[h1]["offset"], holds[h1]["nz"]) if h1 >= 0 else (element["o1"], element["l1"])
-    o2, l2 = (holds[h2]["offset"], holds[h2]["nz"]) if h2 >= 0 else (element["o2"], element["l2"])
+    projections = layout.loop_projections(solver)
+    o1, l1 = (projections[h1]["offset"], projections[h1]["nz"]) if h1 >= 0 else (element["offset1"], element["length1"])
+    o2, l2 = (projections[h2]["offset"], projections[h2]["nz"]) if h2 >= 0 else (element["offset2"], element["length2"])
     return (0, 0, o2, l2) if h1 >= 0 and h1 == h2 else (o1, l1, o2, l2)
 
 
@@ -126,8 +126,8 @@ def projected_slices(solver: Any, element: Any) -> tuple[int, int, int, int]:
 def projection_ranks(solver: Any, element: Any) -> tuple[int, int]:
     """Number of loop reactions stored behind such a row, for each of its two projections."""
     h1, h2 = projection_of(solver, element["tree1"]), projection_of(solver, element["tree2"])
-    holds = layout.loop_projections(solver)
-    return holds[h1]["rank"] if h1 >= 0 and h1 != h2 else 0, holds[h2]["rank"] if h2 >= 0 else 0
+    projections = layout.loop_projections(solver)
+    return projections[h1]["rank"] if h1 >= 0 and h1 != h2 else 0, projections[h2]["rank"] if h2 >= 0 else 0
 
 
 @kernel(inline=False)
@@ -137,10 +137,10 @@ def project_rows(solver: Any, element: Any, old: int, count: int) -> int:
     Returns their new first number, -1 if Y is full. The old numbers stay in Y; the slices of `element` are unchanged.
     """
     h1, h2 = projection_of(solver, element["tree1"]), projection_of(solver, element["tree2"])
-    holds, Y = layout.loop_projections(solver), layout.whitened_rows(solver)
+    projections, Y = layout.loop_projections(solver), layout.whitened_rows(solver)
     p1, n1, p2, n2 = projected_slices(solver, element)
     r1, r2 = projection_ranks(solver, element)
-    o1, l1, o2, l2 = element["o1"], element["l1"], element["o2"], element["l2"]
+    o1, l1, o2, l2 = element["offset1"], element["length1"], element["offset2"], element["length2"]
     length = n1 + n2
     used = claim_numbers(solver, count * (length + r1 + r2))
     if used < 0:
@@ -155,9 +155,9 @@ def project_rows(solver: Any, element: Any, old: int, count: int) -> int:
         kept = used + count * length + r * (r1 + r2)
         if h1 >= 0 and l1 > 0:
             rank, n = (r1, n1) if n1 > 0 else (r2, n2)
-            basis.remove_row_loop_part(rows_at(holds[h1]["Q"], rank * n, F8), rank, n, Y, y, x, first, l1, kept)
+            basis.remove_row_loop_part(rows_at(projections[h1]["Q"], rank * n, F8), rank, n, Y, y, x, first, l1, kept)
         if h2 >= 0 and l2 > 0:
-            Q = rows_at(holds[h2]["Q"], r2 * n2, F8)
+            Q = rows_at(projections[h2]["Q"], r2 * n2, F8)
             basis.remove_row_loop_part(Q, r2, n2, Y, y + n1, x + l1, o2 - p2, l2, kept + r1)
     return used
 
@@ -169,7 +169,9 @@ def project_constraint(solver: Any, element: Any, count: int) -> bool:
         return True
     y = project_rows(solver, element, element["y"], count)
     if y >= 0:
-        element["o1"], element["l1"], element["o2"], element["l2"] = projected_slices(solver, element)
+        element["offset1"], element["length1"], element["offset2"], element["length2"] = projected_slices(
+            solver, element
+        )
         element["y"] = y
     return y >= 0
 
@@ -180,13 +182,13 @@ def add_loop_reaction(solver: Any, element: Any, count: int, row: int, p: float)
     h1, h2 = projection_of(solver, element["tree1"]), projection_of(solver, element["tree2"])
     if p == 0.0 or (h1 < 0 and h2 < 0):
         return
-    holds, Y = layout.loop_projections(solver), layout.whitened_rows(solver)
+    projections, Y = layout.loop_projections(solver), layout.whitened_rows(solver)
     r1, r2 = projection_ranks(solver, element)
-    kept = element["y"] + count * (element["l1"] + element["l2"]) + row * (r1 + r2)
+    kept = element["y"] + count * (element["length1"] + element["length2"]) + row * (r1 + r2)
     if r1 > 0:
-        basis.subtract_scaled(rows_at(holds[h1]["reaction"], r1, F8), 0, Y, kept, r1, p)
+        basis.subtract_scaled(rows_at(projections[h1]["reaction"], r1, F8), 0, Y, kept, r1, p)
     if r2 > 0:
-        basis.subtract_scaled(rows_at(holds[h2]["reaction"], r2, F8), 0, Y, kept + r1, r2, p)
+        basis.subtract_scaled(rows_at(projections[h2]["reaction"], r2, F8), 0, Y, kept + r1, r2, p)
 
 
 @kernel
@@ -199,12 +201,12 @@ def reduced_overlap(gap: float, after: float, before: float) -> float:
 def project_contact(solver: Any, contact: Any) -> bool:
     """Project the rows of a contact. It is disabled if the loops allow no motion along its normal."""
     Y = layout.whitened_rows(solver)
-    old, n = contact["y"], contact["l1"] + contact["l2"]
+    old, n = contact["y"], contact["length1"] + contact["length2"]
     normal = basis.slice_product(Y, old, Y, old, n)
     along = basis.slice_product(Y, old + n, Y, old + n, 2 * n)
     if not project_constraint(solver, contact, 3):
         return False
-    y, n = contact["y"], contact["l1"] + contact["l2"]
+    y, n = contact["y"], contact["length1"] + contact["length2"]
     left = basis.slice_product(Y, y, Y, y, n)
     if left > IMMOVABLE_SHARE * normal:
         gap = reduced_overlap(contact["initial_separation"], left, normal)
@@ -225,15 +227,15 @@ def project_dof_row(solver: Any, constraint: Any) -> bool:
     if h < 0:
         return True
     hold, Y = layout.loop_projections(solver)[h], layout.whitened_rows(solver)
-    n, shift, rank = hold["nz"], constraint["o"] - hold["offset"], hold["rank"]
+    n, shift, rank = hold["nz"], constraint["offset"] - hold["offset"], hold["rank"]
     used = claim_numbers(solver, n + rank)
     if used < 0:
         return False
-    before = basis.slice_product(Y, constraint["y"], Y, constraint["y"], constraint["l"])
+    before = basis.slice_product(Y, constraint["y"], Y, constraint["y"], constraint["length"])
     for k in range(n + rank):
-        Y[used + k] = Y[constraint["y"] + k - shift] if shift <= k < shift + constraint["l"] else 0.0
+        Y[used + k] = Y[constraint["y"] + k - shift] if shift <= k < shift + constraint["length"] else 0.0
     Q = rows_at(hold["Q"], rank * n, F8)
-    basis.remove_row_loop_part(Q, rank, n, Y, used, constraint["y"], shift, constraint["l"], used + n)
+    basis.remove_row_loop_part(Q, rank, n, Y, used, constraint["y"], shift, constraint["length"], used + n)
     after = basis.slice_product(Y, used, Y, used, n)
     if after > IMMOVABLE_SHARE * before:
         constraint["effective_mass"] = 1.0 / after
@@ -242,7 +244,7 @@ def project_dof_row(solver: Any, constraint: Any) -> bool:
         constraint["effective_mass"], constraint["damping"] = 0.0, np.inf  # so that a drive has no force there
         for k in range(used, used + n):
             Y[k] = 0.0
-    constraint["o"], constraint["l"], constraint["y"] = hold["offset"], n, used
+    constraint["offset"], constraint["length"], constraint["y"] = hold["offset"], n, used
     return True
 
 
@@ -263,18 +265,18 @@ def project_torsional(solver: Any, r: Any, element: Any) -> bool:
 @kernel(inline=False)
 def project_all_rows(solver: Any) -> bool:
     """Project all rows of contacts, limits, friction and motors. False if Y is full."""
-    touches, bounds = layout.contact_constraints(solver), layout.dof_constraints(solver)
-    twists = layout.torsional_constraints(solver)
-    for i in range(solver["bound_count"]):
-        if not project_dof_row(solver, bounds[i]):
+    contacts, dof_rows = layout.contact_constraints(solver), layout.dof_constraints(solver)
+    torsions = layout.torsional_constraints(solver)
+    for i in range(solver["dof_constraint_count"]):
+        if not project_dof_row(solver, dof_rows[i]):
             return False
-    for i in range(solver["twist_count"]):
-        if not project_torsional(solver, twists[i], touches[twists[i]["contact_constraint"]]):
+    for i in range(solver["torsional_count"]):
+        if not project_torsional(solver, torsions[i], contacts[torsions[i]["contact_constraint"]]):
             return False
-    for i in range(solver["touch_count"]):
+    for i in range(solver["contact_count"]):
         if (
-            projection_of(solver, touches[i]["tree1"]) >= 0 or projection_of(solver, touches[i]["tree2"]) >= 0
-        ) and not project_contact(solver, touches[i]):
+            projection_of(solver, contacts[i]["tree1"]) >= 0 or projection_of(solver, contacts[i]["tree2"]) >= 0
+        ) and not project_contact(solver, contacts[i]):
             return False
     return True
 
@@ -282,21 +284,21 @@ def project_all_rows(solver: Any) -> bool:
 @kernel(inline=False)
 def store_accelerations(solver: Any) -> None:
     """g ← za of trees with loops, before given forces are added to za."""
-    holds = layout.loop_projections(solver)
+    projections = layout.loop_projections(solver)
     za, g = layout.za_of(solver), layout.g_of(solver)
-    for i in range(solver["hold_count"]):
-        for k in range(holds[i]["offset"], holds[i]["offset"] + holds[i]["nz"]):
+    for i in range(solver["loop_projection_count"]):
+        for k in range(projections[i]["offset"], projections[i]["offset"] + projections[i]["nz"]):
             g[k] = za[k]
 
 
 @kernel(inline=False)
 def project_forces(solver: Any) -> None:
     """After given forces were added: project their part of za, and add their loop reactions and bound of work."""
-    holds = layout.loop_projections(solver)
+    projections = layout.loop_projections(solver)
     za, g, dt = layout.za_of(solver), layout.g_of(solver), solver["h"] * solver["substeps"]
     z = layout.z_of(solver)
-    for i in range(solver["hold_count"]):
-        hold = holds[i]
+    for i in range(solver["loop_projection_count"]):
+        hold = projections[i]
         at, nz, rank = hold["offset"], hold["nz"], hold["rank"]
         Q, reaction = rows_at(hold["Q"], rank * nz, F8), rows_at(hold["reaction"], rank, F8)
         for k in range(at, at + nz):
@@ -314,36 +316,38 @@ def project_forces(solver: Any) -> None:
 @kernel(inline=False)
 def write_loop_forces(solver: Any, forest: Any) -> None:
     """Mean forces of the step in loop joints: those of the loop systems plus the reactions to all other rows."""
-    touches, bounds = layout.contact_constraints(solver), layout.dof_constraints(solver)
-    pulls, holds = layout.element_constraints(solver), layout.loop_projections(solver)
-    twists = layout.torsional_constraints(solver)
+    contacts, dof_rows = layout.contact_constraints(solver), layout.dof_constraints(solver)
+    pulls, projections = layout.element_constraints(solver), layout.loop_projections(solver)
+    torsions = layout.torsional_constraints(solver)
     Y, dt = layout.whitened_rows(solver), solver["h"] * solver["substeps"]
-    for i in range(solver["touch_count"]):
-        t = touches[i]
-        add_loop_reaction(solver, t, 3, 0, t["sum"])
+    for i in range(solver["contact_count"]):
+        t = contacts[i]
+        add_loop_reaction(solver, t, 3, 0, t["total_normal_impulse"])
         add_loop_reaction(solver, t, 3, 1, t["total_tangent_impulse1"])
         add_loop_reaction(solver, t, 3, 2, t["total_tangent_impulse2"])
-    for i in range(solver["twist_count"]):
-        torsion = twists[i]
-        t = touches[torsion["contact_constraint"]]
+    for i in range(solver["torsional_count"]):
+        torsion = torsions[i]
+        t = contacts[torsion["contact_constraint"]]
         y, t["y"] = t["y"], torsion["y"]
-        add_loop_reaction(solver, t, 3, 0, torsion["sum"])
+        add_loop_reaction(solver, t, 3, 0, torsion["total_normal_impulse"])
         add_loop_reaction(solver, t, 3, 1, torsion["total_tangent_impulse1"])
         add_loop_reaction(solver, t, 3, 2, torsion["total_tangent_impulse2"])
         t["y"] = y
-    for i in range(solver["pull_count"]):
+    for i in range(solver["element_count"]):
         add_loop_reaction(solver, pulls[i], 1, 0, pulls[i]["p"])
-    for i in range(solver["bound_count"]):
-        constraint = bounds[i]
+    for i in range(solver["dof_constraint_count"]):
+        constraint = dof_rows[i]
         h = projection_of(solver, constraint["tree"])
-        if h >= 0 and constraint["sum"] != 0.0:
-            rank = holds[h]["rank"]
-            reaction = rows_at(holds[h]["reaction"], rank, F8)
-            basis.subtract_scaled(reaction, 0, Y, constraint["y"] + constraint["l"], rank, constraint["sum"])
-    for i in range(solver["hold_count"]):
-        system = system_of(holds[i])
-        basis.add_projection_forces(system, 1.0 / dt, rows_at(holds[i]["reaction"], system["m"], F8))
-        write_loop_wrenches(solver, forest, holds[i], system)
+        if h >= 0 and constraint["total_impulse"] != 0.0:
+            rank = projections[h]["rank"]
+            reaction = rows_at(projections[h]["reaction"], rank, F8)
+            basis.subtract_scaled(
+                reaction, 0, Y, constraint["y"] + constraint["length"], rank, constraint["total_impulse"]
+            )
+    for i in range(solver["loop_projection_count"]):
+        system = system_of(projections[i])
+        basis.add_projection_forces(system, 1.0 / dt, rows_at(projections[i]["reaction"], system["m"], F8))
+        write_loop_wrenches(solver, forest, projections[i], system)
 
 
 @kernel(inline=False)

@@ -82,18 +82,18 @@ def set_torsional_masses(r: Any, length: int, Y: Any) -> None:
 def fill_torsional_row(solver: Any, forest: Any, r: Any, contact: Any, body_a: int, body_b: int) -> bool:
     """Fill the rows of one torsional constraint, for a contact of bodies a and b. False if Y is full."""
     bodies = bodies_of(forest)
-    Y, length = layout.whitened_rows(solver), contact["l1"] + contact["l2"]
+    Y, length = layout.whitened_rows(solver), contact["length1"] + contact["length2"]
     used = claim_numbers(solver, 3 * length)
     if used < 0:
         return False
-    joined = contact["l1"] == 0 and contact["l2"] > 0 and body_a >= 0 and body_b >= 0
+    joined = contact["length1"] == 0 and contact["length2"] > 0 and body_a >= 0 and body_b >= 0
     joined = joined and bodies[body_a]["tree"] == bodies[body_b]["tree"]
     if joined:
         fill_same_tree_moments(solver, forest, body_a, body_b, contact, Y, used, length)
-    if contact["l1"] > 0:
+    if contact["length1"] > 0:
         fill_moment_rows(solver, forest, body_a, contact, -1.0, Y, used, length)
-    if contact["l2"] > 0 and not joined:
-        fill_moment_rows(solver, forest, body_b, contact, 1.0, Y, used + contact["l1"], length)
+    if contact["length2"] > 0 and not joined:
+        fill_moment_rows(solver, forest, body_b, contact, 1.0, Y, used + contact["length1"], length)
     r["y"] = used
     set_torsional_masses(r, length, Y)
     return True
@@ -106,7 +106,7 @@ def fill_torsional_rows(solver: Any, forest: Any, collisions: Any) -> bool:
     room = collisions["contact_room"]
     now = half_start(collisions["step"], room)
     contacts = rows_at(collisions["contacts"], 2 * room, CONTACT)
-    touches, twists = layout.contact_constraint_room(solver), layout.torsional_constraints(solver)
+    contact_list, torsions = layout.contact_constraint_room(solver), layout.torsional_constraints(solver)
     materials = layout.materials_of(solver)
     agreed = layout.pair_materials_of(solver)
     moments = layout.stored_moments(solver)
@@ -114,15 +114,15 @@ def fill_torsional_rows(solver: Any, forest: Any, collisions: Any) -> bool:
     count = 0
     for i in range(solver["island_count"]):
         island = islands[i]
-        island["first_twist"] = count
-        for j in range(island["first_touch"], island["first_touch"] + island["touch_count"]):
-            t = touches[j]
+        island["first_torsional"] = count
+        for j in range(island["first_contact"], island["first_contact"] + island["contact_count"]):
+            t = contact_list[j]
             contact = contacts[now + t["contact"]]
             pair = pairs[contact["pair"]]
             _, _, rolling, torsion = mix_materials(materials, agreed, pair["a"], pair["b"])
             if rolling == 0.0 and torsion == 0.0:
                 continue
-            r = twists[count]
+            r = torsions[count]
             if not fill_torsional_row(solver, forest, r, t, shapes[pair["a"]]["link"], shapes[pair["b"]]["link"]):
                 return False
             r["contact_constraint"], r["torsion"], r["rolling"] = j, torsion, rolling
@@ -133,10 +133,10 @@ def fill_torsional_rows(solver: Any, forest: Any, collisions: Any) -> bool:
             r["normal_impulse"] = dot(p, load3(t["normal"]))
             r["tangent_impulse1"] = dot(p, load3(t["tangent1"]))
             r["tangent_impulse2"] = dot(p, load3(t["tangent2"]))
-            r["sum"] = r["total_tangent_impulse1"] = r["total_tangent_impulse2"] = 0.0
+            r["total_normal_impulse"] = r["total_tangent_impulse1"] = r["total_tangent_impulse2"] = 0.0
             count += 1
-        island["twist_count"] = count - island["first_twist"]
-    solver["twist_count"] = count
+        island["torsional_count"] = count - island["first_torsional"]
+    solver["torsional_count"] = count
     return True
 
 
@@ -145,7 +145,7 @@ def exclude_torsional_islands(solver: Any) -> None:
     """Exclude islands with torsional constraints from the direct solve, which has no cost row for them."""
     islands = layout.islands_of(solver)
     for i in range(solver["island_count"]):
-        if islands[i]["twist_count"] > 0:
+        if islands[i]["torsional_count"] > 0:
             islands[i]["direct"] = 0
 
 
@@ -155,37 +155,39 @@ def exclude_torsional_islands(solver: Any) -> None:
 @kernel
 def relative_spin(torsion: Any, contact: Any, row: int, Y: Any, z: Any) -> float:
     """Relative angular velocity (rad/s) of the two sides of a contact, about the normal (row 0) or a tangent (1, 2)."""
-    y = torsion["y"] + row * (contact["l1"] + contact["l2"])
-    x = slice_product(Y, y + contact["l1"], z, contact["o2"], contact["l2"])
-    return x + slice_product(Y, y, z, contact["o1"], contact["l1"]) if contact["l1"] > 0 else x
+    y = torsion["y"] + row * (contact["length1"] + contact["length2"])
+    x = slice_product(Y, y + contact["length1"], z, contact["offset2"], contact["length2"])
+    return x + slice_product(Y, y, z, contact["offset1"], contact["length1"]) if contact["length1"] > 0 else x
 
 
 @kernel
 def apply_moments(torsion: Any, contact: Any, Y: Any, z: Any, p: float, p1: float, p2: float) -> None:
     """Apply three angular impulses (N m s) to z."""
-    stride = contact["l1"] + contact["l2"]
-    if contact["l1"] > 0:
-        apply_three_impulses(Y, torsion["y"], stride, z, contact["o1"], contact["l1"], p, p1, p2)
-    apply_three_impulses(Y, torsion["y"] + contact["l1"], stride, z, contact["o2"], contact["l2"], p, p1, p2)
+    stride = contact["length1"] + contact["length2"]
+    if contact["length1"] > 0:
+        apply_three_impulses(Y, torsion["y"], stride, z, contact["offset1"], contact["length1"], p, p1, p2)
+    apply_three_impulses(
+        Y, torsion["y"] + contact["length1"], stride, z, contact["offset2"], contact["length2"], p, p1, p2
+    )
 
 
 @kernel
 def apply_spin_moment(torsion: Any, contact: Any, Y: Any, z: Any, p: float) -> None:
     """Apply an angular impulse (N m s) about the normal to z."""
-    if contact["l1"] > 0:
-        apply_row_impulse(Y, torsion["y"], z, contact["o1"], contact["l1"], p)
-    apply_row_impulse(Y, torsion["y"] + contact["l1"], z, contact["o2"], contact["l2"], p)
+    if contact["length1"] > 0:
+        apply_row_impulse(Y, torsion["y"], z, contact["offset1"], contact["length1"], p)
+    apply_row_impulse(Y, torsion["y"] + contact["length1"], z, contact["offset2"], contact["length2"], p)
 
 
 @kernel(inline=False)
 def solve_torsional(solver: Any, island: Any) -> None:
     """One iteration over the torsional constraints of an island, limited by the present normal impulses."""
-    touches = layout.contact_constraints(solver)
-    twists = layout.torsional_constraints(solver)[island["first_twist"] :]
+    contact_list = layout.contact_constraints(solver)
+    torsions = layout.torsional_constraints(solver)[island["first_torsional"] :]
     Y, z = layout.whitened_rows(solver), layout.z_of(solver)
-    for i in range(island["twist_count"]):
-        torsion = twists[i]
-        t = touches[torsion["contact_constraint"]]
+    for i in range(island["torsional_count"]):
+        torsion = torsions[i]
+        t = contact_list[torsion["contact_constraint"]]
         if torsion["axes"] & SPIN:
             most = torsion["torsion"] * t["normal_impulse"]
             p = torsion["normal_impulse"] - relative_spin(torsion, t, 0, Y, z) * torsion["effective_mass"]
@@ -202,12 +204,12 @@ def solve_torsional(solver: Any, island: Any) -> None:
 @kernel(inline=False)
 def apply_stored_moments(solver: Any, island: Any) -> None:
     """Add the effect of the stored angular impulses to g; those of contacts without a normal impulse become zero."""
-    touches = layout.contact_constraints(solver)
-    twists = layout.torsional_constraints(solver)[island["first_twist"] :]
+    contact_list = layout.contact_constraints(solver)
+    torsions = layout.torsional_constraints(solver)[island["first_torsional"] :]
     Y, g = layout.whitened_rows(solver), layout.g_of(solver)
-    for i in range(island["twist_count"]):
-        torsion = twists[i]
-        t = touches[torsion["contact_constraint"]]
+    for i in range(island["torsional_count"]):
+        torsion = torsions[i]
+        t = contact_list[torsion["contact_constraint"]]
         if t["normal_impulse"] > 0.0:
             apply_moments(
                 torsion, t, Y, g, torsion["normal_impulse"], torsion["tangent_impulse1"], torsion["tangent_impulse2"]
@@ -218,9 +220,9 @@ def apply_stored_moments(solver: Any, island: Any) -> None:
 
 @kernel(inline=False)
 def scale_moments(solver: Any, island: Any, share: float) -> None:
-    twists = layout.torsional_constraints(solver)[island["first_twist"] :]
-    for i in range(island["twist_count"]):
-        r = twists[i]
+    torsions = layout.torsional_constraints(solver)[island["first_torsional"] :]
+    for i in range(island["torsional_count"]):
+        r = torsions[i]
         r["normal_impulse"] *= share
         r["tangent_impulse1"] *= share
         r["tangent_impulse2"] *= share
@@ -228,10 +230,10 @@ def scale_moments(solver: Any, island: Any, share: float) -> None:
 
 @kernel(inline=False)
 def add_moments_to_totals(solver: Any, island: Any) -> None:
-    twists = layout.torsional_constraints(solver)[island["first_twist"] :]
-    for i in range(island["twist_count"]):
-        r = twists[i]
-        r["sum"] += r["normal_impulse"]
+    torsions = layout.torsional_constraints(solver)[island["first_torsional"] :]
+    for i in range(island["torsional_count"]):
+        r = torsions[i]
+        r["total_normal_impulse"] += r["normal_impulse"]
         r["total_tangent_impulse1"] += r["tangent_impulse1"]
         r["total_tangent_impulse2"] += r["tangent_impulse2"]
 
@@ -246,7 +248,7 @@ def store_moments(solver: Any, collisions: Any, good: bool) -> None:
     if not good:
         return
     contacts = contacts_of(collisions)
-    touches, twists = layout.contact_constraints(solver), layout.torsional_constraints(solver)
+    contact_list, torsions = layout.contact_constraints(solver), layout.torsional_constraints(solver)
     moments = layout.stored_moments(solver)
     now = half_start(collisions["step"], collisions["contact_room"])
     for k in range(collisions["n_contacts"]):
@@ -254,8 +256,8 @@ def store_moments(solver: Any, collisions: Any, good: bool) -> None:
         if before != 0 and old >= 0:
             p = load3_at(moments, 3 * (collisions["contact_room"] - now + old))
         store3_at(moments, 3 * (now + k), p)
-    for i in range(solver["twist_count"]):
-        torsion = twists[i]
-        contact = touches[torsion["contact_constraint"]]
+    for i in range(solver["torsional_count"]):
+        torsion = torsions[i]
+        contact = contact_list[torsion["contact_constraint"]]
         p, p1, p2 = torsion["normal_impulse"], torsion["tangent_impulse1"], torsion["tangent_impulse2"]
         store3_at(moments, 3 * (now + contact["contact"]), contact_rows.world_vector(contact, p, p1, p2))

@@ -246,7 +246,7 @@ def sum_surface_work(solver: Any) -> float:
     relative velocity of the surfaces. The difference, -p w, is the work of the surfaces.
     """
     touches, work = contact_constraint_room(solver), 0.0
-    for i in range(solver["touch_count"]):
+    for i in range(solver["contact_count"]):
         contact = touches[i]
         work -= (
             contact["total_tangent_impulse1"] * contact["surface_velocity1"]
@@ -259,7 +259,7 @@ def sum_surface_work(solver: Any) -> float:
 def record_step(world: Any, episode: Any) -> None:
     """Record all brain instances within a step, once link data is current; decide whether to stop."""
     solver, forest, brains = solver_of(world), forest_of(world), minds_of(world)
-    episode["work"] += 1 + solver["substeps"] * (solver["touch_count"] + solver["bound_count"])
+    episode["work"] += 1 + solver["substeps"] * (solver["contact_count"] + solver["dof_constraint_count"])
     record_trees(solver, forest, brains, episode, True)
     minds, bodies = rows_at(brains["minds"], brains["mind_room"], MIND), bodies_of(forest)
     records = brain_records_of(episode)

@@ -36,7 +36,7 @@ BACK, FRONT = -0.08, 0.42  # m: how far the thighs can slide on it
 SITTING = both(upper_arm=(0.15, -0.35, 0.0), forearm=1.4, thigh=(0.0, -1.5, 0.0), shank=1.1)
 RELAXED = both(upper_arm=(0.15, -0.2, 0.0), forearm=1.4, thigh=(0.0, -1.2, 0.0), shank=0.6)
 STIFF = {"arm": 60.0, "forearm": 60.0, "thigh": 200.0, "shank": 60.0}  # N m/rad
-PUSH = 2.2  # rad/s: the swing starts forward
+APPLIED_FORCE = 2.2  # rad/s: the swing starts forward
 BREAK = 0.55  # s
 VIEW = (0.5, -1.5, 0.25)  # from the scene to the camera
 
@@ -81,7 +81,7 @@ def seated() -> tuple[Model, State]:
         report = connect(model, state, "swing", place, joint, at=Pose(x), how=how)
         model, state = report.model, report.state
     v = np.zeros(model.nv)
-    v[model.v_slice("hinge")] = PUSH
+    v[model.v_slice("hinge")] = APPLIED_FORCE
     return model, State(*project(model, Data(model), state.q, v))
 
 

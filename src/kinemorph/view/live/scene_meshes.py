@@ -216,7 +216,7 @@ class SceneMeshes:
         """Colours of bodies that stand for something: how far they are from their root, or their island and sleep."""
         world = self.world
         if self.colours == "islands":
-            spans = world.solver["spans"]
+            spans = world.solver["slices"]
             trees = {id: world.forest.tree_of(id) & ID_INDEX_MASK for id in self.ids.tolist()}
             return {
                 id: ASLEEP if spans[t]["asleep"] else PALETTE[int(spans[t]["island"]) % len(PALETTE)]

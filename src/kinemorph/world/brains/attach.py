@@ -65,10 +65,10 @@ def initialize_drive(drive: Any, joint: int, effect: Any) -> None:
     most, what = effect["most"], effect["what"]
     drive["joint"], drive["dof"], drive["kind"], drive["next"] = joint, effect["drive"], ROW, 0
     drive["position"] = drive["speed"] = drive["stiffness"] = drive["damping"] = drive["force"] = 0.0
-    drive["least"], drive["most"], drive["source"] = -most, most, 0
+    drive["smallest_force"], drive["largest_force"], drive["source"] = -most, most, 0
     drive["ratio"] = drive["told"] = drive["applied"] = 0.0
     if what == TORQUE:
-        drive["kind"], drive["least"], drive["most"] = FORCE, -math.inf, math.inf
+        drive["kind"], drive["smallest_force"], drive["largest_force"] = FORCE, -math.inf, math.inf
     elif what == SPEED:
         drive["damping"] = math.inf
     else:
@@ -155,7 +155,7 @@ def initialize_brain(mind: Any, members: Any, weight: float, neurons: Any, sense
 def wake_and_sum_mass(solver: Any, forest: Any, members: Any) -> float:
     """Total mass of bodies, kg; also wakes their trees."""
     bodies = bodies_of(forest)
-    trees, spans = trees_of(forest), slices_of(solver)
+    trees, slices = trees_of(forest), slices_of(solver)
     total = 0.0
     for i in range(members.shape[0]):
         at = body_slot(forest, members[i])
@@ -172,7 +172,7 @@ def wake_and_sum_mass(solver: Any, forest: Any, members: Any) -> float:
             for k in range(members.shape[0]):
                 mass += links[l]["mass"] if links[l]["body"] == members[k] & ID_INDEX_MASK else 0.0
         total += mass
-        if spans[t]["asleep"] != 0:
-            spans[t]["asleep"], spans[t]["woken_by"] = 0, WOKEN_BY_EDIT
-        spans[t]["still"] = 0.0
+        if slices[t]["asleep"] != 0:
+            slices[t]["asleep"], slices[t]["woken_by"] = 0, WOKEN_BY_EDIT
+        slices[t]["still"] = 0.0
     return total

@@ -79,14 +79,16 @@ def keep_hardest_press(
 @kernel(inline=False)
 def find_touched_body(solver: Any, forest: Any, collisions: Any, body: int) -> int:
     """Index of the body of another tree with the largest contact impulse on this one, -1: the ground, or NO_CONTACT."""
-    touches = contact_constraint_room(solver)
+    contact_list = contact_constraint_room(solver)
     shapes, pairs = shapes_of(collisions), pairs_of(collisions)
     contacts = contacts_of(collisions)
     now = half_start(collisions["step"], collisions["contact_room"])
     most, found = 0.0, NO_CONTACT
-    for i in range(solver["touch_count"]):
-        pair = pairs[contacts[now + touches[i]["contact"]]["pair"]]
-        most, found = keep_hardest_press(forest, shapes, pair, body, touches[i]["sum"], most, found)
+    for i in range(solver["contact_count"]):
+        pair = pairs[contacts[now + contact_list[i]["contact"]]["pair"]]
+        most, found = keep_hardest_press(
+            forest, shapes, pair, body, contact_list[i]["total_normal_impulse"], most, found
+        )
     if solver["gap"] > 0.0:  # the impulse model
         memories = memories_of(collisions)
         for k in range(collisions["n_pairs"]):
@@ -108,10 +110,10 @@ def has_shape(shapes: Any, body: int) -> bool:
 @kernel(inline=False)
 def update_changed_tree(solver: Any, forest: Any, collisions: Any, tree_index: int) -> None:
     """After an edit of a tree: wake it, and update the `carrier` of its shapes."""
-    span = slices_of(solver)[tree_index]
-    if span["asleep"] != 0:
-        span["woken_by"] = WOKEN_BY_EDIT
-    span["asleep"], span["still"] = 0, 0.0
+    tree_slice = slices_of(solver)[tree_index]
+    if tree_slice["asleep"] != 0:
+        tree_slice["woken_by"] = WOKEN_BY_EDIT
+    tree_slice["asleep"], tree_slice["still"] = 0, 0.0
     bodies = bodies_of(forest)
     tree = tree_of(trees_of(forest)[tree_index])
     links, shapes = links_of(tree), shapes_of(collisions)
@@ -127,19 +129,19 @@ def update_changed_tree(solver: Any, forest: Any, collisions: Any, tree_index: i
 @kernel(inline=False)
 def clear_lost_wakers(solver: Any, forest: Any) -> None:
     """Clear `woken_by` where it names a tree that an edit has removed, since a new tree may get its index."""
-    spans = slices_of(solver)
+    slices = slices_of(solver)
     trees, count = trees_of(forest), pool_of(forest, TREES)["count"]
     for t in range(count):
-        waker = spans[t]["woken_by"] - 1
+        waker = slices[t]["woken_by"] - 1
         if waker >= 0 and trees[waker]["next"] != IN_USE:
-            spans[t]["woken_by"] = WOKEN_BY_LOSS
+            slices[t]["woken_by"] = WOKEN_BY_LOSS
 
 
 @kernel(inline=False)
 def inherit_waker(solver: Any, whole: int, part: int) -> None:
     """Copy `woken_by` of a tree to a part that was cut off, whose index an earlier tree may have had."""
-    spans = slices_of(solver)
-    spans[part]["woken_by"] = spans[whole]["woken_by"]
+    slices = slices_of(solver)
+    slices[part]["woken_by"] = slices[whole]["woken_by"]
 
 
 @kernel(inline=False)
@@ -216,7 +218,7 @@ def has_room_for_grasp(solver: Any, forest: Any) -> bool:
     """Whether the solver's tables have room for one more tree, joint and loop."""
     trees, joints, loops = pool_of(forest, TREES), pool_of(forest, JOINTS), pool_of(forest, LOOPS)
     return (
-        trees["count"] < solver["span_room"]
+        trees["count"] < solver["slice_room"]
         and joints["count"] < solver["joint_room"]
         and loops["count"] < solver["wrench_room"]
     )

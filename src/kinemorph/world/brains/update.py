@@ -94,15 +94,15 @@ def read_body(
 @kernel(inline=False)
 def update_sleeping_targets(solver: Any, forest: Any, mind: Any, senses: Any) -> None:
     """Update the link data of sleeping trees that a brain senses; that of awake trees is current within a step."""
-    bodies, spans = bodies_of(forest), slices_of(solver)
+    bodies, slices = bodies_of(forest), slices_of(solver)
     trees = trees_of(forest)
     at = body_slot(forest, mind["target"])
-    if at >= 0 and spans[bodies[at]["tree"]]["asleep"] != 0:
+    if at >= 0 and slices[bodies[at]["tree"]]["asleep"] != 0:
         update_slot_motion(trees[bodies[at]["tree"]])
     for i in range(mind["senses"], mind["senses"] + mind["sense_count"]):
         if senses[i]["what"] >= UP:
             at = body_slot(forest, senses[i]["id"])
-            if at >= 0 and spans[bodies[at]["tree"]]["asleep"] != 0:
+            if at >= 0 and slices[bodies[at]["tree"]]["asleep"] != 0:
                 update_slot_motion(trees[bodies[at]["tree"]])
 
 
@@ -146,8 +146,8 @@ def apply_effects(solver: Any, minds: Any, mind: Any) -> None:
         if e["what"] == TORQUE:
             drive["force"] = e["most"] * x
             continue
-        drive["most"] = 0.0 if idle else e["most"]
-        drive["least"] = -drive["most"]
+        drive["largest_force"] = 0.0 if idle else e["most"]
+        drive["smallest_force"] = -drive["largest_force"]
         told = e["low"] + 0.5 * (x + 1.0) * (e["high"] - e["low"])
         if e["what"] == TARGET:
             drive["position"] = told
@@ -190,7 +190,7 @@ def prepare_brains(world: Any) -> int:
         status = update_grasps(world, solver, forest, collisions_of(world), brains)
         if status != DONE:
             return status
-    minds, spans = rows_at(brains["minds"], brains["mind_room"], MIND), slices_of(solver)
+    minds, slices = rows_at(brains["minds"], brains["mind_room"], MIND), slices_of(solver)
     bodies = bodies_of(forest)
     for i in range(brains["mind_count"]):
         if minds[i]["body"] >= 0:
@@ -198,7 +198,7 @@ def prepare_brains(world: Any) -> int:
             if at < 0:
                 remove_brain(solver, brains, minds[i])
             else:
-                spans[bodies[at]["tree"]]["still"] = 0.0
+                slices[bodies[at]["tree"]]["still"] = 0.0
     return DONE
 
 

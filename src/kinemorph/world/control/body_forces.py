@@ -46,8 +46,8 @@ class Forces(Part):
         point = world.queries._centre(id) if at is None else vector(at, 3, "apply_force: at")
         local = times(pose.rotation.T, point - pose.position)
         world.sleep._wake(id, why=WOKEN_BY_FORCE)
-        i = world.solver.claim("pushes", "body")
-        row = world.solver["pushes"][i]
+        i = world.solver.claim("applied_forces", "body")
+        row = world.solver["applied_forces"][i]
         row["body"], row["persistent"], row["in_body_frame"] = id, lasting, turning
         row["force"], row["torque"], row["at"] = f, n, local
         return AppliedForce(world, i)

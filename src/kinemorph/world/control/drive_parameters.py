@@ -27,12 +27,12 @@ def tell_drive(address: int, row: int, place: int, value: float) -> bool:
     if at < 0:
         return False
     tree = joints_of(forest)[at]["tree"]
-    if tree < 0 or tree >= solver["span_room"]:
+    if tree < 0 or tree >= solver["slice_room"]:
         return False
     rows_at(solver["drives"], solver["drive_room"] * DRIVE_NUMBERS, F8)[row * DRIVE_NUMBERS + place] = value
-    span = slices_of(solver)[tree]
-    if span["asleep"] != 0:
-        span["woken_by"] = WOKEN_BY_FORCE
-        span["asleep"] = 0
-    span["still"] = 0.0
+    tree_slice = slices_of(solver)[tree]
+    if tree_slice["asleep"] != 0:
+        tree_slice["woken_by"] = WOKEN_BY_FORCE
+        tree_slice["asleep"] = 0
+    tree_slice["still"] = 0.0
     return True

@@ -133,7 +133,7 @@ class Motor(Drive):
     @property
     def most(self) -> float:
         """N m or N, its largest force, either way."""
-        return float(self._row()["most"])
+        return float(self._row()["largest_force"])
 
     @most.setter
     def most(self, value: float) -> None:
@@ -174,7 +174,7 @@ class AppliedForce(Handle):
     """A force and a torque on a body, at a point that moves with it."""
 
     __slots__ = ()
-    table, owner, word = "pushes", "body", "applied force"
+    table, owner, word = "applied_forces", "body", "applied force"
 
     @property
     def force(self) -> Array:
@@ -255,7 +255,7 @@ def row_of(a: Actuator, gear: float) -> dict[str, float]:
     least, most = sorted(gear * f for f in a.force) if gear != 0.0 else (0.0, 0.0)
     return {
         "kind": DriveKind.ROW, "stiffness": -gear * gear * a.bias[1], "damping": -gear * gear * a.bias[2],
-        "force": force_of(a, 0.0, gear), "least": least, "most": most,
+        "force": force_of(a, 0.0, gear), "smallest_force": least, "largest_force": most,
     }  # fmt: skip
 
 

@@ -75,25 +75,27 @@ def measure_distance(forest: Any, event: Any) -> float:
 
 
 @kernel
-def is_asleep(spans: Any, bodies: Any, body: int) -> bool:
+def is_asleep(slices: Any, bodies: Any, body: int) -> bool:
     """Whether a body sleeps; static bodies count as asleep."""
-    return body < 0 or spans[bodies[body]["tree"]]["asleep"] != 0
+    return body < 0 or slices[bodies[body]["tree"]]["asleep"] != 0
 
 
 @kernel(inline=False)
 def sum_pair_impulses(solver: Any, collisions: Any, a: int, b: int) -> tuple[bool, float]:
     """Whether two bodies were in contact in this step, and the sum of their normal impulses, N s."""
-    touches = contact_constraint_room(solver)
+    contact_list = contact_constraint_room(solver)
     shapes, pairs = shapes_of(collisions), pairs_of(collisions)
     contacts = contacts_of(collisions)
     now = half_start(collisions["step"], collisions["contact_room"])
     touching, total = False, 0.0
-    for i in range(solver["touch_count"]):
-        pair = pairs[contacts[now + touches[i]["contact"]]["pair"]]
+    for i in range(solver["contact_count"]):
+        pair = pairs[contacts[now + contact_list[i]["contact"]]["pair"]]
         x, y = shapes[pair["a"]]["link"], shapes[pair["b"]]["link"]
         if (x == a and (y == b or b == ANYTHING)) or (y == a and (x == b or b == ANYTHING)):
-            touching |= touches[i]["acted"] != 0 or touches[i]["sum"] > 0.0  # a pure bounce is a contact too
-            total += touches[i]["sum"]
+            touching |= (
+                contact_list[i]["acted"] != 0 or contact_list[i]["total_normal_impulse"] > 0.0
+            )  # a pure bounce is a contact too
+            total += contact_list[i]["total_normal_impulse"]
     if solver["gap"] > 0.0:  # the impulse model: a step has parts
         memories = memories_of(collisions)
         for k in range(collisions["n_pairs"]):
@@ -107,10 +109,10 @@ def sum_pair_impulses(solver: Any, collisions: Any, a: int, b: int) -> tuple[boo
 @kernel(inline=False)
 def is_at_limit(solver: Any, tree: int, first: int, count: int) -> bool:
     """Whether a limit of one of `count` degrees of freedom of a tree, from `first` on, has acted in this step."""
-    bounds = dof_constraint_room(solver)
-    for i in range(solver["bound_count"]):
-        constraint = bounds[i]
-        limit = constraint["what"] == LOWER or constraint["what"] == UPPER
+    dof_rows = dof_constraint_room(solver)
+    for i in range(solver["dof_constraint_count"]):
+        constraint = dof_rows[i]
+        limit = constraint["kind"] == LOWER or constraint["kind"] == UPPER
         acts = limit and constraint["acted"] != 0 and constraint["tree"] == tree
         if acts and first <= constraint["dof"] < first + count:
             return True
@@ -138,7 +140,7 @@ def measure_joint(solver: Any, forest: Any, event: Any) -> float:
 def measure_events(world: Any, solver: Any, forest: Any, collisions: Any) -> None:
     """Evaluate the functions of all EVENT rows, except CALL (in Python) and LOAD (`finish_joint_loads`)."""
     events = rows_at(world["events"], world["event_count"], EVENT)
-    spans = slices_of(solver)
+    slices = slices_of(solver)
     bodies = bodies_of(forest)
     for i in range(world["event_count"]):
         event = events[i]
@@ -153,13 +155,13 @@ def measure_events(world: Any, solver: Any, forest: Any, collisions: Any) -> Non
         elif kind == FORCE or kind == MOMENT:
             g = project_loop_force(solver, forest, event)
         elif kind == SLEEP:
-            g = 1.0 if is_asleep(spans, bodies, event["a"]) else -1.0
+            g = 1.0 if is_asleep(slices, bodies, event["a"]) else -1.0
         elif kind == TOUCHES or kind == IMPULSE:
             touching, total = sum_pair_impulses(solver, collisions, event["a"], event["b"])
             g = total
             if kind == TOUCHES:
                 g = 1.0 if touching else -1.0
-                if is_asleep(spans, bodies, event["a"]) and is_asleep(spans, bodies, event["b"]):
+                if is_asleep(slices, bodies, event["a"]) and is_asleep(slices, bodies, event["b"]):
                     g = float(event["side"])
         event["g"] = g - event["level"]
 

@@ -35,8 +35,19 @@ from kinemorph.world.persistence.journal import an_input
 if TYPE_CHECKING:
     from kinemorph.world.world import World
 
-OWNERS = {"drives": "joint", "pushes": "body"}  # tables, and what their rows act on
-NUMBERS = {"position", "speed", "stiffness", "damping", "force", "torque", "least", "most", "ratio", "told"}
+OWNERS = {"drives": "joint", "applied_forces": "body"}  # tables, and what their rows act on
+NUMBERS = {
+    "position",
+    "speed",
+    "stiffness",
+    "damping",
+    "force",
+    "torque",
+    "smallest_force",
+    "largest_force",
+    "ratio",
+    "told",
+}
 
 
 @checked_on_failure
@@ -209,7 +220,13 @@ class Drives(Part):
         i = world.solver.claim("drives", "joint")
         row = np.zeros((), DRIVE)
         row["generation"] = world.solver["drives"]["generation"][i]
-        row["joint"], row["dof"], row["kind"], row["least"], row["most"] = joint, dof, kind, -math.inf, math.inf
+        row["joint"], row["dof"], row["kind"], row["smallest_force"], row["largest_force"] = (
+            joint,
+            dof,
+            kind,
+            -math.inf,
+            math.inf,
+        )
         for name, value in numbers.items():
             row[name] = value
         world.solver["drives"][i] = row
@@ -225,7 +242,7 @@ class Drives(Part):
 
 def _ends(what: str, most: float) -> dict[str, float]:
     size = check_limit(f"{what}: most", most)
-    return {"least": -size, "most": size}
+    return {"smallest_force": -size, "largest_force": size}
 
 
 def fit_actuators(world: World, model: Model, joints: list[int]) -> Controls:

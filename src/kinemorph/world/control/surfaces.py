@@ -60,10 +60,10 @@ class Surfaces(Part):
             raise ValueError(
                 f"set_pair_material: a and b are one shape, {repr_of(a)}, and must be two that can touch each other"
             )
-        table = world.solver["agreements"][: int(world.solver.header["agreement_count"][0])]
+        table = world.solver["pair_materials"][: int(world.solver.header["pair_material_count"][0])]
         same = np.flatnonzero((table["a"] == one) & (table["b"] == other))
-        i = int(same[0]) if len(same) else world.solver.claim("agreements", "a")
-        row = world.solver["agreements"][i]
+        i = int(same[0]) if len(same) else world.solver.claim("pair_materials", "a")
+        row = world.solver["pair_materials"][i]
         if not len(same):
             world.solver["materials"]["pairs"][[one, other]] += 1
         row["a"], row["b"] = one, other
@@ -74,8 +74,8 @@ class Surfaces(Part):
     def _forget_pairs(self, row: int) -> None:
         """Forget what was agreed on for a row of the shapes, which another one has now."""
         world = self.world
-        materials, count = world.solver["materials"], int(world.solver.header["agreement_count"][0])
-        table = world.solver["agreements"][:count]
+        materials, count = world.solver["materials"], int(world.solver.header["pair_material_count"][0])
+        table = world.solver["pair_materials"][:count]
         for i in np.flatnonzero((table["a"] == row) | (table["b"] == row)).tolist():
             materials["pairs"][[int(table[i]["a"]), int(table[i]["b"])]] -= 1
             table[i]["a"] = table[i]["b"] = -1

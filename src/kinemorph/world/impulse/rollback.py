@@ -15,13 +15,13 @@ from kinemorph.structure.forest.memory import pool_of
 def save_or_restore_state(solver: Any, forest: Any, back: bool) -> None:
     """Save q and v of all awake trees, or restore them (`back`)."""
     trees = trees_of(forest)
-    spans = slices_of(solver)
+    slices = slices_of(solver)
     kept = rows_at(solver["undo"], 3 * solver["z_room"], F8)
     for t in range(pool_of(forest, TREES)["count"]):
-        if spans[t]["offset"] < 0:
+        if slices[t]["offset"] < 0:
             continue
         tree = tree_of(trees[t])
-        nq, nv, at = tree["nq"], tree["nv"], 3 * spans[t]["offset"]
+        nq, nv, at = tree["nq"], tree["nv"], 3 * slices[t]["offset"]
         q, v = q_of(trees[t], tree), v_of(trees[t], tree)
         for k in range(nq):
             if back:

@@ -100,9 +100,9 @@ def clear_collision_impulses(collisions: Any) -> None:
 def convert_whitened_velocities(solver: Any, forest: Any, back: bool) -> None:
     """Whitened velocities z of all awake trees; or their velocities from z (`back`)."""
     trees = trees_of(forest)
-    spans, z = slices_of(solver), z_of(solver)
+    slices, z = slices_of(solver), z_of(solver)
     for t in range(pool_of(forest, TREES)["count"]):
-        o = spans[t]["offset"]
+        o = slices[t]["offset"]
         if o < 0:
             continue
         tree = tree_of(trees[t])
@@ -110,7 +110,7 @@ def convert_whitened_velocities(solver: Any, forest: Any, back: bool) -> None:
         v = v_of(trees[t], tree)
         if not back:
             whiten_velocity(tree, v, z[o : o + nv])
-            clear_padding(spans[t], nv, z)
+            clear_padding(slices[t], nv, z)
         elif tree["free_body"] == 0:
             unwhiten_velocity(tree, z[o : o + nv], v)
         else:
@@ -133,7 +133,7 @@ def solve_collisions(world: Any, solver: Any, forest: Any, collisions: Any) -> i
         return FULL_FOREST
     if solver["drive_count"] > 0:
         list_drives(solver, forest)
-    solver["twist_count"] = 0
+    solver["torsional_count"] = 0
     if not (sort_contacts(solver, forest, collisions) and fill_dof_constraints(solver, forest, memory)):
         return FULL_SOLVER
     drop_far_contacts(solver, collisions, world["within"])
@@ -234,7 +234,7 @@ def make_part(world: Any, solver: Any, forest: Any, collisions: Any, last: bool)
     """Apply collisions, choose the length of the next part, and advance by it. Returns a Status."""
     if world["phase"] == STRIKE:
         if world["event_count"] > 0 and world["loads_begun"] == 0:
-            solver["touch_count"] = solver["twist_count"] = 0  # nothing has acted so far
+            solver["contact_count"] = solver["torsional_count"] = 0  # nothing has acted so far
             begin_joint_loads(world, solver, forest, collisions, True, 0.0)
             world["loads_begun"] = 1
         since = ticks() if world["clock"] != 0 else 0
@@ -288,10 +288,10 @@ def scale_contact_impulses(solver: Any, ratio: float) -> None:
 
     That is not the mean of the step: after a collision elsewhere, a short last part may be off by a tenth.
     """
-    touches = contact_constraints(solver)
-    for i in range(solver["touch_count"]):
-        t = touches[i]
-        t["sum"] *= ratio
+    contact_list = contact_constraints(solver)
+    for i in range(solver["contact_count"]):
+        t = contact_list[i]
+        t["total_normal_impulse"] *= ratio
         t["total_tangent_impulse1"] *= ratio
         t["total_tangent_impulse2"] *= ratio
 
@@ -320,7 +320,7 @@ def make_impulse_step(world: Any, recorded: bool) -> int:
     set_step_length(solver, world["full_dt"])
     if status != DONE:
         return status
-    if solver["drive_count"] + solver["push_count"] > 0:
+    if solver["drive_count"] + solver["applied_force_count"] > 0:
         finish_drives(solver)
     if world["patience"] < np.inf:
         update_sleep(world, solver, forest, 0, solver["island_count"])

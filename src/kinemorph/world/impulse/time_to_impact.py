@@ -29,12 +29,12 @@ SHORTEST_BOOSTED_SHARE = 1.0 / 64.0  # with boosted micro-collisions
 
 
 @kernel(inline=False)
-def compute_point_motion(forest: Any, spans: Any, body: int, x: Vec3) -> tuple[Vec3, float, Vec3]:
+def compute_point_motion(forest: Any, slices: Any, body: int, x: Vec3) -> tuple[Vec3, float, Vec3]:
     """Velocity of a body's point at x, its centripetal acceleration |w|² |r| (m/s²), and the angular velocity."""
     if body < 0:
         return ZERO, 0.0, ZERO
     slot = bodies_of(forest)[body]
-    if spans[slot["tree"]]["asleep"] != 0:
+    if slices[slot["tree"]]["asleep"] != 0:
         return ZERO, 0.0, ZERO
     tree = tree_of(trees_of(forest)[slot["tree"]])
     data = link_data_of(tree)[slot["link"] + 1]
@@ -75,7 +75,7 @@ def bound_time_to_distance(distance: float, u: float, a: float) -> float:
 @kernel(inline=False)
 def bound_time_to_impact(world: Any, solver: Any, forest: Any, collisions: Any) -> tuple[int, float]:
     """Number of contacts that collide now, and a lower bound of the time to the next; `flies`: left to collisions."""
-    spans = slices_of(solver)
+    slices = slices_of(solver)
     shapes, pairs = shapes_of(collisions), pairs_of(collisions)
     contacts = contacts_of(collisions)
     now = half_start(collisions["step"], collisions["contact_room"])
@@ -87,8 +87,8 @@ def bound_time_to_impact(world: Any, solver: Any, forest: Any, collisions: Any) 
         contact = contacts[now + k]
         pair = pairs[contact["pair"]]
         x = scale(add(load3(contact["x1"]), load3(contact["x2"])), 0.5)
-        va, turn_a, wa = compute_point_motion(forest, spans, shapes[pair["a"]]["link"], x)
-        vb, turn_b, wb = compute_point_motion(forest, spans, shapes[pair["b"]]["link"], x)
+        va, turn_a, wa = compute_point_motion(forest, slices, shapes[pair["a"]]["link"], x)
+        vb, turn_b, wb = compute_point_motion(forest, slices, shapes[pair["b"]]["link"], x)
         n, turn = load3(contact["normal"]), sub(wb, wa)
         whirl = compute_rim_acceleration(collisions, pair["a"], n, turn, ahead) + compute_rim_acceleration(
             collisions, pair["b"], n, turn, ahead

@@ -76,8 +76,8 @@ def _structure(world: Any) -> Iterator[Any]:
 
 def _rest(world: Any) -> Iterator[Any]:
     """Sleeping trees, how long trees have been still, islands that are solved directly, and shapes."""
-    spans = world.solver["spans"][world.forest.trees & ID_INDEX_MASK]
-    yield from (spans[name] for name in ("asleep", "still", "direct", "pairs", "touched"))
+    slices = world.solver["slices"][world.forest.trees & ID_INDEX_MASK]
+    yield from (slices[name] for name in ("asleep", "still", "direct", "pairs", "touched"))
     rows = world.shapes.rows[: world.shapes.count]
     used = np.flatnonzero(rows["form"])
     yield from (rows[name][used] for name in ("form", "generation", "link", "group", "mask", "carrier", "radius"))
@@ -88,12 +88,8 @@ def _rest(world: Any) -> Iterator[Any]:
 def _acting(world: Any) -> Iterator[Any]:
     """Drives of joints, forces on bodies, and settings of pairs of shapes that users made."""
     h = world.solver.header[0]
-    for table, count, owner in (
-        ("drives", "drive", "joint"),
-        ("pushes", "push", "body"),
-        ("agreements", "agreement", "a"),
-    ):
-        rows = world.solver[table][: int(h[f"{count}_count"])]
+    for table, owner in (("drives", "joint"), ("applied_forces", "body"), ("pair_materials", "a")):
+        rows = world.solver[table][: int(h[f"{table[:-1]}_count"])]
         alive = rows[rows[owner] >= 0]
         yield from (alive[name] for name in rows.dtype.names if name not in ("next", "generation", "applied"))
         if table == "drives" and len(alive):

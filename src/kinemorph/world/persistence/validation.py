@@ -32,28 +32,34 @@ MOST_SUBSTEPS, MOST_ROUNDS, MOST_WORK = 100, 1000, 10**12
 # How many rows each table of the solver has, by what its header says. A new table belongs here, too: what a kernel
 # takes the header's word for must be true of a file.
 ROOMS: dict[str, Callable[[Any], Any]] = {
-    **dict.fromkeys(("spans", "roots", "islands"), lambda h: h["span_room"]),
-    **dict.fromkeys(("z", "za", "moved", "g", "z0", "x", "row_of", "low", "start"), lambda h: h["z_room"]),
-    **dict.fromkeys(("touches", "order", "rests", "twists"), lambda h: h["touch_room"]),
+    **dict.fromkeys(("slices", "roots", "islands"), lambda h: h["slice_room"]),
+    **dict.fromkeys(("z", "za", "displacement", "g", "z0", "x", "row_of", "low", "start"), lambda h: h["z_room"]),
+    **dict.fromkeys(("contacts", "order", "supports", "torsional_constraints"), lambda h: h["contact_room"]),
     "undo": lambda h: 3 * h["z_room"],
     "stages": lambda h: 26 * h["z_room"],
-    "bounds": lambda h: h["bound_room"],
-    "grips": lambda h: h["touch_room"] + h["bound_room"],
-    "envelope": lambda h: h["envelope_room"],
+    "dof_constraints": lambda h: h["dof_constraint_room"],
+    "cost_rows": lambda h: h["contact_room"] + h["dof_constraint_room"],
+    "skyline": lambda h: h["skyline_room"],
     "Y": lambda h: h["Y_room"],
     "materials": lambda h: h["material_room"],
     **dict.fromkeys(("impulses", "moments"), lambda h: 3 * h["impulse_room"]),
     "wrenches": lambda h: 6 * h["wrench_room"],
     "drives": lambda h: h["drive_room"],
     "warm_joints": lambda h: h["joint_room"],
-    "pushes": lambda h: h["push_room"],
-    "agreements": lambda h: h["agreement_room"],
+    "applied_forces": lambda h: h["applied_force_room"],
+    "pair_materials": lambda h: h["pair_material_room"],
 }
 COUNTS = {
-    "touch_count": "touch_room", "twist_count": "touch_room", "bound_count": "bound_room", "island_count": "span_room",
-    "nz": "z_room", "drive_count": "drive_room", "push_count": "push_room", "agreement_count": "agreement_room",
+    "contact_count": "contact_room", "torsional_count": "contact_room", "dof_constraint_count": "dof_constraint_room",
+    "island_count": "slice_room", "nz": "z_room", "drive_count": "drive_room",
+    "applied_force_count": "applied_force_room", "pair_material_count": "pair_material_room",
 }  # fmt: skip
-OF_A_STEP = "holds", "hold_count", "pulls", "pull_count"  # addresses in the forest's scratch
+OF_A_STEP = (
+    "loop_projections",
+    "loop_projection_count",
+    "element_constraints",
+    "element_count",
+)  # addresses in the forest's scratch
 
 
 def check_tables(state: Any) -> None:
@@ -95,11 +101,15 @@ def check_solver(tables: Any) -> None:
     fits = 0 <= solver["friction_rounds"] <= MOST_ROUNDS and 0 <= solver["direct_work"] <= MOST_WORK
     require(fits, "a solver has no such settings")
     require_finite(tables.header, "a solver")
-    require_finite(tables["spans"], "trees in the solver")
-    require_range(tables["spans"]["asleep"], 0, 2, "sleep of trees")
+    require_finite(tables["slices"], "trees in the solver")
+    require_range(tables["slices"]["asleep"], 0, 2, "sleep of trees")
     require_finite(tables["materials"], "materials")
     require_finite(tables["warm_joints"], "forces of joints")
-    for name, but in (("drives", {"damping", "least", "most"}), ("pushes", set()), ("agreements", set())):
+    for name, but in (
+        ("drives", {"damping", "smallest_force", "largest_force"}),
+        ("applied_forces", set()),
+        ("pair_materials", set()),
+    ):
         require_finite(tables[name], name, but)
     require_range(tables["drives"]["kind"], 0, len(DriveKind), "drives")
     require_range(tables["drives"]["dof"], 0, 6, "degrees of freedom of drives")
@@ -126,15 +136,15 @@ def check_world(state: Any) -> None:
     require(math.isclose(s["h"] * s["substeps"], world["dt"], rel_tol=1e-9), "substeps do not make a step")
     _impulses(world, s)
     trees, shapes = int(forest._pools[TREES]["count"]), collisions.shapes.count
-    require(trees <= s["span_room"] and shapes <= s["material_room"], "a solver has no room for all trees and shapes")
+    require(trees <= s["slice_room"] and shapes <= s["material_room"], "a solver has no room for all trees and shapes")
     require(int(forest._pools[JOINTS]["count"]) <= s["joint_room"], "a solver has no room for all joints")
     require(2 * c["contact_room"] == s["impulse_room"], "a solver has no room for all contacts")
     require(-1 <= world["tree"] < max(trees, 1), "a world names a tree that is not there")
-    require_range(solver.touches["contact"], 0, c["n_contacts"], "contacts of the solver")
-    require_range(solver.twists["contact_constraint"], 0, s["touch_count"], "twists of the solver")
-    require_range(solver.bounds["tree"], 0, trees, "trees of the solver")
-    require_range(solver["spans"]["woken_by"], WOKEN_BY_LOSS, trees + 1, "what has woken trees")
-    require_range(solver["spans"]["touched"], 0, FROM_OUTSIDE + 1, "what has touched trees")
+    require_range(solver.contact_constraints["contact"], 0, c["n_contacts"], "contacts of the solver")
+    require_range(solver.torsional_constraints["contact_constraint"], 0, s["contact_count"], "twists of the solver")
+    require_range(solver.dof_constraints["tree"], 0, trees, "trees of the solver")
+    require_range(solver["slices"]["woken_by"], WOKEN_BY_LOSS, trees + 1, "what has woken trees")
+    require_range(solver["slices"]["touched"], 0, FROM_OUTSIDE + 1, "what has touched trees")
     _acting(forest, collisions, solver)
     _named_joints(joints, parted)
     _numbers(memory, dice)
@@ -159,18 +169,18 @@ def _impulses(world: Any, solver: Any) -> None:
 
 
 def _acting(forest: Any, collisions: Any, solver: Any) -> None:
-    """Drives are in degrees of freedom that joints have, pushes on bodies and agreements between shapes of tables."""
+    """Drives are of degrees of freedom that joints have, forces of bodies, pair materials of shapes that are there."""
     s = solver.header[0]
-    drives, pushes = solver["drives"][: s["drive_count"]], solver["pushes"][: s["push_count"]]
+    drives, applied_forces = solver["drives"][: s["drive_count"]], solver["applied_forces"][: s["applied_force_count"]]
     for drive in drives:
         joint = int(drive["joint"])
         if forest.has_joint(joint):
             loop = int(forest._tables[JOINTS][joint & ID_INDEX_MASK]["loop"])
             size = int(forest._ties[loop]["nv"]) if loop >= 0 else len(forest.velocity(joint))
             require(drive["dof"] < size, f"a drive is in degree of freedom {drive['dof']} of a joint that has {size}")
-    indices = pushes["body"][pushes["body"] >= 0] & ID_INDEX_MASK
+    indices = applied_forces["body"][applied_forces["body"] >= 0] & ID_INDEX_MASK
     require_range(indices, 0, int(forest._pools[BODIES]["count"]), "bodies that are pushed")
-    agreed = solver["agreements"][: s["agreement_count"]]
+    agreed = solver["pair_materials"][: s["pair_material_count"]]
     for side in "ab":
         require_range(agreed[side], -1, max(collisions.shapes.count, 1), "shapes that agree")
     require(s["wrench_room"] >= forest._pools[LOOPS]["count"], "a solver has no room for all loops")

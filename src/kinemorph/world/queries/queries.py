@@ -45,7 +45,7 @@ class Queries(Part):
         wanted = None if body is None else world._id(body)
         found = []
         rows, pairs, lasting = world.collisions.contacts, world.collisions.pairs, world.collisions.lasting
-        twists, margin = self._contact_moments(), float(world.collisions.header["margin"][0])
+        torsions, margin = self._contact_moments(), float(world.collisions.header["margin"][0])
         for contact, push in self._contact_impulses().items():
             k = rows[contact]
             pair = pairs[k["pair"]]
@@ -63,7 +63,7 @@ class Queries(Part):
                 a, b, sign, shapes = b, a, -1.0, shapes[::-1]
             if wanted is None and b is None:
                 a, b, sign, shapes = b, a, -1.0, shapes[::-1]
-            impulse, moment = sign * push, sign * twists.get(contact, NONE) / world.dt
+            impulse, moment = sign * push, sign * torsions.get(contact, NONE) / world.dt
             normal, distance = sign * k["normal"], float(k["distance"])
             found.append(
                 ContactPoint(b, a, shapes[1], shapes[0], point, normal, distance, impulse / world.dt, impulse, moment)
@@ -72,7 +72,7 @@ class Queries(Part):
 
     def _contact_impulses(self) -> dict[int, Array]:
         """Impulses of a step on shape b, by contact: of those that were solved, and of those that sleep, as before."""
-        found = self._contact_vectors("impulses", [(t, t) for t in self.world.solver.touches])
+        found = self._contact_vectors("impulses", [(t, t) for t in self.world.solver.contact_constraints])
         return dict(sorted(found.items()))
 
     def _contact_moments(self) -> dict[int, Array]:
@@ -80,7 +80,9 @@ class Queries(Part):
         solver = self.world.solver
         if not solver.header[0]["moments_valid"]:
             return {}
-        return self._contact_vectors("moments", [(r, solver.touches[r["contact_constraint"]]) for r in solver.twists])
+        return self._contact_vectors(
+            "moments", [(r, solver.contact_constraints[r["contact_constraint"]]) for r in solver.torsional_constraints]
+        )
 
     def _contact_vectors(self, table: str, solved: list[tuple[Any, Any]]) -> dict[int, Array]:
         """What a table keeps of the contacts, and the totals of rows that were solved, each with its contact's row."""
@@ -91,7 +93,7 @@ class Queries(Part):
         kept = int(h["substeps"]) * world.solver[table].reshape(-1, 3)[now : now + count]
         found = {k: kept[k] for k in np.flatnonzero(kept.any(axis=1)).tolist()}
         for r, t in solved:
-            p = r["sum"] * t["normal"] + r["total_tangent_impulse1"] * t["tangent1"]
+            p = r["total_normal_impulse"] * t["normal"] + r["total_tangent_impulse1"] * t["tangent1"]
             found[int(t["contact"])] = p + r["total_tangent_impulse2"] * t["tangent2"]
         return found
 

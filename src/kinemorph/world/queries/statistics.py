@@ -24,7 +24,7 @@ class Statistics:
     asleep: int  # trees that sleep
     pairs: int  # of shapes whose boxes overlap
     contacts: int  # points where they touch, or may do so in the step
-    touches: int  # of these in islands that are awake
+    contact_list: int  # of these in islands that are awake
     limits: int  # rows of single degrees of freedom: limits, dry friction, motors
     islands: int  # that are awake
     direct: int  # of these solved directly
@@ -54,20 +54,20 @@ def statistics(world: World, step_time: float = 0.0, stage_times: dict[str, floa
     solver, c = world.solver.header[0], world.collisions.header[0]
     trees = world.forest._tables[TREES][: int(world.forest._pools[TREES]["count"])]
     used = trees["next"] == IN_USE
-    spans, islands = world.solver["spans"][: len(trees)], world.solver["islands"][: int(solver["island_count"])]
+    slices, islands = world.solver["slices"][: len(trees)], world.solver["islands"][: int(solver["island_count"])]
     direct = islands["direct"] != 0
     substeps = int(solver["substeps"])
     return Statistics(
         bodies=len(world.forest.bodies),
         trees=int(used.sum()),
-        asleep=int((used & (spans["asleep"] != 0)).sum()),
+        asleep=int((used & (slices["asleep"] != 0)).sum()),
         pairs=int(c["n_pairs"]),
         contacts=int(c["n_contacts"]),
-        touches=int(solver["touch_count"]),
-        limits=int(solver["bound_count"]),
+        contact_list=int(solver["contact_count"]),
+        limits=int(solver["dof_constraint_count"]),
         islands=len(islands),
         direct=int(direct.sum()),
-        largest=int(islands["touch_count"].max(initial=0)),
+        largest=int(islands["contact_count"].max(initial=0)),
         substeps=substeps,
         sweeps=2 * substeps if not direct.all() else 0,
         newton_steps=int(islands["newton_steps"][direct].sum()),

@@ -18,15 +18,15 @@ from kinemorph.world.tree_motion.loop_motion import apply_loop_forces, predict_e
 @kernel(inline=False)
 def keep_conveyed_awake(solver: Any) -> None:
     """Reset the sleep timer (s) of each tree that touches a moving surface, so that it does not fall asleep."""
-    spans = slices_of(solver)
-    touches = contact_constraints(solver)
-    for i in range(solver["touch_count"]):
-        contact = touches[i]
+    slices = slices_of(solver)
+    contacts = contact_constraints(solver)
+    for i in range(solver["contact_count"]):
+        contact = contacts[i]
         if contact["surface_velocity1"] != 0.0 or contact["surface_velocity2"] != 0.0:
             if contact["tree1"] >= 0:
-                spans[contact["tree1"]]["still"] = 0.0
+                slices[contact["tree1"]]["still"] = 0.0
             if contact["tree2"] >= 0:
-                spans[contact["tree2"]]["still"] = 0.0
+                slices[contact["tree2"]]["still"] = 0.0
 
 
 @kernel(inline=False)
@@ -37,7 +37,7 @@ def apply_forces(world: Any, solver: Any, forest: Any, collisions: Any, tied: bo
         store_accelerations(solver)  # za before the forces below
     if solver["drive_count"] > 0:
         apply_given_forces(solver, forest)  # drives with a given force or moment
-    if solver["push_count"] > 0:
+    if solver["applied_force_count"] > 0:
         apply_pushes(solver, forest)
         keep_pushed_awake(solver, forest)
     if world["fluid"] > 0.0:

@@ -28,10 +28,10 @@ def record_stage_time(world: Any, stage: int, since: int) -> int:
 @kernel
 def all_asleep(solver: Any, forest: Any) -> bool:
     """Whether all trees are asleep, so that a step only advances time."""
-    spans = slices_of(solver)
+    slices = slices_of(solver)
     trees = trees_of(forest)
     for t in range(pool_of(forest, TREES)["count"]):
-        if spans[t]["asleep"] == 0 and trees[t]["next"] == IN_USE:
+        if slices[t]["asleep"] == 0 and trees[t]["next"] == IN_USE:
             return False
     return True
 

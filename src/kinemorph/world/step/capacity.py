@@ -20,6 +20,6 @@ def has_capacity(address: int, shapes: int) -> bool:
     trees = pool_of(forest, TREES)["count"]
     joints = pool_of(forest, JOINTS)["count"]
     loops = pool_of(forest, LOOPS)["count"]
-    enough = trees <= solver["span_room"] and shapes <= solver["material_room"] and loops <= solver["wrench_room"]
+    enough = trees <= solver["slice_room"] and shapes <= solver["material_room"] and loops <= solver["wrench_room"]
     enough = enough and joints <= solver["joint_room"]
     return enough and collisions["contact_room"] <= solver["impulse_room"] // 2

@@ -26,7 +26,7 @@ def choose_solvers(world: Any, solver: Any, forest: Any, collisions: Any) -> boo
         choose_wedged_islands(solver)  # by limits that bear on contacts
     if solver["drive_count"] > 0:
         choose_driven_islands(solver)  # by drives that act against each other
-    if solver["twist_count"] > 0:
+    if solver["torsional_count"] > 0:
         exclude_torsional_islands(solver)  # torsional friction needs Gauss-Seidel
     return plan_skylines(solver, forest)
 
@@ -53,7 +53,7 @@ def fill_contact_and_element_rows(
         drop_flying_contacts(solver, collisions)  # impulse model: contacts that will collide
     if not fill_contact_rows(world, solver, forest, collisions):
         return False
-    solver["twist_count"] = 0
+    solver["torsional_count"] = 0
     if solver["rough"] != 0 and not fill_torsional_rows(solver, forest, collisions):
         return False
     if tied and not (project_all_rows(solver) and fill_element_rows(solver, forest, memory)):

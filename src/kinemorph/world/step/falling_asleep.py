@@ -26,24 +26,24 @@ def find_largest_dof_speed(slot: Any) -> float:
 def update_sleep(world: Any, solver: Any, forest: Any, first: int, stop: int) -> None:
     """Update sleep timers of islands `first` to before `stop`; those still for `patience` s sleep, with v = a = 0."""
     trees = trees_of(forest)
-    spans, islands = slices_of(solver), islands_of(solver)
+    slices, islands = slices_of(solver), islands_of(solver)
     for i in range(first, stop):
         least = np.inf
         t = islands[i]["first_tree"]
         while t >= 0:
-            span = spans[t]
-            speed = span["speed"] if span["speed"] > 0.0 else find_largest_dof_speed(trees[t])
-            span["still"] = span["still"] + world["dt"] if speed < world["slow"] else 0.0
-            least = min(least, span["still"])
-            t = span["next"]
+            tree_slice = slices[t]
+            speed = tree_slice["speed"] if tree_slice["speed"] > 0.0 else find_largest_dof_speed(trees[t])
+            tree_slice["still"] = tree_slice["still"] + world["dt"] if speed < world["slow"] else 0.0
+            least = min(least, tree_slice["still"])
+            t = tree_slice["next"]
         if least < world["patience"]:
             continue
         t = islands[i]["first_tree"]
         while t >= 0:
-            spans[t]["asleep"] = 1
+            slices[t]["asleep"] = 1
             tree = tree_of(trees[t])
             v = v_of(trees[t], tree)
             a = a_of(trees[t], tree)
             for k in range(tree["nv"]):
                 v[k] = a[k] = 0.0
-            t = spans[t]["next"]
+            t = slices[t]["next"]

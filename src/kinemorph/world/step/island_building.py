@@ -40,6 +40,6 @@ def has_loops_or_elements(forest: Any) -> bool:
 @kernel(inline=False)
 def claim_loop_memory(solver: Any, forest: Any) -> int:
     """Allocate scratch for loop projections and force elements of a step. Returns its address, 0 if it is too small."""
-    solver["hold_count"] = solver["pull_count"] = 0
+    solver["loop_projection_count"] = solver["element_count"] = 0
     forest["scratch_used"] = forest["need"] = 0
     return claim_element_rows(solver, forest) if find_projections(solver, forest) else 0

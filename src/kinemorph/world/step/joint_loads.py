@@ -79,15 +79,18 @@ def sum_contact_impulses(
     solver: Any, forest: Any, collisions: Any, tree_index: int, top: int, x: Vec3
 ) -> tuple[Vec3, Vec3]:
     """Impulse (N s), and its moment about x, of all contacts between the subtree of link `top` and other bodies."""
-    touches, twists = contact_layout.contact_constraint_room(solver), contact_layout.torsional_constraints(solver)
+    contact_list, torsions = (
+        contact_layout.contact_constraint_room(solver),
+        contact_layout.torsional_constraints(solver),
+    )
     shapes, pairs = shapes_of(collisions), pairs_of(collisions)
     contacts = contacts_of(collisions)
     now = half_start(collisions["step"], collisions["contact_room"])
     force, moment = ZERO, ZERO
-    for i in range(solver["touch_count"] + solver["twist_count"]):
-        turns = i >= solver["touch_count"]
-        torsion = twists[i - solver["touch_count"] if turns else 0]
-        t0 = touches[torsion["contact_constraint"] if turns else i]
+    for i in range(solver["contact_count"] + solver["torsional_count"]):
+        turns = i >= solver["contact_count"]
+        torsion = torsions[i - solver["contact_count"] if turns else 0]
+        t0 = contact_list[torsion["contact_constraint"] if turns else i]
         contact = contacts[now + t0["contact"]]
         pair = pairs[contact["pair"]]
         a, b = shapes[pair["a"]]["link"], shapes[pair["b"]]["link"]
@@ -97,10 +100,14 @@ def sum_contact_impulses(
         if sign == 0.0:
             continue
         if turns:
-            p, p1, p2 = torsion["sum"], torsion["total_tangent_impulse1"], torsion["total_tangent_impulse2"]
+            p, p1, p2 = (
+                torsion["total_normal_impulse"],
+                torsion["total_tangent_impulse1"],
+                torsion["total_tangent_impulse2"],
+            )
             moment = axpy(moment, sign, world_vector(t0, p, p1, p2))
             continue
-        f = world_vector(t0, t0["sum"], t0["total_tangent_impulse1"], t0["total_tangent_impulse2"])
+        f = world_vector(t0, t0["total_normal_impulse"], t0["total_tangent_impulse1"], t0["total_tangent_impulse2"])
         f = scale(f, sign)
         x1, x2 = contact_points(contact)
         force, moment = add(force, f), add(moment, cross(sub(x2 if sign > 0.0 else x1, x), f))
@@ -110,11 +117,11 @@ def sum_contact_impulses(
 @kernel(inline=False)
 def sum_push_forces(solver: Any, forest: Any, tree: Any, tree_index: int, top: int, x: Vec3) -> tuple[Vec3, Vec3]:
     """Force (N), and moment about x, of all external forces on bodies of the subtree of link `top`."""
-    pushes = contact_layout.pushes_of(solver)
+    applied_forces = contact_layout.applied_forces_of(solver)
     bodies = bodies_of(forest)
     force, moment = ZERO, ZERO
-    for i in range(solver["push_count"]):
-        push = pushes[i]
+    for i in range(solver["applied_force_count"]):
+        push = applied_forces[i]
         if push["body"] < 0 or not is_carried_by(forest, push["body"] & ID_INDEX_MASK, tree_index, top):
             continue
         slot = bodies[push["body"] & ID_INDEX_MASK]
@@ -221,7 +228,7 @@ def finish_joint_loads(world: Any, solver: Any, forest: Any) -> None:
     """Write the joint loads at the end of the step into their events. The load of a sleeping joint does not change."""
     events = rows_at(world["events"], world["event_count"], EVENT)
     joints = joints_of(forest)
-    spans, trees = contact_layout.slices_of(solver), trees_of(forest)
+    slices, trees = contact_layout.slices_of(solver), trees_of(forest)
     wrenches = contact_layout.loop_wrenches_of(solver)
     seen = -1
     for i in range(world["event_count"]):
@@ -232,7 +239,7 @@ def finish_joint_loads(world: Any, solver: Any, forest: Any) -> None:
         k, t = joint["loop"], joint["tree"]
         if k >= 0:
             n, f = load3_at(wrenches, 6 * k), load3_at(wrenches, 6 * k + 3)
-        elif spans[t]["asleep"] != 0:
+        elif slices[t]["asleep"] != 0:
             continue
         else:
             if t != seen:

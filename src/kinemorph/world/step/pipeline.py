@@ -99,7 +99,7 @@ def make_step(world: Any, recorded: bool) -> int:
     if status != DONE:
         return status
     since = ticks() if world["clock"] != 0 else 0
-    if solver["drive_count"] + solver["push_count"] > 0:
+    if solver["drive_count"] + solver["applied_force_count"] > 0:
         finish_drives(solver)
     if world["patience"] < np.inf:
         threaded_stages.put_islands_to_sleep(world, solver, forest)

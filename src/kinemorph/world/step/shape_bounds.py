@@ -65,7 +65,7 @@ def predict_shape_poses(world: Any, solver: Any, forest: Any, collisions: Any, f
             if alone or (singles and span["jointed"] == 0):
                 span["speed"] = speed
             else:
-                raise_float(solver["spans"] + slot["tree"] * SPAN_SIZE + SPEED_OFFSET, speed)
+                raise_float(solver["slices"] + slot["tree"] * SPAN_SIZE + SPEED_OFFSET, speed)
         sweep = dt * (speed + fall)
         places[i]["sweep"] = max(sweep, places[i]["sweep"]) if repeated else sweep
         store3(places[i]["travel"], scale(v, travel_time))

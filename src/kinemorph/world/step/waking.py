@@ -14,19 +14,19 @@ from kinemorph.structure.forest.memory import pool_of
 @kernel(inline=False)
 def wake_islands(solver: Any, forest: Any) -> int:
     """Wake all trees that are connected to an awake tree. Returns the number of woken trees."""
-    spans = slices_of(solver)
+    slices = slices_of(solver)
     trees = trees_of(forest)
     count = pool_of(forest, TREES)["count"]
     for t in range(count):
-        spans[t]["island"] = -1
+        slices[t]["island"] = -1
     for t in range(count):
-        root = spans[find_root(spans, t)]
-        if trees[t]["next"] == IN_USE and spans[t]["asleep"] == 0 and root["island"] < 0:
+        root = slices[find_root(slices, t)]
+        if trees[t]["next"] == IN_USE and slices[t]["asleep"] == 0 and root["island"] < 0:
             root["island"] = t
     woken = 0
     for t in range(count):
-        waker = spans[find_root(spans, t)]["island"]
-        if trees[t]["next"] == IN_USE and spans[t]["asleep"] != 0 and waker >= 0:
-            spans[t]["asleep"], spans[t]["still"], spans[t]["woken_by"] = 2, 0.0, waker + 1  # 2: z is not set yet
+        waker = slices[find_root(slices, t)]["island"]
+        if trees[t]["next"] == IN_USE and slices[t]["asleep"] != 0 and waker >= 0:
+            slices[t]["asleep"], slices[t]["still"], slices[t]["woken_by"] = 2, 0.0, waker + 1  # 2: z is not set yet
             woken += 1
     return woken

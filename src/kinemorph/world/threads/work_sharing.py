@@ -116,8 +116,8 @@ def fill_contact_batch(
 ) -> None:
     """Contact rows of a batch of islands; or, in the stage before, how many numbers of Y they need."""
     islands = islands_of(solver)
-    start, last = islands[first]["first_touch"], islands[stop - 1]
-    end = last["first_touch"] + last["touch_count"]
+    start, last = islands[first]["first_contact"], islands[stop - 1]
+    end = last["first_contact"] + last["contact_count"]
     needs = find_batch_needs(workers_of(world), batch)["needs"]
     if fills:
         fill_contact_range(solver, forest, collisions, start, end, needs[batch % MOST_BATCHES_PER_PART])

@@ -54,7 +54,7 @@ class WorkerThreads:
             return False
         if world._header[0]["model"] != ContactModel.STEPS:
             return False
-        return bool(np.count_nonzero(world.solver["spans"]["asleep"][:trees] == 0) >= LEAST_SHARED_TREES)
+        return bool(np.count_nonzero(world.solver["slices"]["asleep"][:trees] == 0) >= LEAST_SHARED_TREES)
 
     def run(self, world: Any, count: int, most: int) -> tuple[int, int]:
         """`run_steps` of a world, with workers."""

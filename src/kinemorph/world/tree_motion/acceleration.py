@@ -60,24 +60,24 @@ def accelerate_tree_range(
 ) -> int:
     """`accelerate` for trees `first` to before `stop`, by thread number `part`. Returns GOOD, NO_ROOM or a bad tree."""
     trees = trees_of(forest)
-    spans = slices_of(solver)
+    slices = slices_of(solver)
     threads = workers_of(world)["threads"] if world["crew"] != 0 else 1
     room = solver["z_room"] // threads  # numbers of the solver's vectors, for each thread
     for t in range(first, stop):
         slot = trees[t]
-        if slot["next"] != IN_USE or spans[t]["asleep"] != sleep_state:
-            if spans[t]["asleep"] != AWAKE:
+        if slot["next"] != IN_USE or slices[t]["asleep"] != sleep_state:
+            if slices[t]["asleep"] != AWAKE:
                 solver["any_asleep"] = 1
-                if spans[t]["jointed"] != 0:  # may wake in this step
+                if slices[t]["jointed"] != 0:  # may wake in this step
                     solver["any_jointed"] = 1
             continue
         tree = tree_of(slot)
         q, v = q_of(slot, tree), v_of(slot, tree)
         if world["boxes_valid"] == 0:  # else the placed shapes have measured it in this step
-            spans[t]["speed"] = 0.0
-        spans[t]["jointed"] = 1 if tree["free_body"] == 0 else 0
+            slices[t]["speed"] = 0.0
+        slices[t]["jointed"] = 1 if tree["free_body"] == 0 else 0
         if tree["free_body"] != 0:
-            spans[t]["asleep"] = AWAKE
+            slices[t]["asleep"] = AWAKE
             update_body_row(tree, q, v)
             continue
         solver["any_jointed"] = 1
@@ -87,13 +87,13 @@ def accelerate_tree_range(
         fill_joint_forces(tree, rest, q, v, tau, total)
         add_implicit_joint_forces(tree, v, tau, total, world["dt"])
         give_way(tree, q, v, total, NO_FORCES)
-        spans[t]["middle"], spans[t]["asleep"] = AT_START, AWAKE
+        slices[t]["middle"], slices[t]["asleep"] = AT_START, AWAKE
         alone = slot["sides"] == 0  # loop forces need those at the start of the step
         fast = alone and has_fast_rotation(
-            tree, world["dt"], FAST_TURN_ANGLE if spans[t]["touched"] != 0 else SMALLEST_SWING_ANGLE
+            tree, world["dt"], FAST_TURN_ANGLE if slices[t]["touched"] != 0 else SMALLEST_SWING_ANGLE
         )
-        spans[t]["rates"] = 1 if fast or not alone or needs_accelerations(tree) else 0
-        if spans[t]["rates"] == 0:
+        slices[t]["rates"] = 1 if fast or not alone or needs_accelerations(tree) else 0
+        if slices[t]["rates"] == 0:
             if not has_finite_residuals(tree):
                 return t
             continue
@@ -103,7 +103,7 @@ def accelerate_tree_range(
                 solver["nz"] = threads * tree["nq"]
                 solver["full"] |= FULL_Z
                 return NO_ROOM
-            spans[t]["middle"] = accelerate_at_midpoint(solver, part * room, tree, q, v, total, a, world["dt"])
+            slices[t]["middle"] = accelerate_at_midpoint(solver, part * room, tree, q, v, total, a, world["dt"])
         if not finite(a):
             return t
     return GOOD
@@ -134,9 +134,9 @@ def has_finite_residuals(tree: Any) -> bool:
 
 
 @kernel
-def whiten_velocity_and_acceleration(slot: Any, tree: Any, span: Any, v: Any, z: Any, za: Any) -> None:
+def whiten_velocity_and_acceleration(slot: Any, tree: Any, tree_slice: Any, v: Any, z: Any, za: Any) -> None:
     """Whitened velocities z of a tree, and its whitened accelerations za without constraint rows."""
-    if span["rates"] != 0:
+    if tree_slice["rates"] != 0:
         whiten_known_acceleration(slot, tree, v, z, za)
     else:
         whiten_motion(tree, v, z, za)
@@ -159,20 +159,20 @@ def whiten_known_acceleration(slot: Any, tree: Any, v: Any, z: Any, za: Any) -> 
 def whiten_start_velocities(solver: Any, forest: Any, first: int, stop: int) -> None:
     """z and za of the awake trees from `first` to before `stop`."""
     trees = trees_of(forest)
-    spans = slices_of(solver)
+    slices = slices_of(solver)
     z, za = z_of(solver), za_of(solver)
     for t in range(first, stop):
-        o = spans[t]["offset"]
+        o = slices[t]["offset"]
         if o < 0:
             continue
         slot = trees[t]
         tree = tree_of(slot)
         nv = tree["nv"]
-        spans[t]["touched"] = 0
+        slices[t]["touched"] = 0
         v = v_of(slot, tree)
         if tree["free_body"] != 0:
             whiten_body_state(tree, v, tau_of(slot, tree), z, za, o)
             continue
-        whiten_velocity_and_acceleration(slot, tree, spans[t], v, z[o : o + nv], za[o : o + nv])
-        clear_padding(spans[t], nv, z)
-        clear_padding(spans[t], nv, za)
+        whiten_velocity_and_acceleration(slot, tree, slices[t], v, z[o : o + nv], za[o : o + nv])
+        clear_padding(slices[t], nv, z)
+        clear_padding(slices[t], nv, za)

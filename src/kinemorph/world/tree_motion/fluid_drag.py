@@ -55,7 +55,7 @@ def compute_drag_wrench(
 @kernel(inline=False)
 def apply_fluid_drag(world: Any, solver: Any, forest: Any, collisions: Any) -> None:
     """Add the drag of all shapes of awake bodies to the whitened accelerations za."""
-    spans, trees = slices_of(solver), trees_of(forest)
+    slices, trees = slices_of(solver), trees_of(forest)
     bodies, za = bodies_of(forest), za_of(solver)
     shapes, mounts = shapes_of(collisions), mounts_of(collisions)
     k = 0.5 * world["fluid"] * world["drag"]
@@ -63,7 +63,7 @@ def apply_fluid_drag(world: Any, solver: Any, forest: Any, collisions: Any) -> N
         if shapes[i]["form"] == 0 or shapes[i]["link"] < 0:
             continue
         slot = bodies[shapes[i]["link"]]
-        o = spans[slot["tree"]]["offset"]
+        o = slices[slot["tree"]]["offset"]
         if o < 0:
             continue
         tree = tree_of(trees[slot["tree"]])

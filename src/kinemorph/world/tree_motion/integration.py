@@ -50,10 +50,10 @@ NO_SUMS = 0.0, (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0
 
 @kernel
 def compute_joint_steps(
-    tree: Any, span: Any, root: Any, z: Any, moved: Any, step: Any, new: Any, dt: float, v: Any
+    tree: Any, tree_slice: Any, root: Any, z: Any, moved: Any, step: Any, new: Any, dt: float, v: Any
 ) -> bool:
     """Joint displacements `step` and velocities `new` of a tree. Returns whether a link turns far in the step."""
-    if span["touched"] != 0:
+    if tree_slice["touched"] != 0:
         free = has_free_root(tree)
         if free:
             unwhiten_root(tree, root, moved, step, z, new)
@@ -62,7 +62,7 @@ def compute_joint_steps(
     # only smooth forces have acted
     unwhiten_velocity(tree, z, new)
     link = links_of(tree)[0]
-    flies = tree["nv"] if span["middle"] == AT_MIDPOINT else link["nv"] if link["kind"] == FREE else 0
+    flies = tree["nv"] if tree_slice["middle"] == AT_MIDPOINT else link["nv"] if link["kind"] == FREE else 0
     for k in range(tree["nv"]):  # free motion: the mean velocity; other joints: symplectic Euler
         step[k] = dt * (0.5 * (v[k] + new[k]) if k < flies else new[k])
     return has_large_rotation(tree, SLOW_TURN_ANGLE / dt, False)
@@ -77,17 +77,17 @@ def advance_tree(
     With `care` it returns False, and leaves the state unchanged, if a floating tree's internal motion has too little
     energy for the energy correction: then the caller uses another integrator.
     """
-    span, root = contact_layout.slices_of(solver)[tree_index], contact_layout.free_roots_of(solver)[tree_index]
-    o, nq, nv = span["offset"], tree["nq"], tree["nv"]
+    tree_slice, root = contact_layout.slices_of(solver)[tree_index], contact_layout.free_roots_of(solver)[tree_index]
+    o, nq, nv = tree_slice["offset"], tree["nq"], tree["nv"]
     q, v = q_of(slot, tree), v_of(slot, tree)
     z, moved = contact_layout.z_of(solver)[o : o + nv], contact_layout.displacement_of(solver)[o : o + nv]
     step, new = contact_layout.g_of(solver)[o : o + nv], contact_layout.z0_of(solver)[o : o + nv]
     dofs = dofs_of(tree)
-    alone = span["projection"] < 0
-    restrained = compute_joint_steps(tree, span, root, z, moved, step, new, dt, v) and alone
+    alone = tree_slice["projection"] < 0
+    restrained = compute_joint_steps(tree, tree_slice, root, z, moved, step, new, dt, v) and alone
     # no momentum correction near other bodies: it would move the tree into them
-    floating = alone and is_floating(links_of(tree), dofs) and not has_outside_contacts(solver, span)
-    due, smooth = 0.0, span["touched"] == 0 and span["middle"] == AT_MIDPOINT
+    floating = alone and is_floating(links_of(tree), dofs) and not has_outside_contacts(solver, tree_slice)
+    due, smooth = 0.0, tree_slice["touched"] == 0 and tree_slice["middle"] == AT_MIDPOINT
     turn = push = (0.0, 0.0, 0.0)
     mass, c, spin, momentum, _, _ = sum_over_tree(tree, q, v, False, floating) if floating or restrained else NO_SUMS
     if restrained or (floating and pushed):
@@ -96,7 +96,7 @@ def advance_tree(
             contact_layout.x_of(solver)[o : o + nv],
             contact_layout.za_of(solver)[o : o + nv],
         )  # scratch after the solve
-        whiten_velocity_and_acceleration(slot, tree, span, v, y, given)
+        whiten_velocity_and_acceleration(slot, tree, tree_slice, v, y, given)
         for k in range(nv):
             given[k] = z[k] - y[k] - dt * given[k]
         if floating and pushed:
@@ -131,14 +131,14 @@ def advance_tree(
 
 
 @kernel
-def has_outside_contacts(solver: Any, span: Any) -> bool:
+def has_outside_contacts(solver: Any, tree_slice: Any) -> bool:
     """Whether a tree has contacts with other trees or with the ground; self-contacts do not count."""
-    if span["touched"] == contact_layout.FROM_OUTSIDE:
+    if tree_slice["touched"] == contact_layout.FROM_OUTSIDE:
         return True
-    island = contact_layout.islands_of(solver)[span["island"]]
-    touches = contact_layout.contact_constraints(solver)[island["first_touch"] :]
-    for i in range(island["touch_count"]):
-        if touches[i]["tree1"] != contact_layout.SAME_TREE:
+    island = contact_layout.islands_of(solver)[tree_slice["island"]]
+    contacts = contact_layout.contact_constraints(solver)[island["first_contact"] :]
+    for i in range(island["contact_count"]):
+        if contacts[i]["tree1"] != contact_layout.SAME_TREE:
             return True
     return False
 
@@ -220,15 +220,15 @@ def is_norm_below(z: Any, offset: int, nv: int, most: float) -> bool:
 def find_runaway_tree(world: Any, solver: Any, forest: Any, first: int, stop: int) -> int:
     """GOOD if awake trees `first` to before `stop` have finite velocities below that of light; else the bad tree."""
     trees = trees_of(forest)
-    spans = contact_layout.slices_of(solver)
+    slices = contact_layout.slices_of(solver)
     z, moved, dt = contact_layout.z_of(solver), contact_layout.displacement_of(solver), world["dt"]
     for t in range(first, stop):
-        o = spans[t]["offset"]
+        o = slices[t]["offset"]
         if o >= 0:
             nv = tree_of(trees[t])["nv"]
             most = SPEED_OF_LIGHT * SPEED_OF_LIGHT * compute_moving_mass(tree_of(trees[t]))  # J: twice a kinetic energy
             if not is_norm_below(z, o, nv, most) or (
-                spans[t]["touched"] != 0 and not is_norm_below(moved, o, nv, most * dt * dt)
+                slices[t]["touched"] != 0 and not is_norm_below(moved, o, nv, most * dt * dt)
             ):
                 return t
     return GOOD
@@ -238,23 +238,23 @@ def find_runaway_tree(world: Any, solver: Any, forest: Any, first: int, stop: in
 def advance_tree_or_body(solver: Any, forest: Any, tree_index: int, dt: float, fluid: bool, care: bool) -> bool:
     """New velocities and positions of one tree or free body, in a `fluid` or not; `care` as in `advance_tree`."""
     slot = trees_of(forest)[tree_index]
-    span = contact_layout.slices_of(solver)[tree_index]
+    tree_slice = contact_layout.slices_of(solver)[tree_index]
     tree = tree_of(slot)
     if tree["free_body"] != 0:
         q, v = q_of(slot, tree), v_of(slot, tree)
         z, moved = contact_layout.z_of(solver), contact_layout.displacement_of(solver)
-        advance_free_body(tree, z, moved, span["offset"], span["touched"] != 0, dt, q, v)
+        advance_free_body(tree, z, moved, tree_slice["offset"], tree_slice["touched"] != 0, dt, q, v)
         return True
-    pushed = solver["push_count"] + forest["element_count"] > 0 or fluid
+    pushed = solver["applied_force_count"] + forest["element_count"] > 0 or fluid
     return advance_tree(solver, slot, tree, tree_index, (forest["gx"], forest["gy"], forest["gz"]), dt, pushed, care)
 
 
 @kernel
-def is_in_free_flight(solver: Any, forest: Any, slot: Any, span: Any) -> bool:
+def is_in_free_flight(solver: Any, forest: Any, slot: Any, tree_slice: Any) -> bool:
     """Whether only gravity and its own joint forces have acted on an articulated tree in this step."""
     jointed = tree_of(slot)["free_body"] == 0
-    alone = solver["push_count"] + solver["drive_count"] + forest["element_count"] == 0
-    return jointed and alone and span["touched"] == 0 and slot["sides"] == 0
+    alone = solver["applied_force_count"] + solver["drive_count"] + forest["element_count"] == 0
+    return jointed and alone and tree_slice["touched"] == 0 and slot["sides"] == 0
 
 
 @kernel(inline=False)
@@ -270,7 +270,7 @@ def restore_start_rows(solver: Any, slot: Any, tree: Any, offset: int, dt: float
 
 
 @kernel(inline=False)
-def advance_by_runge_kutta(world: Any, solver: Any, forest: Any, slot: Any, span: Any) -> bool:
+def advance_by_runge_kutta(world: Any, solver: Any, forest: Any, slot: Any, tree_slice: Any) -> bool:
     """Advance a tree in free flight by `integrate_adaptively` (Runge-Kutta). False, with no change, if it fails."""
     tree, dt = tree_of(slot), world["dt"]
     q, v = q_of(slot, tree), v_of(slot, tree)
@@ -278,8 +278,8 @@ def advance_by_runge_kutta(world: Any, solver: Any, forest: Any, slot: Any, span
     floating = is_floating(links_of(tree), dofs_of(tree))
     floating = floating and not has_root_force(tau)
     mass, c, spin, momentum, _, _ = sum_over_tree(tree, q, v, True, True) if floating else NO_SUMS
-    if not integrate_adaptively(solver, slot, tree, span["offset"], dt):
-        restore_start_rows(solver, slot, tree, span["offset"], dt)
+    if not integrate_adaptively(solver, slot, tree, tree_slice["offset"], dt):
+        restore_start_rows(solver, slot, tree, tree_slice["offset"], dt)
         return False
     if floating:
         g = (forest["gx"], forest["gy"], forest["gz"])
@@ -290,13 +290,13 @@ def advance_by_runge_kutta(world: Any, solver: Any, forest: Any, slot: Any, span
 @kernel(inline=False)
 def advance_tree_range(world: Any, solver: Any, forest: Any, first: int, stop: int) -> None:
     """New velocities and positions of the awake trees from `first` to before `stop` that are in no loop."""
-    spans = contact_layout.slices_of(solver)
+    slices = contact_layout.slices_of(solver)
     trees = trees_of(forest)
     by_steps, fluid = world["model"] == 0, world["fluid"] > 0.0
     for t in range(first, stop):
-        if spans[t]["offset"] >= 0 and spans[t]["projection"] < 0:
-            alone = is_in_free_flight(solver, forest, trees[t], spans[t])
+        if slices[t]["offset"] >= 0 and slices[t]["projection"] < 0:
+            alone = is_in_free_flight(solver, forest, trees[t], slices[t])
             if by_steps and advance_tree_or_body(solver, forest, t, world["dt"], fluid, alone and not fluid):
                 continue
-            if not (alone and advance_by_runge_kutta(world, solver, forest, trees[t], spans[t])):
+            if not (alone and advance_by_runge_kutta(world, solver, forest, trees[t], slices[t])):
                 advance_tree_or_body(solver, forest, t, world["dt"], fluid, False)

@@ -54,7 +54,7 @@ def apply_loop_forces(solver: Any, forest: Any) -> None:
     """Add the loop forces to za of all trees in loops, and remove from z what the loops forbid."""
     trees = trees_of(forest)
     projections = contact_layout.loop_projections(solver)
-    for i in range(solver["hold_count"]):
+    for i in range(solver["loop_projection_count"]):
         t = projections[i]["first_tree"]
         while t >= 0:
             slot = trees[t]
@@ -99,7 +99,7 @@ def predict_energies(solver: Any) -> None:
     """Kinetic energy `planned` (J) that each loop projection would have at the end of the step without rows."""
     projections, dt = contact_layout.loop_projections(solver), solver["h"] * solver["substeps"]
     z, za = contact_layout.z_of(solver), contact_layout.za_of(solver)
-    for i in range(solver["hold_count"]):
+    for i in range(solver["loop_projection_count"]):
         at, nz = projections[i]["offset"], projections[i]["nz"]
         energy = slice_product(z, at, z, at, nz) + dt * dt * slice_product(za, at, za, at, nz)
         projections[i]["unconstrained_energy"] = 0.5 * energy + dt * slice_product(z, at, za, at, nz)
@@ -112,20 +112,20 @@ def spread_impulse_flags(solver: Any, forest: Any) -> None:
     Without an impulse all move with their new velocities: the mean of both would add energy to loops, as to joints.
     """
     trees = trees_of(forest)
-    spans, projections = contact_layout.slices_of(solver), contact_layout.loop_projections(solver)
+    slices, projections = contact_layout.slices_of(solver), contact_layout.loop_projections(solver)
     z, moved, dt = contact_layout.z_of(solver), contact_layout.displacement_of(solver), solver["h"] * solver["substeps"]
-    for i in range(solver["hold_count"]):
+    for i in range(solver["loop_projection_count"]):
         touched = 0
         t = projections[i]["first_tree"]
         while t >= 0:
-            touched |= spans[t]["touched"]
+            touched |= slices[t]["touched"]
             t = trees[t]["follows"]
         if touched == 0:
             for k in range(projections[i]["offset"], projections[i]["offset"] + projections[i]["nz"]):
                 moved[k] = dt * z[k]
         t = projections[i]["first_tree"]
         while t >= 0:
-            spans[t]["touched"] = 1
+            slices[t]["touched"] = 1
             t = trees[t]["follows"]
 
 
@@ -136,7 +136,7 @@ def advance_looped_trees(world: Any, solver: Any, forest: Any) -> bool:
     trees = trees_of(forest)
     projections, g = contact_layout.loop_projections(solver), contact_layout.g_of(solver)
     find_flying_projections(solver, forest)
-    for i in range(solver["hold_count"]):
+    for i in range(solver["loop_projection_count"]):
         projection = projections[i]
         save_or_restore_trees(forest, projection, False)
         sum_momenta(trees, projection, projection["before"], projection["each"])
@@ -239,7 +239,7 @@ def bound_work(solver: Any, forest: Any, projection: Any, dt: float) -> float:
         + max(0.0, 0.5 * slice_product(z, at, z, at, nz) - projection["unconstrained_energy"])
     )
     pulls = contact_layout.element_constraints(solver)
-    for i in range(solver["pull_count"]):
+    for i in range(solver["element_count"]):
         work += abs(pulls[i]["p"] * contact_velocity(pulls[i], 0, Y, z))
     t = projection["first_tree"]
     while t >= 0:

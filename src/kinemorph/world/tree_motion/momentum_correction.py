@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kinemorph.contact.layout import contact_constraints, element_constraints, loop_projections, pushes_of
+from kinemorph.contact.layout import applied_forces_of, contact_constraints, element_constraints, loop_projections
 from kinemorph.contact.rows.loop_projection import projection_of
 from kinemorph.jit.api import kernel
 from kinemorph.multibody.algorithms.energy_momentum import store_sums
@@ -30,20 +30,20 @@ def find_flying_projections(solver: Any, forest: Any) -> None:
     """Set `flies` of each loop projection: whether no external force but gravity acts on it."""
     trees = trees_of(forest)
     projections = loop_projections(solver)
-    touches, pulls = contact_constraints(solver), element_constraints(solver)
-    for i in range(solver["hold_count"]):
+    contacts, pulls = contact_constraints(solver), element_constraints(solver)
+    for i in range(solver["loop_projection_count"]):
         projections[i]["flies"] = 1 if is_unattached(trees, projections[i]) else 0
-    for i in range(solver["touch_count"]):
-        contact = touches[i]
-        if contact["acted"] != 0 or contact["sum"] > 0.0:
+    for i in range(solver["contact_count"]):
+        contact = contacts[i]
+        if contact["acted"] != 0 or contact["total_normal_impulse"] > 0.0:
             mark_not_flying(solver, contact["tree1"])
             mark_not_flying(solver, contact["tree2"])
-    pushes = pushes_of(solver)
+    applied_forces = applied_forces_of(solver)
     bodies = bodies_of(forest)
-    for i in range(solver["push_count"]):
-        if pushes[i]["body"] >= 0:
-            mark_not_flying(solver, bodies[pushes[i]["body"] & ID_INDEX_MASK]["tree"])
-    for i in range(solver["pull_count"]):
+    for i in range(solver["applied_force_count"]):
+        if applied_forces[i]["body"] >= 0:
+            mark_not_flying(solver, bodies[applied_forces[i]["body"] & ID_INDEX_MASK]["tree"])
+    for i in range(solver["element_count"]):
         a, b = projection_of(solver, pulls[i]["tree1"]), projection_of(solver, pulls[i]["tree2"])
         if a != b:
             mark_not_flying(solver, pulls[i]["tree1"])
