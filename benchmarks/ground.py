@@ -23,7 +23,7 @@ from benchmarks.collision import call_floor, convex
 from benchmarks.measure import Row, arguments, report, time_side_by_side
 from kinemorph.collision.collisions import Collisions
 from kinemorph.collision.narrow.dispatch import find_contacts
-from kinemorph.collision.shapes.shape_rows import COLLISIONS, PAIR, SHAPE_POSE, Candidates, Question, Status
+from kinemorph.collision.shapes.shape_rows import COLLISIONS, PAIR, SHAPE_POSE, Candidates, PairQuery, Status
 from kinemorph.collision.shapes.shape_table import ShapeTable, Solid
 from kinemorph.geometry.convex_parts import Parts
 from kinemorph.geometry.ground import Ground, HeightField, Terrain
@@ -62,7 +62,7 @@ def play(n: int, address: int, poses: Any, counts: Any, distances: Any) -> int:
 class Two:
     """A fixed shape and one that moves, without a broad phase."""
 
-    def __init__(self, first: Solid, second: Solid, question: Question) -> None:
+    def __init__(self, first: Solid, second: Solid, question: PairQuery) -> None:
         table = ShapeTable()
         table.add(first, 0)
         table.add(second, 1)
@@ -93,7 +93,7 @@ def over_hills(field: HeightField, core: Polyhedron, rng: np.random.Generator) -
     """Poses along a circle, with the deepest point half a millimetre below the ground."""
     turn = 2.0 * np.pi * np.arange(POSES) / POSES
     x, y = 0.2 * np.cos(turn) + 3.0, 0.2 * np.sin(turn) - 2.0
-    two = Two(Terrain(field.mesh), core, Question.DISTANCE)
+    two = Two(Terrain(field.mesh), core, PairQuery.DISTANCE)
     poses = np.zeros((POSES, 12))
     poses[:, :9] = np.eye(3).reshape(9)
     z = 2.0
@@ -106,7 +106,7 @@ def over_hills(field: HeightField, core: Polyhedron, rng: np.random.Generator) -
 
 
 def ours_on(ground: Ground, core: Polyhedron, poses: Any, found: Any) -> Callable[[int], None]:
-    two = Two(ground, core, Question.CONTACTS)
+    two = Two(ground, core, PairQuery.CONTACTS)
     two.counts = found
     return lambda n: two.run(n, poses)
 
@@ -171,7 +171,7 @@ def surface(body: Parts) -> Mesh:
 
 def compare_rings(seconds: float, floor: float) -> list[Row]:
     body = ring(12)
-    two = Two(body, body, Question.DISTANCE)
+    two = Two(body, body, PairQuery.DISTANCE)
     turn = 2.0 * np.pi * np.arange(POSES) / POSES
     links = [Pose.rpy(1.5 + 0.1 * np.sin(t), 0.1 * np.cos(t), 0.0, (2.2, 0.0, 0.0)) for t in turn]
     poses = np.array([np.r_[link.rotation.reshape(9), link.position] for link in links])

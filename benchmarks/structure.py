@@ -180,7 +180,7 @@ def of_changes(seconds: float) -> list[Row]:
     return rows
 
 
-def held_error(tied: km.Report, palm: km.Pose) -> float:
+def held_error(tied: km.ModelEdit, palm: km.Pose) -> float:
     """How far the hand is from where it is held, and how fast it moves there: m and m/s."""
     data = km.Data(tied.model)
     km.kinematics(tied.model, data, tied.state.q, tied.state.v)

@@ -20,7 +20,7 @@ def pendulum() -> km.Model:
     return b.build()
 
 
-def let_go(model: km.Model, state: km.State) -> km.Report:
+def let_go(model: km.Model, state: km.State) -> km.ModelEdit:
     return km.cut(model, state, "elbow")
 
 

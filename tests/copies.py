@@ -98,7 +98,7 @@ SAMPLES: dict[str, Callable[[], Any]] = {
     "JointKind": lambda: km.JointKind.SCREW,
     "Loop": lambda: arm().loops[0],
     "Mimic": lambda: km.Mimic("a", "b", 2.0, 0.5),
-    "Actuator": lambda: km.Actuator.position("drive", "a", 20.0, 2.0, force=(-1.0, 1.0)),
+    "Actuator": lambda: km.Actuator.position("actuator_forces", "a", 20.0, 2.0, force=(-1.0, 1.0)),
     "Floor": lambda: km.Floor(material=km.Material(0.7), name="floor"),
     "Keyframe": lambda: km.Keyframe(km.State(Q, np.zeros(3)), (0.1,)),
     "PairMaterial": lambda: km.PairMaterial("a", "b", km.Material(0.7)),
@@ -256,7 +256,7 @@ def _of_forest(live: km.Forest) -> Any:
     return [*said, live.trees, *(live.pose(int(b)).matrix() for b in live.bodies), repr(live)]
 
 
-def report() -> km.Report:
+def report() -> km.ModelEdit:
     model = arm()
     return km.reroot(model, km.State(km.close(model, km.Data(model), Q), np.zeros(3)), "b")
 
@@ -295,7 +295,7 @@ def _of_broad_phase(broad: km.BroadPhase) -> Any:
 SAMPLES |= {
     "BroadPhase": broad_phase,
     "Candidates": lambda: km.Candidates.ALL,
-    "Change": lambda: forest().reroot(int(forest().bodies[1])),
+    "Edit": lambda: forest().reroot(int(forest().bodies[1])),
     "Collisions": collisions,
     "Contact": lambda: km.contacts(BOX, None, BALL, NEAR)[0],
     "Distance": lambda: km.distance(BOX, None, BALL, NEAR),
@@ -306,16 +306,16 @@ SAMPLES |= {
     "Ground": lambda: km.HalfSpace((0, 1, 1), 0.2),
     "HalfSpace": lambda: km.HalfSpace((0, 0, 1), 0.1),
     "HeightField": lambda: km.HeightField(np.arange(12.0).reshape(3, 4) / 30.0, (2.0, 2.0)),
-    "Hit": lambda: km.cast(BOX, None, (0, 0, 5), (0, 0, -1)),
+    "SurfacePoint": lambda: km.cast(BOX, None, (0, 0, 5), (0, 0, -1)),
     "MassProperties": lambda: km.mass_properties(km.mesh_of(BOX)),
     "Material": lambda: km.Material(0.7, restitution=0.3),
     "Mesh": lambda: km.mesh_of(BOX),
     "Pair": lambda: km.Pair(BOX, BALL),
     "Parts": lambda: km.Parts([km.core_of(BOX)[0]]),
-    "Planted": lambda: km.Forest().add(pendulum()),
+    "AddedModel": lambda: km.Forest().add(pendulum()),
     "Polyhedron": lambda: km.core_of(BOX)[0],
-    "Question": lambda: km.Question.DISTANCE,
-    "Report": report,
+    "PairQuery": lambda: km.PairQuery.DISTANCE,
+    "ModelEdit": report,
     "Role": lambda: km.Role.VISUAL,
     "Shape": lambda: km.Shape.capsule(0.1, 0.5, NEAR),
     "ShapeKind": lambda: km.ShapeKind.BOX,
@@ -333,7 +333,7 @@ ANSWERS |= {
     **dict.fromkeys(("Ground", "HalfSpace", "HeightField", "Terrain", "Parts", "Polyhedron", "Shape"), _distance_to),
     "Pair": lambda p: (p.distance(None, NEAR).distance, p.distance(None, km.Pose((0, 0, 1))).point_b),
     "Forest": _of_forest,
-    "Report": lambda r: (r.model.names, r.state.q, r.link_map, r.q_map, r.v_map, r.loop_map, r.loop_error, r.joint),
+    "ModelEdit": lambda r: (r.model.names, r.state.q, r.link_map, r.q_map, r.v_map, r.loop_map, r.loop_error, r.joint),
     "Collisions": _of_collisions,
     "ShapeTable": lambda t: (t.ids, len(t), repr(t)),
     "BroadPhase": _of_broad_phase,
@@ -366,8 +366,8 @@ def touch() -> km.ContactPoint:
     return made.contacts()[0]
 
 
-def moment() -> km.Moment:
-    told: list[km.Moment] = []
+def moment() -> km.EventRecord:
+    told: list[km.EventRecord] = []
     made = km.World()
     made.add(km.Shape.sphere(0.1), at=(0, 0, 1), name="ball")
     made.when(km.Event.height("ball", 0.9, times=1), lambda world, moment: told.append(moment))
@@ -391,7 +391,7 @@ def _servo() -> km.Servo:
 
 def _motor() -> km.Motor:
     made, arm = driven()
-    return made.motor(arm.joint("hinge0"), 0.5, most=3.0)
+    return made.motor(arm.joint("hinge0"), 0.5, effort_limit=3.0)
 
 
 def _joint_force() -> km.JointForce:
@@ -433,7 +433,7 @@ SAMPLES |= {
     "Servo": _servo,
     "Body": lambda: world().bodies[0],
     "Figure": lambda: km.World().add(pendulum(), q=[0.3]),
-    "Moment": moment,
+    "EventRecord": moment,
     "RayHit": lambda: world().queries.cast_ray((0, 0, 5), (0, 0, -1)),
     "Statistics": lambda: world().queries.statistics,
     "Timer": lambda: km.World().every(0.1, print, "tick", start=0.5),
@@ -451,7 +451,7 @@ ANSWERS |= {
     "Controls": lambda c: (repr(c), len(c)),
     "Journal": lambda j: (str(j.path), j.every, j.world.time),
     **dict.fromkeys(("Coupling", "JointForce", "BrainInstance", "Motor", "AppliedForce", "Servo"), _of_handle),
-    "Moment": lambda m: (m.name, m.time, m.body.name, m.other, m.value, m.why),
+    "EventRecord": lambda m: (m.name, m.time, m.body.name, m.other, m.value, m.why),
     "RayHit": lambda s: (s.distance, s.point, s.normal, s.body and s.body.name, s.shape),
     "Timer": lambda t: (t.name, t.period, t.due),
     "BodyStates": lambda s: (s.ids, s.poses, s.rotations, s.twists),

@@ -99,12 +99,15 @@ def tree_model() -> km.Model:
     b = km.Builder("tree")
     shape = km.Shape.box((0.1, 0.1, 0.1))
     b.link(
-        "l0", None, km.Joint.revolute("y", name="j0", lower=-1, upper=1, effort=9), inertia=km.Inertia.sphere(1.0, 0.2)
+        "l0",
+        None,
+        km.Joint.revolute("y", name="j0", lower=-1, upper=1, effort_limit=9),
+        inertia=km.Inertia.sphere(1.0, 0.2),
     )
     b.link(
         "l1",
         "l0",
-        km.Joint.revolute("y", name="j1", lower=-1, upper=1, effort=9),
+        km.Joint.revolute("y", name="j1", lower=-1, upper=1, effort_limit=9),
         (0, 0, 1),
         km.Inertia.sphere(1.0, 0.2),
         shape,
@@ -292,7 +295,7 @@ RECEIVERS: dict[str, Callable[[Bench], Any]] = {
     "Figure": lambda b: b.figure,
     "Forest": lambda b: b.forest,
     "Servo": lambda b: b.world.servo("j1", 0.1, stiffness=10.0, damping=1.0),
-    "Motor": lambda b: b.world.motor("j1", 0.1, most=3.0),
+    "Motor": lambda b: b.world.motor("j1", 0.1, effort_limit=3.0),
     "JointForce": lambda b: b.world.drives.force("j1", 0.1),
     "Coupling": lambda b: b.world.drives.couple("j1", "j0"),
     "AppliedForce": lambda b: b.world.apply_force(b.world["box"], (1.0, 0.0, 0.0)),
@@ -476,7 +479,7 @@ VALID: dict[str, Given] = {
     "inverse_dynamics": lambda b: {"a": np.zeros(3)},
     "kinematics": lambda b: {"a": np.zeros(3), "v": np.zeros(3)},
     "loop_actuation": lambda b: {"tau_loops": np.zeros(1)},
-    "drive": lambda b: {"model": driven_model(), "q": np.zeros(1), "v": np.zeros(1), "control": np.zeros(1)},
+    "actuator_forces": lambda b: {"model": driven_model(), "q": np.zeros(1), "v": np.zeros(1), "control": np.zeros(1)},
     "ltl": lambda b: {"M": km.crba(b.model, b.data, b.q)},
     "ltl_solve": lambda b: {"L": km.ltl(b.model, km.crba(b.model, b.data, b.q)), "b": np.ones(3)},
     "rollout": lambda b: {"steps": 3}, "step": lambda b: {"steps": 1},
@@ -498,7 +501,7 @@ VALID: dict[str, Given] = {
     "remove": lambda b: {"model": b.chain, "state": b.chain_state, "link": "l1"},
     "add": lambda b: {"other": b.other_model}, "submodel": lambda b: {"model": b.chain, "link": "l0"},
     "reroot": lambda b: {"model": b.chain, "state": b.chain_state, "link": "free", "joint": km.Joint.free()},
-    "Report": lambda b: {"before": b.model},
+    "ModelEdit": lambda b: {"before": b.model},
     "Forest": lambda b: {},
     "Forest.add": lambda b: {"model": b.other_model},
     "Forest.connect": lambda b: {"a": b.bodies[0], "b": _free_body(b), "at": (0, 0, 0)},
@@ -560,7 +563,7 @@ VALID: dict[str, Given] = {
     **{f"{kind}.on": (lambda b: {"world": b.world}) for kind in ("Coupling", "JointForce", "Motor", "AppliedForce", "Servo", "BrainInstance")},
     "Figure.joint": lambda b: {"name": "j0"}, "Figure.position": lambda b: {"joint": "j0"},
     "Figure.velocity": lambda b: {"joint": "j0"}, "Figure.__getitem__": lambda b: {"name": "a0"},
-    **{f"{kind}.most=": (lambda b: {"value": 2.0}) for kind in ("Motor", "Servo")},
+    **{f"{kind}.effort_limit=": (lambda b: {"value": 2.0}) for kind in ("Motor", "Servo")},
     "AppliedForce.force=": lambda b: {"value": (1, 0, 0)}, "AppliedForce.torque=": lambda b: {"value": (1, 0, 0)},
     "BrainInstance.asleep=": lambda b: {"value": True}, "BrainInstance.blank=": lambda b: {"value": True},
     "BrainInstance.target=": lambda b: {"value": (1, 0, 0)},
@@ -875,9 +878,9 @@ def _knee(b: Bench) -> str:
 
 # what the package makes and hands out: nobody constructs it, and its fields are its own
 RESULTS = {
-    "Actuation", "Body", "BodyStates", "Change", "Contact", "Controls", "Coordinates", "Coupling", "Distance", "Energy", "Fault",
-    "Figure", "Hit", "JointForce", "Journal", "Log", "MassProperties", "BrainInstance", "Moment", "Motor", "Planted", "Polyhedron",
-    "AppliedForce", "Report", "Servo", "RayHit", "Statistics", "Timer", "ContactPoint", "Trajectory", "EventMonitor", "ForceElement", "Ground", "Model",
+    "Actuation", "Body", "BodyStates", "Edit", "Contact", "Controls", "Coordinates", "Coupling", "Distance", "Energy", "Fault",
+    "Figure", "SurfacePoint", "JointForce", "Journal", "Log", "MassProperties", "BrainInstance", "EventRecord", "Motor", "AddedModel", "Polyhedron",
+    "AppliedForce", "ModelEdit", "Servo", "RayHit", "Statistics", "Timer", "ContactPoint", "Trajectory", "EventMonitor", "ForceElement", "Ground", "Model",
     "convert.Peer", "creatures.Audit", "creatures.Score", "creatures.Part", "evolve.Progress", "evolve.Rescored", "evolve.Store",
     "mocap.Analysis", "mocap.Body", "mocap.Contacts", "mocap.Foot", "mocap.Loads", "mocap.Motion", "mocap.Norm",
     "mocap.Residuals", "mocap.Segment", "mocap.Skeleton", "mocap.Table", "mocap.Walking", "evolve.Outcome", "evolve.Result",
@@ -925,7 +928,18 @@ SKIPPED = _Skipped()
 
 
 # what is taken by name as `**more`, and handed on
-JOINTS = ("lower", "upper", "speed", "effort", "damping", "stiffness", "friction", "armature", "rest", "name")
+JOINTS = (
+    "lower",
+    "upper",
+    "velocity_limit",
+    "effort_limit",
+    "damping",
+    "stiffness",
+    "friction",
+    "armature",
+    "rest",
+    "name",
+)
 EVENTS = ("name", "direction", "only", "ends", "times", "later")
 SHAPES = ("role", "colour", "name", "material", "group", "mask")
 EQUIPMENT = ("floors", "exclusions", "pair_materials", "actuators", "keyframes", "apart")
@@ -1044,7 +1058,7 @@ USES: dict[str, Callable[[Any, Bench], Any]] = {
     "Inertia": lambda inertia, b: _link(b.joint, inertia),
     "Material": lambda material, b: b.world.add(b.ball, (0, 0, 30), material=material),
     "Model": lambda model, b: _model(model),
-    "Report": lambda report, b: _model(report.model),
+    "ModelEdit": lambda report, b: _model(report.model),
     "Event": _waited,
     "Loop": lambda loop, b: chain().with_loops([loop]),
     "ForceElement": lambda element, b: chain().with_elements([element]),

@@ -5,10 +5,10 @@ from kinemorph._files import FileError, ModelWarning
 from kinemorph.collision.broad.broad_phase import BroadPhase, swept
 from kinemorph.collision.collisions import Collisions
 from kinemorph.collision.narrow.features import Feature
-from kinemorph.collision.queries.core_rays import Hit
+from kinemorph.collision.queries.core_rays import SurfacePoint
 from kinemorph.collision.queries.rays import cast, closest_point
 from kinemorph.collision.queries.two_shapes import Contact, Distance, Pair, contacts, distance
-from kinemorph.collision.shapes.shape_rows import Candidates, Question
+from kinemorph.collision.shapes.shape_rows import Candidates, PairQuery
 from kinemorph.collision.shapes.shape_table import ShapeTable
 from kinemorph.constraint.closure import LoopError, close, project
 from kinemorph.constraint.dynamics import forward_dynamics, loop_forces
@@ -60,7 +60,7 @@ from kinemorph.multibody.algorithms.rnea import rnea
 from kinemorph.multibody.convert import convert
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.layout import JointKind
-from kinemorph.multibody.model.actuator import drive
+from kinemorph.multibody.model.actuator import actuator_forces
 from kinemorph.multibody.model.builder import Builder
 from kinemorph.multibody.model.catalog import Mimic
 from kinemorph.multibody.model.elements import ForceElement
@@ -75,8 +75,8 @@ from kinemorph.spatial.pose import Pose
 from kinemorph.structure.add import add, remove, submodel
 from kinemorph.structure.connect import connect
 from kinemorph.structure.cut import cut
-from kinemorph.structure.forest.forest import Change, Forest, Planted
-from kinemorph.structure.report import Report
+from kinemorph.structure.forest.forest import AddedModel, Edit, Forest
+from kinemorph.structure.report import ModelEdit
 from kinemorph.structure.reroot import reroot
 from kinemorph.view.live.viewer import view, viewer
 from kinemorph.view.pictures.moving_pictures import animate
@@ -88,7 +88,7 @@ from kinemorph.view.replays.replay import replay
 from kinemorph.world.body import Body, Figure
 from kinemorph.world.brains.brain_instances import BrainInstance
 from kinemorph.world.control.drives import AppliedForce, Controls, Coupling, JointForce, Motor, Servo
-from kinemorph.world.control.events import EventMonitor, Moment
+from kinemorph.world.control.events import EventMonitor, EventRecord
 from kinemorph.world.control.timers import Timer
 from kinemorph.world.persistence.journal import DivergenceError, Journal
 from kinemorph.world.queries.body_states import BodyStates
@@ -102,6 +102,7 @@ __version__: str
 __all__ = [
     "Actuation",
     "Actuator",
+    "AddedModel",
     "AppliedForce",
     "BatchError",
     "Body",
@@ -111,7 +112,6 @@ __all__ = [
     "Builder",
     "Bvh",
     "Candidates",
-    "Change",
     "Collisions",
     "Contact",
     "ContactPoint",
@@ -121,10 +121,12 @@ __all__ = [
     "Data",
     "Distance",
     "DivergenceError",
+    "Edit",
     "Energy",
     "Event",
     "EventKind",
     "EventMonitor",
+    "EventRecord",
     "Fault",
     "FaultKind",
     "Feature",
@@ -136,7 +138,6 @@ __all__ = [
     "Ground",
     "HalfSpace",
     "HeightField",
-    "Hit",
     "Inertia",
     "Joint",
     "JointForce",
@@ -152,19 +153,17 @@ __all__ = [
     "Mesh",
     "Mimic",
     "Model",
+    "ModelEdit",
     "ModelWarning",
-    "Moment",
     "Motor",
     "Pair",
     "PairMaterial",
+    "PairQuery",
     "Parts",
-    "Planted",
     "Polyhedron",
     "Pose",
-    "Question",
     "RayHit",
     "Recording",
-    "Report",
     "Role",
     "Scene",
     "Servo",
@@ -175,6 +174,7 @@ __all__ = [
     "SimulationError",
     "State",
     "Statistics",
+    "SurfacePoint",
     "Terrain",
     "Timer",
     "Trajectory",
@@ -182,6 +182,7 @@ __all__ = [
     "WorldError",
     "aba",
     "acceleration_of",
+    "actuator_forces",
     "add",
     "animate",
     "batch",
@@ -202,7 +203,6 @@ __all__ = [
     "decompose",
     "difference",
     "distance",
-    "drive",
     "energy",
     "evolve",
     "film",

@@ -119,7 +119,7 @@ def test_brain_is_what_it_was_made_of_and_copies_are_equal() -> None:
     neurons, senses, effects = brain.rows
     assert neurons["sources"].tolist() == [[1, 0, 3]]
     assert senses["gain"] == -1.0
-    assert effects["most"] == 3.0
+    assert effects["effort_limit"] == 3.0
     with pytest.raises(AttributeError, match="does not change"):
         brain.rate = 3.0
 
@@ -139,7 +139,7 @@ def test_brain_is_what_it_was_made_of_and_copies_are_equal() -> None:
         ({"senses": [Sense(9, "x")]}, "cannot be sensed"),
         ({"senses": [Sense(Sensed.UP, 5)]}, "the name of a link"),
         ({"effects": [Effect(Acted.TORQUE, "x", source=2)]}, "no source 2"),
-        ({"effects": [Effect(Acted.TORQUE, "x", most=-1.0)]}, "must not be negative"),
+        ({"effects": [Effect(Acted.TORQUE, "x", effort_limit=-1.0)]}, "must not be negative"),
         ({"effects": [Effect(Acted.TARGET, "x", low=1.0, high=0.0)]}, "low 1.0 above high 0.0"),
         ({"effects": [Effect(Acted.TORQUE, "x", dof=7)]}, "degree of freedom"),
         ({"effects": [Effect(8, "x")]}, "there is no 8 to do"),

@@ -148,7 +148,7 @@ def test_contacts_are_those_of_all_pairs_of_shapes() -> None:
 
 
 def test_distances_are_those_of_all_pairs_of_shapes() -> None:
-    crowd = Crowd(12, question=km.Question.DISTANCE, candidates=km.Candidates.ALL)
+    crowd = Crowd(12, question=km.PairQuery.DISTANCE, candidates=km.Candidates.ALL)
     for _ in range(3):
         found = crowd.step()
         assert in_order(found)
@@ -168,7 +168,7 @@ def test_hulls_open_only_below_the_threshold() -> None:
     table = km.ShapeTable()
     table.add(ring(), 0)
     table.add(BALL, 1)
-    near = Collisions(table, question=km.Question.DISTANCE, candidates=km.Candidates.ALL, threshold=0.5)
+    near = Collisions(table, question=km.PairQuery.DISTANCE, candidates=km.Candidates.ALL, threshold=0.5)
     true = km.Pair(ring(), BALL)
     for z, exact in ((3.0, 0), (0.9, 1), (3.0, 0), (0.0, 1)):
         near.update([km.Pose(), km.Pose((0.0, 0.0, z))])
@@ -289,7 +289,7 @@ def test_a_recycled_row_inherits_nothing() -> None:
         ring(4),
     ]
     table, ids = km.ShapeTable(), {}
-    found = Collisions(table, question=km.Question.DISTANCE, candidates=km.Candidates.CLOSE)
+    found = Collisions(table, question=km.PairQuery.DISTANCE, candidates=km.Candidates.CLOSE)
     for link in range(10):
         ids[link] = table.add(solids[link % 6], link)
     recycled = 0
@@ -301,7 +301,7 @@ def test_a_recycled_row_inherits_nothing() -> None:
         ids[link] = table.add(solids[int(rng.integers(6))], link)
         recycled += table.row_of(ids[link]) == before
         found.update(poses)
-        fresh = Collisions(table, question=km.Question.DISTANCE, candidates=km.Candidates.CLOSE)
+        fresh = Collisions(table, question=km.PairQuery.DISTANCE, candidates=km.Candidates.CLOSE)
         fresh.update(poses)
         known = {(p["a"], p["b"]): p["distance"] for p in found.pairs}
         assert all(known[p["a"], p["b"]] == pytest.approx(p["distance"], abs=1e-8) for p in fresh.pairs)
@@ -312,7 +312,7 @@ def test_a_recycled_row_inherits_nothing() -> None:
 def test_memory_belongs_to_a_pair_of_shapes_and_to_a_life_of_its_row() -> None:
     table = km.ShapeTable()
     a, b = table.add(BOX, 0), table.add(BOX, 1)
-    found = Collisions(table, question=km.Question.DISTANCE, candidates=km.Candidates.CLOSE)
+    found = Collisions(table, question=km.PairQuery.DISTANCE, candidates=km.Candidates.CLOSE)
     near, far = [km.Pose(), km.Pose((1.1, 0.0, 0.0))], [km.Pose(), km.Pose((500.0, 0.0, 0.0))]
 
     def stamp() -> tuple[int, ...]:
@@ -420,8 +420,8 @@ def large(found: Collisions) -> None:
     [
         {"margin": 0.05},
         {"margin": 0.02, "keep_within": 0.02},
-        {"question": km.Question.DISTANCE},
-        {"question": km.Question.DISTANCE, "candidates": km.Candidates.CLOSE, "threshold": 0.1},
+        {"question": km.PairQuery.DISTANCE},
+        {"question": km.PairQuery.DISTANCE, "candidates": km.Candidates.CLOSE, "threshold": 0.1},
     ],
 )
 def test_tables_that_grow_on_the_way_change_no_bit(settings: Any) -> None:
@@ -582,7 +582,7 @@ def test_a_pose_that_is_not_finite_is_refused_and_names_the_shape() -> None:
     [
         (lambda: Collisions(margin=-1.0), "margin -1.0 must be finite and not negative"),
         (lambda: Collisions(keep_within=np.nan), "keep_within nan must be finite"),
-        (lambda: Collisions(most=0), "most is 0; expected 1 to"),
+        (lambda: Collisions(max_contacts=0), "max_contacts is 0; expected 1 to"),
         (lambda: Collisions(threshold=-0.1), "threshold -0.1 must not be negative"),
         (lambda: Collisions().update("here"), "expected a list of km.Pose, or rows with R and p"),
         (lambda: Collisions().update(np.zeros(3, PAIR)), "rows of links need R and p"),

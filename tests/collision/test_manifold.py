@@ -62,7 +62,7 @@ def test_no_corner_of_aligned_boxes_is_lost_to_rounding(rng: np.random.Generator
 
 def test_crossed_boxes_meet_in_eight_points_and_four_of_them_spread() -> None:
     turn = Rotation.from_euler("z", 45.0, degrees=True).as_matrix()
-    _, all_of_them = contacts_of(BOX, BOX, turn, (0.0, 0.0, 1.0), most=MANIFOLD_ROWS)
+    _, all_of_them = contacts_of(BOX, BOX, turn, (0.0, 0.0, 1.0), max_contacts=MANIFOLD_ROWS)
     assert len(all_of_them) == 8
     assert len(set(all_of_them["id"])) == 8
     _, four = contacts_of(BOX, BOX, turn, (0.0, 0.0, 1.0))
@@ -93,7 +93,7 @@ def test_discs_of_many_sides_meet_in_all_corners_of_what_they_share(shift: tuple
     """Whether a side is inside the other disc, outside, or across its rim."""
     big, small = Polyhedron.prism(1.0, 0.5, 40), Polyhedron.prism(0.6, 0.5, 24)
     turn = Rotation.from_euler("z", 0.11).as_matrix()
-    _, contacts = contacts_of(big, small, turn, (*shift, 0.5), most=MANIFOLD_ROWS)
+    _, contacts = contacts_of(big, small, turn, (*shift, 0.5), max_contacts=MANIFOLD_ROWS)
     rims = [core.vertices["x"][core.vertices["x"][:, 2] > 0.0][:, :2] for core in (big, small)]
     rims = [rim[np.argsort(np.arctan2(rim[:, 1], rim[:, 0]))] for rim in rims]
     expected = clipped(rims[1] @ turn[:2, :2].T + np.array(shift), rims[0])
@@ -161,7 +161,9 @@ def test_parallel_capsules_have_two_points() -> None:
 def test_contacts_lie_on_the_shapes_and_none_is_deeper_than_the_pair(rng: np.random.Generator) -> None:
     for _ in range(200):
         first, second = hull(rng, 12), hull(rng, 12)
-        pairs, contacts = contacts_of(first, second, rotations(rng, 1)[0], rng.normal(size=3), margin=0.1, most=8)
+        pairs, contacts = contacts_of(
+            first, second, rotations(rng, 1)[0], rng.normal(size=3), margin=0.1, max_contacts=8
+        )
         n = pairs["normal"][0]
         assert len(contacts) > 0 or pairs["distance"][0] > 0.1
         if len(contacts):

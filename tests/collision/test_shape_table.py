@@ -112,7 +112,7 @@ def test_a_copy_has_rows_and_ids_of_its_own(copied: Any) -> None:
     assert b not in twin
     del table
     gc.collect()
-    found = km.Collisions(twin, candidates=km.Candidates.ALL, question=km.Question.DISTANCE)
+    found = km.Collisions(twin, candidates=km.Candidates.ALL, question=km.PairQuery.DISTANCE)
     found.update([km.Pose(), km.Pose(), km.Pose(), km.Pose((0.0, 0.0, 3.0))])
     assert found.pairs["distance"].tolist() == pytest.approx([2.75])
 
@@ -121,7 +121,7 @@ def test_what_rows_point_to_lives_as_long_as_the_table() -> None:
     table = km.ShapeTable()
     for k in range(200):
         table.add(km.Polyhedron.box((1.0, 1.0, 1.0 + k)), k)
-    found = km.Collisions(table, question=km.Question.DISTANCE, candidates=km.Candidates.ALL)
+    found = km.Collisions(table, question=km.PairQuery.DISTANCE, candidates=km.Candidates.ALL)
     poses = [km.Pose((3.0 * k, 0.0, 0.0)) for k in range(200)]
     found.update(poses)
     before = found.pairs["distance"].copy()

@@ -58,7 +58,7 @@ def test_contacts_and_their_ids() -> None:
     np.testing.assert_allclose([c.distance for c in later], -0.001, atol=1e-9)
     assert pair.contacts(None, km.Pose((0.0, 0.0, 1.2))) == []
     turned = km.Pose.turn((0, 0, 1), np.pi / 4.0, (0.0, 0.0, 1.0))
-    assert len(km.contacts(BOX, None, BOX, turned, most=8)) == 8
+    assert len(km.contacts(BOX, None, BOX, turned, max_contacts=8)) == 8
     assert len(km.contacts(BOX, None, BOX, turned)) == 4
 
 
@@ -70,7 +70,7 @@ def test_a_cylinder_that_trembles_keeps_its_contacts(ground: Any, rng: np.random
     seen = set()
     for shake in 1e-5 * rng.normal(size=(20, 5)):
         pose = km.Pose.rpy(shake[0], shake[1], 0.0, np.array((1.2, 2.4, 1.0)) + shake[2:])
-        seen.add(frozenset(c.id for c in pair.contacts(None, pose, margin=1e-3, most=32)))
+        seen.add(frozenset(c.id for c in pair.contacts(None, pose, margin=1e-3, max_contacts=32)))
         assert all(pair.track(c, None, pose) is not None for c in first)
     assert len(seen) == 1
     assert len(first) == 4
@@ -173,7 +173,7 @@ def test_rays_and_points() -> None:
         (lambda: km.distance(BOX, None, (km.Polyhedron.point(), -1.0), None), "the radius around .* is -1"),
         (lambda: km.distance(km.HalfSpace(), None, km.HalfSpace(), None), "are both ground"),
         (lambda: km.contacts(BOX, None, BALL, None, margin=-1.0), "margin -1"),
-        (lambda: km.contacts(BOX, None, BALL, None, most=0), "most is 0; expected 1 to"),
+        (lambda: km.contacts(BOX, None, BALL, None, max_contacts=0), "max_contacts is 0; expected 1 to"),
         (lambda: km.cast(BOX, None, (0, 0, 2), (0, 0, 0)), "direction is zero"),
         (lambda: km.cast(BOX, None, (0, 0, np.nan), (0, 0, 1)), "origin.*not finite"),
         (lambda: km.cast(BOX, None, (0, 0, 2), (0, 0, 1), -1.0), "longest -1"),

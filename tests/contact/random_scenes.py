@@ -53,7 +53,7 @@ def figure(rng: Rng, links: int, *, held: bool, decades: float = 1.0, passive: b
             if rng.random() < 0.5:
                 extra["friction"] = float(rng.random())
             if rng.random() < 0.4:
-                extra["speed"] = 0.2
+                extra["velocity_limit"] = 0.2
         if passive and rng.random() < 0.3:
             extra |= {"damping": float(rng.random()), "stiffness": float(10.0 * rng.random())}
         axis = rng.normal(size=3)

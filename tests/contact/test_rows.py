@@ -165,11 +165,11 @@ def test_limits_speeds_and_dry_friction_have_their_rows(name: str, seed: int) ->
                 assert rows[t, k, DofConstraintKind.DRY]["largest_force"] == dof["friction"]
             fast = (t, k, DofConstraintKind.FAST)
             if fast in rows:
-                assert np.isfinite(dof["speed"])
-                assert rows[fast]["target"] == dof["speed"]
+                assert np.isfinite(dof["velocity_limit"])
+                assert rows[fast]["target"] == dof["velocity_limit"]
                 expected.add(fast)
-            elif np.isfinite(dof["speed"]):
-                assert abs(v) < 0.5 * dof["speed"]
+            elif np.isfinite(dof["velocity_limit"]):
+                assert abs(v) < 0.5 * dof["velocity_limit"]
     assert expected == {key for key in rows if key[2] != DofConstraintKind.DRIVEN}
     for b in found.bounds:
         y = found.bound_row(b)
@@ -182,7 +182,7 @@ def test_a_largest_speed_works_against_the_speed(speed: float) -> None:
     world = km.World(sleep=False)
     builder = km.Builder("wheel")
     wheel = km.Inertia(1.0, (0.0, 0.0, 0.0), np.diag([1.0, 1.0, 2.0]))
-    builder.link("wheel", None, km.Joint.revolute("z", speed=0.25), inertia=wheel)
+    builder.link("wheel", None, km.Joint.revolute("z", velocity_limit=0.25), inertia=wheel)
     figure = world.add(builder.build(), v=[speed])
     found = FilledWorld(world)
     (row,) = found.bounds
@@ -234,7 +234,7 @@ def arm(seed: int, turned: bool, links: int = 4) -> tuple[km.World, km.Figure]:
         builder.link("stand", None, km.Joint.free(), inertia=inertia(rng, shape, 0.3))
     for i in range(links):
         axis = rng.normal(size=3)
-        joint = km.Joint.prismatic(axis) if i == 1 else km.Joint.revolute(axis, effort=50.0)
+        joint = km.Joint.prismatic(axis) if i == 1 else km.Joint.revolute(axis, effort_limit=50.0)
         shape = random_worlds.random_shape(rng)
         place = random_worlds.random_pose(rng, 0.3)
         parent = f"l{i - 1}" if i else "stand" if turned else None
@@ -254,7 +254,7 @@ def test_rows_of_motors_servos_and_couplings(seed: int, turned: bool) -> None:
     joints = [figure.joint(f"l{i}") for i in range(4)]
     before = [float(world.forest.position(j)[0]) for j in joints[1:]]
     world.motor(joints[1], 0.7, 30.0)
-    world.servo(joints[2], 0.4, stiffness=100.0, damping=2.0, speed=0.1, most=20.0)
+    world.servo(joints[2], 0.4, stiffness=100.0, damping=2.0, speed=0.1, effort_limit=20.0)
     world.drives.couple(joints[3], joints[2], ratio=-1.5, position=0.2)
     found = FilledWorld(world)
     motor, servo, coupling = (

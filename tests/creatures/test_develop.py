@@ -44,7 +44,7 @@ def built(model: km.Model) -> km.Model:
     for i, name in enumerate(model.names):
         row, dof = model.links[i], model.dofs[model.v_slice(i)]
         if row["kind"] == km.JointKind.REVOLUTE:
-            numbers = {f: float(dof[f][0]) for f in ("lower", "upper", "effort", "damping", "armature")}
+            numbers = {f: float(dof[f][0]) for f in ("lower", "upper", "effort_limit", "damping", "armature")}
             joint = km.Joint.revolute(row["axis"], **numbers)
         else:
             joint = km.Joint.free() if row["kind"] == km.JointKind.FREE else km.Joint.fixed()
@@ -175,7 +175,7 @@ def test_effectors_have_strength_and_range(acted: Acted) -> None:
     for effect in creature.brain.effects:
         part = creature.parts[int(effect.link.removeprefix("part").partition(":")[0])]
         assert effect.what is acted
-        assert effect.most == part.strength
+        assert effect.effort_limit == part.strength
         low, high = creature.model.limits(effect.link)
         assert (effect.low, effect.high) == ((-10.0, 10.0) if acted is Acted.SPEED else (low[0], high[0]))
 
@@ -221,7 +221,7 @@ def test_mujoco_has_the_same_creature(seed: int, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("acted", list(Acted))
 def test_mujoco_drives_the_same_creature(acted: Acted, tmp_path: Path) -> None:
-    """Torques, speeds or positions are told to its actuators: the forces in its joints are those of `km.drive`."""
+    """Torques, speeds or positions are told to its actuators: its joint forces are those of `km.actuator_forces`."""
     own = replace(ALL, acted=acted)
     creature = develop(random_genotype(7, own), own)
     model, peer = creature.driven_model, compiled(creature, tmp_path)
@@ -233,7 +233,7 @@ def test_mujoco_drives_the_same_creature(acted: Acted, tmp_path: Path) -> None:
         told = strength * rng.normal(size=peer.nu)
         there.ctrl = told
         mujoco.mj_forward(peer, there)
-        forces = to.tau(q, km.drive(model, q, v, told))
+        forces = to.tau(q, km.actuator_forces(model, q, v, told))
         assert np.abs(forces).max() > 0.0
         np.testing.assert_allclose(there.qfrc_actuator, forces, rtol=1e-9, atol=1e-9)
 

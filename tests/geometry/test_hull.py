@@ -167,12 +167,12 @@ def test_a_million_points():
 
 def test_too_many_corners_are_refused_and_most_thins_them():
     points = sphere(80_000)
-    with pytest.raises(ValueError, match="more than 65536 vertices; pass most=1024"):
+    with pytest.raises(ValueError, match="more than 65536 vertices; pass max_vertices=1024"):
         Polyhedron.hull(points)
-    core = Polyhedron.hull(points, most=300)
+    core = Polyhedron.hull(points, max_vertices=300)
     assert 250 <= len(core.vertices) <= 300
     assert outside(core, points) < 0.03
-    assert len(Polyhedron.hull(sphere(50), most=300).vertices) == 50
+    assert len(Polyhedron.hull(sphere(50), max_vertices=300).vertices) == 50
 
 
 def test_hulls_of_a_robot():
@@ -216,7 +216,7 @@ def test_points_without_a_hull_are_refused(points, message):
 def test_bad_options():
     for most in (3, 10**6):
         with pytest.raises(ValueError, match=f"most is {most}"):
-            Polyhedron.hull(GRID, most=most)
+            Polyhedron.hull(GRID, max_vertices=most)
     for flat in (-1e-9, 0.1, np.nan):
         with pytest.raises(ValueError, match="flat is"):
             Polyhedron.hull(GRID, flat=flat)

@@ -167,7 +167,7 @@ def test_decompose_cuts_an_angle_into_two():
     between = np.array([1.4, 1.4, 0.5])  # in the hull, not in the body
     holds = [(core.faces["normal"] @ between < core.faces["offset"]).all() for core in (body.cores[0], *body.parts)]
     assert holds == [True, False, False]
-    assert len(decompose(angle, concavity=0.1, most=1).parts) == 1
+    assert len(decompose(angle, concavity=0.1, max_parts=1).parts) == 1
     with pytest.raises(ValueError, match="concavity 0"):
         decompose(angle, concavity=0.0)
 
@@ -185,5 +185,5 @@ def test_what_ends_coacd_is_refused():
         decompose(Mesh(box.vertices * [1.0, 1.0, 0.0], box.faces))
     with pytest.raises(ValueError, match="decompose: hull: the points have only one place"):
         decompose(Mesh(box.vertices * 0.0, box.faces))
-    with pytest.raises(ValueError, match="most is 0; expected 1 part or more"):
-        decompose(box, most=0)
+    with pytest.raises(ValueError, match="max_contacts is 0; expected 1 part or more"):
+        decompose(box, max_parts=0)

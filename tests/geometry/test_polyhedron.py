@@ -314,7 +314,7 @@ def test_core_of_a_mesh_with_fewer_vertices(tmp_path):
     mesh = mesh_of(Shape.sphere(1.0))
     path.write_bytes(binary_stl(mesh.vertices[mesh.faces]))
     assert len(core_of(Shape.mesh(path))[0].vertices) == len(mesh.vertices)
-    assert 20 <= len(core_of(Shape.mesh(path), most=40)[0].vertices) <= 40
+    assert 20 <= len(core_of(Shape.mesh(path), max_vertices=40)[0].vertices) <= 40
 
 
 def test_bad_meshes_are_named(tmp_path):

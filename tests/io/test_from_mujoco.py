@@ -95,7 +95,7 @@ def test_several_joints_of_a_body_are_links_in_a_row(machine):
 def test_limits_and_rests_count_from_the_drawn_pose(machine):
     assert machine.limits("shoulder_x") == (pytest.approx([-1.2]), pytest.approx([1.8]))
     assert machine.rest[machine.q_slice("shoulder_y")] == pytest.approx([0.3])
-    assert machine.dofs[machine.v_slice("slide")]["effort"] == 3.0
+    assert machine.dofs[machine.v_slice("slide")]["effort_limit"] == 3.0
     assert machine.dofs[machine.v_slice("slide")]["friction"] == 0.4
 
 
@@ -128,7 +128,7 @@ def test_actuators_push_as_in_mujoco(machine, peer, rng):
         q, v, u = km.random_configuration(machine, rng), rng.normal(size=machine.nv), 2.0 * rng.normal(size=4)
         theirs.qpos, theirs.qvel, theirs.ctrl = to.q(q), to.v(q, v), u
         mujoco.mj_forward(peer, theirs)
-        assert to.tau(q, km.drive(machine, q, v, u)) == pytest.approx(theirs.qfrc_actuator, abs=1e-12)
+        assert to.tau(q, km.actuator_forces(machine, q, v, u)) == pytest.approx(theirs.qfrc_actuator, abs=1e-12)
 
 
 def test_keyframe_is_the_same_state(machine, peer):

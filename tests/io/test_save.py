@@ -190,7 +190,7 @@ def test_what_cannot_be_written_is_refused_by_name(save, model, words, tmp_path)
 
 
 def test_what_has_no_place_is_said(tmp_path):
-    model = one_joint(km.Joint.revolute(speed=3.0, armature=0.2))
+    model = one_joint(km.Joint.revolute(velocity_limit=3.0, armature=0.2))
     with pytest.warns(km.ModelWarning, match="MJCF has no limits of speed: left out of 'part'"):
         km.save_mjcf(model, tmp_path / "model.xml")
     with pytest.warns(km.ModelWarning, match="URDF has no armature"):
@@ -312,7 +312,9 @@ def test_loop_that_holds_the_world_comes_back_from_sdf(tmp_path, rng, joint):
 
 
 def test_limits_and_what_acts_in_joints_come_back(tmp_path):
-    joint = km.Joint.revolute("y", lower=-1.0, upper=2.0, speed=3.0, effort=4.0, damping=0.5, friction=0.25)
+    joint = km.Joint.revolute(
+        "y", lower=-1.0, upper=2.0, velocity_limit=3.0, effort_limit=4.0, damping=0.5, friction=0.25
+    )
     model = one_joint(joint)
     for save, load in ((km.save_urdf, km.load_urdf), (km.save_sdf, km.load_sdf)):
         assert_same_tree(load(save(model, tmp_path / "model.xml")), model, 0.0)

@@ -141,7 +141,9 @@ def test_limits_springs_and_damping() -> None:
         )
     )
     dof = model.dofs[0]
-    found = [dof[name] for name in ("lower", "upper", "speed", "effort", "damping", "friction", "stiffness")]
+    found = [
+        dof[name] for name in ("lower", "upper", "velocity_limit", "effort_limit", "damping", "friction", "stiffness")
+    ]
     assert found == [-1, np.inf, 3, np.inf, 0.1, 0.2, 5]
     assert model.rest.tolist() == [0.5]
     np.testing.assert_allclose(model.links[0]["axis"], [0, 0.6, 0.8])

@@ -74,21 +74,24 @@ def test_axis_of_a_planar_joint_is_the_normal(normal):
 
 def test_limits():
     dof = parse_urdf(one_joint()).dofs[0]
-    assert [dof[name] for name in ("lower", "upper", "effort", "speed")] == [-1, 2, 3, 4]
+    assert [dof[name] for name in ("lower", "upper", "effort_limit", "velocity_limit")] == [-1, 2, 3, 4]
 
 
 def test_missing_limits_of_effort_and_velocity_are_none():
     dof = parse_urdf(one_joint(inside='<limit lower="-1"/>')).dofs[0]
-    assert [dof[name] for name in ("lower", "upper", "effort", "speed")] == [-1, 0, np.inf, np.inf]
+    assert [dof[name] for name in ("lower", "upper", "effort_limit", "velocity_limit")] == [-1, 0, np.inf, np.inf]
 
 
 def test_continuous_joint_has_no_end_whatever_its_limits_say():
     dof = parse_urdf(one_joint("continuous")).dofs[0]
-    assert [dof[name] for name in ("lower", "upper", "effort", "speed")] == [-np.inf, np.inf, 3, 4]
+    assert [dof[name] for name in ("lower", "upper", "effort_limit", "velocity_limit")] == [-np.inf, np.inf, 3, 4]
 
 
 def test_the_largest_float_is_a_limit():
-    assert parse_urdf(one_joint(inside='<limit upper="1" effort="1.7976931348623157e+308"/>')).dofs[0]["effort"] > 1e308
+    assert (
+        parse_urdf(one_joint(inside='<limit upper="1" effort="1.7976931348623157e+308"/>')).dofs[0]["effort_limit"]
+        > 1e308
+    )
 
 
 def test_damping_and_friction():

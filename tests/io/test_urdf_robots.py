@@ -96,8 +96,8 @@ def test_limits_and_passive_forces_agree(name):
     for i, joint in enumerate(model.joint_names):
         k = other.joints[other.getJointId(joint)].idx_v
         dof = model.dofs[model.links[i]["iv"]]
-        assert dof["speed"] == other.velocityLimit[k]
-        assert dof["effort"] == other.effortLimit[k]
+        assert dof["velocity_limit"] == other.velocityLimit[k]
+        assert dof["effort_limit"] == other.effortLimit[k]
         assert dof["damping"] == other.damping[k]
         assert dof["friction"] == other.friction[k]
         j = other.joints[other.getJointId(joint)]

@@ -369,7 +369,7 @@ def test_bad_settings_are_named() -> None:
         km.simulate(model, state, 1.0, ["strike"])
     with pytest.raises(ValueError, match="tau has shape"):
         km.simulate(model, state, 1.0, forces=[1.0, 2.0])
-    with pytest.raises(km.SimulationError, match="must return a Report"):
+    with pytest.raises(km.SimulationError, match="must return a ModelEdit"):
         km.simulate(model, state, 1.0, [km.Event.at(0.5, lambda m, s: 3)])
     mechanism, q = mechanisms.four_bar()
     with pytest.raises(ValueError, match="a loop is open by 0"):
@@ -472,11 +472,11 @@ def test_levels_come_before_actions() -> None:
     ("joint", "tau", "what"),
     [
         (km.Joint.revolute("y", lower=-0.5, upper=1.1), 0.0, "position limits"),
-        (km.Joint.revolute("y", speed=1.0), 0.0, "speed limits"),
-        (km.Joint.revolute("y", effort=1.0), 1.5, "effort limits"),
+        (km.Joint.revolute("y", velocity_limit=1.0), 0.0, "speed limits"),
+        (km.Joint.revolute("y", effort_limit=1.0), 1.5, "effort limits"),
         (km.Joint.revolute("y", friction=0.1), 0.0, "dry friction"),
     ],
-    ids=["position", "speed", "effort", "friction"],
+    ids=["position", "velocity_limit", "effort_limit", "friction"],
 )
 def test_what_is_not_honoured_is_told_once_by_name(joint: km.Joint, tau: float, what: str) -> None:
     b = km.Builder("arm")

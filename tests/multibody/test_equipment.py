@@ -10,7 +10,7 @@ def chain(prefix: str = "") -> km.Model:
     b = km.Builder("chain")
     rod = km.Inertia.box(1.0, (0.1, 0.1, 0.5))
     b.link(f"{prefix}a", joint=km.Joint.revolute("y", name=f"{prefix}one"), inertia=rod)
-    b.link(f"{prefix}b", f"{prefix}a", km.Joint.revolute("y", name=f"{prefix}two", effort=5.0), (0, 0, 0.5), rod)
+    b.link(f"{prefix}b", f"{prefix}a", km.Joint.revolute("y", name=f"{prefix}two", effort_limit=5.0), (0, 0, 0.5), rod)
     b.link(f"{prefix}c", f"{prefix}b", km.Joint.spherical(name=f"{prefix}ball"), (0, 0, 0.5), rod)
     model = b.build()
     return model.with_equipment(
@@ -28,18 +28,18 @@ def chain(prefix: str = "") -> km.Model:
 def test_drives_make_joint_forces():
     model = chain()
     q, v = np.array([0.3, 0.1, 1, 0, 0, 0]), np.array([0.0, 0.5, 0, 0, 0])
-    tau = km.drive(model, q, v, [3.0, 0.2, 0.5])
+    tau = km.actuator_forces(model, q, v, [3.0, 0.2, 0.5])
     assert tau == pytest.approx([2.0, 30.0 * 0.1 - 2.0 * 0.5, 0.5, 1.0, 1.5])
-    assert km.drive(model, q, v, [0.0, 9.0, 0.0])[1] == 5.0  # no more than the joint's effort
+    assert km.actuator_forces(model, q, v, [0.0, 9.0, 0.0])[1] == 5.0  # no more than the joint's effort
 
 
 def test_drive_checks_its_controls():
     model = chain()
     q, v = km.neutral(model), np.zeros(5)
     with pytest.raises(ValueError, match=r"control has shape \(2,\), expected \(3,\)"):
-        km.drive(model, q, v, [0.0, 0.0])
+        km.actuator_forces(model, q, v, [0.0, 0.0])
     with pytest.raises(ValueError, match=r"control\[1\] \('hold'\) is nan"):
-        km.drive(model, q, v, [0.0, np.nan, 0.0])
+        km.actuator_forces(model, q, v, [0.0, np.nan, 0.0])
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_drive_does_the_same_after_a_change_of_root():
     assert [a.name for a in before] == ["hold", "twist"]
     powers = []
     for report in (cut, turned):
-        tau = km.drive(report.model, report.state.q, report.state.v, [0.9, 0.0])
+        tau = km.actuator_forces(report.model, report.state.q, report.state.v, [0.9, 0.0])
         powers.append(float(tau @ report.state.v))
     assert powers[0] == pytest.approx(powers[1])
     assert after[0].gear == (-1.0,)

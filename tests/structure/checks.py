@@ -84,7 +84,7 @@ def valid(model: km.Model) -> None:
         assert name not in model.names or link == model.link(name)
 
 
-def maps_follow(old: km.Model, state: km.State, report: km.Report) -> None:
+def maps_follow(old: km.Model, state: km.State, report: km.ModelEdit) -> None:
     """Entries of joints that are still there are where the maps say, equal, or opposite if the joint is inverted."""
     before, after = old, report.model
     assert [after.names[i] for i in report.link_map] == list(before.names)

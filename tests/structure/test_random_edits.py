@@ -155,7 +155,7 @@ class Machine(RuleBasedStateMachine):
 
     # ------------------------------------------------------------------------------------------------------- helpers
 
-    def _connected(self, rng: np.random.Generator, kind: km.JointKind, how: str) -> km.Report:
+    def _connected(self, rng: np.random.Generator, kind: km.JointKind, how: str) -> km.ModelEdit:
         """Two links, or a link and the base, by a joint near the first; sometimes away from its zero."""
         tree = self.model
         choices = [*tree.names, None] if rng.random() < 0.3 else list(tree.names)
@@ -184,14 +184,14 @@ class Machine(RuleBasedStateMachine):
             assume(False)
             raise
 
-    def _lost(self, report: km.Report) -> int:
+    def _lost(self, report: km.ModelEdit) -> int:
         """The link whose joint is gone."""
         tree = self.model
         gone = [i for i in range(tree.n) if (report.v_map[tree.v_slice(i)] == -1).any()]
         assert len(gone) == 1
         return gone[0]
 
-    def _check(self, report: km.Report) -> None:
+    def _check(self, report: km.ModelEdit) -> None:
         assert report.pose_error < 1e-8
         assert report.twist_error < 1e-7 * (1.0 + np.abs(self.state.v).max(initial=0.0))
         assert report.loop_error < 1e-8
@@ -202,7 +202,7 @@ class Machine(RuleBasedStateMachine):
             p, p_new = momentum(self.model, self.state), momentum(report.model, report.state)
             np.testing.assert_allclose(p_new, p, atol=1e-8 * (1.0 + np.abs(p).max()))
 
-    def _keep(self, report: km.Report) -> None:
+    def _keep(self, report: km.ModelEdit) -> None:
         self.model, self.state = report.model, report.state
 
 

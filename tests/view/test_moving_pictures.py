@@ -89,7 +89,7 @@ def test_objects_show_themselves_in_notebooks() -> None:
     world.add(km.Shape.sphere(0.1), at=(0, 0, 1))
     before = world.hash()
     report = km.cut(model, km.State(np.array([1.0]), np.zeros(1)), "arm")
-    things = {"Model": model, "Log": log, "Recording": km.Recording.from_log(log), "World": world, "Report": report}
+    things = {"Model": model, "Log": log, "Recording": km.Recording.from_log(log), "World": world, "ModelEdit": report}
     shown = {kind: thing._repr_html_() for kind, thing in things.items()}  # type: ignore[attr-defined]
     for kind, page in shown.items():
         assert f"<b>{kind}" in page
@@ -97,7 +97,7 @@ def test_objects_show_themselves_in_notebooks() -> None:
         assert "<1>" not in page
         assert "data:image/png;base64,iVBOR" in page
     assert shown["Log"].count("<polyline") == 3  # kinetic, potential, total
-    assert "1, 1, 1 before; 1, 7, 6 now" in shown["Report"]
+    assert "1, 1, 1 before; 1, 7, 6 now" in shown["ModelEdit"]
     assert world.hash() == before
     assert not world.observers
 

@@ -94,8 +94,8 @@ def waiting(contact: str = "timestep") -> km.World:
     ):  # fmt: skip
         world.when(event)
     world.every(0.05, lambda world: None, name="nothing")
-    world.servo(swing, 0.5, stiffness=20.0, damping=1.0, most=5.0)
-    world.motor(tie, 0.2, most=1.0)
+    world.servo(swing, 0.5, stiffness=20.0, damping=1.0, effort_limit=5.0)
+    world.motor(tie, 0.2, effort_limit=1.0)
     world.drives.force(ball_joint, 0.1, dof=1)
     world.apply_force(ball, force=(0.1, 0, 0))
     world.structure.tie(km.ForceElement.spring("part 1", "box 0", 20.0, 0.5), figure["part 1"], boxes[0])

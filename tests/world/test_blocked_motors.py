@@ -170,7 +170,7 @@ def legged(seed: int, dt: float, by: str) -> tuple[km.World, km.Figure, list, fl
                 drives.append((world.servo(name, stiffness=k, damping=0.05 * k, dof=dof), name, dof))
             else:
                 most = math.inf if by == "motor" else 20.0 * load * unit
-                drives.append((world.motor(name, most=most, dof=dof), name, dof))
+                drives.append((world.motor(name, effort_limit=most, dof=dof), name, dof))
     return world, figure, drives, size
 
 

@@ -137,7 +137,7 @@ def test_asleep_it_does_nothing_and_its_clock_starts_when_it_wakes() -> None:
     world.run(0.25)
     assert abs(figure.position("bend1")[0]) > 0.05
     mind.asleep = True
-    assert all(drive.most == 0.0 for drive in world.drives)
+    assert all(drive.effort_limit == 0.0 for drive in world.drives)
 
 
 def test_blank_senses_read_nothing_and_targets_may_change() -> None:
@@ -291,7 +291,7 @@ def test_spoiled_minds_in_snapshots_are_refused() -> None:
     spoils = {
         "neurons": [("function", 99), ("sources", -1), ("sources", 10**6), ("weights", np.nan), ("ring", 7)],
         "senses": [("what", 50), ("axis", 9), ("gain", np.inf)],
-        "effects": [("what", -1), ("source", 99), ("drive", 10**6), ("body", -9), ("most", np.nan)],
+        "effects": [("what", -1), ("source", 99), ("drive", 10**6), ("body", -9), ("effort_limit", np.nan)],
         "minds": [("neurons", -1), ("neuron_count", 10**9), ("signals", 10**9), ("period", 0.0), ("rings", 3)],
     }
     for table, each in spoils.items():

@@ -74,7 +74,7 @@ def test_what_something_grazes_sleeps_when_that_has_gone():
     world = on_ground()
     cubes = stack(world, 3)
     mover = world.add(CUBE, at=(1.0, -0.9, 0.5))
-    world.motor(world.connect(None, mover, km.Joint.prismatic("y")), speed=0.6, most=1e6)
+    world.motor(world.connect(None, mover, km.Joint.prismatic("y")), speed=0.6, effort_limit=1e6)
     world.run(5.0)
     assert not mover.asleep
     assert all(cube.asleep for cube in cubes)
@@ -152,13 +152,13 @@ def test_a_motor_with_a_force_limit_accelerates_evenly_and_then_holds_its_speed(
     """Jolt TestSliderConstraintDriveVelocityStaticVsDynamic, DynamicVsDynamic."""
     world = km.World(gravity=(0, 0, 0))
     body = world.add(CUBE)
-    world.motor(world.connect(None, body, km.Joint.prismatic("x")), speed=1.0, most=body.mass)
+    world.motor(world.connect(None, body, km.Joint.prismatic("x")), speed=1.0, effort_limit=body.mass)
     world.run(0.5)
     assert body.velocity[0] == pytest.approx(0.5, abs=1e-9)
     world.run(1.0)
     assert body.velocity[0] == pytest.approx(1.0, abs=1e-9)
     a, b = (world.add(CUBE, at=(x, 5, 0)) for x in (0, 2))
-    world.motor(world.connect(a, b, km.Joint.prismatic("x")), speed=3.0, most=1e9)
+    world.motor(world.connect(a, b, km.Joint.prismatic("x")), speed=3.0, effort_limit=1e9)
     world.run(0.2)
     assert np.allclose([a.velocity[0], b.velocity[0]], [-1.5, 1.5], atol=1e-9)
 
@@ -190,7 +190,7 @@ def test_a_motor_that_a_wall_stalls_presses_with_all_its_force():
     world = on_ground(material=km.Material(friction=0.0))
     body = world.add(CUBE, at=(0, 0, 0.5), mass=10.0)
     world.add_ground(km.Shape.box((0.2, 4, 4), km.Pose((1.0, 0, 2))))
-    motor = world.motor(world.connect(None, body, km.Joint.prismatic("x")), speed=1.0, most=50.0)
+    motor = world.motor(world.connect(None, body, km.Joint.prismatic("x")), speed=1.0, effort_limit=50.0)
     world.run(1.5)
     assert motor.applied == pytest.approx(50.0, abs=1e-6)
     assert sum(touch.force[0] for touch in world.contacts(body)) == pytest.approx(-50.0, rel=1e-3)
@@ -202,7 +202,7 @@ def test_a_limit_may_be_more_than_a_turn_away():
     world = km.World(gravity=(0, 0, 0))
     rod = world.add(km.Shape.box((1, 0.1, 0.1)), at=(0.5, 0, 0), name="rod")
     joint = world.connect(None, rod, km.Joint.revolute("z", lower=-7.0, upper=7.0), at=(0, 0, 0))
-    world.motor(joint, speed=8.0, most=20.0)
+    world.motor(joint, speed=8.0, effort_limit=20.0)
     world.run(2.0)
     assert world.forest.position(joint.joint)[0] == pytest.approx(7.0, abs=1e-4)
 
@@ -212,7 +212,7 @@ def test_a_servo_holds_while_its_base_turns():
     world = km.World()
     base = world.add(km.Shape.cylinder(1.0, 0.2), at=(0, 0, 3))
     hammer = world.add(km.Shape.box((1.0, 0.2, 0.2)), at=(1.7, 0, 3))
-    world.motor(world.connect(None, base, km.Joint.revolute("z")), speed=6.0, most=1e9)
+    world.motor(world.connect(None, base, km.Joint.revolute("z")), speed=6.0, effort_limit=1e9)
     joint = world.connect(base, hammer, km.Joint.revolute("y"), at=(1.0, 0, 3))
     world.servo(joint, position=np.pi, stiffness=1e6, damping=1e4)
     world.run(3.0)
@@ -298,7 +298,7 @@ def test_a_lift_carries_up_and_down():
     """Jolt TestPhysicsMoveKinematic."""
     world = km.World()
     lift = world.add(km.Shape.box((4, 4, 0.2)), at=(0, 0, 1))
-    motor = world.motor(world.connect(None, lift, km.Joint.prismatic("z")), speed=0.5, most=1e9)
+    motor = world.motor(world.connect(None, lift, km.Joint.prismatic("z")), speed=0.5, effort_limit=1e9)
     box = world.add(SMALL, at=(0, 0, 1.2))
     for speed in (0.5, -0.5):
         motor.speed = speed

@@ -45,7 +45,7 @@ def chain(n=4, world=None, **more):
 
 def test_a_motor_speeds_up_with_its_largest_force_and_then_holds_its_speed():
     world, wheel = flywheel(0.5)
-    motor = world.motor(wheel.joint("axle"), speed=4.0, most=2.0)
+    motor = world.motor(wheel.joint("axle"), speed=4.0, effort_limit=2.0)
     world.run(0.5)
     assert wheel.velocity("axle")[0] == pytest.approx(2.0 / 0.5 * 0.5, rel=1e-9)
     assert motor.applied == pytest.approx(2.0)
@@ -74,7 +74,7 @@ def test_a_motor_that_is_too_weak_yields():
     world, arm = chain(1)
     tree = world.forest.trees[0]
     world.forest.set_state(tree, q=[np.pi / 2])
-    motor = world.motor(arm.joint("j0"), speed=0.0, most=0.5)
+    motor = world.motor(arm.joint("j0"), speed=0.0, effort_limit=0.5)
     world.step()
     assert abs(motor.applied) == pytest.approx(0.5)
     inertia = 1.0 * (0.05**2 + 0.3**2) / 12 + 0.15**2
@@ -164,7 +164,7 @@ def test_servos_hold_a_figure_that_stands_on_the_ground():
 
 
 def test_effort_bounds_motors_and_given_forces():
-    world, wheel = flywheel(0.5, effort=1.0)
+    world, wheel = flywheel(0.5, effort_limit=1.0)
     joint = wheel.joint("axle")
     force = world.drives.force(joint, 5.0)
     world.run(0.1)
@@ -180,7 +180,7 @@ def test_effort_bounds_motors_and_given_forces():
 
 
 def test_speed_limits_hold():
-    world, wheel = flywheel(0.5, speed=2.0)
+    world, wheel = flywheel(0.5, velocity_limit=2.0)
     world.drives.force(wheel.joint("axle"), 5.0)
     for _ in range(20):
         world.run(0.05)
@@ -372,7 +372,7 @@ def test_drives_stay_with_their_joints_while_the_structure_changes():
 
 def test_a_branch_has_the_same_drives():
     world, arm = chain(3)
-    servo = world.servo(arm.joint("j1"), 0.5, stiffness=100.0, damping=5.0, most=3.0)
+    servo = world.servo(arm.joint("j1"), 0.5, stiffness=100.0, damping=5.0, effort_limit=3.0)
     world.apply_force(arm["l2"], force=(1, 0, 0))
     world.run(0.3)
     other = world.branch()
@@ -413,7 +413,7 @@ def test_actuators_of_models_act(tmp_path):
     # against small steps of the same law, without rows
     data, q, v, dt = km.Data(model), np.zeros(2), np.zeros(2), 1e-5
     for _ in range(30_000):
-        tau = km.drive(model, q, v, [0.4, 0.0, 9.0]) - np.array([0.5, 0.0]) * v
+        tau = km.actuator_forces(model, q, v, [0.4, 0.0, 9.0]) - np.array([0.5, 0.0]) * v
         v = v + dt * km.forward_dynamics(model, data, q, v, tau)
         q = q + dt * v
     world.run(0.3)
@@ -452,8 +452,8 @@ def test_numbers_that_are_not_finite_are_refused_and_nothing_changes(bad):
         with pytest.raises(ValueError, match=name):
             act()
     assert [world.solver[name].tobytes() for name in ("drives", "applied_forces")] == before
-    with pytest.raises(ValueError, match="most"):
-        world.motor(joint, 1.0, most=-1.0)
+    with pytest.raises(ValueError, match="effort_limit"):
+        world.motor(joint, 1.0, effort_limit=-1.0)
 
 
 def test_joints_that_cannot_be_driven_are_refused_by_name():
@@ -465,7 +465,7 @@ def test_joints_that_cannot_be_driven_are_refused_by_name():
         world.motor(world.forest.joint_of(body.id), 1.0)
     with pytest.raises(ValueError, match="fixed"):
         world.motor(fixed, 1.0)
-    weak, wheel = flywheel(0.5, effort=0.0)
+    weak, wheel = flywheel(0.5, effort_limit=0.0)
     with pytest.raises(ValueError, match="effort limit of 0"):
         weak.motor(wheel.joint("axle"), 1.0)
     with pytest.raises(ValueError, match="none 1"):

@@ -245,7 +245,7 @@ def test_motors_and_servos_act():
     world = impulse_world()
     arm = world.add(BRICK, at=(0.2, 0.0, 1.0))
     hinge = world.connect(None, arm, km.Joint.revolute((0, 0, 1)), at=(0.0, 0.0, 1.0))
-    world.motor(hinge, speed=2.0, most=50.0)
+    world.motor(hinge, speed=2.0, effort_limit=50.0)
     world.run(1.0)
     assert float(world.forest.velocity(hinge.joint)[0]) == pytest.approx(2.0, rel=1e-3)
 

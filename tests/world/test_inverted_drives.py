@@ -32,7 +32,7 @@ def drive(world, figure, kind, way, dof, rng):
     if way == "motor":
         return world.motor(joint, speed=rng.normal(), dof=dof)
     if way == "weak motor":
-        return world.motor(joint, speed=50.0 * rng.normal(), most=0.5, dof=dof)
+        return world.motor(joint, speed=50.0 * rng.normal(), effort_limit=0.5, dof=dof)
     if way == "servo":
         stiffness = 0.0 if kind is km.JointKind.SPHERICAL else 40.0
         return world.servo(joint, rng.normal(), stiffness=stiffness, damping=2.0, speed=rng.normal(), dof=dof)
@@ -83,7 +83,7 @@ def test_a_motor_goes_on_when_the_other_side_of_its_joint_is_held(kind):
         b.link("b", "a", make(name="h"), (0.3, 0, 0), inertia)
         world = km.World(gravity=(0, 0, 0), sleep=False)
         figure = world.add(b.build())
-        motor = world.motor(figure.joint("h"), speed=0.5, most=20.0, dof=dof)
+        motor = world.motor(figure.joint("h"), speed=0.5, effort_limit=20.0, dof=dof)
         world.connect(None, figure["b"], km.Joint.fixed())
         world.run(0.5)
         assert motor.alive
@@ -117,7 +117,7 @@ def test_a_servo_holds_its_angle_whatever_is_the_root():
 @pytest.mark.parametrize("kind", ["spherical", "planar", "universal", "cylindrical"])
 def test_what_a_turned_joint_cannot_keep_is_said(kind, what):
     """The bounds of three axes are a box, which does not turn with the other link: 0.3 rad/s became 0.42 in silence."""
-    numbers = {"friction": {"friction": 0.5}, "speed": {"speed": 0.3}, "damping": {"damping": 0.5}}
+    numbers = {"friction": {"friction": 0.5}, "speed": {"velocity_limit": 0.3}, "damping": {"damping": 0.5}}
     count = {"spherical": 3, "planar": 3, "universal": 2, "cylindrical": 2}[kind]
     more = numbers.get(what, {"lower": np.full(count, -0.4), "upper": np.full(count, 0.5)})
     axes = {"universal": ("x", "y"), "planar": ("z",), "cylindrical": ("x",)}.get(kind, ())

@@ -54,7 +54,7 @@ def test_a_servo_acts_as_in_a_joint_of_the_tree(dt):
     told = []
     for closes in (True, False):
         world, cranks, bar, end = swing(km.Joint.revolute("y"), closes, dt)
-        servo = world.servo(end, position=0.4, stiffness=400.0, damping=30.0, most=50.0)
+        servo = world.servo(end, position=0.4, stiffness=400.0, damping=30.0, effort_limit=50.0)
         numbers = []
         for _ in range(round(0.5 / dt)):
             world.step()
@@ -65,10 +65,10 @@ def test_a_servo_acts_as_in_a_joint_of_the_tree(dt):
 
 def test_a_motor_keeps_its_speed_and_its_force_is_bounded():
     world, cranks, bar, end = swing(km.Joint.revolute("y"), True)
-    motor = world.motor(end, speed=0.5, most=100.0)
+    motor = world.motor(end, speed=0.5, effort_limit=100.0)
     world.run(0.5)
     assert angle(cranks[1], bar) == pytest.approx(0.25, abs=1e-6)
-    motor.most = 0.5
+    motor.effort_limit = 0.5
     world.run(0.5)
     assert abs(motor.applied) <= 0.5 + 1e-12
     assert angle(cranks[1], bar) < 0.49
@@ -78,7 +78,7 @@ def test_a_motor_keeps_its_speed_and_its_force_is_bounded():
 
 
 def test_the_effort_of_the_joint_bounds_its_motor():
-    world, _, _, end = swing(km.Joint.revolute("y", effort=0.3), True)
+    world, _, _, end = swing(km.Joint.revolute("y", effort_limit=0.3), True)
     motor = world.motor(end, speed=5.0)
     world.run(0.3)
     assert abs(motor.applied) <= 0.3 + 1e-12
@@ -86,7 +86,7 @@ def test_the_effort_of_the_joint_bounds_its_motor():
 
 def test_it_goes_on_after_a_snapshot_and_is_gone_with_its_joint():
     world, _, _, end = swing(km.Joint.revolute("y", lower=-0.3, upper=0.5), True)
-    motor = world.motor(end, speed=1.0, most=20.0)
+    motor = world.motor(end, speed=1.0, effort_limit=20.0)
     world.run(0.3)
     again = km.World.load(world.save())
     world.run(0.3)

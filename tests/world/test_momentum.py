@@ -50,7 +50,7 @@ def test_a_tree_in_flight_keeps_its_momentum_and_its_centre_falls_on_a_parabola(
     world, figure = thrown(model, spin)
     for name in "xyz":
         if inside == "motors":
-            world.motor(figure.joint(name), speed=3.0, most=2.0)
+            world.motor(figure.joint(name), speed=3.0, effort_limit=2.0)
         if inside == "servos":
             world.servo(figure.joint(name), position=0.3, stiffness=50.0, damping=1.0)
     (before, start), seconds = whole(world, model), 1.0

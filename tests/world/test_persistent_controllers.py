@@ -18,8 +18,8 @@ def build() -> km.World:
     world = km.World(material=km.Material(restitution=0.6, rolling=0.002, torsional=0.001, directions=6))
     world.add_ground()
     arm = world.add(b.build())
-    world.servo(arm.joint("shoulder"), 0.3, stiffness=200.0, damping=5.0, most=50.0)
-    world.motor(arm.joint("elbow"), 1.0, most=2.0)
+    world.servo(arm.joint("shoulder"), 0.3, stiffness=200.0, damping=5.0, effort_limit=50.0)
+    world.motor(arm.joint("elbow"), 1.0, effort_limit=2.0)
     world.add(km.Shape.sphere(0.05), at=(0.2, 0, 0.4), name="ball")
     world.memory["calls"] = np.zeros(1)
     return world
@@ -30,7 +30,7 @@ def shake(world: km.World) -> None:
     next(iter(world.drives)).position = world.random.uniform(-1.0, 1.0)
 
 
-def kick(world: km.World, moment: km.Moment) -> None:
+def kick(world: km.World, moment: km.EventRecord) -> None:
     world.apply_force(moment.body, force=(world.random.normal(), 0.0, 5.0), lasting=False)
 
 

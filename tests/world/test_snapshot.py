@@ -385,7 +385,7 @@ def test_the_digest_is_of_what_decides():
     other.solver["impulses"][:] *= 0.5
     assert other.hash() != digest
     grown = world.branch()
-    grown.solver._make_spans(256)
+    grown.solver._make_slices(256)
     grown.collisions._make_contacts(512)
     grown._follow_tables()
     assert grown.hash() == digest

@@ -59,9 +59,9 @@ def quadruped(rng: np.random.Generator, hold: str, joint: str, feet: str, dt: fl
     for i in range(legs):
         if hold in ("servo", "weak servo"):
             most = load if hold == "weak servo" else math.inf
-            drives.append(world.servo(figure.joint(f"j{i}"), stiffness=k, damping=0.05 * k, most=most))
+            drives.append(world.servo(figure.joint(f"j{i}"), stiffness=k, damping=0.05 * k, effort_limit=most))
         elif hold == "motor":
-            drives.append(world.motor(figure.joint(f"j{i}"), speed=0.0, most=load))
+            drives.append(world.motor(figure.joint(f"j{i}"), speed=0.0, effort_limit=load))
     return world, figure, drives, size
 
 
@@ -137,7 +137,7 @@ def test_heavy_bodies_stand_on_light_shins_with_wide_feet(hold, dt):
             if hold == "servo":
                 world.servo(f"knee{i}", stiffness=k, damping=0.05 * k)
             else:
-                world.motor(f"knee{i}", most=k)
+                world.motor(f"knee{i}", effort_limit=k)
         world.run(1.5)
         bent = figure.position("knee0")[0]
         assert moved(world, figure["torso"], 1.0) < 1e-5 * size, (seed, ratio)
@@ -193,7 +193,7 @@ def test_grippers_hold_up_to_their_friction(hold, dt):
             if hold == "servo":
                 drives.append(world.servo(joint, -side * force / stiffness, stiffness=stiffness, damping=5.0 * force))
             elif hold == "motor":
-                drives.append(world.motor(joint, speed=-0.1 * side, most=force))
+                drives.append(world.motor(joint, speed=-0.1 * side, effort_limit=force))
             else:
                 drives.append(world.drives.force(joint, -side * (force + dry)))
         world.run(0.3)

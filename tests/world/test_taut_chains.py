@@ -8,7 +8,7 @@ from tests.strategies import random_pose
 import kinemorph as km
 
 
-def chain(rng: np.random.Generator, straight: bool) -> tuple[km.World, list[km.Body], list[km.Change]]:
+def chain(rng: np.random.Generator, straight: bool) -> tuple[km.World, list[km.Body], list[km.Edit]]:
     """A chain of random links between two points of the world, at rest, any way round."""
     world = km.World(gravity=rng.choice([9.81, 1.6, 30.0]) * np.array((0, 0, -1)), sleep=False)
     n, stand = int(rng.integers(2, 11)), random_pose(rng) if rng.random() < 0.5 else km.Pose((0, 0, 2))

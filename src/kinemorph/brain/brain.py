@@ -63,7 +63,7 @@ class Effect:
     dof: int = 0
     source: int = 0
     weight: float = 1.0
-    most: float = 0.0  # N m or N
+    effort_limit: float = 0.0  # N m or N
     low: float = -1.0  # rad, m, rad/s or m/s
     high: float = 1.0
 
@@ -93,7 +93,7 @@ class Brain:
         neuron_rows = [(n.function, -1, n.sources, 0, n.weights, 0.0) for n in made["neurons"]]
         sense_rows = [(s.what, s.axis, number[s.link], -1.0 if s.mirrored else 1.0) for s in made["senses"]]
         effect_rows = [
-            (e.what, e.source, e.dof, 0, e.weight, e.most, e.low, e.high, number[e.link], -1, 0, 0)
+            (e.what, e.source, e.dof, 0, e.weight, e.effort_limit, e.low, e.high, number[e.link], -1, 0, 0)
             for e in made["effects"]
         ]
         rows = np.array(neuron_rows, NEURON), np.array(sense_rows, SENSE), np.array(effect_rows, EFFECT)
@@ -260,13 +260,15 @@ def _check_effect(what: str, e: Effect, count: int) -> None:
     _check_source(what, e.source, count)
     for name, most in (
         ("weight", LARGEST_WEIGHT),
-        ("most", LARGEST_EFFORT),
+        ("effort_limit", LARGEST_EFFORT),
         ("low", LARGEST_WEIGHT),
         ("high", LARGEST_WEIGHT),
     ):
         _check_number(f"{what}: {name}", getattr(e, name), most)
-    if e.most < 0.0 or not e.low <= e.high:
-        raise ValueError(f"{what}: most {e.most} must not be negative, nor low {e.low} above high {e.high}")
+    if e.effort_limit < 0.0 or not e.low <= e.high:
+        raise ValueError(
+            f"{what}: effort_limit {e.effort_limit} must not be negative, nor low {e.low} above high {e.high}"
+        )
 
 
 @entry

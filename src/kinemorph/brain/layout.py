@@ -96,7 +96,7 @@ EFFECT = np.dtype(
         ("drive", "i4"),  # its row among the DRIVEs; -1 if it has none, as a grasp. Outside, a degree of freedom
         ("generation", "i4"),  # of that row
         ("weight", "f8"),
-        ("most", "f8"),  # N m or N
+        ("effort_limit", "f8"),  # N m or N
         ("low", "f8"),  # rad or m, rad/s or m/s
         ("high", "f8"),
         ("body", "i8"),  # of a grasp: id of the body that holds (-1: no grasp; outside, the number of a link),

@@ -19,7 +19,7 @@ from kinemorph.collision.narrow.part_pairs import KNOWN_FEATURES, PartPairs
 from kinemorph.collision.narrow.scratch import empty_search, make_scratch
 from kinemorph.collision.shapes import shape_rows
 from kinemorph.collision.shapes.shape_poses import place_shape
-from kinemorph.collision.shapes.shape_rows import Candidates, Form, Question, Status, shape_poses_of, shapes_of
+from kinemorph.collision.shapes.shape_rows import Candidates, Form, PairQuery, Status, shape_poses_of, shapes_of
 from kinemorph.collision.shapes.shape_table import ShapeTable
 from kinemorph.collision.shapes.shape_writing import I8, NO_NEXT_SHAPE, list_moving_shapes, put_shape_boxes
 from kinemorph.geometry.ground import BOUNDS
@@ -65,9 +65,9 @@ COUNTER_FIELDS = ("updates", "walked", "fallbacks", "rough", "opened", "kept")
 class Collisions:
     """The pairs of shapes that meet, and their contacts in the world frame, kept up to date as links move.
 
-    Contacts are made of shapes no farther apart than `margin` (m), at most `most` of two convex shapes or parts. A pair
-    that has moved by less than `keep_within` (m) since its contacts were made keeps them, with new distances, so that
-    contacts up to `keep_within` beyond the margin are reported as well. With Question.DISTANCE every pair has its
+    Contacts are made of shapes no farther apart than `margin` (m), `max_contacts` of two convex shapes or parts. A
+    pair that has moved by less than `keep_within` (m) since its contacts were made keeps them, with new distances:
+    contacts up to `keep_within` beyond the margin are reported as well. With PairQuery.DISTANCE every pair has its
     closest points instead, and the hulls of concave bodies are opened for a distance below `threshold`.
     `from_scratch` builds the hash anew at each update, for measurements.
     """
@@ -83,8 +83,8 @@ class Collisions:
         *,
         margin: float = 0.0,
         keep_within: float = 0.0,
-        most: int = 4,
-        question: Question = Question.CONTACTS,
+        max_contacts: int = 4,
+        question: PairQuery = PairQuery.CONTACTS,
         candidates: Candidates = Candidates.OVERLAPPING,
         threshold: float = math.inf,
         from_scratch: bool = False,
@@ -94,20 +94,20 @@ class Collisions:
         for name, length in (("margin", margin), ("keep_within", keep_within)):
             if not 0.0 <= length < math.inf:
                 raise ValueError(f"Collisions: {name} {length} must be finite and not negative")
-        if not 1 <= most <= MANIFOLD_ROWS:
-            raise ValueError(f"Collisions: most is {most}; expected 1 to {MANIFOLD_ROWS}")
+        if not 1 <= max_contacts <= MANIFOLD_ROWS:
+            raise ValueError(f"Collisions: max_contacts is {max_contacts}; expected 1 to {MANIFOLD_ROWS}")
         if not threshold >= 0.0:
             raise ValueError(f"Collisions: threshold {threshold} must not be negative")
-        question = question if type(question) is Question else Question(question)  # Question() refuses other values
+        question = question if type(question) is PairQuery else PairQuery(question)  # PairQuery() refuses other values
         candidates = candidates if type(candidates) is Candidates else Candidates(candidates)
         hashed = candidates != Candidates.ALL
         broad = BroadPhase() if hashed else None
-        own = _pattern(max(64, most), keep_within > 0.0, 64 if hashed else 0).tables()[0]
+        own = _pattern(max(64, max_contacts), keep_within > 0.0, 64 if hashed else 0).tables()[0]
         self._hold(own, broad, ShapeTable() if shapes is None else shapes)
         self._point()
         h = self.header[0]
         h["kind"], h["question"], h["candidates"] = shape_rows.COLLISIONS_KIND, int(question), int(candidates)
-        h["margin"], h["keep_within"], h["threshold"], h["most"] = margin, keep_within, threshold, most
+        h["margin"], h["keep_within"], h["threshold"], h["max_contacts"] = margin, keep_within, threshold, max_contacts
         h["from_scratch"] = from_scratch
         if broad is None:
             self._make_pairs(self._rows_wanted())
@@ -215,7 +215,7 @@ class Collisions:
 
     def _half(self, step: int) -> Any:
         room = int(self.header["contact_room"][0])
-        if self.header["question"][0] == Question.DISTANCE:
+        if self.header["question"][0] == PairQuery.DISTANCE:
             return self._tables["contacts"][:room]
         return self._tables["contacts"][room * (step & 1) :][:room]
 
@@ -447,7 +447,7 @@ class Collisions:
 
     def _half_of(self, name: str) -> int:
         """The half of a table that has the rows of the last step."""
-        alone = name != "known" and self.header["question"][0] == Question.DISTANCE
+        alone = name != "known" and self.header["question"][0] == PairQuery.DISTANCE
         return 0 if alone else int(self.header["step"][0]) & 1
 
     def __repr__(self) -> str:

@@ -105,7 +105,7 @@ def begin_workers(collisions: Any, scouts: int, count: int) -> bool:
     if collisions["goes_on"] == 0:
         begin_narrow_phase(collisions)
     collisions["goes_on"] = 0
-    if collisions["n_met"] * collisions["most"] >= collisions["contact_room"]:
+    if collisions["n_met"] * collisions["max_contacts"] >= collisions["contact_room"]:
         collisions["goes_on"] = 1
         collisions["full"] |= FULL_CONTACTS
         return False
@@ -139,7 +139,9 @@ def run_worker(address: int, row: Any) -> None:
     own = prepare_worker(address, row)
     m, stop = row["first"], row["stop"]
     while m < stop:
-        safe = min(stop - m, row["k_stop"] - own["n_pairs"], (row["stop_at"] - own["n_contacts"]) // own["most"])
+        safe = min(
+            stop - m, row["k_stop"] - own["n_pairs"], (row["stop_at"] - own["n_contacts"]) // own["max_contacts"]
+        )
         if safe <= 0:
             break
         evaluate_pairs(own, m, m + safe)

@@ -172,14 +172,15 @@ def check_collisions(state: Any) -> None:
     header, lasting, broad, shapes, seen, boxed = state
     collisions = require_rows(header, shape_rows.COLLISIONS, "the header of collisions", 1)[0]
     require(isinstance(broad, BroadPhase) and isinstance(shapes, ShapeTable), "collisions have no shapes")
-    fits = collisions["kind"] == shape_rows.COLLISIONS_KIND and collisions["question"] == shape_rows.Question.CONTACTS
+    fits = collisions["kind"] == shape_rows.COLLISIONS_KIND and collisions["question"] == shape_rows.PairQuery.CONTACTS
     require(fits, "collisions have another kind or question")
     fits = collisions["candidates"] == shape_rows.Candidates.OVERLAPPING and collisions["from_scratch"] in (0, 1)
     require(fits, "collisions have other candidates")
     for name in ("margin", "keep_within"):
         require(0.0 <= collisions[name] < np.inf, f"{name} of collisions is {collisions[name]}")
     require(
-        collisions["threshold"] >= 0.0 and 1 <= collisions["most"] <= MANIFOLD_ROWS, "collisions have no such settings"
+        collisions["threshold"] >= 0.0 and 1 <= collisions["max_contacts"] <= MANIFOLD_ROWS,
+        "collisions have no such settings",
     )
     require(0 <= collisions["step"] < 1 << 62, f"step {collisions['step']} of collisions is none")
     for name in ("goes_on", "full", "next"):

@@ -199,9 +199,9 @@ class Parts:
 
 class _Decompose(Protocol):
     @overload
-    def __call__(self, body: Mesh, concavity: float = ..., most: int | None = ..., seed: int = ...) -> Parts: ...
+    def __call__(self, body: Mesh, concavity: float = ..., max_parts: int | None = ..., seed: int = ...) -> Parts: ...
     @overload
-    def __call__(self, body: Shape, concavity: float = ..., most: int | None = ..., seed: int = ...) -> Shape: ...
+    def __call__(self, body: Shape, concavity: float = ..., max_parts: int | None = ..., seed: int = ...) -> Shape: ...
 
 
 def _with_overloads(function: Callable[..., Any]) -> _Decompose:
@@ -211,29 +211,29 @@ def _with_overloads(function: Callable[..., Any]) -> _Decompose:
 @_with_overloads
 @checked_first
 def decompose(
-    body: Mesh | Shape, concavity: float = 0.05, most: int | None = None, seed: int = 0
+    body: Mesh | Shape, concavity: float = 0.05, max_parts: int | None = None, seed: int = 0
 ) -> Parts | Shape:  # fmt: skip
     """A mesh cut into convex parts by CoACD (`pip install kinemorph[decompose]`); of a mesh shape, the shape with them.
 
-    `concavity` (0.01 to 1) is how much of the mesh's size the parts may stick out of it, `most` limits their number.
+    `concavity` (0.01 to 1) is how much of the mesh's size the parts may stick out of it; `max_parts` limits them.
     """
     if isinstance(body, Shape):
         if body.kind is not ShapeKind.MESH:
             raise ValueError(f"decompose: a {body.kind} is convex; expected a mesh")
-        return replace(body, parts=decompose(mesh_of(body), concavity, most, seed))
+        return replace(body, parts=decompose(mesh_of(body), concavity, max_parts, seed))
     mesh = body
     coacd = require_module("coacd", "decompose", "convex parts of a mesh")
     if not 0.01 <= concavity <= 1.0:
         raise ValueError(f"decompose: concavity {concavity}; expected 0.01 to 1")
-    if most is not None and (not isinstance(most, int) or most < 1):
-        raise ValueError(f"decompose: most is {most!r}; expected 1 part or more, or None")
+    if max_parts is not None and (not isinstance(max_parts, int) or max_parts < 1):
+        raise ValueError(f"decompose: max_parts is {max_parts!r}; expected 1 part or more, or None")
     check_mesh(mesh, "decompose")  # CoACD would end the process
     try:
-        Polyhedron.hull(mesh.vertices[np.unique(mesh.faces)], most=1024)  # and if it is flat, too
+        Polyhedron.hull(mesh.vertices[np.unique(mesh.faces)], max_vertices=1024)  # and if it is flat, too
     except ValueError as error:
         raise ValueError(f"decompose: {error}") from None
     coacd.set_log_level("error")
     pieces = coacd.run_coacd(
-        coacd.Mesh(mesh.vertices, mesh.faces), threshold=concavity, max_convex_hull=most or -1, seed=seed
+        coacd.Mesh(mesh.vertices, mesh.faces), threshold=concavity, max_convex_hull=max_parts or -1, seed=seed
     )
     return Parts([Polyhedron.hull(points) for points, _ in pieces], solid=mesh)

@@ -16,29 +16,29 @@ import numpy.typing as npt
 from kinemorph.geometry.meshes.distinct_points import distinct_points
 from kinemorph.geometry.shapes import LARGEST_SIZE
 
-MOST_VERTICES = 65536  # V-Clip walks on fewer; a hull with more is a mistake or wants `most`
+MOST_VERTICES = 65536  # V-Clip walks on fewer; a hull with more is a mistake or wants `max_vertices`
 THICKEST_MERGE = 1e-4  # sizes: what is merged within this is still a face
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def hull_faces(
-    points: npt.ArrayLike, flat: float = 1e-9, most: int | None = None
+    points: npt.ArrayLike, flat: float = 1e-9, max_vertices: int | None = None
 ) -> Iterator[tuple[Array, list[Array]]]:
     """The vertices of the hull, (n, 3), and the vertices of its faces, counterclockwise seen from outside.
 
     Facets that are within `flat` (in sizes of the hull) of one plane become one face, and what is no corner any more is
-    left out. `most` limits the vertices: the points that are furthest in evenly spread directions stay.
+    left out. `max_vertices` limits the vertices: the points that are furthest in evenly spread directions stay.
 
     These are attempts, the best one first: where facets bend by about `flat`, merging can spoil a face, and less of it
     is better.
     """
     cloud, centre, size = _check_points(points, flat)
     small = (cloud - centre) / size  # Qhull's tolerances are lengths: at size 1 they mean the same for all scales
-    if most is not None:
-        if not 4 <= most <= MOST_VERTICES:
-            raise ValueError(f"hull: most is {most}; expected 4 to {MOST_VERTICES} vertices")
-        keep = _choose_furthest(small, most)
+    if max_vertices is not None:
+        if not 4 <= max_vertices <= MOST_VERTICES:
+            raise ValueError(f"hull: max_vertices is {max_vertices}; expected 4 to {MOST_VERTICES} vertices")
+        keep = _choose_furthest(small, max_vertices)
         cloud, small = cloud[keep], small[keep]
     # QJ moves the points by rounding errors until nothing is coplanar: not pretty, but always a polyhedron.
     for options in (f"C-{flat:.3g}", f"C-{flat / 100.0:.3g}", "", "QJ"):
@@ -46,7 +46,7 @@ def hull_faces(
         if len(corners) > MOST_VERTICES:
             raise ValueError(
                 f"hull: it has more than {MOST_VERTICES} vertices; "
-                "pass most=1024, say, for the hull of the furthest points"
+                "pass max_vertices=1024, say, for the hull of the furthest points"
             )
         if _is_closed(loops):
             yield cloud[corners], loops
@@ -151,14 +151,14 @@ def _is_closed(loops: list[Array]) -> bool:
     return bool(paired and np.bincount(tail).min() > 2 and n - len(tail) // 2 + len(loops) == 2)
 
 
-def _choose_furthest(points: Array, most: int) -> Array:
-    """Which points are furthest in `most` directions that are spread evenly over the sphere (a Fibonacci spiral)."""
-    some, _ = _run_qhull(points, "", stop=16 * int(most))  # Qhull begins with the furthest: enough of a large cloud
+def _choose_furthest(points: Array, max_vertices: int) -> Array:
+    """Which points are furthest in `max_vertices` directions spread evenly over the sphere (a Fibonacci spiral)."""
+    some, _ = _run_qhull(points, "", stop=16 * int(max_vertices))  # it begins with the furthest: enough of a cloud
     some = some if len(some) else np.arange(len(points))
-    if len(some) <= most:
+    if len(some) <= max_vertices:
         return some
-    k = np.arange(most) + 0.5
-    z, turn = 1.0 - 2.0 * k / most, np.pi * (1.0 + 5.0**0.5) * k
+    k = np.arange(max_vertices) + 0.5
+    z, turn = 1.0 - 2.0 * k / max_vertices, np.pi * (1.0 + 5.0**0.5) * k
     r = np.sqrt(1.0 - z * z)
     directions = np.column_stack([r * np.cos(turn), r * np.sin(turn), z])
     cube = points[some] / np.ptp(points[some], axis=0)  # a long body gets its share of corners at the ends

@@ -254,14 +254,14 @@ class Polyhedron:
         return Polyhedron.of_faces(corners, [loop, loop[::-1]])
 
     @staticmethod
-    def hull(points: npt.ArrayLike, flat: float = 1e-9, most: int | None = None) -> Polyhedron:
+    def hull(points: npt.ArrayLike, flat: float = 1e-9, max_vertices: int | None = None) -> Polyhedron:
         """The least convex polyhedron around points; facets within `flat` sizes of a plane are one face.
 
-        `most` limits the vertices: of a larger hull only the points that are furthest in evenly spread directions stay,
-        and the result is a little smaller than the hull.
+        Of a hull of more than `max_vertices` only the points stay that are furthest in evenly spread directions; it is
+        then a little smaller.
         """
         spare: Polyhedron | None = None
-        for corners, loops in hull_faces(points, flat, most):
+        for corners, loops in hull_faces(points, flat, max_vertices):
             core = assemble_polyhedron(corners, loops)
             with suppress(ValueError):
                 convexity.check_convex(core, max(convexity.CONVEX_ERROR, 10.0 * flat))
@@ -288,15 +288,15 @@ class Polyhedron:
 
 
 @checked_first
-def core_of(shape: Shape, most: int | None = None) -> tuple[Polyhedron, float]:
+def core_of(shape: Shape, max_vertices: int | None = None) -> tuple[Polyhedron, float]:
     """The core of a shape and the radius around it, in the shape's own frame. For a mesh, the core of its convex hull.
 
-    `most` limits the vertices of a mesh's hull. The last cores are kept in memory, and hulls of meshes on disk, until
-    their file changes.
+    `max_vertices` is for the hull of a mesh. The last cores are kept in memory, hulls of meshes on disk, until their
+    file changes.
     """
     if shape.kind is not ShapeKind.MESH:
         return _core(shape.kind, shape.size)
-    return _hull_of(shape, most)[0], 0.0
+    return _hull_of(shape, max_vertices)[0], 0.0
 
 
 def hollow_of(shape: Shape) -> float:
@@ -307,7 +307,7 @@ def hollow_of(shape: Shape) -> float:
     return depth / float(np.ptp(core.bounds, axis=0).max())
 
 
-def _hull_of(shape: Shape, most: int | None) -> tuple[Polyhedron, float]:
+def _hull_of(shape: Shape, max_vertices: int | None) -> tuple[Polyhedron, float]:
     """The hull of a mesh, and the depth (m) of the mesh below it."""
     if shape.path is None:
         raise ValueError(f"shape {shape.name!r}: a mesh needs a path")
@@ -317,19 +317,19 @@ def _hull_of(shape: Shape, most: int | None) -> tuple[Polyhedron, float]:
         stamp = status.st_mtime_ns, status.st_size
     except OSError:
         stamp = 0, 0  # load_mesh says what is wrong
-    return _hull_of_mesh(path, stamp, shape.size, most)
+    return _hull_of_mesh(path, stamp, shape.size, max_vertices)
 
 
 @lru_cache(maxsize=CACHED_CORES)
 def _hull_of_mesh(
-    path: str, stamp: tuple[int, int], scale: tuple[float, ...], most: int | None
+    path: str, stamp: tuple[int, int], scale: tuple[float, ...], max_vertices: int | None
 ) -> tuple[Polyhedron, float]:
-    entry = hull_entry(path, scale, MESH_FLAT, most)
+    entry = hull_entry(path, scale, MESH_FLAT, max_vertices)
     if (known := load_hull(entry)) and (core := _check_entry(*known)):
         return core, known[2]
     try:
         mesh = load_mesh(path, scale)
-        core = Polyhedron.hull(mesh.vertices, MESH_FLAT, most)
+        core = Polyhedron.hull(mesh.vertices, MESH_FLAT, max_vertices)
         depth = convexity.hollow_depth(core, mesh.vertices, mesh.faces)
         save_hull(entry, core.points, core.loops, depth)
         return core, depth

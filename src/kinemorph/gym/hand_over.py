@@ -55,7 +55,7 @@ class HandOver(Task):
             figure = world.add(arm(side), q=START[side])
             for which, at in zip(("shoulder", "elbow"), START[side], strict=True):
                 joint = figure.joint(f"{side} {which}")
-                servos.append(world.servo(joint, at, stiffness=STIFF, damping=DAMP, most=MOST))
+                servos.append(world.servo(joint, at, stiffness=STIFF, damping=DAMP, effort_limit=MOST))
         self._aim = Aim(servos)
         shape = Shape.sphere(BALL, colour=(0.8, 0.25, 0.2, 1.0))
         density = WEIGHT / (4.0 / 3.0 * math.pi * BALL**3)

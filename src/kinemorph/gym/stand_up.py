@@ -53,7 +53,7 @@ class StandUp(Task):
         world.add_ground()
         figure = world.add(crouched(), q=np.r_[0.0, 0.0, 0.5 * FOOT[2], 1.0, 0.0, 0.0, 0.0, CROUCH])
         servos = [
-            world.servo(figure.joint(name), at, stiffness=STIFF, damping=DAMP, most=MOST)
+            world.servo(figure.joint(name), at, stiffness=STIFF, damping=DAMP, effort_limit=MOST)
             for name, at in zip(JOINTS, CROUCH, strict=True)
         ]
         self._aim = Aim(servos)

@@ -63,7 +63,7 @@ class Walk(Task):
         q = np.r_[0.0, 0.0, height, 1.0, 0.0, 0.0, 0.0, self._rest]
         figure = world.add(model, q=q)
         servos = [
-            world.servo(figure.joint(name), at, stiffness=STIFF, damping=DAMP, most=MOST)
+            world.servo(figure.joint(name), at, stiffness=STIFF, damping=DAMP, effort_limit=MOST)
             for name, at in zip(self.joints, self._rest.tolist(), strict=True)
         ]
         self._aim = Aim(servos)

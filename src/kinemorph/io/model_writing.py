@@ -21,7 +21,7 @@ from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.pose import Pose, Vector
 
 GRAVITY = (0.0, 0.0, -9.81)  # m/s²: of models that do not say
-LIMITS = {"lower": "limits", "upper": "limits", "speed": "limits of speed", "effort": "limits of effort"}
+LIMITS = {"lower": "limits", "upper": "limits", "velocity_limit": "limits of speed", "effort_limit": "limits of effort"}
 
 
 class MeshFiles:

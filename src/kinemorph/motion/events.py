@@ -33,10 +33,10 @@ from kinemorph.spatial.pose import vector
 from kinemorph.spatial.rows import load3, load9
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import Vec3, add, dot, sub
-from kinemorph.structure.report import Report
+from kinemorph.structure.report import ModelEdit
 
 Function = Callable[[Model, State, Data], float]  # of the structure, its state, and its data after `kinematics`
-Outcome = Report | tuple[Model, State] | None
+Outcome = ModelEdit | tuple[Model, State] | None
 Action = Callable[..., Outcome]  # of the structure and its state and, if it takes three arguments, its data
 
 DEAD = 1e-12  # how near to zero a function has no sign
@@ -93,8 +93,8 @@ class Event:
 
     Its function is zero at the event; `direction` says which changes of sign count: 1 upwards, -1 downwards, 0 both.
     `action` gets the model and the state at that instant (and, if it takes three arguments, its `Data` after
-    `kinematics`), and returns a `Report` of `connect`, `cut` or `reroot`, or a pair of a model and a state, or None if
-    nothing changes. Where `only`, a function of the same, says False, nothing has happened. `times` is how often the
+    `kinematics`), and returns a `ModelEdit` of `connect`, `cut` or `reroot`, or a model and a state, or None if nothing
+    changes. Where `only`, a function of the same, says False, nothing has happened. `times` is how often the
     event happens at most, and the simulation ends when it has happened `ends` times (True is once, 0 is never).
     """
 

@@ -25,8 +25,8 @@ LIMIT = np.dtype(
         ("entry", "i8"),  # of q, -1 where a position has no limits
         ("low", "f8"),  # rad or m, with some slack, like the others
         ("high", "f8"),
-        ("speed", "f8"),  # rad/s or m/s
-        ("effort", "f8"),  # N m or N
+        ("velocity_limit", "f8"),  # rad/s or m/s
+        ("effort_limit", "f8"),  # N m or N
         ("passed", "i8"),  # bits of what was passed
     ]
 )
@@ -46,10 +46,10 @@ def _mark_exceeded_limits(address: int, count: int, q: Matrix, v: Matrix, tau: M
                 if x < l["low"] or x > l["high"]:
                     passed |= POSITION
         for i in range(v.shape[0]):
-            if abs(v[i, k]) > l["speed"]:
+            if abs(v[i, k]) > l["velocity_limit"]:
                 passed |= SPEED
         for i in range(tau.shape[0]):
-            if abs(tau[i, k]) > l["effort"]:
+            if abs(tau[i, k]) > l["effort_limit"]:
                 passed |= EFFORT
         l["passed"] = passed
         every |= passed
@@ -106,8 +106,11 @@ def _limits_of(model: Model) -> np.ndarray[Any, Any]:
     low, high = dofs["lower"], dofs["upper"]
     limits["entry"][~(np.isfinite(low) | np.isfinite(high))] = -1
     limits["low"], limits["high"] = low - LIMIT_SLACK * (1.0 + np.abs(low)), high + LIMIT_SLACK * (1.0 + np.abs(high))
-    limits["speed"], limits["effort"] = dofs["speed"] * (1.0 + LIMIT_SLACK), dofs["effort"] * (1.0 + LIMIT_SLACK)
-    some = (limits["entry"] >= 0) | np.isfinite(limits["speed"]) | np.isfinite(limits["effort"])
+    limits["velocity_limit"], limits["effort_limit"] = (
+        dofs["velocity_limit"] * (1.0 + LIMIT_SLACK),
+        dofs["effort_limit"] * (1.0 + LIMIT_SLACK),
+    )
+    some = (limits["entry"] >= 0) | np.isfinite(limits["velocity_limit"]) | np.isfinite(limits["effort_limit"])
     return limits if some.any() else limits[:0]
 
 

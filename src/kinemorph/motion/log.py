@@ -11,7 +11,7 @@ from kinemorph.multibody.checks import Array
 from kinemorph.multibody.model.model import Model
 from kinemorph.multibody.state import State
 from kinemorph.spatial.arguments.annotated import checked_on_failure
-from kinemorph.structure.report import Report
+from kinemorph.structure.report import ModelEdit
 
 FRAME = np.dtype(
     [
@@ -83,7 +83,7 @@ class Happening:
     after: State
     lost: float
     changed: bool  # whether the structure or the state is another one now
-    report: Report | None = None
+    report: ModelEdit | None = None
 
 
 @checked_on_failure

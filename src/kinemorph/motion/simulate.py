@@ -38,7 +38,7 @@ from kinemorph.multibody.model.model import Model
 from kinemorph.multibody.state import State
 from kinemorph.spatial.arguments.annotated import checked_first
 from kinemorph.spatial.arguments.checks import as_number, check_finite, repr_of
-from kinemorph.structure.report import Report
+from kinemorph.structure.report import ModelEdit
 
 MOST_STEPS = 1 << 53
 MOST_AT_ONCE = 100  # events within one step; more of them have no end
@@ -503,7 +503,7 @@ class Simulation:
             raise SimulationError(f"event {e.name!r} at t = {t:g} s: {error}", t, self.log) from error
         energy = float(frame["kinetic"] + frame["potential"] + frame["elastic"])
         lost = energy - float(self.log.stretches[-1].total[-1]) if result is not None else 0.0
-        report = change if isinstance(change, Report) else None
+        report = change if isinstance(change, ModelEdit) else None
         if report is not None and self._forces is None and report.misled:
             warn_of_model(
                 f"model {self.model.name!r}: joint {report.misled[0]!r} changed sides at t = {t:g} s, so its constant "
@@ -568,8 +568,8 @@ def _result(change: Outcome) -> tuple[Model, State] | None:
     """What an action has returned, as a model and a state."""
     if change is None:
         return None
-    pair = (change.model, change.state) if isinstance(change, Report) else change
+    pair = (change.model, change.state) if isinstance(change, ModelEdit) else change
     good = isinstance(pair, tuple) and len(pair) == 2
     if not (good and isinstance(pair[0], Model) and isinstance(pair[1], State)):
-        raise TypeError("an action must return a Report, a model and a State, or None")
+        raise TypeError("an action must return a ModelEdit, a model and a State, or None")
     return pair

@@ -71,8 +71,8 @@ DOF = np.dtype(
         ("friction", "f8"),  # N m or N, dry; acts in time (`rollout`, `simulate`), dynamics functions ignore it
         ("lower", "f8"),  # rad or m, -inf for none
         ("upper", "f8"),  # rad or m, inf for none
-        ("speed", "f8"),  # rad/s or m/s, largest allowed, inf for none
-        ("effort", "f8"),  # N m or N, largest allowed, inf for none
+        ("velocity_limit", "f8"),  # rad/s or m/s, largest allowed, inf for none
+        ("effort_limit", "f8"),  # N m or N, largest allowed, inf for none
         ("implicit", "f8"),  # kg m² or kg: inertia that stands for implicit dampers and springs of a world; else 0
     ],
     align=True,

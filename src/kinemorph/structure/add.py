@@ -19,7 +19,7 @@ from kinemorph.spatial.pose import Pose
 from kinemorph.spatial.products import times
 from kinemorph.structure.edit.model_edit import Links, edit_model, thread_edit_rows
 from kinemorph.structure.edit.request import Request
-from kinemorph.structure.report import Report
+from kinemorph.structure.report import ModelEdit
 
 WORLD_ORIGIN = Pose()
 
@@ -32,7 +32,7 @@ def add(
     other_state: State | None = None,
     at: Pose | Iterable[float] = WORLD_ORIGIN,
     prefix: str = "",
-) -> Report:
+) -> ModelEdit:
     """Add all trees and loops of another model to this one; the other model's base stands at `at` in the world.
 
     If `other_state` is not given, the other model is neutral and at rest. Names must not be taken; `prefix` is put
@@ -64,7 +64,7 @@ def add(
                 row[side] += model.n
     rest = np.concatenate([model.rest, other.rest])
     both = Model.known(model.name, links, dofs, rest, model.gravity, bodies, loops, catalog, model.dependence)
-    return Report(both, _join_states(model, state, other, theirs), model, jump=np.zeros(both.nv))
+    return ModelEdit(both, _join_states(model, state, other, theirs), model, jump=np.zeros(both.nv))
 
 
 def placed_model(model: Model, place: Pose) -> Model:
@@ -149,7 +149,7 @@ def _join_catalogs(model: Model, other: Model, prefix: str) -> Catalog:
 
 
 @checked_first
-def remove(model: Model, state: State, link: str | int) -> Report:
+def remove(model: Model, state: State, link: str | int) -> ModelEdit:
     """Remove a link with the subtree that it carries and the loops on it. All other bodies keep their motion."""
     check_state(model, state)
     index, _ = model.place(link)

@@ -11,7 +11,7 @@ from kinemorph.spatial.pose import Pose
 from kinemorph.structure.edit.model_edit import Links, edit_model, thread_edit_rows
 from kinemorph.structure.edit.request import Place, Request
 from kinemorph.structure.forest.layout import ON_LINK
-from kinemorph.structure.report import Report
+from kinemorph.structure.report import ModelEdit
 
 
 @checked_first
@@ -24,7 +24,7 @@ def connect(
     at: Place,
     how: str = "auto",
     on: Place | None = None,
-) -> Report:
+) -> ModelEdit:
     """Join link b to link a by a joint that stands at `at` in the world, where both are now; -1 or None is the base.
 
     `on` is the joint's successor frame in b's frame; the joint then starts at the position that follows from it.

@@ -15,7 +15,7 @@ from kinemorph.spatial.arguments.annotated import checked_first
 from kinemorph.spatial.arguments.checks import check_text, repr_of
 from kinemorph.structure.edit.model_edit import Links, edit_model, thread_edit_rows
 from kinemorph.structure.edit.request import Request
-from kinemorph.structure.report import Report
+from kinemorph.structure.report import ModelEdit
 from kinemorph.structure.support import first_unsupported_body
 
 
@@ -27,7 +27,7 @@ def cut(
     name: str | None = None,
     root: str | int | None = None,
     allow_free: bool = True,
-) -> Report:
+) -> ModelEdit:
     """Cut a joint: by its name, or by the index of the link that it carries. Velocities do not change.
 
     If the joint closes a loop, the loop is removed. If it belongs to a tree and a loop still holds the subtree that it
@@ -59,7 +59,7 @@ def cut(
     )
 
 
-def _remove_loop(model: Model, state: State, loop: str, allow_free: bool) -> Report:
+def _remove_loop(model: Model, state: State, loop: str, allow_free: bool) -> ModelEdit:
     """Remove a loop."""
     index = model.loop(loop)
     if not allow_free:
@@ -68,7 +68,7 @@ def _remove_loop(model: Model, state: State, loop: str, allow_free: bool) -> Rep
     given = {"q": state.q, "v": state.v, "a": state.a, "tau": state.tau}
     given = {what: values for what, values in given.items() if values is not None}
     now = dict(zip(given, checked_copies(model, **given), strict=True))
-    return Report(left, replace(state, **now), model, jump=np.zeros(model.nv))
+    return ModelEdit(left, replace(state, **now), model, jump=np.zeros(model.nv))
 
 
 def _subtree_contains(model: Model, link: int, other: int) -> bool:

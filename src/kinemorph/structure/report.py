@@ -23,7 +23,7 @@ TURNING_AXES_KINDS = (JointKind.SPHERICAL, JointKind.PLANAR, JointKind.FREE)  # 
 
 @checked_first
 @dataclass(frozen=True, eq=False)
-class Report:
+class ModelEdit:
     """A change of structure. Model and state are new; the old model and state stay as they were.
 
     `model` is the changed model. `q_map[i]` is the index in the new q of entry i of the old one, -1 if there is none;
@@ -117,6 +117,6 @@ class Report:
 
     def __repr__(self) -> str:
         return (
-            f"Report: {self.model!r}, energy lost {self.energy_lost:.3g} J, residuals: pose {self.pose_error:.1e}, "
+            f"ModelEdit: {self.model!r}, energy lost {self.energy_lost:.3g} J, residuals: pose {self.pose_error:.1e}, "
             f"twist {self.twist_error:.1e}, momentum {self.momentum_error:.1e}, loops {self.loop_error:.1e}"
         )

@@ -11,7 +11,7 @@ from kinemorph.spatial.pose import Pose
 from kinemorph.structure.edit.model_edit import Links, edit_model, thread_edit_rows
 from kinemorph.structure.edit.request import Place, Request
 from kinemorph.structure.forest.layout import ON_LINK
-from kinemorph.structure.report import Report
+from kinemorph.structure.report import ModelEdit
 
 
 @checked_first
@@ -22,7 +22,7 @@ def reroot(
     joint: Joint | None = None,
     at: Place | None = None,
     on: Place | None = None,
-) -> Report:
+) -> ModelEdit:
     """Make a link the root of its tree, carried by a new joint on the base; the joint that carried the old root is
     removed.
 

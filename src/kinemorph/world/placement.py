@@ -16,7 +16,7 @@ from kinemorph.spatial.arguments.annotated import checked_on_failure
 from kinemorph.spatial.arguments.checks import repr_of
 from kinemorph.spatial.pose import Pose, rotation, vector
 from kinemorph.spatial.products import times
-from kinemorph.structure.forest.forest import Change
+from kinemorph.structure.forest.forest import Edit
 from kinemorph.structure.forest.layout import IN_USE, LOOPS
 from kinemorph.structure.forest.memory import ID_INDEX_MASK
 from kinemorph.world.body import Body
@@ -89,7 +89,7 @@ class Placement(Part):
 
     @an_input
     def set_joint(
-        self, joint: Change | int | str, position: npt.ArrayLike | None = None, velocity: npt.ArrayLike | None = None
+        self, joint: Edit | int | str, position: npt.ArrayLike | None = None, velocity: npt.ArrayLike | None = None
     ) -> None:  # fmt: skip
         """Where a joint of a tree is, or how fast it moves, as `Figure.position` and `velocity` say it.
 

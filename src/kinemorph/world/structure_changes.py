@@ -27,7 +27,7 @@ from kinemorph.spatial.arguments.checks import check_text, repr_of
 from kinemorph.spatial.pose import Pose, vector
 from kinemorph.spatial.products import times
 from kinemorph.structure.add import placed_model
-from kinemorph.structure.forest.forest import Change
+from kinemorph.structure.forest.forest import Edit
 from kinemorph.structure.forest.layout import BODIES, IN_USE
 from kinemorph.structure.forest.memory import ID_INDEX_MASK
 from kinemorph.world.argument_checks import a_material, place_at, refuse
@@ -243,7 +243,7 @@ class StructureChanges(Part):
         return ids
 
     @an_input
-    def remove(self, body: Body | int) -> Change:
+    def remove(self, body: Body | int) -> Edit:
         """A body and all that it carries is gone, with the joints on it. What rested on them wakes."""
         world, sleep, registry = self.world, self.world.sleep, self.world.registry
         before = world.forest.members(world.forest.tree_of(world._id(body))).tolist()
@@ -273,7 +273,7 @@ class StructureChanges(Part):
     def connect(
         self, a: Body | int | None, b: Body | int, joint: Joint, at: Pose | Iterable[float] | None = None,
         how: str = "auto",
-    ) -> Change:  # fmt: skip
+    ) -> Edit:  # fmt: skip
         """Join body b to body a (None: the world), where both are now, by a joint at `at` in the world.
 
         Without `at` it is where b is. Between bodies of one tree the joint closes a loop; else it carries the one that
@@ -312,7 +312,7 @@ class StructureChanges(Part):
         world._follow_tables()
 
     @an_input
-    def cut(self, joint: Change | int | str) -> Change:
+    def cut(self, joint: Edit | int | str) -> Edit:
         """Cut a joint, of a tree or of a loop: the one that `connect` made, or one by its id or its name."""
         world, sleep = self.world, self.world.sleep
         id = world.joint_id(joint)
@@ -331,7 +331,7 @@ class StructureChanges(Part):
         return self._of_here(change)
 
     @an_input
-    def reroot(self, body: Body | int, joint: Joint | None = None, at: Pose | Iterable[float] | None = None) -> Change:
+    def reroot(self, body: Body | int, joint: Joint | None = None, at: Pose | Iterable[float] | None = None) -> Edit:
         """Make a body the top of its tree, carried by a new joint on the base, free if none is given. Nothing moves.
 
         The joint that carried the old top is gone: a tree that the base held floats from then on, if no joint is given.
@@ -342,7 +342,7 @@ class StructureChanges(Part):
         self._follow_structure([world.forest.tree_of(world._id(body))])
         return self._of_here(change)
 
-    def _of_here(self, change: Change) -> Change:
+    def _of_here(self, change: Edit) -> Edit:
         """What an edit did, with a joint id that other worlds refuse."""
         return change._replace(joint=JointId.of(self.world, change.joint)) if change.joint >= 0 else change
 

@@ -28,7 +28,7 @@ from kinemorph.multibody.tables import Pattern, Pointer, Tables
 from kinemorph.spatial.arguments.annotated import checked_on_failure, checks_itself
 from kinemorph.spatial.arguments.checks import check_finite, check_flag, check_whole, repr_of
 from kinemorph.spatial.pose import vector
-from kinemorph.structure.forest.forest import Change, Forest
+from kinemorph.structure.forest.forest import Edit, Forest
 from kinemorph.structure.forest.layout import BODIES, IN_USE, TREES
 from kinemorph.structure.forest.tables import make_first_tables as first_forest
 from kinemorph.structure.support import find_massless_body
@@ -380,7 +380,7 @@ class World:
     @threads.setter
     def threads(self, count: int) -> None:
         check_whole("world: threads", count, 1, MOST_THREADS)
-        most = int(self.collisions.header["most"][0])
+        most = int(self.collisions.header["max_contacts"][0])
         self._worker_threads = None if count == 1 else WorkerThreads(int(count), most)
 
     def _follow_shapes(self) -> None:
@@ -538,15 +538,15 @@ class World:
             raise KeyError(f"world: there is no {what} {repr_of(name)}{many}")
         return found[0]
 
-    def joint_id(self, joint: Change | int | str) -> int:
-        """The id of a joint: by its name, if that is unique, or of a `Change` that made it."""
+    def joint_id(self, joint: Edit | int | str) -> int:
+        """The id of a joint: by its name, if that is unique, or of a `Edit` that made it."""
         if isinstance(joint, str):
             return self._only(
                 {id: name for id, name in self.registry.joint_names.items() if self.forest.has_joint(id)},
                 joint,
                 "joint",
             )
-        id = joint.joint if isinstance(joint, Change) else joint
+        id = joint.joint if isinstance(joint, Edit) else joint
         if isinstance(id, Id):
             id.check(self, JointId)
         if not isinstance(id, int | np.integer) or isinstance(id, bool):

@@ -47,7 +47,7 @@ from kinemorph.collision.narrow.speculative_corners import (
 from kinemorph.collision.shapes import shape_rows
 from kinemorph.collision.shapes.shape_rows import (
     Form,
-    Question,
+    PairQuery,
     memories_of,
     mounts_of,
     pairs_of,
@@ -63,7 +63,7 @@ from kinemorph.spatial.rows import load3, load9, store3, store9
 from kinemorph.spatial.vec3 import Vec3, dot, scale, sub
 
 CONVEX, GROUND_FORM = int(Form.CONVEX), int(Form.GROUND)
-CONTACTS = int(Question.CONTACTS)
+CONTACTS = int(PairQuery.CONTACTS)
 POINT_SIZE = MANIFOLD_POINT.itemsize
 MEMORY_SIZE, PAIR_SIZE, CONTACT_SIZE, ANCHOR_SIZE = (
     x.itemsize for x in (shape_rows.PAIR_MEMORY, shape_rows.PAIR, shape_rows.CONTACT, shape_rows.ANCHOR)
@@ -212,7 +212,7 @@ def _collide_cores(
     collisions: Any, pair_row: int, pair: Any, first: Any, second: Any, memory: Any, margin: float
 ) -> int:
     if (
-        collisions["n_contacts"] + collisions["most"] + MOST_SPECULATIVE_CONTACTS > collisions["contact_room"]
+        collisions["n_contacts"] + collisions["max_contacts"] + MOST_SPECULATIVE_CONTACTS > collisions["contact_room"]
     ):  # checked first: an evaluation cannot be undone
         collisions["full"] |= shape_rows.FULL_CONTACTS
         return shape_rows.FULL
@@ -259,10 +259,10 @@ def _find_pair_contacts(collisions: Any, row: Any, way: Vec3, margin: float, poi
     Contacts of a fast pair are those at its time of impact.
     """
     if row["distance"] > margin or dot(way, way) == 0.0:
-        return find_manifold(row, margin, collisions["most"], points), shape_rows.SLOW
+        return find_manifold(row, margin, collisions["max_contacts"], points), shape_rows.SLOW
     p = load3(row["p"])
     share, passes = advance_to_impact(row, way, rows_at(collisions["work"], 1, WORK)[0])
-    found = find_manifold(row, margin, collisions["most"], points)
+    found = find_manifold(row, margin, collisions["max_contacts"], points)
     if passes == shape_rows.MEETS:
         found = add_speculative_contacts(row, scale(way, 1.0 - share), points, found)
     if share > 0.0:
@@ -518,7 +518,7 @@ def _write_ground_contacts(
     """Write the contacts of one part on the ground. Returns the row after them, or -1 if the table is full."""
     points = rows_at(collisions["found"], MANIFOLD_ROWS, MANIFOLD_POINT)
     spare = rows_at(collisions["found"] + MANIFOLD_ROWS * POINT_SIZE, MANIFOLD_ROWS, MANIFOLD_POINT)
-    found = find_ground_contacts(ground, body, search, margin, collisions["most"], points, spare)
+    found = find_ground_contacts(ground, body, search, margin, collisions["max_contacts"], points, spare)
     return write_contacts(collisions, pair_row, memory, points, found, 0, int(body["part"]), at, place, passes)
 
 

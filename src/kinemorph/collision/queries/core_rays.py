@@ -171,7 +171,7 @@ def locate_points(address: int, radius: float, points: Any, distances: Any, norm
         store3_at(normals[k], 0, n)
 
 
-class Hit(NamedTuple):
+class SurfacePoint(NamedTuple):
     """A point on the surface of a shape: where a ray hits it, or closest to a point."""
 
     distance: float  # m, along the ray; of a point from the surface, negative inside
@@ -181,7 +181,7 @@ class Hit(NamedTuple):
 
 def core_cast(
     core: Polyhedron, radius: float, origin: Iterable[float], direction: Iterable[float], longest: float = math.inf
-) -> Hit | None:
+) -> SurfacePoint | None:
     """The first point of a shape on a ray, in the frame of its core; None if there is none nearer than `longest`."""
     start = vector(origin, 3, "core_cast: origin")
     way = vector(direction, 3, "core_cast: direction")
@@ -192,17 +192,17 @@ def core_cast(
     cast_all_at_core(core.address, float(radius), start.reshape(1, 3), way.reshape(1, 3), float(longest), t, normals)
     if t[0] == np.inf:
         return None
-    return Hit(float(t[0]), as_triple(start + t[0] * way), as_triple(normals[0]))
+    return SurfacePoint(float(t[0]), as_triple(start + t[0] * way), as_triple(normals[0]))
 
 
-def core_closest_point(core: Polyhedron, radius: float, point: Iterable[float]) -> Hit:
+def core_closest_point(core: Polyhedron, radius: float, point: Iterable[float]) -> SurfacePoint:
     """The point of the surface of a shape closest to a point, in the frame of its core."""
     x = vector(point, 3, "core_closest_point: point")
     distances, normals = np.zeros(1), np.zeros((1, 3))
     locate_points(core.address, float(radius), x.reshape(1, 3), distances, normals)
     if not math.isfinite(distances[0]):  # too far away
         raise ValueError(f"core_closest_point: {x.tolist()} is too far away for its distance to be a number")
-    return Hit(float(distances[0]), as_triple(x - distances[0] * normals[0]), as_triple(normals[0]))
+    return SurfacePoint(float(distances[0]), as_triple(x - distances[0] * normals[0]), as_triple(normals[0]))
 
 
 def unit_direction(direction: Vector, what: str) -> Vector:

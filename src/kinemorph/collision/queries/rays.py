@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from kinemorph.collision.ground.rays import TREE_STACK, cast_all_at_ground
-from kinemorph.collision.queries.core_rays import Hit, as_triple, core_cast, core_closest_point, unit_direction
+from kinemorph.collision.queries.core_rays import SurfacePoint, as_triple, core_cast, core_closest_point, unit_direction
 from kinemorph.collision.queries.two_shapes import Pair
 from kinemorph.collision.shapes.shape_table import Solid, core_and_radius
 from kinemorph.geometry.convex_parts import Parts
@@ -29,7 +29,7 @@ def cast(
     origin: Iterable[float],
     direction: Iterable[float],
     longest: float = math.inf,
-) -> Hit | None:
+) -> SurfacePoint | None:
     """The first point of a shape on a ray, or None; `direction` may have any length, `longest` is in metres.
 
     A ray that starts inside hits the shape at once. Triangles of the ground are hit from both sides.
@@ -48,7 +48,7 @@ def cast(
 
 
 @checked_on_failure
-def closest_point(shape: Solid, pose: Pose | None, point: Iterable[float]) -> Hit:
+def closest_point(shape: Solid, pose: Pose | None, point: Iterable[float]) -> SurfacePoint:
     """The point of the surface of a shape closest to a point; the distance is negative inside.
 
     Inside a concave body it is that of the part in which the point is deepest; below a height field it is along the
@@ -59,7 +59,7 @@ def closest_point(shape: Solid, pose: Pose | None, point: Iterable[float]) -> Hi
     inside = at.inverse().apply(x)
     if isinstance(shape, Ground):
         d = Pair(shape, A_POINT).distance(None, Pose(inside))
-        return _seen_from(at, Hit(d.distance, as_triple(d.point_a), as_triple(d.normal)))
+        return _seen_from(at, SurfacePoint(d.distance, as_triple(d.point_a), as_triple(d.normal)))
     hits = (core_closest_point(core, radius, inside) for core, radius in _parts(shape))
     return _seen_from(at, min(hits, key=lambda h: h.distance))
 
@@ -79,15 +79,15 @@ def _parts(shape: Solid) -> list[tuple[Polyhedron, float]]:
     return [core_and_radius(shape)]
 
 
-def _cast_on_ground(ground: Ground, origin: Vector, direction: Vector, longest: float) -> Hit | None:
+def _cast_on_ground(ground: Ground, origin: Vector, direction: Vector, longest: float) -> SurfacePoint | None:
     t, normals = np.zeros(1), np.zeros((1, 3))
     cast_all_at_ground(
         ground.address, origin.reshape(1, 3), direction.reshape(1, 3), float(longest), t, normals, np.zeros(TREE_STACK)
     )
     if t[0] == math.inf:
         return None
-    return Hit(float(t[0]), as_triple(origin + t[0] * direction), as_triple(normals[0]))
+    return SurfacePoint(float(t[0]), as_triple(origin + t[0] * direction), as_triple(normals[0]))
 
 
-def _seen_from(pose: Pose, hit: Hit) -> Hit:
-    return Hit(hit.distance, as_triple(pose.apply(hit.point)), as_triple(pose.rotation @ hit.normal))
+def _seen_from(pose: Pose, hit: SurfacePoint) -> SurfacePoint:
+    return SurfacePoint(hit.distance, as_triple(pose.apply(hit.point)), as_triple(pose.rotation @ hit.normal))

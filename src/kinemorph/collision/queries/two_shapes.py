@@ -19,7 +19,7 @@ from kinemorph.collision.narrow.core_pairs import CorePairs
 from kinemorph.collision.narrow.features import Feature
 from kinemorph.collision.narrow.manifold import contact_features, contact_id, track_first_contact
 from kinemorph.collision.queries.core_rays import LARGEST_RAY_LENGTH
-from kinemorph.collision.shapes.shape_rows import POSE, Candidates, Question
+from kinemorph.collision.shapes.shape_rows import POSE, Candidates, PairQuery
 from kinemorph.collision.shapes.shape_table import ShapeTable, Solid, core_and_radius
 from kinemorph.geometry.convex_parts import Parts
 from kinemorph.geometry.ground import Ground
@@ -78,13 +78,13 @@ def distance(a: Solid, pose_a: Pose | None, b: Solid, pose_b: Pose | None) -> Di
 
 @checked_on_failure
 def contacts(
-    a: Solid, pose_a: Pose | None, b: Solid, pose_b: Pose | None, margin: float = 0.0, most: int = 4
+    a: Solid, pose_a: Pose | None, b: Solid, pose_b: Pose | None, margin: float = 0.0, max_contacts: int = 4
 ) -> list[Contact]:
-    """Contacts of two shapes: the points no farther apart than `margin` (m), at most `most` well-spread ones.
+    """Contacts of two shapes: the points no farther apart than `margin` (m), at most `max_contacts` well-spread ones.
 
-    For a concave body or the ground, `most` is for each pair of parts or each direction of the ground.
+    For a concave body or the ground, `max_contacts` is for each pair of parts or each direction of the ground.
     """
-    return Pair(a, b).contacts(pose_a, pose_b, margin, most)
+    return Pair(a, b).contacts(pose_a, pose_b, margin, max_contacts)
 
 
 @checked_on_failure
@@ -110,19 +110,21 @@ class Pair:
     def distance(self, pose_a: Pose | None, pose_b: Pose | None) -> Distance:
         """See `kinemorph.distance`."""
         apart = self._place(pose_a, pose_b)
-        row = self._ask(Question.DISTANCE, 0.0, 1)[0] if np.abs(apart).max() < LARGEST_RAY_LENGTH else None
+        row = self._ask(PairQuery.DISTANCE, 0.0, 1)[0] if np.abs(apart).max() < LARGEST_RAY_LENGTH else None
         if row is None or not math.isfinite(row["distance"]):
             raise ValueError(f"distance: the shapes are too far apart for a number, {apart.tolist()} m")
         return Distance(*self._told(row))
 
-    def contacts(self, pose_a: Pose | None, pose_b: Pose | None, margin: float = 0.0, most: int = 4) -> list[Contact]:
+    def contacts(
+        self, pose_a: Pose | None, pose_b: Pose | None, margin: float = 0.0, max_contacts: int = 4
+    ) -> list[Contact]:
         """See `kinemorph.contacts`."""
         if not 0.0 <= margin < math.inf:
             raise ValueError(f"contacts: margin {margin} must be finite and not negative")
-        if not 1 <= most <= manifold.MANIFOLD_ROWS:
-            raise ValueError(f"contacts: most is {most}; expected 1 to {manifold.MANIFOLD_ROWS}")
+        if not 1 <= max_contacts <= manifold.MANIFOLD_ROWS:
+            raise ValueError(f"contacts: max_contacts is {max_contacts}; expected 1 to {manifold.MANIFOLD_ROWS}")
         self._place(pose_a, pose_b)
-        return [Contact(*self._told(row)) for row in self._ask(Question.CONTACTS, margin, most)]
+        return [Contact(*self._told(row)) for row in self._ask(PairQuery.CONTACTS, margin, max_contacts)]
 
     def track(
         self, contact: Contact | Distance, pose_a: Pose | None, pose_b: Pose | None, slack: float = 1e-3
@@ -168,11 +170,11 @@ class Pair:
             link["R"], link["p"] = pose.rotation.reshape(9), pose.position
         return self._links["p"][2] - self._links["p"][1]
 
-    def _ask(self, question: Question, margin: float, most: int) -> Any:
+    def _ask(self, question: PairQuery, margin: float, max_contacts: int) -> Any:
         """Contact rows of the answer."""
         found = self._collisions
         header = found.header
-        header["question"], header["margin"], header["most"] = question, margin, most
+        header["question"], header["margin"], header["max_contacts"] = question, margin, max_contacts
         found.update(self._links)
         return found.contacts
 

@@ -22,7 +22,7 @@ class Form(IntEnum):
     GROUND = 3  # a half-space, a height field or a terrain
 
 
-class Question(IntEnum):
+class PairQuery(IntEnum):
     """The result for each pair."""
 
     CONTACTS = 0  # contacts, if the shapes are no farther apart than the margin
@@ -102,7 +102,7 @@ PAIR = np.dtype(
         ("exact", "i4"),  # 0 if hulls were not opened, and the distance is a lower bound
         ("first", "i4"),  # its contacts are rows first to first + count of the table of contacts
         ("count", "i4"),
-        ("distance", "f8"),  # m: Question.DISTANCE: of the two; CONTACTS: of the deepest contact, inf without one
+        ("distance", "f8"),  # m: PairQuery.DISTANCE: of the two; CONTACTS: of the deepest contact, inf without one
     ],
     align=True,
 )
@@ -170,7 +170,7 @@ COLLISIONS = np.dtype(
         ("margin", "f8"),  # m, contacts are made of shapes that are no farther apart
         ("keep_within", "f8"),  # m, a pair that has moved by less since its contacts were made keeps them; 0: never
         ("threshold", "f8"),  # m, hulls of trees are opened for a distance below it
-        ("most", "i8"),  # contacts of two convex shapes or parts, at most; on the ground of each direction
+        ("max_contacts", "i8"),  # contacts of two convex shapes or parts, at most; on the ground of each direction
         ("n", "i8"),  # rows of shapes
         ("shapes", "i8"),  # addresses of the SHAPE rows, of
         ("mounts", "i8"),  # as many MOUNT rows, of
@@ -186,7 +186,7 @@ COLLISIONS = np.dtype(
         ("memory", "i8"),  # address of the PAIR_MEMORY rows, and of
         ("made", "i8"),  # as many CONTACT_POSE rows; used if contacts are kept
         ("contact_room", "i8"),  # rows of contacts in a step
-        # With Question.DISTANCE all steps have the first half of the next table, else even ones have the first and odd
+        # With PairQuery.DISTANCE all steps have the first half of the next table, else even ones have the first and odd
         # ones the other.
         ("contacts", "i8"),  # address of twice as many CONTACT rows
         ("anchors", "i8"),  # address of as many ANCHOR rows; used if contacts are kept

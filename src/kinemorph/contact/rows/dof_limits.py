@@ -39,7 +39,7 @@ def add_limit_row(
 @kernel(inline=False)
 def add_speed_limit_row(solver: Any, tree: Any, tree_index: int, link: int, dof: int, v: float, a: float) -> bool:
     """Add the row of a speed limit (rad/s or m/s), if it may be reached in this step. False if a table is full."""
-    fastest = dofs_of(tree)[dof]["speed"]
+    fastest = dofs_of(tree)[dof]["velocity_limit"]
     then = v + solver["h"] * solver["substeps"] * a
     if max(abs(v), abs(then)) < BRISK_SPEED_SHARE * fastest:
         return True
@@ -104,7 +104,9 @@ def fill_tree_limits(solver: Any, forest: Any, slot: Any, tree_index: int) -> bo
                     dof["friction"],
                     solver["h"] * forces[6 * DRY + j],
                 )
-            if 0.0 < dof["speed"] < np.inf and not add_speed_limit_row(solver, tree, tree_index, i, k, v[k], a[k]):
+            if 0.0 < dof["velocity_limit"] < np.inf and not add_speed_limit_row(
+                solver, tree, tree_index, i, k, v[k], a[k]
+            ):
                 return False
             if several:
                 continue

@@ -126,7 +126,7 @@ def fill_tree_drives(solver: Any, forest: Any, slot: Any, tree_index: int) -> bo
         link = joints[drive["joint"] & ID_INDEX_MASK]["link"]
         l = links[link]
         if drive["kind"] == ROW and drive["dof"] < l["nv"]:
-            effort = dofs[l["iv"] + declared_dof(l, drive["dof"])]["effort"]
+            effort = dofs[l["iv"] + declared_dof(l, drive["dof"])]["effort_limit"]
             at = add_drive_row(solver, tree, tree_index, link, drive["dof"], q)
             if at < 0:
                 return False
@@ -234,7 +234,7 @@ def apply_given_forces(solver: Any, forest: Any) -> None:
         if dof >= l["nv"] or tree["free_body"] != 0 or not is_first_drive(drives, slices[t]["drive"], i):
             continue
         k = l["iv"] + declared_dof(l, dof)
-        effort = dofs_of(tree)[k]["effort"]
+        effort = dofs_of(tree)[k]["effort_limit"]
         acted = clip(state_force(trees[t], tree, link, dof), effort)
         more = clip(total_given_force(solver, joints, trees[t], tree, t, link, dof), effort) - acted
         if more != 0.0 and is_mixed(l, dof):

@@ -79,11 +79,11 @@ def fill_loop_limits(solver: Any, forest: Any, index: int, x: Any, q: Any, v: An
     several = loop["kind"] == FREE or loop["kind"] == SPHERICAL
     for j in range(loop["nv"]):
         dof, near = dofs[j], NEAR_LIMIT + LIMIT_STEPS_AHEAD * dt * abs(v[j])
-        if 0.0 < dof["speed"] < np.inf and abs(v[j]) > BRISK_SPEED_SHARE * dof["speed"]:
+        if 0.0 < dof["velocity_limit"] < np.inf and abs(v[j]) > BRISK_SPEED_SHARE * dof["velocity_limit"]:
             at = add_loop_joint_row(solver, forest, index, x, q, unit, j, -1.0 if v[j] > 0.0 else 1.0, FAST)
             if at < 0:
                 return False
-            dof_constraint_list[at]["target"] = dof["speed"]
+            dof_constraint_list[at]["target"] = dof["velocity_limit"]
         for what in range(0 if several else 2):
             gap = q[j] - dof["lower"] if what == LOWER else dof["upper"] - q[j]
             if gap < near:

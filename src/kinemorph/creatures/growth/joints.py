@@ -74,7 +74,12 @@ def fill_model(
     v = links[0]["nv"]
     for k in range(v):
         dofs[k]["link"], dofs[k]["parent"] = 0, k - 1
-        dofs[k]["lower"], dofs[k]["upper"], dofs[k]["speed"], dofs[k]["effort"] = -np.inf, np.inf, np.inf, np.inf
+        dofs[k]["lower"], dofs[k]["upper"], dofs[k]["velocity_limit"], dofs[k]["effort_limit"] = (
+            -np.inf,
+            np.inf,
+            np.inf,
+            np.inf,
+        )
     parts[0]["link"] = 0
     q, l, i = links[0]["nq"], 1, 0
     while i >= 0:
@@ -93,7 +98,7 @@ def fill_model(
             dof = dofs[v]
             dof["link"], dof["parent"] = l, links[above]["iv"] + links[above]["nv"] - 1
             dof["lower"], dof["upper"] = nodes[part["node"]]["limits"][k][0], nodes[part["node"]]["limits"][k][1]
-            dof["speed"], dof["effort"] = np.inf, part["strength"]
+            dof["velocity_limit"], dof["effort_limit"] = np.inf, part["strength"]
             dof["armature"], dof["damping"] = g["armature"] * part["strength"], g["damping"] * part["strength"]
             above, l, q, v = l, l + 1, q + 1, v + 1
         part["link"] = above

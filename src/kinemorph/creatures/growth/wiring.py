@@ -155,7 +155,7 @@ def put_effects(
         row["source"], row["weight"] = source_of(parts, wires, first, senses, found, w, m, part), w["weights"][m]
         row["body"] = p["link"] if grasp else p["link"] - p["dof"] + 1 + k
         if not grasp:
-            row["most"] = p["strength"]
+            row["effort_limit"] = p["strength"]
             row["low"] = -LARGEST_DRIVE_SPEED if acted == BY_SPEED else node["limits"][k][0]
             row["high"] = LARGEST_DRIVE_SPEED if acted == BY_SPEED else node["limits"][k][1]
     return True

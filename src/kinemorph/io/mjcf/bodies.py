@@ -289,7 +289,7 @@ class Bodies:
         single = part.kind in (JointKind.REVOLUTE, JointKind.PRISMATIC)
         if self.document.limited(joint, "actuatorfrclimited", low, high) and single:
             if low == -high and high > 0.0:
-                part.effort = high
+                part.effort_limit = high
             else:
                 what = f"its drives are limited from {low:g} to {high:g}, not evenly"
                 self.unsupported.found("limit", part.where, what)

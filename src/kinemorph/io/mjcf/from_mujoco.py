@@ -213,7 +213,7 @@ class _Compiled:
             if peer.jnt_actfrclimited[i] and single:
                 low, high = peer.jnt_actfrcrange[i].tolist()
                 if low == -high:
-                    joint.effort = high
+                    joint.effort_limit = high
                 else:
                     found("limit", where, f"its drives are limited from {low:g} to {high:g}, not evenly")
             self.parts.bodies[int(peer.jnt_bodyid[i])].joints.append(joint)

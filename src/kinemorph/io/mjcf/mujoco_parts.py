@@ -38,7 +38,7 @@ class JointPart:
     ref: float = 0.0
     lower: float = -np.inf
     upper: float = np.inf
-    effort: float = np.inf
+    effort_limit: float = np.inf
     stiffness: float = 0.0
     rest: float = 0.0
     damping: float = 0.0
@@ -48,7 +48,7 @@ class JointPart:
     def made(self) -> Joint:
         single = self.kind in (JointKind.REVOLUTE, JointKind.PRISMATIC)
         return Joint(
-            self.kind, self.axis if single else "z", lower=self.lower, upper=self.upper, effort=self.effort,
+            self.kind, self.axis if single else "z", lower=self.lower, upper=self.upper, effort_limit=self.effort_limit,
             stiffness=self.stiffness, damping=self.damping, friction=self.friction, armature=self.armature,
             rest=self.rest if single and self.rest else None, name=self.name,
         )  # fmt: skip

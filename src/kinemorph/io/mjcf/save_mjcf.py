@@ -154,8 +154,8 @@ class _Writer:
             if not single:
                 raise self.refused(f"joint {joint.name!r}", "limits of its rotation would be a cone there")
             limits = [max(lower, -UNBOUNDED_RANGE), min(upper, UNBOUNDED_RANGE)]
-        effort = float(dofs["effort"][0])
-        if np.isfinite(dofs["speed"]).any():
+        effort = float(dofs["effort_limit"][0])
+        if np.isfinite(dofs["velocity_limit"]).any():
             self.lost.add("limits of speed", joint.name)
         if not single and values["stiffness"] and model.links[link]["nq"] > 1:
             neutral = [0.0] * 3 + [1.0, 0.0, 0.0, 0.0]

@@ -35,7 +35,7 @@ KINDS = {
     "screw": JointKind.SCREW,
 }
 UNLIMITED = 1e16  # what SDF writes for "no limit"
-ABSENT = {"lower": -np.inf, "upper": np.inf, "speed": np.inf, "effort": np.inf}  # and all else is 0
+ABSENT = {"lower": -np.inf, "upper": np.inf, "velocity_limit": np.inf, "effort_limit": np.inf}  # and all else is 0
 UNIT = Inertia(1.0, (0.0, 0.0, 0.0), np.eye(3))  # what SDF gives to a link that does not say
 
 _VERSION = re.compile(r"1\.([0-9]{1,3})")
@@ -207,7 +207,7 @@ def _axis_options(axis: Element, kind: str, frame: Pose, frames: Frames) -> dict
     limit = axis.one("limit")
     if limit is None:
         return options
-    for field, tag in (("speed", "velocity"), ("effort", "effort")):
+    for field, tag in (("velocity_limit", "velocity"), ("effort_limit", "effort")):
         options[field] = _limit(limit, tag, np.inf)
         if options[field] < 0.0:  # SDF means by it that there is none
             options[field] = np.inf

@@ -121,7 +121,8 @@ class _Writer:
             axis, dof = joint.add("axis" if k == 0 else "axis2"), dofs[k]
             axis.add("xyz", axes[k])
             limit = {
-                "lower": dof["lower"], "upper": dof["upper"], "effort": dof["effort"], "velocity": dof["speed"],
+                "lower": dof["lower"], "upper": dof["upper"], "effort": dof["effort_limit"],
+                "velocity": dof["velocity_limit"],
             }  # fmt: skip
             limit = {tag: value for tag, value in limit.items() if math.isfinite(value)}
             if limit:

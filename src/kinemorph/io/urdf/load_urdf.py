@@ -167,7 +167,7 @@ def _limits(element: Element, kind: str) -> dict[str, float]:
     largest = float(np.finfo(float).max)  # writers of URDF mean "none" by it, and limits are never multiplied
     values = {name: limit.number(name, np.inf, largest) for name in ("velocity", "effort")}
     _not_negative(limit, values)
-    options = {"speed": values["velocity"], "effort": values["effort"]}
+    options = {"velocity_limit": values["velocity"], "effort_limit": values["effort"]}
     if ends:
         lower, upper = limit.number("lower", 0.0, largest), limit.number("upper", 0.0, largest)
         if lower > upper:

@@ -133,7 +133,7 @@ class _Writer:
         limits: dict[str, Any] = {}
         if kind != "continuous":
             limits = {"lower": max(lower, -NO_LIMIT), "upper": min(upper, NO_LIMIT)}
-        for name, value in (("effort", float(dof["effort"])), ("velocity", float(dof["speed"]))):
+        for name, value in (("effort", float(dof["effort_limit"])), ("velocity", float(dof["velocity_limit"]))):
             if math.isfinite(value):
                 limits[name] = value
         if limits:

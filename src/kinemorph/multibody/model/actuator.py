@@ -12,7 +12,7 @@ from kinemorph.spatial.arguments.checks import as_floats
 
 
 @checked_on_failure
-def drive(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, control: npt.ArrayLike) -> Array:
+def actuator_forces(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, control: npt.ArrayLike) -> Array:
     """Joint forces (nv) of the model's actuators, from one control for each, in the model's order."""
     q64, v64 = checked_copies(model, q=q, v=v)
     u = as_floats(control)
@@ -30,4 +30,4 @@ def drive(model: Model, q: npt.ArrayLike, v: npt.ArrayLike, control: npt.ArrayLi
             force += a.gear[0] * (a.bias[1] * x + a.bias[2] * speed)
         tau[at] += min(max(force, a.force[0]), a.force[1]) * np.array(a.gear)
     # the joint's own limit is on the sum of all drives
-    return np.clip(tau, -model.dofs["effort"], model.dofs["effort"])
+    return np.clip(tau, -model.dofs["effort_limit"], model.dofs["effort_limit"])

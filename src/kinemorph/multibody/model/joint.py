@@ -25,7 +25,7 @@ NONE, NO_LIMIT, NO_LOWER = 0.0, np.inf, -np.inf
 PASSIVE = ("damping", "stiffness", "friction", "armature")
 FIELD_DEFAULTS = {
     **dict.fromkeys(PASSIVE, NONE),
-    **dict.fromkeys(("upper", "speed", "effort"), NO_LIMIT),
+    **dict.fromkeys(("upper", "velocity_limit", "effort_limit"), NO_LIMIT),
     "lower": NO_LOWER,
 }  # defaults of the fields below
 MASSLESS_INERTIA_SHARE = 1e-13  # share of a body's inertia below which the inertia in a direction is rounding
@@ -46,8 +46,8 @@ for _kind in JointKind:
 class Joint:
     """A joint: its kind, its axes in the joint frame, and what acts on its degrees of freedom.
 
-    `lower`, `upper`: limits of position; `speed`, `effort`: largest allowed; `damping`, `stiffness`, `friction`:
-    passive forces; `armature`: inertia of the drive, seen at the joint; `rest`: where the spring is slack.
+    `lower`, `upper`: limits of position; `velocity_limit`, `effort_limit`: largest allowed; `damping`, `stiffness`,
+    `friction`: passive forces; `armature`: inertia of the drive, seen at the joint; `rest`: where the spring is slack.
     """
 
     kind: JointKind
@@ -56,8 +56,8 @@ class Joint:
     pitch: float = 0.0
     lower: Number = NO_LOWER
     upper: Number = NO_LIMIT
-    speed: Number = NO_LIMIT
-    effort: Number = NO_LIMIT
+    velocity_limit: Number = NO_LIMIT
+    effort_limit: Number = NO_LIMIT
     damping: Number = NONE
     stiffness: Number = NONE
     friction: Number = NONE
@@ -291,17 +291,17 @@ def check_numbers(dofs: np.ndarray[Any, Any]) -> None:
 
 _NUMBERS = itemgetter(
     *((DOF.names or ()).index(name) for name in (
-        "armature", "damping", "stiffness", "friction", "lower", "upper", "speed", "effort",
+        "armature", "damping", "stiffness", "friction", "lower", "upper", "velocity_limit", "effort_limit",
     ))
 )  # fmt: skip
 
 
 def _is_valid_dof(dof: tuple[float, ...]) -> bool:
     """Whether one degree of freedom is valid: NaN is in no range."""
-    armature, damping, stiffness, friction, lower, upper, speed, effort = _NUMBERS(dof)
+    armature, damping, stiffness, friction, lower, upper, velocity_limit, effort_limit = _NUMBERS(dof)
     return (
         0.0 <= armature < NO_LIMIT and 0.0 <= damping < NO_LIMIT and 0.0 <= stiffness < NO_LIMIT
-        and 0.0 <= friction < NO_LIMIT and speed >= 0.0 and effort >= 0.0 and lower <= upper
+        and 0.0 <= friction < NO_LIMIT and velocity_limit >= 0.0 and effort_limit >= 0.0 and lower <= upper
         and lower < NO_LIMIT and upper > NO_LOWER
     )  # fmt: skip
 

@@ -420,7 +420,7 @@ class Model:
         """The same model under another gravity (m/s²)."""
         return self._like(gravity=vector(gravity, 3, f"model {self.name!r}: gravity"))
 
-    def with_parts(self, concavity: float = 0.05, most: int | None = None) -> Model:
+    def with_parts(self, concavity: float = 0.05, max_parts: int | None = None) -> Model:
         """The same model, whose meshes that collide are cut into convex parts if they are hollow: see `decompose`."""
 
         if not 0.01 <= check_finite("with_parts: concavity", concavity) <= 1.0:
@@ -428,7 +428,7 @@ class Model:
 
         def cut(shape: Shape) -> Shape:
             is_cut = shape.path is None or shape.parts is not None or shape.role is Role.VISUAL
-            return shape if is_cut or hollow_of(shape) <= concavity else decompose(shape, concavity, most)
+            return shape if is_cut or hollow_of(shape) <= concavity else decompose(shape, concavity, max_parts)
 
         shapes = tuple(tuple(map(cut, each)) for each in self.catalog.shapes)
         return self._like(catalog=replace(self.catalog, shapes=shapes))

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from kinemorph.collision.collisions import Collisions
-from kinemorph.collision.shapes.shape_rows import Candidates, Question, Status
+from kinemorph.collision.shapes.shape_rows import Candidates, PairQuery, Status
 from kinemorph.collision.shapes.shape_table import ShapeTable
 from kinemorph.geometry.convex_parts import Parts
 from kinemorph.geometry.polyhedron import Polyhedron
@@ -119,7 +119,7 @@ class Bounce:
             table.add(self.bodies[which], i)
         self.collisions = Collisions(
             table,
-            question=Question.DISTANCE,
+            question=PairQuery.DISTANCE,
             candidates=Candidates.CLOSE if hashing else Candidates.ALL,
             threshold=0.0,
             from_scratch=not coherence,

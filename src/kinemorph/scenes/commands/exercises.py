@@ -82,7 +82,7 @@ def simulate() -> None:
     """A simulation with events, one of which cuts a joint, and one with a spring."""
     model, _, q, v = _pendulum()
 
-    def let_go(model: km.Model, state: km.State) -> km.Report:
+    def let_go(model: km.Model, state: km.State) -> km.ModelEdit:
         return km.cut(model, state, "lower")
 
     events = [km.Event.position("upper", 0.0, let_go, direction=-1), km.Event.height("lower", -3.0, ends=True)]
@@ -160,14 +160,14 @@ def robot_in_a_world() -> None:
     """An arm with a servo and a motor reaches down to a box, and a chain is closed to a loop."""
     b = km.Builder("arm")
     inertia, shape = km.Inertia.box(1.0, (0.05, 0.05, 0.3), (0, 0, -0.15)), km.Shape.sphere(0.1)
-    b.link("upper", None, km.Joint.revolute("y", name="shoulder", effort=40.0), (0, 0, 0.6), inertia, shape)
+    b.link("upper", None, km.Joint.revolute("y", name="shoulder", effort_limit=40.0), (0, 0, 0.6), inertia, shape)
     b.link("lower", "upper", km.Joint.revolute("y", name="elbow", lower=-1.0, upper=1.0), (0, 0, -0.3), inertia, shape)
     world = km.World()
     world.add_ground()
     world.add(km.Shape.box((0.2, 0.2, 0.2)), at=(0.0, 0, 0.1))
     arm = world.add(b.build())
-    shoulder = world.servo(arm.joint("shoulder"), position=0.5, stiffness=400.0, damping=20.0, most=30.0)
-    elbow = world.motor(arm.joint("elbow"), speed=1.0, most=10.0)
+    shoulder = world.servo(arm.joint("shoulder"), position=0.5, stiffness=400.0, damping=20.0, effort_limit=30.0)
+    elbow = world.motor(arm.joint("elbow"), speed=1.0, effort_limit=10.0)
     world.run(0.3)
     shoulder.position = -0.2
     elbow.withdraw()

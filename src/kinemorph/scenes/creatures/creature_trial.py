@@ -37,7 +37,7 @@ HANG = 600.0  # s of the clock, for one creature; the first may compile kernels,
 STANDARD_ERROR = 2  # whatever has taken the place of `sys.stderr`
 TOLD = 1000  # creatures after which it says how far it is
 KNOWN = {*BORN.values(), *LIVED} - {""}
-FINITE, BOUNDED = ("R", "p", "axis", "mass", "h", "I"), ("armature", "damping", "lower", "upper", "effort")
+FINITE, BOUNDED = ("R", "p", "axis", "mass", "h", "I"), ("armature", "damping", "lower", "upper", "effort_limit")
 
 
 class TrialError(AssertionError):

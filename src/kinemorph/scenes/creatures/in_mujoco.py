@@ -223,7 +223,7 @@ def damping(restitution: float) -> float:
 
 def effort_shares(brain: Brain) -> list[tuple[int, float, float, float]]:
     """Of each effect: its source and weight, and what its drive is told at -1 and at 1."""
-    ends = ((-e.most, e.most) if e.what is Acted.TORQUE else (e.low, e.high) for e in brain.effects)
+    ends = ((-e.effort_limit, e.effort_limit) if e.what is Acted.TORQUE else (e.low, e.high) for e in brain.effects)
     return [(e.source, e.weight, low, high) for e, (low, high) in zip(brain.effects, ends, strict=True)]
 
 

@@ -16,10 +16,10 @@ from kinemorph.scenes.files.scene_parts import THE_WORLD, Parts, body_names, bod
 from kinemorph.scenes.files.scene_tables import BodyTable, ChangeTable, JointTable, SetTable
 from kinemorph.scenes.structure.breaking import Breaking
 from kinemorph.spatial.pose import Pose
-from kinemorph.structure.forest.forest import Change
+from kinemorph.structure.forest.forest import Edit
 from kinemorph.world.body import Body
 from kinemorph.world.control.drives import AppliedForce, Handle, Number
-from kinemorph.world.control.events import Moment
+from kinemorph.world.control.events import EventRecord
 from kinemorph.world.world import World
 
 VECTORS = ("force", "torque")  # of a push
@@ -32,7 +32,7 @@ class SceneEvent(NamedTuple):
     time: float  # s
     name: str
     what: str  # connect, cut, ...
-    change: Change | None  # what `World.connect`, `cut`, ... have said of it
+    change: Edit | None  # what `World.connect`, `cut`, ... have said of it
     missed: str = ""  # why it was not made: what it names is not there
 
 
@@ -142,7 +142,7 @@ class Changes:
             with self.parts.toml.at(f"change[{k}]"):
                 world.when(event, SceneChange(self, k))
 
-    def perform(self, world: World, k: int, moment: Moment) -> None:
+    def perform(self, world: World, k: int, moment: EventRecord) -> None:
         """Make all that a change names; what is not there by now, or never came, is noted, and the rest is made."""
         table, place, name = self.tables[k], f"change[{k}]", self.name(k)
         with self.parts.toml.at(place):
@@ -160,16 +160,16 @@ class Changes:
                 self.happened.append(SceneEvent(moment.time, name, "end", None))
         self.arm(world)
 
-    def _cut(self, world: World, place: str, joint: str) -> Change:
+    def _cut(self, world: World, place: str, joint: str) -> Edit:
         return world.cut(joint_of(world, joint))
 
-    def _remove(self, world: World, place: str, body: str) -> Change:
+    def _remove(self, world: World, place: str, body: str) -> Edit:
         return world.remove(body_of(world, body))
 
     def _add(self, world: World, place: str, table: BodyTable) -> None:
         self.parts.bodies(world, place, table, {body.name: body for body in world.bodies})
 
-    def _reroot(self, world: World, place: str, body: str) -> Change:
+    def _reroot(self, world: World, place: str, body: str) -> Edit:
         return world.reroot(body_of(world, body))
 
     def _set(self, world: World, place: str, table: SetTable) -> None:
@@ -182,7 +182,7 @@ class Changes:
             raise KeyError(f"{quoted(name)} is gone: stopped, or what it acted on")
         handle.withdraw()
 
-    def _connect(self, world: World, place: str, table: JointTable) -> Change:
+    def _connect(self, world: World, place: str, table: JointTable) -> Edit:
         if table.name is not None and table.name in joint_names(world):
             raise self.parts.toml.error(f"{place}.name", f"there is a joint {table.name!r} already")
         a, b = (None if name == THE_WORLD else body_of(world, name) for name in table.between)
@@ -191,7 +191,7 @@ class Changes:
             self.breaking.watch(world, table.name)
         return change
 
-    def connect(self, world: World, place: str, table: JointTable, a: Body | None, b: Body | None) -> Change:
+    def connect(self, world: World, place: str, table: JointTable, a: Body | None, b: Body | None) -> Edit:
         """Join two bodies, or the world and a body, where they are now."""
         assert b is not None
         where: Pose | None = None
@@ -214,7 +214,7 @@ class SceneChange:
     def __init__(self, changes: Changes, k: int) -> None:
         self.changes, self.k = changes, k
 
-    def __call__(self, world: World, moment: Moment) -> None:
+    def __call__(self, world: World, moment: EventRecord) -> None:
         self.changes.perform(world, self.k, moment)
 
 

@@ -42,7 +42,7 @@ from kinemorph.world.body import Body, Figure
 from kinemorph.world.world import World
 
 KINDS = ("box", "sphere", "cylinder", "capsule", "cone", "mesh")
-OF_JOINTS = ("lower", "upper", "speed", "effort", "damping", "stiffness", "friction", "armature", "rest")
+OF_JOINTS = ("lower", "upper", "velocity_limit", "effort_limit", "damping", "stiffness", "friction", "armature", "rest")
 THE_WORLD = "world"  # what a joint is on that is on no body
 
 

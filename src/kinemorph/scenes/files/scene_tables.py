@@ -22,7 +22,7 @@ Rate = Annotated[float, Meta(ge=-1e5, le=1e5)]  # m/s or rad/s
 Rates = tuple[Rate, Rate, Rate]
 Force = Annotated[float, Meta(ge=-1e12, le=1e12)]  # N or N m
 Forces = tuple[Force, Force, Force]
-Most = Annotated[float, Meta(ge=0.0, le=1e12)]
+LargestForce = Annotated[float, Meta(ge=0.0, le=1e12)]
 Gain = Annotated[float, Meta(ge=0.0, le=1e12)]
 Angle = Annotated[float, Meta(ge=-1e6, le=1e6)]
 Time = Annotated[float, Meta(ge=0.0, le=1e6)]
@@ -171,15 +171,15 @@ class JointTable(Placed, frozen=True, kw_only=True):
     pitch: Coordinate | None = None  # m/rad
     lower: Numbers | None = None  # rad or m
     upper: Numbers | None = None
-    speed: Numbers | None = None
-    effort: Numbers | None = None
+    velocity_limit: Numbers | None = None
+    effort_limit: Numbers | None = None
     damping: Numbers | None = None
     stiffness: Numbers | None = None
     friction: Numbers | None = None
     armature: Numbers | None = None
     rest: Numbers | None = None
     how: Literal["auto", "loop"] = "auto"
-    strength: Most = 0.0  # N, with which it breaks; 0: it holds anything
+    strength: LargestForce = 0.0  # N, with which it breaks; 0: it holds anything
 
 
 class Acting(Table, frozen=True, kw_only=True):
@@ -193,7 +193,7 @@ class MotorTable(Acting, frozen=True, kw_only=True):
 
     joint: Reference
     speed: Rate = 0.0
-    most: Most | None = None
+    effort_limit: LargestForce | None = None
     dof: Dof = 0
 
 
@@ -205,7 +205,7 @@ class ServoTable(Acting, frozen=True, kw_only=True):
     stiffness: Gain
     damping: Gain
     speed: Rate = 0.0
-    most: Most | None = None
+    effort_limit: LargestForce | None = None
     dof: Dof = 0
     path: Annotated[tuple[tuple[Time, Angle], ...], Meta(min_length=2, max_length=10_000)] | None = None  # s, rad or m
 
@@ -257,7 +257,7 @@ class SetTable(Table, frozen=True, kw_only=True):
     position: Angle | None = None
     stiffness: Gain | None = None
     damping: Gain | None = None
-    most: Most | None = None
+    effort_limit: LargestForce | None = None
     ratio: Rate | None = None
     force: Numbers | None = None  # one in a joint, three on a body
     torque: Forces | None = None

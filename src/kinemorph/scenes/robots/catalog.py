@@ -25,7 +25,7 @@ FAMOUS = {  # the robots that benchmarks and demos name
 }
 
 # For `with_dofs`: a robot with its motors off that neither limits nor friction stop, which rollouts would warn of.
-UNSTOPPED = {"lower": -np.inf, "upper": np.inf, "speed": np.inf, "effort": np.inf, "friction": 0.0}
+UNSTOPPED = {"lower": -np.inf, "upper": np.inf, "velocity_limit": np.inf, "effort_limit": np.inf, "friction": 0.0}
 
 
 def folder() -> Path | None:

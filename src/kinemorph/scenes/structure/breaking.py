@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from kinemorph.motion.events import Event
 from kinemorph.scenes.files.scene_parts import joint_of
-from kinemorph.world.control.events import Moment
+from kinemorph.world.control.events import EventRecord
 from kinemorph.world.world import World
 
 
@@ -22,7 +22,7 @@ class Breaking:
         """Have a joint give way if it bears too much."""
         world.when(Event.load(joint_of(world, name), self.strengths[name], times=1, name=name), self.give_way)
 
-    def give_way(self, world: World, moment: Moment) -> None:
+    def give_way(self, world: World, moment: EventRecord) -> None:
         """A joint bears more than it holds. What bears most breaks first, which may be a relief for the others."""
         if self.first[0] != moment.time:
             loads = {

@@ -22,9 +22,9 @@ from kinemorph.multibody.model.joint import Joint
 from kinemorph.scenes.pictures.film_pictures import draw_film, film_run
 from kinemorph.scenes.structure.high_bar import LEFT, RIGHT, VIEW, gymnast
 from kinemorph.spatial.pose import Pose
-from kinemorph.structure.forest.forest import Change
+from kinemorph.structure.forest.forest import Edit
 from kinemorph.world.body import Figure
-from kinemorph.world.control.events import Moment
+from kinemorph.world.control.events import EventRecord
 from kinemorph.world.world import World
 
 DISMOUNT_DT = 1e-3  # s
@@ -40,15 +40,15 @@ class Dismount:
 
     world: World
     figure: Figure
-    hands: dict[str, Change] = field(default_factory=dict)
+    hands: dict[str, Edit] = field(default_factory=dict)
     told: list[tuple[float, str]] = field(default_factory=list)
 
-    def let_go(self, world: World, moment: Moment) -> None:
+    def let_go(self, world: World, moment: EventRecord) -> None:
         """A hand lets go of the bar."""
         world.cut(self.hands[moment.name].joint)
         self.told.append((moment.time, moment.name))
 
-    def land(self, world: World, moment: Moment) -> None:
+    def land(self, world: World, moment: EventRecord) -> None:
         """Something touches the mat for the first time: from now on the joints are damped."""
         name = moment.other.name if moment.other is not None else "nothing"
         self.told.append((moment.time, f"lands on the {name}"))

@@ -23,10 +23,10 @@ from kinemorph.multibody.model.joint import Joint
 from kinemorph.multibody.model.model import Model
 from kinemorph.scenes.pictures.film_pictures import draw_film, film_run
 from kinemorph.spatial.pose import Pose
-from kinemorph.structure.forest.forest import Change
+from kinemorph.structure.forest.forest import Edit
 from kinemorph.world.body import Body, Figure
 from kinemorph.world.control.drives import Servo
-from kinemorph.world.control.events import Moment
+from kinemorph.world.control.events import EventRecord
 from kinemorph.world.world import World
 
 UPPER, FORE, HEIGHT = 0.6, 0.5, 0.7  # m: both parts of the arm, and how high its shoulder is
@@ -97,7 +97,7 @@ class Gripper:
     figure: Figure
     brick: Body
     servos: list[Servo] = field(default_factory=list)
-    grip: Change | None = None
+    grip: Edit | None = None
     brick_height: float = 0.0  # m, from which it dropped
     told: list[tuple[float, str]] = field(default_factory=list)
 
@@ -111,19 +111,19 @@ class Gripper:
             if servo.alive:  # its joint may have been cut, by a user of the viewer
                 servo.position, servo.speed = float(target), float(rate)
 
-    def take(self, world: World, moment: Moment) -> None:
+    def take(self, world: World, moment: EventRecord) -> None:
         """The hand has touched the brick: it holds it."""
         self.grip = world.connect(self.figure["hand"], self.brick, Joint.fixed(name="grip"))
         self.told.append((moment.time, "takes the brick"))
 
-    def drop(self, world: World, moment: Moment) -> None:
+    def drop(self, world: World, moment: EventRecord) -> None:
         """It lets go."""
         if self.grip is not None and self.grip.joint in world.forest.joints:
             world.cut(self.grip)
             self.brick_height = float(self.brick.position[2])
         self.told.append((moment.time, "drops it"))
 
-    def land(self, world: World, moment: Moment) -> None:
+    def land(self, world: World, moment: EventRecord) -> None:
         self.told.append((moment.time, "the brick lands"))
 
 
@@ -137,7 +137,7 @@ def gripper(**settings: Any) -> Gripper:
     scene = Gripper(world, figure, brick)
     for name, at in zip(("turn", "shoulder", "elbow", "wrist"), start, strict=True):
         joint = figure.joint(name)
-        scene.servos.append(world.servo(joint, float(at), stiffness=STIFF, damping=DAMP, most=TORQUE))
+        scene.servos.append(world.servo(joint, float(at), stiffness=STIFF, damping=DAMP, effort_limit=TORQUE))
     world.every(RATE, scene.guide, "guide")
     world.when(Event.contact("hand", "brick", times=1, name="the hand touches the brick"), scene.take)
     world.when(Event.at(LET_GO, name="drop"), scene.drop)

@@ -26,7 +26,7 @@ from kinemorph.scenes.robots.figure import SIMPLE, both, human, pose
 from kinemorph.spatial.pose import Pose
 from kinemorph.structure.connect import connect
 from kinemorph.structure.cut import cut
-from kinemorph.structure.report import Report
+from kinemorph.structure.report import ModelEdit
 
 BAR = (0.0, 0.0, 2.7)  # m
 STIFF = {"arm": 80.0, "forearm": 80.0, "thigh": 200.0, "shank": 100.0}  # N m/rad
@@ -56,7 +56,7 @@ def gymnast() -> tuple[Model, State]:
     return model, State(q, v)
 
 
-def grip(model: Model, state: State) -> Report:
+def grip(model: Model, state: State) -> ModelEdit:
     """Both hands take the bar."""
     for side in ("left", "right"):
         data = Data(model)

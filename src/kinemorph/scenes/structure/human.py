@@ -27,7 +27,7 @@ from kinemorph.scenes.robots.figure import both, human, pose
 from kinemorph.spatial.pose import Pose
 from kinemorph.structure.connect import connect
 from kinemorph.structure.cut import cut
-from kinemorph.structure.report import Report
+from kinemorph.structure.report import ModelEdit
 from kinemorph.structure.reroot import reroot
 
 POSTURE = both(upper_arm=(0.9, -0.4, 0.0), forearm=0.6, thigh=(0.35, -0.5, 0.0), shank=0.7, foot=(0.0, 0.2, 0.0))
@@ -58,7 +58,7 @@ class Changes:
     def event(self, what: str, t: float) -> Event:
         return Event.at(t, getattr(self, what), name=what)
 
-    def connect(self, model: Model, state: State) -> Report:
+    def connect(self, model: Model, state: State) -> ModelEdit:
         """Two links that no joint connects, at a point near their middle: the pose of this moment counts."""
         names = sorted(model.names)  # so that nothing depends on the order of links
         while True:
@@ -74,14 +74,14 @@ class Changes:
         self.told.append(f"connect {a} and {b} ({kind.__name__})")
         return connect(model, state, a, b, kind(), at=Pose(at))
 
-    def cut(self, model: Model, state: State) -> Report:
+    def cut(self, model: Model, state: State) -> ModelEdit:
         """Any joint that holds something."""
         joints = [name for name, l in zip(model.joint_names, model.links, strict=True) if l["kind"] != JointKind.FREE]
         joint = str(self.rng.choice(sorted([*joints, *model.loop_names])))
         self.told.append(f"cut {joint}")
         return cut(model, state, joint)
 
-    def reroot(self, model: Model, state: State) -> Report:
+    def reroot(self, model: Model, state: State) -> ModelEdit:
         """Any link becomes the top of its tree."""
         link = str(self.rng.choice(sorted(model.names)))
         self.told.append(f"re-root at {link}")

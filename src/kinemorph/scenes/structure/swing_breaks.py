@@ -28,7 +28,7 @@ from kinemorph.scenes.robots.figure import SIMPLE, both, human, pose
 from kinemorph.spatial.pose import Pose
 from kinemorph.structure.connect import connect
 from kinemorph.structure.cut import cut
-from kinemorph.structure.report import Report
+from kinemorph.structure.report import ModelEdit
 
 TOP, SEAT = 3.0, 0.55  # m: heights of the hinge and of the hips
 PLATE = 0.16  # m: from the middle of the plate to its edges
@@ -104,7 +104,7 @@ def ride(method: str = "adaptive") -> LoggedMotion:
 def _leaving(thigh: str, seat: str, start: float) -> list[Event]:
     """A thigh passes the edge of the plate in front or behind, unless it has left already."""
 
-    def leave(model: Model, state: State) -> Report:
+    def leave(model: Model, state: State) -> ModelEdit:
         return cut(model, state, seat)
 
     def sits(model: Model, state: State) -> bool:

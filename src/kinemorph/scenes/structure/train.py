@@ -13,7 +13,7 @@ from typing import Any
 
 from kinemorph.scenes.files.scene import Scene, read_scene
 from kinemorph.scenes.pictures.film_pictures import draw_film, film_run
-from kinemorph.structure.forest.forest import Change
+from kinemorph.structure.forest.forest import Edit
 
 _TABLE = read_scene("train")[1]
 _TIMES = {change.name: change.at or 0.0 for change in _TABLE.change}
@@ -30,7 +30,7 @@ class Train(Scene):
         self.wagons = [self.world[body.name] for body in _TABLE.body]
 
     @property
-    def couplings(self) -> dict[str, Change]:
+    def couplings(self) -> dict[str, Edit]:
         """The report of each coupling, by the name of the second wagon."""
         made = [h for h in self.happened if h.what == "connect"]
         return {h.name.partition(" meets ")[2]: h.change for h in made if h.change is not None}

@@ -29,7 +29,7 @@ from kinemorph.multibody.state import State
 from kinemorph.spatial.pose import Pose
 from kinemorph.structure.connect import connect
 from kinemorph.structure.cut import cut
-from kinemorph.structure.report import Report
+from kinemorph.structure.report import ModelEdit
 from kinemorph.view.pictures.picture import picture, save_png
 from kinemorph.view.pictures.plots import empty_figure
 from kinemorph.view.recordings.recording import Recording
@@ -54,7 +54,7 @@ class Step:
     v: Any
     kinetic: Any
     potential: Any
-    strike: Report
+    strike: ModelEdit
     length: float  # m
 
 
@@ -97,7 +97,7 @@ def steps_down(model: Model, state: State) -> bool:
     return bool(swinging[0] - standing[0] > 0.05 * LENGTH)
 
 
-def strike(model: Model, state: State) -> Report:
+def strike(model: Model, state: State) -> ModelEdit:
     """The swinging foot has landed: it holds from now on, and the other leg lets go."""
     foot = feet(model, state)[1]
     flying = cut(model, state, 0)

@@ -28,7 +28,7 @@ from kinemorph.multibody.model.model import Model
 from kinemorph.scenes.pictures.film_pictures import draw_film, film_run
 from kinemorph.scenes.structure.walker import AXIS, HIP_MASS, LEG_MASS, LENGTH, MIDDLE, SLOPE, compass, strike
 from kinemorph.spatial.pose import Pose
-from kinemorph.world.control.events import Moment
+from kinemorph.world.control.events import EventRecord
 from kinemorph.world.world import World
 
 FOOT_RADIUS = 1e-3  # m, radius: nearly the point that the walker of the paper stands on
@@ -68,18 +68,18 @@ class GroundWalk:
         """Where the end of a leg is."""
         return self.world[leg].pose.apply((0.0, 0.0, -LENGTH))
 
-    def ahead(self, world: World, moment: Moment) -> bool:
+    def ahead(self, world: World, moment: EventRecord) -> bool:
         """Whether the foot that has come down to the slope is ahead of the other one."""
         assert moment.body is not None
         angle = float(world.forest.position(world.joint_id("hip"))[0])
         return (angle if moment.body.name == "b" else -angle) > STEP_HIP_ANGLE
 
-    def meet(self, world: World, moment: Moment) -> None:
+    def meet(self, world: World, moment: EventRecord) -> None:
         """It meets the ground from now on."""
         assert moment.body is not None
         world.collision_filter.set_groups(self.shape_of(moment.body.name), mask=ALL_GROUPS_MASK)
 
-    def land(self, world: World, moment: Moment) -> None:
+    def land(self, world: World, moment: EventRecord) -> None:
         """A foot has landed: the other one leaves, and may pass through the slope for a while."""
         assert moment.body is not None
         leg = moment.body.name

@@ -19,7 +19,7 @@ from kinemorph.scenes.pictures.picture_sheets import View, draw_views
 from kinemorph.scenes.thesis.brick_wall import BRICK, CLAY, fallen, lay
 from kinemorph.spatial.pose import Pose
 from kinemorph.world.body import Body
-from kinemorph.world.control.events import Moment
+from kinemorph.world.control.events import EventRecord
 from kinemorph.world.world import World
 
 LINKS, LINK, WIRE = 12, 0.2, 0.025  # of the chain: how many, how long, and how thick (m)
@@ -50,7 +50,7 @@ class Demolition:
         if self.ball.alive:  # a user of the viewer may have removed it
             self.fast = float(np.linalg.norm(self.ball.velocity))
 
-    def meet(self, world: World, moment: Moment) -> None:
+    def meet(self, world: World, moment: EventRecord) -> None:
         """It touches something for the first time, which has slowed it already."""
         if self.hit[0] == math.inf:
             self.hit = moment.time, self.fast

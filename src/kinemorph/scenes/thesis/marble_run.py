@@ -22,7 +22,7 @@ from kinemorph.multibody.model.model import Model
 from kinemorph.scenes.pictures.film_pictures import film_run
 from kinemorph.scenes.pictures.picture_sheets import View, draw_views
 from kinemorph.spatial.pose import Pose
-from kinemorph.structure.forest.forest import Change
+from kinemorph.structure.forest.forest import Edit
 from kinemorph.world.body import Body
 from kinemorph.world.control.drives import Motor
 from kinemorph.world.world import World
@@ -51,7 +51,7 @@ class Run:
 
     world: World
     marble: Body = field(init=False)
-    doors: list[Change] = field(default_factory=list)
+    doors: list[Edit] = field(default_factory=list)
     flaps: list[Body] = field(default_factory=list)
     wheels: list[Body] = field(default_factory=list)
     motors: list[Motor] = field(default_factory=list)

@@ -16,7 +16,7 @@ from kinemorph.scenes.thesis.brick_wall import BRICK, fallen, lay
 from kinemorph.scenes.thesis.car import RUBBER, Driver, drive
 from kinemorph.spatial.pose import Pose
 from kinemorph.world.body import Body
-from kinemorph.world.control.events import Moment
+from kinemorph.world.control.events import EventRecord
 from kinemorph.world.world import World
 
 SLOPE, LENGTH, WIDTH = math.radians(16.0), 10.0, 1.6  # rad, m, m: of the ramp
@@ -43,7 +43,7 @@ class Crash:
         self.pace = self.driver.pace
         return WANTED_SPEED if SETTLING_TIME < self.world.time < self.hit[0] else 0.0
 
-    def meet(self, world: World, moment: Moment) -> None:
+    def meet(self, world: World, moment: EventRecord) -> None:
         """The first brick is touched, which has slowed the car already."""
         if self.hit[0] == math.inf:
             self.hit = moment.time, self.pace

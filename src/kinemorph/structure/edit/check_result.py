@@ -34,7 +34,7 @@ def has_same_forces(x: Any, y: Any) -> bool:
 @kernel
 def has_separate_bounds(x: Any) -> bool:
     """Whether friction or a speed limit bounds it. Several such bounds are a box, which does not turn with axes."""
-    return x["friction"] > 0.0 or 0.0 < x["speed"] < np.inf
+    return x["friction"] > 0.0 or 0.0 < x["velocity_limit"] < np.inf
 
 
 @kernel(inline=False)

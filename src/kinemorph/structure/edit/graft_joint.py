@@ -77,5 +77,5 @@ def swap_dofs(a: Any, b: Any) -> None:
     a["friction"], b["friction"] = b["friction"], a["friction"]
     a["lower"], b["lower"] = b["lower"], a["lower"]
     a["upper"], b["upper"] = b["upper"], a["upper"]
-    a["speed"], b["speed"] = b["speed"], a["speed"]
-    a["effort"], b["effort"] = b["effort"], a["effort"]
+    a["velocity_limit"], b["velocity_limit"] = b["velocity_limit"], a["velocity_limit"]
+    a["effort_limit"], b["effort_limit"] = b["effort_limit"], a["effort_limit"]

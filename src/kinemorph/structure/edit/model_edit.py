@@ -21,7 +21,7 @@ from kinemorph.structure.edit.to_model import MODEL_EXPORT, export_model, export
 from kinemorph.structure.forest.forest import Forest
 from kinemorph.structure.forest.layout import CONNECT, JOINTS, JUMP, REST, TAU, A, Q, V
 from kinemorph.structure.forest.memory import ID_INDEX_MASK, clear_forest
-from kinemorph.structure.report import Report
+from kinemorph.structure.report import ModelEdit
 
 
 class _ThreadForest(threading.local):
@@ -54,7 +54,7 @@ class Links(NamedTuple):
     cut: int = -1  # the link whose joint is cut
 
 
-def edit_model(model: Model, state: State, request: Request, links: Links, name: str = "") -> Report:
+def edit_model(model: Model, state: State, request: Request, links: Links, name: str = "") -> ModelEdit:
     """Perform one edit of a model in a state. A new joint is called `name`."""
     numbers = _state_vectors(model, state)
     forest = thread_forest()
@@ -111,7 +111,7 @@ def _names_in_model(model: Model, here: Any) -> EntityNames:
 
 def _with_new_loop(
     forest: Forest, model: Model, state: State, request: Request, links: Links, name: str, numbers: Array, chosen: Any
-) -> Report:  # fmt: skip
+) -> ModelEdit:  # fmt: skip
     """The model with one more loop: its trees stay, only their velocities change."""
     catalog, new = catalog_with_joint(model, name, request.joint)
     export_velocities(forest.address, model.address, chosen, numbers.ravel())
@@ -127,7 +127,7 @@ def _with_new_loop(
 def _export_edited_model(
     forest: Forest, model: Model, state: State, request: Request, name: str, numbers: Array, here: Any, chosen: Any,
     planted: Any,
-) -> Report:  # fmt: skip
+) -> ModelEdit:  # fmt: skip
     """Export the new model from the forest, and make the report."""
     outcome = forest._outcomes[0]
     catalog, new = model.catalog, -1
@@ -164,11 +164,11 @@ def _export_edited_model(
 
 def _make_report(
     forest: Forest, model: Model, changed: Model, state: State, name: str, numbers: Array, struck: bool
-) -> Report:  # fmt: skip
+) -> ModelEdit:  # fmt: skip
     """Make the report. After an impact there are no accelerations, because they were infinite for an instant."""
     outcome, rates = forest._outcomes[0], numbers[:, : changed.nv]
     a, tau = None if state.a is None or struck else rates[A], None if state.tau is None else rates[TAU]
-    return Report(
+    return ModelEdit(
         changed, State(numbers[Q], rates[V], a, tau, state.time), model, name, outcome["impulse"].copy(), rates[JUMP],
         float(outcome["energy_lost"]), float(outcome["pose_error"]), float(outcome["twist_error"]),
         float(outcome["momentum_error"]),

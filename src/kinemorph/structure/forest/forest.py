@@ -50,7 +50,7 @@ TRANSIENT_FIELDS = {
 }  # fields of tables that are not saved
 
 
-class Planted(NamedTuple):
+class AddedModel(NamedTuple):
     """Ids of the parts of a model that was added to a forest, in the order of the model."""
 
     bodies: Ids
@@ -59,7 +59,7 @@ class Planted(NamedTuple):
     trees: Ids
 
 
-class Change(NamedTuple):
+class Edit(NamedTuple):
     """The result of an edit of a live forest."""
 
     joint: int  # id of the joint that was made, or that carries the part now; -1 if there is none
@@ -87,7 +87,7 @@ class Forest(ForestSums):
     def add(
         self, model: Model, q: npt.ArrayLike | None = None, v: npt.ArrayLike | None = None,
         tau: npt.ArrayLike | None = None,
-    ) -> Planted:  # fmt: skip
+    ) -> AddedModel:  # fmt: skip
         """Add all trees, loops and force elements of a model, in a state; neutral and at rest if that is not given."""
         if not isinstance(model, Model):
             raise TypeError(f"forest: add takes a kinemorph.Model, not {repr_of(model)}")
@@ -109,7 +109,7 @@ class Forest(ForestSums):
             with self.claimed(waits=True):
                 self._tie_elements(model, here.tolist())
         count = model.parents.count(-1)
-        return Planted(ids[:n], ids[n : 2 * n], ids[2 * n : end], ids[end : end + count])
+        return AddedModel(ids[:n], ids[n : 2 * n], ids[2 * n : end], ids[end : end + count])
 
     def _tie_elements(self, model: Model, names: list[int]) -> None:
         """Add the force elements of a model whose bodies are in the forest; end points are in their own frames."""
@@ -162,7 +162,7 @@ class Forest(ForestSums):
 
     def connect(
         self, a: int, b: int, joint: Joint, at: Place, how: str = "auto", on: Place | None = None
-    ) -> Change:  # fmt: skip
+    ) -> Edit:  # fmt: skip
         """Join body b to body a by a joint that stands at `at` in the world, where both are now; -1 is the base.
 
         As `kinemorph.connect`, with ids; `on` is the joint's successor frame in the own frame of b.
@@ -172,7 +172,7 @@ class Forest(ForestSums):
             request.row["a"], request.row["b"] = operator.index(a), operator.index(b)
             return self._perform(request)
 
-    def cut(self, joint: int, root: int = -1, allow_free: bool = True) -> Change:
+    def cut(self, joint: int, root: int = -1, allow_free: bool = True) -> Edit:
         """Cut a joint, of a tree or of a loop. As `kinemorph.cut`, with ids.
 
         With `allow_free=False`, a cut that would leave a part without support is refused.
@@ -191,28 +191,28 @@ class Forest(ForestSums):
 
     def reroot(
         self, body: int, joint: Joint | None = None, at: Place | None = None, on: Place | None = None
-    ) -> Change:  # fmt: skip
+    ) -> Edit:  # fmt: skip
         """Make a body the root of its tree, carried by a new joint on the base, free if none is given."""
         with self.claimed():
             request = Request.reroot(self._edits, joint, at, on)
             request.row["b"] = operator.index(body)
             return self._perform(request)
 
-    def remove(self, body: int) -> Change:
+    def remove(self, body: int) -> Edit:
         """Remove a body with the subtree that it carries, and the loops and force elements on it."""
         with self.claimed():
             request = Request.remove(self._edits)
             request.row["b"] = operator.index(body)
             return self._perform(request)
 
-    def _perform(self, request: Request) -> Change:
+    def _perform(self, request: Request) -> Edit:
         status = self._apply(request)
         o = self._outcomes[0]
         if status:
             self._refuse(request, o)
         if o["lossy"] >= 0:
             warn_lossy_joint(_NAMES, o)
-        return Change(
+        return Edit(
             int(o["joint"]), bool(o["closes"]), o["impulse"].copy(), float(o["energy_lost"]),
             float(o["momentum_error"]), float(o["pose_error"]), float(o["twist_error"]), float(o["loop_error"]),
         )  # fmt: skip

@@ -20,7 +20,7 @@ from kinemorph.structure.forest.layout import BODIES, IN_USE, JOINTS, LOOPS, POO
 Rows = np.ndarray[Any, Any]
 SLOTS = (layout.TREE_SLOT, layout.BODY_SLOT, layout.JOINT_SLOT, layout.LOOP_SLOT)
 NAMES = ("trees", "bodies", "joints", "loops")
-LIMITS = {"lower", "upper", "speed", "effort"}  # fields of DOF that may be infinite
+LIMITS = {"lower", "upper", "velocity_limit", "effort_limit"}  # fields of DOF that may be infinite
 
 
 def require(condition: Any, what: str) -> None:

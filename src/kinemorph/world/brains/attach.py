@@ -45,7 +45,7 @@ def has_degree_of_freedom(forest: Any, joint: int, dof: int, what: int) -> bool:
     link = links_of(tree)[k]
     if link["kind"] == FREE or (what == TARGET and link["kind"] == SPHERICAL):
         return False
-    return what < 0 or dofs_of(tree)[link["iv"] + j]["effort"] != 0.0
+    return what < 0 or dofs_of(tree)[link["iv"] + j]["effort_limit"] != 0.0
 
 
 @kernel(inline=False)
@@ -62,7 +62,7 @@ def claim_drive_row(solver: Any) -> int:
 @kernel(inline=False)
 def initialize_drive(drive: Any, joint: int, effect: Any) -> None:
     """Initialize the drive by which an effect acts on a joint: a given force, a motor or a servo."""
-    most, what = effect["most"], effect["what"]
+    most, what = effect["effort_limit"], effect["what"]
     drive["joint"], drive["dof"], drive["kind"], drive["next"] = joint, effect["drive"], ROW, 0
     drive["position"] = drive["speed"] = drive["stiffness"] = drive["damping"] = drive["force"] = 0.0
     drive["smallest_force"], drive["largest_force"], drive["source"] = -most, most, 0

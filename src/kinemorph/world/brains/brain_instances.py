@@ -289,7 +289,7 @@ class BrainInstance:
         )
 
     @property
-    def projections(self) -> list[int]:
+    def holds(self) -> list[int]:
         """The joints by which its grasps hold something now."""
         self._one()
         held = self.world._brain_instances.part("effects", self.row)["held"].tolist()

@@ -11,7 +11,7 @@ from kinemorph.brain.brain import Brain, Effect, Sense
 from kinemorph.contact.layout import WOKEN_BY_FORCE
 from kinemorph.spatial.arguments.annotated import checked_on_failure
 from kinemorph.spatial.arguments.checks import repr_of
-from kinemorph.structure.forest.forest import Change
+from kinemorph.structure.forest.forest import Edit
 from kinemorph.world.body import Body, Figure
 from kinemorph.world.brains.attach import ATTACHED, attach_brain
 from kinemorph.world.brains.brain_instances import BrainInstance, InstanceMemory, target_fields
@@ -89,7 +89,7 @@ class Brains(Part):
         _, dofs, _ = self.world.drives._joint(what, carried[one.link])  # which refuses those that cannot move
         if not 0 <= dof < len(dofs):
             raise ValueError(f"{what}: its joint has {len(dofs)} degrees of freedom, and none {dof}")
-        if drives and dofs[dof]["effort"] == 0.0:
+        if drives and dofs[dof]["effort_limit"] == 0.0:
             raise ValueError(f"{what}: its joint has an effort limit of 0; raise the limit")
         raise ValueError(f"{what}: its joint is a ball, whose position is not one number")
 
@@ -124,7 +124,7 @@ class Brains(Part):
             world.sleep._wake(int(one["body"]), why=WOKEN_BY_FORCE)
 
     @an_input
-    def set_grasp(self, row: int, body: Body | int, joint: Change | int) -> None:
+    def set_grasp(self, row: int, body: Body | int, joint: Edit | int) -> None:
         """Let a grasp by a body begin with a joint that holds something already."""
         world = self.world
         id, held = world._id(body), world.joint_id(joint)

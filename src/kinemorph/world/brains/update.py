@@ -144,9 +144,9 @@ def apply_effects(solver: Any, minds: Any, mind: Any) -> None:
             continue  # the joint has been removed
         drive = drives[e["drive"]]
         if e["what"] == TORQUE:
-            drive["force"] = e["most"] * x
+            drive["force"] = e["effort_limit"] * x
             continue
-        drive["largest_force"] = 0.0 if idle else e["most"]
+        drive["largest_force"] = 0.0 if idle else e["effort_limit"]
         drive["smallest_force"] = -drive["largest_force"]
         told = e["low"] + 0.5 * (x + 1.0) * (e["high"] - e["low"])
         if e["what"] == TARGET:

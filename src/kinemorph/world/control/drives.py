@@ -131,14 +131,14 @@ class Motor(Drive):
     speed = Number()
 
     @property
-    def most(self) -> float:
+    def effort_limit(self) -> float:
         """N m or N, its largest force, either way."""
         return float(self._row()["largest_force"])
 
-    @most.setter
-    def most(self, value: float) -> None:
-        most = check_limit(f"{self!r}: most", value)
-        self._set(most=most, least=-most)
+    @effort_limit.setter
+    def effort_limit(self, value: float) -> None:
+        limit = check_limit(f"{self!r}: effort_limit", value)
+        self._set(largest_force=limit, smallest_force=-limit)
 
 
 class Servo(Motor):

@@ -33,7 +33,7 @@ NO_EVENTS = np.zeros(0, EVENT)
 
 
 @dataclass(frozen=True, eq=False)
-class Moment:
+class EventRecord:
     """An event that has happened in a world: what its action is told."""
 
     event: Event
@@ -48,7 +48,7 @@ class Moment:
         return self.event.name
 
 
-Action = Callable[["World", Moment], Any]
+Action = Callable[["World", EventRecord], Any]
 
 
 @checked_on_failure
@@ -78,7 +78,7 @@ class EventMonitor:
 
     @property
     def value(self) -> float:
-        """What it has measured in the last step: N s, N, m, rad, ..., as `Moment.value` is."""
+        """What it has measured in the last step: N s, N, m, rad, ..., as `EventRecord.value` is."""
         return self._all.value_of(self)
 
     def _resume(self, other: EventMonitor) -> EventMonitor:
@@ -310,7 +310,7 @@ class EventMonitors(OfWorld):
             if e.kind is EventKind.SLEEP and value < 0.0 and bodies[0] is not None
             else ""
         )
-        moment = Moment(e, world.time, bodies[0], bodies[1], value, why)
+        moment = EventRecord(e, world.time, bodies[0], bodies[1], value, why)
         try:
             if e.only is not None and not e.only(world, moment):
                 return False

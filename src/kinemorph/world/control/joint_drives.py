@@ -15,7 +15,7 @@ from kinemorph.multibody.model.equipment import Actuator
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_on_failure
 from kinemorph.spatial.arguments.checks import check_finite, check_limit, check_whole
-from kinemorph.structure.forest.forest import Change
+from kinemorph.structure.forest.forest import Edit
 from kinemorph.structure.forest.layout import JOINTS
 from kinemorph.world.control.drive_parameters import PLACES, tell_drive
 from kinemorph.world.control.drives import (
@@ -57,20 +57,22 @@ class Drives(Part):
     __slots__ = ()
 
     @an_input
-    def motor(self, joint: Change | int | str, speed: float = 0.0, most: float = math.inf, *, dof: int = 0) -> Motor:
-        """Have a joint keep a speed (rad/s or m/s), with a force of at most `most` (N m or N).
+    def motor(
+        self, joint: Edit | int | str, speed: float = 0.0, effort_limit: float = math.inf, *, dof: int = 0
+    ) -> Motor:
+        """Have a joint keep a speed (rad/s or m/s), with a force of at most `effort_limit` (N m or N).
 
         `dof` is which degree of freedom, of a joint that has several.
         """
-        numbers = {"speed": check_finite("motor: speed", speed), "damping": math.inf, **_ends("motor", most)}
+        numbers = {"speed": check_finite("motor: speed", speed), "damping": math.inf, **_ends("motor", effort_limit)}
         return Motor(self.world, self._drive("motor", joint, dof, DriveKind.ROW, numbers))
 
     @an_input
     def servo(
-        self, joint: Change | int | str, position: float = 0.0, *, stiffness: float, damping: float, speed: float = 0.0,
-        most: float = math.inf, dof: int = 0,
+        self, joint: Edit | int | str, position: float = 0.0, *, stiffness: float, damping: float, speed: float = 0.0,
+        effort_limit: float = math.inf, dof: int = 0,
     ) -> Servo:  # fmt: skip
-        """Pull a joint to a position, as a spring and a damper do, with a force of at most `most` (N m or N).
+        """Pull a joint to a position, as a spring and a damper do, with a force of at most `effort_limit` (N m or N).
 
         The force is that at the end of the step, so that no stiffness and no damping is too large for it. Without a
         largest force it is a spring and a damper in the joint.
@@ -78,7 +80,7 @@ class Drives(Part):
         numbers = {
             "position": check_finite("servo: position", position), "speed": check_finite("servo: speed", speed),
             "stiffness": check_finite("servo: stiffness", stiffness, 0.0, LARGEST_GAIN),
-            "damping": check_finite("servo: damping", damping, 0.0, LARGEST_GAIN), **_ends("servo", most),
+            "damping": check_finite("servo: damping", damping, 0.0, LARGEST_GAIN), **_ends("servo", effort_limit),
         }  # fmt: skip
         id, _, l = self._joint("servo", joint)
         if l["kind"] == JointKind.SPHERICAL and stiffness > 0.0:
@@ -86,14 +88,14 @@ class Drives(Part):
         return Servo(self.world, self._drive("servo", joint, dof, DriveKind.ROW, numbers))
 
     @an_input
-    def force(self, joint: Change | int | str, force: float, *, dof: int = 0) -> JointForce:
+    def force(self, joint: Edit | int | str, force: float, *, dof: int = 0) -> JointForce:
         """A constant force (N) or torque (N m) in a joint until it is withdrawn; the joint's effort bounds it."""
         numbers = {"force": check_finite("drives.force: force", force)}
         return JointForce(self.world, self._drive("drives.force", joint, dof, DriveKind.FORCE, numbers))
 
     @an_input
     def couple(
-        self, joint: Change | int | str, source: Change | int | str, ratio: float = 1.0, position: float = 0.0
+        self, joint: Edit | int | str, source: Edit | int | str, ratio: float = 1.0, position: float = 0.0
     ) -> Coupling:  # fmt: skip
         """Keep a joint at `ratio` times where another one of the same tree is, plus `position`, as gears do."""
         world = self.world
@@ -179,7 +181,7 @@ class Drives(Part):
                 found.append(drive)
         return found
 
-    def _joint(self, what: str, joint: Change | int | str) -> tuple[int, Any, Any]:
+    def _joint(self, what: str, joint: Edit | int | str) -> tuple[int, Any, Any]:
         """The id of a joint of a tree, the rows of its degrees of freedom, and that of the link that it carries."""
         world = self.world
         id = world.joint_id(joint)
@@ -204,12 +206,12 @@ class Drives(Part):
             raise ValueError(f"{what}: joint {id} closes a loop, and is fixed or free: there is nothing to drive")
         return id, world.forest._drives[6 * k : 6 * k + int(loop["nv"])], loop
 
-    def _drive(self, what: str, joint: Change | int | str, dof: int, kind: int, numbers: dict[str, float]) -> int:
+    def _drive(self, what: str, joint: Edit | int | str, dof: int, kind: int, numbers: dict[str, float]) -> int:
         """A row for a drive, in a joint that is there."""
         id, dofs, _ = self._joint(what, joint)
         if check_whole(f"{what}: dof", dof) >= len(dofs):
             raise ValueError(f"{what}: joint {id} has {len(dofs)} degrees of freedom, and none {dof}")
-        if dofs[dof]["effort"] == 0.0 and kind != DriveKind.COUPLED:
+        if dofs[dof]["effort_limit"] == 0.0 and kind != DriveKind.COUPLED:
             raise ValueError(f"{what}: joint {id} has an effort limit of 0, so nothing may drive it; raise the limit")
         self._wake_joint(id)
         return self._write(id, dof, kind, numbers)
@@ -240,8 +242,8 @@ class Drives(Part):
         return JointForce(world, i) if kind == DriveKind.FORCE else Servo(world, i)
 
 
-def _ends(what: str, most: float) -> dict[str, float]:
-    size = check_limit(f"{what}: most", most)
+def _ends(what: str, effort_limit: float) -> dict[str, float]:
+    size = check_limit(f"{what}: effort_limit", effort_limit)
     return {"smallest_force": -size, "largest_force": size}
 
 

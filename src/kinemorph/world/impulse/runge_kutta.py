@@ -40,7 +40,7 @@ def set_explicit_forces(tree: Any, tau: Any, to: Any) -> None:
     dofs = dofs_of(tree)
     for k in range(tree["nv"]):
         dofs[k]["implicit"] = 0.0
-        to[k] = min(max(tau[k], -dofs[k]["effort"]), dofs[k]["effort"])
+        to[k] = min(max(tau[k], -dofs[k]["effort_limit"]), dofs[k]["effort_limit"])
 
 
 @kernel(inline=False)

@@ -14,7 +14,7 @@ from kinemorph.constraint.energy import Energy
 from kinemorph.geometry.material import ALL_GROUPS_MASK
 from kinemorph.spatial.arguments.annotated import checked_on_failure
 from kinemorph.spatial.pose import Pose, vector
-from kinemorph.structure.forest.forest import Change
+from kinemorph.structure.forest.forest import Edit
 from kinemorph.structure.forest.layout import BODIES, JOINTS
 from kinemorph.structure.forest.memory import ID_INDEX_MASK
 from kinemorph.world.argument_checks import place_at
@@ -118,11 +118,11 @@ class Queries(Part):
         """Ids of the joint that carries a body, unless it floats, and of those of loops on it."""
         return joints_of(self.world.forest, self.world._id(body))
 
-    def loop_points(self, joint: Change | int | str) -> tuple[Array, Array]:
+    def loop_points(self, joint: Edit | int | str) -> tuple[Array, Array]:
         """m, the two points in the world that the joint of a loop holds together."""
         return loop_points(self.world.forest, self.world.joint_id(joint))
 
-    def loop_force(self, joint: Change | int | str) -> Array:
+    def loop_force(self, joint: Edit | int | str) -> Array:
         """What the joint of a loop bore in the last step, on the body that was joined: moment and force (6) at the
         joint, world axes, the mean of the step."""
         world = self.world

@@ -120,7 +120,7 @@ def needs_accelerations(tree: Any) -> bool:
             slowed += dofs[k]["armature"] + dofs[k]["implicit"]
     wants = slowed != 0.0
     for k in range(tree["nv"]):
-        wants = wants or 0.0 < dofs[k]["speed"] < np.inf
+        wants = wants or 0.0 < dofs[k]["velocity_limit"] < np.inf
     return wants
 
 

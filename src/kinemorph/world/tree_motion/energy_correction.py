@@ -53,8 +53,8 @@ def add_implicit_joint_forces(tree: Any, v: Any, tau: Any, total: Any, dt: float
         dof = dofs[k]
         dof["implicit"] = dt * (dof["damping"] + dt * dof["stiffness"])
         total[k] -= dt * dof["stiffness"] * v[k]
-        if abs(tau[k]) > dof["effort"]:
-            total[k] += (dof["effort"] if tau[k] > 0.0 else -dof["effort"]) - tau[k]
+        if abs(tau[k]) > dof["effort_limit"]:
+            total[k] += (dof["effort_limit"] if tau[k] > 0.0 else -dof["effort_limit"]) - tau[k]
 
 
 @kernel(inline=False)
