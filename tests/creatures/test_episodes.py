@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.world.test_minds import scene, waves, worm
+from tests.world.test_brain_instances import scene, waves, worm
 
 import kinemorph as km
 from kinemorph.brain import Brain, Function, Neuron
