@@ -128,7 +128,7 @@ class Island:
 CASES = [(seed, bodies, touches) for seed in range(6) for bodies, touches in ((1, 1), (3, 4), (6, 9))]
 
 
-@pytest.mark.parametrize(("seed", "bodies", "contacts"), CASES)
+@pytest.mark.parametrize(("seed", "bodies", "touches"), CASES)
 def test_laws_of_contact_hold(seed: int, bodies: int, touches: int) -> None:
     island = Island(np.random.default_rng(seed), bodies, touches)
     z, _, p = island.solved()
@@ -149,7 +149,7 @@ def test_laws_of_contact_hold(seed: int, bodies: int, touches: int) -> None:
     np.testing.assert_allclose((p[:, 1:] * vt).sum(axis=1), -size * slip, atol=1e-8)  # against the slip
 
 
-@pytest.mark.parametrize(("seed", "bodies", "contacts"), CASES)
+@pytest.mark.parametrize(("seed", "bodies", "touches"), CASES)
 def test_agrees_with_the_slow_solution(seed: int, bodies: int, touches: int) -> None:
     island = Island(np.random.default_rng(seed), bodies, touches)
     z, moved, _ = island.solved()

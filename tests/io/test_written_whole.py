@@ -115,7 +115,7 @@ def test_trajectories_of_joints_of_any_name(name, suffix, tmp_path):
         np.testing.assert_array_equal(found.q, path.q)
 
 
-@pytest.mark.parametrize("about", [{"a": object()}, {"": 1.0}, {"a": {"b": 1}}], ids=str)
+@pytest.mark.parametrize("about", [{"a": object()}, {"": 1.0}, {"a": {"b": 1}}], ids=["object", "no name", "table"])
 def test_attributes_that_cannot_be(about, tmp_path):
     found = written(lambda path: km.save_table(path, {"a": [1.0]}, about), km.load_table, tmp_path / "x.h5")
     assert found is None or list(found) == ["a"]
