@@ -93,7 +93,7 @@ class Ours:
         return np.concatenate([s.q for s in states]), np.concatenate([s.v for s in states])
 
     def contacts(self) -> int:
-        return self.world.queries.statistics.touches
+        return self.world.queries.statistics.awake_contacts
 
 
 class Theirs:

@@ -286,7 +286,7 @@ def mini_bvh() -> km.Bvh:
 
 # --------------------------------------------------------------------------------------------------------- receivers
 
-TASKS = tuple(name for name in creatures.tasks.__all__ if name not in ("Task", "Stage", "Marks"))
+TASKS = tuple(task.__name__ for task in creatures.tasks.TASKS)
 GYM_TASKS = ("HandOver", "StandUp", "Walk")
 
 RECEIVERS: dict[str, Callable[[Bench], Any]] = {

@@ -215,7 +215,7 @@ def test_points_without_a_hull_are_refused(points, message):
 
 def test_bad_options():
     for most in (3, 10**6):
-        with pytest.raises(ValueError, match=f"most is {most}"):
+        with pytest.raises(ValueError, match=f"max_vertices is {most}"):
             Polyhedron.hull(GRID, max_vertices=most)
     for flat in (-1e-9, 0.1, np.nan):
         with pytest.raises(ValueError, match="flat is"):

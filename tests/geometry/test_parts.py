@@ -185,5 +185,5 @@ def test_what_ends_coacd_is_refused():
         decompose(Mesh(box.vertices * [1.0, 1.0, 0.0], box.faces))
     with pytest.raises(ValueError, match="decompose: hull: the points have only one place"):
         decompose(Mesh(box.vertices * 0.0, box.faces))
-    with pytest.raises(ValueError, match="max_contacts is 0; expected 1 part or more"):
+    with pytest.raises(ValueError, match="max_parts is 0; expected 1 part or more"):
         decompose(box, max_parts=0)

@@ -123,7 +123,7 @@ def test_statistics_count_and_time_what_a_step_does():
         world.add(km.Shape.box((1, 1, 1)), at=(0, 0, 0.5 + k))
     world.add(km.Shape.sphere(0.5), at=(5, 0, 3))
     told = world.queries.profile(100)
-    assert (told.bodies, told.trees, told.asleep, told.pairs, told.touches) == (4, 4, 0, 6, 12)
+    assert (told.bodies, told.trees, told.asleep, told.pairs, told.awake_contacts) == (4, 4, 0, 6, 12)
     assert (told.islands, told.largest) == (2, 12)
     assert told.step_time > 0.0
     assert sum(told.stage_times.values()) == pytest.approx(told.step_time)

@@ -32,10 +32,10 @@ def carry_over_impulses(solver: Any, collisions: Any, good: bool, first: int, st
 @kernel(inline=False)
 def store_contact_impulses(solver: Any, collisions: Any, first: int, stop: int) -> None:
     """Store the impulses (N s, world) of the contact constraints from `first` to before `stop`."""
-    contact_list = contact_constraints(solver)
+    constraints = contact_constraints(solver)
     impulses = stored_impulses(solver)
     now = half_start(collisions["step"], collisions["contact_room"])
     for i in range(first, stop):
-        contact = contact_list[i]
+        contact = constraints[i]
         p = world_vector(contact, contact["normal_impulse"], contact["tangent_impulse1"], contact["tangent_impulse2"])
         store3_at(impulses, 3 * (now + contact["contact"]), p)

@@ -70,6 +70,8 @@ def fault_of_state(tree: Any, q: Any, v: Any) -> int:
 def fault_of_dynamics(tree: Any, q: Any, v: Any, given: Any, external: Any, result: Any) -> int:
     """The same for q, v, joint accelerations or forces, wrenches on links or none, and an array for the result."""
     fault = fault_of_rates(tree, fault_of_state(tree, q, v), given)
+    if fault == UNUSABLE:  # it may not be a TREE
+        return fault
     if result.shape[0] != tree["nv"]:
         return BAD_SIZE
     if external.shape[0] > 0 and (external.shape[0] != tree["n"] or external.shape[1] != 6):

@@ -114,18 +114,18 @@ def collision_restitution(r: Any, contact: Any, gap: float, speed: float) -> flo
 
 
 @kernel(inline=False)
-def collide_pair(solver: Any, r: Any, contact_list: Any, first: int, stop: int, tangential: float) -> float:
+def collide_pair(solver: Any, r: Any, constraints: Any, first: int, stop: int, tangential: float) -> float:
     """Collide the contacts of one pair, from `first` to before `stop`. Returns the normal impulse, 0 for none."""
     Y, z = whitened_rows(solver), z_of(solver)
     a, b, c = g_of(solver), z0_of(solver), x_of(solver)
     lead, least = -1, 0.0
     for i in range(first, stop):
-        v = contact_velocity(contact_list[i], 0, Y, z)
-        if v < least and is_colliding(r, contact_list[i], solver["gap"], v):
+        v = contact_velocity(constraints[i], 0, Y, z)
+        if v < least and is_colliding(r, constraints[i], solver["gap"], v):
             lead, least = i, v
     if lead < 0:
         return 0.0
-    contact = contact_list[lead]
+    contact = constraints[lead]
     n, along, total = load3(contact["normal"]), load3(contact["tangent1"]), 0.0
     for k in range(contact["length1"] + contact["length2"]):
         a[k] = b[k] = c[k] = 0.0
@@ -138,7 +138,7 @@ def collide_pair(solver: Any, r: Any, contact_list: Any, first: int, stop: int, 
         return p[0]
     for k in range(2):  # their sum, then their rows
         for i in range(first, stop):
-            other = contact_list[i]
+            other = constraints[i]
             v = contact_velocity(other, 0, Y, z)
             other["approach"] = 0.0
             if not (
@@ -153,7 +153,7 @@ def collide_pair(solver: Any, r: Any, contact_list: Any, first: int, stop: int, 
                     add_contact_rows(other, -v / total, Y, a, b, c)
     p = apply_collision(contact, a, b, c, z, contact["restitution"], tangential)
     for i in range(first, stop):
-        add_to_total(contact_list[i], contact_list[i]["approach"], p)
+        add_to_total(constraints[i], constraints[i]["approach"], p)
     return p[0]
 
 
@@ -180,7 +180,7 @@ def stop_joints_at_limits(solver: Any, island: Any) -> bool:
 @kernel(inline=False)
 def collide_island(solver: Any, collisions: Any, r: Any, island: Any) -> None:
     """Solve the collisions of an island, from its present velocities, until no pair approaches."""
-    contact_list = contact_constraints(solver)[island["first_contact"] :]
+    constraints = contact_constraints(solver)[island["first_contact"] :]
     room = collisions["contact_room"]
     contacts, pairs = rows_at(collisions["contacts"], 2 * room, CONTACT), pairs_of(collisions)
     memories = memories_of(collisions)
@@ -192,18 +192,18 @@ def collide_island(solver: Any, collisions: Any, r: Any, island: Any) -> None:
         backward = (turn + r["turn"]) & 1 != 0
         at = count if backward else 0
         while (at > 0) if backward else (at < count):
-            pair = contacts[now + contact_list[at - 1 if backward else at]["contact"]]["pair"]
+            pair = contacts[now + constraints[at - 1 if backward else at]["contact"]]["pair"]
             first = stop = at
             if backward:
-                while first > 0 and contacts[now + contact_list[first - 1]["contact"]]["pair"] == pair:
+                while first > 0 and contacts[now + constraints[first - 1]["contact"]]["pair"] == pair:
                     first -= 1
                 at = first
             else:
-                while stop < count and contacts[now + contact_list[stop]["contact"]]["pair"] == pair:
+                while stop < count and contacts[now + constraints[stop]["contact"]]["pair"] == pair:
                     stop += 1
                 at = stop
             tangential = mix_tangential_restitution(materials, agreed, pairs[pair]["a"], pairs[pair]["b"])
-            p = collide_pair(solver, r, contact_list, first, stop, tangential)
+            p = collide_pair(solver, r, constraints, first, stop, tangential)
             if p > 0.0:
                 some = True
                 r["collision_count"] += 1

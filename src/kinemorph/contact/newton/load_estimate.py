@@ -158,9 +158,9 @@ def distribute_loads(solver: Any, count: int) -> None:
 @kernel
 def lacks_stored_impulses(solver: Any, island: Any) -> bool:
     """Whether an island has contacts without stored impulses: iteration would need many steps to find them."""
-    contact_list = contact_constraints(solver)[island["first_contact"] :]
+    constraints = contact_constraints(solver)[island["first_contact"] :]
     for i in range(island["contact_count"]):
-        if contact_list[i]["kept"][0] > 0.0:
+        if constraints[i]["kept"][0] > 0.0:
             return False
     return island["contact_count"] > 0
 

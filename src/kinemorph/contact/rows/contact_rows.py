@@ -345,7 +345,7 @@ def fill_pair(solver: Any, forest: Any, collisions: Any, first: int, stop: int, 
 
     Returns the end of their y, -1 if there is no room.
     """
-    contact_list, order = contact_constraint_room(solver), contact_order(solver)
+    constraints, order = contact_constraint_room(solver), contact_order(solver)
     room = collisions["contact_room"]
     now = half_start(collisions["step"], room)
     contacts = rows_at(collisions["contacts"], 2 * room, CONTACT)
@@ -374,7 +374,7 @@ def fill_pair(solver: Any, forest: Any, collisions: Any, first: int, stop: int, 
     t1, t2 = n, n
     forces = stack_vectors(n, t1, t2)
     for i in range(first, stop):
-        t, contact = contact_list[i], contacts[now + order[i]]
+        t, contact = constraints[i], contacts[now + order[i]]
         normal = load3(contact["normal"])
         if normal[0] != n[0] or normal[1] != n[1] or normal[2] != n[2]:
             n = normal

@@ -54,7 +54,7 @@ def fill_ball_limits(solver: Any, tree: Any, tree_index: int, link: int, q: Any,
     """Fill the limits of a ball joint, on the components of its rotation vector. False if a table is full."""
     l = links_of(tree)[link]
     dofs = dofs_of(tree)[l["iv"] :]
-    dof_constraint_list = dof_constraint_room(solver)
+    constraints = dof_constraint_room(solver)
     phi = log(load4_at(q, l["iq"]))
     reach = NEAR_LIMIT + LIMIT_STEPS_AHEAD * solver["h"] * solver["substeps"] * (
         abs(v[l["iv"]]) + abs(v[l["iv"] + 1]) + abs(v[l["iv"] + 2])
@@ -72,7 +72,7 @@ def fill_ball_limits(solver: Any, tree: Any, tree_index: int, link: int, q: Any,
             at = add_joint_row(solver, tree, tree_index, link, l["iv"] + j, (m[0], m[1], m[2], 0.0, 0.0, 0.0), what)
             if at < 0:
                 return False
-            constraint = dof_constraint_list[at]
+            constraint = constraints[at]
             constraint["separation"] = constraint["initial_separation"] = gap
             constraint["p"] = solver["h"] * forces[6 * what + j]
     return True
@@ -85,7 +85,7 @@ def fill_tree_limits(solver: Any, forest: Any, slot: Any, tree_index: int) -> bo
     links, dofs = links_of(tree), dofs_of(tree)
     q, v = q_of(slot, tree), v_of(slot, tree)
     a = a_of(slot, tree)
-    dof_constraint_list = dof_constraint_room(solver)
+    constraints = dof_constraint_room(solver)
     dt = solver["h"] * solver["substeps"]
     for i in range(tree["n"]):
         l = links[i]
@@ -100,7 +100,7 @@ def fill_tree_limits(solver: Any, forest: Any, slot: Any, tree_index: int) -> bo
                 at = add_dof_row(solver, tree, tree_index, i, k, 1.0, DRY)
                 if at < 0:
                     return False
-                dof_constraint_list[at]["largest_force"], dof_constraint_list[at]["p"] = (
+                constraints[at]["largest_force"], constraints[at]["p"] = (
                     dof["friction"],
                     solver["h"] * forces[6 * DRY + j],
                 )

@@ -117,7 +117,7 @@ def fill_tree_drives(solver: Any, forest: Any, slot: Any, tree_index: int) -> bo
     slices, drives = layout.slices_of(solver), layout.drives_of(solver)
     tree = tree_of(slot)
     links, dofs = links_of(tree), dofs_of(tree)
-    dof_constraint_list = layout.dof_constraint_room(solver)
+    constraints = layout.dof_constraint_room(solver)
     joints = joints_of(forest)
     q = q_of(slot, tree)
     i = slices[tree_index]["drive"]
@@ -130,7 +130,7 @@ def fill_tree_drives(solver: Any, forest: Any, slot: Any, tree_index: int) -> bo
             at = add_drive_row(solver, tree, tree_index, link, drive["dof"], q)
             if at < 0:
                 return False
-            b = dof_constraint_list[at]
+            b = constraints[at]
             set_drive_law(solver, b, drive, i)
             if is_mixed(l, drive["dof"]):  # its axes rotate during the step
                 v = v_of(slot, tree)
@@ -145,7 +145,7 @@ def fill_tree_drives(solver: Any, forest: Any, slot: Any, tree_index: int) -> bo
         elif drive["kind"] == COUPLED and joints[drive["source"] & ID_INDEX_MASK]["tree"] == tree_index:
             if not add_coupling_row(solver, joints, tree, tree_index, drive, q):
                 return False
-            b = dof_constraint_list[solver["dof_constraint_count"] - 1]
+            b = constraints[solver["dof_constraint_count"] - 1]
             b["drive"], b["p"] = i, solver["h"] * drive["applied"]
         i = drive["next"]
     return True
@@ -315,15 +315,15 @@ def keep_pushed_awake(solver: Any, forest: Any) -> None:
 @kernel(inline=False)
 def finish_drives(solver: Any) -> None:
     """After a step: store the mean forces of drive rows, and remove pushes that act for one step."""
-    drives, dof_constraint_list = layout.drives_of(solver), layout.dof_constraint_room(solver)
+    drives, constraints = layout.drives_of(solver), layout.dof_constraint_room(solver)
     applied_forces = layout.applied_forces_of(solver)
     per_step = 1.0 / (solver["h"] * solver["substeps"])
     for i in range(solver["drive_count"]):
         if drives[i]["kind"] != FORCE:
             drives[i]["applied"] = 0.0
     for i in range(solver["dof_constraint_count"]):
-        if dof_constraint_list[i]["kind"] == DRIVEN:
-            drives[dof_constraint_list[i]["drive"]]["applied"] = dof_constraint_list[i]["total_impulse"] * per_step
+        if constraints[i]["kind"] == DRIVEN:
+            drives[constraints[i]["drive"]]["applied"] = constraints[i]["total_impulse"] * per_step
     for i in range(solver["applied_force_count"]):
         if applied_forces[i]["body"] >= 0 and applied_forces[i]["persistent"] == 0:
             applied_forces[i]["body"], applied_forces[i]["generation"] = -1, applied_forces[i]["generation"] + 1
@@ -344,15 +344,15 @@ def drive_diagonal(constraint: Any, h: float) -> float:
 @kernel
 def has_conflicting_drives(solver: Any, island: Any) -> bool:
     """Whether two drives of one tree in an island are coupled strongly: the cosine of their rows exceeds a limit."""
-    dof_constraint_list = layout.dof_constraints(solver)[island["first_dof_constraint"] :]
+    constraints = layout.dof_constraints(solver)[island["first_dof_constraint"] :]
     Y, h = layout.whitened_rows(solver), solver["h"] * solver["substeps"]
     for i in range(island["dof_constraint_count"]):
-        a = dof_constraint_list[i]
+        a = constraints[i]
         if a["kind"] != DRIVEN:
             continue
         most = CONFLICT_COSINE * CONFLICT_COSINE * drive_diagonal(a, h)
         for j in range(i + 1, island["dof_constraint_count"]):
-            constraint = dof_constraint_list[j]
+            constraint = constraints[j]
             if constraint["kind"] != DRIVEN or constraint["tree"] != a["tree"]:
                 continue
             both = slice_product(Y, a["y"], Y, constraint["y"], min(a["length"], constraint["length"]))

@@ -42,25 +42,25 @@ def has_convex_ground(shapes: Any, pair: Any) -> bool:
 @kernel(inline=False)
 def drop_ghost_contacts(solver: Any, collisions: Any) -> None:
     """Disable contacts with convex ground that another contact makes redundant; that other contact is then kept."""
-    contact_list = contact_constraints(solver)
+    constraints = contact_constraints(solver)
     slices = slices_of(solver)
     for i in range(solver["contact_count"]):
-        contact_list[i]["supersedes"] = 0
-        tree = tree_on_ground(contact_list[i])
+        constraints[i]["supersedes"] = 0
+        tree = tree_on_ground(constraints[i])
         if tree >= 0:
             slices[tree]["on_ground"] = -1
     for i in range(solver["contact_count"] - 1, -1, -1):
-        tree = tree_on_ground(contact_list[i])
+        tree = tree_on_ground(constraints[i])
         if tree >= 0:
-            contact_list[i]["next_on_ground"] = slices[tree]["on_ground"]
+            constraints[i]["next_on_ground"] = slices[tree]["on_ground"]
             slices[tree]["on_ground"] = i
     for j in range(solver["contact_count"]):
-        tree = tree_on_ground(contact_list[j])
-        if tree >= 0 and contact_list[j]["supersedes"] == 0 and contact_list[j]["separation"] < LEFT_OUT_GAP:
-            k = superseding_contact(collisions, contact_list, j, slices[tree]["on_ground"])
+        tree = tree_on_ground(constraints[j])
+        if tree >= 0 and constraints[j]["supersedes"] == 0 and constraints[j]["separation"] < LEFT_OUT_GAP:
+            k = superseding_contact(collisions, constraints, j, slices[tree]["on_ground"])
             if k >= 0:
-                contact_list[k]["supersedes"] = 1
-                contact_list[j]["initial_separation"] = contact_list[j]["separation"] = LEFT_OUT_GAP
+                constraints[k]["supersedes"] = 1
+                constraints[j]["initial_separation"] = constraints[j]["separation"] = LEFT_OUT_GAP
 
 
 @kernel
@@ -72,12 +72,12 @@ def tree_on_ground(t: Any) -> int:
 
 
 @kernel(inline=False)
-def superseding_contact(collisions: Any, contact_list: Any, other_index: int, first: int) -> int:
+def superseding_contact(collisions: Any, constraints: Any, other_index: int, first: int) -> int:
     """Contact of the list from `first` on (linked by `beside`) that makes contact j redundant; -1 for none."""
     contacts = contacts_of(collisions)
     shapes, pairs = shapes_of(collisions), pairs_of(collisions)
     now = half_start(collisions["step"], collisions["contact_room"])
-    contact = contacts[now + contact_list[other_index]["contact"]]
+    contact = contacts[now + constraints[other_index]["contact"]]
     pair = pairs[contact["pair"]]
     fixed, moving, part, n, _ = orient_from_ground(shapes, pair, contact)
     if fixed < 0 or shapes[fixed]["form"] != CONVEX:
@@ -85,15 +85,15 @@ def superseding_contact(collisions: Any, contact_list: Any, other_index: int, fi
     y, size = moving_point(pair, contact, fixed), 2.0 * mounts_of(collisions)[moving]["reach"]
     k = first
     while k >= 0:
-        other = contacts[now + contact_list[k]["contact"]]
-        if other["pair"] != contact["pair"] and contact_list[k]["separation"] < LEFT_OUT_GAP:
+        other = contacts[now + constraints[k]["contact"]]
+        if other["pair"] != contact["pair"] and constraints[k]["separation"] < LEFT_OUT_GAP:
             ground, shape, of, m, x = orient_from_ground(shapes, pairs[other["pair"]], other)
             if ground >= 0 and shape == moving and of == part and dot(n, m) <= 1.0 - SAME_NORMAL_DEFECT:
                 d, z = sub(n, m), moving_point(pairs[other["pair"]], other, ground)
                 near = abs(dot(d, sub(y, z))) <= size * dot(d, d)  # else the shape is flat there, and rests on both
                 if near and support_distance(collisions, fixed, m) <= dot(m, x) + FLUSH_HEIGHT:
                     return k
-        k = contact_list[k]["next_on_ground"]
+        k = constraints[k]["next_on_ground"]
     return -1
 
 

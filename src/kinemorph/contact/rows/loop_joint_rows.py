@@ -75,7 +75,7 @@ def fill_loop_limits(solver: Any, forest: Any, index: int, x: Any, q: Any, v: An
     """Fill the limits and speed limits that the joint of loop k may reach. False if a table is full."""
     loop = loops_of(forest)[index]
     dofs = rows_at(forest["drives"] + 6 * index * DOF_SIZE, 6, DOF)
-    dof_constraint_list, dt = layout.dof_constraint_room(solver), solver["h"] * solver["substeps"]
+    constraints, dt = layout.dof_constraint_room(solver), solver["h"] * solver["substeps"]
     several = loop["kind"] == FREE or loop["kind"] == SPHERICAL
     for j in range(loop["nv"]):
         dof, near = dofs[j], NEAR_LIMIT + LIMIT_STEPS_AHEAD * dt * abs(v[j])
@@ -83,14 +83,14 @@ def fill_loop_limits(solver: Any, forest: Any, index: int, x: Any, q: Any, v: An
             at = add_loop_joint_row(solver, forest, index, x, q, unit, j, -1.0 if v[j] > 0.0 else 1.0, FAST)
             if at < 0:
                 return False
-            dof_constraint_list[at]["target"] = dof["velocity_limit"]
+            constraints[at]["target"] = dof["velocity_limit"]
         for what in range(0 if several else 2):
             gap = q[j] - dof["lower"] if what == LOWER else dof["upper"] - q[j]
             if gap < near:
                 at = add_loop_joint_row(solver, forest, index, x, q, unit, j, 1.0 if what == LOWER else -1.0, what)
                 if at < 0:
                     return False
-                dof_constraint_list[at]["separation"] = dof_constraint_list[at]["initial_separation"] = gap
+                constraints[at]["separation"] = constraints[at]["initial_separation"] = gap
     return True
 
 
@@ -99,7 +99,7 @@ def fill_loop_drives(solver: Any, forest: Any, index: int, x: Any, q: Any, unit:
     """Fill the rows of motors and servos in the joint of loop k. False if a table is full."""
     slot = loop_slots_of(forest)[index]
     dofs = rows_at(forest["drives"] + 6 * index * DOF_SIZE, 6, DOF)
-    dof_constraint_list, drives = layout.dof_constraint_room(solver), layout.drives_of(solver)
+    constraints, drives = layout.dof_constraint_room(solver), layout.drives_of(solver)
     joints = joints_of(forest)
     slices, bodies = layout.slices_of(solver), bodies_of(forest)
     for i in range(solver["drive_count"]):
@@ -110,7 +110,7 @@ def fill_loop_drives(solver: Any, forest: Any, index: int, x: Any, q: Any, unit:
         at = add_loop_joint_row(solver, forest, index, x, q, unit, drive["dof"], 1.0, DRIVEN)
         if at < 0:
             return False
-        constraint, effort = dof_constraint_list[at], dofs[drive["dof"]]["effort"]
+        constraint, effort = constraints[at], dofs[drive["dof"]]["effort_limit"]
         set_drive_law(solver, constraint, drive, i)
         constraint["smallest_force"], constraint["largest_force"] = (
             max(drive["smallest_force"], -effort),

@@ -17,25 +17,25 @@ DEFLECTION_FACTOR = 2.0  # upper bound of a body's deflection over the displacem
 @kernel(inline=False)
 def drop_fly_by_contacts(solver: Any, collisions: Any) -> None:
     """Disable contacts whose bodies pass each other by more than their other contacts may deflect them."""
-    contact_list = contact_constraints(solver)
+    constraints = contact_constraints(solver)
     contacts = contacts_of(collisions)
     now = half_start(collisions["step"], collisions["contact_room"])
     for i in range(solver["contact_count"]):
-        contact = contact_list[i]
+        contact = constraints[i]
         if contact["fast"] == FLIES_BY and contacts[now + contact["contact"]][
             "passes"
-        ] > DEFLECTION_FACTOR * largest_deflection(solver, contact_list, contact):
+        ] > DEFLECTION_FACTOR * largest_deflection(solver, constraints, contact):
             contact["initial_separation"] = contact["separation"] = LEFT_OUT_GAP
 
 
 @kernel(inline=False)
-def largest_deflection(solver: Any, contact_list: Any, contact: Any) -> float:
+def largest_deflection(solver: Any, constraints: Any, contact: Any) -> float:
     """Displacement (m) in this step that other contacts may remove from the bodies of a fly-by contact."""
     Y, z, za = whitened_rows(solver), z_of(solver), za_of(solver)
     dt = solver["h"] * solver["substeps"]
     taken = 0.0
     for j in range(solver["contact_count"]):
-        u = contact_list[j]
+        u = constraints[j]
         shared = (u["tree1"] >= 0 and (u["tree1"] == contact["tree1"] or u["tree1"] == contact["tree2"])) or (
             u["tree2"] >= 0 and (u["tree2"] == contact["tree1"] or u["tree2"] == contact["tree2"])
         )

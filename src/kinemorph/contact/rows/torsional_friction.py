@@ -106,7 +106,7 @@ def fill_torsional_rows(solver: Any, forest: Any, collisions: Any) -> bool:
     room = collisions["contact_room"]
     now = half_start(collisions["step"], room)
     contacts = rows_at(collisions["contacts"], 2 * room, CONTACT)
-    contact_list, torsions = layout.contact_constraint_room(solver), layout.torsional_constraints(solver)
+    constraints, torsions = layout.contact_constraint_room(solver), layout.torsional_constraints(solver)
     materials = layout.materials_of(solver)
     agreed = layout.pair_materials_of(solver)
     moments = layout.stored_moments(solver)
@@ -116,7 +116,7 @@ def fill_torsional_rows(solver: Any, forest: Any, collisions: Any) -> bool:
         island = islands[i]
         island["first_torsional"] = count
         for j in range(island["first_contact"], island["first_contact"] + island["contact_count"]):
-            t = contact_list[j]
+            t = constraints[j]
             contact = contacts[now + t["contact"]]
             pair = pairs[contact["pair"]]
             _, _, rolling, torsion = mix_materials(materials, agreed, pair["a"], pair["b"])
@@ -182,12 +182,12 @@ def apply_spin_moment(torsion: Any, contact: Any, Y: Any, z: Any, p: float) -> N
 @kernel(inline=False)
 def solve_torsional(solver: Any, island: Any) -> None:
     """One iteration over the torsional constraints of an island, limited by the present normal impulses."""
-    contact_list = layout.contact_constraints(solver)
+    constraints = layout.contact_constraints(solver)
     torsions = layout.torsional_constraints(solver)[island["first_torsional"] :]
     Y, z = layout.whitened_rows(solver), layout.z_of(solver)
     for i in range(island["torsional_count"]):
         torsion = torsions[i]
-        t = contact_list[torsion["contact_constraint"]]
+        t = constraints[torsion["contact_constraint"]]
         if torsion["axes"] & SPIN:
             most = torsion["torsion"] * t["normal_impulse"]
             p = torsion["normal_impulse"] - relative_spin(torsion, t, 0, Y, z) * torsion["effective_mass"]
@@ -204,12 +204,12 @@ def solve_torsional(solver: Any, island: Any) -> None:
 @kernel(inline=False)
 def apply_stored_moments(solver: Any, island: Any) -> None:
     """Add the effect of the stored angular impulses to g; those of contacts without a normal impulse become zero."""
-    contact_list = layout.contact_constraints(solver)
+    constraints = layout.contact_constraints(solver)
     torsions = layout.torsional_constraints(solver)[island["first_torsional"] :]
     Y, g = layout.whitened_rows(solver), layout.g_of(solver)
     for i in range(island["torsional_count"]):
         torsion = torsions[i]
-        t = contact_list[torsion["contact_constraint"]]
+        t = constraints[torsion["contact_constraint"]]
         if t["normal_impulse"] > 0.0:
             apply_moments(
                 torsion, t, Y, g, torsion["normal_impulse"], torsion["tangent_impulse1"], torsion["tangent_impulse2"]
@@ -248,7 +248,7 @@ def store_moments(solver: Any, collisions: Any, good: bool) -> None:
     if not good:
         return
     contacts = contacts_of(collisions)
-    contact_list, torsions = layout.contact_constraints(solver), layout.torsional_constraints(solver)
+    constraints, torsions = layout.contact_constraints(solver), layout.torsional_constraints(solver)
     moments = layout.stored_moments(solver)
     now = half_start(collisions["step"], collisions["contact_room"])
     for k in range(collisions["n_contacts"]):
@@ -258,6 +258,6 @@ def store_moments(solver: Any, collisions: Any, good: bool) -> None:
         store3_at(moments, 3 * (now + k), p)
     for i in range(solver["torsional_count"]):
         torsion = torsions[i]
-        contact = contact_list[torsion["contact_constraint"]]
+        contact = constraints[torsion["contact_constraint"]]
         p, p1, p2 = torsion["normal_impulse"], torsion["tangent_impulse1"], torsion["tangent_impulse2"]
         store3_at(moments, 3 * (now + contact["contact"]), contact_rows.world_vector(contact, p, p1, p2))

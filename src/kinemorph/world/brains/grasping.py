@@ -79,15 +79,15 @@ def keep_hardest_press(
 @kernel(inline=False)
 def find_touched_body(solver: Any, forest: Any, collisions: Any, body: int) -> int:
     """Index of the body of another tree with the largest contact impulse on this one, -1: the ground, or NO_CONTACT."""
-    contact_list = contact_constraint_room(solver)
+    constraints = contact_constraint_room(solver)
     shapes, pairs = shapes_of(collisions), pairs_of(collisions)
     contacts = contacts_of(collisions)
     now = half_start(collisions["step"], collisions["contact_room"])
     most, found = 0.0, NO_CONTACT
     for i in range(solver["contact_count"]):
-        pair = pairs[contacts[now + contact_list[i]["contact"]]["pair"]]
+        pair = pairs[contacts[now + constraints[i]["contact"]]["pair"]]
         most, found = keep_hardest_press(
-            forest, shapes, pair, body, contact_list[i]["total_normal_impulse"], most, found
+            forest, shapes, pair, body, constraints[i]["total_normal_impulse"], most, found
         )
     if solver["gap"] > 0.0:  # the impulse model
         memories = memories_of(collisions)

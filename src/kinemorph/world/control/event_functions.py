@@ -83,19 +83,19 @@ def is_asleep(slices: Any, bodies: Any, body: int) -> bool:
 @kernel(inline=False)
 def sum_pair_impulses(solver: Any, collisions: Any, a: int, b: int) -> tuple[bool, float]:
     """Whether two bodies were in contact in this step, and the sum of their normal impulses, N s."""
-    contact_list = contact_constraint_room(solver)
+    constraints = contact_constraint_room(solver)
     shapes, pairs = shapes_of(collisions), pairs_of(collisions)
     contacts = contacts_of(collisions)
     now = half_start(collisions["step"], collisions["contact_room"])
     touching, total = False, 0.0
     for i in range(solver["contact_count"]):
-        pair = pairs[contacts[now + contact_list[i]["contact"]]["pair"]]
+        pair = pairs[contacts[now + constraints[i]["contact"]]["pair"]]
         x, y = shapes[pair["a"]]["link"], shapes[pair["b"]]["link"]
         if (x == a and (y == b or b == ANYTHING)) or (y == a and (x == b or b == ANYTHING)):
             touching |= (
-                contact_list[i]["acted"] != 0 or contact_list[i]["total_normal_impulse"] > 0.0
+                constraints[i]["acted"] != 0 or constraints[i]["total_normal_impulse"] > 0.0
             )  # a pure bounce is a contact too
-            total += contact_list[i]["total_normal_impulse"]
+            total += constraints[i]["total_normal_impulse"]
     if solver["gap"] > 0.0:  # the impulse model: a step has parts
         memories = memories_of(collisions)
         for k in range(collisions["n_pairs"]):

@@ -288,9 +288,9 @@ def scale_contact_impulses(solver: Any, ratio: float) -> None:
 
     That is not the mean of the step: after a collision elsewhere, a short last part may be off by a tenth.
     """
-    contact_list = contact_constraints(solver)
+    constraints = contact_constraints(solver)
     for i in range(solver["contact_count"]):
-        t = contact_list[i]
+        t = constraints[i]
         t["total_normal_impulse"] *= ratio
         t["total_tangent_impulse1"] *= ratio
         t["total_tangent_impulse2"] *= ratio

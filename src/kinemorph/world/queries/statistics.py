@@ -24,7 +24,7 @@ class Statistics:
     asleep: int  # trees that sleep
     pairs: int  # of shapes whose boxes overlap
     contacts: int  # points where they touch, or may do so in the step
-    contact_list: int  # of these in islands that are awake
+    awake_contacts: int  # of these in islands that are awake
     limits: int  # rows of single degrees of freedom: limits, dry friction, motors
     islands: int  # that are awake
     direct: int  # of these solved directly
@@ -63,7 +63,7 @@ def statistics(world: World, step_time: float = 0.0, stage_times: dict[str, floa
         asleep=int((used & (slices["asleep"] != 0)).sum()),
         pairs=int(c["n_pairs"]),
         contacts=int(c["n_contacts"]),
-        contact_list=int(solver["contact_count"]),
+        awake_contacts=int(solver["contact_count"]),
         limits=int(solver["dof_constraint_count"]),
         islands=len(islands),
         direct=int(direct.sum()),

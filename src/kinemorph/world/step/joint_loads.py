@@ -79,7 +79,7 @@ def sum_contact_impulses(
     solver: Any, forest: Any, collisions: Any, tree_index: int, top: int, x: Vec3
 ) -> tuple[Vec3, Vec3]:
     """Impulse (N s), and its moment about x, of all contacts between the subtree of link `top` and other bodies."""
-    contact_list, torsions = (
+    constraints, torsions = (
         contact_layout.contact_constraint_room(solver),
         contact_layout.torsional_constraints(solver),
     )
@@ -90,7 +90,7 @@ def sum_contact_impulses(
     for i in range(solver["contact_count"] + solver["torsional_count"]):
         turns = i >= solver["contact_count"]
         torsion = torsions[i - solver["contact_count"] if turns else 0]
-        t0 = contact_list[torsion["contact_constraint"] if turns else i]
+        t0 = constraints[torsion["contact_constraint"] if turns else i]
         contact = contacts[now + t0["contact"]]
         pair = pairs[contact["pair"]]
         a, b = shapes[pair["a"]]["link"], shapes[pair["b"]]["link"]

@@ -146,19 +146,19 @@ def check_velocities(world: Any, solver: Any, forest: Any) -> bool:
 @kernel(inline=False)
 def store_impulses(world: Any, solver: Any, collisions: Any, good: bool) -> None:
     """Contact impulses into the warm-start cache. Sleeping islands and a failed step keep the old ones."""
-    contacts, contact_list = collisions["n_contacts"], solver["contact_count"]
+    contacts, solved = collisions["n_contacts"], solver["contact_count"]
     if not good:
         carry_over_impulses(solver, collisions, False, 0, contacts)
         return
-    if contact_list < contacts:
+    if solved < contacts:
         if is_worth_sharing(world, contacts):
             run_shared_stage(world, KEEP_OLD, contacts)
         else:
             carry_over_impulses(solver, collisions, True, 0, contacts)
-    if is_worth_sharing(world, contact_list):
-        run_shared_stage(world, KEEP, contact_list)
+    if is_worth_sharing(world, solved):
+        run_shared_stage(world, KEEP, solved)
     else:
-        store_contact_impulses(solver, collisions, 0, contact_list)
+        store_contact_impulses(solver, collisions, 0, solved)
 
 
 @kernel(inline=False)
