@@ -13,13 +13,7 @@ from typing import Any
 from kinemorph.collision.contact_table import half_start
 from kinemorph.collision.shapes.shape_rows import contacts_of, pairs_of, shapes_of
 from kinemorph.contact.islands import HASH_MASK, island_of, tree_index
-from kinemorph.contact.layout import (
-    WEDGED,
-    contact_constraints,
-    islands_of,
-    slices_of,
-    supports_of,
-)
+from kinemorph.contact.layout import WEDGED, contact_constraints, islands_of, slices_of, supports_of
 from kinemorph.jit.api import kernel
 from kinemorph.multibody.algorithms.joints import FREE
 from kinemorph.multibody.layout import links_of

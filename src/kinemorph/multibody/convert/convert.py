@@ -60,13 +60,7 @@ DRAKE = Convention(
     spherical_outside=True,
 )
 PYBULLET = Convention(
-    "PyBullet",
-    free=XYZW,
-    spherical=XYZW,
-    angular_outside=True,
-    linear_outside=True,
-    from_world=True,
-    at_mass=True,
+    "PyBullet", free=XYZW, spherical=XYZW, angular_outside=True, linear_outside=True, from_world=True, at_mass=True
 )
 
 # The engines' joints, in the letters of `counterparts`.

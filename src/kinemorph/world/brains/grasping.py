@@ -11,13 +11,7 @@ from typing import Any
 
 from kinemorph.brain.layout import EFFECT, Acted
 from kinemorph.collision.contact_table import half_start
-from kinemorph.collision.shapes.shape_rows import (
-    STATIC_CARRIER,
-    contacts_of,
-    memories_of,
-    pairs_of,
-    shapes_of,
-)
+from kinemorph.collision.shapes.shape_rows import STATIC_CARRIER, contacts_of, memories_of, pairs_of, shapes_of
 from kinemorph.contact.layout import WOKEN_BY_EDIT, WOKEN_BY_LOSS, contact_constraint_room, slices_of
 from kinemorph.contact.rows.drive_rows import joint_slot
 from kinemorph.jit.api import kernel, rows_at
