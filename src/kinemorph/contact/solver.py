@@ -196,12 +196,8 @@ class Solver:
         return count
 
     def __getstate__(self) -> Tables:
-        for name in (
-            "loop_projections",
-            "loop_projection_count",
-            "element_constraints",
-            "element_count",
-        ):  # addresses in the scratch of the last step
+        # addresses in the scratch of the last step
+        for name in ("loop_projections", "loop_projection_count", "element_constraints", "element_count"):
             self.header[name] = 0
         return self._tables
 

@@ -128,10 +128,7 @@ def choose_wedged_islands(solver: Any) -> None:
         was = first["direct"] & layout.WEDGED
         first["direct"] &= ~layout.WEDGED
         few = island["nz"] <= MOST_DIRECT_ENTRIES and island["contact_count"] <= MOST_DIRECT_CONTACTS
-        if (
-            few
-            and island["contact_count"] > 0
-            and largest_wedge(solver, island) > (STILL_WEDGED_COSINE_SQUARED if was != 0 else WEDGED_COSINE_SQUARED)
-        ):
+        few = few and island["contact_count"] > 0
+        if few and largest_wedge(solver, island) > (STILL_WEDGED_COSINE_SQUARED if was != 0 else WEDGED_COSINE_SQUARED):
             first["direct"] |= layout.WEDGED
             island["direct"] = 1

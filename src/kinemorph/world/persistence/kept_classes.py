@@ -47,14 +47,8 @@ from kinemorph.world.brains import instance_rows
 from kinemorph.world.brains.brain_instances import BrainInstances, check_instances
 from kinemorph.world.control.events import EventMonitors
 from kinemorph.world.control.timers import Timers
+from kinemorph.world.persistence import validation as world_validation
 from kinemorph.world.persistence.codec import Kept
-from kinemorph.world.persistence.validation import (
-    check_monitors,
-    check_solver,
-    check_tables,
-    check_timers,
-    room_of_tables,
-)
 
 _MODULES = (
     layout, loops, elements, forest_layout, copying, ground_layout, part_pairs, hash_rows, shape_rows,
@@ -228,12 +222,12 @@ def _make_joint(state: Any) -> Joint:
 
 
 def _make_monitors(state: Any) -> EventMonitors:
-    check_monitors(state)
+    world_validation.check_monitors(state)
     return EventMonitors.of(state)
 
 
 def _make_timers(state: Any) -> Timers:
-    check_timers(state)
+    world_validation.check_timers(state)
     return Timers.of(state)
 
 
@@ -241,8 +235,8 @@ _JOINT_FIELDS = set(Joint.__dataclass_fields__) - {"kind"}
 
 KEPT: dict[str, Kept] = {
     "forest": with_state(Forest, check_forest),
-    "tables": with_state(Tables, check_tables, room_of_tables),
-    "solver": with_state(Solver, check_solver),
+    "tables": with_state(Tables, world_validation.check_tables, world_validation.room_of_tables),
+    "solver": with_state(Solver, world_validation.check_solver),
     "minds": with_state(BrainInstances, check_instances),
     "shapes": with_state(ShapeTable, validation.check_shapes),
     "hash": with_state(HashTables, validation.check_hash, validation.hash_bytes),

@@ -54,12 +54,8 @@ COUNTS = {
     "island_count": "slice_room", "nz": "z_room", "drive_count": "drive_room",
     "applied_force_count": "applied_force_room", "pair_material_count": "pair_material_room",
 }  # fmt: skip
-OF_A_STEP = (
-    "loop_projections",
-    "loop_projection_count",
-    "element_constraints",
-    "element_count",
-)  # addresses in the forest's scratch
+# addresses in the forest's scratch
+OF_A_STEP = ("loop_projections", "loop_projection_count", "element_constraints", "element_count")
 
 
 def check_tables(state: Any) -> None:
@@ -105,11 +101,8 @@ def check_solver(tables: Any) -> None:
     require_range(tables["slices"]["asleep"], 0, 2, "sleep of trees")
     require_finite(tables["materials"], "materials")
     require_finite(tables["warm_joints"], "forces of joints")
-    for name, but in (
-        ("drives", {"damping", "smallest_force", "largest_force"}),
-        ("applied_forces", set()),
-        ("pair_materials", set()),
-    ):
+    of_drives = {"damping", "smallest_force", "largest_force"}
+    for name, but in (("drives", of_drives), ("applied_forces", set()), ("pair_materials", set())):
         require_finite(tables[name], name, but)
     require_range(tables["drives"]["kind"], 0, len(DriveKind), "drives")
     require_range(tables["drives"]["dof"], 0, 6, "degrees of freedom of drives")

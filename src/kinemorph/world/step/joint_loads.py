@@ -79,10 +79,8 @@ def sum_contact_impulses(
     solver: Any, forest: Any, collisions: Any, tree_index: int, top: int, x: Vec3
 ) -> tuple[Vec3, Vec3]:
     """Impulse (N s), and its moment about x, of all contacts between the subtree of link `top` and other bodies."""
-    contact_list, torsions = (
-        contact_layout.contact_constraint_room(solver),
-        contact_layout.torsional_constraints(solver),
-    )
+    contact_list = contact_layout.contact_constraint_room(solver)
+    torsions = contact_layout.torsional_constraints(solver)
     shapes, pairs = shapes_of(collisions), pairs_of(collisions)
     contacts = contacts_of(collisions)
     now = half_start(collisions["step"], collisions["contact_room"])
@@ -100,11 +98,8 @@ def sum_contact_impulses(
         if sign == 0.0:
             continue
         if turns:
-            p, p1, p2 = (
-                torsion["total_normal_impulse"],
-                torsion["total_tangent_impulse1"],
-                torsion["total_tangent_impulse2"],
-            )
+            p = torsion["total_normal_impulse"]
+            p1, p2 = torsion["total_tangent_impulse1"], torsion["total_tangent_impulse2"]
             moment = axpy(moment, sign, world_vector(t0, p, p1, p2))
             continue
         f = world_vector(t0, t0["total_normal_impulse"], t0["total_tangent_impulse1"], t0["total_tangent_impulse2"])
