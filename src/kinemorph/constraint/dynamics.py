@@ -173,11 +173,7 @@ def forward_dynamics(
     are the forces and moments at the loops and `data.rank` is the number of their independent constraints. Without
     loops and mimics this is `aba`.
     """
-    try:
-        mine = data.model is model
-    except AttributeError:
-        mine = False
-    if not mine:
+    if getattr(data, "model", None) is not model:
         checks.check_data(model, data)
     a = np.empty(data.nv)
     try:
