@@ -27,9 +27,8 @@ DRY, DRIVEN, FAST = int(DofConstraintKind.DRY), int(DofConstraintKind.DRIVEN), i
 OVERLAP_DECAY_STEPS = 1.0  # τ, steps
 STIFFNESS_RATIO = 20.0  # K, as a multiple of the island's mass
 LARGEST_LOAD_DEPTH = 1e-4  # m or rad: largest overlap under a load
-LARGEST_STIFFENING = (
-    100.0  # largest factor on K under a load, because the K of jammed bodies would otherwise grow without limit
-)
+# largest factor on K under a load, because the K of jammed bodies would otherwise grow without limit
+LARGEST_STIFFENING = 100.0
 LARGEST_STIFFNESS_RATIO = 1e5  # largest K of a drive over its effective mass, because larger ones lose digits
 
 

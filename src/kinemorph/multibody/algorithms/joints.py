@@ -67,9 +67,8 @@ def joint_transform(link: Any, q: Any) -> tuple[Mat3, Vec3]:
         return R, axpy(p, get(q, k), mul_vec(R, a))
     if kind == FIXED:
         return R, p
-    turned = rotate_about_axis(
-        link, get(q, k + 2 if kind == PLANAR else k)
-    )  # one call for all remaining kinds, for small code
+    # one call for all remaining kinds, for small code
+    turned = rotate_about_axis(link, get(q, k + 2 if kind == PLANAR else k))
     if kind == SCREW:
         return turned, axpy(p, link["pitch"] * get(q, k), mul_vec(R, a))
     if kind == CYLINDRICAL:

@@ -487,9 +487,8 @@ class Model:
             pairs = [(self.place(a)[0], self.place(b)[0]) for a, b in given]
             other["exclusions"] = tuple(tuple(int(self.links[i]["body"]) if i >= 0 else -1 for i in p) for p in pairs)
         equipment: Equipment = replace(self.catalog.equipment, **other)
-        equipment.check(
-            self.name, dict(zip(self.joint_names, self.links["nv"].tolist(), strict=True)), self.nq, self.nv
-        )
+        freedoms = dict(zip(self.joint_names, self.links["nv"].tolist(), strict=True))
+        equipment.check(self.name, freedoms, self.nq, self.nv)
         return self._like(catalog=replace(self.catalog, equipment=equipment))
 
     def _on_body(self, link: int, at: Pose) -> tuple[int, Pose]:

@@ -132,10 +132,10 @@ def perform_edit(address: int, edits: Records, outcomes: Records) -> int:
         status = plans.plan_loop_graft(forest, plan)
     if status == layout.GRAFT_NEXT:
         status = perform_planned_graft(forest, edit, plan, outcome)
-        if (
-            status == layout.MOVES_OTHERWISE and outcome["loop"] >= 0
-        ):  # next to a singular configuration, such as a taut chain, loops
-            outcome["loop"] = -1  # are closed, but their sides keep some of a velocity that no joint can follow
+        # next to a singular configuration, such as a taut chain, loops are closed, but their sides keep some of a
+        # velocity that no joint can follow
+        if status == layout.MOVES_OTHERWISE and outcome["loop"] >= 0:
+            outcome["loop"] = -1
             status = plans.plan_free_part(forest, edit, plan)
             if status == layout.GRAFT_NEXT:
                 status = perform_planned_graft(forest, edit, plan, outcome)

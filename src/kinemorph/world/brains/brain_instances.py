@@ -325,9 +325,8 @@ def check_instances(tables: Any) -> None:
     require({name for name, _ in tables} == set(rooms), "minds have other tables")
     for name, rows in tables:
         require_rows(rows, dtypes[name], f"{name} of minds", rooms[name])
-    require(
-        minds["mind_count"] == minds["mind_room"] and 0 <= minds["changed"] < 8, "minds are not as many as they are"
-    )
+    fits = minds["mind_count"] == minds["mind_room"] and 0 <= minds["changed"] < 8
+    require(fits, "minds are not as many as they are")
     for name in ("neurons", "senses", "effects"):
         require_finite(tables[name], name)
     require(all(np.isfinite(tables[name]).all() for name in ("signals", "rings")), "minds have no numbers")

@@ -76,9 +76,8 @@ def sum_pair_impulses(solver: Any, collisions: Any, a: int, b: int) -> tuple[boo
         pair = pairs[contacts[now + contact_list[i]["contact"]]["pair"]]
         x, y = shapes[pair["a"]]["link"], shapes[pair["b"]]["link"]
         if (x == a and (y == b or b == ANYTHING)) or (y == a and (x == b or b == ANYTHING)):
-            touching |= (
-                contact_list[i]["acted"] != 0 or contact_list[i]["total_normal_impulse"] > 0.0
-            )  # a pure bounce is a contact too
+            # a pure bounce is a contact too
+            touching |= contact_list[i]["acted"] != 0 or contact_list[i]["total_normal_impulse"] > 0.0
             total += contact_list[i]["total_normal_impulse"]
     if solver["gap"] > 0.0:  # the impulse model: a step has parts
         memories = memories_of(collisions)

@@ -155,9 +155,8 @@ def _make_terrain(state: Any) -> Terrain:
 
 def _numbers(array: Any, dtype: Any, columns: int = 0) -> None:
     require(isinstance(array, np.ndarray) and array.dtype == dtype, "there are no numbers where there should be")
-    require(
-        array.ndim == (2 if columns else 1) and array.shape[1:] == ((columns,) if columns else ()), "numbers misfit"
-    )
+    fits = array.ndim == (2 if columns else 1) and array.shape[1:] == ((columns,) if columns else ())
+    require(fits, "numbers misfit")
     require(dtype is not np.float64 or np.isfinite(array).all(), "there is a number that is not finite")
 
 
@@ -181,12 +180,10 @@ def _take_shape(shape: Shape) -> Any:
 
 def _make_shape(state: Any) -> Shape:
     kind, size, pose, role, colour, path, name, material, group, mask, parts = state
-    require(
-        isinstance(size, tuple) and all(isinstance(x, float) and np.isfinite(x) and x for x in size), "a size is none"
-    )
-    require(
-        isinstance(pose, Pose) and isinstance(name, str) and isinstance(material, Material | None), "a shape is none"
-    )
+    fits = isinstance(size, tuple) and all(isinstance(x, float) and np.isfinite(x) and x for x in size)
+    require(fits, "a size is none")
+    fits = isinstance(pose, Pose) and isinstance(name, str) and isinstance(material, Material | None)
+    require(fits, "a shape is none")
     require(all(isinstance(bits, int) and 0 <= bits <= 0xFFFFFFFF for bits in (group, mask)), "groups are 32 bits")
     require(isinstance(path, str | None) and isinstance(colour, tuple | None), "a shape is none")
     require(isinstance(parts, Parts | None), "a shape is made of no parts")

@@ -91,9 +91,8 @@ def check_solver(tables: Any) -> None:
         require(0 <= solver[count] <= solver[room], f"{count} of the solver is {solver[count]}")
     require(all(solver[name] == 0 for name in OF_A_STEP), "a solver has addresses")
     require(solver["impulse_room"] % 2 == 0 and solver["full"] == 0, "a solver is in the middle of a step")
-    require(
-        1 <= solver["substeps"] <= MOST_SUBSTEPS and solver["h"] > 0.0, f"a solver makes {solver['substeps']} substeps"
-    )
+    fits = 1 <= solver["substeps"] <= MOST_SUBSTEPS and solver["h"] > 0.0
+    require(fits, f"a solver makes {solver['substeps']} substeps")
     fits = 0 <= solver["friction_rounds"] <= MOST_ROUNDS and 0 <= solver["direct_work"] <= MOST_WORK
     require(fits, "a solver has no such settings")
     require_finite(tables.header, "a solver")
@@ -193,9 +192,8 @@ def _numbers(memory: Any, dice: Any) -> None:
     """The numbers of controllers, and the state of the random numbers."""
     check_memory(memory)
     require(isinstance(dice, tuple) and len(dice) == 6 and all(type(x) is int for x in dice), "there are no dice")
-    require(
-        all(0 <= x < 1 << 64 for x in dice[:4]) and dice[4] in (0, 1) and 0 <= dice[5] < 1 << 32, "there are no dice"
-    )
+    fits = all(0 <= x < 1 << 64 for x in dice[:4]) and dice[4] in (0, 1) and 0 <= dice[5] < 1 << 32
+    require(fits, "there are no dice")
     require(dice[3] % 2 == 1, "there are no dice")
 
 

@@ -92,9 +92,8 @@ def sum_contact_impulses(
         contact = contacts[now + t0["contact"]]
         pair = pairs[contact["pair"]]
         a, b = shapes[pair["a"]]["link"], shapes[pair["b"]]["link"]
-        sign = (1.0 if is_carried_by(forest, b, tree_index, top) else 0.0) - (
-            1.0 if is_carried_by(forest, a, tree_index, top) else 0.0
-        )
+        carries_a, carries_b = is_carried_by(forest, a, tree_index, top), is_carried_by(forest, b, tree_index, top)
+        sign = (1.0 if carries_b else 0.0) - (1.0 if carries_a else 0.0)
         if sign == 0.0:
             continue
         if turns:
