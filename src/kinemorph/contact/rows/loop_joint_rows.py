@@ -110,7 +110,7 @@ def fill_loop_drives(solver: Any, forest: Any, index: int, x: Any, q: Any, unit:
         at = add_loop_joint_row(solver, forest, index, x, q, unit, drive["dof"], 1.0, DRIVEN)
         if at < 0:
             return False
-        constraint, effort = dof_constraint_list[at], dofs[drive["dof"]]["effort"]
+        constraint, effort = dof_constraint_list[at], dofs[drive["dof"]]["effort_limit"]
         set_drive_law(solver, constraint, drive, i)
         constraint["smallest_force"] = max(drive["smallest_force"], -effort)
         constraint["largest_force"] = min(drive["largest_force"], effort)
