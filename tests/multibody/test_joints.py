@@ -76,6 +76,7 @@ def inverted(model, q, v, a):
     """Row and state of the joint as its link sees it."""
     row = np.zeros(1, LINK)[0]
     inversion.invert_axes(model.links[0], row)
+    row["nq"], row["nv"] = model.nq, model.nv
     out = np.zeros(model.nq), np.zeros(model.nv), np.zeros(model.nv)
     inversion.invert_state(model.links[0], q, v, a, *out)
     return row, *out
