@@ -16,7 +16,8 @@ import pytest
 
 from kinemorph.jit.api import entry
 from kinemorph.spatial.fused import fma
-from kinemorph.spatial.lanes import lane_math, lane_type
+from kinemorph.spatial.lanes import four as lanes
+from kinemorph.spatial.lanes import lane_math
 
 pytestmark = pytest.mark.quick
 
@@ -26,57 +27,57 @@ SPECIAL = [0.0, -0.0, 1.0, -1.0, math.inf, -math.inf, math.nan, 5e-324, 1e-310, 
 @entry
 def unary(a: Any, out: Any, which: int) -> None:
     for k in range(a.shape[0]):
-        x = lane_type.load(a, k)
+        x = lanes.load(a, k)
         if which == 0:
-            lane_type.store(out, k, -x)
+            lanes.store(out, k, -x)
         elif which == 1:
-            lane_type.store(out, k, abs(x))
+            lanes.store(out, k, abs(x))
         elif which == 2:
-            lane_type.store(out, k, lane_type.sqrt(x))
+            lanes.store(out, k, lanes.sqrt(x))
         elif which == 3:
-            lane_type.store(out, k, lane_math.sin(x))
+            lanes.store(out, k, lane_math.sin(x))
         elif which == 4:
-            lane_type.store(out, k, lane_math.cos(x))
+            lanes.store(out, k, lane_math.cos(x))
         elif which == 5:
-            lane_type.store(out, k, lane_math.exp(x))
+            lanes.store(out, k, lane_math.exp(x))
         else:
-            lane_type.store(out, k, lane_math.log(x))
+            lanes.store(out, k, lane_math.log(x))
 
 
 @entry
 def binary(a: Any, b: Any, out: Any, which: int) -> None:
     for k in range(a.shape[0]):
-        x = lane_type.load(a, k)
-        y = lane_type.load(b, k)
-        one = lane_type.splat(1.0)
+        x = lanes.load(a, k)
+        y = lanes.load(b, k)
+        one = lanes.splat(1.0)
         if which == 0:
-            lane_type.store(out, k, x + y)
+            lanes.store(out, k, x + y)
         elif which == 1:
-            lane_type.store(out, k, x - y)
+            lanes.store(out, k, x - y)
         elif which == 2:
-            lane_type.store(out, k, x * y)
+            lanes.store(out, k, x * y)
         elif which == 3:
-            lane_type.store(out, k, x / y)
+            lanes.store(out, k, x / y)
         elif which == 4:
-            lane_type.store(out, k, lane_type.select(x < y, one, 0.0 * one))
+            lanes.store(out, k, lanes.select(x < y, one, 0.0 * one))
         elif which == 5:
-            lane_type.store(out, k, lane_type.select(x <= y, one, 0.0 * one))
+            lanes.store(out, k, lanes.select(x <= y, one, 0.0 * one))
         elif which == 6:
-            lane_type.store(out, k, lane_type.select(x > y, one, 0.0 * one))
+            lanes.store(out, k, lanes.select(x > y, one, 0.0 * one))
         elif which == 7:
-            lane_type.store(out, k, lane_type.select(x >= y, one, 0.0 * one))
+            lanes.store(out, k, lanes.select(x >= y, one, 0.0 * one))
         elif which == 8:
-            lane_type.store(out, k, lane_type.select(x == y, one, 0.0 * one))
+            lanes.store(out, k, lanes.select(x == y, one, 0.0 * one))
         elif which == 9:
-            lane_type.store(out, k, lane_type.select(x != y, one, 0.0 * one))
+            lanes.store(out, k, lanes.select(x != y, one, 0.0 * one))
         elif which == 10:
-            lane_type.store(out, k, lane_type.minimum(x, y))
+            lanes.store(out, k, lanes.minimum(x, y))
         elif which == 11:
-            lane_type.store(out, k, lane_type.maximum(x, y))
+            lanes.store(out, k, lanes.maximum(x, y))
         elif which == 12:
-            lane_type.store(out, k, lane_math.atan2(x, y))
+            lanes.store(out, k, lane_math.atan2(x, y))
         else:
-            lane_type.store(out, k, lane_type.select(~((x < y) | (x > y)) & (x == x), one, 0.0 * one))
+            lanes.store(out, k, lanes.select(~((x < y) | (x > y)) & (x == x), one, 0.0 * one))
 
 
 BINARY = [
@@ -180,14 +181,14 @@ def test_a_lane_does_not_see_its_neighbours(rng: np.random.Generator) -> None:
 
 @entry
 def others(a: Any, flat: Any, out: Any) -> tuple[float, float, float, bool, bool, bool]:
-    x = lane_type.load(a, 0)
-    lane_type.store(out, 0, lane_type.fma(x, x, 1.0) + 2 * x - 3)
-    y = lane_type.load_strided(flat, 1, 3)
-    lane_type.store(out, 1, lane_type.replaced(y, 2, -1.0))
-    lane_type.store_strided(flat, 0, 3, x)
+    x = lanes.load(a, 0)
+    lanes.store(out, 0, lanes.fma(x, x, 1.0) + 2 * x - 3)
+    y = lanes.load_strided(flat, 1, 3)
+    lanes.store(out, 1, lanes.replaced(y, 2, -1.0))
+    lanes.store_strided(flat, 0, 3, x)
     return (
-        lane_type.sum_of(x), lane_type.min_of(x), lane_type.max_of(x), lane_type.any_true(x > 3.5),
-        lane_type.all_true(x > 0.5), lane_type.all_true(x > 1.5),
+        lanes.sum_of(x), lanes.min_of(x), lanes.max_of(x), lanes.any_true(x > 3.5),
+        lanes.all_true(x > 0.5), lanes.all_true(x > 1.5),
     )  # fmt: skip
 
 
@@ -202,11 +203,11 @@ def test_memory_reductions_and_masks() -> None:
 
 @entry
 def stretches(flat: Any, out: Any) -> None:
-    lane_type.store_from(out, 1, lane_type.load_from(flat, 2))
-    lane_type.store_pairs(out, 5, 8, lane_type.load_pairs(flat, 3, 9))
-    lane_type.store_pair(out, 10, lane_type.load_pair(flat, 6))
-    lane_type.store_from(out, 12, lane_type.load_pair(flat, 6))
-    lane_type.store_from(out, 16, lane_type.turned(lane_type.three(flat[1], flat[2], flat[3])))
+    lanes.store_from(out, 1, lanes.load_from(flat, 2))
+    lanes.store_pairs(out, 5, 8, lanes.load_pairs(flat, 3, 9))
+    lanes.store_pair(out, 10, lanes.load_pair(flat, 6))
+    lanes.store_from(out, 12, lanes.load_pair(flat, 6))
+    lanes.store_from(out, 16, lanes.turned(lanes.three(flat[1], flat[2], flat[3])))
 
 
 @pytest.mark.lane
@@ -220,9 +221,9 @@ def test_stretches_of_flat_memory() -> None:
 
 @entry
 def transposed(a: Any, out: Any) -> None:
-    found = lane_type.columns(lane_type.load(a, 0), lane_type.load(a, 1), lane_type.load(a, 2), lane_type.load(a, 3))
+    found = lanes.columns(lanes.load(a, 0), lanes.load(a, 1), lanes.load(a, 2), lanes.load(a, 3))
     for k in range(4):
-        lane_type.store(out, k, found[k])
+        lanes.store(out, k, found[k])
 
 
 @pytest.mark.lane
@@ -234,7 +235,7 @@ def test_columns_are_the_lanes_of_all_four() -> None:
 
 @entry
 def boxed(a: Any) -> Any:
-    return lane_type.load(a, 0)
+    return lanes.load(a, 0)
 
 
 def test_lanes_reach_python_as_four_floats() -> None:
@@ -243,7 +244,7 @@ def test_lanes_reach_python_as_four_floats() -> None:
 
 @entry
 def fused(a: Any, b: Any, c: Any, out: Any) -> float:
-    lane_type.store(out, 0, fma(lane_type.load(a, 0), lane_type.load(b, 0), lane_type.load(c, 0)))
+    lanes.store(out, 0, fma(lanes.load(a, 0), lanes.load(b, 0), lanes.load(c, 0)))
     return fma(a[0, 0], b[0, 0], c[0, 0])
 
 
@@ -263,7 +264,7 @@ def test_fused_multiply_add_rounds_once_in_numbers_and_lanes_alike(rng) -> None:
 OLD_PROCESSOR = """
 import numpy as np
 from kinemorph.jit.api import entry
-from kinemorph.spatial.lanes import lane_math, lane_type as lanes
+from kinemorph.spatial.lanes import four as lanes, lane_math
 
 @entry
 def run(a, out):

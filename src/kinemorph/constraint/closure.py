@@ -147,11 +147,7 @@ def _project(address: int, q: Vector, v: Vector, step: Vector, gap: float) -> fl
 
 @checked_on_failure
 def project(
-    model: Model,
-    data: Data,
-    q: npt.ArrayLike,
-    v: npt.ArrayLike | None = None,
-    gap: float = 1e-9,
+    model: Model, data: Data, q: npt.ArrayLike, v: npt.ArrayLike | None = None, gap: float = 1e-9
 ) -> tuple[Array, Array]:
     """The nearest state with closed loops, in the metric of the mass matrix. For states that have drifted a little.
 

@@ -142,9 +142,8 @@ def _apply_gear_constraints_lanes(tree: Any, q: Any, v: Any, tau: Any, pushes: A
 def constrained_body(tree: Any, q: Any, v: Any, tau: Any, external: Any, a: Any) -> None:
     """a from q, v, tau and the external wrenches on links, with all loops closed and all gears engaged."""
     accelerate_with_loops(tree, q, v, tau, external, a)
-    apply_gear_constraints(
-        tree, q, v, tau, external.reshape(external.size), a
-    )  # flat, because kernels take two dimensions for lanes
+    # flat, because kernels take two dimensions for lanes
+    apply_gear_constraints(tree, q, v, tau, external.reshape(external.size), a)
 
 
 @entry
@@ -173,11 +172,7 @@ def forward_dynamics(
     are the forces and moments at the loops and `data.rank` is the number of their independent constraints. Without
     loops and mimics this is `aba`.
     """
-    try:
-        mine = data.model is model
-    except AttributeError:
-        mine = False
-    if not mine:
+    if getattr(data, "model", None) is not model:
         checks.check_data(model, data)
     a = np.empty(data.nv)
     try:

@@ -170,11 +170,7 @@ def _generalized(
 
 @checked_on_failure
 def generalized(
-    model: Model,
-    data: Data,
-    q: npt.ArrayLike,
-    actuated: Dofs | None = None,
-    keep: Dofs = (),
+    model: Model, data: Data, q: npt.ArrayLike, actuated: Dofs | None = None, keep: Dofs = ()
 ) -> Coordinates:
     """Generalized coordinates at a configuration with closed loops, and the matrices H, W and S of N&Y.
 

@@ -17,17 +17,7 @@ from kinemorph.multibody import checks
 from kinemorph.multibody.algorithms.inversion import TWO_PI, extract_position, rotation_about
 from kinemorph.multibody.algorithms.joints import FIXED, FREE, PRISMATIC, SCREW, SPHERICAL, UNIVERSAL
 from kinemorph.multibody.algorithms.kinematics import accelerate_links, place_links
-from kinemorph.multibody.checks import (
-    LARGEST_FLOAT,
-    NOT_FINITE,
-    OK,
-    Array,
-    Matrix,
-    Vector,
-    fault_of_positions,
-    fault_of_state,
-    finite,
-)
+from kinemorph.multibody.checks import NOT_FINITE, OK, Array, Matrix, Vector, fault_of_positions, fault_of_state, finite
 from kinemorph.multibody.data import Data
 from kinemorph.multibody.layout import LINK_DATA, TREE, dof_data_of, dofs_of, link_data_of
 from kinemorph.multibody.loop_layout import last_dof, system_loops_of
@@ -217,7 +207,7 @@ def are_rows_finite(system: Any) -> bool:
     good = True
     for j in range(system["m"]):
         n, x = load3(rows[j]["n"]), load3(rows[j]["x"])  # in axes of a, at a place on b
-        good &= abs(n[0] + x[0] + x[1] + x[2]) <= LARGEST_FLOAT
+        good &= abs(n[0] + x[0] + x[1] + x[2]) <= checks.LARGEST_FLOAT
     return good
 
 

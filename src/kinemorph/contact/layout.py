@@ -96,10 +96,7 @@ MATERIAL = np.dtype(
         ("restitution", "f8"),  # parting speed over approach speed; a pair has the larger one
         ("rolling", "f8"),  # m, rolling friction: largest moment per normal force; a pair has the larger one
         ("torsion", "f8"),  # m, torsional friction about the normal, likewise
-        (
-            "tangential",
-            "f8",
-        ),  # restitution of collisions along the surface, -1 to 1, likewise; see `contact.impulse.collision_law`
+        ("tangential", "f8"),  # restitution along the surface, -1 to 1, likewise; see `contact.impulse.collision_law`
         ("surface", "f8", 3),  # m/s, velocity of the surface along itself in the shape's frame: a conveyor
         ("priority", "i4"),  # if two materials differ, the higher one decides all but surface velocity
         ("pairs", "i4"),  # number of pair materials of the shape
@@ -130,10 +127,7 @@ CONTACT_CONSTRAINT = np.dtype(
         ("acted", "i2"),  # whether it had an impulse at any time in this step, including overlap correction
         ("fast", "i1"),  # 1 for free bodies that move by much of their size in a step, FLIES_BY if past each other
         ("supersedes", "i1"),  # whether it makes another contact redundant; `contact.rows.ghost_edges`
-        (
-            "next_on_ground",
-            "i8",
-        ),  # the next contact of its tree with ground, -1 after the last; `contact.rows.ghost_edges`
+        ("next_on_ground", "i8"),  # next contact of its tree with ground, -1 after the last; `contact.rows.ghost_edges`
         ("y", "i8"),  # first of its 3 (l1 + l2) numbers: normal, both tangents; then the loop reactions
         ("separation", "f8"),  # m, separation, updated during the step
         ("initial_separation", "f8"),  # m, at the start of the step
@@ -451,10 +445,9 @@ SOLVER = np.dtype(
 # Causes of waking besides contact: structural change, call, force or drive or surface, placement, loss of a neighbour.
 WOKEN_BY_EDIT, WOKEN_BY_CALL, WOKEN_BY_FORCE, WOKEN_BY_PLACEMENT, WOKEN_BY_LOSS = -2, -3, -4, -5, -6
 SOLVER_KIND = layout_hash(
-    "solver", SOLVER, TREE_SLICE, FREE_ROOT, ISLAND, SUPPORT, MATERIAL,
-    PAIR_MATERIAL, CONTACT_CONSTRAINT, DOF_CONSTRAINT, TORSIONAL_CONSTRAINT, DRIVE,
-    STORED_JOINT_IMPULSE, APPLIED_FORCE, COST_ROW, LOOP_PROJECTION, ELEMENT_CONSTRAINT,
-
+    "solver", SOLVER, TREE_SLICE, FREE_ROOT, ISLAND, SUPPORT, MATERIAL, PAIR_MATERIAL, CONTACT_CONSTRAINT,
+    DOF_CONSTRAINT, TORSIONAL_CONSTRAINT, DRIVE, STORED_JOINT_IMPULSE, APPLIED_FORCE, COST_ROW, LOOP_PROJECTION,
+    ELEMENT_CONSTRAINT,
 )  # fmt: skip
 FULL_Z, FULL_CONTACTS, FULL_DOF_CONSTRAINTS, FULL_Y, FULL_SKYLINE = 1, 2, 4, 8, 16
 

@@ -20,9 +20,8 @@ COUNTED_TABLES = {
     "torsional_constraints": "torsional_count",
 }
 ROWS_IN_USE = {**dict.fromkeys(STEP_TABLES), **COUNTED_TABLES}  # rows that last
-CONTACT_STIFFNESS = (
-    2.0 * math.pi * 0.25
-)  # ω h: at twice as much contacts never rest, at half they sink four times as far
+# ω h: at twice as much contacts never rest, at half they sink four times as far
+CONTACT_STIFFNESS = 2.0 * math.pi * 0.25
 CONTACT_DAMPING_RATIO = 10.0  # ζ
 PARTING_SPEED = 3.0  # m/s
 BOUNCE_SPEED = 0.05  # m/s
@@ -196,12 +195,8 @@ class Solver:
         return count
 
     def __getstate__(self) -> Tables:
-        for name in (
-            "loop_projections",
-            "loop_projection_count",
-            "element_constraints",
-            "element_count",
-        ):  # addresses in the scratch of the last step
+        # addresses in the scratch of the last step
+        for name in ("loop_projections", "loop_projection_count", "element_constraints", "element_count"):
             self.header[name] = 0
         return self._tables
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from kinemorph.constraint.basis import slice_product
+from kinemorph.contact import layout
 from kinemorph.contact.gauss_seidel import iteration, restitution
 from kinemorph.contact.gauss_seidel.row_products import (
     add_twelve,
@@ -20,29 +21,11 @@ from kinemorph.contact.gauss_seidel.row_products import (
     store_twelve,
 )
 from kinemorph.contact.gauss_seidel.vectors import add_scaled, clear, integrate_forces, subtract_vectors
-from kinemorph.contact.layout import (
-    FROM_OUTSIDE,
-    SAME_TREE,
-    DofConstraintKind,
-    DriveKind,
-    contact_constraints,
-    displacement_of,
-    dof_constraints,
-    drives_of,
-    g_of,
-    islands_of,
-    slices_of,
-    whitened_rows,
-    x_of,
-    z0_of,
-    z_of,
-    za_of,
-)
 from kinemorph.contact.newton.newton import solve_directly
 from kinemorph.contact.rows import torsional_friction
 from kinemorph.jit.api import kernel
 
-DRIVEN, ROW = int(DofConstraintKind.DRIVEN), int(DriveKind.ROW)
+DRIVEN, ROW = int(layout.DofConstraintKind.DRIVEN), int(layout.DriveKind.ROW)
 TINY_IMPULSE_SHARE = 1e-6  # share of what forces do in a substep
 IMPACT_SPEED = 0.5  # m/s: faster approach is an impact
 MOST_IMPACT_CONTACTS = 16  # contacts: largest island that gets extra iterations for an impact
@@ -54,9 +37,9 @@ NEGLIGIBLE_IMPULSE_SHARE = 1e-3  # share of an impulse: a speed error of less is
 @kernel
 def warm_start_island(solver: Any, island: Any) -> None:
     """g ← Σ y p of the impulses stored from the previous step, except those of drives."""
-    contacts = contact_constraints(solver)[island["first_contact"] :]
-    dof_rows = dof_constraints(solver)[island["first_dof_constraint"] :]
-    Y, g = whitened_rows(solver), g_of(solver)
+    contacts = layout.contact_constraints(solver)[island["first_contact"] :]
+    dof_rows = layout.dof_constraints(solver)[island["first_dof_constraint"] :]
+    Y, g = layout.whitened_rows(solver), layout.g_of(solver)
     clear(g, island["offset"], island["nz"])
     for i in range(island["dof_constraint_count"]):
         constraint = dof_rows[i]
@@ -81,8 +64,8 @@ def start_substep(solver: Any, island: Any) -> None:
     Drive impulses count as forces. The stored impulses of contacts, limits and friction, g, are scaled by α ≤ 1 so that
     they add no energy, as repeated impacts otherwise would. ½ |x + α g|² is least at α = - xᵀ g / |g|².
     """
-    z, za = z_of(solver), za_of(solver)
-    z0, g = z0_of(solver), g_of(solver)
+    z, za = layout.z_of(solver), layout.za_of(solver)
+    z0, g = layout.z0_of(solver), layout.g_of(solver)
     o, nz = island["offset"], island["nz"]
     against, size = integrate_forces(z, za, solver["h"], g, z0, o, nz)
     driven = island["driven"] > 0
@@ -101,7 +84,7 @@ def start_substep(solver: Any, island: Any) -> None:
 @kernel(inline=False)
 def count_drives(solver: Any, island: Any) -> int:
     """Number of dof rows of an island that are drives."""
-    dof_rows, count = dof_constraints(solver)[island["first_dof_constraint"] :], 0
+    dof_rows, count = layout.dof_constraints(solver)[island["first_dof_constraint"] :], 0
     for i in range(island["dof_constraint_count"]):
         count += 1 if dof_rows[i]["kind"] == DRIVEN else 0
     return count
@@ -113,9 +96,9 @@ def reset_blocked_motors(solver: Any, island: Any) -> None:
 
     The obstacle never yields, so a stored impulse would grow in each step until the motor broke through.
     """
-    dof_rows = dof_constraints(solver)[island["first_dof_constraint"] :]
-    drives = drives_of(solver)
-    Y, z = whitened_rows(solver), z_of(solver)
+    dof_rows = layout.dof_constraints(solver)[island["first_dof_constraint"] :]
+    drives = layout.drives_of(solver)
+    Y, z = layout.whitened_rows(solver), layout.z_of(solver)
     for i in range(island["dof_constraint_count"]):
         constraint = dof_rows[i]
         rigid = constraint["kind"] == DRIVEN and constraint["damping"] == np.inf and constraint["p"] != 0.0
@@ -132,8 +115,8 @@ def reset_blocked_motors(solver: Any, island: Any) -> None:
 @kernel(inline=False)
 def apply_drive_impulses(solver: Any, island: Any, x: Any, sign: float) -> None:
     """x ← x + sign Σ y p over the drives of an island."""
-    dof_rows = dof_constraints(solver)[island["first_dof_constraint"] :]
-    Y = whitened_rows(solver)
+    dof_rows = layout.dof_constraints(solver)[island["first_dof_constraint"] :]
+    Y = layout.whitened_rows(solver)
     for i in range(island["dof_constraint_count"]):
         constraint = dof_rows[i]
         if constraint["kind"] == DRIVEN and constraint["p"] != 0.0:
@@ -143,9 +126,9 @@ def apply_drive_impulses(solver: Any, island: Any, x: Any, sign: float) -> None:
 @kernel(inline=False)
 def scale_impulses(solver: Any, island: Any, share: float) -> None:
     """Scale the impulses of a substep, except those of drives, and g."""
-    contacts = contact_constraints(solver)[island["first_contact"] :]
-    dof_rows = dof_constraints(solver)[island["first_dof_constraint"] :]
-    g = g_of(solver)
+    contacts = layout.contact_constraints(solver)[island["first_contact"] :]
+    dof_rows = layout.dof_constraints(solver)[island["first_dof_constraint"] :]
+    g = layout.g_of(solver)
     for k in range(island["offset"], island["offset"] + island["nz"]):
         g[k] *= share
     for i in range(island["contact_count"]):
@@ -162,7 +145,7 @@ def scale_impulses(solver: Any, island: Any, share: float) -> None:
 @kernel(inline=False)
 def add_to_totals(solver: Any, island: Any, sign: float) -> None:
     """Add `sign` times the contact impulses of this substep to the totals of the step."""
-    contacts = contact_constraints(solver)[island["first_contact"] :]
+    contacts = layout.contact_constraints(solver)[island["first_contact"] :]
     for i in range(island["contact_count"]):
         t = contacts[i]
         t["total_normal_impulse"] += sign * t["normal_impulse"]
@@ -177,7 +160,7 @@ def limit_energy(solver: Any, island: Any) -> None:
     Contacts and limits only dissipate. If iterations have not converged, as in a jam of very different masses, overlap
     correction could remain as speed: |z0 + α g|² equals |z0|² again at α = - 2 z0ᵀ g / |g|².
     """
-    z, z0, g = z_of(solver), z0_of(solver), g_of(solver)
+    z, z0, g = layout.z_of(solver), layout.z0_of(solver), layout.g_of(solver)
     o, nz = island["offset"], island["nz"]
     against, size = subtract_vectors(z, z0, g, o, nz)
     along = -2.0 * against
@@ -194,7 +177,7 @@ def is_at_rest(solver: Any, island: Any) -> bool:
     remaining substeps would then repeat it."""
     if island["dof_constraint_count"] + island["torsional_count"] > 0:
         return False
-    g, za, moved = g_of(solver), za_of(solver), displacement_of(solver)
+    g, za, moved = layout.g_of(solver), layout.za_of(solver), layout.displacement_of(solver)
     o, nz, h = island["offset"], island["nz"], solver["h"]
     forces = h * h * slice_product(za, o, za, o, nz)  # squared, what they do in a substep
     if slice_product(moved, o, moved, o, nz) > TINY_IMPULSE_SHARE * TINY_IMPULSE_SHARE * h * h * forces:
@@ -209,7 +192,7 @@ def is_at_rest(solver: Any, island: Any) -> bool:
 @kernel(inline=False)
 def repeat_substep(solver: Any, island: Any) -> None:
     """Count the first substep for all: multiply its displacement and its impulses by their number."""
-    moved, count = displacement_of(solver), float(solver["substeps"])
+    moved, count = layout.displacement_of(solver), float(solver["substeps"])
     for k in range(island["offset"], island["offset"] + island["nz"]):
         moved[k] *= count
     add_to_totals(solver, island, count - 1.0)
@@ -218,9 +201,9 @@ def repeat_substep(solver: Any, island: Any) -> None:
 @kernel
 def has_self_overlap(solver: Any, island: Any) -> bool:
     """Whether links of one tree overlap."""
-    contacts = contact_constraints(solver)[island["first_contact"] :]
+    contacts = layout.contact_constraints(solver)[island["first_contact"] :]
     for i in range(island["contact_count"]):
-        if contacts[i]["tree1"] == SAME_TREE and contacts[i]["initial_separation"] < 0.0:
+        if contacts[i]["tree1"] == layout.SAME_TREE and contacts[i]["initial_separation"] < 0.0:
             return True
     return False
 
@@ -232,12 +215,10 @@ def has_fast_impact(solver: Any, island: Any) -> bool:
     One iteration gives most of such an impact to the first point: a box that falls flat would tip. Persistent contacts
     converge in later steps through warm starting, but bodies separate after an impact.
     """
-    if (
-        island["dof_constraint_count"] + island["torsional_count"] > 0
-        or not 1 < island["contact_count"] <= MOST_IMPACT_CONTACTS
-    ):
+    joints_or_rolls = island["dof_constraint_count"] + island["torsional_count"] > 0
+    if joints_or_rolls or not 1 < island["contact_count"] <= MOST_IMPACT_CONTACTS:
         return False
-    slices, tree, fast = slices_of(solver), island["first_tree"], 0.0
+    slices, tree, fast = layout.slices_of(solver), island["first_tree"], 0.0
     while tree >= 0:
         if slices[tree]["jointed"] != 0:
             return False
@@ -245,8 +226,8 @@ def has_fast_impact(solver: Any, island: Any) -> bool:
         tree = slices[tree]["next"]
     if fast < IMPACT_SPEED:
         return False
-    contacts = contact_constraints(solver)[island["first_contact"] :]
-    Y, z, dt = whitened_rows(solver), z_of(solver), solver["h"] * solver["substeps"]
+    contacts = layout.contact_constraints(solver)[island["first_contact"] :]
+    Y, z, dt = layout.whitened_rows(solver), layout.z_of(solver), solver["h"] * solver["substeps"]
     for i in range(island["contact_count"]):
         v = contact_velocity(contacts[i], 0, Y, z)
         if v < -IMPACT_SPEED and contacts[i]["initial_separation"] + dt * v < 0.0:
@@ -257,17 +238,18 @@ def has_fast_impact(solver: Any, island: Any) -> bool:
 @kernel
 def mark_touched(solver: Any, island: Any) -> None:
     """Set `touched` of the trees on which an impulse acted; the other trees are in free flight."""
-    contacts = contact_constraints(solver)[island["first_contact"] :]
-    dof_rows = dof_constraints(solver)[island["first_dof_constraint"] :]
-    slices = slices_of(solver)
+    contacts = layout.contact_constraints(solver)[island["first_contact"] :]
+    dof_rows = layout.dof_constraints(solver)[island["first_dof_constraint"] :]
+    slices = layout.slices_of(solver)
     for i in range(island["contact_count"]):
         contact = contacts[i]
         if contact["acted"] != 0 or contact["total_normal_impulse"] > 0.0:
             if contact["tree1"] >= 0:
-                slices[contact["tree1"]]["touched"] = FROM_OUTSIDE
+                slices[contact["tree1"]]["touched"] = layout.FROM_OUTSIDE
             if contact["tree2"] >= 0:
                 tree_slice = slices[contact["tree2"]]
-                tree_slice["touched"] = FROM_OUTSIDE if contact["tree1"] != SAME_TREE else max(1, tree_slice["touched"])
+                outside = contact["tree1"] != layout.SAME_TREE
+                tree_slice["touched"] = layout.FROM_OUTSIDE if outside else max(1, tree_slice["touched"])
     for i in range(island["dof_constraint_count"]):
         if dof_rows[i]["acted"] != 0 or abs(dof_rows[i]["total_impulse"]) > dof_rows[i]["rounding_impulse"]:
             tree_slice = slices[dof_rows[i]["tree"]]
@@ -278,10 +260,10 @@ def mark_touched(solver: Any, island: Any) -> None:
 def solve_island(solver: Any, island: Any, soft: tuple[float, float, float]) -> None:
     """Solve one island: z ← velocities after the step, `moved` ← displacement in the step, both whitened."""
     start, nz, h = island["offset"], island["nz"], solver["h"]
-    z, za, moved = z_of(solver), za_of(solver), displacement_of(solver)
-    g, z0, x = g_of(solver), z0_of(solver), x_of(solver)
-    contacts = contact_constraints(solver)[island["first_contact"] :]
-    dof_rows = dof_constraints(solver)[island["first_dof_constraint"] :]
+    z, za, moved = layout.z_of(solver), layout.za_of(solver), layout.displacement_of(solver)
+    g, z0, x = layout.g_of(solver), layout.z0_of(solver), layout.x_of(solver)
+    contacts = layout.contact_constraints(solver)[island["first_contact"] :]
+    dof_rows = layout.dof_constraints(solver)[island["first_dof_constraint"] :]
     island["driven"] = count_drives(solver, island) if solver["drive_count"] > 0 else 0
     if island["driven"] > 0:
         reset_blocked_motors(solver, island)
@@ -341,6 +323,6 @@ def solve_island(solver: Any, island: Any, soft: tuple[float, float, float]) -> 
 @kernel(inline=False)
 def solve_island_range(solver: Any, first: int, last: int) -> None:
     """Solve the islands from `first` to before `last`."""
-    islands, soft = islands_of(solver), iteration.soft_coefficients(solver)
+    islands, soft = layout.islands_of(solver), iteration.soft_coefficients(solver)
     for i in range(first, last):
         solve_island(solver, islands[i], soft)

@@ -102,9 +102,8 @@ def _find_root(values: Values, i: int, side: float, hi: float, at_once: bool) ->
     while hi - lo > EVENT_TIME_ERROR:
         turn += 1
         s = hi - f_hi * (hi - lo) / (f_hi - f_lo) if turn % 4 else 0.5 * (lo + hi)
-        s = min(
-            max(s, lo + 0.4 * EVENT_TIME_ERROR), hi - 0.4 * EVENT_TIME_ERROR
-        )  # at the root the other end comes near, too
+        # at the root the other end comes near, too
+        s = min(max(s, lo + 0.4 * EVENT_TIME_ERROR), hi - 0.4 * EVENT_TIME_ERROR)
         f = side * values(s)[i]
         if f > 0.0:
             lo, f_lo, f_hi = s, f, f_hi * (0.5 if last > 0 else 1.0)

@@ -106,10 +106,8 @@ def _limits_of(model: Model) -> np.ndarray[Any, Any]:
     low, high = dofs["lower"], dofs["upper"]
     limits["entry"][~(np.isfinite(low) | np.isfinite(high))] = -1
     limits["low"], limits["high"] = low - LIMIT_SLACK * (1.0 + np.abs(low)), high + LIMIT_SLACK * (1.0 + np.abs(high))
-    limits["velocity_limit"], limits["effort_limit"] = (
-        dofs["velocity_limit"] * (1.0 + LIMIT_SLACK),
-        dofs["effort_limit"] * (1.0 + LIMIT_SLACK),
-    )
+    for field in ("velocity_limit", "effort_limit"):
+        limits[field] = dofs[field] * (1.0 + LIMIT_SLACK)
     some = (limits["entry"] >= 0) | np.isfinite(limits["velocity_limit"]) | np.isfinite(limits["effort_limit"])
     return limits if some.any() else limits[:0]
 

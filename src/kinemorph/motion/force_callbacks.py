@@ -8,9 +8,8 @@ from kinemorph.motion.integrators import A1, A2, ADAPTIVE, EULER, K1, Q1, Q_FULL
 from kinemorph.motion.stepping import Runs, accelerate, approach, combine, compare
 from kinemorph.multibody.checks import Array
 
-ForceCallback = Callable[
-    [Array, Array, float], tuple[Array, Array]
-]  # joint forces and forces on links at q, v and a time
+# joint forces and forces on links at q, v and a time
+ForceCallback = Callable[[Array, Array, float], tuple[Array, Array]]
 
 
 def make_callback_step(address: int, runs: Runs, ask: ForceCallback, q: Array, v: Array, h: float, work: Array) -> None:

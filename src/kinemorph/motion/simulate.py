@@ -243,12 +243,9 @@ class Simulation:
         self._lay_out()
         q_log, v_log, frames = self._logs
         run["frame_rows"], run["frame_room"] = frames.ctypes.data, len(frames)
-        halt = Halt(
-            march(
-                self._data.address, self._run.ctypes.data, self._q, self._v, self._tau,
-                self._data.pushed_by(self._external), self._work, q_log, v_log,
-            )
-        )  # fmt: skip
+        pushed = self._data.pushed_by(self._external)
+        state = self._data.address, self._run.ctypes.data, self._q, self._v, self._tau
+        halt = Halt(march(*state, pushed, self._work, q_log, v_log))
         length = float(run["length"])
         if before is not None and run["t"] > before[2]["t"]:
             self._call(self._q, self._v, self.time)
@@ -278,11 +275,9 @@ class Simulation:
             return self._tau, self._data.pushed_by(self._external)
         state = State(q.copy(), v.copy(), tau=self._tau.copy(), time=t)
         try:
-            tau = (
-                self._tau
-                if self._forces is None
-                else checked_copies(self.model, tau=self._forces(self.model, state))[0]
-            )
+            tau = self._tau
+            if self._forces is not None:
+                tau = checked_copies(self.model, tau=self._forces(self.model, state))[0]
             external = self._external
             if self._push is not None:
                 external = checked_copies(self.model, external=self._push(self.model, state))[0]

@@ -56,48 +56,30 @@ def skew(a: Vec3) -> Mat3:
 @kernel
 def add9(A: Mat3, B: Mat3) -> Mat3:
     return (
-        A[0] + B[0],
-        A[1] + B[1],
-        A[2] + B[2],
-        A[3] + B[3],
-        A[4] + B[4],
-        A[5] + B[5],
-        A[6] + B[6],
-        A[7] + B[7],
-        A[8] + B[8],
-    )
+        A[0] + B[0], A[1] + B[1], A[2] + B[2],
+        A[3] + B[3], A[4] + B[4], A[5] + B[5],
+        A[6] + B[6], A[7] + B[7], A[8] + B[8],
+    )  # fmt: skip
 
 
 @kernel
 def cross_sym(a: Vec3, S: Sym3) -> Mat3:
     """[a]× S"""
     return (
-        fma(a[1], S[2], -(a[2] * S[1])),
-        fma(a[1], S[4], -(a[2] * S[3])),
-        fma(a[1], S[5], -(a[2] * S[4])),
-        fma(a[2], S[0], -(a[0] * S[2])),
-        fma(a[2], S[1], -(a[0] * S[4])),
-        fma(a[2], S[2], -(a[0] * S[5])),
-        fma(a[0], S[1], -(a[1] * S[0])),
-        fma(a[0], S[3], -(a[1] * S[1])),
-        fma(a[0], S[4], -(a[1] * S[2])),
-    )
+        fma(a[1], S[2], -(a[2] * S[1])), fma(a[1], S[4], -(a[2] * S[3])), fma(a[1], S[5], -(a[2] * S[4])),
+        fma(a[2], S[0], -(a[0] * S[2])), fma(a[2], S[1], -(a[0] * S[4])), fma(a[2], S[2], -(a[0] * S[5])),
+        fma(a[0], S[1], -(a[1] * S[0])), fma(a[0], S[3], -(a[1] * S[1])), fma(a[0], S[4], -(a[1] * S[2])),
+    )  # fmt: skip
 
 
 @kernel
 def sub_outer(A: Mat3, a: Vec3, b: Vec3) -> Mat3:
     """A - a bᵀ"""
     return (
-        fma(-a[0], b[0], A[0]),
-        fma(-a[0], b[1], A[1]),
-        fma(-a[0], b[2], A[2]),
-        fma(-a[1], b[0], A[3]),
-        fma(-a[1], b[1], A[4]),
-        fma(-a[1], b[2], A[5]),
-        fma(-a[2], b[0], A[6]),
-        fma(-a[2], b[1], A[7]),
-        fma(-a[2], b[2], A[8]),
-    )
+        fma(-a[0], b[0], A[0]), fma(-a[0], b[1], A[1]), fma(-a[0], b[2], A[2]),
+        fma(-a[1], b[0], A[3]), fma(-a[1], b[1], A[4]), fma(-a[1], b[2], A[5]),
+        fma(-a[2], b[0], A[6]), fma(-a[2], b[1], A[7]), fma(-a[2], b[2], A[8]),
+    )  # fmt: skip
 
 
 @kernel
@@ -114,13 +96,9 @@ def add6(A: Sym3, B: Sym3) -> Sym3:
 def sub_outer_sym(S: Sym3, a: Vec3, b: Vec3) -> Sym3:
     """S - a bᵀ where a and b are parallel, so that the result is symmetric"""
     return (
-        fma(-a[0], b[0], S[0]),
-        fma(-a[0], b[1], S[1]),
-        fma(-a[0], b[2], S[2]),
-        fma(-a[1], b[1], S[3]),
-        fma(-a[1], b[2], S[4]),
-        fma(-a[2], b[2], S[5]),
-    )
+        fma(-a[0], b[0], S[0]), fma(-a[0], b[1], S[1]), fma(-a[0], b[2], S[2]),
+        fma(-a[1], b[1], S[3]), fma(-a[1], b[2], S[4]), fma(-a[2], b[2], S[5]),
+    )  # fmt: skip
 
 
 @kernel

@@ -75,14 +75,12 @@ class Pose:
         """Roll about x, then pitch about y, then yaw about z, all fixed axes (as URDF means it)."""
         roll, pitch, yaw = vector((roll, pitch, yaw), 3, "Pose.rpy").tolist()
         (cr, sr), (cp, sp), (cy, sy) = ((math.cos(t), math.sin(t)) for t in (roll, pitch, yaw))
-        return Pose(
-            position,
-            [
-                [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
-                [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
-                [-sp, cp * sr, cp * cr],
-            ],
+        rows = (
+            (cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr),
+            (sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr),
+            (-sp, cp * sr, cp * cr),
         )
+        return Pose(position, rows)
 
     @staticmethod
     @checked_on_failure
@@ -105,14 +103,12 @@ class Pose:
         if size == 0.0:
             raise ValueError("Pose.quaternion: the quaternion is zero")
         w, x, y, z = q / size
-        return Pose(
-            position,
-            [
-                [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
-                [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
-                [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
-            ],
+        rows = (
+            (1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)),
+            (2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)),
+            (2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)),
         )
+        return Pose(position, rows)
 
     @staticmethod
     def known(position: Vector, rotation: Matrix) -> Pose:

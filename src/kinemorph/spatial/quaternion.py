@@ -20,16 +20,10 @@ def to_matrix(q: Quat) -> Mat3:
     s = 2.0 / (w * w + x * x + y * y + z * z)
     a, b, c = s * x, s * y, s * z
     return (
-        1.0 - (b * y + c * z),
-        a * y - c * w,
-        a * z + b * w,
-        a * y + c * w,
-        1.0 - (a * x + c * z),
-        b * z - a * w,
-        a * z - b * w,
-        b * z + a * w,
-        1.0 - (a * x + b * y),
-    )
+        1.0 - (b * y + c * z), a * y - c * w, a * z + b * w,
+        a * y + c * w, 1.0 - (a * x + c * z), b * z - a * w,
+        a * z - b * w, b * z + a * w, 1.0 - (a * x + b * y),
+    )  # fmt: skip
 
 
 @kernel

@@ -50,13 +50,8 @@ def cut(
     top = link if root is None else model.link(root) if isinstance(root, str) else operator.index(root)
     if not (0 <= top < model.n and _subtree_contains(model, link, top)):
         raise ValueError(f"model {model.name!r}: link {model.names[link]!r} does not carry {root!r}")
-    return edit_model(
-        model,
-        state,
-        Request.cut(thread_edit_rows()),
-        Links(root=top, cut=link),
-        _name_free_joint(model, link, top, name),
-    )
+    request, links = Request.cut(thread_edit_rows()), Links(root=top, cut=link)
+    return edit_model(model, state, request, links, _name_free_joint(model, link, top, name))
 
 
 def _remove_loop(model: Model, state: State, loop: str, allow_free: bool) -> ModelEdit:

@@ -98,11 +98,8 @@ class ModelEdit:
         found = []
         for i in np.flatnonzero(self._carried >= 0).tolist():
             l, to = self.before.links[i], self.model.links[self._carried[i]]
-            if (
-                l["kind"] in TURNING_AXES_KINDS
-                and l["turned"] != to["turned"]
-                and tau[to["iv"] : to["iv"] + to["nv"]].any()
-            ):
+            turns = l["kind"] in TURNING_AXES_KINDS and l["turned"] != to["turned"]
+            if turns and tau[to["iv"] : to["iv"] + to["nv"]].any():
                 found.append(self.before.joint_names[i])
         return tuple(found)
 

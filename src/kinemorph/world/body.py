@@ -30,9 +30,8 @@ class Body:
 
     def __init__(self, world: World, id: int, name: str, birth: int | None = None) -> None:
         self.world, self.id, self.name = world, BodyId(id), name
-        self.birth = (
-            world.registry.births[id] if birth is None else birth
-        )  # an id may come to another body, after `restore`
+        # an id may come to another body, after `restore`
+        self.birth = world.registry.births[id] if birth is None else birth
 
     @property
     def alive(self) -> bool:

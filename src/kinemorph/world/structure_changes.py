@@ -30,6 +30,7 @@ from kinemorph.structure.add import placed_model
 from kinemorph.structure.forest.forest import Edit
 from kinemorph.structure.forest.layout import BODIES, IN_USE
 from kinemorph.structure.forest.memory import ID_INDEX_MASK
+from kinemorph.world import spawn
 from kinemorph.world.argument_checks import a_material, place_at, refuse
 from kinemorph.world.body import Body, Figure
 from kinemorph.world.control.joint_drives import fit_actuators
@@ -40,16 +41,6 @@ from kinemorph.world.ids import JointId, ShapeId
 from kinemorph.world.initial_overlap import let_nested_pass
 from kinemorph.world.part import Part
 from kinemorph.world.persistence.journal import an_input
-from kinemorph.world.spawn import (
-    base_moves,
-    closed_state,
-    floats,
-    free_body,
-    free_position,
-    on_one_stand,
-    tell,
-    warn_idle,
-)
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -124,18 +115,18 @@ class StructureChanges(Part):
             if not isinstance(what, Shape | Parts | Polyhedron):
                 raise TypeError(f"add: it takes a kinemorph.Shape, Parts or a kinemorph.Model, not {repr_of(what)}")
             refuse("add", "a model; a shape is where `at` says, and moves by `twist`", q=q, v=v)
-            model = free_body(what, density, mass, name or "body")
+            model = spawn.free_body(what, density, mass, name or "body")
             w = vector((0.0,) * 6 if twist is None else twist, 6, "add: twist")
             rates = np.r_[times(pose.rotation.T, w[:3]), times(pose.rotation.T, w[3:])]
             solid = None if isinstance(what, Shape) else what
-            return next(iter(self._plant(model, free_position(pose), rates, material, "", solid)))
+            return next(iter(self._plant(model, spawn.free_position(pose), rates, material, "", solid)))
         refuse("add", "a shape; a model has masses, and moves by `v`", twist=twist, density=density, mass=mass)
         start = neutral(what) if q is None else checked_copies(what, q=q)[0]
-        if floats(what) and not base_moves(what, pose):
+        if spawn.floats(what) and not spawn.base_moves(what, pose):
             root = FreeRoot.of_link(what.links[0])
             start[:7] = root.position(pose @ root.pose(start))
         else:
-            what = on_one_stand(placed_model(what, pose))
+            what = spawn.on_one_stand(placed_model(what, pose))
         return self._plant(what, start, v, material, name or what.name or "figure")
 
     def _plant(
@@ -146,9 +137,9 @@ class StructureChanges(Part):
         A `solid` that no model has is fixed to its first link.
         """
         world, registry = self.world, self.world.registry
-        warn_idle(model)
+        spawn.warn_idle(model)
         if model.m:
-            q, v = closed_state(model, q, v)
+            q, v = spawn.closed_state(model, q, v)
         planted = world.forest.add(model, q, v)
         world.sleep._begin_trees(planted.trees.tolist())
         bodies, equipment = planted.bodies.tolist(), model.catalog.equipment
@@ -184,7 +175,7 @@ class StructureChanges(Part):
             called_so = [getattr(solid, "name", "") for solid in solids]
             called_so += [floor.name for floor in equipment.floors]
             named = dict(zip(reversed(called_so), reversed(shapes), strict=True))  # the first of a name
-            tell(model, "materials of pairs", world.surfaces._set_pairs_by_name(model, named))
+            spawn.tell(model, "materials of pairs", world.surfaces._set_pairs_by_name(model, named))
         homes = homes_of(model) if name else []
         figure = Figure(world, name, model, known, dict(jointed), fit_actuators(world, model, joints), homes)
         if name and known:

@@ -287,9 +287,8 @@ class World:
             raise RuntimeError("world: a step cannot be made by what is called in between steps")
         self._stepping_thread = get_ident()
         try:
-            if not (
-                self._monitors._monitors or self._timers._timers or self.observers
-            ):  # most calls should cost little
+            # most calls should cost little
+            if not (self._monitors._monitors or self._timers._timers or self.observers):
                 if self._known != self.shapes.revision:
                     self._follow_shapes()
                 most = count if count <= FEW else self._few
@@ -428,11 +427,8 @@ class World:
     def _complain(self, status: Status) -> None:
         if status == Status.OVERLAP:
             names = " and ".join(repr(self._shape_owner(int(self._header[0][side]))) for side in "ab")
-            raise WorldError(
-                f"world: at {self.time:.6g} s {names} overlap; move them apart, for in the contact model 'impulse' "
-                "bodies must come apart from each other",
-                self.time,
-            )
+            why = "move them apart, for in the contact model 'impulse' bodies must come apart from each other"
+            raise WorldError(f"world: at {self.time:.6g} s {names} overlap; {why}", self.time)
         t = int(self._header[0]["tree"])
         there = t >= 0 and self.forest._tables[TREES]["next"][t] == IN_USE  # it may be of an earlier step
         first = int(self.forest._links(t)[0]["body"]) if there else -1
@@ -446,12 +442,8 @@ class World:
         what = f"the tree of body {body!r}" if body else "something"
         model = ContactModel(int(self._header[0]["model"]))
         left = "as it was before that step" if model is ContactModel.STEPS else "as the last part of a step left it"
-        raise WorldError(
-            f"world: at {self.time:.6g} s the motion of {what} is not finite any more ({status.name.lower()}); "
-            f"{why}the world is {left}",
-            self.time,
-            body,
-        )
+        what = f"the motion of {what} is not finite any more ({status.name.lower()})"
+        raise WorldError(f"world: at {self.time:.6g} s {what}; {why}the world is {left}", self.time, body)
 
     def _massless(self, body: int) -> str:
         """What is to be said if a joint of the figure that a body came in with moves no mass, or one of its tree."""
@@ -460,11 +452,9 @@ class World:
                 for joint in massless_joints(self.registry.models[key])[:1]:
                     return f"joint {joint!r} moves no mass: give its link an inertia, or the joint an armature; "
         light = find_massless_body(self.forest, self.forest.tree_of(body))
-        return (
-            f"body {self.registry.body_names[light]!r} and what it carries have no mass: remove it; "
-            if light >= 0
-            else ""
-        )
+        if light < 0:
+            return ""
+        return f"body {self.registry.body_names[light]!r} and what it carries have no mass: remove it; "
 
     def _shape_owner(self, row: int) -> str:
         """The name of the body that has the shape in a row."""
@@ -541,11 +531,8 @@ class World:
     def joint_id(self, joint: Edit | int | str) -> int:
         """The id of a joint: by its name, if that is unique, or of a `Edit` that made it."""
         if isinstance(joint, str):
-            return self._only(
-                {id: name for id, name in self.registry.joint_names.items() if self.forest.has_joint(id)},
-                joint,
-                "joint",
-            )
+            names = {id: name for id, name in self.registry.joint_names.items() if self.forest.has_joint(id)}
+            return self._only(names, joint, "joint")
         id = joint.joint if isinstance(joint, Edit) else joint
         if isinstance(id, Id):
             id.check(self, JointId)
@@ -612,19 +599,9 @@ class World:
         if self._recorder is not None:
             self._recorder.refresh(self._address)
         header, known = self._header.copy(), self.registry
-        for name in (
-            "forest",
-            "collisions",
-            "solver",
-            "events",
-            "event_count",
-            "minds",
-            "mind_count",
-            "crew",
-            "clock",
-            "ticks",
-        ):
+        for name in ("forest", "collisions", "solver", "events", "event_count", "minds", "mind_count"):
             header[name] = 0
+        header["crew"] = header["clock"] = header["ticks"] = 0
         return (
             self.forest, self.collisions, self.solver, header, self.material, known.body_names, known.joint_names,
             known.mounted, known.loop_exclusions, known.births, self._monitors, self._timers, self.memory,

@@ -102,15 +102,8 @@ def contact_velocities(contact: Any, Y: Any, z: Any) -> tuple[float, float, floa
     """The same for all three rows."""
     stride = contact["length1"] + contact["length2"]
     a, b, c = contact["y"], contact["y"] + stride, contact["y"] + 2 * stride
-    v, v1, v2 = three_slice_products(
-        Y,
-        a + contact["length1"],
-        b + contact["length1"],
-        c + contact["length1"],
-        z,
-        contact["offset2"],
-        contact["length2"],
-    )
+    l1, offset, length = contact["length1"], contact["offset2"], contact["length2"]
+    v, v1, v2 = three_slice_products(Y, a + l1, b + l1, c + l1, z, offset, length)
     if contact["length1"] == 0:
         return v, v1, v2
     u, u1, u2 = three_slice_products(Y, a, b, c, z, contact["offset1"], contact["length1"])

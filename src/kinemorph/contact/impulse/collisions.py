@@ -14,21 +14,9 @@ import numpy as np
 from kinemorph.collision.contact_table import half_start
 from kinemorph.collision.shapes.shape_rows import CONTACT, memories_of, pairs_of
 from kinemorph.constraint.basis import slice_product
+from kinemorph.contact import layout
 from kinemorph.contact.gauss_seidel.row_products import apply_row_impulse, contact_velocity
 from kinemorph.contact.impulse.collision_law import collision_impulse
-from kinemorph.contact.layout import (
-    DofConstraintKind,
-    contact_constraints,
-    dof_constraints,
-    g_of,
-    islands_of,
-    materials_of,
-    pair_materials_of,
-    whitened_rows,
-    x_of,
-    z0_of,
-    z_of,
-)
 from kinemorph.contact.material_mixing import mix_tangential_restitution
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.spatial.rows import load3
@@ -38,7 +26,7 @@ from kinemorph.spatial.vec3 import Vec3, dot
 MOST_COLLISION_ROUNDS = 30  # over all pairs
 SAME_IMPACT_NORMAL_COSINE = 1.0 - 1e-6  # cosine above which normals count as equal
 AT_LIMIT_DISTANCE = 1e-3  # rad or m: a joint closer to its limit is stopped there
-LOWER, UPPER = int(DofConstraintKind.LOWER), int(DofConstraintKind.UPPER)
+LOWER, UPPER = int(layout.DofConstraintKind.LOWER), int(layout.DofConstraintKind.UPPER)
 
 IMPACTS = np.dtype(
     [
@@ -116,8 +104,8 @@ def collision_restitution(r: Any, contact: Any, gap: float, speed: float) -> flo
 @kernel(inline=False)
 def collide_pair(solver: Any, r: Any, constraints: Any, first: int, stop: int, tangential: float) -> float:
     """Collide the contacts of one pair, from `first` to before `stop`. Returns the normal impulse, 0 for none."""
-    Y, z = whitened_rows(solver), z_of(solver)
-    a, b, c = g_of(solver), z0_of(solver), x_of(solver)
+    Y, z = layout.whitened_rows(solver), layout.z_of(solver)
+    a, b, c = layout.g_of(solver), layout.z0_of(solver), layout.x_of(solver)
     lead, least = -1, 0.0
     for i in range(first, stop):
         v = contact_velocity(constraints[i], 0, Y, z)
@@ -160,8 +148,8 @@ def collide_pair(solver: Any, r: Any, constraints: Any, first: int, stop: int, t
 @kernel(inline=False)
 def stop_joints_at_limits(solver: Any, island: Any) -> bool:
     """Joint impulses (Fontijne 3.6.8) that stop motion beyond limits. Returns whether there was any."""
-    dof_rows = dof_constraints(solver)[island["first_dof_constraint"] :]
-    Y, z = whitened_rows(solver), z_of(solver)
+    dof_rows = layout.dof_constraints(solver)[island["first_dof_constraint"] :]
+    Y, z = layout.whitened_rows(solver), layout.z_of(solver)
     some = False
     for i in range(island["dof_constraint_count"]):
         constraint = dof_rows[i]
@@ -180,12 +168,12 @@ def stop_joints_at_limits(solver: Any, island: Any) -> bool:
 @kernel(inline=False)
 def collide_island(solver: Any, collisions: Any, r: Any, island: Any) -> None:
     """Solve the collisions of an island, from its present velocities, until no pair approaches."""
-    constraints = contact_constraints(solver)[island["first_contact"] :]
+    constraints = layout.contact_constraints(solver)[island["first_contact"] :]
     room = collisions["contact_room"]
     contacts, pairs = rows_at(collisions["contacts"], 2 * room, CONTACT), pairs_of(collisions)
     memories = memories_of(collisions)
-    materials = materials_of(solver)
-    agreed = pair_materials_of(solver)
+    materials = layout.materials_of(solver)
+    agreed = layout.pair_materials_of(solver)
     now, count = half_start(collisions["step"], room), island["contact_count"]
     for turn in range(MOST_COLLISION_ROUNDS):
         some = False
@@ -217,7 +205,7 @@ def collide_island(solver: Any, collisions: Any, r: Any, island: Any) -> None:
 @kernel(inline=False)
 def collide_islands(solver: Any, collisions: Any, r: Any) -> None:
     """Solve the collisions of all islands, from the velocities z to new ones in z."""
-    islands = islands_of(solver)
+    islands = layout.islands_of(solver)
     for i in range(solver["island_count"]):
         if islands[i]["contact_count"] > 0:
             collide_island(solver, collisions, r, islands[i])

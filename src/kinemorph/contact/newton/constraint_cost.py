@@ -27,9 +27,8 @@ DRY, DRIVEN, FAST = int(DofConstraintKind.DRY), int(DofConstraintKind.DRIVEN), i
 OVERLAP_DECAY_STEPS = 1.0  # τ, steps
 STIFFNESS_RATIO = 20.0  # K, as a multiple of the island's mass
 LARGEST_LOAD_DEPTH = 1e-4  # m or rad: largest overlap under a load
-LARGEST_STIFFENING = (
-    100.0  # largest factor on K under a load, because the K of jammed bodies would otherwise grow without limit
-)
+# largest factor on K under a load, because the K of jammed bodies would otherwise grow without limit
+LARGEST_STIFFENING = 100.0
 LARGEST_STIFFNESS_RATIO = 1e5  # largest K of a drive over its effective mass, because larger ones lose digits
 
 
@@ -58,22 +57,16 @@ def fill_contact_costs(solver: Any, island: Any) -> None:
     for i in range(island["contact_count"]):
         contact, cost = contacts[i], costs[i]
         n = contact["length1"] + contact["length2"]
-        cost["offset1"], cost["length1"], cost["offset2"], cost["length2"] = (
-            contact["offset1"],
-            contact["length1"],
-            contact["offset2"],
-            contact["length2"],
-        )
+        cost["offset1"], cost["length1"] = contact["offset1"], contact["length1"]
+        cost["offset2"], cost["length2"] = contact["offset2"], contact["length2"]
         cost["normal_row"], cost["tangent_row"], cost["normal"] = contact["y"], contact["y"] + n, 1
         cost["touching"] = 1 if contact["initial_separation"] <= 0.0 else 0
         cost["tangents"] = 2 if contact["friction"] > 0.0 else 0
         cost["driven"] = 0
         cost["penalty"] = max(firm, min(contact["normal_impulse"] * carries, LARGEST_STIFFENING * firm))
         cost["bias"], cost["qn"] = contact_bias(contact["initial_separation"], dt, solver["parting_speed"]), 0.0
-        cost["friction"], cost["tangent_limit"] = (
-            contact["friction"],
-            contact["friction"] * contact["normal_impulse"] * parts,
-        )
+        cost["friction"] = contact["friction"]
+        cost["tangent_limit"] = contact["friction"] * contact["normal_impulse"] * parts
         clamp_friction_estimate(cost, contact["tangent_impulse1"] * parts, contact["tangent_impulse2"] * parts)
         cost["tangent_velocity1"] = contact["surface_velocity1"]
         cost["tangent_velocity2"] = contact["surface_velocity2"]
@@ -92,20 +85,12 @@ def fill_dof_costs(solver: Any, island: Any) -> None:
         constraint, cost = dof_rows[i], costs[i]
         bears = max(1.0, max(1.0 / slices[constraint["tree"]]["mass"], constraint["load_per_mass"]) * island["mass"])
         firm = STIFFNESS_RATIO * bears * constraint["effective_mass"]
-        cost["offset1"], cost["length1"], cost["offset2"], cost["length2"] = (
-            0,
-            0,
-            constraint["offset"],
-            constraint["length"],
-        )
+        cost["offset1"], cost["length1"] = 0, 0
+        cost["offset2"], cost["length2"] = constraint["offset"], constraint["length"]
         cost["normal_row"] = cost["tangent_row"] = constraint["y"]
         cost["penalty"], cost["bias"], cost["qn"], cost["q1"], cost["q2"] = firm, 0.0, 0.0, 0.0, 0.0
-        cost["friction"], cost["tangent_limit"], cost["tangent_velocity1"], cost["tangent_velocity2"] = (
-            0.0,
-            0.0,
-            0.0,
-            0.0,
-        )
+        cost["friction"], cost["tangent_limit"] = 0.0, 0.0
+        cost["tangent_velocity1"], cost["tangent_velocity2"] = 0.0, 0.0
         cost["normal"], cost["touching"], cost["tangents"], cost["driven"] = 0, 0, 1, 0
         if constraint["kind"] == DRY:
             cost["tangent_limit"] = constraint["largest_force"] * dt

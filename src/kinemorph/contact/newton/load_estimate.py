@@ -13,13 +13,7 @@ from typing import Any
 from kinemorph.collision.contact_table import half_start
 from kinemorph.collision.shapes.shape_rows import contacts_of, pairs_of, shapes_of
 from kinemorph.contact.islands import HASH_MASK, island_of, tree_index
-from kinemorph.contact.layout import (
-    WEDGED,
-    contact_constraints,
-    islands_of,
-    slices_of,
-    supports_of,
-)
+from kinemorph.contact.layout import WEDGED, contact_constraints, islands_of, slices_of, supports_of
 from kinemorph.jit.api import kernel
 from kinemorph.multibody.algorithms.joints import FREE
 from kinemorph.multibody.layout import links_of
@@ -29,9 +23,8 @@ from kinemorph.spatial.vec3 import dot
 from kinemorph.structure.forest.layout import bodies_of, tree_of, trees_of
 
 HEAVY_LOAD_RATIO = 8.0  # load over own mass, above which an island becomes direct
-RESTING_LOAD_RATIO = (
-    0.1  # the same for islands at rest in impulse worlds, where iteration makes light bodies rock without end
-)
+# the same for islands at rest in impulse worlds, where iteration makes light bodies rock without end
+RESTING_LOAD_RATIO = 0.1
 LIGHT_LOAD_SHARE = 0.5  # share of these ratios above which an island stays direct
 CRUSHING_LOAD_RATIO = 50.0  # load over own mass, above which an island with trees faster than 0.5 m/s becomes direct
 CALM_SPEED = 0.5  # m/s, that speed

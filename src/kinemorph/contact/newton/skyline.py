@@ -136,9 +136,8 @@ def plan_island(solver: Any, trees: Any, island: Any) -> bool:
         return False
     order_rows_by_index(solver, island)
     work = find_profile(solver, island)
-    if (
-        work > NARROW_ROW_WORK * island["nz"] and island["loop_projection_count"] == 0
-    ):  # trees of a loop projection stay adjacent
+    # trees of a loop projection stay adjacent
+    if work > NARROW_ROW_WORK * island["nz"] and island["loop_projection_count"] == 0:
         order_rows_by_level(solver, island)
         other = find_profile(solver, island)
         if other > work:

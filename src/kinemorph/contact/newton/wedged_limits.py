@@ -25,9 +25,8 @@ from kinemorph.jit.api import kernel
 UPPER, DRIVEN = int(layout.DofConstraintKind.UPPER), int(layout.DofConstraintKind.DRIVEN)
 WEDGED_COSINE_SQUARED = 1.0 - 1.0 / HEAVY_LOAD_RATIO  # c² above which an island becomes direct
 STILL_WEDGED_COSINE_SQUARED = 1.0 - 1.0 / (LIGHT_LOAD_SHARE * HEAVY_LOAD_RATIO)  # c² above which it stays direct
-STANDING_COSINE_SQUARED = (
-    0.5  # c² of a drive and a contact above which an island slower than `STANDING_SPEED` becomes direct
-)
+# c² of a drive and a contact above which an island slower than `STANDING_SPEED` becomes direct
+STANDING_COSINE_SQUARED = 0.5
 STANDING_SPEED = 0.01  # m/s
 
 
@@ -128,10 +127,7 @@ def choose_wedged_islands(solver: Any) -> None:
         was = first["direct"] & layout.WEDGED
         first["direct"] &= ~layout.WEDGED
         few = island["nz"] <= MOST_DIRECT_ENTRIES and island["contact_count"] <= MOST_DIRECT_CONTACTS
-        if (
-            few
-            and island["contact_count"] > 0
-            and largest_wedge(solver, island) > (STILL_WEDGED_COSINE_SQUARED if was != 0 else WEDGED_COSINE_SQUARED)
-        ):
+        few = few and island["contact_count"] > 0
+        if few and largest_wedge(solver, island) > (STILL_WEDGED_COSINE_SQUARED if was != 0 else WEDGED_COSINE_SQUARED):
             first["direct"] |= layout.WEDGED
             island["direct"] = 1

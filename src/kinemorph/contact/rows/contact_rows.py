@@ -11,21 +11,9 @@ from kinemorph.collision.contact_table import half_start
 from kinemorph.collision.narrow.conservative_advancement import contact_points
 from kinemorph.collision.shapes.shape_rows import CONTACT, SLOW, pairs_of, shape_poses_of, shapes_of
 from kinemorph.constraint.basis import slice_product, three_slice_products
+from kinemorph.contact import layout
 from kinemorph.contact.gauss_seidel.vectors import clear
 from kinemorph.contact.islands import row_length
-from kinemorph.contact.layout import (
-    FLIES_BY,
-    FULL_Y,
-    SAME_TREE,
-    contact_constraint_room,
-    contact_order,
-    free_roots_of,
-    materials_of,
-    pair_materials_of,
-    slices_of,
-    stored_impulses,
-    whitened_rows,
-)
 from kinemorph.contact.material_mixing import mix_materials
 from kinemorph.contact.rows.free_body_rows import (
     NO_BODY,
@@ -161,7 +149,7 @@ def fill_side(
     if tree["free_body"] != 0:
         return write_lone_rows(lone_body_of(tree), x, forces, sign, Y, y, stride)
     slot, f = bodies_of(forest)[body], scale(forces, sign)
-    root, n = free_roots_of(solver)[slot["tree"]], moments_at(tree, slot["link"], x, f)
+    root, n = layout.free_roots_of(solver)[slot["tree"]], moments_at(tree, slot["link"], x, f)
     return propagate_to_base(tree, root, slot["link"], n, f, Y, y, stride, splat(0.0), splat(0.0))
 
 
@@ -265,8 +253,8 @@ def surface_velocity(collisions: Any, shape: int, material: Any) -> Vec3:
 @kernel
 def mix_pair(solver: Any, collisions: Any, pair: Any) -> tuple[float, float, Vec3]:
     """Friction, restitution and relative surface velocity of a pair, from the materials of both shapes."""
-    materials = materials_of(solver)
-    agreed = pair_materials_of(solver)
+    materials = layout.materials_of(solver)
+    agreed = layout.pair_materials_of(solver)
     friction, restitution, _, _ = mix_materials(materials, agreed, pair["a"], pair["b"])
     slip = (0.0, 0.0, 0.0)
     if solver["any_moving_surface"] != 0:
@@ -302,9 +290,9 @@ def fill_same_tree_rows(
     solver: Any, forest: Any, contact: Any, x1: Vec3, x2: Vec3, forces: Vec3, body_a: int, body_b: int, held: float
 ) -> None:
     """Write the rows of a contact between two bodies of one tree of mass `held`; the rows are zero before."""
-    Y, y, length = whitened_rows(solver), contact["y"], contact["length2"]
+    Y, y, length = layout.whitened_rows(solver), contact["y"], contact["length2"]
     bodies, tree = bodies_of(forest), tree_of_body(forest, body_a)
-    one, other, root = bodies[body_a]["link"], bodies[body_b]["link"], free_roots_of(solver)[contact["tree2"]]
+    one, other, root = bodies[body_a]["link"], bodies[body_b]["link"], layout.free_roots_of(solver)[contact["tree2"]]
     back = scale(forces, -1.0)
     na, nb = moments_at(tree, one, x1, back), moments_at(tree, other, x2, forces)
     same, next_one = propagate_both_to_base(tree, root, one, other, na, back, nb, forces, Y, y, length)
@@ -319,7 +307,8 @@ def fill_jointed_rows(
     solver: Any, forest: Any, contact: Any, x1: Vec3, x2: Vec3, forces: Vec3, body_a: int, body_b: int
 ) -> None:
     """The same for bodies of two trees of which at least one has joints, or for one tree and an immovable side."""
-    Y, y, l1, length = whitened_rows(solver), contact["y"], contact["length1"], contact["length1"] + contact["length2"]
+    Y, y, l1 = layout.whitened_rows(solver), contact["y"], contact["length1"]
+    length = l1 + contact["length2"]
     same = next_one = splat(0.0)
     if l1 > 0:
         same, next_one = fill_side(solver, forest, body_a, x1, forces, -1.0, Y, y, length)
@@ -345,18 +334,18 @@ def fill_pair(solver: Any, forest: Any, collisions: Any, first: int, stop: int, 
 
     Returns the end of their y, -1 if there is no room.
     """
-    constraints, order = contact_constraint_room(solver), contact_order(solver)
+    constraints, order = layout.contact_constraint_room(solver), layout.contact_order(solver)
     room = collisions["contact_room"]
     now = half_start(collisions["step"], room)
     contacts = rows_at(collisions["contacts"], 2 * room, CONTACT)
-    impulses, Y = stored_impulses(solver), whitened_rows(solver)
-    shapes, slices = shapes_of(collisions), slices_of(solver)
+    impulses, Y = layout.stored_impulses(solver), layout.whitened_rows(solver)
+    shapes, slices = shapes_of(collisions), layout.slices_of(solver)
     pair = pairs_of(collisions)[contacts[now + order[first]]["pair"]]
     a, b = shapes[pair["a"]]["link"], shapes[pair["b"]]["link"]
     tree1, o1, l1, tree2, o2, l2, alone = contact_slices(forest, slices, a, b)
     length = l1 + l2
     if used + 3 * length * (stop - first) > solver["Y_room"]:
-        solver["full"] |= FULL_Y
+        solver["full"] |= layout.FULL_Y
         return -1
     if has_convex_ground(shapes, pair):
         solver["any_convex_ground"] = 1
@@ -385,8 +374,8 @@ def fill_pair(solver: Any, forest: Any, collisions: Any, first: int, stop: int, 
         t["friction"], t["restitution"] = friction, restitution
         t["contact"], t["y"], t["offset1"], t["length1"], t["offset2"], t["length2"] = order[i], used, o1, l1, o2, l2
         t["tree1"], t["tree2"] = tree1, tree2
-        t["fast"] = FLIES_BY if contact["passes"] > 0.0 else (1 if contact["passes"] != SLOW and alone else 0)
-        if t["fast"] == FLIES_BY:
+        t["fast"] = layout.FLIES_BY if contact["passes"] > 0.0 else (1 if contact["passes"] != SLOW and alone else 0)
+        if t["fast"] == layout.FLIES_BY:
             solver["any_fly_by"] = 1
         x1, x2 = contact_points(contact)
         if alone:
@@ -399,7 +388,7 @@ def fill_pair(solver: Any, forest: Any, collisions: Any, first: int, stop: int, 
             limit_anchored_overlap(solver, t, held)
             limit_sliding_overlap(solver, t)
             if joined:
-                t["tree1"] = SAME_TREE
+                t["tree1"] = layout.SAME_TREE
         used += 3 * length
     return used
 
@@ -429,7 +418,7 @@ def end_of_pair(order: Any, contacts: Any, first: int, stop: int) -> int:
 @kernel(inline=False)
 def fill_contact_range(solver: Any, forest: Any, collisions: Any, first: int, stop: int, used: int) -> int:
     """Fill the contact constraints from `first` to before `stop`. Returns the end of their y, -1 without room."""
-    order, contacts = contact_order(solver), rows_at(collisions["fresh"], collisions["n_contacts"], CONTACT)
+    order, contacts = layout.contact_order(solver), rows_at(collisions["fresh"], collisions["n_contacts"], CONTACT)
     while first < stop and used >= 0:
         end = end_of_pair(order, contacts, first, stop)
         used = fill_pair(solver, forest, collisions, first, end, used)
@@ -450,8 +439,8 @@ def fill_all_contacts(solver: Any, forest: Any, collisions: Any) -> bool:
 @kernel(inline=False)
 def count_row_numbers(solver: Any, forest: Any, collisions: Any, first: int, stop: int) -> int:
     """Count of the numbers y of the contacts from `first` to before `stop`."""
-    order, contacts = contact_order(solver), rows_at(collisions["fresh"], collisions["n_contacts"], CONTACT)
-    shapes, slices = shapes_of(collisions), slices_of(solver)
+    order, contacts = layout.contact_order(solver), rows_at(collisions["fresh"], collisions["n_contacts"], CONTACT)
+    shapes, slices = shapes_of(collisions), layout.slices_of(solver)
     pairs = pairs_of(collisions)
     need = 0
     while first < stop:

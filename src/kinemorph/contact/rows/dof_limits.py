@@ -100,10 +100,8 @@ def fill_tree_limits(solver: Any, forest: Any, slot: Any, tree_index: int) -> bo
                 at = add_dof_row(solver, tree, tree_index, i, k, 1.0, DRY)
                 if at < 0:
                     return False
-                constraints[at]["largest_force"], constraints[at]["p"] = (
-                    dof["friction"],
-                    solver["h"] * forces[6 * DRY + j],
-                )
+                row = constraints[at]
+                row["largest_force"], row["p"] = dof["friction"], solver["h"] * forces[6 * DRY + j]
             if 0.0 < dof["velocity_limit"] < np.inf and not add_speed_limit_row(
                 solver, tree, tree_index, i, k, v[k], a[k]
             ):

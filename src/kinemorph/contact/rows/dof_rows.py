@@ -169,12 +169,8 @@ def claim_row(solver: Any, length: int) -> int:
 def start_dof_row(solver: Any, constraint: Any, total: float) -> None:
     """Initialize a dof row; `total` is its yᵀ y."""
     constraint["offset"] = slices_of(solver)[constraint["tree"]]["offset"]
-    constraint["effective_mass"], constraint["p"], constraint["total_impulse"], constraint["target"] = (
-        1.0 / total,
-        0.0,
-        0.0,
-        0.0,
-    )
+    constraint["effective_mass"], constraint["p"] = 1.0 / total, 0.0
+    constraint["total_impulse"], constraint["target"] = 0.0, 0.0
     constraint["largest_force"], constraint["smallest_force"], constraint["drive"] = np.inf, -np.inf, -1
     constraint["separation"] = constraint["initial_separation"] = 0.0
     constraint["load_per_mass"] = constraint["rounding_impulse"] = 0.0

@@ -110,12 +110,8 @@ def add_element_row(
         add_body_wrench(forest, body_a, x, neg(n), neg(f), Y, used)
     if l2 > 0:
         add_body_wrench(forest, body_b, x, n, f, Y, used + first)
-    pull["offset1"], pull["length1"], pull["offset2"], pull["length2"] = (
-        o1,
-        0 if joined else l1,
-        o2,
-        length if joined else l2,
-    )
+    pull["offset1"], pull["length1"] = o1, 0 if joined else l1
+    pull["offset2"], pull["length2"] = o2, length if joined else l2
     pull["y"], pull["p"], pull["force"] = used, 0.0, force
     if solver["loop_projection_count"] > 0 and not project_constraint(solver, pull, 1):
         return False

@@ -10,14 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from kinemorph.collision.contact_table import half_start
-from kinemorph.collision.shapes.shape_rows import (
-    Form,
-    contacts_of,
-    mounts_of,
-    pairs_of,
-    shape_poses_of,
-    shapes_of,
-)
+from kinemorph.collision.shapes.shape_rows import Form, contacts_of, mounts_of, pairs_of, shape_poses_of, shapes_of
 from kinemorph.contact.layout import contact_constraints, slices_of
 from kinemorph.contact.rows.near_miss import LEFT_OUT_GAP
 from kinemorph.geometry.polyhedron import CORE, vertices_of

@@ -112,10 +112,8 @@ def fill_loop_drives(solver: Any, forest: Any, index: int, x: Any, q: Any, unit:
             return False
         constraint, effort = constraints[at], dofs[drive["dof"]]["effort_limit"]
         set_drive_law(solver, constraint, drive, i)
-        constraint["smallest_force"], constraint["largest_force"] = (
-            max(drive["smallest_force"], -effort),
-            min(drive["largest_force"], effort),
-        )
+        constraint["smallest_force"] = max(drive["smallest_force"], -effort)
+        constraint["largest_force"] = min(drive["largest_force"], effort)
         if drive["stiffness"] > 0.0:
             constraint["separation"] = constraint["initial_separation"] = drive["position"] - q[drive["dof"]]
         slices[bodies[slot["b"] if slot["b"] >= 0 else slot["a"]]["tree"]]["still"] = 0.0  # driven trees do not sleep

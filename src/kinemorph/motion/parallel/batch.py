@@ -36,9 +36,8 @@ from kinemorph.spatial.lanes.four import LANE_COUNT
 
 __all__ = ["BatchError", "aba", "crba", "linearize", "rnea", "rollout", "run", "step"]
 
-LEAST_THREADED_PASSES = (
-    10_000  # passes over links: a batch of fewer, a third of a millisecond, is not worth a second thread
-)
+# passes over links: a batch of fewer, a third of a millisecond, is not worth a second thread
+LEAST_THREADED_PASSES = 10_000
 
 
 def _lane_dtype(dtype: np.dtype[np.void]) -> np.dtype[np.void]:

@@ -31,18 +31,7 @@ from kinemorph.spatial.mat3 import (
     tmul_vec,
     transpose,
 )  # fmt: skip
-from kinemorph.spatial.rows import (
-    get,
-    load3,
-    load3_at,
-    load6,
-    load9,
-    put,
-    store3,
-    store3_at,
-    store6,
-    store9,
-)  # fmt: skip
+from kinemorph.spatial.rows import get, load3, load3_at, load6, load9, put, store3, store3_at, store6, store9
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import Scalar, Vec3, add, axpy, cross, dot, scale, sub
 
@@ -328,11 +317,7 @@ def aba(
 
     `external` has a row [moment, force] for each link: world axes, acting at the link's origin.
     """
-    try:
-        mine = data.model is model
-    except AttributeError:
-        mine = False
-    if not mine:
+    if getattr(data, "model", None) is not model:
         checks.check_data(model, data)
     a = np.empty(data.nv)
     try:

@@ -226,10 +226,6 @@ def follow(model: Model, q: npt.ArrayLike, v: npt.ArrayLike | None = None) -> Ar
 
 
 _ANGLES = {  # which entries of q are angles
-    JointKind.REVOLUTE: (True,),
-    JointKind.PRISMATIC: (False,),
-    JointKind.SCREW: (True,),
-    JointKind.CYLINDRICAL: (True, False),
-    JointKind.UNIVERSAL: (True, True),
-    JointKind.PLANAR: (False, False, True),
-}
+    JointKind.REVOLUTE: (True,), JointKind.PRISMATIC: (False,), JointKind.SCREW: (True,),
+    JointKind.CYLINDRICAL: (True, False), JointKind.UNIVERSAL: (True, True), JointKind.PLANAR: (False, False, True),
+}  # fmt: skip

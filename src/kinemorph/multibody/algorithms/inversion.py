@@ -6,58 +6,20 @@ A joint's motion is taken without its tree transform: pose and twist of the link
 from typing import Any
 
 from kinemorph.jit.api import kernel
-from kinemorph.multibody.algorithms.joints import (  # fmt: skip
-    CYLINDRICAL,
-    FREE,
-    PLANAR,
-    PRISMATIC,
-    REVOLUTE,
-    SCREW,
-    SPHERICAL,
-    UNIVERSAL,
-    axis_rotation,
-    subspace_column,
-)
-from kinemorph.spatial.mat3 import IDENTITY, Mat3, mul, mul_vec, tmul_vec
-from kinemorph.spatial.quaternion import conjugate, from_matrix, rotate, to_matrix
+from kinemorph.multibody.algorithms import joints
+from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec
+from kinemorph.spatial.quaternion import conjugate, from_matrix, rotate
 from kinemorph.spatial.rows import get, load3, load3_at, load4_at, put, store3, store3_at, store4_at
 from kinemorph.spatial.scalar import atan2, sincos
-from kinemorph.spatial.vec3 import Scalar, Vec3, add, axpy, cross, dot, scale
+from kinemorph.spatial.vec3 import Scalar, Vec3, add, axpy, cross, dot
 
 TWO_PI = 6.283185307179586
 
 
 @kernel
-def joint_pose(link: Any, q: Any) -> tuple[Mat3, Vec3]:
-    """Pose of the link's frame in the joint frame."""
-    kind = link["kind"]
-    k = link["iq"]
-    a = load3(link["axis"])
-    zero = (0.0, 0.0, 0.0)
-    if kind == REVOLUTE:
-        return axis_rotation(a, get(q, k)), zero
-    if kind == PRISMATIC:
-        return IDENTITY, scale(a, get(q, k))
-    if kind == SCREW:
-        return axis_rotation(a, get(q, k)), scale(a, link["pitch"] * get(q, k))
-    if kind == CYLINDRICAL:
-        return axis_rotation(a, get(q, k)), scale(a, get(q, k + 1))
-    if kind == UNIVERSAL:
-        return mul(axis_rotation(a, get(q, k)), axis_rotation(load3(link["axis2"]), get(q, k + 1))), zero
-    if kind == PLANAR:
-        e = load3(link["axis2"])
-        return axis_rotation(a, get(q, k + 2)), axpy(scale(e, get(q, k)), get(q, k + 1), cross(a, e))
-    if kind == SPHERICAL:
-        return to_matrix(load4_at(q, k)), zero
-    if kind == FREE:
-        return to_matrix(load4_at(q, k + 3)), load3_at(q, k)
-    return IDENTITY, zero
-
-
-@kernel
 def invert_axes(link: Any, out: Any) -> None:
     """Set row `out` to the inverted joint of `link`: a universal joint swaps its axes."""
-    if link["kind"] == UNIVERSAL:
+    if link["kind"] == joints.UNIVERSAL:
         first = load3(link["axis"])
         store3(out["axis"], load3(link["axis2"]))
         store3(out["axis2"], first)
@@ -81,9 +43,9 @@ def invert_state(link: Any, q: Any, v: Any, a: Any, q_out: Any, v_out: Any, a_ou
     invert_position(link, q, q_out)
     for k in range(link["nv"]):
         put(v_out, j + k, inverse_velocity(kind, q, i, v, j, k))
-        if kind != PLANAR:  # the terms with v x v of a free joint cancel
+        if kind != joints.PLANAR:  # the terms with v x v of a free joint cancel
             put(a_out, j + k, inverse_velocity(kind, q, i, a, j, k))
-    if kind == PLANAR:
+    if kind == joints.PLANAR:
         s, c = sincos(get(q, i + 2))
         dx, dy, w = get(v, j), get(v, j + 1), get(v, j + 2)
         ddx, ddy, dw = get(a, j), get(a, j + 1), get(a, j + 2)
@@ -111,15 +73,15 @@ def vector_component(x: Vec3, index: int) -> Scalar:
 @kernel
 def inverse_position(kind: int, q: Any, first: int, index: int) -> Scalar:
     """One entry of the position of the inverted joint; that of the joint begins at entry `first`."""
-    if kind == UNIVERSAL:
+    if kind == joints.UNIVERSAL:
         return -get(q, first + 1 - index)
-    if kind == PLANAR and index < 2:
+    if kind == joints.PLANAR and index < 2:
         s, c = sincos(get(q, first + 2))
         x, y = get(q, first), get(q, first + 1)
         return -(c * x + s * y) if index == 0 else s * x - c * y
-    if kind == SPHERICAL:
+    if kind == joints.SPHERICAL:
         return get(q, first) if index == 0 else -get(q, first + index)
-    if kind == FREE:
+    if kind == joints.FREE:
         if index == 3:
             return get(q, first + 3)
         if index < 3:
@@ -130,17 +92,17 @@ def inverse_position(kind: int, q: Any, first: int, index: int) -> Scalar:
 @kernel
 def inverse_velocity(kind: int, q: Any, first: int, v: Any, j: int, index: int) -> Scalar:
     """One entry of the velocity of the inverted joint; position and velocity of the joint begin at `first` and j."""
-    if kind == UNIVERSAL:
+    if kind == joints.UNIVERSAL:
         return -get(v, j + 1 - index)
-    if kind == PLANAR and index < 2:  # X = -(c x + s y), Y = s x - c y
+    if kind == joints.PLANAR and index < 2:  # X = -(c x + s y), Y = s x - c y
         s, c = sincos(get(q, first + 2))
         dx, dy, w = get(v, j), get(v, j + 1), get(v, j + 2)
         if index == 0:
             return -(c * dx + s * dy) + w * inverse_position(kind, q, first, 1)
         return s * dx - c * dy - w * inverse_position(kind, q, first, 0)
-    if kind == SPHERICAL:
+    if kind == joints.SPHERICAL:
         return -vector_component(rotate(load4_at(q, first), load3_at(v, j)), index)
-    if kind == FREE:
+    if kind == joints.FREE:
         x = load4_at(q, first + 3)
         w = rotate(x, load3_at(v, j))
         if index < 3:
@@ -159,9 +121,9 @@ def invert_force(link: Any, q: Any, tau: Any, out: Any) -> None:
 @kernel
 def inverse_force(kind: int, q: Any, first: int, tau: Any, j: int, index: int) -> Scalar:
     """One entry of the forces of the inverted joint; position and forces of the joint begin at `first` and j."""
-    if kind == UNIVERSAL:
+    if kind == joints.UNIVERSAL:
         return -get(tau, j + 1 - index)
-    if kind == PLANAR:
+    if kind == joints.PLANAR:
         # v' = L v with L = [[-c, -s, Y], [s, -c, -X], [0, 0, -1]], and tau = Lᵀ tau'
         s, c = sincos(get(q, first + 2))
         fx, fy = get(tau, j), get(tau, j + 1)
@@ -169,9 +131,9 @@ def inverse_force(kind: int, q: Any, first: int, tau: Any, j: int, index: int) -
         if index == 2:
             return inverse_position(kind, q, first, 1) * gx - inverse_position(kind, q, first, 0) * gy - get(tau, j + 2)
         return gx if index == 0 else gy
-    if kind == SPHERICAL:
+    if kind == joints.SPHERICAL:
         return -vector_component(rotate(load4_at(q, first), load3_at(tau, j)), index)
-    if kind == FREE:  # a wrench in the link's frame becomes minus the same wrench in the joint's
+    if kind == joints.FREE:  # a wrench in the link's frame becomes minus the same wrench in the joint's
         x = load4_at(q, first + 3)
         f = rotate(x, load3_at(tau, j + 3))
         if index >= 3:
@@ -186,28 +148,28 @@ def extract_position(link: Any, R: Mat3, p: Vec3, q: Any) -> None:
     kind = link["kind"]
     k = link["iq"]
     a = load3(link["axis"])
-    if kind == FREE:
+    if kind == joints.FREE:
         store3_at(q, k, p)
         store4_at(q, k + 3, from_matrix(R))
-    elif kind == SPHERICAL:
+    elif kind == joints.SPHERICAL:
         store4_at(q, k, from_matrix(R))
-    elif kind == PRISMATIC:
+    elif kind == joints.PRISMATIC:
         put(q, k, dot(a, p))
-    elif kind == UNIVERSAL:
+    elif kind == joints.UNIVERSAL:
         b = load3(link["axis2"])
         put(q, k, angle_about(a, b, mul_vec(R, b)))
         put(q, k + 1, -angle_about(b, a, tmul_vec(R, a)))
-    elif kind == PLANAR:
+    elif kind == joints.PLANAR:
         e = load3(link["axis2"])
         put(q, k, dot(e, p))
         put(q, k + 1, dot(cross(a, e), p))
         put(q, k + 2, rotation_about(a, R))
-    elif kind == CYLINDRICAL:
+    elif kind == joints.CYLINDRICAL:
         put(q, k, rotation_about(a, R))
         put(q, k + 1, dot(a, p))
-    elif kind == REVOLUTE:
+    elif kind == joints.REVOLUTE:
         put(q, k, rotation_about(a, R))
-    elif kind == SCREW:
+    elif kind == joints.SCREW:
         angle = rotation_about(a, R)
         if link["pitch"] != 0.0:  # the advance gives the number of turns
             turns = (dot(a, p) / link["pitch"] - angle) / TWO_PI
@@ -235,8 +197,8 @@ def angle_about(a: Vec3, start: Vec3, end: Vec3) -> Scalar:
 def extract_velocity(link: Any, q: Any, w: Vec3, u: Vec3, v: Any) -> None:
     """The v at which the joint moves its link with the twist (w, u), link frame; the nearest if there is none."""
     k = link["iv"]
-    if link["kind"] == UNIVERSAL:  # the only joint with columns that are not orthogonal
-        s, _ = subspace_column(link, q, 0)
+    if link["kind"] == joints.UNIVERSAL:  # the only joint with columns that are not orthogonal
+        s, _ = joints.subspace_column(link, q, 0)
         b = load3(link["axis2"])
         sb = dot(s, b)
         sw = dot(s, w)
@@ -246,5 +208,5 @@ def extract_velocity(link: Any, q: Any, w: Vec3, u: Vec3, v: Any) -> None:
         put(v, k + 1, (bw - sb * sw) / d)
     else:
         for i in range(link["nv"]):
-            sw, su = subspace_column(link, q, i)
+            sw, su = joints.subspace_column(link, q, i)
             put(v, k + i, (dot(sw, w) + dot(su, u)) / (dot(sw, sw) + dot(su, su)))

@@ -43,16 +43,10 @@ def rotate_about_axis(link: Any, angle: Scalar) -> Mat3:
     C = link["Rc"]
     S = link["Rs"]
     return (
-        fma(s, S[0], fma(k, C[0], R[0])),
-        fma(s, S[1], fma(k, C[1], R[1])),
-        fma(s, S[2], fma(k, C[2], R[2])),
-        fma(s, S[3], fma(k, C[3], R[3])),
-        fma(s, S[4], fma(k, C[4], R[4])),
-        fma(s, S[5], fma(k, C[5], R[5])),
-        fma(s, S[6], fma(k, C[6], R[6])),
-        fma(s, S[7], fma(k, C[7], R[7])),
-        fma(s, S[8], fma(k, C[8], R[8])),
-    )
+        fma(s, S[0], fma(k, C[0], R[0])), fma(s, S[1], fma(k, C[1], R[1])), fma(s, S[2], fma(k, C[2], R[2])),
+        fma(s, S[3], fma(k, C[3], R[3])), fma(s, S[4], fma(k, C[4], R[4])), fma(s, S[5], fma(k, C[5], R[5])),
+        fma(s, S[6], fma(k, C[6], R[6])), fma(s, S[7], fma(k, C[7], R[7])), fma(s, S[8], fma(k, C[8], R[8])),
+    )  # fmt: skip
 
 
 @kernel
@@ -73,9 +67,8 @@ def joint_transform(link: Any, q: Any) -> tuple[Mat3, Vec3]:
         return R, axpy(p, get(q, k), mul_vec(R, a))
     if kind == FIXED:
         return R, p
-    turned = rotate_about_axis(
-        link, get(q, k + 2 if kind == PLANAR else k)
-    )  # one call for all remaining kinds, for small code
+    # one call for all remaining kinds, for small code
+    turned = rotate_about_axis(link, get(q, k + 2 if kind == PLANAR else k))
     if kind == SCREW:
         return turned, axpy(p, link["pitch"] * get(q, k), mul_vec(R, a))
     if kind == CYLINDRICAL:

@@ -164,11 +164,7 @@ def kinematics(
 
     v and a are zero if not given. Field `a` contains minus gravity; see `acceleration_of`.
     """
-    try:
-        mine = data.model is model
-    except AttributeError:
-        mine = False
-    if not mine:
+    if getattr(data, "model", None) is not model:
         checks.check_data(model, data)
     v = np.zeros(model.nv) if v is None else v
     a = np.zeros(model.nv) if a is None else a

@@ -85,11 +85,7 @@ def rnea(
 
     `external` has a row [moment, force] for each link: world axes, acting at the link's origin.
     """
-    try:
-        mine = data.model is model
-    except AttributeError:
-        mine = False
-    if not mine:
+    if getattr(data, "model", None) is not model:
         checks.check_data(model, data)
     tau = np.empty(data.nv)
     try:

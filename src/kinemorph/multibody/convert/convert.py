@@ -41,32 +41,15 @@ from kinemorph.spatial.arguments.annotated import checked_first
 from kinemorph.spatial.arguments.checks import as_floats, repr_of
 from kinemorph.spatial.pose import FARTHEST, Pose
 
-PINOCCHIO = Convention(
-    "Pinocchio",
-    free=XYZW,
-    spherical=XYZW,
-    also={JointKind.SCREW: "a", JointKind.CYLINDRICAL: "ad", JointKind.UNIVERSAL: "aa", JointKind.PLANAR: "p"},
-)
+ONE_FORM = {JointKind.SCREW: "a", JointKind.UNIVERSAL: "aa"}  # of joints that only some engines have
+PINOCCHIO = Convention("Pinocchio", XYZW, XYZW, also={**ONE_FORM, JointKind.CYLINDRICAL: "ad", JointKind.PLANAR: "p"})
 MUJOCO = Convention("MuJoCo", free=WXYZ, spherical=WXYZ, linear_outside=True, from_world=True)
 DRAKE = Convention(
-    "Drake",
-    free=WXYZ,
-    spherical=RPY,
-    also={JointKind.SCREW: "a", JointKind.UNIVERSAL: "aa", JointKind.PLANAR: "dda"},
-    position_first=False,
-    angular_first=True,
-    angular_outside=True,
-    linear_outside=True,
-    spherical_outside=True,
-)
+    "Drake", free=WXYZ, spherical=RPY, also={**ONE_FORM, JointKind.PLANAR: "dda"}, position_first=False,
+    angular_first=True, angular_outside=True, linear_outside=True, spherical_outside=True,
+)  # fmt: skip
 PYBULLET = Convention(
-    "PyBullet",
-    free=XYZW,
-    spherical=XYZW,
-    angular_outside=True,
-    linear_outside=True,
-    from_world=True,
-    at_mass=True,
+    "PyBullet", free=XYZW, spherical=XYZW, angular_outside=True, linear_outside=True, from_world=True, at_mass=True
 )
 
 # The engines' joints, in the letters of `counterparts`.

@@ -81,10 +81,8 @@ class Spherical(Same):
         return rotation_quaternion(self.frame.rotation)
 
     def q(self, q: Array) -> Array:
-        return write_attitude(
-            quaternion_product(quaternion_product(quaternion_conjugate(self.turn), self.sane(q)), self.turn),
-            self.attitude,
-        )
+        turned = quaternion_product(quaternion_conjugate(self.turn), self.sane(q))
+        return write_attitude(quaternion_product(turned, self.turn), self.attitude)
 
     def q_back(self, q: Array) -> Array:
         return quaternion_product(

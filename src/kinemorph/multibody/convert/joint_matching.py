@@ -21,15 +21,9 @@ Names = Mapping[str, str | Sequence[str]]
 # Coordinates of a joint, letter by letter: (a)ngle, (d)istance, (c)osine and sine of an angle, (s)pherical,
 # (f)ree, ? for an angle or a distance; (p)lanar with cosine and sine and with v in the link's axes, P for our planar.
 FORMS = {
-    JointKind.REVOLUTE: "a",
-    JointKind.PRISMATIC: "d",
-    JointKind.SCREW: "a",
-    JointKind.CYLINDRICAL: "ad",
-    JointKind.UNIVERSAL: "aa",
-    JointKind.PLANAR: "dda",
-    JointKind.SPHERICAL: "s",
-    JointKind.FREE: "f",
-}
+    JointKind.REVOLUTE: "a", JointKind.PRISMATIC: "d", JointKind.SCREW: "a", JointKind.CYLINDRICAL: "ad",
+    JointKind.UNIVERSAL: "aa", JointKind.PLANAR: "dda", JointKind.SPHERICAL: "s", JointKind.FREE: "f",
+}  # fmt: skip
 MATCHING_LETTERS = {"aa", "ac", "a?", "dd", "d?", "ss", "ff", "Pp"}  # our letter and the engine's
 
 

@@ -150,9 +150,8 @@ class Builder:
                 found.append(link.name)
             if link.parent is not None:
                 whole[link.parent] = whole[link.parent] + moved.moved(link.at)
-        if any(
-            whole[name].mass for name in found
-        ):  # not by lack of mass; perhaps by accident, where joints are at zero
+        # not by lack of mass; perhaps by accident, where joints are at zero
+        if any(whole[name].mass for name in found):
             still = massless_joints(self.build(lenient=True))
             found = [name for name in found if not whole[name].mass or self._links[name].joint_name in still]
         return found[::-1]

@@ -48,11 +48,8 @@ def massless_joints(model: Model, q: Any = None) -> list[str]:
     if not model.nv:
         return []
     data, best, shares = Data(model), np.zeros(model.nv), np.empty(model.nv)
-    tried = (
-        [neutral(model), *(random_configuration(model, seed) for seed in range(TRIED_CONFIGURATIONS - 1))]
-        if q is None
-        else [q]
-    )
+    poses = (random_configuration(model, seed) for seed in range(TRIED_CONFIGURATIONS - 1))
+    tried = [q] if q is not None else [neutral(model), *poses]
     for at in tried:
         _fill_moved_shares(data.address, np.array(at, dtype=np.float64), shares)
         best = np.maximum(best, np.nan_to_num(shares, nan=0.0))

@@ -241,16 +241,11 @@ class Model:
     @cached_property
     def shapes(self) -> tuple[tuple[Shape, ...], ...]:
         """The shapes of each link, in its frame."""
-        own, bodies = self._own_shapes, self.bodies
-        if not any(bodies["moved"].tolist()):
+        own, moved = self._own_shapes, self.bodies["moved"].tolist()
+        if not any(moved):
             return own
-        ids = self.links["body"].tolist()
-        return tuple(
-            [
-                tuple([s.moved(self._home(i)) for s in shapes]) if bodies[i]["moved"] else shapes
-                for i, shapes in zip(ids, own, strict=True)
-            ]
-        )
+        links = zip(self.links["body"].tolist(), own, strict=True)
+        return tuple([tuple([s.moved(self._home(i)) for s in own]) if moved[i] else own for i, own in links])
 
     @cached_property
     def _own_shapes(self) -> tuple[tuple[Shape, ...], ...]:
@@ -492,9 +487,8 @@ class Model:
             pairs = [(self.place(a)[0], self.place(b)[0]) for a, b in given]
             other["exclusions"] = tuple(tuple(int(self.links[i]["body"]) if i >= 0 else -1 for i in p) for p in pairs)
         equipment: Equipment = replace(self.catalog.equipment, **other)
-        equipment.check(
-            self.name, dict(zip(self.joint_names, self.links["nv"].tolist(), strict=True)), self.nq, self.nv
-        )
+        freedoms = dict(zip(self.joint_names, self.links["nv"].tolist(), strict=True))
+        equipment.check(self.name, freedoms, self.nq, self.nv)
         return self._like(catalog=replace(self.catalog, equipment=equipment))
 
     def _on_body(self, link: int, at: Pose) -> tuple[int, Pose]:
@@ -535,10 +529,8 @@ class Model:
             row[R], row[p] = at.rotation.ravel(), at.position
 
     def _like(self, **other: Any) -> Model:
-        same = {
-            name: getattr(self, name)
-            for name in ("name", "links", "dofs", "rest", "gravity", "bodies", "loop_rows", "catalog", "dependence")
-        }
+        fields = ("name", "links", "dofs", "rest", "gravity", "bodies", "loop_rows", "catalog", "dependence")
+        same = {name: getattr(self, name) for name in fields}
         elements = self.catalog.elements or other.get("catalog", self.catalog).elements
         if not ("links" in other or "dofs" in other or elements):
             same["header"] = self.header  # which has addresses of nothing else

@@ -81,9 +81,8 @@ def _explaining(function: Any) -> Any:
 
 
 def _comparing(function: Any) -> Any:
-    tests: list[
-        tuple[Callable[[Any], bool], ...]
-    ] = []  # made by the first call: it needs modules that may not be there yet
+    # made by the first call: it needs modules that may not be there yet
+    tests: list[tuple[Callable[[Any], bool], ...]] = []
     by_name: dict[str, Callable[[Any], bool]] = {}
 
     @wraps(function)

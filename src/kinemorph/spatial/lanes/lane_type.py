@@ -1,6 +1,6 @@
 """Four floats in one register, as a Numba type: kernels written for a number run on four of them at once.
 
-It can be used in any Numba project: `from kinemorph.spatial.lanes import lane_type as lanes`, and in a jitted function
+It can be used in any Numba project: `from kinemorph.spatial.lanes import four as lanes`, and in a jitted function
 
     x = lanes.load(a, k)                  # a[k, 0] ... a[k, 3], of a C-contiguous array of shape (n, 4)
     y = 2.0 * x + lanes.maximum(x, 0.0)   # all four at once; numbers mix freely
@@ -35,84 +35,14 @@ from kinemorph.jit.api import (
     type_callable,
     types,
 )
-from kinemorph.spatial.lanes.four import (
-    LANE_COUNT,
-    Four,
-    all_true,
-    any_true,
-    columns,
-    exponent,
-    fma,
-    four,
-    lane,
-    load,
-    load_from,
-    load_pair,
-    load_pairs,
-    load_strided,
-    mantissa,
-    max_of,
-    maximum,
-    min_of,
-    minimum,
-    power_of_two,
-    replaced,
-    select,
-    splat,
-    sqrt,
-    store,
-    store_from,
-    store_pair,
-    store_pairs,
-    store_strided,
-    sum_of,
-    three,
-    turned,
-)
+from kinemorph.spatial.lanes import four as functions
 
-__all__ = [
-    "f64x4",
-    "b1x4",
-    "LANE_COUNT",
-    "Four",
-    "all_true",
-    "any_true",
-    "columns",
-    "exponent",
-    "fma",
-    "four",
-    "lane",
-    "load",
-    "load_from",
-    "load_pair",
-    "load_pairs",
-    "load_strided",
-    "mantissa",
-    "max_of",
-    "maximum",
-    "min_of",
-    "minimum",
-    "power_of_two",
-    "replaced",
-    "select",
-    "splat",
-    "sqrt",
-    "store",
-    "store_from",
-    "store_pair",
-    "store_pairs",
-    "store_strided",
-    "sum_of",
-    "three",
-    "turned",
-]
-
-_F64 = ir.VectorType(ir.DoubleType(), LANE_COUNT)
+_F64 = ir.VectorType(ir.DoubleType(), functions.LANE_COUNT)
 _PAIR = ir.VectorType(ir.DoubleType(), 2)
-_I64 = ir.VectorType(ir.IntType(64), LANE_COUNT)
-_BIT = ir.VectorType(ir.IntType(1), LANE_COUNT)
+_I64 = ir.VectorType(ir.IntType(64), functions.LANE_COUNT)
+_BIT = ir.VectorType(ir.IntType(1), functions.LANE_COUNT)
 _INDEX = ir.IntType(32)
-_FOUR = ir.VectorType(_INDEX, LANE_COUNT)
+_FOUR = ir.VectorType(_INDEX, functions.LANE_COUNT)
 
 
 class LanesType(types.Type):
@@ -121,7 +51,7 @@ class LanesType(types.Type):
     is_lanes = True  # what `jit.api.generic` looks for
 
     def __init__(self) -> None:
-        super().__init__(name=f"f64x{LANE_COUNT}")
+        super().__init__(name=f"f64x{functions.LANE_COUNT}")
 
     def can_convert_from(self, typingctx: Any, other: types.Type) -> Any:
         is_number = isinstance(other, types.Float | types.Integer)
@@ -134,7 +64,7 @@ class MaskType(types.Type):
     is_lanes = True
 
     def __init__(self) -> None:
-        super().__init__(name=f"b1x{LANE_COUNT}")
+        super().__init__(name=f"b1x{functions.LANE_COUNT}")
 
 
 f64x4 = LanesType()
@@ -156,7 +86,7 @@ class _MaskModel(models.PrimitiveModel):
 @box(LanesType)
 def _box(typ: types.Type, value: Any, c: Any) -> Any:
     """To Python as a tuple of four floats: for tests and a look inside."""
-    items = [c.builder.extract_element(value, ir.Constant(_INDEX, i)) for i in range(LANE_COUNT)]
+    items = [c.builder.extract_element(value, ir.Constant(_INDEX, i)) for i in range(functions.LANE_COUNT)]
     return c.pyapi.tuple_pack([c.pyapi.float_from_double(x) for x in items])
 
 
@@ -165,7 +95,7 @@ def _box(typ: types.Type, value: Any, c: Any) -> Any:
 
 def _splat(builder: Any, x: Any) -> Any:
     first = builder.insert_element(ir.Constant(_F64, ir.Undefined), x, ir.Constant(_INDEX, 0))
-    zeros = ir.Constant(ir.VectorType(_INDEX, LANE_COUNT), [0] * LANE_COUNT)
+    zeros = ir.Constant(ir.VectorType(_INDEX, functions.LANE_COUNT), [0] * functions.LANE_COUNT)
     return builder.shuffle_vector(first, ir.Constant(_F64, ir.Undefined), zeros)
 
 
@@ -215,7 +145,7 @@ def _masks(op: Any, emit: Any) -> None:
 def _intrinsic_call(builder: Any, name: str, *args: Any) -> Any:
     """A function of LLVM that works lane by lane."""
     kind = ir.FunctionType(_F64, [_F64] * len(args))
-    return builder.call(builder.module.declare_intrinsic(f"{name}.v{LANE_COUNT}f64", fnty=kind), args)
+    return builder.call(builder.module.declare_intrinsic(f"{name}.v{functions.LANE_COUNT}f64", fnty=kind), args)
 
 
 _unary(operator.neg, f64x4, lambda builder, a: builder.fneg(a))
@@ -325,7 +255,7 @@ def _rows_of_four(a: types.Type) -> bool:
 def _address(context: Any, builder: Any, array_type: Any, args: Any) -> Any:
     """Of row k of an array of shape (n, 4)."""
     data = array_data(context, builder, array_type, args[0])
-    start = builder.mul(args[1], ir.Constant(args[1].type, LANE_COUNT))
+    start = builder.mul(args[1], ir.Constant(args[1].type, functions.LANE_COUNT))
     return builder.bitcast(builder.gep(data, [start]), _F64.as_pointer())
 
 
@@ -364,13 +294,13 @@ def _columns(typingctx: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
         found = [mixed(*half, *lanes) for lanes in ((0, 1, 4, 5), (2, 3, 6, 7)) for half in (even, odd)]
         return context.make_tuple(builder, sig.return_type, found)
 
-    return types.UniTuple(f64x4, LANE_COUNT)(f64x4, f64x4, f64x4, f64x4), emit
+    return types.UniTuple(f64x4, functions.LANE_COUNT)(f64x4, f64x4, f64x4, f64x4), emit
 
 
 @intrinsic
 def _bits(typingctx: Any, mask: Any) -> Any:
     def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        return builder.zext(builder.bitcast(args[0], ir.IntType(LANE_COUNT)), ir.IntType(64))
+        return builder.zext(builder.bitcast(args[0], ir.IntType(functions.LANE_COUNT)), ir.IntType(64))
 
     return types.int64(b1x4), emit
 
@@ -395,8 +325,8 @@ def _power_of_two(typingctx: Any, k: Any) -> Any:
     """2^k for whole k from -1022 to 1023, by writing the exponent's bits."""
 
     def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        whole = builder.add(builder.fptosi(args[0], _I64), ir.Constant(_I64, [1023] * LANE_COUNT))
-        return builder.bitcast(builder.shl(whole, ir.Constant(_I64, [52] * LANE_COUNT)), _F64)
+        whole = builder.add(builder.fptosi(args[0], _I64), ir.Constant(_I64, [1023] * functions.LANE_COUNT))
+        return builder.bitcast(builder.shl(whole, ir.Constant(_I64, [52] * functions.LANE_COUNT)), _F64)
 
     return f64x4(f64x4), emit
 
@@ -406,7 +336,7 @@ def _exponent(typingctx: Any, x: Any) -> Any:
     """The exponent field of positive normal numbers, as numbers; no bias removed."""
 
     def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        field = builder.lshr(builder.bitcast(args[0], _I64), ir.Constant(_I64, [52] * LANE_COUNT))
+        field = builder.lshr(builder.bitcast(args[0], _I64), ir.Constant(_I64, [52] * functions.LANE_COUNT))
         return builder.sitofp(field, _F64)
 
     return f64x4(f64x4), emit
@@ -417,8 +347,8 @@ def _mantissa(typingctx: Any, x: Any) -> Any:
     """The same digits with exponent zero: 1 <= m < 2."""
 
     def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        digits = builder.and_(builder.bitcast(args[0], _I64), ir.Constant(_I64, [(1 << 52) - 1] * LANE_COUNT))
-        return builder.bitcast(builder.or_(digits, ir.Constant(_I64, [1023 << 52] * LANE_COUNT)), _F64)
+        digits = builder.and_(builder.bitcast(args[0], _I64), ir.Constant(_I64, [(1 << 52) - 1] * functions.LANE_COUNT))
+        return builder.bitcast(builder.or_(digits, ir.Constant(_I64, [1023 << 52] * functions.LANE_COUNT)), _F64)
 
     return f64x4(f64x4), emit
 
@@ -440,134 +370,134 @@ def _in_kernels(function: Any) -> Any:
     return register
 
 
-@_in_kernels(load)
+@_in_kernels(functions.load)
 def _(a: Any, k: int) -> Any:
     return _load(a, k)
 
 
-@_in_kernels(store)
+@_in_kernels(functions.store)
 def _(a: Any, k: int, x: Any) -> None:
     _store(a, k, x)
 
 
-@_in_kernels(load_from)
+@_in_kernels(functions.load_from)
 def _(a: Any, i: int) -> Any:
     return _load_from(a, i)
 
 
-@_in_kernels(store_from)
+@_in_kernels(functions.store_from)
 def _(a: Any, i: int, x: Any) -> None:
     _store_from(a, i, x)
 
 
-@_in_kernels(load_pairs)
+@_in_kernels(functions.load_pairs)
 def _(a: Any, i: int, j: int) -> Any:
     return _load_pairs(a, i, j)
 
 
-@_in_kernels(store_pairs)
+@_in_kernels(functions.store_pairs)
 def _(a: Any, i: int, j: int, x: Any) -> None:
     _store_pairs(a, i, j, x)
 
 
-@_in_kernels(load_pair)
+@_in_kernels(functions.load_pair)
 def _(a: Any, i: int) -> Any:
     return _load_pair(a, i)
 
 
-@_in_kernels(store_pair)
+@_in_kernels(functions.store_pair)
 def _(a: Any, i: int, x: Any) -> None:
     _store_pair(a, i, x)
 
 
-@_in_kernels(load_strided)
+@_in_kernels(functions.load_strided)
 def _(a: Any, start: int, stride: int) -> Any:
     x = _splat_number(a[start])
-    for i in range(1, LANE_COUNT):
+    for i in range(1, functions.LANE_COUNT):
         x = _replaced(x, i, a[start + i * stride])
     return x
 
 
-@_in_kernels(store_strided)
+@_in_kernels(functions.store_strided)
 def _(a: Any, start: int, stride: int, x: Any) -> None:
-    for i in range(LANE_COUNT):
+    for i in range(functions.LANE_COUNT):
         a[start + i * stride] = _lane(x, i)
 
 
-@_in_kernels(splat)
+@_in_kernels(functions.splat)
 def _(x: Any) -> Any:
     return _splat_number(float(x))
 
 
-@_in_kernels(lane)
+@_in_kernels(functions.lane)
 def _(x: Any, i: int) -> float:
     return _lane(x, i)
 
 
-@_in_kernels(replaced)
+@_in_kernels(functions.replaced)
 def _(x: Any, i: int, value: float) -> Any:
     return _replaced(x, i, value)
 
 
-@_in_kernels(three)
+@_in_kernels(functions.three)
 def _(a: float, b: float, c: float) -> Any:
     return _replaced(_replaced(_replaced(_splat_number(0.0), 0, a), 1, b), 2, c)
 
 
-@_in_kernels(columns)
+@_in_kernels(functions.columns)
 def _(a: Any, b: Any, c: Any, d: Any) -> Any:
     return _columns(a, b, c, d)
 
 
-@_in_kernels(turned)
+@_in_kernels(functions.turned)
 def _(x: Any) -> Any:
     return _turned(x)
 
 
-@_in_kernels(select)
+@_in_kernels(functions.select)
 def _(mask: Any, yes: Any, no: Any) -> Any:
     return _select(mask, yes, no)
 
 
-@_in_kernels(any_true)
+@_in_kernels(functions.any_true)
 def _(mask: Any) -> bool:
     return _bits(mask) != 0
 
 
-@_in_kernels(all_true)
+@_in_kernels(functions.all_true)
 def _(mask: Any) -> bool:
-    return _bits(mask) == (1 << LANE_COUNT) - 1
+    return _bits(mask) == (1 << functions.LANE_COUNT) - 1
 
 
-@_in_kernels(sqrt)
+@_in_kernels(functions.sqrt)
 def _(x: Any) -> Any:
     return _sqrt(x)
 
 
-@_in_kernels(minimum)
+@_in_kernels(functions.minimum)
 def _(a: Any, b: Any) -> Any:
     return _select(a < b, a, b)
 
 
-@_in_kernels(maximum)
+@_in_kernels(functions.maximum)
 def _(a: Any, b: Any) -> Any:
     return _select(a > b, a, b)
 
 
-@_in_kernels(power_of_two)
+@_in_kernels(functions.power_of_two)
 def _(k: Any) -> Any:
     return _power_of_two(k)
 
 
-@_in_kernels(exponent)
+@_in_kernels(functions.exponent)
 def _(x: Any) -> Any:
     return _exponent(x)
 
 
-@_in_kernels(mantissa)
+@_in_kernels(functions.mantissa)
 def _(x: Any) -> Any:
     return _mantissa(x)
 
 
-for _reduction in (sum_of, min_of, max_of):
+for _reduction in (functions.sum_of, functions.min_of, functions.max_of):
     _in_kernels(_reduction)(_reduction)

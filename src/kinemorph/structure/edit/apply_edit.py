@@ -9,19 +9,11 @@ import numpy as np
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.multibody.layout import TREE, links_of
 from kinemorph.multibody.system import F8
+from kinemorph.structure.edit import plan as plans
 from kinemorph.structure.edit.forest_graft import free_tree, free_tree_slot, impact_velocities_at, perform_graft
 from kinemorph.structure.edit.impact import solve_impact
-from kinemorph.structure.edit.plan import (
-    plan_connection,
-    plan_cut,
-    plan_free_part,
-    plan_loop_graft,
-    plan_removal,
-    plan_reroot,
-)
 from kinemorph.structure.edit.registration import free_joint_slot, register_loop, remove_loop
 from kinemorph.structure.forest import layout
-from kinemorph.structure.forest.layout import bodies_of, joints_of, jump_of, loop_slots_of, tree_of, trees_of, v_of
 from kinemorph.structure.forest.memory import claim_scratch, free_row, id_of, pool_of, take_row
 
 PLAN_SIZE = layout.PLAN.itemsize
@@ -45,18 +37,18 @@ def plan_edit(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
     plan["graft"] = plan["velocities"] = plan["loop"] = plan["removes_tree"] = 0
     plan["tree"] = -1
     if edit["what"] == layout.CONNECT:
-        return plan_connection(forest, edit, plan, outcome)
+        return plans.plan_connection(forest, edit, plan, outcome)
     if edit["what"] == layout.CUT:
-        return plan_cut(forest, edit, plan, outcome)
+        return plans.plan_cut(forest, edit, plan, outcome)
     if edit["what"] == layout.REROOT:
-        return plan_reroot(forest, edit, plan, outcome)
-    return plan_removal(forest, edit, plan, outcome)
+        return plans.plan_reroot(forest, edit, plan, outcome)
+    return plans.plan_removal(forest, edit, plan, outcome)
 
 
 @kernel(inline=False)
 def close_loop(forest: Any, plan: Any, outcome: Any) -> None:
     """Close a loop by the joint of the plan."""
-    joints = joints_of(forest)
+    joints = layout.joints_of(forest)
     joint = take_row(pool_of(forest, layout.JOINTS), joints)
     register_loop(forest, plan["loop"], plan["drives"], plan["a"], plan["b"], joint)
     outcome["joint"], outcome["closes"] = id_of(joints, joint), 1
@@ -66,13 +58,13 @@ def close_loop(forest: Any, plan: Any, outcome: Any) -> None:
 @kernel(inline=False)
 def store_impact_velocities(forest: Any, velocities: int, but: int, also: int) -> None:
     """Store the velocities after the impact in all collected trees but `but` and `also`, which are new."""
-    trees = trees_of(forest)
+    trees = layout.trees_of(forest)
     t = forest["first_tree"]
     while t >= 0:
         if t != but and t != also:
-            tree = tree_of(trees[t])
-            v = v_of(trees[t], tree)
-            jump = jump_of(trees[t], tree)
+            tree = layout.tree_of(trees[t])
+            v = layout.v_of(trees[t], tree)
+            jump = layout.jump_of(trees[t], tree)
             after = rows_at(impact_velocities_at(forest, velocities, t, layout.V), tree["nv"], F8)
             jumps = rows_at(impact_velocities_at(forest, velocities, t, layout.JUMP), tree["nv"], F8)
             for k in range(v.shape[0]):
@@ -84,9 +76,9 @@ def store_impact_velocities(forest: Any, velocities: int, but: int, also: int) -
 @kernel(inline=False)
 def remove_tree(forest: Any, tree_index: int) -> None:
     """Remove a whole tree with its bodies, its joints and the loops on them."""
-    slot = trees_of(forest)[tree_index]
-    bodies = bodies_of(forest)
-    loops = loop_slots_of(forest)
+    slot = layout.trees_of(forest)[tree_index]
+    bodies = layout.bodies_of(forest)
+    loops = layout.loop_slots_of(forest)
     block = slot["address"]
     tree = rows_at(block, 1, TREE)[0]
     links = links_of(tree)
@@ -137,14 +129,14 @@ def perform_edit(address: int, edits: Records, outcomes: Records) -> int:
             close_loop(forest, plan, outcome)
             return layout.DONE
     if status == layout.GRAFT_NEXT and plan["graft"] == 0:
-        status = plan_loop_graft(forest, plan)
+        status = plans.plan_loop_graft(forest, plan)
     if status == layout.GRAFT_NEXT:
         status = perform_planned_graft(forest, edit, plan, outcome)
-        if (
-            status == layout.MOVES_OTHERWISE and outcome["loop"] >= 0
-        ):  # next to a singular configuration, such as a taut chain, loops
-            outcome["loop"] = -1  # are closed, but their sides keep some of a velocity that no joint can follow
-            status = plan_free_part(forest, edit, plan)
+        # next to a singular configuration, such as a taut chain, loops are closed, but their sides keep some of a
+        # velocity that no joint can follow
+        if status == layout.MOVES_OTHERWISE and outcome["loop"] >= 0:
+            outcome["loop"] = -1
+            status = plans.plan_free_part(forest, edit, plan)
             if status == layout.GRAFT_NEXT:
                 status = perform_planned_graft(forest, edit, plan, outcome)
         if outcome["loop"] >= 0 and status == layout.OFF_POSITION:

@@ -19,17 +19,6 @@ from kinemorph.structure.edit.graft_state import fill_graft_state
 from kinemorph.structure.edit.registration import free_joint_slot, register_tree, remove_loop, shift_body
 from kinemorph.structure.edit.successor_frame import frame_on_link, successor_frame
 from kinemorph.structure.forest import layout, memory
-from kinemorph.structure.forest.layout import (
-    a_of,
-    bodies_of,
-    host_of,
-    joints_of,
-    q_of,
-    source_of,
-    tree_of,
-    trees_of,
-    v_of,
-)
 
 GRAFT_SIZE, FRAME_SIZE = layout.GRAFT.itemsize, layout.FRAME.itemsize
 MASSLESS_SHARE = 1e-13  # share of the inertia around a joint below which the inertia that it moves is rounding
@@ -38,7 +27,7 @@ MASSLESS_SHARE = 1e-13  # share of the inertia around a joint below which the in
 @kernel(inline=False)
 def begin_graft(forest: Any, tree_index: int) -> int:
     """Claim a graft that takes a link from tree t, with all its scratch. Returns its address, 0 if scratch is FULL."""
-    tree = tree_of(trees_of(forest)[tree_index])
+    tree = layout.tree_of(layout.trees_of(forest)[tree_index])
     n, numbers = tree["n"], 48 * tree["nq"]
     at = memory.claim_scratch(forest, GRAFT_SIZE)
     order = memory.claim_scratch(forest, 4 * n)
@@ -53,7 +42,7 @@ def begin_graft(forest: Any, tree_index: int) -> int:
     graft = rows_at(at, 1, layout.GRAFT)[0]
     graft["from"], graft["to"], graft["keep"], graft["made"] = tree_index, -1, tree_index, -1
     graft["velocities"], graft["light"], graft["placed"], graft["parent"] = 0, 0, 0, -1
-    graft["source"] = trees_of(forest)[tree_index]["address"]
+    graft["source"] = layout.trees_of(forest)[tree_index]["address"]
     graft["order"], graft["where"], graft["shifts"] = order, where, shifts
     graft["state"], graft["turned"] = state, turned
     graft["joint"], graft["dofs"], graft["slack"] = joint, dofs, slack
@@ -63,24 +52,24 @@ def begin_graft(forest: Any, tree_index: int) -> int:
 @kernel
 def velocities_at(forest: Any, graft: Any, tree_index: int, which: int) -> int:
     """Address of a tree's velocities after the impact (V) or their jumps (JUMP); without an impact, of its own."""
-    slot = trees_of(forest)[tree_index]
+    slot = layout.trees_of(forest)[tree_index]
     if graft["velocities"] == 0:
-        return slot["state"] + 8 * tree_of(slot)["nq"] * which
+        return slot["state"] + 8 * layout.tree_of(slot)["nq"] * which
     return impact_velocities_at(forest, graft["velocities"], tree_index, which)
 
 
 @kernel
 def impact_velocities_at(forest: Any, velocities: int, tree_index: int, which: int) -> int:
     """Address of the velocities (V) or jumps (JUMP) that the impact gave a collected tree."""
-    slot = trees_of(forest)[tree_index]
+    slot = layout.trees_of(forest)[tree_index]
     return velocities + 8 * (slot["offset"] + (forest["rates"] if which == layout.JUMP else 0))
 
 
 @kernel(inline=False)
 def copy_tree_state(forest: Any, graft: Any, tree_index: int, to: int, room: int) -> None:
     """Copy a tree's state, with its velocities after the impact, into one with room for `room` entries of q."""
-    slot = trees_of(forest)[tree_index]
-    tree = tree_of(slot)
+    slot = layout.trees_of(forest)[tree_index]
+    tree = layout.tree_of(slot)
     for which in range(6):
         count = tree["nq"] if which == layout.Q or which == layout.REST else tree["nv"]
         at = slot["state"] + 8 * tree["nq"] * which
@@ -112,7 +101,7 @@ def free_tree(forest: Any, block: int) -> None:
 @kernel(inline=False)
 def allocate_graft_trees(forest: Any, graft: Any) -> bool:
     """Allocate the trees that stay and that move, and copy the host's own rows. Returns whether there was memory."""
-    source = source_of(graft)
+    source = layout.source_of(graft)
     links, order = links_of(source), rows_at(graft["order"], source["n"], I4)
     stay, n = graft["stay_count"], source["n"]
     joint = rows_at(graft["joint"], 1, LINK)[0]
@@ -136,7 +125,7 @@ def allocate_graft_trees(forest: Any, graft: Any) -> bool:
             return False
     graft["n0"] = graft["iq0"] = graft["iv0"] = 0
     if graft["to"] >= 0:
-        own = tree_of(trees_of(forest)[graft["to"]])
+        own = layout.tree_of(layout.trees_of(forest)[graft["to"]])
         graft["n0"], graft["iq0"], graft["iv0"] = own["n"], own["nq"], own["nv"]
     count = graft["n0"] + n - stay
     graft["host"], graft["host_state"] = allocate_tree(forest, count, graft["iq0"] + more_q, graft["iv0"] + more_v)
@@ -145,8 +134,8 @@ def allocate_graft_trees(forest: Any, graft: Any) -> bool:
             free_tree(forest, graft["rest"])
         return False
     if graft["to"] >= 0:
-        host = host_of(graft)
-        own = tree_of(trees_of(forest)[graft["to"]])
+        host = layout.host_of(graft)
+        own = layout.tree_of(layout.trees_of(forest)[graft["to"]])
         memory.copy_words(own["links"], host["links"], own["n"] * memory.LINK_SIZE)
         memory.copy_words(own["dofs"], host["dofs"], own["nv"] * memory.DOF_SIZE)
         copy_tree_state(forest, graft, graft["to"], graft["host_state"], host["nq"])
@@ -164,29 +153,29 @@ def free_graft_trees(forest: Any, graft: Any) -> None:
 @kernel(inline=False)
 def update_graft_motion(forest: Any, graft: Any) -> None:
     """Compute the motion of source and new parent after the impact, from which the new joint's state follows."""
-    source = source_of(graft)
+    source = layout.source_of(graft)
     if graft["velocities"] != 0:
         copy_tree_state(forest, graft, graft["from"], graft["state"], source["nq"])
     else:
-        graft["state"] = trees_of(forest)[graft["from"]]["state"]
-    accelerate_links(source, q_of(graft, source), v_of(graft, source), a_of(graft, source))
+        graft["state"] = layout.trees_of(forest)[graft["from"]]["state"]
+    accelerate_links(source, layout.q_of(graft, source), layout.v_of(graft, source), layout.a_of(graft, source))
     graft["parent_row"] = source["rows"] + (graft["parent"] + 1) * memory.LINK_ROW_SIZE
     if graft["to"] >= 0:
-        slot = trees_of(forest)[graft["to"]]
-        tree = tree_of(slot)
+        slot = layout.trees_of(forest)[graft["to"]]
+        tree = layout.tree_of(slot)
         v = rows_at(velocities_at(forest, graft, graft["to"], layout.V), tree["nv"], F8)
-        accelerate_links(tree, q_of(slot, tree), v, a_of(slot, tree))
+        accelerate_links(tree, layout.q_of(slot, tree), v, layout.a_of(slot, tree))
         graft["parent_row"] = tree["rows"] + (graft["parent"] + 1) * memory.LINK_ROW_SIZE
 
 
 @kernel(inline=False)
 def place_graft_joint(forest: Any, edit: Any, graft: Any) -> None:
     """Set the new joint's frame in the world and its successor frame on the link, as an EDIT says."""
-    source = source_of(graft)
+    source = layout.source_of(graft)
     top = graft["top"]
     joint, shift = rows_at(graft["joint"], 1, LINK)[0], rows_at(graft["shifts"], source["n"], layout.FRAME)[top]
     body = links_of(source)[top]["body"]
-    bodies = bodies_of(forest)
+    bodies = layout.bodies_of(forest)
     data = link_data_of(source)[top + 1]
     R, p = IDENTITY, (0.0, 0.0, 0.0)
     free = joint["kind"] == FREE
@@ -207,7 +196,7 @@ def place_graft_joint(forest: Any, edit: Any, graft: Any) -> None:
 @kernel(inline=False)
 def is_joint_massless(graft: Any) -> bool:
     """Whether the new joint has a degree of freedom that moves no mass."""
-    source, tree = source_of(graft), host_of(graft)
+    source, tree = layout.source_of(graft), layout.host_of(graft)
     joint = links_of(tree)[graft["n0"]]
     end = links_of(source)[graft["end"]]
     if graft["light"] != 0 or joint["nv"] == 0:
@@ -245,7 +234,7 @@ def perform_graft(forest: Any, edit: Any, graft: Any, outcome: Any) -> int:
         return layout.FULL
     fill_graft_rows(graft)
     fill_graft_state(graft)
-    host = host_of(graft)
+    host = layout.host_of(graft)
     memory.update_tree_header(graft["host"])
     check_result.update_tree_motion(host, graft["host_state"])
     if graft["rest"] != 0 and graft["rest"] != graft["host"]:
@@ -273,22 +262,22 @@ def perform_graft(forest: Any, edit: Any, graft: Any, outcome: Any) -> int:
 @kernel(inline=False)
 def commit_graft(forest: Any, graft: Any, outcome: Any) -> None:
     """Put the new trees in the places of the old ones, and update bodies, joints and loops."""
-    trees = trees_of(forest)
-    source = source_of(graft)
+    trees = layout.trees_of(forest)
+    source = layout.source_of(graft)
     n, start = source["n"], graft["stay_count"]
     links, order = links_of(source), rows_at(graft["order"], n, I4)
     shifts = rows_at(graft["shifts"], n, layout.FRAME)
     for c in range(start, start + graft["length"]):
         shift_body(forest, links[order[c]]["body"], shifts[order[c]])
     free_joint_slot(forest, links[graft["end"]]["joint"])
-    joints = joints_of(forest)
+    joints = layout.joints_of(forest)
     made = graft["made"]
     if made < 0:
         made = memory.take_row(memory.pool_of(forest, layout.JOINTS), joints)
     elif joints[made]["loop"] >= 0:
         remove_loop(forest, joints[made]["loop"])
     joints[made]["loop"] = -1
-    host = host_of(graft)
+    host = layout.host_of(graft)
     links_of(host)[graft["n0"]]["joint"] = made
     old_block, other_block = trees[graft["from"]]["address"], 0
     place = graft["from"]  # of the host
@@ -310,7 +299,7 @@ def commit_graft(forest: Any, graft: Any, outcome: Any) -> None:
 
 @kernel
 def take_tree_slot(forest: Any) -> int:
-    trees = trees_of(forest)
+    trees = layout.trees_of(forest)
     t = memory.take_row(memory.pool_of(forest, layout.TREES), trees)
     trees[t]["mark"] = 0
     return t
@@ -320,7 +309,7 @@ def take_tree_slot(forest: Any) -> int:
 def free_tree_slot(forest: Any, tree_index: int) -> None:
     """Free the table row of a tree; the caller frees its block."""
     from_pool = memory.pool_of(forest, layout.TREES)
-    trees = trees_of(forest)
+    trees = layout.trees_of(forest)
     trees[tree_index]["generation"] += 1
     trees[tree_index]["next"] = from_pool["free"]
     from_pool["free"] = tree_index

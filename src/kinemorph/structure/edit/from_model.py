@@ -92,15 +92,10 @@ def tree_end(links: Any, first: int) -> int:
 @kernel(inline=False)
 def has_room_for_import(forest: Any, plant: Any, model: Any, chosen: Any) -> bool:
     """Whether tables and newest memory chunk have room for all marked trees; else the header says what is short."""
-    if not (
-        memory.has_room(forest, layout.TREES, plant["trees"])
-        and memory.has_room(forest, layout.BODIES, plant["bodies"])
-    ):
+    bodies, loops = plant["bodies"], plant["loops"]
+    if not (memory.has_room(forest, layout.TREES, plant["trees"]) and memory.has_room(forest, layout.BODIES, bodies)):
         return False
-    if not (
-        memory.has_room(forest, layout.JOINTS, plant["bodies"] + plant["loops"])
-        and memory.has_room(forest, layout.LOOPS, plant["loops"])
-    ):
+    if not (memory.has_room(forest, layout.JOINTS, bodies + loops) and memory.has_room(forest, layout.LOOPS, loops)):
         return False
     links = links_of(model)
     size = i = 0
@@ -138,10 +133,8 @@ def import_tree(forest: Any, model: Any, numbers: int, first: int, last: int, bo
         row["iq"] -= iq
         row["iv"] -= iv
         old = bodies[row["body"]]
-        row["body"], row["joint"] = (
-            take_body_slot(forest),
-            memory.take_row(memory.pool_of(forest, layout.JOINTS), joints),
-        )
+        row["body"] = take_body_slot(forest)
+        row["joint"] = memory.take_row(memory.pool_of(forest, layout.JOINTS), joints)
         joints[row["joint"]]["loop"] = -1
         here[first + i], here[model["n"] + first + i] = row["body"], row["joint"]
         body = own[row["body"]]

@@ -152,9 +152,8 @@ def solve_impact(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
     plan["velocities"] = velocities
     outcome["loop_error"] = fill_errors(system)
     prepare_impact(forest, system, velocities)
-    for _ in range(
-        MOST_IMPULSE_ITERATIONS
-    ):  # masses that are very different leave something of the velocities for a second turn
+    # masses that are very different leave something of the velocities for a second turn
+    for _ in range(MOST_IMPULSE_ITERATIONS):
         if fill_relative_velocities(system) <= RESIDUAL_VELOCITY_SHARE * (1.0 + outcome["speed"]):
             break
         apply_loop_impulses(forest, system, velocities, outcome)

@@ -15,15 +15,6 @@ from kinemorph.structure.edit.graft_joint import reverse_graft_joint, set_graft_
 from kinemorph.structure.edit.registration import LOOP_SIZE, free_joint_slot, remove_loop
 from kinemorph.structure.forest import layout
 from kinemorph.structure.forest.islands import collect_coupled_trees, next_side
-from kinemorph.structure.forest.layout import (
-    bodies_of,
-    joints_of,
-    loop_slots_of,
-    loops_of,
-    source_of,
-    tree_of,
-    trees_of,
-)
 from kinemorph.structure.forest.memory import DOF_SIZE, claim_scratch, copy_words, find_row, has_room, pool_of
 
 
@@ -32,7 +23,7 @@ def is_floating_tree(forest: Any, tree_index: int) -> bool:
     """Whether the root joint of a tree is free, and no spring, damper, friction, limit or armature acts in it."""
     if tree_index < 0:
         return False
-    tree = tree_of(trees_of(forest)[tree_index])
+    tree = layout.tree_of(layout.trees_of(forest)[tree_index])
     return is_floating(links_of(tree), dofs_of(tree))
 
 
@@ -49,7 +40,7 @@ def choose_floating_tree(forest: Any, ta: int, tb: int) -> int:
 @kernel(inline=False)
 def plan_connection(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
     """Plan a connection of two bodies, and collect the trees that loops couple to them. Returns STRIKE or a refusal."""
-    bodies = bodies_of(forest)
+    bodies = layout.bodies_of(forest)
     pool = pool_of(forest, layout.BODIES)
     a, b = find_row(pool, bodies, edit["a"]), find_row(pool, bodies, edit["b"])
     if a < 0 and edit["a"] != -1:
@@ -81,8 +72,8 @@ def plan_connection(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
 @kernel(inline=False)
 def plan_cut(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
     """Plan a cut: find the subtree and the loop that still holds it. Returns HANG, or DONE for a loop."""
-    joints = joints_of(forest)
-    bodies = bodies_of(forest)
+    joints = layout.joints_of(forest)
+    bodies = layout.bodies_of(forest)
     j = find_row(pool_of(forest, layout.JOINTS), joints, edit["joint"])
     if j < 0:
         return layout.STALE_JOINT
@@ -94,7 +85,7 @@ def plan_cut(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
     plan["tree"], plan["end"] = t, link
     k = find_holding_loop(forest, t, link)
     if k >= 0:
-        loop = loop_slots_of(forest)[k]
+        loop = layout.loop_slots_of(forest)[k]
         plan["loop"], plan["drives"] = claim_scratch(forest, LOOP_SIZE), forest["drives"] + 6 * k * DOF_SIZE
         if plan["loop"] == 0:
             return layout.FULL
@@ -113,7 +104,7 @@ def plan_free_part(forest: Any, edit: Any, plan: Any) -> int:
     """Plan a free joint for the subtree that is cut off; the loops on it stay loops. Returns a status."""
     top = plan["end"]
     if edit["root"] != -1:
-        bodies = bodies_of(forest)
+        bodies = layout.bodies_of(forest)
         root = find_row(pool_of(forest, layout.BODIES), bodies, edit["root"])
         if root < 0:
             return layout.STALE_ROOT
@@ -140,7 +131,7 @@ def plan_free_graft(forest: Any, edit: Any, plan: Any, top: int) -> int:
 @kernel(inline=False)
 def plan_reroot(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
     """Plan a re-root: a body's link becomes the root of its tree, on a new joint on the base. Returns HANG."""
-    bodies = bodies_of(forest)
+    bodies = layout.bodies_of(forest)
     b = find_row(pool_of(forest, layout.BODIES), bodies, edit["b"])
     if b < 0:
         return layout.STALE_B
@@ -154,7 +145,7 @@ def plan_reroot(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
 @kernel(inline=False)
 def plan_removal(forest: Any, edit: Any, plan: Any, outcome: Any) -> int:
     """Plan a removal: the subtree of a body is cut off and then removed. Returns HANG, or DONE for a whole tree."""
-    bodies = bodies_of(forest)
+    bodies = layout.bodies_of(forest)
     b = find_row(pool_of(forest, layout.BODIES), bodies, edit["b"])
     if b < 0:
         return layout.STALE_B
@@ -180,7 +171,7 @@ def plan_loop_graft(forest: Any, plan: Any) -> int:
     graft = rows_at(at, 1, layout.GRAFT)[0]
     joint = rows_at(graft["joint"], 1, LINK)[0]
     set_graft_joint(loop, plan["drives"], graft)
-    shifts = rows_at(graft["shifts"], source_of(graft)["n"], layout.FRAME)
+    shifts = rows_at(graft["shifts"], layout.source_of(graft)["n"], layout.FRAME)
     graft["velocities"], graft["end"] = plan["velocities"], plan["end"]
     if tb == t and subtree_contains(forest, t, plan["end"], loop["b"]):
         graft["top"], graft["parent"], other = loop["b"], loop["a"], ta
@@ -204,13 +195,13 @@ def plan_loop_graft(forest: Any, plan: Any) -> int:
 @kernel(inline=False)
 def find_holding_loop(forest: Any, tree_index: int, link: int) -> int:
     """The loop with the fewest degrees of freedom that ties the subtree of a link to the rest, -1 if there is none."""
-    slot = trees_of(forest)[tree_index]
+    slot = layout.trees_of(forest)[tree_index]
     if slot["sides"] == 0:
         return -1
-    bodies = bodies_of(forest)
-    loops = loop_slots_of(forest)
-    ties = loops_of(forest)
-    tree = tree_of(slot)
+    bodies = layout.bodies_of(forest)
+    loops = layout.loop_slots_of(forest)
+    ties = layout.loops_of(forest)
+    tree = layout.tree_of(slot)
     links = links_of(tree)
     best, found = 6, -1
     for i in range(link, tree["n"]):
@@ -231,7 +222,7 @@ def find_holding_loop(forest: Any, tree_index: int, link: int) -> int:
 @kernel
 def subtree_contains(forest: Any, tree_index: int, link: int, other: int) -> bool:
     """Whether `other` is `link`, or a link of its subtree."""
-    tree = tree_of(trees_of(forest)[tree_index])
+    tree = layout.tree_of(layout.trees_of(forest)[tree_index])
     links = links_of(tree)
     while other > link:
         other = links[other]["parent"]

@@ -39,15 +39,8 @@ from kinemorph.structure.support import first_unsupported_in_forest
 _NO_DRIVES = np.zeros(0, DOF)
 NO_IDS: Ids = np.empty(0, np.int64)
 STATE_VECTORS = {"q": layout.Q, "v": layout.V, "tau": layout.TAU}  # of the vectors of a tree's state, by name
-TRANSIENT_FIELDS = {
-    "address",
-    "state",
-    "size",
-    "mark",
-    "follows",
-    "place",
-    "offset",
-}  # fields of tables that are not saved
+# fields of tables that are not saved
+TRANSIENT_FIELDS = {"address", "state", "size", "mark", "follows", "place", "offset"}
 
 
 class AddedModel(NamedTuple):

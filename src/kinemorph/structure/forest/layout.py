@@ -178,28 +178,12 @@ OUTCOME = np.dtype(
     align=True,
 )
 
+# results of an edit; the last two are none but its next stage
 (
-    DONE,
-    FULL,
-    NO_FOREST,
-    STALE_A,
-    STALE_B,
-    STALE_JOINT,
-    STALE_ROOT,
-    NOT_FINITE,
-    SAME_BODY,
-    WOULD_CLOSE_LOOP,
-    UNFIT_FOR_LOOP,
-    OFF_POSITION,
-    OUTSIDE_LIMITS,
-    LOOP_OPEN,
-    MOVES_OTHERWISE,
-    NO_PLACE,
-    NOT_CARRIED,
-    WEIGHTLESS,
-    IMPACT_NEXT,
-    GRAFT_NEXT,
-) = range(20)  # fmt: skip; the last two are no results but the next stage of an edit
+    DONE, FULL, NO_FOREST, STALE_A, STALE_B, STALE_JOINT, STALE_ROOT, NOT_FINITE, SAME_BODY, WOULD_CLOSE_LOOP,
+    UNFIT_FOR_LOOP, OFF_POSITION, OUTSIDE_LIMITS, LOOP_OPEN, MOVES_OTHERWISE, NO_PLACE, NOT_CARRIED, WEIGHTLESS,
+    IMPACT_NEXT, GRAFT_NEXT,
+) = range(20)  # fmt: skip
 
 PLAN = np.dtype(
     [

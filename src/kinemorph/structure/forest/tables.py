@@ -28,15 +28,11 @@ FIRST_CHUNK_BYTES, FIRST_SCRATCH_BYTES, FIRST_ROWS = 1 << 16, 1 << 14, 16
 _SLOTS = (layout.TREE_SLOT, layout.BODY_SLOT, layout.JOINT_SLOT, layout.LOOP_SLOT)
 _TABLES = ("trees", "bodies", "joints", "loops"), ("tree_room", "body_room", "joint_room", "loop_room")
 
+# attributes, and the tables that they are made of
 _LAZY_TABLES = {
-    "_pools": ("pools",),
-    "_lists": ("lists",),
-    "_tables": _TABLES[0],
-    "_chunks": ("start",),
-    "_ties": ("ties",),
-    "_drives": ("drives",),
-    "_scratch": ("scratch",),
-}  # fmt: skip; attributes, and the tables that they are made of
+    "_pools": ("pools",), "_lists": ("lists",), "_tables": _TABLES[0], "_chunks": ("start",), "_ties": ("ties",),
+    "_drives": ("drives",), "_scratch": ("scratch",),
+}  # fmt: skip
 NO_ELEMENTS, NO_ENDS = np.zeros(0, ELEMENT), np.zeros((0, 2), np.int64)
 
 Ids = np.ndarray[tuple[int], np.dtype[np.int64]]
@@ -52,11 +48,8 @@ def make_first_tables() -> Tables:
     for name, room, slots in zip(*_TABLES, _SLOTS, strict=True):
         tables.make(name, FIRST_ROWS, slots)
         header[room] = FIRST_ROWS
-    for name, count, dtype in (
-        ("lists", BLOCK_CLASS_COUNT, WORD),
-        ("ties", FIRST_ROWS, LOOP),
-        ("drives", 6 * FIRST_ROWS, DOF),
-    ):
+    of_drives = ("drives", 6 * FIRST_ROWS, DOF)
+    for name, count, dtype in (("lists", BLOCK_CLASS_COUNT, WORD), ("ties", FIRST_ROWS, LOOP), of_drives):
         tables.make(name, count, dtype)
     for name, size in (("scratch", FIRST_SCRATCH_BYTES), ("start", FIRST_CHUNK_BYTES)):
         tables.make(name, size, BYTE)

@@ -65,9 +65,8 @@ def check_forest(state: Any) -> None:
     require_rows(elements, ELEMENT, "force elements")
     require_range(elements["kind"], 0, len(ElementKind), "kinds of force elements")
     require_finite(elements, "force elements")
-    require(
-        isinstance(ends, np.ndarray) and ends.dtype == np.int64 and ends.shape == (len(elements), 2), "ends are invalid"
-    )
+    fits = isinstance(ends, np.ndarray) and ends.dtype == np.int64 and ends.shape == (len(elements), 2)
+    require(fits, "ends are invalid")
 
 
 def _check_slots(name: str, dtype: Any, pool: Any, table: Any) -> Any:

@@ -8,16 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from kinemorph.brain.layout import (
-    EFFECT,
-    FIRST_NEURON_SIGNAL,
-    LONGEST_DELAY_PASSES,
-    NEURON,
-    SENSE,
-    Acted,
-    Function,
-    Sensed,
-)
+from kinemorph.brain import layout
 from kinemorph.multibody.layout import DOF
 from kinemorph.multibody.model.joint import Joint
 from kinemorph.multibody.model.loops import LOOP, joint_row
@@ -42,12 +33,12 @@ STRETCHES: tuple[tuple[str, str, str, Callable[[Any], int]], ...] = (
     ("effects", "effect_room", "effects", lambda one: int(one["effect_count"])),
     (
         "signals", "signal_room", "signals",
-        lambda one: FIRST_NEURON_SIGNAL + int(one["neuron_count"] + one["sense_count"]),
+        lambda one: layout.FIRST_NEURON_SIGNAL + int(one["neuron_count"] + one["sense_count"]),
     ),
-    ("rings", "ring_room", "rings", lambda one: LONGEST_DELAY_PASSES * int(one["ring_count"])),
+    ("rings", "ring_room", "rings", lambda one: layout.LONGEST_DELAY_PASSES * int(one["ring_count"])),
 )  # fmt: skip
 STRETCH = {name: (first, count) for name, _, first, count in STRETCHES}
-ROWS = {"neurons": NEURON, "senses": SENSE, "effects": EFFECT, "signals": F8, "rings": F8}
+ROWS = {"neurons": layout.NEURON, "senses": layout.SENSE, "effects": layout.EFFECT, "signals": F8, "rings": F8}
 OF_GRASPS = {"edits": (1, EDIT), "outcomes": (1, OUTCOME), "fixed": (1, LOOP), "free": (1, LOOP), "free_dofs": (6, DOF)}
 USED: dict[str, str | None] = {"fresh": None, **dict.fromkeys(OF_GRASPS)}
 FIXED, LOOSE = Joint.fixed(), Joint.free()
@@ -137,7 +128,8 @@ class BrainInstances:
         one = self["minds"][row]
         for name in ("neuron_count", "sense_count", "effect_count", "ring_count"):
             one[name] = 0
-        return {name: np.zeros(FIRST_NEURON_SIGNAL if name == "signals" else 0, ROWS[name]) for name, *_ in STRETCHES}
+        counts = {"signals": layout.FIRST_NEURON_SIGNAL}
+        return {name: np.zeros(counts.get(name, 0), ROWS[name]) for name, *_ in STRETCHES}
 
     def __getstate__(self) -> Tables:
         return self._tables
@@ -169,8 +161,8 @@ class InstanceMemory:
     __slots__ = ("addresses", "memory", "places")
 
     def __init__(self, neurons: int, senses: int, effects: int, rings: int) -> None:
-        signals, at = FIRST_NEURON_SIGNAL + neurons + senses, 0
-        counts = 1, signals, neurons, senses, effects, signals, LONGEST_DELAY_PASSES * rings
+        signals, at = layout.FIRST_NEURON_SIGNAL + neurons + senses, 0
+        counts = 1, signals, neurons, senses, effects, signals, layout.LONGEST_DELAY_PASSES * rings
         self.places: dict[str, tuple[int, Any, int]] = {}
         starts = []
         for (name, dtype, size), count in zip(ORDER, counts, strict=True):
@@ -278,15 +270,13 @@ class BrainInstance:
         """What its neurons said in the last pass."""
         one = self._one()
         signals = self.world._brain_instances.part("signals", self.row)
-        return np.array(signals[FIRST_NEURON_SIGNAL : FIRST_NEURON_SIGNAL + int(one["neuron_count"])])
+        return np.array(signals[layout.FIRST_NEURON_SIGNAL : layout.FIRST_NEURON_SIGNAL + int(one["neuron_count"])])
 
     @property
     def sensed(self) -> Array:
         """What its senses read in the last pass."""
-        one = self._one()
-        return np.array(
-            self.world._brain_instances.part("signals", self.row)[FIRST_NEURON_SIGNAL + int(one["neuron_count"]) :]
-        )
+        first = layout.FIRST_NEURON_SIGNAL + int(self._one()["neuron_count"])
+        return np.array(self.world._brain_instances.part("signals", self.row)[first:])
 
     @property
     def holds(self) -> list[int]:
@@ -329,25 +319,21 @@ def check_instances(tables: Any) -> None:
     minds = tables.header[0]
     require(minds["kind"] == MINDS_KIND and tables.used == USED, "minds have another layout")
     rooms = {name: int(minds[room]) for name, room, *_ in STRETCHES}
-    rooms |= {
-        "minds": int(minds["mind_room"]),
-        "fresh": int(minds["signal_room"]),
-        **{name: room for name, (room, _) in OF_GRASPS.items()},
-    }
+    of_grasps = {name: room for name, (room, _) in OF_GRASPS.items()}
+    rooms |= {"minds": int(minds["mind_room"]), "fresh": int(minds["signal_room"]), **of_grasps}
     dtypes = ROWS | {name: dtype for name, (_, dtype) in OF_GRASPS.items()} | {"minds": MIND, "fresh": F8}
     require({name for name, _ in tables} == set(rooms), "minds have other tables")
     for name, rows in tables:
         require_rows(rows, dtypes[name], f"{name} of minds", rooms[name])
-    require(
-        minds["mind_count"] == minds["mind_room"] and 0 <= minds["changed"] < 8, "minds are not as many as they are"
-    )
+    fits = minds["mind_count"] == minds["mind_room"] and 0 <= minds["changed"] < 8
+    require(fits, "minds are not as many as they are")
     for name in ("neurons", "senses", "effects"):
         require_finite(tables[name], name)
     require(all(np.isfinite(tables[name]).all() for name in ("signals", "rings")), "minds have no numbers")
-    require_range(tables["neurons"]["function"], 0, len(Function), "functions of neurons")
-    require_range(tables["senses"]["what"], 0, len(Sensed), "senses")
+    require_range(tables["neurons"]["function"], 0, len(layout.Function), "functions of neurons")
+    require_range(tables["senses"]["what"], 0, len(layout.Sensed), "senses")
     require_range(tables["senses"]["axis"], 0, 6, "axes of senses")
-    require_range(tables["effects"]["what"], 0, len(Acted), "effects")
+    require_range(tables["effects"]["what"], 0, len(layout.Acted), "effects")
     require_range(tables["effects"]["body"], -1, 1 << 62, "bodies of effects")
     require_range(tables["effects"]["held"], -1, 1 << 62, "joints of effects")
     for one in tables["minds"]:
@@ -363,10 +349,10 @@ def _check_mind(tables: Tables, one: Any, rooms: dict[str, int]) -> None:
     require(one["period"] > 0.0 or one["body"] < 0, "a mind has no rate")
     require(np.isfinite([one["start"], one["period"], one["weight"], *one["point"]]).all(), "a mind has no numbers")
     require(0 <= one["ticks"] < 1 << 62 and (one["weight"] > 0.0 or one["body"] < 0), "a mind has no time or weight")
-    signals = FIRST_NEURON_SIGNAL + int(one["neuron_count"] + one["sense_count"])
+    signals = layout.FIRST_NEURON_SIGNAL + int(one["neuron_count"] + one["sense_count"])
     a, b = int(one["neurons"]), int(one["effects"])
     neurons = tables["neurons"][a : a + int(one["neuron_count"])]
     require_range(neurons["sources"].ravel(), 0, signals, "sources of neurons")
     require_range(tables["effects"][b : b + int(one["effect_count"])]["source"], 0, signals, "sources of effects")
-    rings = neurons["ring"][neurons["function"] == Function.DELAY]
+    rings = neurons["ring"][neurons["function"] == layout.Function.DELAY]
     require_range(rings, 0, int(one["ring_count"]), "rings of delays")

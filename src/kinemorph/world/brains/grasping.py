@@ -11,13 +11,7 @@ from typing import Any
 
 from kinemorph.brain.layout import EFFECT, Acted
 from kinemorph.collision.contact_table import half_start
-from kinemorph.collision.shapes.shape_rows import (
-    STATIC_CARRIER,
-    contacts_of,
-    memories_of,
-    pairs_of,
-    shapes_of,
-)
+from kinemorph.collision.shapes.shape_rows import STATIC_CARRIER, contacts_of, memories_of, pairs_of, shapes_of
 from kinemorph.contact.layout import WOKEN_BY_EDIT, WOKEN_BY_LOSS, contact_constraint_room, slices_of
 from kinemorph.contact.rows.drive_rows import joint_slot
 from kinemorph.jit.api import kernel, rows_at
@@ -25,27 +19,8 @@ from kinemorph.multibody.algorithms.joints import FREE
 from kinemorph.multibody.layout import links_of
 from kinemorph.spatial.rows import store3, store9
 from kinemorph.structure.edit.apply_edit import perform_edit
+from kinemorph.structure.forest import layout
 from kinemorph.structure.forest.elements import update_slot_motion
-from kinemorph.structure.forest.layout import (
-    AT_POSE,
-    AUTO,
-    CONNECT,
-    CUT,
-    EDIT,
-    FULL,
-    IN_USE,
-    JOINTS,
-    LOOPS,
-    NO_POSITION,
-    NOT_GIVEN,
-    OUTCOME,
-    TREES,
-    bodies_of,
-    joints_of,
-    loop_slots_of,
-    tree_of,
-    trees_of,
-)
 from kinemorph.structure.forest.layout import DONE as EDITED
 from kinemorph.structure.forest.memory import ID_INDEX_MASK, id_of, pool_of
 from kinemorph.world.brains.instance_rows import HELD, LOOPED, MIND, RELEASED
@@ -63,7 +38,7 @@ def keep_hardest_press(
     forest: Any, shapes: Any, pair: Any, body: int, pressed: float, most: float, found: int
 ) -> tuple[float, int]:
     """The largest impulse (N s) on a body so far and the other body, with one more pair of shapes considered."""
-    bodies = bodies_of(forest)
+    bodies = layout.bodies_of(forest)
     one, other = shapes[pair["a"]], shapes[pair["b"]]
     if pressed <= most or one["form"] == 0 or other["form"] == 0:
         return most, found
@@ -71,7 +46,7 @@ def keep_hardest_press(
     if x != body and y != body:
         return most, found
     partner = y if x == body else x
-    if partner >= 0 and (bodies[partner]["next"] != IN_USE or bodies[partner]["tree"] == bodies[body]["tree"]):
+    if partner >= 0 and (bodies[partner]["next"] != layout.IN_USE or bodies[partner]["tree"] == bodies[body]["tree"]):
         return most, found
     return pressed, partner
 
@@ -114,8 +89,8 @@ def update_changed_tree(solver: Any, forest: Any, collisions: Any, tree_index: i
     if tree_slice["asleep"] != 0:
         tree_slice["woken_by"] = WOKEN_BY_EDIT
     tree_slice["asleep"], tree_slice["still"] = 0, 0.0
-    bodies = bodies_of(forest)
-    tree = tree_of(trees_of(forest)[tree_index])
+    bodies = layout.bodies_of(forest)
+    tree = layout.tree_of(layout.trees_of(forest)[tree_index])
     links, shapes = links_of(tree), shapes_of(collisions)
     for i in range(collisions["n"]):
         if shapes[i]["form"] == 0 or shapes[i]["link"] < 0 or bodies[shapes[i]["link"]]["tree"] != tree_index:
@@ -130,10 +105,10 @@ def update_changed_tree(solver: Any, forest: Any, collisions: Any, tree_index: i
 def clear_lost_wakers(solver: Any, forest: Any) -> None:
     """Clear `woken_by` where it names a tree that an edit has removed, since a new tree may get its index."""
     slices = slices_of(solver)
-    trees, count = trees_of(forest), pool_of(forest, TREES)["count"]
+    trees, count = layout.trees_of(forest), pool_of(forest, layout.TREES)["count"]
     for t in range(count):
         waker = slices[t]["woken_by"] - 1
-        if waker >= 0 and trees[waker]["next"] != IN_USE:
+        if waker >= 0 and trees[waker]["next"] != layout.IN_USE:
             slices[t]["woken_by"] = WOKEN_BY_LOSS
 
 
@@ -150,20 +125,21 @@ def make_grasp(world: Any, solver: Any, forest: Any, collisions: Any, minds: Any
     partner = find_touched_body(solver, forest, collisions, body)
     if partner == NO_CONTACT:
         return DONE
-    bodies = bodies_of(forest)
-    trees = trees_of(forest)
+    bodies = layout.bodies_of(forest)
+    trees = layout.trees_of(forest)
     update_slot_motion(trees[bodies[body]["tree"]])
     R, p = locate_point(forest, body, (0.0, 0.0, 0.0))
-    edits, outcomes = rows_at(minds["edits"], 1, EDIT), rows_at(minds["outcomes"], 1, OUTCOME)
+    edits, outcomes = rows_at(minds["edits"], 1, layout.EDIT), rows_at(minds["outcomes"], 1, layout.OUTCOME)
     edit = edits[0]
-    edit["what"], edit["how"], edit["placed"], edit["held"], edit["cannot_close"] = CONNECT, AUTO, AT_POSE, NOT_GIVEN, 0
+    edit["what"], edit["how"], edit["placed"] = layout.CONNECT, layout.AUTO, layout.AT_POSE
+    edit["held"], edit["cannot_close"] = layout.NOT_GIVEN, 0
     edit["row"] = edit["dofs"] = minds["fixed"]  # a fixed joint has no degrees of freedom
     store9(edit["at_R"], R)
     store3(edit["at_p"], p)
     edit["a"] = e["body"] if partner >= 0 else -1
     edit["b"] = id_of(bodies, partner) if partner >= 0 else e["body"]
     status = perform_edit(world["forest"], edits, outcomes)
-    if status == FULL:
+    if status == layout.FULL:
         return FULL_FOREST
     if status != EDITED:
         return DONE  # the edit is not possible now; the next pass tries again
@@ -179,26 +155,27 @@ def make_grasp(world: Any, solver: Any, forest: Any, collisions: Any, minds: Any
 @kernel(inline=False)
 def release_grasp(world: Any, solver: Any, forest: Any, collisions: Any, minds: Any, e: Any) -> int:
     """Cut the joint of a grasp. Returns a Status."""
-    bodies = bodies_of(forest)
-    joint = joints_of(forest)[e["held"] & ID_INDEX_MASK]
+    bodies = layout.bodies_of(forest)
+    joint = layout.joints_of(forest)[e["held"] & ID_INDEX_MASK]
     a, b, whole = -1, -1, -1
     if joint["loop"] >= 0:
-        loop = loop_slots_of(forest)[joint["loop"]]
+        loop = layout.loop_slots_of(forest)[joint["loop"]]
         a, b = loop["a"], loop["b"]
     else:
         whole = int(joint["tree"])
-        slot = trees_of(forest)[whole]
-        tree = tree_of(slot)
+        slot = layout.trees_of(forest)[whole]
+        tree = layout.tree_of(slot)
         links = links_of(tree)
         b = links[joint["link"]]["body"]
         parent = links[joint["link"]]["parent"]
         a = links[parent]["body"] if parent >= 0 else -1
-    edits, outcomes = rows_at(minds["edits"], 1, EDIT), rows_at(minds["outcomes"], 1, OUTCOME)
+    edits, outcomes = rows_at(minds["edits"], 1, layout.EDIT), rows_at(minds["outcomes"], 1, layout.OUTCOME)
     edit = edits[0]
-    edit["what"], edit["joint"], edit["root"], edit["placed"], edit["held"] = CUT, e["held"], -1, NO_POSITION, NOT_GIVEN
+    edit["what"], edit["joint"], edit["root"] = layout.CUT, e["held"], -1
+    edit["placed"], edit["held"] = layout.NO_POSITION, layout.NOT_GIVEN
     edit["row"], edit["dofs"] = minds["free"], minds["free_dofs"]
     status = perform_edit(world["forest"], edits, outcomes)
-    if status == FULL:
+    if status == layout.FULL:
         return FULL_FOREST
     if status != EDITED:
         return DONE
@@ -216,7 +193,7 @@ def release_grasp(world: Any, solver: Any, forest: Any, collisions: Any, minds: 
 @kernel
 def has_room_for_grasp(solver: Any, forest: Any) -> bool:
     """Whether the solver's tables have room for one more tree, joint and loop."""
-    trees, joints, loops = pool_of(forest, TREES), pool_of(forest, JOINTS), pool_of(forest, LOOPS)
+    trees, joints, loops = pool_of(forest, layout.TREES), pool_of(forest, layout.JOINTS), pool_of(forest, layout.LOOPS)
     return (
         trees["count"] < solver["slice_room"]
         and joints["count"] < solver["joint_room"]
@@ -227,10 +204,8 @@ def has_room_for_grasp(solver: Any, forest: Any) -> bool:
 @kernel(inline=False)
 def update_grasps(world: Any, solver: Any, forest: Any, collisions: Any, brains: Any) -> int:
     """Make and release the grasps that effects have asked for. Returns a Status; a repeated call resumes."""
-    minds, effects = (
-        rows_at(brains["minds"], brains["mind_room"], MIND),
-        rows_at(brains["effects"], brains["effect_room"], EFFECT),
-    )
+    minds = rows_at(brains["minds"], brains["mind_room"], MIND)
+    effects = rows_at(brains["effects"], brains["effect_room"], EFFECT)
     for i in range(brains["mind_count"]):
         mind = minds[i]
         if mind["body"] < 0 or brains["grasps_pending"] == 0:

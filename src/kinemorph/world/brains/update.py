@@ -8,17 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from kinemorph.brain import layout
 from kinemorph.brain.functions import clamp, update_neurons
-from kinemorph.brain.layout import (
-    EFFECT,
-    FIRST_NEURON_SIGNAL,
-    LONGEST_DELAY_PASSES,
-    NEURON,
-    ONE_SIGNAL,
-    SENSE,
-    Acted,
-    Sensed,
-)
 from kinemorph.contact.layout import drives_of, slices_of
 from kinemorph.contact.rows.drive_rows import find_dof
 from kinemorph.jit.api import entry, kernel, rows_at
@@ -37,8 +28,8 @@ from kinemorph.world.brains.target_poses import body_slot, find_target
 from kinemorph.world.control.event_functions import ANYTHING, TIME_TOLERANCE_SHARE, locate_point, sum_pair_impulses
 from kinemorph.world.layout import WORLD, WORLD_KIND, Status, collisions_of, forest_of, solver_of
 
-ANGLE, SPEED, TOUCH, UP, DIRECTION, DISTANCE, PLACE = (int(x) for x in Sensed)
-TORQUE, TARGET, SERVO, GRASP = (int(x) for x in Acted)
+ANGLE, SPEED, TOUCH, UP, DIRECTION, DISTANCE, PLACE = (int(x) for x in layout.Sensed)
+TORQUE, TARGET, SERVO, GRASP = (int(x) for x in layout.Acted)
 DONE, WRONG_ROW = int(Status.DONE), int(Status.WRONG_ROW)
 ZERO: Vec3 = (0.0, 0.0, 0.0)
 
@@ -109,9 +100,9 @@ def update_sleeping_targets(solver: Any, forest: Any, mind: Any, senses: Any) ->
 @kernel
 def read_senses(world: Any, solver: Any, forest: Any, collisions: Any, minds: Any, mind: Any) -> None:
     """Write the signals of all senses of a brain instance: gain times value."""
-    senses = rows_at(minds["senses"], minds["sense_room"], SENSE)
+    senses = rows_at(minds["senses"], minds["sense_room"], layout.SENSE)
     signals = rows_at(minds["signals"], minds["signal_room"], F8)
-    first = mind["signals"] + FIRST_NEURON_SIGNAL + mind["neuron_count"]
+    first = mind["signals"] + layout.FIRST_NEURON_SIGNAL + mind["neuron_count"]
     if mind["blank"] != 0:
         for k in range(mind["sense_count"]):
             signals[first + k] = 0.0
@@ -130,7 +121,7 @@ def read_senses(world: Any, solver: Any, forest: Any, collisions: Any, minds: An
 @kernel(inline=False)
 def apply_effects(solver: Any, minds: Any, mind: Any) -> None:
     """Set the drives and grasps of all effects of a brain instance until its next pass; to nothing if it is asleep."""
-    effects, drives = rows_at(minds["effects"], minds["effect_room"], EFFECT), drives_of(solver)
+    effects, drives = rows_at(minds["effects"], minds["effect_room"], layout.EFFECT), drives_of(solver)
     signals = rows_at(minds["signals"], minds["signal_room"], F8)
     idle = mind["asleep"] != 0
     for i in range(mind["effects"], mind["effects"] + mind["effect_count"]):
@@ -158,7 +149,7 @@ def apply_effects(solver: Any, minds: Any, mind: Any) -> None:
 @kernel(inline=False)
 def remove_brain(solver: Any, minds: Any, mind: Any) -> None:
     """Remove a brain instance whose body has been removed, with its drives."""
-    effects, drives = rows_at(minds["effects"], minds["effect_room"], EFFECT), drives_of(solver)
+    effects, drives = rows_at(minds["effects"], minds["effect_room"], layout.EFFECT), drives_of(solver)
     for i in range(mind["effects"], mind["effects"] + mind["effect_count"]):
         e = effects[i]
         if e["drive"] >= 0 and drives[e["drive"]]["generation"] == e["generation"]:
@@ -172,12 +163,13 @@ def remove_brain(solver: Any, minds: Any, mind: Any) -> None:
 def update_all_neurons(minds: Any, mind: Any) -> None:
     """One pass over the neurons of a brain instance."""
     a, n = mind["signals"], mind["neuron_count"]
-    neurons = rows_at(minds["neurons"], minds["neuron_room"], NEURON)[mind["neurons"] : mind["neurons"] + n]
-    signals = rows_at(minds["signals"], minds["signal_room"], F8)[a : a + FIRST_NEURON_SIGNAL + n + mind["sense_count"]]
+    neurons = rows_at(minds["neurons"], minds["neuron_room"], layout.NEURON)[mind["neurons"] : mind["neurons"] + n]
+    end = a + layout.FIRST_NEURON_SIGNAL + n + mind["sense_count"]
+    signals = rows_at(minds["signals"], minds["signal_room"], F8)[a:end]
     fresh = rows_at(minds["fresh"], minds["signal_room"], F8)[a : a + n]
     rings = rows_at(minds["rings"], minds["ring_room"], F8)
-    rings = rings[mind["rings"] : mind["rings"] + LONGEST_DELAY_PASSES * mind["ring_count"]]
-    signals[ONE_SIGNAL] = 1.0
+    rings = rings[mind["rings"] : mind["rings"] + layout.LONGEST_DELAY_PASSES * mind["ring_count"]]
+    signals[layout.ONE_SIGNAL] = 1.0
     mind["lost"] += update_neurons(neurons, signals, fresh, rings, mind["period"], mind["ticks"])
 
 

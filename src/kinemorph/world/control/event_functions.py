@@ -13,23 +13,7 @@ from kinemorph.collision.contact_table import half_start
 from kinemorph.collision.shapes.shape_rows import contacts_of, memories_of, pairs_of, shapes_of
 from kinemorph.contact.layout import DofConstraintKind, contact_constraint_room, dof_constraint_room, slices_of
 from kinemorph.jit.api import entry, kernel, rows_at
-from kinemorph.motion.events import (
-    ALONG,
-    CALL,
-    DISTANCE,
-    EVENT,
-    FORCE,
-    IMPULSE,
-    LIMIT,
-    LOAD,
-    MOMENT,
-    POSITION,
-    SLEEP,
-    VELOCITY,
-    has_crossed,
-    update_event_side,
-)  # fmt: skip
-from kinemorph.motion.events import CONTACT as TOUCHES
+from kinemorph.motion import events as event_layout
 from kinemorph.multibody.layout import link_data_of, links_of
 from kinemorph.multibody.model.declared import declared_position, declared_velocity
 from kinemorph.spatial.mat3 import mul, mul_vec, tmul_vec
@@ -71,7 +55,7 @@ def measure_distance(forest: Any, event: Any) -> float:
         update_slot_motion(trees[bodies[event["b"]]["tree"]])
     R, x = locate_point(forest, event["a"], load3(event["pa"]))
     d = sub(locate_point(forest, event["b"], load3(event["pb"]))[1], x)
-    return sqrt(dot(d, d)) if event["kind"] == DISTANCE else dot(load3(event["n"]), tmul_vec(R, d))
+    return sqrt(dot(d, d)) if event["kind"] == event_layout.DISTANCE else dot(load3(event["n"]), tmul_vec(R, d))
 
 
 @kernel
@@ -92,9 +76,8 @@ def sum_pair_impulses(solver: Any, collisions: Any, a: int, b: int) -> tuple[boo
         pair = pairs[contacts[now + constraints[i]["contact"]]["pair"]]
         x, y = shapes[pair["a"]]["link"], shapes[pair["b"]]["link"]
         if (x == a and (y == b or b == ANYTHING)) or (y == a and (x == b or b == ANYTHING)):
-            touching |= (
-                constraints[i]["acted"] != 0 or constraints[i]["total_normal_impulse"] > 0.0
-            )  # a pure bounce is a contact too
+            # a pure bounce is a contact too
+            touching |= constraints[i]["acted"] != 0 or constraints[i]["total_normal_impulse"] > 0.0
             total += constraints[i]["total_normal_impulse"]
     if solver["gap"] > 0.0:  # the impulse model: a step has parts
         memories = memories_of(collisions)
@@ -126,9 +109,9 @@ def measure_joint(solver: Any, forest: Any, event: Any) -> float:
     t = trees_of(forest)[slot["tree"]]
     tree = tree_of(t)
     link = links_of(tree)[slot["link"]]
-    if event["kind"] == POSITION or event["kind"] == VELOCITY:
+    if event["kind"] == event_layout.POSITION or event["kind"] == event_layout.VELOCITY:
         q = q_of(t, tree)
-        if event["kind"] == POSITION:
+        if event["kind"] == event_layout.POSITION:
             return declared_position(link, q, event["index"])
         return declared_velocity(link, q, v_of(t, tree), event["index"])
     if slices_of(solver)[slot["tree"]]["asleep"] != 0:
@@ -139,27 +122,27 @@ def measure_joint(solver: Any, forest: Any, event: Any) -> float:
 @kernel(inline=False)
 def measure_events(world: Any, solver: Any, forest: Any, collisions: Any) -> None:
     """Evaluate the functions of all EVENT rows, except CALL (in Python) and LOAD (`finish_joint_loads`)."""
-    events = rows_at(world["events"], world["event_count"], EVENT)
+    events = rows_at(world["events"], world["event_count"], event_layout.EVENT)
     slices = slices_of(solver)
     bodies = bodies_of(forest)
     for i in range(world["event_count"]):
         event = events[i]
         kind = event["kind"]
-        if event["awake"] == 0 or kind == CALL or kind == LOAD:
+        if event["awake"] == 0 or kind == event_layout.CALL or kind == event_layout.LOAD:
             continue
         g = world["time"] + TIME_TOLERANCE_SHARE * world["dt"]
-        if kind == ALONG or kind == DISTANCE:
+        if kind == event_layout.ALONG or kind == event_layout.DISTANCE:
             g = measure_distance(forest, event)
-        elif kind == POSITION or kind == VELOCITY or kind == LIMIT:
+        elif kind == event_layout.POSITION or kind == event_layout.VELOCITY or kind == event_layout.LIMIT:
             g = measure_joint(solver, forest, event)
-        elif kind == FORCE or kind == MOMENT:
+        elif kind == event_layout.FORCE or kind == event_layout.MOMENT:
             g = project_loop_force(solver, forest, event)
-        elif kind == SLEEP:
+        elif kind == event_layout.SLEEP:
             g = 1.0 if is_asleep(slices, bodies, event["a"]) else -1.0
-        elif kind == TOUCHES or kind == IMPULSE:
+        elif kind == event_layout.CONTACT or kind == event_layout.IMPULSE:
             touching, total = sum_pair_impulses(solver, collisions, event["a"], event["b"])
             g = total
-            if kind == TOUCHES:
+            if kind == event_layout.CONTACT:
                 g = 1.0 if touching else -1.0
                 if is_asleep(slices, bodies, event["a"]) and is_asleep(slices, bodies, event["b"]):
                     g = float(event["side"])
@@ -171,14 +154,14 @@ def check_event_rows(world: Any, solver: Any, forest: Any, collisions: Any) -> b
     """Evaluate all events. Returns whether one has occurred; if none has, each row stores its present sign."""
     finish_joint_loads(world, solver, forest)
     measure_events(world, solver, forest, collisions)
-    events = rows_at(world["events"], world["event_count"], EVENT)
+    events = rows_at(world["events"], world["event_count"], event_layout.EVENT)
     happened = False
     for i in range(world["event_count"]):
-        happened |= has_crossed(events[i])
+        happened |= event_layout.has_crossed(events[i])
     if not happened:
         for i in range(world["event_count"]):
             if events[i]["awake"] != 0:
-                update_event_side(events[i])
+                event_layout.update_event_side(events[i])
     return happened
 
 

@@ -305,11 +305,8 @@ class EventMonitors(OfWorld):
         if e.kind in TOUCHING and e.places[1] is None:  # whatever it was
             hardest = max(world.contacts(monitor._places[0]), key=lambda touch: touch.normal_force, default=None)
             bodies[1] = None if hardest is None else hardest.other
-        why = (
-            world.sleep.why_awake(bodies[0])
-            if e.kind is EventKind.SLEEP and value < 0.0 and bodies[0] is not None
-            else ""
-        )
+        woken = bodies[0] if e.kind is EventKind.SLEEP and value < 0.0 else None
+        why = "" if woken is None else world.sleep.why_awake(woken)
         moment = EventRecord(e, world.time, bodies[0], bodies[1], value, why)
         try:
             if e.only is not None and not e.only(world, moment):

@@ -37,17 +37,8 @@ if TYPE_CHECKING:
 
 OWNERS = {"drives": "joint", "applied_forces": "body"}  # tables, and what their rows act on
 NUMBERS = {
-    "position",
-    "speed",
-    "stiffness",
-    "damping",
-    "force",
-    "torque",
-    "smallest_force",
-    "largest_force",
-    "ratio",
-    "told",
-}
+    "position", "speed", "stiffness", "damping", "force", "torque", "smallest_force", "largest_force", "ratio", "told",
+}  # fmt: skip
 
 
 @checked_on_failure
@@ -222,13 +213,8 @@ class Drives(Part):
         i = world.solver.claim("drives", "joint")
         row = np.zeros((), DRIVE)
         row["generation"] = world.solver["drives"]["generation"][i]
-        row["joint"], row["dof"], row["kind"], row["smallest_force"], row["largest_force"] = (
-            joint,
-            dof,
-            kind,
-            -math.inf,
-            math.inf,
-        )
+        row["joint"], row["dof"], row["kind"] = joint, dof, kind
+        row["smallest_force"], row["largest_force"] = -math.inf, math.inf
         for name, value in numbers.items():
             row[name] = value
         world.solver["drives"][i] = row

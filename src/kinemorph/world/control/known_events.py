@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
-MOST_FINISHED_EVENTS = (
-    4096  # that are over and in no snapshot, such as those that each episode of a long training registers anew
-)
+# events that are over and in no snapshot, such as those that each episode of a long training registers anew
+MOST_FINISHED_EVENTS = 4096
 
 
 class Numbered(Protocol):

@@ -101,9 +101,8 @@ class Timers(OfWorld):
         world = self._world
         for timer in self._timers:
             if not timer.cancelled:
-                left = min(
-                    (timer.due - world.time) / world.dt - EARLY_STEP_SHARE, float(most)
-                )  # which may be without end
+                # which may be without end
+                left = min((timer.due - world.time) / world.dt - EARLY_STEP_SHARE, float(most))
                 most = min(most, max(1, math.ceil(left)))
         return most
 

@@ -19,9 +19,8 @@ from kinemorph.structure.forest.layout import bodies_of, tree_of, trees_of
 
 COLLISION_GAP_SHARE = 0.75  # of the envelope: the distance at which a part should find a collision
 SAFE_APPROACH_SHARE = 0.9  # of the distance: how far a boosted body may approach in a part
-RIM_SINK_SHARE = (
-    1.0 / 16.0
-)  # of the envelope: how far the lowest point of a rim may sink in a part; contacts correct it
+# of the envelope: how far the lowest point of a rim may sink in a part; contacts correct it
+RIM_SINK_SHARE = 1.0 / 16.0
 SMALLEST_APPROACH_SPEED = 1e-6  # m/s
 SHORTEST_PART_SHARE = 0.1  # of the time through the envelope: no part is shorter, so that time advances;
 ZERO = (0.0, 0.0, 0.0)
@@ -98,9 +97,8 @@ def bound_time_to_impact(world: Any, solver: Any, forest: Any, collisions: Any) 
         collides = fast and (boost or d <= pair["distance"] + world["within"])
         if collides:
             count += 1
-        crossing_time = (
-            2.0 * epsilon / (abs(u) + sqrt(2.0 * a * epsilon) + SMALLEST_APPROACH_SPEED)
-        )  # the time through the envelope
+        # the time through the envelope
+        crossing_time = 2.0 * epsilon / (abs(u) + sqrt(2.0 * a * epsilon) + SMALLEST_APPROACH_SPEED)
         if boost:  # no contact carries it: it approaches until it collides
             after = bound_time_to_distance(SAFE_APPROACH_SHARE * max(d, 0.0), u, a)
             soonest = min(soonest, max(after, SHORTEST_BOOSTED_SHARE * crossing_time))

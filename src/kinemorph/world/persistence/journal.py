@@ -168,11 +168,8 @@ class Journal:
     """Writes down what is done to a world, from when it is entered until it is left: see `World.record`."""
 
     def __init__(self, world: Any, path: str | os.PathLike[str], every: int) -> None:
-        self.world, self.every, self.path = (
-            world,
-            check_whole("journal: every", every, 1, MOST_APART),
-            a_path("journal", path),
-        )
+        self.world, self.every = world, check_whole("journal: every", every, 1, MOST_APART)
+        self.path = a_path("journal", path)
         self._notes: list[tuple[int, str, Any]] = []
         self._size, self._written = 0, time.monotonic()
         self._file: ChunkFile | None = None
@@ -336,11 +333,8 @@ def _compare(world: World, note: Note, path: Any, good: int) -> None:
     then, now = dict(zip(ids.tolist(), digests.tolist(), strict=True)), dict(zip(own_ids.tolist(), own, strict=True))
     other = [id for id in sorted(set(then) | set(now)) if then.get(id) != now.get(id)]
     body = world.registry.body_names.get(other[0], f"number {other[0]}") if other else ""
-    what = (
-        f"body {body!r} moves otherwise (and {len(other) - 1} more)"
-        if other
-        else "no body, but contacts or sleep differ"
-    )
+    more = f"body {body!r} moves otherwise (and {len(other) - 1} more)"
+    what = more if other else "no body, but contacts or sleep differ"
     raise DivergenceError(
         f"{path}: by step {note.step} ({world.time:.6g} s) {what}; up to step {good} all was the same",
         note.step, world.time, body,

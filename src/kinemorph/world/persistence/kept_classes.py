@@ -47,14 +47,8 @@ from kinemorph.world.brains import instance_rows
 from kinemorph.world.brains.brain_instances import BrainInstances, check_instances
 from kinemorph.world.control.events import EventMonitors
 from kinemorph.world.control.timers import Timers
+from kinemorph.world.persistence import validation as world_validation
 from kinemorph.world.persistence.codec import Kept
-from kinemorph.world.persistence.validation import (
-    check_monitors,
-    check_solver,
-    check_tables,
-    check_timers,
-    room_of_tables,
-)
 
 _MODULES = (
     layout, loops, elements, forest_layout, copying, ground_layout, part_pairs, hash_rows, shape_rows,
@@ -161,9 +155,8 @@ def _make_terrain(state: Any) -> Terrain:
 
 def _numbers(array: Any, dtype: Any, columns: int = 0) -> None:
     require(isinstance(array, np.ndarray) and array.dtype == dtype, "there are no numbers where there should be")
-    require(
-        array.ndim == (2 if columns else 1) and array.shape[1:] == ((columns,) if columns else ()), "numbers misfit"
-    )
+    fits = array.ndim == (2 if columns else 1) and array.shape[1:] == ((columns,) if columns else ())
+    require(fits, "numbers misfit")
     require(dtype is not np.float64 or np.isfinite(array).all(), "there is a number that is not finite")
 
 
@@ -187,12 +180,10 @@ def _take_shape(shape: Shape) -> Any:
 
 def _make_shape(state: Any) -> Shape:
     kind, size, pose, role, colour, path, name, material, group, mask, parts = state
-    require(
-        isinstance(size, tuple) and all(isinstance(x, float) and np.isfinite(x) and x for x in size), "a size is none"
-    )
-    require(
-        isinstance(pose, Pose) and isinstance(name, str) and isinstance(material, Material | None), "a shape is none"
-    )
+    fits = isinstance(size, tuple) and all(isinstance(x, float) and np.isfinite(x) and x for x in size)
+    require(fits, "a size is none")
+    fits = isinstance(pose, Pose) and isinstance(name, str) and isinstance(material, Material | None)
+    require(fits, "a shape is none")
     require(all(isinstance(bits, int) and 0 <= bits <= 0xFFFFFFFF for bits in (group, mask)), "groups are 32 bits")
     require(isinstance(path, str | None) and isinstance(colour, tuple | None), "a shape is none")
     require(isinstance(parts, Parts | None), "a shape is made of no parts")
@@ -228,12 +219,12 @@ def _make_joint(state: Any) -> Joint:
 
 
 def _make_monitors(state: Any) -> EventMonitors:
-    check_monitors(state)
+    world_validation.check_monitors(state)
     return EventMonitors.of(state)
 
 
 def _make_timers(state: Any) -> Timers:
-    check_timers(state)
+    world_validation.check_timers(state)
     return Timers.of(state)
 
 
@@ -241,8 +232,8 @@ _JOINT_FIELDS = set(Joint.__dataclass_fields__) - {"kind"}
 
 KEPT: dict[str, Kept] = {
     "forest": with_state(Forest, check_forest),
-    "tables": with_state(Tables, check_tables, room_of_tables),
-    "solver": with_state(Solver, check_solver),
+    "tables": with_state(Tables, world_validation.check_tables, world_validation.room_of_tables),
+    "solver": with_state(Solver, world_validation.check_solver),
     "minds": with_state(BrainInstances, check_instances),
     "shapes": with_state(ShapeTable, validation.check_shapes),
     "hash": with_state(HashTables, validation.check_hash, validation.hash_bytes),

@@ -54,12 +54,8 @@ COUNTS = {
     "island_count": "slice_room", "nz": "z_room", "drive_count": "drive_room",
     "applied_force_count": "applied_force_room", "pair_material_count": "pair_material_room",
 }  # fmt: skip
-OF_A_STEP = (
-    "loop_projections",
-    "loop_projection_count",
-    "element_constraints",
-    "element_count",
-)  # addresses in the forest's scratch
+# addresses in the forest's scratch
+OF_A_STEP = ("loop_projections", "loop_projection_count", "element_constraints", "element_count")
 
 
 def check_tables(state: Any) -> None:
@@ -95,9 +91,8 @@ def check_solver(tables: Any) -> None:
         require(0 <= solver[count] <= solver[room], f"{count} of the solver is {solver[count]}")
     require(all(solver[name] == 0 for name in OF_A_STEP), "a solver has addresses")
     require(solver["impulse_room"] % 2 == 0 and solver["full"] == 0, "a solver is in the middle of a step")
-    require(
-        1 <= solver["substeps"] <= MOST_SUBSTEPS and solver["h"] > 0.0, f"a solver makes {solver['substeps']} substeps"
-    )
+    fits = 1 <= solver["substeps"] <= MOST_SUBSTEPS and solver["h"] > 0.0
+    require(fits, f"a solver makes {solver['substeps']} substeps")
     fits = 0 <= solver["friction_rounds"] <= MOST_ROUNDS and 0 <= solver["direct_work"] <= MOST_WORK
     require(fits, "a solver has no such settings")
     require_finite(tables.header, "a solver")
@@ -105,11 +100,8 @@ def check_solver(tables: Any) -> None:
     require_range(tables["slices"]["asleep"], 0, 2, "sleep of trees")
     require_finite(tables["materials"], "materials")
     require_finite(tables["warm_joints"], "forces of joints")
-    for name, but in (
-        ("drives", {"damping", "smallest_force", "largest_force"}),
-        ("applied_forces", set()),
-        ("pair_materials", set()),
-    ):
+    of_drives = {"damping", "smallest_force", "largest_force"}
+    for name, but in (("drives", of_drives), ("applied_forces", set()), ("pair_materials", set())):
         require_finite(tables[name], name, but)
     require_range(tables["drives"]["kind"], 0, len(DriveKind), "drives")
     require_range(tables["drives"]["dof"], 0, 6, "degrees of freedom of drives")
@@ -200,9 +192,8 @@ def _numbers(memory: Any, dice: Any) -> None:
     """The numbers of controllers, and the state of the random numbers."""
     check_memory(memory)
     require(isinstance(dice, tuple) and len(dice) == 6 and all(type(x) is int for x in dice), "there are no dice")
-    require(
-        all(0 <= x < 1 << 64 for x in dice[:4]) and dice[4] in (0, 1) and 0 <= dice[5] < 1 << 32, "there are no dice"
-    )
+    fits = all(0 <= x < 1 << 64 for x in dice[:4]) and dice[4] in (0, 1) and 0 <= dice[5] < 1 << 32
+    require(fits, "there are no dice")
     require(dice[3] % 2 == 1, "there are no dice")
 
 

@@ -79,10 +79,8 @@ def sum_contact_impulses(
     solver: Any, forest: Any, collisions: Any, tree_index: int, top: int, x: Vec3
 ) -> tuple[Vec3, Vec3]:
     """Impulse (N s), and its moment about x, of all contacts between the subtree of link `top` and other bodies."""
-    constraints, torsions = (
-        contact_layout.contact_constraint_room(solver),
-        contact_layout.torsional_constraints(solver),
-    )
+    constraints = contact_layout.contact_constraint_room(solver)
+    torsions = contact_layout.torsional_constraints(solver)
     shapes, pairs = shapes_of(collisions), pairs_of(collisions)
     contacts = contacts_of(collisions)
     now = half_start(collisions["step"], collisions["contact_room"])
@@ -94,17 +92,13 @@ def sum_contact_impulses(
         contact = contacts[now + t0["contact"]]
         pair = pairs[contact["pair"]]
         a, b = shapes[pair["a"]]["link"], shapes[pair["b"]]["link"]
-        sign = (1.0 if is_carried_by(forest, b, tree_index, top) else 0.0) - (
-            1.0 if is_carried_by(forest, a, tree_index, top) else 0.0
-        )
+        carries_a, carries_b = is_carried_by(forest, a, tree_index, top), is_carried_by(forest, b, tree_index, top)
+        sign = (1.0 if carries_b else 0.0) - (1.0 if carries_a else 0.0)
         if sign == 0.0:
             continue
         if turns:
-            p, p1, p2 = (
-                torsion["total_normal_impulse"],
-                torsion["total_tangent_impulse1"],
-                torsion["total_tangent_impulse2"],
-            )
+            p = torsion["total_normal_impulse"]
+            p1, p2 = torsion["total_tangent_impulse1"], torsion["total_tangent_impulse2"]
             moment = axpy(moment, sign, world_vector(t0, p, p1, p2))
             continue
         f = world_vector(t0, t0["total_normal_impulse"], t0["total_tangent_impulse1"], t0["total_tangent_impulse2"])

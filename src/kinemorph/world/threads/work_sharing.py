@@ -48,22 +48,13 @@ KEEP_OLD, KEEP, ADVANCE, SLEEP = (
 HAND_OVER = int(SharedStage.HAND_OVER)
 SCOUT_SIZE, THREAD_PART_SIZE, LOW_BITS = NARROW_WORKER.itemsize, THREAD_PART.itemsize, (1 << TICKET_BITS) - 1
 SHORT_WAIT_POLLS, LONG_WAIT_POLLS = 1 << 14, 1 << 23  # polls without a job, 0.5 ms and some 0.1 s: then a worker leaves
-RUN_END_POLLS = (
-    1 << 16
-)  # polls, up to 1 s: then a worker leaves at the end of a run, so that other worlds get the thread
-RESERVED_BATCHES, TAKEOVER_POLLS = (
-    4,
-    1 << 9,
-)  # batches left to the owner of their part, unless it has not done them after SOON polls
-NOTICED_WAIT_POLLS, WAITS_BEFORE_CHANGE = (
-    1 << 6,
-    16,
-)  # polls, 2 µs, that count as a wait; surplus of jobs with a wait that changes the share
-SHARE_OF_ALL_ROWS, SHARE_CHANGE, LARGEST_FIRST_SHARE = (
-    1 << 10,
-    1 << 5,
-    21 << 5,
-)  # unit, change and limit of the first thread's share of rows
+RUN_END_POLLS = 1 << 16  # polls, up to 1 s: then a worker leaves at the end of a run: other worlds get the thread
+RESERVED_BATCHES = 4  # batches left to the owner of their part,
+TAKEOVER_POLLS = 1 << 9  # unless it has not done them after so many polls
+NOTICED_WAIT_POLLS = 1 << 6  # polls, 2 µs, that count as a wait
+WAITS_BEFORE_CHANGE = 16  # surplus of jobs with a wait that changes the share
+# unit, change and limit of the first thread's share of rows
+SHARE_OF_ALL_ROWS, SHARE_CHANGE, LARGEST_FIRST_SHARE = 1 << 10, 1 << 5, 21 << 5
 BUSY_CORE_POLLS = 1 << 15  # polls, 1 ms: another process has taken the core of a worker
 UNSHARED_JOBS = 500  # that are not shared then: about forty steps
 

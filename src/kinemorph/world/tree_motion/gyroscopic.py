@@ -22,9 +22,8 @@ from kinemorph.spatial.rows import load3, load3_at, load4_at, store3_at
 from kinemorph.spatial.vec3 import add, cross, dot, sub
 
 FAST_TURN_ANGLE = 0.1  # rad in a step: below it a tree in contact gains no energy to speak of;
-SMALLEST_SWING_ANGLE = (
-    1e-6  # a free tree uses the rule at all but tiny speeds, so as not to switch where a swing turns back
-)
+# a free tree uses the rule at all but tiny speeds, so as not to switch where a swing turns back
+SMALLEST_SWING_ANGLE = 1e-6
 MOST_GYROSCOPIC_ROUNDS = 16
 SETTLED_VELOCITY_SHARE = 1e-7  # of the velocities: the midpoint velocities have converged;
 LARGEST_RESIDUAL = 1e-3  # more after all rounds: the iteration has not converged

@@ -92,10 +92,8 @@ def advance_tree(
     mass, c, spin, momentum, _, _ = sum_over_tree(tree, q, v, False, floating) if floating or restrained else NO_SUMS
     if restrained or (floating and pushed):
         rest, tau = rest_of(slot, tree), tau_of(slot, tree)
-        y, given = (
-            contact_layout.x_of(solver)[o : o + nv],
-            contact_layout.za_of(solver)[o : o + nv],
-        )  # scratch after the solve
+        # scratch after the solve
+        y, given = contact_layout.x_of(solver)[o : o + nv], contact_layout.za_of(solver)[o : o + nv]
         whiten_velocity_and_acceleration(slot, tree, tree_slice, v, y, given)
         for k in range(nv):
             given[k] = z[k] - y[k] - dt * given[k]
