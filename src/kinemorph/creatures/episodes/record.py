@@ -13,12 +13,7 @@ import numpy as np
 
 from kinemorph.brain.layout import EFFECT
 from kinemorph.collision.shapes.shape_poses import world_box
-from kinemorph.collision.shapes.shape_rows import (
-    mounts_of,
-    pairs_of,
-    shape_poses_of,
-    shapes_of,
-)
+from kinemorph.collision.shapes.shape_rows import mounts_of, pairs_of, shape_poses_of, shapes_of
 from kinemorph.contact.layout import contact_constraint_room, drives_of, slices_of
 from kinemorph.contact.rows.drive_rows import find_dof
 from kinemorph.creatures.episodes.layout import (
@@ -39,15 +34,7 @@ from kinemorph.spatial.rows import load3, load6, load9, store3
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale, sub
 from kinemorph.structure.forest.elements import update_slot_motion
-from kinemorph.structure.forest.layout import (
-    IN_USE,
-    TREES,
-    Q,
-    V,
-    bodies_of,
-    tree_of,
-    trees_of,
-)
+from kinemorph.structure.forest.layout import IN_USE, TREES, Q, V, bodies_of, tree_of, trees_of
 from kinemorph.structure.forest.memory import clear_words, pool_of
 from kinemorph.structure.forest.poses import body_frame
 from kinemorph.world.brains.instance_rows import MIND, minds_of

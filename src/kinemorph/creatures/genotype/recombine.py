@@ -60,9 +60,7 @@ def graft(a: Genotype, b: Genotype, rng: Rng, settings: Settings = DEFAULT) -> G
     joint = random_connection(rng, settings, start, parent=int(rng.integers(start)), child=start)
     connections = (*stock.connections, joint, *renumbered(b.connections, number))
     return replace(
-        stock,
-        nodes=(*stock.nodes, *(b.nodes[i] for i in limb)),
-        connections=trimmed(connections, settings, a, b),
+        stock, nodes=(*stock.nodes, *(b.nodes[i] for i in limb)), connections=trimmed(connections, settings, a, b)
     )
 
 

@@ -12,14 +12,7 @@ from kinemorph._files import PathLike
 from kinemorph.geometry.meshes.kept_mesh import shape_for_files
 from kinemorph.geometry.shapes import Role, Shape, ShapeKind
 from kinemorph.io.link_merging import ROOT_JOINT
-from kinemorph.io.model_writing import (
-    LostFeatures,
-    MeshFiles,
-    SimpleJoint,
-    at_pose,
-    simple_joints,
-    write_model_file,
-)
+from kinemorph.io.model_writing import LostFeatures, MeshFiles, SimpleJoint, at_pose, simple_joints, write_model_file
 from kinemorph.io.xml_text import Tag, rpy_of
 from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model.inertia import moments_of

@@ -127,12 +127,7 @@ class _Scene:
     """The objects of the page, and their updates at frames and chapters."""
 
     def __init__(
-        self,
-        server: Any,
-        recording: Recording,
-        batches: list[_Batch],
-        shift: Array,
-        direction: Sequence[float],
+        self, server: Any, recording: Recording, batches: list[_Batch], shift: Array, direction: Sequence[float]
     ) -> None:
         self.shift = shift
         self.overlays: list[Show] = []
