@@ -30,28 +30,10 @@ from kinemorph.spatial.arguments.checks import repr_of
 from kinemorph.spatial.pose import Pose
 from kinemorph.spatial.rows import load3, load9, store3
 
-ADDRESS_FIELDS = (
-    "shapes",
-    "mounts",
-    "places",
-    "boxes",
-    "hash",
-    "met",
-    "lives",
-    "pairs",
-    "memory",
-    "made",
-    "contacts",
-    "anchors",
-    "fresh",
-    "fresh_anchors",
-    "known",
-    "search",
-    "work",
-    "row",
-    "carried",
-    "found",
-)  # fmt: skip; the fields of COLLISIONS that are
+ADDRESS_FIELDS = (  # the fields of COLLISIONS that are
+    "shapes", "mounts", "places", "boxes", "hash", "met", "lives", "pairs", "memory", "made", "contacts", "anchors",
+    "fresh", "fresh_anchors", "known", "search", "work", "row", "carried", "found",
+)  # fmt: skip
 NO_LINKS = np.zeros(1, shape_rows.POSE)
 FIRST_SHAPES, MOST_EXPECTED_SHAPES, CONTACTS_PER_SHAPE = (
     16,
@@ -78,17 +60,10 @@ class Collisions:
     )  # fmt: skip
 
     def __init__(
-        self,
-        shapes: ShapeTable | None = None,
-        *,
-        margin: float = 0.0,
-        keep_within: float = 0.0,
-        max_contacts: int = 4,
-        question: PairQuery = PairQuery.CONTACTS,
-        candidates: Candidates = Candidates.OVERLAPPING,
-        threshold: float = math.inf,
-        from_scratch: bool = False,
-    ) -> None:
+        self, shapes: ShapeTable | None = None, *, margin: float = 0.0, keep_within: float = 0.0,
+        max_contacts: int = 4, question: PairQuery = PairQuery.CONTACTS,
+        candidates: Candidates = Candidates.OVERLAPPING, threshold: float = math.inf, from_scratch: bool = False,
+    ) -> None:  # fmt: skip
         if not isinstance(shapes, ShapeTable | None):
             raise TypeError(f"Collisions: shapes must be a kinemorph.ShapeTable, not {repr_of(shapes)}")
         for name, length in (("margin", margin), ("keep_within", keep_within)):

@@ -11,18 +11,9 @@ from kinemorph.collision.broad import hash_rows
 from kinemorph.collision.broad.hash_update import TABLE_FULL, rebuild_tables
 from kinemorph.multibody.tables import Pattern, Tables
 
-SAVED_HEADER_FIELDS = (
-    "n",
-    "moving",
-    "top",
-    "finest",
-    "budget",
-    "fixed_budget",
-    "linger",
-    "pair_count",
-    "pair_free",
-    "pairs_made",
-)  # fmt: skip; fields of the header that are saved: the others follow
+SAVED_HEADER_FIELDS = (  # fields of the header that are saved: the others follow
+    "n", "moving", "top", "finest", "budget", "fixed_budget", "linger", "pair_count", "pair_free", "pairs_made",
+)  # fmt: skip
 
 
 class HashTables:

@@ -251,18 +251,8 @@ def _includes(root: Element) -> bool:
 _WAYS = ("axisangle", "xyaxes", "zaxis", "euler")
 _AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 _WITH_DEFAULTS = (
-    "joint",
-    "geom",
-    "site",
-    "mesh",
-    "pair",
-    "equality",
-    "tendon",
-    "camera",
-    "light",
-    "material",
-    "texture",
-)
+    "joint", "geom", "site", "mesh", "pair", "equality", "tendon", "camera", "light", "material", "texture",
+)  # fmt: skip
 _PARTLY = frozenset(("size", "friction", "stiffness", "damping", "gear"))  # lists that may be short
 _OTHER_DRIVES = ("orientation", "pid", "cylinder", "muscle", "adhesion", "dcmotor", "plugin")
 
