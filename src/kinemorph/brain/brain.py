@@ -170,10 +170,8 @@ class Brain:
             raise ValueError(f"brain: respond takes a finite number for each update and each of {count} senses")
         neurons = self._rows[0].copy()
         rings = np.zeros(LONGEST_DELAY_PASSES * self.ring_count)
-        values, signals = (
-            np.zeros((len(read), len(neurons))),
-            np.zeros(FIRST_NEURON_SIGNAL + len(neurons) + read.shape[1]),
-        )
+        values = np.zeros((len(read), len(neurons)))
+        signals = np.zeros(FIRST_NEURON_SIGNAL + len(neurons) + read.shape[1])
         signals[ONE_SIGNAL] = 1.0
         run_updates(neurons, rings, signals, read, values, 1.0 / self.rate)
         return values

@@ -35,11 +35,8 @@ ADDRESS_FIELDS = (  # the fields of COLLISIONS that are
     "fresh", "fresh_anchors", "known", "search", "work", "row", "carried", "found",
 )  # fmt: skip
 NO_LINKS = np.zeros(1, shape_rows.POSE)
-FIRST_SHAPES, MOST_EXPECTED_SHAPES, CONTACTS_PER_SHAPE = (
-    16,
-    1024,
-    4,
-)  # shapes with rows from the start; most that `expect` counts; contacts of each
+FIRST_SHAPES, CONTACTS_PER_SHAPE = 16, 4  # shapes with rows from the start, and contacts of each
+MOST_EXPECTED_SHAPES = 1024  # most that `expect` counts
 COUNTER_FIELDS = ("updates", "walked", "fallbacks", "rough", "opened", "kept")
 
 

@@ -87,11 +87,8 @@ class Analysis:
 
     def extension(self, side: str, bone: str, method: str | None = None) -> Array:
         """(frames,) N m/kg: the moment that extends hip ("thigh"), knee ("shank") or ankle ("foot"), by body mass."""
-        return (
-            EXTENSION[check_choice("extension: bone", bone, EXTENSION)]
-            * self.moment(f"{side} {bone}", method)[:, 1]
-            / self.body.mass
-        )
+        sign = EXTENSION[check_choice("extension: bone", bone, EXTENSION)]
+        return sign * self.moment(f"{side} {bone}", method)[:, 1] / self.body.mass
 
     def flexion(self, side: str, bone: str) -> Array:
         """(frames,) rad: how far hip ("thigh"), knee ("shank") or ankle ("foot") is bent, seen from the side.

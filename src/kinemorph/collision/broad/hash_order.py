@@ -28,9 +28,8 @@ def collect_overlapping(grid: Any, passed: int) -> int:
     sorted_so_far = True
     for row in range(grid["pair_count"]):
         pair = pairs[row]
-        write_listed_pair(
-            found[m], pair["a"], pair["b"], row
-        )  # always: adding 0 or 1 is faster than a mispredicted branch
+        # Always: adding 0 or 1 is faster than a mispredicted branch.
+        write_listed_pair(found[m], pair["a"], pair["b"], row)
         meets = boxes_overlap(boxes[pair["a"]], boxes[pair["b"]]) & (pair["linger"] != hash_rows.IGNORED)
         m += meets
         here = (int(pair["a"]) << 32) + int(pair["b"]) if meets else order

@@ -67,9 +67,8 @@ EXACT_TOLERANCES = 1e5  # accuracy of an answer in tolerances: 1e-9 of the sizes
 DEEP_LOOK_PERIOD = 16  # after so many overlaps that are not shallow, `shallow` is tried again
 SAGITTA_SHARE = 0.005  # share of the radius by which a disc exceeds its inscribed polygon of 32 sides, at most
 TRIANGLE_FACES = 2  # faces of a ground triangle: its normal is judged with its neighbours, and not tracked
-CHECKED_TOLERANCES = (
-    1e8  # an answer within so many tolerances is checked, because a walk may end too early: 1e-6 of the sizes
-)
+# An answer within so many tolerances is checked, because a walk may end too early: 1e-6 of the sizes.
+CHECKED_TOLERANCES = 1e8
 
 
 @kernel(inline=False)

@@ -202,9 +202,8 @@ def _claim_memory(memory: Any, pair: Any, first: Any, second: Any, life: int) ->
 def _collide_cores(
     collisions: Any, pair_row: int, pair: Any, first: Any, second: Any, memory: Any, margin: float
 ) -> int:
-    if (
-        collisions["n_contacts"] + collisions["max_contacts"] + MOST_SPECULATIVE_CONTACTS > collisions["contact_room"]
-    ):  # checked first: an evaluation cannot be undone
+    # Checked first: an evaluation cannot be undone.
+    if collisions["n_contacts"] + collisions["max_contacts"] + MOST_SPECULATIVE_CONTACTS > collisions["contact_room"]:
         collisions["full"] |= shape_rows.FULL_CONTACTS
         return shape_rows.FULL
     row = rows_at(collisions["row"], 1, CORE_PAIR)[0]
@@ -433,9 +432,8 @@ def _collide_ground(
     points = rows_at(collisions["found"], MANIFOLD_ROWS, MANIFOLD_POINT)
     asked = collisions["question"] == CONTACTS
     way = relative_displacement(collisions, pair, first, second)
-    passes = (
-        shape_rows.MEETS if dot(way, way) > 0.0 else shape_rows.SLOW
-    )  # no time of impact with the ground is computed
+    # No time of impact with the ground is computed.
+    passes = shape_rows.MEETS if dot(way, way) > 0.0 else shape_rows.SLOW
     _load_known(collisions, search, memory)
     _set_ground_body(collisions, body, memory["start"]["index2"] if second["n_nodes"] == 1 else 0)
     reach = margin if asked else math.inf

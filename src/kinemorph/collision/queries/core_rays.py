@@ -26,9 +26,8 @@ from kinemorph.spatial.vec3 import Vec3, axpy, cross, dot, sub
 
 LARGEST_RAY_LENGTH = 1e150  # m: squares of larger distances overflow
 MOST_RAY_ITERATIONS = 60  # Newton steps along a ray; a handful is usual
-ClosestFeature = tuple[
-    int, int, Vec3, Vec3, float
-]  # kind and row of a feature, its closest point, unit normal, distance
+# Kind and row of a feature, its closest point, unit normal, distance.
+ClosestFeature = tuple[int, int, Vec3, Vec3, float]
 
 
 @kernel(inline=False)

@@ -337,11 +337,8 @@ class Store:
         inflating = zlib.decompressobj()
         genome = inflating.decompress(blob, LARGEST_VALUE_BYTES)
         if not inflating.eof:
-            why = (
-                f"it would have more than {LARGEST_VALUE_BYTES} bytes"
-                if len(genome) == LARGEST_VALUE_BYTES
-                else "its end is missing"
-            )
+            too_long = len(genome) == LARGEST_VALUE_BYTES
+            why = f"it would have more than {LARGEST_VALUE_BYTES} bytes" if too_long else "its end is missing"
             raise StoreError(f"{self.file}: a genome is damaged: {why}")
         return genome
 

@@ -198,10 +198,8 @@ def _axis_options(axis: Element, kind: str, frame: Pose, frames: Frames) -> dict
         if options[field] < 0.0:  # SDF means by it that there is none
             options[field] = np.inf
     if kind != "continuous":
-        lower, upper = options["lower"], options["upper"] = (
-            _limit(limit, "lower", -np.inf),
-            _limit(limit, "upper", np.inf),
-        )
+        lower = options["lower"] = _limit(limit, "lower", -np.inf)
+        upper = options["upper"] = _limit(limit, "upper", np.inf)
         if lower > upper:
             raise limit.error(f"lower {lower:g} is above upper {upper:g}; swap them")
     return options

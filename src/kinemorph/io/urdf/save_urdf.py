@@ -23,9 +23,8 @@ from kinemorph.spatial.pose import Pose
 WORLD = "world"
 NO_LIMIT = float(np.finfo(float).max)  # what URDF writes for a limit that is none
 PLACES = ("armature", "stiffness")  # what acts in a joint and has no place in URDF
-LIGHTEST_MOVING_LINK = (
-    2e-15  # kg and kg m²: MuJoCo takes no link that moves and has less, unless a file lets it give it as much
-)
+# kg and kg m²: MuJoCo takes no link that moves and has less, unless a file lets it give it as much.
+LIGHTEST_MOVING_LINK = 2e-15
 
 
 @checked_first

@@ -125,10 +125,8 @@ class Bounce:
             o["x"] = rng.uniform(-0.5, 0.5, 3) * self.sides
             q = rng.normal(size=4)
             o["q"] = q / np.linalg.norm(q)
-            o["v"], o["w"] = (
-                rng.uniform(-LARGEST_VELOCITY_COMPONENT, LARGEST_VELOCITY_COMPONENT, 3),
-                rng.uniform(-SPIN, SPIN, 3),
-            )
+            o["v"] = rng.uniform(-LARGEST_VELOCITY_COMPONENT, LARGEST_VELOCITY_COMPONENT, 3)
+            o["w"] = rng.uniform(-SPIN, SPIN, 3)
             o["turn"] = turn(dt * o["w"])
             o["gravity"] = rng.uniform(-LARGEST_GRAVITY_FACTOR, LARGEST_GRAVITY_FACTOR)
             o["R"] = rotation(o["q"]).ravel()

@@ -29,9 +29,8 @@ Parents = Mapping[str, str | None]  # of each link its parent, None for the base
 
 SOIL = (0.72, 0.74, 0.76, 1.0)  # colour of ground
 MARKER = (0.95, 0.75, 0.10, 1.0)  # colour of joints that close loops
-SAME_SHAPE_POSE = (
-    1e-6  # how far, in m and in entries of rotation matrices, two shapes of one link may be from a rigid motion
-)
+# How far, in m and in entries of rotation matrices, two shapes of one link may be from a rigid motion.
+SAME_SHAPE_POSE = 1e-6
 
 
 @dataclass(frozen=True)

@@ -278,10 +278,9 @@ def _placed(poses: Array, shapes: list[Shape]) -> Array:
 
 def _kept_frames(t: Array, rate: float) -> npt.NDArray[np.intp]:
     """Which frames to keep: at most `rate` a second, the first and the last among them."""
-    first_tick = np.ceil(
-        (t - t[0]) * min(rate, LARGEST_FRAME_RATE) - 1e-9
-    )  # at or after each frame; not a list of all ticks,
-    kept = np.flatnonzero(first_tick[:-1] < first_tick[1:])  # for a file may say that it lasted for ages
+    # At or after each frame; not a list of all ticks, for a file may say that it lasted for ages.
+    first_tick = np.ceil((t - t[0]) * min(rate, LARGEST_FRAME_RATE) - 1e-9)
+    kept = np.flatnonzero(first_tick[:-1] < first_tick[1:])
     return np.unique([0, *kept, len(t) - 1])
 
 
