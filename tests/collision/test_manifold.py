@@ -28,11 +28,11 @@ I3 = np.eye(3)
 
 
 def contacts_of(
-    first: Polyhedron, second: Polyhedron, R: Any, p: Any, radii: Any = 0.0, margin: float = 0.01, most: int = 4
+    first: Polyhedron, second: Polyhedron, R: Any, p: Any, radii: Any = 0.0, margin: float = 0.01, max_contacts: int = 4
 ) -> tuple[Any, Any]:
     pairs = evaluated([(first, second)], R, [p], radii)
     contacts = np.zeros(MANIFOLD_ROWS, MANIFOLD_POINT)
-    count = find_manifold_of_first(pairs, margin, most, contacts)
+    count = find_manifold_of_first(pairs, margin, max_contacts, contacts)
     return pairs, contacts[:count]
 
 
