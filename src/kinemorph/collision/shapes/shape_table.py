@@ -290,15 +290,8 @@ class ShapeTable:
         for name in BODY_FIELDS:
             rows[name] = 0
         mounts, changed, free = self.mounts[:n].copy(), self.changed[:n].copy(), sorted(self._free)
-        return (
-            rows,
-            mounts,
-            changed,
-            self.revision,
-            [_resolve_solid(solid) for solid in self._solids],
-            self.bodies,
-            free,
-        )
+        solids = [_resolve_solid(solid) for solid in self._solids]
+        return rows, mounts, changed, self.revision, solids, self.bodies, free
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         rows, mounts, changed, self.revision, solids, bodies, free = state

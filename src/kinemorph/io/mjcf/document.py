@@ -14,7 +14,7 @@ from kinemorph._files import PathLike, quoted
 from kinemorph._xml import MOST_ELEMENTS, Element, known_numbers, read_xml
 from kinemorph.io.mesh_paths import LONGEST_PATH, MeshPaths
 from kinemorph.io.mjcf.schema import DRIVES, check_attributes
-from kinemorph.spatial.pose import Pose
+from kinemorph.spatial.pose import Pose, rotation_of_quaternion
 
 DEEPEST_MJCF = 2000  # elements in elements: the bodies of a chain are
 MOST_FILES = 50  # included in each other
@@ -316,14 +316,7 @@ def unit(element: Element, name: str, values: Iterable[float]) -> list[float]:
 
 
 def quaternion(element: Element, name: str) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
-    w, x, y, z = unit(element, name, element.numbers(name, 4))
-    return np.array(
-        [
-            [1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - z * w), 2.0 * (x * z + y * w)],
-            [2.0 * (x * y + z * w), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - x * w)],
-            [2.0 * (x * z - y * w), 2.0 * (y * z + x * w), 1.0 - 2.0 * (x * x + y * y)],
-        ]
-    )
+    return rotation_of_quaternion(*unit(element, name, element.numbers(name, 4)))
 
 
 def turn(axis: Sequence[float], angle: float) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:

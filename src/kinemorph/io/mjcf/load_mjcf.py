@@ -181,12 +181,6 @@ def _settle_damping(parts: Parts, bodies: Bodies, merge_fixed: bool) -> None:
             inertia = 1.0 / max(float(alone[model.v_slice(joint.name)].mean()), MUJOCO_SMALLEST_DIVISOR)
             joint.stiffness = inertia / max(constant * constant * ratio * ratio, MUJOCO_SMALLEST_DIVISOR)
             joint.damping = 2.0 * inertia / max(constant, MUJOCO_SMALLEST_DIVISOR)
-    parts.actuators = [
-        (
-            where,
-            damped_servo(a, float(np.diag(M)[model.v_slice(a.joint)][0]))
-            if a.gain == -a.bias[1] and a.bias[2] > 0.0
-            else a,
-        )
-        for where, a in parts.actuators
-    ]
+    for k, (where, a) in enumerate(parts.actuators):
+        if a.gain == -a.bias[1] and a.bias[2] > 0.0:
+            parts.actuators[k] = where, damped_servo(a, float(np.diag(M)[model.v_slice(a.joint)][0]))

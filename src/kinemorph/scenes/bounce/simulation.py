@@ -24,7 +24,7 @@ from kinemorph.geometry.convex_parts import Parts
 from kinemorph.geometry.polyhedron import Polyhedron
 from kinemorph.scenes.bounce import oracle
 from kinemorph.scenes.bounce.step import BOUNCE, HASHING, OBJECT, VCLIP, advance, broad_phase, narrow_phase, response
-from kinemorph.spatial.pose import Array
+from kinemorph.spatial.pose import Array, rotation_of_quaternion
 
 SIZES = (0.5, 1.0, 2.0)  # m, of the cube around a shape
 LARGEST_VELOCITY_COMPONENT = 1.0  # m/s, largest component of a velocity
@@ -109,12 +109,9 @@ class Bounce:
         table = ShapeTable()
         for i, which in enumerate(self.which.tolist()):
             table.add(self.bodies[which], i)
+        candidates = Candidates.CLOSE if hashing else Candidates.ALL
         self.collisions = Collisions(
-            table,
-            question=PairQuery.DISTANCE,
-            candidates=Candidates.CLOSE if hashing else Candidates.ALL,
-            threshold=0.0,
-            from_scratch=not coherence,
+            table, question=PairQuery.DISTANCE, candidates=candidates, threshold=0.0, from_scratch=not coherence
         )
         self._place(rng, dt)
         b["collisions"] = self.collisions.lend()
@@ -129,7 +126,7 @@ class Bounce:
             o["w"] = rng.uniform(-SPIN, SPIN, 3)
             o["turn"] = turn(dt * o["w"])
             o["gravity"] = rng.uniform(-LARGEST_GRAVITY_FACTOR, LARGEST_GRAVITY_FACTOR)
-            o["R"] = rotation(o["q"]).ravel()
+            o["R"] = rotation_of_quaternion(*o["q"]).ravel()
             nodes = self.bodies[which].nodes
             r = float(np.linalg.norm(np.abs([nodes["low"][0], nodes["high"][0]]).max(axis=0)))
             box["low"], box["high"] = o["x"] - r, o["x"] + r
@@ -213,17 +210,6 @@ def turn(phi: Array) -> Array:
     """The rotation by |phi| about phi as a quaternion."""
     half = 0.5 * float(np.linalg.norm(phi))
     return np.array([math.cos(half), *(0.5 * np.sinc(half / math.pi) * phi)])
-
-
-def rotation(q: Array) -> Array:
-    w, x, y, z = q
-    return np.array(
-        [
-            [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
-            [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
-            [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
-        ]
-    )
 
 
 # --- a run, with numbers ---

@@ -148,13 +148,9 @@ class _Scene:
             for i, b in enumerate(self.batches)
         ]
         top = (*(0.5 * (low + high)[:2]).tolist(), float(high[2] + 0.06 * size))
+        shown = has_tree_changes(recording)
         self.label = scene.add_label(
-            "/chapter",
-            " ",
-            position=top,
-            anchor="bottom-center",
-            font_screen_scale=1.5,
-            visible=has_tree_changes(recording),
+            "/chapter", " ", position=top, anchor="bottom-center", font_screen_scale=1.5, visible=shown
         )
         sky = (*top[:2], top[2] + 0.08 * size)  # leaves room for the label
         camera = Camera.framing(np.vstack([points, sky]), direction, 1.4, REPLAY_FIELD_OF_VIEW)
