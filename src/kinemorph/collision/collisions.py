@@ -235,9 +235,7 @@ class Collisions:
     # --- changes of shapes ---
 
     def _see_changes(self, links: Any) -> None:
-        """Follow changes of the table of shapes: add, remove and refilter boxes in the hash, and place those on the
-        base.
-        """
+        """Follow changes of the table of shapes: add, remove and refilter boxes, and place those on the base."""
         self._follow_rows()
         shapes, n = self.shapes, self.shapes.count
         said = np.empty((n, len(CHANGED_FIELDS)), np.int64)
@@ -308,9 +306,7 @@ class Collisions:
         self.header["full"] = 0
 
     def expect(self) -> None:
-        """Reserve rows for the usual number of contacts of the shapes: tables that fill up in a step grow one at a
-        time.
-        """
+        """Reserve rows for the usual number of contacts: tables that fill up in a step grow one at a time."""
         shapes = min(self.shapes.count, MOST_EXPECTED_SHAPES)
         if shapes <= FIRST_SHAPES:
             return

@@ -236,9 +236,7 @@ class BroadPhase:
 
     @property
     def close(self) -> Ids:
-        """The pairs of boxes that share a tile, or did so within `linger` updates: (m, 2), sorted. They include
-        `pairs`.
-        """
+        """Pairs (m, 2) of boxes that share a tile, or did within `linger` updates, sorted; `pairs` are among them."""
         rows = self.hash["pairs"][: self.hash.header["pair_count"][0]]
         rows = rows[(rows["shared"] >= 0) & (rows["linger"] != IGNORED)]
         order = np.lexsort((rows["b"], rows["a"]))

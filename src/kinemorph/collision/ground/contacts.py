@@ -138,9 +138,7 @@ def _reduce_groups(contacts: Any, count: int, most: int, margin: float) -> int:
 
 @kernel
 def _half_space_contacts(ground: Any, body: Any, margin: float, contacts: Any) -> int:
-    """Contacts on a half-space: vertices of the face that lies on it, or the deepest vertex, and along edges that lie
-    on it.
-    """
+    """Contacts on a half-space: vertices of a face that lies on it, or the deepest, and along edges that lie on it."""
     core = polyhedron.core_row_of(body)
     down = neg(tmul_vec(load9(body["R"]), load3(ground["normal"])))
     round_core = core["sides"] > 0

@@ -19,9 +19,7 @@ SKEW_SINE = 1e-3  # sine: edges at a larger angle take their cross product as no
 def closest_points(
     core_a: Any, core_b: Any, R: Mat3, p: Vec3, kind_a: int, index_a: int, kind_b: int, index_b: int
 ) -> Closest:
-    """Closest points of a feature of core_a and one of core_b, in the frame of core_b, where a point x of core_a is R x
-    + p.
-    """
+    """Closest points of features of core_a and core_b, in the frame of core_b, where x of core_a is R x + p."""
     if kind_a <= kind_b:
         return _simpler_first(core_a, core_b, R, p, kind_a, index_a, kind_b, index_b)
     y, x, n, distance = _simpler_first(

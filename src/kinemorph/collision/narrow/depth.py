@@ -394,9 +394,7 @@ def _blend_corners(corners: Any, facet: Any, r: float, s: float, t: float) -> Ve
 
 @kernel(inline=False)
 def _closest_barycentric(corners: Any, facet: Any) -> tuple[float, float, float]:
-    """Barycentric coordinates of the point of a facet that is closest to the origin: its projection, or a point on a
-    side.
-    """
+    """Barycentric coordinates of a facet's point closest to the origin: its projection, or a point on a side."""
     r, s, t = _barycentric(corners, facet, scale(load3(facet["n"]), facet["d"]))
     if min(r, s, t) >= 0.0:
         return r, s, t

@@ -146,9 +146,7 @@ def _are_joined(first: Any, second: Any) -> bool:
 
 @kernel
 def _prepare_pair(collisions: Any, pair: Any, memory: Any) -> tuple[bool, float]:
-    """Write the pose of the second shape in the first. Returns whether contacts are kept; if not, the margin (m) for
-    new ones.
-    """
+    """Write the pose of the second shape in the first. Returns whether contacts are kept; if not, the margin (m)."""
     places = shape_rows.shape_poses_of(collisions)
     one, other = places[pair["a"]], places[pair["b"]]
     row = rows_at(collisions["row"], 1, CORE_PAIR)[0]

@@ -75,9 +75,7 @@ def closest_features_id(pair: Any) -> int:
 
 @kernel(inline=False)
 def closest_id(pair: Any) -> int:
-    """The closest features as an id. Those of round cores are taken after a turn to the normal: they persist as it
-    rolls.
-    """
+    """The closest features as an id. Those of round cores are taken after a turn to n: they persist as it rolls."""
     n = load3(pair["normal"])
     core_a = polyhedron.core2_of(pair)
     core_b = polyhedron.core1_of(pair)

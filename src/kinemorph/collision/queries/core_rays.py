@@ -77,9 +77,7 @@ def _project_on_edge(core: Any, index: int, x: Vec3) -> Vec3:
 
 @kernel(inline=False)
 def _outside_result(core: Any, kind: int, index: int, x: Vec3, y: Vec3, tol: float) -> ClosestFeature:
-    """The result for x closest to point y of a vertex or edge. On the core itself, the normal is one that points
-    outwards.
-    """
+    """The result for x closest to point y of a vertex or edge. On the core itself, a normal that points outwards."""
     _, _, n, distance = connect_points(x, y)
     if distance <= tol and core["n_edges"] > 0:
         e = index

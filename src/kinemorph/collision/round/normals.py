@@ -76,9 +76,7 @@ def _normalise(w: Vec3, near: Vec3) -> Vec3:
 
 @kernel(inline=False)
 def normal_on_circles(axis: Vec3, s: float, other_axis: Vec3, t: float, near: Vec3) -> Vec3:
-    """The normal on two circles (axes and heights s, t), the one nearer to `near`; `near` if they do not
-    meet.
-    """
+    """The normal on two circles (axes and heights s, t), the one nearer to `near`; `near` if they do not meet."""
     c, q = dot(axis, other_axis), cross(axis, other_axis)
     qq = dot(q, q)
     if qq <= PARALLEL_SINE_SQUARED:
