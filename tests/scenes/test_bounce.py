@@ -18,15 +18,15 @@ from tests.naive.distance import distance as naive_distance
 import kinemorph as km
 from kinemorph.scenes.bounce import oracle
 from kinemorph.scenes.bounce.replay import record
-from kinemorph.scenes.bounce.simulation import LARGEST_VELOCITY_COMPONENT, Bounce, ModelEdit, run, scaled, shapes
+from kinemorph.scenes.bounce.simulation import LARGEST_VELOCITY_COMPONENT, Bounce, Report, run, scaled, shapes
 
 
 @pytest.fixture(scope="module")
-def report() -> ModelEdit:
+def report() -> Report:
     return run(Bounce(60, seed=3), updates=200_000, check_every=100)
 
 
-def test_a_run_is_without_fault(report: ModelEdit) -> None:
+def test_a_run_is_without_fault(report: Report) -> None:
     assert report.good
     assert report.numbers["updates"] >= 200_000
     assert report.checks >= 5
@@ -40,7 +40,7 @@ def test_a_run_is_without_fault(report: ModelEdit) -> None:
     assert sum(report.shares) == pytest.approx(1.0)
 
 
-def test_numbers_depend_on_the_seed_alone(report: ModelEdit) -> None:
+def test_numbers_depend_on_the_seed_alone(report: Report) -> None:
     again = run(Bounce(60, seed=3), updates=200_000, check_every=37)
     assert again.numbers == report.numbers
     assert again.steps == report.steps
@@ -141,7 +141,7 @@ def test_hashing_and_coherence_change_nothing() -> None:
 def test_the_oracle_knows_a_wrong_distance_and_a_missed_pair() -> None:
     world = Bounce(60, seed=1)
     world.advance(20)
-    report = ModelEdit(60, world.sides)
+    report = Report(60, world.sides)
     oracle.check(world, report, 30)
     assert report.good
     assert report.proved == 30
@@ -180,7 +180,7 @@ def test_tables_grow_in_the_middle_of_a_run() -> None:
     world.objects["x"] *= 0.02  # now everybody meets everybody
     world.advance(5)
     assert len(world.collisions.broad_phase.rows) > 2 * room
-    report = ModelEdit(150, world.sides)
+    report = Report(150, world.sides)
     oracle.check(world, report, 10)
     assert report.good
 
