@@ -43,7 +43,7 @@ def record(world: Bounce, steps: int, file: Path | str) -> Path:
         lines.append(np.stack([contacts["x1"], contacts["x2"]], axis=1))
         features.append(closest_features(world, ij, contacts))
     picture(recording, float(recording.t[-1]), Path(file).with_suffix(".png"))
-    overlays = [
+    overlays: list[Lines | Boxes] = [
         Lines("closest", (0.05, 0.05, 0.08), lines, 1.5),
         Lines("features", (0.95, 0.10, 0.10), features, 4.0),
         Boxes("boxes", (0.45, 0.47, 0.52), boxes, shown=False),
