@@ -52,13 +52,12 @@ _ONE_AND_A_HALF = 1.5 * _UPRIGHT
 
 def rotation_of_quaternion(w: float, x: float, y: float, z: float) -> Matrix:
     """The rotation matrix of a unit quaternion."""
-    return np.array(
-        [
-            [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
-            [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
-            [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
-        ]
+    rows = (
+        (1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)),
+        (2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)),
+        (2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)),
     )
+    return np.array(rows)
 
 
 @dataclass(frozen=True, eq=False)

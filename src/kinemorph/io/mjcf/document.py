@@ -324,13 +324,12 @@ def turn(axis: Sequence[float], angle: float) -> np.ndarray[tuple[int, int], np.
     x, y, z = axis
     s, c = math.sin(angle), math.cos(angle)
     k = 1.0 - c
-    return np.array(
-        [
-            [c + k * x * x, k * x * y - s * z, k * x * z + s * y],
-            [k * x * y + s * z, c + k * y * y, k * y * z - s * x],
-            [k * x * z - s * y, k * y * z + s * x, c + k * z * z],
-        ]
+    rows = (
+        (c + k * x * x, k * x * y - s * z, k * x * z + s * y),
+        (k * x * y + s * z, c + k * y * y, k * y * z - s * x),
+        (k * x * z - s * y, k * y * z + s * x, c + k * z * z),
     )
+    return np.array(rows)
 
 
 def from_z(z: Sequence[float]) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
