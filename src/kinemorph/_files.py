@@ -9,9 +9,8 @@ import warnings
 from pathlib import Path
 
 PathLike = str | os.PathLike[str]
-SHOWN_VALUE_CHARACTERS = (
-    60  # characters of a bad value that an error repeats: enough to find it, and a hostile file cannot flood a log
-)
+# Characters of a bad value that an error repeats: enough to find it, and a hostile file cannot flood a log.
+SHOWN_VALUE_CHARACTERS = 60
 
 
 class FileError(ValueError):

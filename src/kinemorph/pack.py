@@ -23,16 +23,7 @@ import msgspec
 import tyro
 
 from kinemorph.jit import api
-from kinemorph.jit.cache.pack import (
-    DISTRIBUTION,
-    FOLDER,
-    KERNEL,
-    MANIFEST,
-    NOTE,
-    PACK_FORMAT,
-    Manifest,
-    settings_of_packs,
-)
+from kinemorph.jit.cache import pack
 from kinemorph.jit.cache.source_hash import package_digest
 from kinemorph.scenes.commands.exercises import EXERCISES
 from kinemorph.scenes.commands.warming_bar import processes, with_bar
@@ -76,15 +67,15 @@ def wheel_of(files: Iterable[Path], exercises: list[str], target: tuple[str, str
     """A wheel of files from the cache, which must have been compiled for that target."""
     content = dict(found for file in sorted(files) if (found := api.for_packs(file)))
     digests = {name: hashlib.sha256(body).hexdigest() for name, body in content.items()}
-    manifest = Manifest(
-        format=PACK_FORMAT,
+    manifest = pack.Manifest(
+        format=pack.PACK_FORMAT,
         sources=package_digest(),
         versions=api.versions(),
-        settings=settings_of_packs(),
+        settings=pack.settings_of_packs(),
         target=target,
         exercises=exercises,
-        kernels={Path(name).stem: digest for name, digest in digests.items() if name.endswith(KERNEL)},
-        notes={Path(name).stem: digest for name, digest in digests.items() if name.endswith(NOTE)},
+        kernels={Path(name).stem: digest for name, digest in digests.items() if name.endswith(pack.KERNEL)},
+        notes={Path(name).stem: digest for name, digest in digests.items() if name.endswith(pack.NOTE)},
     )
     out.mkdir(parents=True, exist_ok=True)
     return _write_wheel(out, manifest, content)
@@ -120,21 +111,21 @@ def _file_tag(tags: list[str]) -> str:
     return "-".join(".".join(dict.fromkeys(parts)) for parts in zip(*(tag.split("-") for tag in tags), strict=True))
 
 
-def _write_wheel(out: Path, manifest: Manifest, files: dict[str, bytes]) -> Path:
+def _write_wheel(out: Path, manifest: pack.Manifest, files: dict[str, bytes]) -> Path:
     number, tags = pack_version(manifest.sources), _tags()
-    name = f"{FOLDER}-{number}"
+    name = f"{pack.FOLDER}-{number}"
     pins = "".join(f"Requires-Dist: {package}=={version(package)}\n" for package in _PINNED)
     major, minor = sys.version_info[:2]
     metadata = (
-        f"Metadata-Version: 2.4\nName: {DISTRIBUTION}\nVersion: {number}\n"
+        f"Metadata-Version: 2.4\nName: {pack.DISTRIBUTION}\nVersion: {number}\n"
         f"Summary: The kernels of kinemorph, compiled for {manifest.target[1]}\nLicense-Expression: Apache-2.0\n"
         f"Requires-Python: =={major}.{minor}.*\n{pins}"
     )
     wheel = "Wheel-Version: 1.0\nGenerator: kinemorph.pack\nRoot-Is-Purelib: false\n"
     content = {
-        f"{FOLDER}/__init__.py": b'"""Compiled kernels of kinemorph: see manifest.json."""\n',
-        f"{FOLDER}/{MANIFEST}": msgspec.json.format(msgspec.json.encode(manifest), indent=1),
-        **{f"{FOLDER}/{name}": body for name, body in sorted(files.items())},
+        f"{pack.FOLDER}/__init__.py": b'"""Compiled kernels of kinemorph: see manifest.json."""\n',
+        f"{pack.FOLDER}/{pack.MANIFEST}": msgspec.json.format(msgspec.json.encode(manifest), indent=1),
+        **{f"{pack.FOLDER}/{name}": body for name, body in sorted(files.items())},
         f"{name}.dist-info/METADATA": metadata.encode(),
         f"{name}.dist-info/WHEEL": (wheel + "".join(f"Tag: {tag}\n" for tag in tags)).encode(),
     }

@@ -11,7 +11,7 @@ from kinemorph.collision.narrow.features import E, V
 from kinemorph.collision.narrow.manifold import contact_features
 from kinemorph.scenes.bounce import collision_features, collision_hashing, collision_tiles, drawing
 from kinemorph.scenes.bounce.replay import native_tiles
-from kinemorph.scenes.bounce.simulation import rotation
+from kinemorph.spatial.pose import rotation_of_quaternion
 
 
 def _off(core: Any, kind: int, index: int, point: Any) -> float:
@@ -46,7 +46,7 @@ def test_the_line_joins_the_features_that_are_followed() -> None:
             kinds.add((k1, k2))
             sides = zip(ij[0].tolist(), (contact["part1"], contact["part2"]), ((k1, i1), (k2, i2)), ends, strict=True)
             for i, part, (kind, index), end in sides:
-                own = rotation(scene.world.objects["q"][i]).T @ (end - scene.world.objects["x"][i])
+                own = rotation_of_quaternion(*scene.world.objects["q"][i]).T @ (end - scene.world.objects["x"][i])
                 assert _off(scene.world.core(i, int(part)), kind, index, own) < 1e-9
     assert len(kinds) > 1  # they change
     assert scene.walked < 2.0 * scene.updates  # features walk, they are not searched

@@ -170,10 +170,8 @@ class Brain:
             raise ValueError(f"brain: respond takes a finite number for each update and each of {count} senses")
         neurons = self._rows[0].copy()
         rings = np.zeros(LONGEST_DELAY_PASSES * self.ring_count)
-        values, signals = (
-            np.zeros((len(read), len(neurons))),
-            np.zeros(FIRST_NEURON_SIGNAL + len(neurons) + read.shape[1]),
-        )
+        values = np.zeros((len(read), len(neurons)))
+        signals = np.zeros(FIRST_NEURON_SIGNAL + len(neurons) + read.shape[1])
         signals[ONE_SIGNAL] = 1.0
         run_updates(neurons, rings, signals, read, values, 1.0 / self.rate)
         return values
@@ -258,12 +256,8 @@ def _check_effect(what: str, e: Effect, count: int) -> None:
     if not isinstance(e.link, str) or not isinstance(e.dof, int | np.integer) or not 0 <= e.dof < 6:
         raise ValueError(f"{what}: {e.link!r} and {e.dof!r} are not a link's name and a degree of freedom from 0 to 5")
     _check_source(what, e.source, count)
-    for name, most in (
-        ("weight", LARGEST_WEIGHT),
-        ("effort_limit", LARGEST_EFFORT),
-        ("low", LARGEST_WEIGHT),
-        ("high", LARGEST_WEIGHT),
-    ):
+    for name in ("weight", "effort_limit", "low", "high"):
+        most = LARGEST_EFFORT if name == "effort_limit" else LARGEST_WEIGHT
         _check_number(f"{what}: {name}", getattr(e, name), most)
     if e.effort_limit < 0.0 or not e.low <= e.high:
         raise ValueError(

@@ -18,22 +18,12 @@ from kinemorph.cli.show_commands import bounce, demo, mocap, run, thesis, view
 from kinemorph.cli.working_folder import refuse_settings
 
 COMMANDS: dict[str, Callable[..., Any]] = {
-    "bounce": bounce,
-    "convert": convert,
-    "creature": creature,
-    "demo": demo,
-    "doctor": doctor,
-    "evolve": evolve,
-    "mocap": mocap,
-    "replay": replay,
-    "report": report,
-    "rescore": rescore,
-    "results": results,
-    "run": run,
-    "thesis": thesis,
-    "view": view,
-    "warm": warm,
-}
+    command.__name__: command
+    for command in (
+        bounce, convert, creature, demo, doctor, evolve, mocap, replay,
+        report, rescore, results, run, thesis, view, warm,
+    )
+}  # fmt: skip
 CREATURES: dict[str, Callable[..., Any]] = {  # what follows `kinemorph creature`
     "random": creature_random,
     "show": creature_show,

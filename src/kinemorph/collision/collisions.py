@@ -30,34 +30,13 @@ from kinemorph.spatial.arguments.checks import repr_of
 from kinemorph.spatial.pose import Pose
 from kinemorph.spatial.rows import load3, load9, store3
 
-ADDRESS_FIELDS = (
-    "shapes",
-    "mounts",
-    "places",
-    "boxes",
-    "hash",
-    "met",
-    "lives",
-    "pairs",
-    "memory",
-    "made",
-    "contacts",
-    "anchors",
-    "fresh",
-    "fresh_anchors",
-    "known",
-    "search",
-    "work",
-    "row",
-    "carried",
-    "found",
-)  # fmt: skip; the fields of COLLISIONS that are
+ADDRESS_FIELDS = (  # the fields of COLLISIONS that are
+    "shapes", "mounts", "places", "boxes", "hash", "met", "lives", "pairs", "memory", "made", "contacts", "anchors",
+    "fresh", "fresh_anchors", "known", "search", "work", "row", "carried", "found",
+)  # fmt: skip
 NO_LINKS = np.zeros(1, shape_rows.POSE)
-FIRST_SHAPES, MOST_EXPECTED_SHAPES, CONTACTS_PER_SHAPE = (
-    16,
-    1024,
-    4,
-)  # shapes with rows from the start; most that `expect` counts; contacts of each
+FIRST_SHAPES, CONTACTS_PER_SHAPE = 16, 4  # shapes with rows from the start, and contacts of each
+MOST_EXPECTED_SHAPES = 1024  # most that `expect` counts
 COUNTER_FIELDS = ("updates", "walked", "fallbacks", "rough", "opened", "kept")
 
 
@@ -78,17 +57,10 @@ class Collisions:
     )  # fmt: skip
 
     def __init__(
-        self,
-        shapes: ShapeTable | None = None,
-        *,
-        margin: float = 0.0,
-        keep_within: float = 0.0,
-        max_contacts: int = 4,
-        question: PairQuery = PairQuery.CONTACTS,
-        candidates: Candidates = Candidates.OVERLAPPING,
-        threshold: float = math.inf,
-        from_scratch: bool = False,
-    ) -> None:
+        self, shapes: ShapeTable | None = None, *, margin: float = 0.0, keep_within: float = 0.0,
+        max_contacts: int = 4, question: PairQuery = PairQuery.CONTACTS,
+        candidates: Candidates = Candidates.OVERLAPPING, threshold: float = math.inf, from_scratch: bool = False,
+    ) -> None:  # fmt: skip
         if not isinstance(shapes, ShapeTable | None):
             raise TypeError(f"Collisions: shapes must be a kinemorph.ShapeTable, not {repr_of(shapes)}")
         for name, length in (("margin", margin), ("keep_within", keep_within)):
@@ -263,9 +235,7 @@ class Collisions:
     # --- changes of shapes ---
 
     def _see_changes(self, links: Any) -> None:
-        """Follow changes of the table of shapes: add, remove and refilter boxes in the hash, and place those on the
-        base.
-        """
+        """Follow changes of the table of shapes: add, remove and refilter boxes, and place those on the base."""
         self._follow_rows()
         shapes, n = self.shapes, self.shapes.count
         said = np.empty((n, len(CHANGED_FIELDS)), np.int64)
@@ -336,9 +306,7 @@ class Collisions:
         self.header["full"] = 0
 
     def expect(self) -> None:
-        """Reserve rows for the usual number of contacts of the shapes: tables that fill up in a step grow one at a
-        time.
-        """
+        """Reserve rows for the usual number of contacts: tables that fill up in a step grow one at a time."""
         shapes = min(self.shapes.count, MOST_EXPECTED_SHAPES)
         if shapes <= FIRST_SHAPES:
             return

@@ -99,9 +99,7 @@ def can_run_threaded(shapes: ShapeTable) -> bool:
 
 @kernel(inline=False)
 def begin_workers(collisions: Any, scouts: int, count: int) -> bool:
-    """Begin a step: set the row ranges of the workers. False if the table of contacts might overflow, and must grow
-    first.
-    """
+    """Begin a step: set the row ranges of the workers. False if the table of contacts may overflow, and must grow."""
     if collisions["goes_on"] == 0:
         begin_narrow_phase(collisions)
     collisions["goes_on"] = 0
@@ -197,14 +195,9 @@ def move_rows(base: int, first: int, count: int, shift: int, size: int) -> None:
 
 @kernel
 def renumber_rows(
-    collisions: Any,
-    first_pair: int,
-    n_pairs: int,
-    contact_shift: int,
-    first_contact: int,
-    n_contacts: int,
+    collisions: Any, first_pair: int, n_pairs: int, contact_shift: int, first_contact: int, n_contacts: int,
     pair_shift: int,
-) -> None:
+) -> None:  # fmt: skip
     """Correct the first contacts of pairs, and the pairs of contacts, after rows were moved."""
     pairs, memories = pairs_of(collisions), memories_of(collisions)
     for i in range(first_pair, first_pair + n_pairs):
@@ -243,9 +236,7 @@ def move_worker_rows(collisions: Any, row: Any) -> None:
 
 @kernel(inline=False)
 def move_all_worker_rows(collisions: Any, scouts: int, count: int) -> None:
-    """The same for all workers: downward shifts from the first worker on, then upward shifts from the last, so that no
-    rows are overwritten.
-    """
+    """The same for all workers: down from the first worker on, then up from the last, so that no row is overwritten."""
     rows = rows_at(scouts, count, NARROW_WORKER)
     for i in range(count):
         if rows[i]["shift_pairs"] < 0:

@@ -108,9 +108,8 @@ def hash_bytes(state: Any) -> int:
     placed = boxes[boxes["level"] >= 0]
     first, last = (np.floor(placed[side] * placed["scale"][:, None]) for side in ("low", "high"))
     tiles = float((last - first + 1.0).prod(axis=1).sum()) + 8.0 * len(placed) * len(np.unique(placed["level"]))
-    return int(2.0 * tiles) * (
-        hash_rows.ENTRY.itemsize + 2 * hash_rows.TILE.itemsize
-    )  # tables double, and that of tiles is half empty
+    # Tables double, and that of tiles is half empty.
+    return int(2.0 * tiles) * (hash_rows.ENTRY.itemsize + 2 * hash_rows.TILE.itemsize)
 
 
 def _check_boxes(grid: Any, boxes: Rows, filters: Rows) -> None:

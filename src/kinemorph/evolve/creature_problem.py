@@ -182,10 +182,8 @@ def creatures(
 
     The thesis's searches vary as the thesis does, unless told otherwise.
     """
-    kind, where = (
-        own or KINDS[check_choice("creatures: name", name, KINDS)],
-        where or (lambda place: f"of_task of {name}"),
-    )
+    kind = own or KINDS[check_choice("creatures: name", name, KINDS)]
+    where = where or (lambda place: f"of_task of {name}")
     ways = {key: table[key] for key in ("variant", "within") if key in table}
     usual = "thesis" if search in ("thesis", "sims") else "gentle"
     way = checked(_Ways, {"variant": usual} | ways, where)

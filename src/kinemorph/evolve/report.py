@@ -89,11 +89,9 @@ def _shown(best: dict[int, int]) -> dict[int, int]:
     """Champions, and a generation of each; of very many some, from the first to the last, the same way apart."""
     found = {one: g for g, one in sorted(best.items(), reverse=True)}
     ones = sorted(found, key=found.__getitem__)
-    chosen = (
-        ones
-        if len(ones) <= _SHOWN_CHAMPIONS
-        else [ones[k * (len(ones) - 1) // (_SHOWN_CHAMPIONS - 1)] for k in range(_SHOWN_CHAMPIONS)]
-    )
+    chosen = ones
+    if len(ones) > _SHOWN_CHAMPIONS:
+        chosen = [ones[k * (len(ones) - 1) // (_SHOWN_CHAMPIONS - 1)] for k in range(_SHOWN_CHAMPIONS)]
     return {one: found[one] for one in chosen}
 
 

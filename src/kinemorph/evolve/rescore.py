@@ -44,9 +44,8 @@ class Rescored(msgspec.Struct, frozen=True):
     generation: int
     rank: int
     conditions: dict[str, ConditionScore]
-    lesions: dict[
-        str, ConditionScore
-    ]  # by part: its effects are gone; by neuron that an effect hears of: it says nothing
+    # By part: its effects are gone; by neuron that an effect hears of: it says nothing.
+    lesions: dict[str, ConditionScore]
 
 
 def species_of(store: Store) -> Species:

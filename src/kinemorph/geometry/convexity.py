@@ -12,10 +12,8 @@ if TYPE_CHECKING:
 
 CONVEX_ERROR = 1e-6  # in sizes of the polyhedron: tolerance of flatness and convexity at edges
 BELOW_ERROR = 1e-8  # in the same: tolerance of a vertex above a distant face, because thin faces tilt
-MOST_TESTED_TRIANGLES, MOST_NUMBERS = (
-    20_000,
-    10**6,
-)  # triangles that `hollow_depth` tests, and numbers in memory at a time
+MOST_TESTED_TRIANGLES = 20_000  # that `hollow_depth` tests
+MOST_NUMBERS = 10**6  # in memory at a time
 MOST_PAIRS = 2 * 10**8  # of vertices and faces: more take seconds to check
 
 Array = np.ndarray[Any, np.dtype[Any]]

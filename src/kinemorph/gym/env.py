@@ -21,12 +21,8 @@ from kinemorph.world.world import World, WorldError
 def observation_space(task: Task) -> spaces.Dict:
     """The numbers that a task names, and of each whether what it is of is there."""
     size = _count(task, "names")
-    return spaces.Dict(
-        {
-            NUMBERS: spaces.Box(-OBSERVATION_BOUND, OBSERVATION_BOUND, (size,), np.float32),
-            PRESENT: spaces.MultiBinary(size),
-        }
-    )
+    numbers = spaces.Box(-OBSERVATION_BOUND, OBSERVATION_BOUND, (size,), np.float32)
+    return spaces.Dict({NUMBERS: numbers, PRESENT: spaces.MultiBinary(size)})
 
 
 def action_space(task: Task) -> spaces.Box:

@@ -157,14 +157,8 @@ class _File:
 def _material(colour: tuple[float, ...]) -> dict[str, Any]:
     """Colours of glTF are linear."""
     linear = [x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in colour[:3]]
-    found: dict[str, Any] = {
-        "pbrMetallicRoughness": {
-            "baseColorFactor": [*linear, colour[3]],
-            "metallicFactor": 0.0,
-            "roughnessFactor": 0.7,
-        },
-        "doubleSided": True,
-    }
+    surface = {"baseColorFactor": [*linear, colour[3]], "metallicFactor": 0.0, "roughnessFactor": 0.7}
+    found: dict[str, Any] = {"pbrMetallicRoughness": surface, "doubleSided": True}
     if colour[3] < 1.0:
         found["alphaMode"] = "BLEND"
     return found

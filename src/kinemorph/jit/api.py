@@ -27,23 +27,9 @@ from kinemorph.jit.progress import CompileCount, progress
 from kinemorph.jit.rows import rows_at
 
 __all__ = [
-    "CompileCount",
-    "Kernel",
-    "cache_folder",
-    "claims",
-    "compile_count",
-    "entry",
-    "for_lanes",
-    "generic",
-    "kept_folder",
-    "kernel",
-    "make_kept",
-    "progress",
-    "rows_at",
-    "switched_off",
-    "when_needed",
-    "why_foreign_file",
-]
+    "CompileCount", "Kernel", "cache_folder", "claims", "compile_count", "entry", "for_lanes", "generic",
+    "kept_folder", "kernel", "make_kept", "progress", "rows_at", "switched_off", "when_needed", "why_foreign_file",
+]  # fmt: skip
 
 switched_off = is_switched_off()  # kernels are plain Python, of which one thread runs at a time
 

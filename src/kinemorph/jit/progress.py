@@ -51,14 +51,10 @@ class Progress:
                     _tell("")  # to the end of the line that was rewritten so far
 
     def missed(
-        self,
-        name: str,
-        kernels: Callable[[], Mapping[Any, float]],
-        why_not_kept: Callable[[], str | None],
-        folder: Callable[[], object],
-        remark: Callable[[], str | None] = lambda: None,
+        self, name: str, kernels: Callable[[], Mapping[Any, float]], why_not_kept: Callable[[], str | None],
+        folder: Callable[[], object], remark: Callable[[], str | None] = lambda: None,
         help: Callable[[float], int] = lambda seconds: 1,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """The cache does not have a kernel: it will be compiled now, with the kernels that it calls.
 
         `kernels` are these, with how likely they are needed, and `help` finds processes for so many seconds of work.

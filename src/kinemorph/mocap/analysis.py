@@ -87,11 +87,8 @@ class Analysis:
 
     def extension(self, side: str, bone: str, method: str | None = None) -> Array:
         """(frames,) N m/kg: the moment that extends hip ("thigh"), knee ("shank") or ankle ("foot"), by body mass."""
-        return (
-            EXTENSION[check_choice("extension: bone", bone, EXTENSION)]
-            * self.moment(f"{side} {bone}", method)[:, 1]
-            / self.body.mass
-        )
+        sign = EXTENSION[check_choice("extension: bone", bone, EXTENSION)]
+        return sign * self.moment(f"{side} {bone}", method)[:, 1] / self.body.mass
 
     def flexion(self, side: str, bone: str) -> Array:
         """(frames,) rad: how far hip ("thigh"), knee ("shank") or ankle ("foot") is bent, seen from the side.
@@ -229,24 +226,13 @@ def _advance_frame(model: Model, motion: Motion, k: int, h: float) -> tuple[Arra
 
 @checked_on_failure
 def analyse(
-    source: PathLike | Bvh | Body,
-    mass: float = 70.0,
-    height: float | None = None,
-    sex: str = "male",
-    table: str = "de Leva",
-    *,
-    unit: float | None = None,
-    up: str | None = None,
-    skeleton: PathLike | Mapping[str, Any] | None = None,
-    cutoff: Cutoff | str = 6.0,
-    contacts: PathLike | Contacts | None = None,
-    thresholds: Thresholds | None = None,
-    methods: Sequence[str] = ("smooth", "least-torque"),
-    forces: Mapping[str, Array] | None = None,
-    friction: float = 0.8,
-    motion: Motion | None = None,
-    hips: str | Shift | Mapping[str, Shift] = "recorded",
-) -> Analysis:
+    source: PathLike | Bvh | Body, mass: float = 70.0, height: float | None = None, sex: str = "male",
+    table: str = "de Leva", *, unit: float | None = None, up: str | None = None,
+    skeleton: PathLike | Mapping[str, Any] | None = None, cutoff: Cutoff | str = 6.0,
+    contacts: PathLike | Contacts | None = None, thresholds: Thresholds | None = None,
+    methods: Sequence[str] = ("smooth", "least-torque"), forces: Mapping[str, Array] | None = None,
+    friction: float = 0.8, motion: Motion | None = None, hips: str | Shift | Mapping[str, Shift] = "recorded",
+) -> Analysis:  # fmt: skip
     """Joint moments, powers, ground reaction and centre of pressure of a recorded motion, without force plates.
 
     `source` is a BVH file, what `load_bvh` returns, or a `Body`. `mass` (kg), `height` (m), `sex` and `table` describe

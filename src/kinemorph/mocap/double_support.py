@@ -81,10 +81,7 @@ class _DoubleSupport:
         leaves, lands = self._alone(behind, first), self._nearest(front, self._alone(front, last))
         passed = (np.arange(1, last - first) / (last - first))[:, None]
         strikes = self.heels[front] + STRIKE * (self.toes[front] - self.heels[front])
-        points = {
-            behind: leaves + passed * (self.toes[behind] - leaves),
-            front: strikes + passed * (lands - strikes),
-        }
+        points = {behind: leaves + passed * (self.toes[behind] - leaves), front: strikes + passed * (lands - strikes)}
         share = self._share(points)
         q = self.support.motion.q[first + 1 : last]
         ahead = rotate_all(q[:, 3:7], np.array([1.0, 0.0, 0.0])) * [1.0, 1.0, 0.0]

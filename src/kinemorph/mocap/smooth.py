@@ -31,9 +31,8 @@ from kinemorph.spatial.quaternion_arrays import (
 
 Cutoff = float | tuple[float, float] | None  # Hz, of all, or of the root's position and of all rotations
 
-TWO_PASS_CUTOFF_SHARE = (
-    0.802  # two passes of a filter of second order have their cutoff at this share of its own (Winter)
-)
+# Two passes of a filter of second order have their cutoff at this share of its own (Winter).
+TWO_PASS_CUTOFF_SHARE = 0.802
 END = 1.0  # cutoff periods at both ends, where the filter has seen only one side
 CUTOFFS = np.arange(1.0, 21.0)  # Hz, of the residual analysis
 SLOWEST = 1e-9  # of a cutoff, beside the rate of frames: below it filters lose their numbers

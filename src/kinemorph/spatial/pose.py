@@ -50,6 +50,16 @@ _UPRIGHT = np.eye(3)
 _ONE_AND_A_HALF = 1.5 * _UPRIGHT
 
 
+def rotation_of_quaternion(w: float, x: float, y: float, z: float) -> Matrix:
+    """The rotation matrix of a unit quaternion."""
+    rows = (
+        (1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)),
+        (2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)),
+        (2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)),
+    )
+    return np.array(rows)
+
+
 @dataclass(frozen=True, eq=False)
 class Pose:
     """A frame seen from another one: `a_X_b` has b's axes as columns of `rotation` and b's origin as `position`."""
@@ -102,13 +112,7 @@ class Pose:
         size = math.hypot(*q)
         if size == 0.0:
             raise ValueError("Pose.quaternion: the quaternion is zero")
-        w, x, y, z = q / size
-        rows = (
-            (1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)),
-            (2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)),
-            (2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)),
-        )
-        return Pose(position, rows)
+        return Pose(position, rotation_of_quaternion(*(q / size)))
 
     @staticmethod
     def known(position: Vector, rotation: Matrix) -> Pose:

@@ -16,9 +16,7 @@ INSERTION_SORT_ROWS = 16  # rows; fewer are sorted by insertion
 
 @kernel
 def collect_overlapping(grid: Any, passed: int) -> int:
-    """Write the pairs whose boxes overlap, sorted by ids. Returns their number. `passed` updates (0 or 1) age the
-    pairs.
-    """
+    """Write the pairs whose boxes overlap, sorted by ids; `passed` updates (0 or 1) age them. Returns their number."""
     boxes = boxes_of(grid)
     pairs = box_pairs_of(grid)
     found = rows_at(grid["found"], grid["pair_room"], hash_rows.LISTED_PAIR)
@@ -28,9 +26,8 @@ def collect_overlapping(grid: Any, passed: int) -> int:
     sorted_so_far = True
     for row in range(grid["pair_count"]):
         pair = pairs[row]
-        write_listed_pair(
-            found[m], pair["a"], pair["b"], row
-        )  # always: adding 0 or 1 is faster than a mispredicted branch
+        # Always: adding 0 or 1 is faster than a mispredicted branch.
+        write_listed_pair(found[m], pair["a"], pair["b"], row)
         meets = boxes_overlap(boxes[pair["a"]], boxes[pair["b"]]) & (pair["linger"] != hash_rows.IGNORED)
         m += meets
         here = (int(pair["a"]) << 32) + int(pair["b"]) if meets else order
@@ -56,9 +53,7 @@ def boxes_overlap(box_a: Any, box_b: Any) -> int:
 
 @kernel
 def _sort_pairs(grid: Any, meetings: Any, spare: Any, count: int) -> None:
-    """Sort by ids: two passes of counting sort, by b and then by a, linear in boxes and pairs; insertion sort for a
-    few.
-    """
+    """Sort by ids: counting sort by b and then by a, linear in boxes and pairs; insertion sort for a few."""
     if count <= INSERTION_SORT_ROWS:
         _insertion_sort(meetings, count)
         return

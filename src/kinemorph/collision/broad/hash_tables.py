@@ -11,18 +11,9 @@ from kinemorph.collision.broad import hash_rows
 from kinemorph.collision.broad.hash_update import TABLE_FULL, rebuild_tables
 from kinemorph.multibody.tables import Pattern, Tables
 
-SAVED_HEADER_FIELDS = (
-    "n",
-    "moving",
-    "top",
-    "finest",
-    "budget",
-    "fixed_budget",
-    "linger",
-    "pair_count",
-    "pair_free",
-    "pairs_made",
-)  # fmt: skip; fields of the header that are saved: the others follow
+SAVED_HEADER_FIELDS = (  # fields of the header that are saved: the others follow
+    "n", "moving", "top", "finest", "budget", "fixed_budget", "linger", "pair_count", "pair_free", "pairs_made",
+)  # fmt: skip
 
 
 class HashTables:
@@ -77,13 +68,8 @@ class HashTables:
         self._make_entries(256)
         self._make_tiles(256)
         self._make_pairs(max(64, 1 << (len(pairs) - 1).bit_length()))
-        for name, rows in (
-            ("boxes", boxes),
-            ("filters", filters),
-            ("order", order),
-            ("pairs", pairs),
-            ("lives", lives),
-        ):
+        tables = {"boxes": boxes, "filters": filters, "order": order, "pairs": pairs, "lives": lives}
+        for name, rows in tables.items():
             self[name][: len(rows)] = rows
         while rebuild_tables(self.address) == TABLE_FULL:
             if self.header["full"][0] & hash_rows.FULL_PAIRS:  # it has a row for each pair

@@ -203,11 +203,8 @@ def choose_native_level(grid: Any, box_id: int) -> int:
     left again soon.
     """
     box = boxes_of(grid)[box_id]
-    t = (
-        grid["fixed_budget"]
-        if rows_at(grid["filters"], grid["n"], hash_rows.FILTER)[box_id]["fixed"]
-        else grid["budget"]
-    )
+    fixed = rows_at(grid["filters"], grid["n"], hash_rows.FILTER)[box_id]["fixed"]
+    t = grid["fixed_budget"] if fixed else grid["budget"]
     old = int(box["level"])
     level = max(old, 0)
     scale = box["scale"] if old >= 0 else grid["finest"]

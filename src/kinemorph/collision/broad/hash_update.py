@@ -21,9 +21,7 @@ BAD_BOX = -2
 
 @entry
 def update_boxes(address: int, lows: Any, highs: Any) -> int:
-    """Move the boxes of `order`, age pairs, and collect the overlapping ones. Returns their number, TABLE_FULL or
-    BAD_BOX.
-    """
+    """Move the boxes of `order`, age pairs, collect overlapping ones. Returns their number, TABLE_FULL or BAD_BOX."""
     grid = rows_at(address, 1, hash_rows.HASH)[0]
     order = rows_at(grid["order"], grid["moving"], hash_rows.INDEX_ROW)
     if not boxes_are_finite(lows, highs):

@@ -10,42 +10,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from kinemorph.collision.ground import surface
 from kinemorph.collision.ground.search import FLAT_ON_TRIANGLE_COSINE
-from kinemorph.collision.ground.surface import (
-    HALF_SPACE,
-    NEIGHBOUR_SINE,
-    is_internal_edge,
-    is_open_at_vertex,
-    mesh_face,
-    normal_of_triangle,
-    shared_side,
-    triangle_vertex,
-    vertex_across,
-)
+from kinemorph.collision.narrow import manifold
 from kinemorph.collision.narrow.features import NOT_FOUND, F, V, core_vertex, most_aligned_face, point_outside_face
-from kinemorph.collision.narrow.manifold import (
-    MANIFOLD_ROWS,
-    PARALLEL_SINE,
-    add_radii,
-    choose_spread_contacts,
-    closest_id,
-    contact_features,
-    contact_id,
-    find_face_contacts,
-    has_contact,
-    swap_contacts,
-)
 from kinemorph.collision.narrow.part_pairs import LISTED_ROW, core_pairs_of, part_keys_of
 from kinemorph.collision.round.solids import facing_feature
-from kinemorph.geometry.polyhedron import (
-    core1_of,
-    core_row_of,
-    edges_of,
-    face_edges_of,
-    faces_of,
-    vertex_edges_of,
-    vertices_of,
-)
+from kinemorph.geometry import polyhedron
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.spatial.mat3 import mul_vec, tmul_vec
 from kinemorph.spatial.rows import load3, load9, store3
@@ -63,24 +34,25 @@ def find_ground_contacts(
 
     `contacts` and `spare` have MANIFOLD_ROWS rows each.
     """
-    if not search["distance"] <= margin or (search["best"] < 0 and ground["kind"] != HALF_SPACE):
+    if not search["distance"] <= margin or (search["best"] < 0 and ground["kind"] != surface.HALF_SPACE):
         return 0
-    if ground["kind"] == HALF_SPACE:
-        return choose_spread_contacts(contacts, 0, _half_space_contacts(ground, body, margin, contacts), most, margin)
+    if ground["kind"] == surface.HALF_SPACE:
+        count = _half_space_contacts(ground, body, margin, contacts)
+        return manifold.choose_spread_contacts(contacts, 0, count, most, margin)
     listed = rows_at(search["listed"], search["room"], LISTED_ROW)
     pairs = core_pairs_of(search)
     keys = part_keys_of(search)
     count = 0
     for k in range(search["n_listed"]):
         found = _triangle_contacts(ground, int(keys[listed[k]]["i"]), pairs[listed[k]], margin, spare)
-        if count + found > MANIFOLD_ROWS:
+        if count + found > manifold.MANIFOLD_ROWS:
             count = _reduce_groups(contacts, count, most, margin)
         for c in range(found):
-            if count < MANIFOLD_ROWS and not has_contact(contacts, 0, count, spare[c]["id"]):
-                swap_contacts(contacts[count], spare[c])
+            if count < manifold.MANIFOLD_ROWS and not manifold.has_contact(contacts, 0, count, spare[c]["id"]):
+                manifold.swap_contacts(contacts[count], spare[c])
                 count += 1
     if count == 0:  # only the closest points: all features are internal edges or vertices
-        contacts[0]["id"] = contact_id(F, search["i"], V, 0)
+        contacts[0]["id"] = manifold.contact_id(F, search["i"], V, 0)
         contacts[0]["distance"] = search["distance"]
         store3(contacts[0]["normal"], load3(search["normal"]))
         store3(contacts[0]["x1"], load3(search["x1"]))
@@ -92,27 +64,27 @@ def find_ground_contacts(
 @kernel(inline=False)
 def _triangle_contacts(ground: Any, triangle: int, row: Any, margin: float, contacts: Any) -> int:
     """The contacts of a triangle, with ids of features of the whole ground."""
-    count = find_face_contacts(row, margin, contacts)
+    count = manifold.find_face_contacts(row, margin, contacts)
     n = load3(row["normal"])
     if count == 0:
-        core = core1_of(row)
+        core = polyhedron.core1_of(row)
         x1 = load3(row["x1"])
         if row["distance"] > margin or point_outside_face(core, 0, x1, 1e-9 * core["radius_bound"]) != NOT_FOUND:
             return 0  # the neighbour has the contact
-        contacts[0]["id"] = closest_id(row)
+        contacts[0]["id"] = manifold.closest_id(row)
         store3(contacts[0]["x1"], x1)
         store3(contacts[0]["x2"], axpy(load3(row["x2"]), row["radius2"], n))
         count = 1
-    add_radii(row, contacts, count)
-    triangle_normal = normal_of_triangle(ground, triangle)
+    manifold.add_radii(row, contacts, count)
+    triangle_normal = surface.normal_of_triangle(ground, triangle)
     kept = 0
     for k in range(count):
-        k1, i1, k2, i2 = contact_features(contacts[k]["id"])
+        k1, i1, k2, i2 = manifold.contact_features(contacts[k]["id"])
         name = _surface_feature(ground, triangle, k1, i1, triangle_normal, count > 1)
         if name >= 0:
-            contacts[k]["id"] = contact_id(k1, name, k2, i2)
+            contacts[k]["id"] = manifold.contact_id(k1, name, k2, i2)
             if kept != k:
-                swap_contacts(contacts[kept], contacts[k])
+                manifold.swap_contacts(contacts[kept], contacts[k])
             kept += 1
     return kept
 
@@ -121,22 +93,23 @@ def _triangle_contacts(ground: Any, triangle: int, row: Any, margin: float, cont
 def _surface_feature(ground: Any, triangle: int, kind: int, index: int, triangle_normal: Vec3, others: bool) -> int:
     """The row of a triangle's feature in the whole ground; -1 if it is no feature of the surface."""
     if kind == F:
-        return mesh_face(ground, triangle)
+        return surface.mesh_face(ground, triangle)
     if kind == V:
-        v = triangle_vertex(ground, triangle, index)
+        v = surface.triangle_vertex(ground, triangle, index)
         inside = (
-            vertex_across(ground, triangle, index) >= 0
-            and vertex_across(ground, triangle, index - 1 if index > 0 else 2) >= 0
+            surface.vertex_across(ground, triangle, index) >= 0
+            and surface.vertex_across(ground, triangle, index - 1 if index > 0 else 2) >= 0
         )
         flat = (
             others
             and inside
-            and is_open_at_vertex(ground, v, triangle_normal, NEIGHBOUR_SINE)
-            and is_open_at_vertex(ground, v, neg(triangle_normal), NEIGHBOUR_SINE)
+            and surface.is_open_at_vertex(ground, v, triangle_normal, surface.NEIGHBOUR_SINE)
+            and surface.is_open_at_vertex(ground, v, neg(triangle_normal), surface.NEIGHBOUR_SINE)
         )
         return -1 if flat else v
     c = 0 if index == 0 else 3 - index  # the edges of a flat core are 0 1, 0 2 and 1 2
-    return -1 if others and is_internal_edge(ground, triangle, c, triangle_normal) else shared_side(ground, triangle, c)
+    internal = others and surface.is_internal_edge(ground, triangle, c, triangle_normal)
+    return -1 if internal else surface.shared_side(ground, triangle, c)
 
 
 @kernel(inline=False)
@@ -148,16 +121,16 @@ def _reduce_groups(contacts: Any, count: int, most: int, margin: float) -> int:
         for k in range(done, count):
             if contacts[k]["distance"] < contacts[leader]["distance"]:
                 leader = k
-        swap_contacts(contacts[done], contacts[leader])
+        manifold.swap_contacts(contacts[done], contacts[leader])
         n = load3(contacts[done]["normal"])
         end = done + 1
         for k in range(done + 1, count):
             if dot(n, load3(contacts[k]["normal"])) > SAME_NORMAL_COSINE:
-                swap_contacts(contacts[end], contacts[k])
+                manifold.swap_contacts(contacts[end], contacts[k])
                 end += 1
-        kept = choose_spread_contacts(contacts, done, end, most, margin)
+        kept = manifold.choose_spread_contacts(contacts, done, end, most, margin)
         for k in range(end, count):
-            swap_contacts(contacts[done + kept + k - end], contacts[k])
+            manifold.swap_contacts(contacts[done + kept + k - end], contacts[k])
         count -= end - done - kept
         done += kept
     return count
@@ -165,19 +138,17 @@ def _reduce_groups(contacts: Any, count: int, most: int, margin: float) -> int:
 
 @kernel
 def _half_space_contacts(ground: Any, body: Any, margin: float, contacts: Any) -> int:
-    """Contacts on a half-space: vertices of the face that lies on it, or the deepest vertex, and along edges that lie
-    on it.
-    """
-    core = core_row_of(body)
+    """Contacts on a half-space: vertices of a face that lies on it, or the deepest, and along edges that lie on it."""
+    core = polyhedron.core_row_of(body)
     down = neg(tmul_vec(load9(body["R"]), load3(ground["normal"])))
     round_core = core["sides"] > 0
     f, side, cosine = facing_feature(core, down) if round_core else (NOT_FOUND, NOT_FOUND, -1.0)
     if not round_core:
         f, cosine = most_aligned_face(core, body["vertex"], down)
-    edges = edges_of(core)
+    edges = polyhedron.edges_of(core)
     if cosine > FLAT_ON_TRIANGLE_COSINE:
-        row = faces_of(core)[f]
-        face_edges = face_edges_of(core)
+        row = polyhedron.faces_of(core)[f]
+        face_edges = polyhedron.face_edges_of(core)
         count = 0
         for k in range(row["first"], row["first"] + row["count"]):
             edge = edges[face_edges[k] >> 1]
@@ -187,7 +158,7 @@ def _half_space_contacts(ground: Any, body: Any, margin: float, contacts: Any) -
     count = _add_vertex(ground, body, core, body["vertex"], margin, contacts, 0)
     if not round_core:
         return _add_edge_contacts(ground, body, core, down, NOT_FOUND, margin, contacts, count)
-    if side == NOT_FOUND or abs(dot(load3(edges[side]["direction"]), down)) >= PARALLEL_SINE:
+    if side == NOT_FOUND or abs(dot(load3(edges[side]["direction"]), down)) >= manifold.PARALLEL_SINE:
         return count
     if edges[side]["tail"] != body["vertex"] and edges[side]["head"] != body["vertex"]:
         return count
@@ -204,17 +175,17 @@ def _add_edge_contacts(
     A hull may have small faces at both ends of a long edge. It rests on that edge, whichever of the faces is most
     aligned.
     """
-    vertices, edges = vertices_of(core), edges_of(core)
-    edge_at = vertex_edges_of(core)
+    vertices, edges = polyhedron.vertices_of(core), polyhedron.edges_of(core)
+    edge_at = polyhedron.vertex_edges_of(core)
     seen = 0
     while seen < count:
-        _, _, _, v = contact_features(contacts[seen]["id"])
+        _, _, _, v = manifold.contact_features(contacts[seen]["id"])
         vertex = vertices[v]
         for k in range(vertex["first"], vertex["first"] + vertex["count"]):
             edge = edges[edge_at[k]]
             if f != NOT_FOUND and (edge["left"] == f or edge["right"] == f):
                 continue
-            if abs(dot(load3(edge["direction"]), down)) < PARALLEL_SINE:
+            if abs(dot(load3(edge["direction"]), down)) < manifold.PARALLEL_SINE:
                 count = _add_edge_end(ground, body, core, edge, v, margin, contacts, count)
         seen += 1
     return count
@@ -226,7 +197,7 @@ def _add_edge_end(
 ) -> int:
     """Add the other end of an edge of a vertex, if it is not listed."""
     end = edge["head"] if edge["tail"] == vertex else edge["tail"]
-    if has_contact(contacts, 0, count, contact_id(F, 0, V, end)):
+    if manifold.has_contact(contacts, 0, count, manifold.contact_id(F, 0, V, end)):
         return count
     return _add_vertex(ground, body, core, end, margin, contacts, count)
 
@@ -236,9 +207,9 @@ def _add_vertex(ground: Any, body: Any, core: Any, vertex: int, margin: float, c
     n = load3(ground["normal"])
     x = add(mul_vec(load9(body["R"]), core_vertex(core, vertex)), load3(body["p"]))
     above = dot(n, x) - ground["offset"]
-    if above - body["radius"] > margin or count >= MANIFOLD_ROWS:
+    if above - body["radius"] > margin or count >= manifold.MANIFOLD_ROWS:
         return count
-    contacts[count]["id"] = contact_id(F, 0, V, vertex)
+    contacts[count]["id"] = manifold.contact_id(F, 0, V, vertex)
     contacts[count]["distance"] = above - body["radius"]
     store3(contacts[count]["normal"], n)
     store3(contacts[count]["x1"], axpy(x, -above, n))

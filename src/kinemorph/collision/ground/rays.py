@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph.collision.ground.surface import HALF_SPACE, SOUP, ground_vertex, triangle_vertex
+from kinemorph.collision.ground.surface import HALF_SPACE, SOUP, ground_vertex, normal_of_triangle, triangle_vertex
 from kinemorph.geometry.ground import BOUNDS, GROUND
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.spatial.rows import load3, load3_at, store3_at
-from kinemorph.spatial.vec3 import Vec3, cross, dot, neg, scale, sub
+from kinemorph.spatial.vec3 import Vec3, cross, dot, neg, sub
 
 TREE_STACK = 64  # capacity of the stack: one node a level
 HIT_SLACK_SHARE = 1e-12  # share of its sides by which a ray may miss a triangle: no ray slips through an edge
@@ -136,12 +136,7 @@ def cast_at_ground(ground: Any, origin: Vec3, direction: Vec3, longest: float, s
         s, triangle = _cast_along_cells(ground, origin, direction, longest)
     if triangle < 0:
         return np.inf, direction
-    a = ground_vertex(ground, triangle_vertex(ground, triangle, 0))
-    n = cross(
-        sub(ground_vertex(ground, triangle_vertex(ground, triangle, 1)), a),
-        sub(ground_vertex(ground, triangle_vertex(ground, triangle, 2)), a),
-    )
-    n = scale(n, 1.0 / np.sqrt(dot(n, n)))
+    n = normal_of_triangle(ground, triangle)
     return s, (n if dot(n, direction) <= 0.0 else neg(n))
 
 

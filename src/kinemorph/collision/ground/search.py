@@ -22,28 +22,10 @@ from typing import Any
 import numpy as np
 
 from kinemorph.collision.ground import surface
-from kinemorph.collision.ground.surface import (
-    ground_vertex,
-    in_normal_cone,
-    mesh_face,
-    neighbour_normal,
-    normal_of_triangle,
-    triangle_vertex,
-    write_triangle,
-)
 from kinemorph.collision.narrow import part_pairs
 from kinemorph.collision.narrow.core_pair import DEEP, evaluate_core_pair
 from kinemorph.collision.narrow.features import F, V, core_vertex, support_vertex
 from kinemorph.collision.narrow.manifold import NO_FEATURES
-from kinemorph.collision.narrow.part_pairs import (
-    add_row_counters,
-    clear_list,
-    core_pairs_of,
-    keep_closest,
-    list_row,
-    part_keys_of,
-    prepare_row,
-)
 from kinemorph.collision.round.solids import support_piece, support_point, turn_matrix, turn_towards
 from kinemorph.geometry.ground import BOUNDS
 from kinemorph.geometry.polyhedron import core2_of, core_row_of
@@ -77,7 +59,7 @@ def find_near_triangles(ground: Any, body: Any, margin: float, reach: float, sea
 
     search["distance"] is inf if there is none.
     """
-    clear_list(search)
+    part_pairs.clear_list(search)
     if ground["kind"] == surface.HALF_SPACE:
         _turn_to_half_space(ground, body)
         _evaluate_half_space(ground, body, search)
@@ -93,7 +75,7 @@ def find_near_triangles(ground: Any, body: Any, margin: float, reach: float, sea
             if found or first >= reach or _covers_field(ground, body, first):
                 break
             first = 4.0 * first + ground["dx"] + ground["dy"]
-            clear_list(search)
+            part_pairs.clear_list(search)
     _drop_long_ways_out(ground, search, margin)
 
 
@@ -206,21 +188,21 @@ def _evaluate_triangle(
     ground: Any, triangle: int, body: Any, margin: float, limit: float, search: Any, work: Any
 ) -> None:
     """Evaluate a triangle, unless its box is farther than `limit` (m), and list it if it is near."""
-    a = ground_vertex(ground, triangle_vertex(ground, triangle, 0))
-    b = ground_vertex(ground, triangle_vertex(ground, triangle, 1))
-    c = ground_vertex(ground, triangle_vertex(ground, triangle, 2))
+    a = surface.ground_vertex(ground, surface.triangle_vertex(ground, triangle, 0))
+    b = surface.ground_vertex(ground, surface.triangle_vertex(ground, triangle, 1))
+    c = surface.ground_vertex(ground, surface.triangle_vertex(ground, triangle, 2))
     low = (min(a[0], b[0], c[0]), min(a[1], b[1], c[1]), min(a[2], b[2], c[2]))
     high = (max(a[0], b[0], c[0]), max(a[1], b[1], c[1]), max(a[2], b[2], c[2]))
     if ground["kind"] == surface.FIELD:  # solid below the surface
         low = (low[0], low[1], -np.inf)
     if not _squared_box_distance(body, low, high) <= limit * limit:
         return
-    k = prepare_row(search, triangle, body["part"])
+    k = part_pairs.prepare_row(search, triangle, body["part"])
     if k < 0:
         return
-    row = core_pairs_of(search)[k]
+    row = part_pairs.core_pairs_of(search)[k]
     row["core1"] = search["triangles"] + k * part_pairs.TRIANGLE_SIZE
-    write_triangle(ground, triangle, row["core1"])
+    surface.write_triangle(ground, triangle, row["core1"])
     row["core2"] = body["core"]
     row["radius1"] = 0.0
     row["radius2"] = body["radius"]
@@ -228,13 +210,14 @@ def _evaluate_triangle(
         row["R"][m] = body["R"][m]
     store3(row["p"], load3(body["p"]))
     evaluate_core_pair(row, work)
-    add_row_counters(search, row)
+    part_pairs.add_row_counters(search, row)
     verdict = _judge_triangle(ground, triangle, row)
     keep = verdict >= INTERNAL_EDGE and row["distance"] <= margin
     if row["distance"] < search["distance"] and (verdict == ACCEPTED or verdict == BEHIND):
-        keep_closest(search, row, k if keep else -1, mesh_face(ground, triangle), body["part"], NO_FEATURES, 1)
+        face = surface.mesh_face(ground, triangle)
+        part_pairs.keep_closest(search, row, k if keep else -1, face, body["part"], NO_FEATURES, 1)
     if keep:
-        list_row(search, verdict)
+        part_pairs.list_row(search, verdict)
 
 
 @kernel(inline=False)
@@ -243,8 +226,8 @@ def _drop_long_ways_out(ground: Any, search: Any, margin: float) -> None:
 
     The depth of a body that is entirely below a height field is the shortest way up.
     """
-    pairs = core_pairs_of(search)
-    keys = part_keys_of(search)
+    pairs = part_pairs.core_pairs_of(search)
+    keys = part_pairs.part_keys_of(search)
     listed = rows_at(search["listed"], search["room"], part_pairs.LISTED_ROW)
     good = search["distance"]
     up = -np.inf
@@ -260,7 +243,8 @@ def _drop_long_ways_out(ground: Any, search: Any, margin: float) -> None:
             if deepest < 0.0 and pairs[k]["distance"] < FORCED_WAY_FACTOR * deepest - margin:
                 continue
             if pairs[k]["distance"] < search["distance"] and (verdict == FORCED or pairs[k]["distance"] == up):
-                keep_closest(search, pairs[k], k, mesh_face(ground, int(keys[k]["i"])), keys[k]["j"], NO_FEATURES, 1)
+                face = surface.mesh_face(ground, int(keys[k]["i"]))
+                part_pairs.keep_closest(search, pairs[k], k, face, keys[k]["j"], NO_FEATURES, 1)
         listed[kept] = k
         kept += 1
     search["n_listed"] = kept
@@ -270,17 +254,17 @@ def _drop_long_ways_out(ground: Any, search: Any, margin: float) -> None:
 def _judge_triangle(ground: Any, triangle: int, row: Any) -> int:
     """Correct the answer of V-Clip for one triangle by its neighbours. Returns the verdict."""
     n = load3(row["normal"])
-    triangle_normal = normal_of_triangle(ground, triangle)
+    triangle_normal = surface.normal_of_triangle(ground, triangle)
     front = dot(n, triangle_normal)
     if row["relation"] == DEEP:
-        if front > FLAT_ON_TRIANGLE_COSINE and not in_normal_cone(ground, triangle, n, surface.NEIGHBOUR_SINE):
+        if front > FLAT_ON_TRIANGLE_COSINE and not surface.in_normal_cone(ground, triangle, n, surface.NEIGHBOUR_SINE):
             _set_normal(ground, triangle, row, triangle_normal)
             return ACCEPTED
-        if front > -surface.OVERLAP_SINE and in_normal_cone(ground, triangle, n, surface.OVERLAP_SINE):
+        if front > -surface.OVERLAP_SINE and surface.in_normal_cone(ground, triangle, n, surface.OVERLAP_SINE):
             return ACCEPTED
         _push_out(ground, triangle, row, triangle_normal)
         return FORCED
-    if in_normal_cone(ground, triangle, n, surface.NEIGHBOUR_SINE):
+    if surface.in_normal_cone(ground, triangle, n, surface.NEIGHBOUR_SINE):
         if front > -surface.OVERLAP_SINE:
             return ACCEPTED
         if ground["kind"] != surface.FIELD or not _is_over_field(ground, row["x2"]):
@@ -299,7 +283,7 @@ def _push_out(ground: Any, triangle: int, row: Any, triangle_normal: Vec3) -> No
     best = triangle_normal
     least = _depth_along(ground, triangle, row, triangle_normal)
     for c in range(3):
-        n = neighbour_normal(ground, triangle, c, triangle_normal)
+        n = surface.neighbour_normal(ground, triangle, c, triangle_normal)
         depth = _depth_along(ground, triangle, row, n)
         if depth < least:
             least = depth
@@ -315,7 +299,7 @@ def _depth_along(ground: Any, triangle: int, row: Any, n: Vec3) -> float:
     reach, _ = support_piece(core, 0, neg(tmul_vec(R, n)))
     top = -np.inf
     for c in range(3):
-        top = max(top, dot(n, ground_vertex(ground, triangle_vertex(ground, triangle, c))))
+        top = max(top, dot(n, surface.ground_vertex(ground, surface.triangle_vertex(ground, triangle, c))))
     return top + reach - dot(n, load3(row["p"]))
 
 

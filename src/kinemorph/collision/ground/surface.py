@@ -125,9 +125,7 @@ def _leads_towards(r: Vec3, n: Vec3, slack: float) -> bool:
 
 @kernel(inline=False)
 def in_normal_cone(ground: Any, triangle: int, n: Vec3, slack: float) -> bool:
-    """Whether n is in the normal cone of the surface at the triangle's support feature: nothing on the surface leads
-    towards n.
-    """
+    """Whether n is in the normal cone at the triangle's support feature: nothing on the surface leads towards n."""
     a = triangle_vertex(ground, triangle, 0)
     b = triangle_vertex(ground, triangle, 1)
     c = triangle_vertex(ground, triangle, 2)

@@ -3,15 +3,8 @@
 import math
 from typing import Any
 
-from kinemorph.collision.narrow.features import (
-    E,
-    F,
-    V,
-    clip_edge_to_face,
-    closest_on_segments,
-    core_vertex,
-    height_above_face,
-)
+from kinemorph.collision.narrow import features
+from kinemorph.collision.narrow.features import E, F, V
 from kinemorph.geometry.polyhedron import edges_of, faces_of
 from kinemorph.jit.api import kernel
 from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec, transpose
@@ -26,9 +19,7 @@ SKEW_SINE = 1e-3  # sine: edges at a larger angle take their cross product as no
 def closest_points(
     core_a: Any, core_b: Any, R: Mat3, p: Vec3, kind_a: int, index_a: int, kind_b: int, index_b: int
 ) -> Closest:
-    """Closest points of a feature of core_a and one of core_b, in the frame of core_b, where a point x of core_a is R x
-    + p.
-    """
+    """Closest points of features of core_a and core_b, in the frame of core_b, where x of core_a is R x + p."""
     if kind_a <= kind_b:
         return _simpler_first(core_a, core_b, R, p, kind_a, index_a, kind_b, index_b)
     y, x, n, distance = _simpler_first(
@@ -43,26 +34,26 @@ def _simpler_first(
 ) -> Closest:
     """The same for kind_a <= kind_b: vertices before edges before faces."""
     if kind_a == V:
-        x = add(mul_vec(R, core_vertex(core_a, index_a)), p)
+        x = add(mul_vec(R, features.core_vertex(core_a, index_a)), p)
         if kind_b == V:
-            return connect_points(x, core_vertex(core_b, index_b))
+            return connect_points(x, features.core_vertex(core_b, index_b))
         if kind_b == E:
             row = edges_of(core_b)[index_b]
-            tail = core_vertex(core_b, row["tail"])
+            tail = features.core_vertex(core_b, row["tail"])
             d = load3(row["direction"])
             s = min(max(dot(sub(x, tail), d), 0.0), row["length"])
             return connect_points(x, axpy(tail, s, d))
         return _connect_to_face(core_b, index_b, x)
     row = edges_of(core_a)[index_a]
-    t = add(mul_vec(R, core_vertex(core_a, row["tail"])), p)
+    t = add(mul_vec(R, features.core_vertex(core_a, row["tail"])), p)
     d = mul_vec(R, load3(row["direction"]))
     if kind_b == F:
-        lo, hi, _, _ = clip_edge_to_face(core_b, index_b, t, d, row["length"], 0.0)
+        lo, hi, _, _ = features.clip_edge_to_face(core_b, index_b, t, d, row["length"], 0.0)
         return _connect_to_face(core_b, index_b, axpy(t, 0.5 * (lo + hi), d))
     other = edges_of(core_b)[index_b]
-    tail = core_vertex(core_b, other["tail"])
+    tail = features.core_vertex(core_b, other["tail"])
     u = load3(other["direction"])
-    s1, s2 = closest_on_segments(t, d, row["length"], tail, u, other["length"])
+    s1, s2 = features.closest_on_segments(t, d, row["length"], tail, u, other["length"])
     x = axpy(t, s1, d)
     y = axpy(tail, s2, u)
     n = cross(d, u)
@@ -88,5 +79,5 @@ def connect_points(x: Vec3, y: Vec3) -> Closest:
 def _connect_to_face(core_b: Any, f: int, x: Vec3) -> Closest:
     """The result for a point x and face f: its foot, the normal of the face and its signed height."""
     n = load3(faces_of(core_b)[f]["normal"])
-    above = height_above_face(core_b, f, x)
+    above = features.height_above_face(core_b, f, x)
     return x, axpy(x, -above, n), n, above

@@ -33,9 +33,7 @@ TOUCHING_WAY_SHARE = 1e-6  # of the way in a step: shapes within this distance t
 
 @kernel
 def relative_displacement(collisions: Any, pair: Any, first: Any, second: Any) -> Vec3:
-    """Relative displacement (m) of the second shape of a fast pair in a step, in the frame of the first; zero if it is
-    not fast.
-    """
+    """Displacement (m) in a step of a fast pair's second shape, in the frame of the first; zero if not fast."""
     if first["carrier"] != STATIC_CARRIER or second["carrier"] != STATIC_CARRIER:
         return 0.0, 0.0, 0.0
     places, mounts = shape_poses_of(collisions), mounts_of(collisions)

@@ -67,9 +67,8 @@ EXACT_TOLERANCES = 1e5  # accuracy of an answer in tolerances: 1e-9 of the sizes
 DEEP_LOOK_PERIOD = 16  # after so many overlaps that are not shallow, `shallow` is tried again
 SAGITTA_SHARE = 0.005  # share of the radius by which a disc exceeds its inscribed polygon of 32 sides, at most
 TRIANGLE_FACES = 2  # faces of a ground triangle: its normal is judged with its neighbours, and not tracked
-CHECKED_TOLERANCES = (
-    1e8  # an answer within so many tolerances is checked, because a walk may end too early: 1e-6 of the sizes
-)
+# An answer within so many tolerances is checked, because a walk may end too early: 1e-6 of the sizes.
+CHECKED_TOLERANCES = 1e8
 
 
 @kernel(inline=False)
@@ -85,9 +84,7 @@ def evaluate_core_pair(pair: Any, work: Any) -> None:
 
 @kernel(inline=False)
 def _track_round(pair: Any, core_a: Any, core_b: Any, work: Any) -> bool:
-    """Track the answer of a pair with a round solid from the previous one. False if it cannot be proved to be the
-    closest.
-    """
+    """Track the previous answer of a pair with a round solid. False if it cannot be proved to be the closest."""
     n, R, p = load3(pair["normal"]), load9(pair["R"]), load3(pair["p"])
     if pair["coarse"] > 0.0:
         apart = separation_along(core_a, core_b, R, p, n, 0, 0)[0] - pair["radius1"] - pair["radius2"]
@@ -225,9 +222,7 @@ def _start_at_facing_vertices(pair: Any, core_a: Any, core_b: Any, R: Mat3, p: V
 def _evaluate_overlap(
     pair: Any, core_a: Any, core_b: Any, R: Mat3, p: Vec3, guess: Vec3, tol: float, work: Any
 ) -> bool:
-    """Fill in the answer if the cores overlap or touch; else store a separating direction as the normal, and return
-    False.
-    """
+    """Fill in the answer if the cores overlap or touch. Else return False: the normal is a separating direction."""
     if pair["relation"] != DEEP:
         pair["missed"] = 0
     else:
@@ -257,9 +252,7 @@ def _evaluate_overlap(
 def _find_touching_points(
     pair: Any, core_a: Any, core_b: Any, R: Mat3, p: Vec3, n: Vec3, tol: float
 ) -> tuple[Vec3, Vec3]:
-    """Touching points of cores that are flat together. The walk may have ended at features that are only nearly
-    closest.
-    """
+    """Touching points of cores that are flat together. The walk may have ended at features only nearly closest."""
     kind_a, index_a, kind_b, index_b = int(pair["kind2"]), int(pair["index2"]), int(pair["kind1"]), int(pair["index1"])
     x, y, _, apart = closest_points(core_a, core_b, R, p, kind_a, index_a, kind_b, index_b)
     if apart > EXACT_TOLERANCES * tol:

@@ -80,17 +80,9 @@ def find_penetration(
 
 @kernel(inline=False)
 def _expand_polytope(
-    core_a: Any,
-    core_b: Any,
-    R: Mat3,
-    p: Vec3,
-    guess: Vec3,
-    vertex_a: int,
-    vertex_b: int,
-    gap: float,
-    slack: float,
+    core_a: Any, core_b: Any, R: Mat3, p: Vec3, guess: Vec3, vertex_a: int, vertex_b: int, gap: float, slack: float,
     work: Any,
-) -> Depth:
+) -> Depth:  # fmt: skip
     """Expand the polytope once, with a coplanarity tolerance `slack` (m)."""
     corners = work["corners"]
     facets = work["facets"]
@@ -402,9 +394,7 @@ def _blend_corners(corners: Any, facet: Any, r: float, s: float, t: float) -> Ve
 
 @kernel(inline=False)
 def _closest_barycentric(corners: Any, facet: Any) -> tuple[float, float, float]:
-    """Barycentric coordinates of the point of a facet that is closest to the origin: its projection, or a point on a
-    side.
-    """
+    """Barycentric coordinates of a facet's point closest to the origin: its projection, or a point on a side."""
     r, s, t = _barycentric(corners, facet, scale(load3(facet["n"]), facet["d"]))
     if min(r, s, t) >= 0.0:
         return r, s, t

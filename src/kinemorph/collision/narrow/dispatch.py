@@ -45,15 +45,6 @@ from kinemorph.collision.narrow.speculative_corners import (
     separate_along_impact,
 )
 from kinemorph.collision.shapes import shape_rows
-from kinemorph.collision.shapes.shape_rows import (
-    Form,
-    PairQuery,
-    memories_of,
-    mounts_of,
-    pairs_of,
-    shape_poses_of,
-    shapes_of,
-)
 from kinemorph.geometry.convex_parts import NODE
 from kinemorph.geometry.ground import GROUND
 from kinemorph.jit.api import kernel, rows_at
@@ -62,8 +53,8 @@ from kinemorph.spatial.mat3 import mul, tmul_vec, transpose
 from kinemorph.spatial.rows import load3, load9, store3, store9
 from kinemorph.spatial.vec3 import Vec3, dot, scale, sub
 
-CONVEX, GROUND_FORM = int(Form.CONVEX), int(Form.GROUND)
-CONTACTS = int(PairQuery.CONTACTS)
+CONVEX, GROUND_FORM = int(shape_rows.Form.CONVEX), int(shape_rows.Form.GROUND)
+CONTACTS = int(shape_rows.PairQuery.CONTACTS)
 POINT_SIZE = MANIFOLD_POINT.itemsize
 MEMORY_SIZE, PAIR_SIZE, CONTACT_SIZE, ANCHOR_SIZE = (
     x.itemsize for x in (shape_rows.PAIR_MEMORY, shape_rows.PAIR, shape_rows.CONTACT, shape_rows.ANCHOR)
@@ -105,9 +96,9 @@ def evaluate_pairs(collisions: Any, start: int, stop: int) -> int:
     """Find the contacts, or the closest points, of the candidate pairs from `start` to before `stop`."""
     met = rows_at(collisions["met"], collisions["n_met"], LISTED_PAIR)
     lives = rows_at(collisions["lives"], collisions["room"], INDEX_ROW)
-    pairs = pairs_of(collisions)
-    shapes = shapes_of(collisions)
-    memories = memories_of(collisions)
+    pairs = shape_rows.pairs_of(collisions)
+    shapes = shape_rows.shapes_of(collisions)
+    memories = shape_rows.memories_of(collisions)
     for m in range(start, stop):
         i, j, memory_row = met[m]["ij"][0], met[m]["ij"][1], met[m]["row"]
         ahead = collisions["memory"] + met[min(m + PREFETCHED_PAIRS, collisions["n_met"] - 1)]["row"] * MEMORY_SIZE
@@ -129,7 +120,7 @@ def evaluate_pairs(collisions: Any, start: int, stop: int) -> int:
             _claim_memory(memory, pair, first, second, lives[memory_row]["i"])
         kept, margin = _prepare_pair(collisions, pair, memory)
         if kept:
-            places = shape_poses_of(collisions)
+            places = shape_rows.shape_poses_of(collisions)
             status = keep_contacts(collisions, pair_row, pair, memory, places[pair["a"]], places[pair["b"]])
         elif first["form"] == CONVEX and second["form"] == CONVEX:
             status = _collide_cores(collisions, pair_row, pair, first, second, memory, margin)
@@ -155,10 +146,8 @@ def _are_joined(first: Any, second: Any) -> bool:
 
 @kernel
 def _prepare_pair(collisions: Any, pair: Any, memory: Any) -> tuple[bool, float]:
-    """Write the pose of the second shape in the first. Returns whether contacts are kept; if not, the margin (m) for
-    new ones.
-    """
-    places = shape_poses_of(collisions)
+    """Write the pose of the second shape in the first. Returns whether contacts are kept; if not, the margin (m)."""
+    places = shape_rows.shape_poses_of(collisions)
     one, other = places[pair["a"]], places[pair["b"]]
     row = rows_at(collisions["row"], 1, CORE_PAIR)[0]
     turn = transpose(load9(one["R"]))
@@ -171,8 +160,8 @@ def _prepare_pair(collisions: Any, pair: Any, memory: Any) -> tuple[bool, float]
     margin = collisions["margin"] + one["sweep"] + other["sweep"]
     if collisions["keep_within"] > 0.0:
         made = rows_at(collisions["made"], collisions["room"], shape_rows.CONTACT_POSE)[pair["row"]]
-        reach = mounts_of(collisions)[pair["b"]]["reach"]
-        shapes = shapes_of(collisions)
+        reach = shape_rows.mounts_of(collisions)[pair["b"]]["reach"]
+        shapes = shape_rows.shapes_of(collisions)
         both_round = shapes[pair["a"]]["radius"] > 0.0 and shapes[pair["b"]]["radius"] > 0.0 and memory["count"] > 0
         if not both_round and can_keep_contacts(collisions, memory, made, R, p, reach, margin):
             return True, margin
@@ -211,9 +200,8 @@ def _claim_memory(memory: Any, pair: Any, first: Any, second: Any, life: int) ->
 def _collide_cores(
     collisions: Any, pair_row: int, pair: Any, first: Any, second: Any, memory: Any, margin: float
 ) -> int:
-    if (
-        collisions["n_contacts"] + collisions["max_contacts"] + MOST_SPECULATIVE_CONTACTS > collisions["contact_room"]
-    ):  # checked first: an evaluation cannot be undone
+    # Checked first: an evaluation cannot be undone.
+    if collisions["n_contacts"] + collisions["max_contacts"] + MOST_SPECULATIVE_CONTACTS > collisions["contact_room"]:
         collisions["full"] |= shape_rows.FULL_CONTACTS
         return shape_rows.FULL
     row = rows_at(collisions["row"], 1, CORE_PAIR)[0]
@@ -233,7 +221,7 @@ def _collide_cores(
         collisions["rough"] += row["rough"]
         row["fallbacks"] = 0
         row["rough"] = 0
-    place = shape_poses_of(collisions)[pair["a"]]
+    place = shape_rows.shape_poses_of(collisions)[pair["a"]]
     if collisions["question"] != CONTACTS:
         return _write_closest(collisions, pair_row, pair, memory, row, closest_features_id(row), 0, 0, place)
     points = rows_at(collisions["found"], MANIFOLD_ROWS, MANIFOLD_POINT)
@@ -346,7 +334,7 @@ def _collide_trees(
     row = rows_at(collisions["row"], 1, CORE_PAIR)[0]
     nodes1 = rows_at(first["nodes"], first["n_nodes"], NODE)
     nodes2 = rows_at(second["nodes"], second["n_nodes"], NODE)
-    place = shape_poses_of(collisions)[pair["a"]]
+    place = shape_rows.shape_poses_of(collisions)[pair["a"]]
     asked = collisions["question"] == CONTACTS
     threshold = margin if asked else collisions["threshold"]
     end_known = collisions["n_known"]
@@ -408,16 +396,9 @@ def _part_of_node(nodes: Any, node: int) -> int:
 
 @kernel(inline=False)
 def _write_part_contacts(
-    collisions: Any,
-    pair_row: int,
-    memory: Any,
-    search: Any,
-    nodes1: Any,
-    nodes2: Any,
-    margin: float,
-    place: Any,
+    collisions: Any, pair_row: int, memory: Any, search: Any, nodes1: Any, nodes2: Any, margin: float, place: Any,
     way: Vec3,
-) -> int:
+) -> int:  # fmt: skip
     """Write the contacts of all pairs of parts that a search has listed. Returns the row after them, or -1 if full."""
     points = rows_at(collisions["found"], MANIFOLD_ROWS, MANIFOLD_POINT)
     pairs = core_pairs_of(search)
@@ -445,13 +426,12 @@ def _collide_ground(
     body = rows_at(collisions["carried"], 1, GROUND_BODY)[0]
     ground = rows_at(first["ground"], 1, GROUND)[0]
     nodes = rows_at(second["nodes"], second["n_nodes"], NODE)
-    place = shape_poses_of(collisions)[pair["a"]]
+    place = shape_rows.shape_poses_of(collisions)[pair["a"]]
     points = rows_at(collisions["found"], MANIFOLD_ROWS, MANIFOLD_POINT)
     asked = collisions["question"] == CONTACTS
     way = relative_displacement(collisions, pair, first, second)
-    passes = (
-        shape_rows.MEETS if dot(way, way) > 0.0 else shape_rows.SLOW
-    )  # no time of impact with the ground is computed
+    # No time of impact with the ground is computed.
+    passes = shape_rows.MEETS if dot(way, way) > 0.0 else shape_rows.SLOW
     _load_known(collisions, search, memory)
     _set_ground_body(collisions, body, memory["start"]["index2"] if second["n_nodes"] == 1 else 0)
     reach = margin if asked else math.inf
@@ -504,17 +484,9 @@ def _set_ground_body(collisions: Any, body: Any, vertex: int) -> None:
 
 @kernel
 def _write_ground_contacts(
-    collisions: Any,
-    pair_row: int,
-    memory: Any,
-    ground: Any,
-    body: Any,
-    search: Any,
-    margin: float,
-    at: int,
-    place: Any,
-    passes: float,
-) -> int:
+    collisions: Any, pair_row: int, memory: Any, ground: Any, body: Any, search: Any, margin: float, at: int,
+    place: Any, passes: float,
+) -> int:  # fmt: skip
     """Write the contacts of one part on the ground. Returns the row after them, or -1 if the table is full."""
     points = rows_at(collisions["found"], MANIFOLD_ROWS, MANIFOLD_POINT)
     spare = rows_at(collisions["found"] + MANIFOLD_ROWS * POINT_SIZE, MANIFOLD_ROWS, MANIFOLD_POINT)

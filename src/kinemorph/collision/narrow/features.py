@@ -109,9 +109,7 @@ def support_vertex(core: Any, v: int, n: Vec3) -> int:
 
 @kernel(inline=False)
 def most_aligned_face(core: Any, v: int, n: Vec3) -> tuple[int, float]:
-    """The face most aligned with n, among those at the support vertex, and the cosine; NOT_FOUND and -1 if there are no
-    faces.
-    """
+    """The face most aligned with n at the support vertex, and the cosine; NOT_FOUND and -1 if there are no faces."""
     if core["n_faces"] == 0:
         return NOT_FOUND, -1.0
     edges = edges_of(core)

@@ -75,9 +75,7 @@ def closest_features_id(pair: Any) -> int:
 
 @kernel(inline=False)
 def closest_id(pair: Any) -> int:
-    """The closest features as an id. Those of round cores are taken after a turn to the normal: they persist as it
-    rolls.
-    """
+    """The closest features as an id. Those of round cores are taken after a turn to n: they persist as it rolls."""
     n = load3(pair["normal"])
     core_a = polyhedron.core2_of(pair)
     core_b = polyhedron.core1_of(pair)
@@ -229,19 +227,9 @@ def edge_distances(r: Vec3, direction: Vec3, length: float, n: Vec3) -> tuple[fl
 
 @kernel(inline=False)
 def _contacts_over_face(
-    core_a: Any,
-    face_a: int,
-    edge_a: int,
-    core_b: Any,
-    face_b: int,
-    R: Mat3,
-    p: Vec3,
-    n: Vec3,
-    cross: bool,
-    reach: float,
-    contacts: Any,
-    count: int,
-) -> int:
+    core_a: Any, face_a: int, edge_a: int, core_b: Any, face_b: int, R: Mat3, p: Vec3, n: Vec3, cross: bool,
+    reach: float, contacts: Any, count: int,
+) -> int:  # fmt: skip
     """Contacts of the boundary of face_a, or else of edge_a, above face_b; core_b is shape 1, in its frame.
 
     Crossings of edges are found from both sides, so only one of the two calls has `cross` true.
@@ -284,18 +272,9 @@ def _contacts_over_face(
 
 @kernel(inline=False)
 def _contacts_beside_face(
-    core_a: Any,
-    face_a: int,
-    core_b: Any,
-    face_b: int,
-    R: Mat3,
-    p: Vec3,
-    n: Vec3,
-    reach: float,
-    contacts: Any,
-    first: int,
-    count: int,
-) -> int:
+    core_a: Any, face_a: int, core_b: Any, face_b: int, R: Mat3, p: Vec3, n: Vec3, reach: float, contacts: Any,
+    first: int, count: int,
+) -> int:  # fmt: skip
     """Add contacts of edges of core_a that leave face_a and lie on face_b, starting at its contacts there.
 
     A hull may have small faces at both ends of a long edge. It rests on that edge, whichever of the faces is most
@@ -344,18 +323,9 @@ def has_contact(contacts: Any, first: int, count: int, id: int) -> bool:
 
 @kernel(inline=False)
 def _add_contact(
-    core_b: Any,
-    face_b: int,
-    kind_b: int,
-    index_b: int,
-    kind_a: int,
-    index_a: int,
-    x: Vec3,
-    n: Vec3,
-    reach: float,
-    contacts: Any,
-    count: int,
-) -> int:
+    core_b: Any, face_b: int, kind_b: int, index_b: int, kind_a: int, index_a: int, x: Vec3, n: Vec3, reach: float,
+    contacts: Any, count: int,
+) -> int:  # fmt: skip
     """Add point x of core_a, and the point of face_b below it along n, if they are within reach."""
     slope = dot(n, load3(polyhedron.faces_of(core_b)[face_b]["normal"]))
     above = height_above_face(core_b, face_b, x) / slope if slope > 0.1 else np.inf

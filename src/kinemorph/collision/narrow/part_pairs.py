@@ -181,9 +181,7 @@ def keep_closest(search: Any, row: Any, row_number: int, index: int, other_index
 
 @kernel(inline=False)
 def store_known(search: Any, known: Any, first: int) -> int:
-    """Write the features of all rows from row `first` of `known` on. Returns the row after them, or -1 if there is no
-    room.
-    """
+    """Write the features of all rows into `known`, from `first` on. Returns the row after them, or -1 without room."""
     if first + search["n"] > known.shape[0]:
         return -1
     pairs = core_pairs_of(search)

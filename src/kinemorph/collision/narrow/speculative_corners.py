@@ -29,10 +29,8 @@ from kinemorph.spatial.vec3 import Vec3, add, axpy, dot, neg, sub
 MOST_SPECULATIVE_CONTACTS = 9  # at most: a corner in each octant, and the middle
 MIDDLE_CORNER = 8
 SPECULATIVE_KIND = 3  # in a contact id, in place of a kind of feature, so that the ids differ from all others
-SHORTEST_SLIDE_SHARE, SLIDE_REDUCTION = (
-    0.05,
-    0.8,
-)  # smallest share of a slide along a face, and the factor by which it is reduced
+SHORTEST_SLIDE_SHARE = 0.05  # smallest share of a slide along a face
+SLIDE_REDUCTION = 0.8  # the factor by which it is reduced
 SAME_CORNER_SHARE = 1e-6  # of the size: corners closer than this are one
 SAME_FACE_COSINE = 0.9  # cosine: the face has turned since the previous step
 

@@ -19,24 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph.collision.narrow.features import (
-    FEATURES_MEET,
-    NOT_FOUND,
-    PARALLEL_SLOPE,
-    E,
-    F,
-    V,
-    clip_edge_to_face,
-    closest_on_segments,
-    core_vertex,
-    edge_down,
-    edge_outside_edge,
-    edge_towards,
-    height_above_face,
-    highest_face,
-    point_outside_edge,
-    point_outside_face,
-)
+from kinemorph.collision.narrow import features
+from kinemorph.collision.narrow.features import E, F, V
 from kinemorph.geometry.polyhedron import edges_of, face_edges_of, faces_of
 from kinemorph.jit.api import kernel
 from kinemorph.spatial.mat3 import Mat3, mul_vec, tmul_vec, transpose
@@ -53,17 +37,9 @@ Step = tuple[int, int, int, int, int]  # result, then kind and row of the featur
 
 @kernel(inline=False)
 def walk_to_closest(
-    core_a: Any,
-    core_b: Any,
-    R: Mat3,
-    p: Vec3,
-    kind_a: int,
-    index_a: int,
-    kind_b: int,
-    index_b: int,
-    tol: float,
+    core_a: Any, core_b: Any, R: Mat3, p: Vec3, kind_a: int, index_a: int, kind_b: int, index_b: int, tol: float,
     limit: int,
-) -> tuple[int, int, int, int, int, int]:
+) -> tuple[int, int, int, int, int, int]:  # fmt: skip
     """Walk from two features to the closest ones. Returns the result, the final features and the number of steps.
 
     A point x of core_a is R x + p in the frame of core_b.
@@ -99,45 +75,46 @@ def walk_to_closest(
 
 @kernel
 def _vertex_vertex(core_a: Any, core_b: Any, R: Mat3, p: Vec3, q: Vec3, index_a: int, index_b: int, tol: float) -> Step:
-    x = core_vertex(core_a, index_a)
-    y = core_vertex(core_b, index_b)
-    e = edge_towards(core_b, index_b, add(mul_vec(R, x), p), tol)
-    if e != NOT_FOUND:
+    x = features.core_vertex(core_a, index_a)
+    y = features.core_vertex(core_b, index_b)
+    e = features.edge_towards(core_b, index_b, add(mul_vec(R, x), p), tol)
+    if e != features.NOT_FOUND:
         return WALK_CONTINUES, V, index_a, E, e
-    e = edge_towards(core_a, index_a, add(tmul_vec(R, y), q), tol)
-    if e != NOT_FOUND:
+    e = features.edge_towards(core_a, index_a, add(tmul_vec(R, y), q), tol)
+    if e != features.NOT_FOUND:
         return WALK_CONTINUES, E, e, V, index_b
     return CLOSEST, V, index_a, V, index_b
 
 
 @kernel
 def _vertex_edge(core_a: Any, core_b: Any, R: Mat3, p: Vec3, q: Vec3, index_a: int, index_b: int, tol: float) -> Step:
-    x = add(mul_vec(R, core_vertex(core_a, index_a)), p)
-    kind, i = point_outside_edge(core_b, index_b, x, tol)
-    if i != NOT_FOUND:
+    x = add(mul_vec(R, features.core_vertex(core_a, index_a)), p)
+    kind, i = features.point_outside_edge(core_b, index_b, x, tol)
+    if i != features.NOT_FOUND:
         return WALK_CONTINUES, V, index_a, kind, i
     row = edges_of(core_b)[index_b]
-    tail = core_vertex(core_b, row["tail"])
+    tail = features.core_vertex(core_b, row["tail"])
     u = load3(row["direction"])
     foot = axpy(tail, dot(sub(x, tail), u), u)
-    e = edge_towards(core_a, index_a, add(tmul_vec(R, foot), q), tol)
-    if e != NOT_FOUND:
+    e = features.edge_towards(core_a, index_a, add(tmul_vec(R, foot), q), tol)
+    if e != features.NOT_FOUND:
         return WALK_CONTINUES, E, e, E, index_b
     return CLOSEST, V, index_a, E, index_b
 
 
 @kernel
 def _vertex_face(core_a: Any, core_b: Any, R: Mat3, p: Vec3, index_a: int, index_b: int, tol: float) -> Step:
-    x = add(mul_vec(R, core_vertex(core_a, index_a)), p)
-    e = point_outside_face(core_b, index_b, x, tol)
-    if e != NOT_FOUND:
+    x = add(mul_vec(R, features.core_vertex(core_a, index_a)), p)
+    e = features.point_outside_face(core_b, index_b, x, tol)
+    if e != features.NOT_FOUND:
         return WALK_CONTINUES, V, index_a, E, e
-    if height_above_face(core_b, index_b, x) < -tol:  # inside, or a local minimum behind the body: decided by a scan
-        f, above = highest_face(core_b, x)
+    if features.height_above_face(core_b, index_b, x) < -tol:
+        # Inside, or a local minimum behind the body: decided by a scan.
+        f, above = features.highest_face(core_b, x)
         return (WALK_CONTINUES, V, index_a, F, f) if above > tol else (OVERLAP, V, index_a, F, index_b)
     n = load3(faces_of(core_b)[index_b]["normal"])
-    e = edge_down(core_a, index_a, tmul_vec(R, n))
-    if e != NOT_FOUND:
+    e = features.edge_down(core_a, index_a, tmul_vec(R, n))
+    if e != features.NOT_FOUND:
         return WALK_CONTINUES, E, e, F, index_b
     return CLOSEST, V, index_a, F, index_b
 
@@ -146,47 +123,47 @@ def _vertex_face(core_a: Any, core_b: Any, R: Mat3, p: Vec3, index_a: int, index
 def _edge_edge(core_a: Any, core_b: Any, R: Mat3, p: Vec3, q: Vec3, index_a: int, index_b: int, tol: float) -> Step:
     edge_a = edges_of(core_a)[index_a]
     edge_b = edges_of(core_b)[index_b]
-    t = add(mul_vec(R, core_vertex(core_a, edge_a["tail"])), p)
+    t = add(mul_vec(R, features.core_vertex(core_a, edge_a["tail"])), p)
     d = mul_vec(R, load3(edge_a["direction"]))
-    kind, i = edge_outside_edge(core_b, index_b, t, d, edge_a["length"], tol)
+    kind, i = features.edge_outside_edge(core_b, index_b, t, d, edge_a["length"], tol)
     if i >= 0:
         return WALK_CONTINUES, E, index_a, kind, i
-    touch = i == FEATURES_MEET
-    t = add(tmul_vec(R, core_vertex(core_b, edge_b["tail"])), q)
+    touch = i == features.FEATURES_MEET
+    t = add(tmul_vec(R, features.core_vertex(core_b, edge_b["tail"])), q)
     d = tmul_vec(R, load3(edge_b["direction"]))
-    kind, i = edge_outside_edge(core_a, index_a, t, d, edge_b["length"], tol)
+    kind, i = features.edge_outside_edge(core_a, index_a, t, d, edge_b["length"], tol)
     if i >= 0:
         return WALK_CONTINUES, kind, i, E, index_b
-    return OVERLAP if touch or i == FEATURES_MEET else CLOSEST, E, index_a, E, index_b
+    return OVERLAP if touch or i == features.FEATURES_MEET else CLOSEST, E, index_a, E, index_b
 
 
 @kernel
 def _edge_face(core_a: Any, core_b: Any, R: Mat3, p: Vec3, index_a: int, index_b: int, tol: float) -> Step:
     row = edges_of(core_a)[index_a]
-    t = add(mul_vec(R, core_vertex(core_a, row["tail"])), p)
+    t = add(mul_vec(R, features.core_vertex(core_a, row["tail"])), p)
     d = mul_vec(R, load3(row["direction"]))
-    lo, hi, edge_lo, edge_hi = clip_edge_to_face(core_b, index_b, t, d, row["length"], 0.0)
+    lo, hi, edge_lo, edge_hi = features.clip_edge_to_face(core_b, index_b, t, d, row["length"], 0.0)
     if lo > hi:  # it misses the face: the closest feature is on its boundary
         return WALK_CONTINUES, E, index_a, E, _nearest_rim(core_b, index_b, edge_lo, t, d, row["length"])
     n = load3(faces_of(core_b)[index_b]["normal"])
-    above_lo = height_above_face(core_b, index_b, axpy(t, lo, d))
-    above_hi = height_above_face(core_b, index_b, axpy(t, hi, d))
+    above_lo = features.height_above_face(core_b, index_b, axpy(t, lo, d))
+    above_hi = features.height_above_face(core_b, index_b, axpy(t, hi, d))
     if max(above_lo, above_hi) < -tol:  # as for a vertex: inside, or behind the body
-        f, above = highest_face(core_b, axpy(t, 0.5 * (lo + hi), d))
+        f, above = features.highest_face(core_b, axpy(t, 0.5 * (lo + hi), d))
         return (WALK_CONTINUES, E, index_a, F, f) if above > tol else (OVERLAP, E, index_a, F, index_b)
     if min(above_lo, above_hi) <= tol:
         return OVERLAP, E, index_a, F, index_b
     slope = dot(d, n)  # of the distance along the edge
-    if abs(slope) <= PARALLEL_SLOPE:
+    if abs(slope) <= features.PARALLEL_SLOPE:
         up = tmul_vec(R, n)
         sinks = max(-dot(load3(row["left_normal"]), up), -dot(load3(row["right_normal"]), up))
-        if sinks <= PARALLEL_SLOPE:
+        if sinks <= features.PARALLEL_SLOPE:
             return CLOSEST, E, index_a, F, index_b
     if slope >= 0.0:
-        if edge_lo != NOT_FOUND:
+        if edge_lo != features.NOT_FOUND:
             return (WALK_CONTINUES, E, index_a, E, edge_lo)
         return (WALK_CONTINUES, V, row["tail"], F, index_b)
-    if edge_hi != NOT_FOUND:
+    if edge_hi != features.NOT_FOUND:
         return (WALK_CONTINUES, E, index_a, E, edge_hi)
     return (WALK_CONTINUES, V, row["head"], F, index_b)
 
@@ -201,11 +178,11 @@ def _nearest_rim(core: Any, f: int, cut: int, t: Vec3, direction: Vec3, length: 
     least = np.inf
     for k in range(row["first"] - 1, row["first"] + row["count"]):
         e = cut if k < row["first"] else sides[k] >> 1
-        tail = core_vertex(core, edges[e]["tail"])
+        tail = features.core_vertex(core, edges[e]["tail"])
         u = load3(edges[e]["direction"])
-        s1, s2 = closest_on_segments(t, direction, length, tail, u, edges[e]["length"])
+        s1, s2 = features.closest_on_segments(t, direction, length, tail, u, edges[e]["length"])
         r = sub(axpy(t, s1, direction), axpy(tail, s2, u))
-        if dot(r, r) < least * (1.0 - PARALLEL_SLOPE):
+        if dot(r, r) < least * (1.0 - features.PARALLEL_SLOPE):
             least = dot(r, r)
             found = e
     return found

@@ -13,21 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kinemorph.collision.narrow import features
 from kinemorph.collision.narrow.closest_points import connect_points
 from kinemorph.collision.narrow.depth import unit_vector
-from kinemorph.collision.narrow.features import (
-    FEATURE_TOLERANCE,
-    NOT_FOUND,
-    E,
-    F,
-    V,
-    core_vertex,
-    edge_towards,
-    height_above_face,
-    highest_face,
-    point_outside_edge,
-    point_outside_face,
-)
+from kinemorph.collision.narrow.features import E, F, V
 from kinemorph.collision.round.solids import closest_on_round
 from kinemorph.geometry.polyhedron import CORE, Polyhedron, edges_of, faces_of, vertex_edges_of, vertices_of
 from kinemorph.jit.api import entry, kernel, rows_at
@@ -37,9 +26,8 @@ from kinemorph.spatial.vec3 import Vec3, axpy, cross, dot, sub
 
 LARGEST_RAY_LENGTH = 1e150  # m: squares of larger distances overflow
 MOST_RAY_ITERATIONS = 60  # Newton steps along a ray; a handful is usual
-ClosestFeature = tuple[
-    int, int, Vec3, Vec3, float
-]  # kind and row of a feature, its closest point, unit normal, distance
+# Kind and row of a feature, its closest point, unit normal, distance.
+ClosestFeature = tuple[int, int, Vec3, Vec3, float]
 
 
 @kernel(inline=False)
@@ -50,29 +38,29 @@ def find_closest_feature(core: Any, x: Vec3, kind: int, index: int) -> ClosestFe
         return V, 0, y, n, distance
     c = load3(core["centre"])
     far = abs(x[0] - c[0]) + abs(x[1] - c[1]) + abs(x[2] - c[2]) + abs(c[0]) + abs(c[1]) + abs(c[2])
-    tol = FEATURE_TOLERANCE * (far + core["radius_bound"])
+    tol = features.FEATURE_TOLERANCE * (far + core["radius_bound"])
     for _ in range(100 + 4 * core["n_faces"]):
         if kind == V:
-            e = edge_towards(core, index, x, tol)
-            if e == NOT_FOUND:
-                y = core_vertex(core, index)
+            e = features.edge_towards(core, index, x, tol)
+            if e == features.NOT_FOUND:
+                y = features.core_vertex(core, index)
                 return _outside_result(core, V, index, x, y, tol)
             kind, index = E, e
         elif kind == E:
-            k, j = point_outside_edge(core, index, x, tol)
-            if j == NOT_FOUND:
+            k, j = features.point_outside_edge(core, index, x, tol)
+            if j == features.NOT_FOUND:
                 return _outside_result(core, E, index, x, _project_on_edge(core, index, x), tol)
             kind, index = k, j
         else:
-            e = point_outside_face(core, index, x, tol)
-            above = height_above_face(core, index, x)
-            if e == NOT_FOUND and above < -tol:
-                f, above = highest_face(core, x)
+            e = features.point_outside_face(core, index, x, tol)
+            above = features.height_above_face(core, index, x)
+            if e == features.NOT_FOUND and above < -tol:
+                f, above = features.highest_face(core, x)
                 if above > tol and f != index:
                     index = f
                     continue
                 index = f
-            if e == NOT_FOUND:
+            if e == features.NOT_FOUND:
                 n = load3(faces_of(core)[index]["normal"])
                 return F, index, axpy(x, -above, n), n, above
             kind, index = E, e
@@ -82,16 +70,14 @@ def find_closest_feature(core: Any, x: Vec3, kind: int, index: int) -> ClosestFe
 @kernel
 def _project_on_edge(core: Any, index: int, x: Vec3) -> Vec3:
     row = edges_of(core)[index]
-    tail = core_vertex(core, row["tail"])
+    tail = features.core_vertex(core, row["tail"])
     d = load3(row["direction"])
     return axpy(tail, min(max(dot(sub(x, tail), d), 0.0), row["length"]), d)
 
 
 @kernel(inline=False)
 def _outside_result(core: Any, kind: int, index: int, x: Vec3, y: Vec3, tol: float) -> ClosestFeature:
-    """The result for x closest to point y of a vertex or edge. On the core itself, the normal is one that points
-    outwards.
-    """
+    """The result for x closest to point y of a vertex or edge. On the core itself, a normal that points outwards."""
     _, _, n, distance = connect_points(x, y)
     if distance <= tol and core["n_edges"] > 0:
         e = index
@@ -111,18 +97,18 @@ def _outside_result(core: Any, kind: int, index: int, x: Vec3, y: Vec3, tol: flo
 def _scan_features(core: Any, x: Vec3) -> ClosestFeature:
     """The same by trying all features: used if rounding makes the walk cycle."""
     if core["n_faces"] > 0:
-        f, above = highest_face(core, x)
-        if above <= 0.0 or point_outside_face(core, f, x, 0.0) == NOT_FOUND:
+        f, above = features.highest_face(core, x)
+        if above <= 0.0 or features.point_outside_face(core, f, x, 0.0) == features.NOT_FOUND:
             n = load3(faces_of(core)[f]["normal"])
             return F, f, axpy(x, -above, n), n, above
-    best = _outside_result(core, V, 0, x, core_vertex(core, 0), 0.0)
+    best = _outside_result(core, V, 0, x, features.core_vertex(core, 0), 0.0)
     for e in range(core["n_edges"]):
         place = _outside_result(core, E, e, x, _project_on_edge(core, e, x), 0.0)
         if place[4] < best[4]:
             best = place
     for f in range(core["n_faces"]):
-        above = height_above_face(core, f, x)
-        if 0.0 <= above < best[4] and point_outside_face(core, f, x, 0.0) == NOT_FOUND:
+        above = features.height_above_face(core, f, x)
+        if 0.0 <= above < best[4] and features.point_outside_face(core, f, x, 0.0) == features.NOT_FOUND:
             n = load3(faces_of(core)[f]["normal"])
             best = (F, f, axpy(x, -above, n), n, above)
     return best
@@ -135,7 +121,7 @@ def cast_at_core(core: Any, radius: float, origin: Vec3, direction: Vec3, longes
     A ray that starts inside hits at once, with the normal of the closest point of the surface.
     """
     kind, i, _, n, distance = find_closest_feature(core, origin, V, 0)
-    near = 10.0 * FEATURE_TOLERANCE * (abs(distance) + core["radius_bound"] + radius)
+    near = 10.0 * features.FEATURE_TOLERANCE * (abs(distance) + core["radius_bound"] + radius)
     t = 0.0
     for _ in range(MOST_RAY_ITERATIONS):
         gap = distance - radius

@@ -24,11 +24,7 @@ A_POINT = Polyhedron.point()
 
 @checked_on_failure
 def cast(
-    shape: Solid,
-    pose: Pose | None,
-    origin: Iterable[float],
-    direction: Iterable[float],
-    longest: float = math.inf,
+    shape: Solid, pose: Pose | None, origin: Iterable[float], direction: Iterable[float], longest: float = math.inf
 ) -> SurfacePoint | None:
     """The first point of a shape on a ray, or None; `direction` may have any length, `longest` is in metres.
 

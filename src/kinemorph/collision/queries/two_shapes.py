@@ -222,9 +222,7 @@ def _check_features(features: tuple[NamedFeature, NamedFeature], cores: Sequence
 
 
 def _signed(row: Any, before: Vector, cores: Sequence[Core], slack: float) -> Distance:
-    """A tracked contact with its signed distance. Vertices and edges have no inside: the previous normal tells the
-    side.
-    """
+    """A tracked contact with its signed distance. Vertices and edges have no inside: the previous normal decides."""
     r1, r2 = cores[0][1], cores[1][1]
     n, apart = row["normal"].copy(), float(row["distance"]) + r1 + r2  # of the cores
     y, x = row["x1"] - r1 * n, row["x2"] + r2 * n

@@ -76,9 +76,7 @@ def _normalise(w: Vec3, near: Vec3) -> Vec3:
 
 @kernel(inline=False)
 def normal_on_circles(axis: Vec3, s: float, other_axis: Vec3, t: float, near: Vec3) -> Vec3:
-    """The normal on two circles (axes and heights s, t), the one nearer to `near`; `near` if they do not
-    meet.
-    """
+    """The normal on two circles (axes and heights s, t), the one nearer to `near`; `near` if they do not meet."""
     c, q = dot(axis, other_axis), cross(axis, other_axis)
     qq = dot(q, q)
     if qq <= PARALLEL_SINE_SQUARED:
@@ -175,9 +173,8 @@ def normal_on_sphere(w: Vec3, one: Disc, other: Disc, near: Vec3) -> Vec3:
         else:  # not concave: gradient step
             x, y = u, v
         size = math.sqrt(x * x + y * y)
-        stride = min(
-            LONGEST_NEWTON_STEP, 0.5 * min(_sine_to_axis(one, n), _sine_to_axis(other, n))
-        )  # not across the axis of a disc
+        # Not across the axis of a disc.
+        stride = min(LONGEST_NEWTON_STEP, 0.5 * min(_sine_to_axis(one, n), _sine_to_axis(other, n)))
         share = (
             1.0 if size <= min(stride, CONVERGED_STEP) or (size < stride and det > 0.0 and uu > 0.0) else stride / size
         )

@@ -32,9 +32,8 @@ FARTHEST_TOLERANCES = 1e3  # tolerances within which points count as farthest: 1
 LARGEST_TILT = 0.05  # rad, largest tilt from the axis of a disc, where the gradient is undefined
 ZERO_VECTOR = (0.0, 0.0, 0.0)
 CORNER, LINE, FLAT = 0, 1, 2
-SupportFeature = tuple[
-    int, Vec3, Vec3, int, int
-]  # kind of the support feature, its ends, the piece at the second, and an edge
+# Kind of the support feature, its ends, the piece at the second, and an edge.
+SupportFeature = tuple[int, Vec3, Vec3, int, int]
 Closest = tuple[Vec3, Vec3, Vec3, float]  # points of a and b, unit normal from b to a, distance
 
 

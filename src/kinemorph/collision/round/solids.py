@@ -156,9 +156,7 @@ def turn_vector(x: Vec3, cosine: float, sine: float) -> Vec3:
 
 @kernel(inline=False)
 def facing_feature(core: Any, n: Vec3) -> tuple[int, int, float]:
-    """For a round core turned to n: the disc across n and its cosine, or else the edge on its side; NOT_FOUND, -1 if
-    none.
-    """
+    """For a round core turned to n: the disc across n and its cosine, or the edge on its side, or NOT_FOUND, -1."""
     cosine = abs(n[2])
     disc = 1 if n[2] > 0.0 else 0
     if cosine > FACE_COSINE and not (disc == 1 and core["high"] == 0.0):

@@ -29,9 +29,8 @@ def place_shape(collisions: Any, row: int, R: Mat3, p: Vec3) -> None:
     R = mul(R, load9(mount["R"]))
     store9(place["R"], R)
     store3(place["p"], p)
-    grow = (
-        0.5 * (collisions["margin"] + collisions["keep_within"]) + place["sweep"]
-    )  # the other half of the margin is in the box of the other shape
+    # The other half of the margin is in the box of the other shape.
+    grow = 0.5 * (collisions["margin"] + collisions["keep_within"]) + place["sweep"]
     low, high = world_box(mount, R, p)
     box = rows_at(collisions["boxes"], collisions["n"], BOUNDS)[row]
     store3(box["low"], (low[0] - grow, low[1] - grow, low[2] - grow))

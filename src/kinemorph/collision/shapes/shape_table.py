@@ -134,14 +134,9 @@ class ShapeTable:
     # --- adding and removing ---
 
     def add(
-        self,
-        solid: Solid,
-        link: int = BASE_LINK,
-        pose: Pose | None = None,
-        *,
-        group: int = 1,
+        self, solid: Solid, link: int = BASE_LINK, pose: Pose | None = None, *, group: int = 1,
         mask: int = ALL_GROUPS_MASK,
-    ) -> int:
+    ) -> int:  # fmt: skip
         """Fix a shape to a link, at `pose` in the link's frame. Returns its id.
 
         Two shapes meet if each one's group (of 32 bits) is in the other's mask, unless they are on one link or both do
@@ -295,15 +290,8 @@ class ShapeTable:
         for name in BODY_FIELDS:
             rows[name] = 0
         mounts, changed, free = self.mounts[:n].copy(), self.changed[:n].copy(), sorted(self._free)
-        return (
-            rows,
-            mounts,
-            changed,
-            self.revision,
-            [_resolve_solid(solid) for solid in self._solids],
-            self.bodies,
-            free,
-        )
+        solids = [_resolve_solid(solid) for solid in self._solids]
+        return rows, mounts, changed, self.revision, solids, self.bodies, free
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         rows, mounts, changed, self.revision, solids, bodies, free = state

@@ -41,9 +41,8 @@ def write_shapes(
         if bodies.shape[0] > 0:
             link = bodies[link] & SHAPE_ROW_MASK if link >= 0 else link
             carrier = bodies[carrier] & SHAPE_ROW_MASK if carrier >= 0 else carrier
-        r["form"], r["link"], r["group"], r["mask"], r["fixed"] = (
-            whole[k, 0], link, whole[k, 2], whole[k, 3], whole[k, 4],
-        )  # fmt: skip
+        r["form"], r["link"] = whole[k, 0], link
+        r["group"], r["mask"], r["fixed"] = whole[k, 2], whole[k, 3], whole[k, 4]
         r["core"], r["nodes"], r["n_nodes"], r["ground"] = whole[k, 5], whole[k, 6], whole[k, 7], whole[k, 8]
         r["carrier"], r["radius"] = carrier, numbers[k, 18]
         for j in range(9):

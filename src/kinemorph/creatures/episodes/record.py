@@ -13,22 +13,10 @@ import numpy as np
 
 from kinemorph.brain.layout import EFFECT
 from kinemorph.collision.shapes.shape_poses import world_box
-from kinemorph.collision.shapes.shape_rows import (
-    mounts_of,
-    pairs_of,
-    shape_poses_of,
-    shapes_of,
-)
+from kinemorph.collision.shapes.shape_rows import mounts_of, pairs_of, shape_poses_of, shapes_of
 from kinemorph.contact.layout import contact_constraint_room, drives_of, slices_of
 from kinemorph.contact.rows.drive_rows import find_dof
-from kinemorph.creatures.episodes.layout import (
-    BRAIN_RECORD,
-    EPISODE,
-    EPISODE_KIND,
-    WINDOW,
-    brain_records_of,
-    windows_of,
-)
+from kinemorph.creatures.episodes import layout
 from kinemorph.creatures.exploits import LARGEST_SPEED, SPIN
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.multibody.layout import dofs_of, link_data_of, links_of
@@ -39,15 +27,7 @@ from kinemorph.spatial.rows import load3, load6, load9, store3
 from kinemorph.spatial.scalar import sqrt
 from kinemorph.spatial.vec3 import Vec3, add, axpy, cross, dot, scale, sub
 from kinemorph.structure.forest.elements import update_slot_motion
-from kinemorph.structure.forest.layout import (
-    IN_USE,
-    TREES,
-    Q,
-    V,
-    bodies_of,
-    tree_of,
-    trees_of,
-)
+from kinemorph.structure.forest.layout import IN_USE, TREES, Q, V, bodies_of, tree_of, trees_of
 from kinemorph.structure.forest.memory import clear_words, pool_of
 from kinemorph.structure.forest.poses import body_frame
 from kinemorph.world.brains.instance_rows import MIND, minds_of
@@ -61,7 +41,7 @@ NO_GAP = 1e30  # m: no gap
 RECORDED = 2  # `known` of an EPISODE
 STILL_SPEED = 0.05  # m/s: a slower centre of mass counts as still
 CAP_SHARE = 0.9  # share of a cap from which on it is ridden
-BRAIN_RECORD_SIZE, WINDOW_SIZE = BRAIN_RECORD.itemsize, WINDOW.itemsize
+BRAIN_RECORD_SIZE, WINDOW_SIZE = layout.BRAIN_RECORD.itemsize, layout.WINDOW.itemsize
 FAST, FAST_SPIN = CAP_SHARE * LARGEST_SPEED, CAP_SHARE * SPIN
 
 
@@ -93,7 +73,7 @@ def sum_tree_motion(tree: Any, v: Any) -> tuple[float, Vec3, float, float]:
 def record_trees(solver: Any, forest: Any, brains: Any, episode: Any, moved: bool) -> None:
     """Energy of the world, and centre and speed of trees with a brain; `moved`: link data of awake trees is current."""
     trees, spans = trees_of(forest), slices_of(solver)
-    minds, records = rows_at(brains["minds"], brains["mind_room"], MIND), brain_records_of(episode)
+    minds, records = rows_at(brains["minds"], brains["mind_room"], MIND), layout.brain_records_of(episode)
     bodies = bodies_of(forest)
     g = (forest["gx"], forest["gy"], forest["gz"])
     total = 0.0
@@ -225,7 +205,7 @@ def record_overlap(forest: Any, collisions: Any, record: Any, tree_index: int) -
 def record_brain(world: Any, episode: Any, mind: Any, record: Any, tree_index: int) -> None:
     """Record one brain instance, within a step."""
     solver, forest, collisions, brains = solver_of(world), forest_of(world), collisions_of(world), minds_of(world)
-    effects, windows = rows_at(brains["effects"], brains["effect_room"], EFFECT), windows_of(episode)
+    effects, windows = rows_at(brains["effects"], brains["effect_room"], EFFECT), layout.windows_of(episode)
     spin = 0.0
     for k in range(mind["effects"], mind["effects"] + mind["effect_count"]):
         spin = max(spin, record_joint(solver, forest, episode, effects[k], windows[k]))
@@ -262,7 +242,7 @@ def record_step(world: Any, episode: Any) -> None:
     episode["work"] += 1 + solver["substeps"] * (solver["contact_count"] + solver["dof_constraint_count"])
     record_trees(solver, forest, brains, episode, True)
     minds, bodies = rows_at(brains["minds"], brains["mind_room"], MIND), bodies_of(forest)
-    records = brain_records_of(episode)
+    records = layout.brain_records_of(episode)
     still = np.inf
     for i in range(brains["mind_count"]):
         at = body_slot(forest, minds[i]["body"])
@@ -283,7 +263,7 @@ def record_present(world: Any, episode: Any) -> None:
     brains, forest = minds_of(world), forest_of(world)
     solver, collisions = solver_of(world), collisions_of(world)
     minds, bodies = rows_at(brains["minds"], brains["mind_room"], MIND), bodies_of(forest)
-    records = brain_records_of(episode)
+    records = layout.brain_records_of(episode)
     record_trees(solver, forest, brains, episode, False)
     for i in range(brains["mind_count"]):
         at = body_slot(forest, minds[i]["body"])
@@ -312,8 +292,8 @@ def make_recorded_steps(world: Any, episode: Any, count: int, most: int) -> tupl
 @entry(nogil=True)
 def run_recorded_steps(address: int, episode_address: int, count: int, most: int) -> tuple[int, int]:
     """`make_recorded_steps` for Python."""
-    world, episode = rows_at(address, 1, WORLD)[0], rows_at(episode_address, 1, EPISODE)[0]
-    if world["kind"] != WORLD_KIND or episode["kind"] != EPISODE_KIND:
+    world, episode = rows_at(address, 1, WORLD)[0], rows_at(episode_address, 1, layout.EPISODE)[0]
+    if world["kind"] != WORLD_KIND or episode["kind"] != layout.EPISODE_KIND:
         return WRONG_ROW, count
     return make_recorded_steps(world, episode, count, most)
 
@@ -321,8 +301,8 @@ def run_recorded_steps(address: int, episode_address: int, count: int, most: int
 @entry
 def refresh_record(address: int, episode_address: int) -> int:
     """`record_present` for Python."""
-    world, episode = rows_at(address, 1, WORLD)[0], rows_at(episode_address, 1, EPISODE)[0]
-    if world["kind"] != WORLD_KIND or episode["kind"] != EPISODE_KIND:
+    world, episode = rows_at(address, 1, WORLD)[0], rows_at(episode_address, 1, layout.EPISODE)[0]
+    if world["kind"] != WORLD_KIND or episode["kind"] != layout.EPISODE_KIND:
         return WRONG_ROW
     record_present(world, episode)
     return DONE
@@ -335,7 +315,7 @@ def reset_record(episode: Any, budget: int, until_still: float) -> None:
     episode["work"] = episode["known"] = episode["stops_run"] = 0
     episode["start"] = episode["energy"] = episode["done"] = 0.0
     episode["effort"] = episode["conveyed"] = episode["surplus"] = 0.0
-    records = brain_records_of(episode)
+    records = layout.brain_records_of(episode)
     for i in range(episode["brain_room"]):
         generation, first, count = records[i]["generation"], records[i]["effects"], records[i]["effect_count"]
         clear_words(episode["brains"] + i * BRAIN_RECORD_SIZE, BRAIN_RECORD_SIZE)

@@ -109,11 +109,8 @@ def kept_nodes(genotype: Genotype, keep: Iterable[int]) -> Genotype:
     """The graph of these nodes, in this order, and the connections among them."""
     order = list(keep)
     number = {old: new for new, old in enumerate(order)}
-    return replace(
-        genotype,
-        nodes=tuple(genotype.nodes[i] for i in order),
-        connections=tuple(renumbered(genotype.connections, number)),
-    )
+    nodes = tuple(genotype.nodes[i] for i in order)
+    return replace(genotype, nodes=nodes, connections=tuple(renumbered(genotype.connections, number)))
 
 
 def renumbered(connections: Iterable[Connection], number: dict[int, int]) -> list[Connection]:

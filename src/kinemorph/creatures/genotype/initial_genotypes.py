@@ -39,9 +39,8 @@ ALONG, ACROSS = (0.10, 0.25), (0.04, 0.15)  # half extents of parts of founders,
 LOW, HIGH = ([math.log(ends[k]) for ends in (ACROSS, ACROSS, ALONG)] for k in (0, 1))
 TWINS = 0.4  # share of connections that have a mirror twin
 GRIPS = (0.4, 0.4)  # shares of grasps that keep to the oscillator, or to the angle of their joint
-COMMON_OSCILLATOR = Source(
-    From.GLOBAL, 0
-)  # the first neuron of the central brain: when it mutates, all limbs stay in step
+# The first neuron of the central brain: when it mutates, all limbs stay in step.
+COMMON_OSCILLATOR = Source(From.GLOBAL, 0)
 
 
 @checked_first

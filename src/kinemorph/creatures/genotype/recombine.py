@@ -25,11 +25,8 @@ def crossover(a: Genotype, b: Genotype, rng: Rng, settings: Settings = DEFAULT) 
         return c.parent in run and c.child in run
 
     connections = [c for c in a.connections if not inner(c)] + [c for c in b.connections if inner(c)]
-    return replace(
-        a,
-        nodes=(*a.nodes[: run.start], *b.nodes[run.start : run.stop], *a.nodes[run.stop :]),
-        connections=trimmed(connections, settings, a, b),
-    )
+    nodes = (*a.nodes[: run.start], *b.nodes[run.start : run.stop], *a.nodes[run.stop :])
+    return replace(a, nodes=nodes, connections=trimmed(connections, settings, a, b))
 
 
 @checked_first
@@ -60,9 +57,7 @@ def graft(a: Genotype, b: Genotype, rng: Rng, settings: Settings = DEFAULT) -> G
     joint = random_connection(rng, settings, start, parent=int(rng.integers(start)), child=start)
     connections = (*stock.connections, joint, *renumbered(b.connections, number))
     return replace(
-        stock,
-        nodes=(*stock.nodes, *(b.nodes[i] for i in limb)),
-        connections=trimmed(connections, settings, a, b),
+        stock, nodes=(*stock.nodes, *(b.nodes[i] for i in limb)), connections=trimmed(connections, settings, a, b)
     )
 
 

@@ -73,9 +73,8 @@ class Phenotype:
             raise TypeError(f"develop: it takes a kinemorph.creatures.Genotype, not {repr_of(genotype)}")
         self.genotype, self.settings = genotype, settings
         self._growth = growth_row(settings)
-        self._nodes, self.rows, self._bounds = grow_from_genotype(
-            genotype, settings
-        )  # the second are PART rows, see `layout.py`
+        # The second are PART rows, see `layout.py`.
+        self._nodes, self.rows, self._bounds = grow_from_genotype(genotype, settings)
         self._reason = reason_against(self.rows, self._growth, self._bounds)
         neurons = [len(node.neurons) for node in genotype.nodes]
         if not self._reason and sum(neurons[k] for k in self.rows["node"].tolist()) > settings.most_wires:

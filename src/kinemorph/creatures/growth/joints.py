@@ -74,12 +74,8 @@ def fill_model(
     v = links[0]["nv"]
     for k in range(v):
         dofs[k]["link"], dofs[k]["parent"] = 0, k - 1
-        dofs[k]["lower"], dofs[k]["upper"], dofs[k]["velocity_limit"], dofs[k]["effort_limit"] = (
-            -np.inf,
-            np.inf,
-            np.inf,
-            np.inf,
-        )
+        dofs[k]["lower"], dofs[k]["upper"] = -np.inf, np.inf
+        dofs[k]["velocity_limit"], dofs[k]["effort_limit"] = np.inf, np.inf
     parts[0]["link"] = 0
     q, l, i = links[0]["nq"], 1, 0
     while i >= 0:

@@ -10,17 +10,6 @@ from kinemorph.creatures.tasks.task import Marks, Stage, Task
 TASKS = (HitBall, HitBallAnywhere, JumpUp, JumpAway, Locomotion, Follow, Carry, Brachiate, Swim)
 
 __all__ = [
-    "Brachiate",
-    "Carry",
-    "Follow",
-    "HitBall",
-    "HitBallAnywhere",
-    "JumpAway",
-    "JumpUp",
-    "Locomotion",
-    "Marks",
-    "Stage",
-    "Swim",
-    "TASKS",
-    "Task",
-]
+    "Brachiate", "Carry", "Follow", "HitBall", "HitBallAnywhere", "JumpAway", "JumpUp", "Locomotion", "Marks",
+    "Stage", "Swim", "TASKS", "Task",
+]  # fmt: skip

@@ -26,10 +26,8 @@ LARGE, LARGEST = 20_000, 100_000  # evaluations: in between draws get harder wit
 FIRST_VOTE_DRAW = 512  # draws from this number on are those of the last vote
 VOTE_CANDIDATES = 16  # of the last vote
 BLIND_POWER = 2  # power of the share of lives without senses that fail, by which one is worth less
-LEVEL_STEP, FULL = (
-    0.1,
-    5,
-)  # of the level, by which success makes draws harder; and of so many draws, one is at full level
+LEVEL_STEP = 0.1  # of the level, by which success makes draws harder
+FULL = 5  # of so many draws, one is at full level
 
 
 @checked_first

@@ -181,14 +181,8 @@ class Store:
         self._begin()
         if job.individual not in self._born:
             self._born.add(job.individual)
-            born = (
-                job.individual,
-                job.generation,
-                json.dumps(job.parents),
-                job.operator,
-                job.age,
-                _digest(job.genotype),
-            )
+            parents, genome = json.dumps(job.parents), _digest(job.genotype)
+            born = (job.individual, job.generation, parents, job.operator, job.age, genome)
             self._execute("INSERT INTO individual VALUES (?, ?, ?, ?, ?, ?)", born)
         self._told.add((result.generation, result.individual))
         for draw, outcome in zip(result.draws, result.outcomes):
@@ -270,13 +264,11 @@ class Store:
             return None
         of = self._rows("SELECT genome_hash FROM individual WHERE id = ?", (job.individual,))
         (genome,) = next(of, (None,))
-        rows = list(
-            self._rows(
-                "SELECT draw, seed, level, score, thesis, measure, reason, steps, details, attempt, golden, seconds"
-                " FROM evaluation WHERE g = ? AND individual = ?",
-                (job.generation, job.individual),
-            )
+        query = (
+            "SELECT draw, seed, level, score, thesis, measure, reason, steps, details, attempt, golden, seconds"
+            " FROM evaluation WHERE g = ? AND individual = ?"
         )
+        rows = list(self._rows(query, (job.generation, job.individual)))
         found = {Draw(*row[:3]): row for row in rows}
         if not any(draw.number == row[0] for row in rows for draw in job.draws):
             return None
@@ -337,11 +329,8 @@ class Store:
         inflating = zlib.decompressobj()
         genome = inflating.decompress(blob, LARGEST_VALUE_BYTES)
         if not inflating.eof:
-            why = (
-                f"it would have more than {LARGEST_VALUE_BYTES} bytes"
-                if len(genome) == LARGEST_VALUE_BYTES
-                else "its end is missing"
-            )
+            too_long = len(genome) == LARGEST_VALUE_BYTES
+            why = f"it would have more than {LARGEST_VALUE_BYTES} bytes" if too_long else "its end is missing"
             raise StoreError(f"{self.file}: a genome is damaged: {why}")
         return genome
 

@@ -122,12 +122,9 @@ def _face_faults(mesh: Mesh) -> Iterator[Fault]:
     bad = twice_area <= THIN_HEIGHT_SHARE * longest**2
     if bad.any():
         row = int(np.argmax(bad))
-        yield Fault(
-            FaultKind.DEGENERATE,
-            np.flatnonzero(bad),
-            f"{FaultKind.DEGENERATE}: {bad.sum()} of {len(bad)} faces have no area; the first is face {row} with the "
-            f"vertices {mesh.faces[row].tolist()}",
-        )
+        text = f"{bad.sum()} of {len(bad)} faces have no area; the first is face {row} with the vertices"
+        text = f"{FaultKind.DEGENERATE}: {text} {mesh.faces[row].tolist()}"
+        yield Fault(FaultKind.DEGENERATE, np.flatnonzero(bad), text)
 
 
 def _shell_faults(mesh: Mesh, faces: Array) -> Iterator[Fault]:
@@ -149,12 +146,9 @@ def _shell_faults(mesh: Mesh, faces: Array) -> Iterator[Fault]:
     ]
     if wrong:
         where = np.flatnonzero(np.isin(shell, wrong))
-        yield Fault(
-            FaultKind.INSIDE_OUT,
-            where,
-            f"{FaultKind.INSIDE_OUT}: all faces of {len(wrong)} of {len(volume)} shells look inwards; the first is "
-            f"face {where[0]} (turn=True turns them round)",
-        )
+        text = f"all faces of {len(wrong)} of {len(volume)} shells look inwards; the first is face {where[0]}"
+        text = f"{FaultKind.INSIDE_OUT}: {text} (turn=True turns them round)"
+        yield Fault(FaultKind.INSIDE_OUT, where, text)
 
 
 def _shells(faces: Array) -> Array:

@@ -147,9 +147,8 @@ def _checked(path: str, weighed: bool, vertices: Array, faces: Array, colours: A
         raise FileError(f"{path}: face {row} names the vertices {faces[row].tolist()}, but there are {len(vertices)}")
     used = np.zeros(len(vertices), dtype=bool)
     used[faces] = True
-    if (
-        not weighed and not used.all()
-    ):  # a point that no face has would be a corner of the box around the mesh, and of its hull
+    # A point that no face has would be a corner of the box around the mesh, and of its hull.
+    if not weighed and not used.all():
         vertices, faces = vertices[used], (np.cumsum(used) - 1)[faces]
     return Mesh(vertices.astype(np.float64), faces.astype(np.int32), colours)
 

@@ -21,11 +21,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 @np.errstate(all="ignore")  # NaN and the like are found in the end: no vertex may have them
 def read_stl(path: Path) -> tuple[Array, Array, None]:
     content = read_bytes(path, LARGEST_MESH_BYTES)
-    count = (
-        int.from_bytes(content[STL_HEADER_BYTES - 4 : STL_HEADER_BYTES], "little")
-        if len(content) >= STL_HEADER_BYTES
-        else 0
-    )
+    whole_header = len(content) >= STL_HEADER_BYTES
+    count = int.from_bytes(content[STL_HEADER_BYTES - 4 : STL_HEADER_BYTES], "little") if whole_header else 0
     expected = STL_HEADER_BYTES + count * TRIANGLE.itemsize
     # Some binary files begin with "solid" too, so the size decides first.
     if (

@@ -14,7 +14,7 @@ from kinemorph._files import PathLike, quoted
 from kinemorph._xml import MOST_ELEMENTS, Element, known_numbers, read_xml
 from kinemorph.io.mesh_paths import LONGEST_PATH, MeshPaths
 from kinemorph.io.mjcf.schema import DRIVES, check_attributes
-from kinemorph.spatial.pose import Pose
+from kinemorph.spatial.pose import Pose, rotation_of_quaternion
 
 DEEPEST_MJCF = 2000  # elements in elements: the bodies of a chain are
 MOST_FILES = 50  # included in each other
@@ -251,18 +251,8 @@ def _includes(root: Element) -> bool:
 _WAYS = ("axisangle", "xyaxes", "zaxis", "euler")
 _AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 _WITH_DEFAULTS = (
-    "joint",
-    "geom",
-    "site",
-    "mesh",
-    "pair",
-    "equality",
-    "tendon",
-    "camera",
-    "light",
-    "material",
-    "texture",
-)
+    "joint", "geom", "site", "mesh", "pair", "equality", "tendon", "camera", "light", "material", "texture",
+)  # fmt: skip
 _PARTLY = frozenset(("size", "friction", "stiffness", "damping", "gear"))  # lists that may be short
 _OTHER_DRIVES = ("orientation", "pid", "cylinder", "muscle", "adhesion", "dcmotor", "plugin")
 
@@ -326,14 +316,7 @@ def unit(element: Element, name: str, values: Iterable[float]) -> list[float]:
 
 
 def quaternion(element: Element, name: str) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
-    w, x, y, z = unit(element, name, element.numbers(name, 4))
-    return np.array(
-        [
-            [1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - z * w), 2.0 * (x * z + y * w)],
-            [2.0 * (x * y + z * w), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - x * w)],
-            [2.0 * (x * z - y * w), 2.0 * (y * z + x * w), 1.0 - 2.0 * (x * x + y * y)],
-        ]
-    )
+    return rotation_of_quaternion(*unit(element, name, element.numbers(name, 4)))
 
 
 def turn(axis: Sequence[float], angle: float) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
@@ -341,13 +324,12 @@ def turn(axis: Sequence[float], angle: float) -> np.ndarray[tuple[int, int], np.
     x, y, z = axis
     s, c = math.sin(angle), math.cos(angle)
     k = 1.0 - c
-    return np.array(
-        [
-            [c + k * x * x, k * x * y - s * z, k * x * z + s * y],
-            [k * x * y + s * z, c + k * y * y, k * y * z - s * x],
-            [k * x * z - s * y, k * y * z + s * x, c + k * z * z],
-        ]
+    rows = (
+        (c + k * x * x, k * x * y - s * z, k * x * z + s * y),
+        (k * x * y + s * z, c + k * y * y, k * y * z - s * x),
+        (k * x * z - s * y, k * y * z + s * x, c + k * z * z),
     )
+    return np.array(rows)
 
 
 def from_z(z: Sequence[float]) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:

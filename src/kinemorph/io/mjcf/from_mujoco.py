@@ -13,21 +13,8 @@ from kinemorph.geometry.meshes.kept_mesh import ball_file, keep_mesh
 from kinemorph.geometry.shapes import Role, Shape
 from kinemorph.io.file_models import clipped_colour
 from kinemorph.io.file_warnings import FileWarnings
+from kinemorph.io.mjcf import mujoco_parts
 from kinemorph.io.mjcf.mujoco_build import build, filters, role_of
-from kinemorph.io.mjcf.mujoco_parts import (
-    KINDS,
-    ORIGIN,
-    SENSOR,
-    BodyPart,
-    CouplingPart,
-    JointPart,
-    KeyPart,
-    LoopPart,
-    Parts,
-    SitePart,
-    Unsupported,
-    range_ends,
-)
 from kinemorph.multibody.convert.mujoco_names import compiled_names, decode_names
 from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model.equipment import NO_RANGE, Actuator, Floor, PairMaterial
@@ -65,7 +52,7 @@ def from_mujoco(
     if not hasattr(peer, "nactuator"):
         raise TypeError(f"from_mujoco takes a mujoco.MjModel of MuJoCo 4, not {type(peer).__name__!r}")
     warned = FileWarnings(strict)
-    parts = _Compiled(peer, name, Unsupported(ignore, warned, KINDS)).parts
+    parts = _Compiled(peer, name, mujoco_parts.Unsupported(ignore, warned, mujoco_parts.KINDS)).parts
     model = build(parts, merge_fixed, warned)
     warned.issue()
     return model
@@ -91,7 +78,7 @@ class Thing(Element):
 class _Compiled:
     """Reads one compiled model, section by section."""
 
-    def __init__(self, peer: Any, name: str | None, unsupported: Unsupported) -> None:
+    def __init__(self, peer: Any, name: str | None, unsupported: mujoco_parts.Unsupported) -> None:
         self.peer, self.unsupported = peer, unsupported
         self.name = name or decode_names(peer.names, [0])[0] or "model"
         self.source = f"MjModel {self.name!r}"
@@ -100,7 +87,7 @@ class _Compiled:
         self.geoms = decode_names(peer.names, peer.name_geomadr.tolist())
         self.sites = decode_names(peer.names, peer.name_siteadr.tolist())
         gravity = np.zeros(3) if self.off & NO_GRAVITY else np.array(peer.opt.gravity, dtype=np.float64)
-        self.parts = Parts(self.thing("model", self.name, 0), self.name, gravity)
+        self.parts = mujoco_parts.Parts(self.thing("model", self.name, 0), self.name, gravity)
         self.refuse()
         self.read_bodies()
         self.read_joints()
@@ -109,7 +96,7 @@ class _Compiled:
         for i, site in enumerate(self.sites):
             if site:
                 where, body = self.thing("site", site, i), int(peer.site_bodyid[i])
-                self.parts.sites.append(SitePart(where, site, body, self.pose("site", i)))
+                self.parts.sites.append(mujoco_parts.SitePart(where, site, body, self.pose("site", i)))
         if not self.off & (NO_CONSTRAINT | NO_EQUALITY):
             for i, name in enumerate(decode_names(peer.names, peer.name_eqadr.tolist())):
                 self.read_equality(i, name)
@@ -123,7 +110,8 @@ class _Compiled:
             qpos, qvel = np.array(peer.key_qpos[i]), np.array(peer.key_qvel[i])
             if not (name or qvel.any() or any(control) or peer.key_time[i]) and (qpos == peer.qpos0).all():
                 continue  # an empty keyframe: `nkey` allots it, and the file does not define it
-            self.parts.keys.append(KeyPart(where, name or f"key{i}", float(peer.key_time[i]), qpos, qvel, control))
+            key = mujoco_parts.KeyPart(where, name or f"key{i}", float(peer.key_time[i]), qpos, qvel, control)
+            self.parts.keys.append(key)
 
     def thing(self, tag: str, name: str, number: int) -> Thing:
         return Thing(tag, {"name": name} if name else {}, self.source, number, None)
@@ -143,7 +131,7 @@ class _Compiled:
             else:
                 self.unsupported.warned.add("idle tendon", where, "it does nothing by itself, and is left out")
         for i, name in enumerate(decode_names(peer.names, peer.name_sensoradr.tolist())):
-            self.unsupported.warned.add("sensor", self.thing("sensor", name, i), SENSOR)
+            self.unsupported.warned.add("sensor", self.thing("sensor", name, i), mujoco_parts.SENSOR)
         for i, name in enumerate(decode_names(peer.names, peer.name_flexadr.tolist())):
             found("flex", self.thing("flex", name, i), "bodies that bend are not read")
         for i, name in enumerate(decode_names(peer.names, peer.name_pluginadr.tolist())):
@@ -161,7 +149,7 @@ class _Compiled:
         peer = self.peer
         for i, name in enumerate(self.bodies):
             parent = int(peer.body_parentid[i]) if i else -1
-            body = BodyPart(self.thing("body", name, i), name, parent, self.pose("body", i))
+            body = mujoco_parts.BodyPart(self.thing("body", name, i), name, parent, self.pose("body", i))
             if i and peer.body_mass[i] > 0.0:
                 at = self.inertial(i)
                 moments = np.diag(peer.body_inertia[i]).astype(np.float64)
@@ -187,8 +175,8 @@ class _Compiled:
             dofs = np.roll(np.arange(at, at + nv), 3 if nv == 6 else 0)  # MuJoCo has a free joint's position first
             single = nv == 1
             ref = float(peer.qpos0[peer.jnt_qposadr[i]]) if single else 0.0
-            anchor = ORIGIN if kind is JointKind.FREE else np.array(peer.jnt_pos[i])
-            joint = JointPart(where, name, kind, anchor, np.array(peer.jnt_axis[i]), ref)
+            anchor = mujoco_parts.ORIGIN if kind is JointKind.FREE else np.array(peer.jnt_pos[i])
+            joint = mujoco_parts.JointPart(where, name, kind, anchor, np.array(peer.jnt_axis[i]), ref)
             joint.stiffness = 0.0 if off & NO_SPRING else float(peer.jnt_stiffness[i])
             joint.damping = 0.0 if off & NO_DAMPER else self.number(peer.dof_damping[dofs], where, "damping")
             joint.armature = self.number(peer.dof_armature[dofs], where, "armature")
@@ -207,7 +195,8 @@ class _Compiled:
                 joint.armature = 0.0
             if peer.jnt_limited[i] and not off & (NO_CONSTRAINT | NO_LIMIT):
                 if single:
-                    joint.lower, joint.upper = range_ends(float(peer.jnt_range[i][0]), float(peer.jnt_range[i][1]), ref)
+                    low, high = map(float, peer.jnt_range[i])
+                    joint.lower, joint.upper = mujoco_parts.range_ends(low, high, ref)
                 else:
                     found("limit", where, "the limit of a ball joint is a cone, which is not read")
             if peer.jnt_actfrclimited[i] and single:
@@ -317,21 +306,21 @@ class _Compiled:
                 return
             first, source = self.joints[one], self.joints[two] if two >= 0 else None
             slope, offset = (float(data[1]), float(data[0])) if source is not None else (0.0, float(data[0]))
-            parts.couplings.append(CouplingPart(where, name, first, source, slope, offset))
+            parts.couplings.append(mujoco_parts.CouplingPart(where, name, first, source, slope, offset))
         elif kind not in (CONNECT, WELD):
             found("equality", where, "only connect, weld and joint are read")
         elif int(peer.eq_objtype[i]) == OBJECT_SITE:
             a, b = (int(peer.site_bodyid[site]) for site in (one, two))
             at_a, at_b = self.pose("site", one), self.pose("site", two)
             held = JointKind.SPHERICAL if kind == CONNECT else JointKind.FIXED
-            parts.loops.append(LoopPart(where, name, a, b, held, at_a, at_b))
+            parts.loops.append(mujoco_parts.LoopPart(where, name, a, b, held, at_a, at_b))
         elif kind == CONNECT:
             at_a, at_b = Pose(np.array(data[:3])), Pose(np.array(data[3:6]))
-            parts.loops.append(LoopPart(where, name, one, two, JointKind.SPHERICAL, at_a, at_b))
+            parts.loops.append(mujoco_parts.LoopPart(where, name, one, two, JointKind.SPHERICAL, at_a, at_b))
         else:  # a weld's point is first given on body 2, then on body 1
             at_a, at_b = Pose.quaternion(data[6:10], np.array(data[3:6])), Pose(np.array(data[:3]))
             held = JointKind.FIXED if data[10] > 0.0 else JointKind.SPHERICAL
-            parts.loops.append(LoopPart(where, name, one, two, held, at_a, at_b))
+            parts.loops.append(mujoco_parts.LoopPart(where, name, one, two, held, at_a, at_b))
 
     def read_actuator(self, i: int, name: str) -> None:
         peer, found = self.peer, self.unsupported.found
@@ -362,7 +351,7 @@ class _Compiled:
             bias = (bias[0] + bias[1] * gear[0] * ref, bias[1], bias[2])
             control = int(peer.actuator_ctrladr[i])
             ranges = [
-                range_ends(float(values[0]), float(values[1])) if limited else NO_RANGE
+                mujoco_parts.range_ends(float(values[0]), float(values[1])) if limited else NO_RANGE
                 for limited, values in (
                     (peer.actuator_ctrllimited[control], peer.actuator_ctrlrange[control]),
                     (peer.actuator_forcelimited[i], peer.actuator_forcerange[i]),

@@ -34,13 +34,9 @@ MUJOCO_SMALLEST_DIVISOR = 1e-14  # what MuJoCo divides by at least
 
 @checked_first
 def load_mjcf(
-    path: PathLike,
-    *,
-    root: PathLike | None = None,
-    merge_fixed: bool = True,
-    ignore: Iterable[str] = (),
+    path: PathLike, *, root: PathLike | None = None, merge_fixed: bool = True, ignore: Iterable[str] = (),
     strict: bool = False,
-) -> Model:
+) -> Model:  # fmt: skip
     """The model of an MJCF file, as MuJoCo would compile it. At zero it stands as the file draws it.
 
     `root`: the only folder that meshes and included files may come from; else it is the one above the file's.
@@ -53,15 +49,9 @@ def load_mjcf(
 
 @checked_first
 def parse_mjcf(
-    text: str,
-    *,
-    source: str = "MJCF text",
-    folder: PathLike = ".",
-    root: PathLike | None = None,
-    merge_fixed: bool = True,
-    ignore: Iterable[str] = (),
-    strict: bool = False,
-) -> Model:
+    text: str, *, source: str = "MJCF text", folder: PathLike = ".", root: PathLike | None = None,
+    merge_fixed: bool = True, ignore: Iterable[str] = (), strict: bool = False,
+) -> Model:  # fmt: skip
     """The model of an MJCF text, as if it were a file in `folder`; `source` names it in errors."""
     return _model(parse_xml(text, source, DEEPEST_MJCF), "model", Path(folder), root, merge_fixed, ignore, strict)
 
@@ -191,12 +181,6 @@ def _settle_damping(parts: Parts, bodies: Bodies, merge_fixed: bool) -> None:
             inertia = 1.0 / max(float(alone[model.v_slice(joint.name)].mean()), MUJOCO_SMALLEST_DIVISOR)
             joint.stiffness = inertia / max(constant * constant * ratio * ratio, MUJOCO_SMALLEST_DIVISOR)
             joint.damping = 2.0 * inertia / max(constant, MUJOCO_SMALLEST_DIVISOR)
-    parts.actuators = [
-        (
-            where,
-            damped_servo(a, float(np.diag(M)[model.v_slice(a.joint)][0]))
-            if a.gain == -a.bias[1] and a.bias[2] > 0.0
-            else a,
-        )
-        for where, a in parts.actuators
-    ]
+    for k, (where, a) in enumerate(parts.actuators):
+        if a.gain == -a.bias[1] and a.bias[2] > 0.0:
+            parts.actuators[k] = where, damped_servo(a, float(np.diag(M)[model.v_slice(a.joint)][0]))

@@ -14,14 +14,7 @@ from kinemorph.geometry.material import Material
 from kinemorph.geometry.meshes.kept_mesh import ball_file, shape_for_files
 from kinemorph.geometry.shapes import Role, Shape, ShapeKind
 from kinemorph.io.mjcf.mujoco_parts import UNBOUNDED_RANGE
-from kinemorph.io.model_writing import (
-    LostFeatures,
-    MeshFiles,
-    SimpleJoint,
-    at_pose,
-    simple_joints,
-    write_model_file,
-)
+from kinemorph.io.model_writing import LostFeatures, MeshFiles, SimpleJoint, at_pose, simple_joints, write_model_file
 from kinemorph.io.xml_text import Tag, quaternion_of
 from kinemorph.multibody.convert import convert
 from kinemorph.multibody.convert.mujoco_names import new_name

@@ -135,9 +135,8 @@ def _check_frames(content: bytes, found: dict[str, _Parameter], order: str, dec:
     if last < first or block < 1 or (block - 1) * BLOCK_BYTES > len(content):
         raise FileError(f"{source}: frames {first} to {last} from block {block} on are no frames")
     size = (4 * points + analog) * (4 if scale < 0.0 else 2)
-    declared = (
-        numbers["POINT:FRAMES"] if numbers["POINT:FRAMES"] < MOST_COUNTED_FRAMES else 0.0
-    )  # longer files say it elsewhere
+    # Longer files say it elsewhere.
+    declared = numbers["POINT:FRAMES"] if numbers["POINT:FRAMES"] < MOST_COUNTED_FRAMES else 0.0
     frames = max(last - first + 1, int(declared))
     if (block - 1) * BLOCK_BYTES + frames * size > len(content):
         raise FileError(f"{source}: its {frames} frames of {size} bytes are not all there")

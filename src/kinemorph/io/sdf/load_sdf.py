@@ -43,16 +43,10 @@ _VERSION = re.compile(r"1\.([0-9]{1,3})")
 
 @checked_first
 def load_sdf(
-    path: PathLike,
-    floating: bool = True,
-    *,
-    prefer: Iterable[str] = (),
-    package_dirs: Iterable[PathLike] = (),
-    mesh_root: PathLike | None = None,
-    merge_fixed: bool = True,
-    gravity: Iterable[float] = GRAVITY,
+    path: PathLike, floating: bool = True, *, prefer: Iterable[str] = (), package_dirs: Iterable[PathLike] = (),
+    mesh_root: PathLike | None = None, merge_fixed: bool = True, gravity: Iterable[float] = GRAVITY,
     strict: bool = False,
-) -> Model:
+) -> Model:  # fmt: skip
     """The model of an SDF file, with the loops that its joints close. At zero it stands as the file places it.
 
     `floating`: links that no joint carries move freely, as SDF means it; else they are fixed to the world.
@@ -65,18 +59,10 @@ def load_sdf(
 
 @checked_first
 def parse_sdf(
-    text: str,
-    floating: bool = True,
-    *,
-    source: str = "SDF text",
-    folder: PathLike = ".",
-    prefer: Iterable[str] = (),
-    package_dirs: Iterable[PathLike] = (),
-    mesh_root: PathLike | None = None,
-    merge_fixed: bool = True,
-    gravity: Iterable[float] = GRAVITY,
-    strict: bool = False,
-) -> Model:
+    text: str, floating: bool = True, *, source: str = "SDF text", folder: PathLike = ".", prefer: Iterable[str] = (),
+    package_dirs: Iterable[PathLike] = (), mesh_root: PathLike | None = None, merge_fixed: bool = True,
+    gravity: Iterable[float] = GRAVITY, strict: bool = False,
+) -> Model:  # fmt: skip
     """The model of an SDF text, as if it were a file in `folder`; `source` names it in errors."""
     reading = Reading(Path(folder), floating, package_dirs, mesh_root, merge_fixed, gravity, strict)
     return _model(parse_xml(text, source), list(prefer), reading)
@@ -212,10 +198,8 @@ def _axis_options(axis: Element, kind: str, frame: Pose, frames: Frames) -> dict
         if options[field] < 0.0:  # SDF means by it that there is none
             options[field] = np.inf
     if kind != "continuous":
-        lower, upper = options["lower"], options["upper"] = (
-            _limit(limit, "lower", -np.inf),
-            _limit(limit, "upper", np.inf),
-        )
+        lower = options["lower"] = _limit(limit, "lower", -np.inf)
+        upper = options["upper"] = _limit(limit, "upper", np.inf)
         if lower > upper:
             raise limit.error(f"lower {lower:g} is above upper {upper:g}; swap them")
     return options

@@ -26,9 +26,8 @@ from kinemorph.spatial.pose import Pose
 
 WORLD, MODEL = "world", "__model__"
 BASE_NAME = "base"  # the link of what stands in the world
-OPEN_LOOP_ERROR = (
-    1e-6  # m or rad: a loop that is open by more, with all joints at zero, is not one that SDF can describe
-)
+# m or rad: a loop that is open by more, with all joints at zero, is not one that SDF can describe.
+OPEN_LOOP_ERROR = 1e-6
 TYPES = {
     JointKind.REVOLUTE: "revolute", JointKind.PRISMATIC: "prismatic", JointKind.FIXED: "fixed",
     JointKind.SPHERICAL: "ball", JointKind.UNIVERSAL: "universal", JointKind.SCREW: "screw",

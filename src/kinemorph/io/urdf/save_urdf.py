@@ -12,14 +12,7 @@ from kinemorph._files import PathLike
 from kinemorph.geometry.meshes.kept_mesh import shape_for_files
 from kinemorph.geometry.shapes import Role, Shape, ShapeKind
 from kinemorph.io.link_merging import ROOT_JOINT
-from kinemorph.io.model_writing import (
-    LostFeatures,
-    MeshFiles,
-    SimpleJoint,
-    at_pose,
-    simple_joints,
-    write_model_file,
-)
+from kinemorph.io.model_writing import LostFeatures, MeshFiles, SimpleJoint, at_pose, simple_joints, write_model_file
 from kinemorph.io.xml_text import Tag, rpy_of
 from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model.inertia import moments_of
@@ -30,9 +23,8 @@ from kinemorph.spatial.pose import Pose
 WORLD = "world"
 NO_LIMIT = float(np.finfo(float).max)  # what URDF writes for a limit that is none
 PLACES = ("armature", "stiffness")  # what acts in a joint and has no place in URDF
-LIGHTEST_MOVING_LINK = (
-    2e-15  # kg and kg m²: MuJoCo takes no link that moves and has less, unless a file lets it give it as much
-)
+# kg and kg m²: MuJoCo takes no link that moves and has less, unless a file lets it give it as much.
+LIGHTEST_MOVING_LINK = 2e-15
 
 
 @checked_first

@@ -33,10 +33,8 @@ _HARMLESS_SETTINGS = (
     *("THREADING_LAYER", "_"),
 )
 _VERSIONS = (sys.version, numba.__version__, llvmlite.__version__, np.__version__)
-_LATER = (
-    "jit.compiler.dispatch",
-    "spatial.lanes.lane_type",
-)  # what is imported when a kernel is called: all are made by it
+# What is imported when a kernel is called: all are made by it.
+_LATER = ("jit.compiler.dispatch", "spatial.lanes.lane_type")
 PYTHON = f"{sys.implementation.cache_tag}{getattr(sys, 'abiflags', '')}"
 
 

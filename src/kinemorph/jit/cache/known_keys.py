@@ -19,21 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from kinemorph.jit.cache.keys import (
-    PYTHON,
-    codes,
-    constant_text,
-    extension_modules,
-    hash_of,
-    is_kernel,
-    is_known_by_name,
-    key_modules,
-    module_file,
-    options_text,
-    reachable,
-    types_text,
-    used_modules,
-)
+from kinemorph.jit.cache import keys
 from kinemorph.jit.cache.source_hash import file_digest
 
 _MACHINERY = "kinemorph.jit."  # its names change while it works, and no kernel sees them
@@ -42,18 +28,18 @@ _MACHINERY = "kinemorph.jit."  # its names change while it works, and no kernel 
 def note_name(kernel: Any, arguments: tuple[Any, ...], result: Any) -> str | None:
     """What a note about the version of a kernel for some types is called; None if there is none."""
     front = kernel.kernel
-    function, text = front.py_func, types_text(arguments, result)
-    if function.__closure__ or not is_known_by_name(front) or text is None:
+    function, text = front.py_func, keys.types_text(arguments, result)
+    if function.__closure__ or not keys.is_known_by_name(front) or text is None:
         return None
-    return hash_of(PYTHON, front.__module__, front.__qualname__, options_text(kernel), text)[:40]
+    return keys.hash_of(keys.PYTHON, front.__module__, front.__qualname__, keys.options_text(kernel), text)[:40]
 
 
 def note_about(kernel: Any, arguments: tuple[Any, ...], version: str) -> bytes | None:
     """A note of the key that was found; None if it depends on more than a fingerprint sees."""
     front = kernel.kernel
-    modules = {*key_modules(front), *extension_modules(front, arguments)}
-    reached = reachable(front)
-    named = {name for kernel in reached for name in used_modules(kernel)}
+    modules = {*keys.key_modules(front), *keys.extension_modules(front, arguments)}
+    reached = keys.reachable(front)
+    named = {name for kernel in reached for name in keys.used_modules(kernel)}
     if any(name.partition(".")[0] not in _STEADY for name in named - modules):  # values could change there
         return None
     homes = {kernel.py_func.__module__ for kernel in reached}
@@ -79,7 +65,7 @@ def version_in(note: bytes) -> str | None:
 
 def _fingerprint(looked_into: list[str], others: list[str]) -> str | None:
     texts = [*map(_module_text, looked_into), *map(_source, others)]
-    return None if None in texts else hash_of(*texts)
+    return None if None in texts else keys.hash_of(*texts)
 
 
 _texts: dict[str, tuple[list[Any], str | None]] = {}  # by module: what its names stood for, and the text of that
@@ -96,14 +82,14 @@ def _module_text(name: str) -> str | None:
     if len(known) != len(values) or not all(map(operator.is_, known, values)):
         parts = [(key, _text(value, name)) for key, value in sorted(names.items()) if key[:2] != "__"]
         unknown = digest is None or any(part is None for _, part in parts)
-        text = None if unknown else hash_of(digest, [part for part in parts if part[1]])
+        text = None if unknown else keys.hash_of(digest, [part for part in parts if part[1]])
         _texts[name] = values, text
     return text
 
 
 @functools.cache
 def _source(name: str) -> str | None:
-    file = module_file(name)
+    file = keys.module_file(name)
     return file and file_digest(file)
 
 
@@ -112,20 +98,20 @@ def _text(value: Any, module: str) -> str | None:
     kind = type(value)
     if kind in _PLAIN:
         return repr(value)
-    if is_kernel(value):
+    if keys.is_kernel(value):
         if value.py_func.__module__ == module:
             return _code_text(value)
-        return f"{value.__module__}.{value.__qualname__}" if is_known_by_name(value) else None
+        return f"{value.__module__}.{value.__qualname__}" if keys.is_known_by_name(value) else None
     if kind is tuple:
         texts = [_text(item, module) for item in value]
         return None if None in texts else repr(texts)
     if kind is np.ndarray:
-        return constant_text(value)
+        return keys.constant_text(value)
     if isinstance(value, np.dtype):
         return _row_text(value)
     if isinstance(value, ModuleType):  # parts of a package become its names when a module imports them
         return "" if value.__name__.startswith(f"{module}.") else value.__name__
-    return constant_text(value) if isinstance(value, np.generic | type) else ""
+    return keys.constant_text(value) if isinstance(value, np.generic | type) else ""
 
 
 def _row_text(dtype: Any) -> str:
@@ -144,13 +130,13 @@ def _code_text(kernel: Any) -> str | None:
     """What a kernel runs, whatever its file holds by now."""
     function = kernel.py_func
     digest = hashlib.sha256()
-    for code in codes(function.__code__):
+    for code in keys.codes(function.__code__):
         constants = [item for item in code.co_consts if not isinstance(item, CodeType)]
         digest.update(code.co_code)
         digest.update(repr((code.co_names, code.co_firstlineno, constants)).encode())
     enclosed = (function.__defaults__, function.__kwdefaults__, *(c.cell_contents for c in function.__closure__ or ()))
     if any(enclosed):
-        if (text := constant_text(enclosed)) is None:
+        if (text := keys.constant_text(enclosed)) is None:
             return None
         digest.update(text.encode())
     return digest.hexdigest() + repr(getattr(kernel, "options", None))

@@ -19,30 +19,14 @@ import time
 from pathlib import Path
 from typing import Any
 
+from kinemorph.jit.cache import keys
 from kinemorph.jit.cache.compile_processes import helpers
 from kinemorph.jit.cache.folder import kept_folder, make_kept, why_foreign_file
-from kinemorph.jit.cache.keys import (
-    hash_of,
-    is_implied,
-    is_known_by_name,
-    reference,
-    referred,
-    surroundings,
-    version_key,
-)
 from kinemorph.jit.cache.known_keys import note_about, note_name, version_in
 from kinemorph.jit.cache.pack import KERNEL, NOTE, installed_pack
 from kinemorph.jit.cache.usual_kernels import expected
+from kinemorph.jit.compiler import numba_names
 from kinemorph.jit.compiler.calls import expect
-from kinemorph.jit.compiler.numba_names import (
-    holds_addresses,
-    is_part,
-    machine,
-    packed,
-    rebuilt,
-    split_signature,
-    unpacked,
-)
 from kinemorph.jit.progress import progress
 
 _DAY = 86400.0
@@ -102,8 +86,8 @@ class KernelCache:
     def _version(self, signature: Any) -> tuple[str, str] | None:
         """What the version for some types computes, on any machine, and this machine; None if it cannot be kept."""
         if signature not in self._versions:
-            version = self._found(*split_signature(signature))
-            here = version and surroundings(machine(self._kernel.targetctx))
+            version = self._found(*numba_names.split_signature(signature))
+            here = version and keys.surroundings(numba_names.machine(self._kernel.targetctx))
             self._versions[signature] = (version, here) if version and here else None
         return self._versions[signature]
 
@@ -112,13 +96,13 @@ class KernelCache:
         name = note_name(self._kernel, arguments, result) if self._enabled and self._kernel.is_noted else None
         path = self._file(f"{name}{NOTE}") if name else None
         if name is None or path is None:
-            return version_key(self._kernel, arguments, result)
+            return keys.version_key(self._kernel, arguments, result)
         pack = installed_pack()
         note = (pack and pack.note(name)) or _content(path)
         version = version_in(note) if note else None
         if version:
             self._noted.add(version)
-        elif version := version_key(self._kernel, arguments, result):
+        elif version := keys.version_key(self._kernel, arguments, result):
             note = note_about(self._kernel, arguments, version)
             with contextlib.suppress(OSError):  # a full disk
                 if note and not why_not_kept():
@@ -130,7 +114,7 @@ class KernelCache:
     def suppose(self, signature: Any, version: str, noted: bool) -> None:
         """What the version for some types computes is known from one that calls it, perhaps from a note."""
         if signature not in self._versions:
-            self._versions[signature] = version, surroundings(machine(self._kernel.targetctx))
+            self._versions[signature] = version, keys.surroundings(numba_names.machine(self._kernel.targetctx))
             if noted:
                 self._noted.add(version)
 
@@ -142,7 +126,7 @@ class KernelCache:
     def key(self, signature: Any) -> str | None:
         """What the version for some types is known by, on this machine; None if it cannot be kept."""
         version = self._version(signature)
-        return version and hash_of(version)
+        return version and keys.hash_of(version)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         result = self._from_pack(sig) or self._from_folder(sig)
@@ -162,7 +146,7 @@ class KernelCache:
     def _ask_for_help(self, signature: Any, seconds: float) -> int:
         """In how many processes a kernel is compiled, with all that it calls."""
         function, version = self._kernel.py_func, self._version(signature)
-        if version is None or not is_known_by_name(self._kernel.kernel) or why_not_kept():
+        if version is None or not keys.is_known_by_name(self._kernel.kernel) or why_not_kept():
             return 1
         return helpers.ask(function.__module__, function.__qualname__, self.path(signature), version[1], seconds)
 
@@ -170,7 +154,7 @@ class KernelCache:
         """The units that a version calls which is kept in a file or in the pack, and the types."""
         name, pack = _NAME.fullmatch(path.name), installed_pack()
         try:
-            needs, _ = unpacked(_content(path) or (pack and name and pack.read(name["key"])) or b"")
+            needs, _ = numba_names.unpacked(_content(path) or (pack and name and pack.read(name["key"])) or b"")
             return [(self._find(name, False), types) for name, types, key, _ in needs if key is not None]
         except Exception:  # it is damaged, or was not there at all
             return []
@@ -178,12 +162,14 @@ class KernelCache:
     def save_overload(self, sig: Any, data: Any) -> None:
         if path := self.path(sig):
             parts, calls = data.library.needs()
-            needs: list[Any] = [(reference(self._kernel.kernel, kernel), types, None, None) for kernel, types in parts]
+            needs: list[Any] = [
+                (keys.reference(self._kernel.kernel, kernel), types, None, None) for kernel, types in parts
+            ]
             needs += [
-                (reference(self._kernel.kernel, kernel), types, key, self._implied(kernel, types))
+                (keys.reference(self._kernel.kernel, kernel), types, key, self._implied(kernel, types))
                 for key, (kernel, types) in calls.items()
             ]
-            if holds_addresses(data) or any(name is None for name, *_ in needs):
+            if numba_names.holds_addresses(data) or any(name is None for name, *_ in needs):
                 progress.complain(f"{self._prefix[:-1]} holds addresses of this process")
             elif _write(path, needs, data):
                 files_in_use[path] = None
@@ -217,9 +203,9 @@ class KernelCache:
     def _rebuilt(self, body: bytes, version: str) -> Any:
         noted = version in self._noted
         try:
-            needs, state = unpacked(body)
+            needs, state = numba_names.unpacked(body)
             parts = [self._find(name, noted).called.library(types) for name, types, key, _ in needs if key is None]
-            result = rebuilt(state, self._kernel.targetctx, parts)
+            result = numba_names.rebuilt(state, self._kernel.targetctx, parts)
             if result is None or (parts and result.library.lacks_parts()):
                 return None
             for name, types, key, implied in needs:
@@ -232,7 +218,7 @@ class KernelCache:
             return None
 
     def _find(self, name: Any, noted: bool) -> Any:
-        return referred(self._kernel.kernel, name, noted)
+        return keys.referred(self._kernel.kernel, name, noted)
 
     def _expect(self, key: str, callee: Any, types: Any, version: str | None, noted: bool) -> None:
         """A kernel that was compiled before calls another one, which need not be there before it does."""
@@ -240,7 +226,7 @@ class KernelCache:
 
     def _implied(self, callee: Any, types: Any) -> str | None:
         """What the version of a unit computes, if a process that has found this kernel need not ask again."""
-        return callee.called.computed(types) if is_implied(self._kernel.kernel, callee, types) else None
+        return callee.called.computed(types) if keys.is_implied(self._kernel.kernel, callee, types) else None
 
 
 @functools.cache  # once for a process: there may be thousands
@@ -263,7 +249,7 @@ def for_packs(path: Path) -> tuple[str, bytes] | None:
     name, body = _NAME.fullmatch(path.name), _content(path)
     if name is None or body is None:
         raise ValueError(f"{path}: this is not a kernel that was compiled here")
-    return None if path.suffix == KERNEL and is_part(body) else (name["key"] + path.suffix, body)
+    return None if path.suffix == KERNEL and numba_names.is_part(body) else (name["key"] + path.suffix, body)
 
 
 def _remark() -> str | None:
@@ -293,7 +279,7 @@ def _write(path: Path, needs: Any, result: Any) -> bool:
     reason: object = why_not_kept()
     if not reason:
         try:
-            _put(path, packed(needs, result))
+            _put(path, numba_names.packed(needs, result))
             return True
         except Exception as error:  # a full disk, something that cannot be pickled: it works all the same
             reason = error

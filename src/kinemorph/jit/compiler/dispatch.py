@@ -65,36 +65,11 @@ from kinemorph.jit.options import OPTIONS, options_of
 from kinemorph.jit.progress import progress
 
 __all__ = [  # with what modules that extend Numba need, such as the SIMD lanes
-    "OVERLOAD",
-    "NumbaError",
-    "array_at",
-    "array_data",
-    "box",
-    "cache_size",
-    "dispatcher_of",
-    "files_in_use",
-    "for_packs",
-    "from_dtype",
-    "fuses",
-    "installed_pack",
-    "intrinsic",
-    "ir",
-    "is_lanes",
-    "lower_builtin",
-    "lower_cast",
-    "models",
-    "no_cache",
-    "options_of",
-    "overload",
-    "register_model",
-    "setting_key",
-    "target",
-    "type_callable",
-    "types",
-    "untested",
-    "versions",
-    "why_not_kept",
-]
+    "OVERLOAD", "NumbaError", "array_at", "array_data", "box", "cache_size", "dispatcher_of", "files_in_use",
+    "for_packs", "from_dtype", "fuses", "installed_pack", "intrinsic", "ir", "is_lanes", "lower_builtin",
+    "lower_cast", "models", "no_cache", "options_of", "overload", "register_model", "setting_key", "target",
+    "type_callable", "types", "untested", "versions", "why_not_kept",
+]  # fmt: skip
 
 # Numba's look-up of compiled versions takes subclasses of arrays for arrays, unless their class says that it shall not.
 # Its compiler refuses masked arrays, so they were accepted where a version was there, with the numbers behind the mask.

@@ -151,15 +151,9 @@ _Compiler: Any = object if no_cache else found("core.compiler.Compiler")
 _PassManager: Any = object if no_cache else found("core.compiler_machinery.PassManager")
 
 _FOR_OTHERS = {  # passes that leave kernels as they are, or write what is never read
-    "AnnotateTypes",
-    "DumpParforDiagnostics",
-    "FindLiterallyCalls",
-    "InlineInlinables",
-    "LiteralPropagationSubPipelinePass",
-    "LiteralUnroll",
-    "NoPythonSupportedFeatureValidation",
-    "WithLifting",
-}
+    "AnnotateTypes", "DumpParforDiagnostics", "FindLiterallyCalls", "InlineInlinables",
+    "LiteralPropagationSubPipelinePass", "LiteralUnroll", "NoPythonSupportedFeatureValidation", "WithLifting",
+}  # fmt: skip
 _FOR_CLOSURES = {"InlineClosureLikes", "MakeFunctionToJitFunction"}
 _FOR_MEMORY = {"IRLegalization"}  # says when variables are forgotten, which counts for references alone
 

@@ -12,18 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kinemorph.scenes.bounce.drawing import (
-    BLACK,
-    GREY,
-    RED,
-    Sight,
-    camera_around,
-    draw_moment,
-    sight_of_moment,
-    solids,
-    sticks,
-    wires,
-)
+from kinemorph.scenes.bounce import drawing
 from kinemorph.scenes.bounce.replay import cast, closest_features
 from kinemorph.scenes.bounce.simulation import Bounce, scaled, shapes
 from kinemorph.scenes.pictures.picture_sheets import arrange_pictures
@@ -48,13 +37,13 @@ class Pursuit:
     walked: int = 0  # steps of V-Clip
     updates: int = 0
 
-    def go_on(self) -> Sight:
+    def go_on(self) -> drawing.Sight:
         """Until the next frame."""
         self.world.advance(self.world.steps + round(1.0 / (FRAME_RATE * FEATURES_DT)))
         _, _, contacts = self.world.close()
         self.distances.append(float(contacts["distance"][0]) if len(contacts) else np.nan)
         self.walked, self.updates = self.world.numbers["walked"], self.world.numbers["updates"]
-        return sight_of_moment(self.world)
+        return drawing.sight_of_moment(self.world)
 
 
 def pursuit(seed: int = FEATURES_SEED) -> Pursuit:
@@ -77,19 +66,19 @@ def draw_collision_features(folder: Path, scene: Pursuit) -> tuple[Path, Path]:
         ij, _, contacts = scene.world.close()
         lines.append(now.lines)
         features.append(closest_features(scene.world, ij, contacts))
-        edges.append(np.zeros((0, 2, 3)) if solid else wires(scene.world))
+        edges.append(np.zeros((0, 2, 3)) if solid else drawing.wires(scene.world))
         if k in (60, 191, count // 2 + 60, 641):
-            things = solids(scene.world, now) if solid else sticks(edges[-1], 0.006, GREY)
-            things += sticks(now.lines, 0.01, BLACK) + sticks(features[-1], 0.03, RED)
-            images.append(draw_moment(things, camera_around(now), (1.0, -1.3, 0.55), (300, 260)))
+            things = drawing.solids(scene.world, now) if solid else drawing.sticks(edges[-1], 0.006, drawing.GREY)
+            things += drawing.sticks(now.lines, 0.01, drawing.BLACK) + drawing.sticks(features[-1], 0.03, drawing.RED)
+            images.append(drawing.draw_moment(things, drawing.camera_around(now), (1.0, -1.3, 0.55), (300, 260)))
     pictures, film = folder / "collision_features.png", folder / "collision_features.html"
     save_png(pictures, arrange_pictures(images, 4))
     replay(
         recording, film, rate=FRAME_RATE,
         overlays=[
-            Lines("wires", GREY, edges, 1.5),
-            Lines("closest", BLACK, lines, 1.5),
-            Lines("features", RED, features, 5.0),
+            Lines("wires", drawing.GREY, edges, 1.5),
+            Lines("closest", drawing.BLACK, lines, 1.5),
+            Lines("features", drawing.RED, features, 5.0),
         ],
     )  # fmt: skip
     return pictures, film

@@ -12,15 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kinemorph.scenes.bounce.drawing import (
-    BLACK,
-    Sight,
-    camera_around,
-    draw_moment,
-    sight_of_moment,
-    solids,
-    sticks,
-)
+from kinemorph.scenes.bounce.drawing import BLACK, Sight, camera_around, draw_moment, sight_of_moment, solids, sticks
 from kinemorph.scenes.bounce.replay import cast
 from kinemorph.scenes.bounce.simulation import Bounce
 from kinemorph.scenes.pictures.picture_sheets import arrange_pictures

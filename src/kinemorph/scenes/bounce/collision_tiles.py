@@ -11,18 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kinemorph.scenes.bounce.drawing import (
-    BLACK,
-    BLUE,
-    GREY,
-    Sight,
-    camera_around,
-    draw_moment,
-    frames,
-    sight_of_moment,
-    solids,
-    sticks,
-)
+from kinemorph.scenes.bounce import drawing
 from kinemorph.scenes.bounce.replay import cast, native_tiles
 from kinemorph.scenes.bounce.simulation import Bounce
 from kinemorph.scenes.pictures.picture_sheets import arrange_pictures
@@ -48,30 +37,30 @@ def draw_collision_tiles(folder: Path, bounce: Bounce) -> tuple[Path, Path, list
     folder.mkdir(parents=True, exist_ok=True)
     recording = Recording("boxes and tiles")
     cast(recording, bounce)
-    seen: list[Sight] = []
+    seen: list[drawing.Sight] = []
     tiles, images = [], []
     first, last = round(PLAIN * FRAME_RATE), round((PLAIN + BOXED) * FRAME_RATE)
     for k in range(round((PLAIN + BOXED + TILED) * FRAME_RATE)):
         bounce.advance(bounce.steps + round(1.0 / (FRAME_RATE * TILES_DT)))
-        now = sight_of_moment(bounce)
+        now = drawing.sight_of_moment(bounce)
         recording.add_poses(k / FRAME_RATE, np.arange(COUNT), now.poses)
         seen.append(now)
         tiles.append(native_tiles(bounce) if k >= last - 20 else np.zeros((0, 2, 3)))
         if k in (60, first - 20, last - 20, last + 90):
-            things = solids(bounce, now) + sticks(now.lines, 0.02, BLACK)
-            things += sticks(frames(now.boxes), 0.012, GREY) if k >= first - 20 else []
-            things += sticks(frames(tiles[-1]), 0.012, BLUE) if k >= last - 20 else []
-            points = np.concatenate([camera_around(*seen), frames(tiles[-1]).reshape(-1, 3)])
-            images.append(draw_moment(things, points, (1.0, -1.3, 0.55), (300, 260)))
+            things = drawing.solids(bounce, now) + drawing.sticks(now.lines, 0.02, drawing.BLACK)
+            things += drawing.sticks(drawing.frames(now.boxes), 0.012, drawing.GREY) if k >= first - 20 else []
+            things += drawing.sticks(drawing.frames(tiles[-1]), 0.012, drawing.BLUE) if k >= last - 20 else []
+            points = np.concatenate([drawing.camera_around(*seen), drawing.frames(tiles[-1]).reshape(-1, 3)])
+            images.append(drawing.draw_moment(things, points, (1.0, -1.3, 0.55), (300, 260)))
     pictures, page = folder / "collision_tiles.png", folder / "collision_tiles.html"
     save_png(pictures, arrange_pictures(images, 4))
     none = np.zeros((0, 2, 3))
     replay(
         recording, page, rate=FRAME_RATE,
         overlays=[
-            Lines("closest", BLACK, [s.lines for s in seen], 2.0),
-            Boxes("boxes", GREY, [s.boxes if k >= first else none for k, s in enumerate(seen)]),
-            Boxes("tiles", BLUE, tiles),
+            Lines("closest", drawing.BLACK, [s.lines for s in seen], 2.0),
+            Boxes("boxes", drawing.GREY, [s.boxes if k >= first else none for k, s in enumerate(seen)]),
+            Boxes("tiles", drawing.BLUE, tiles),
         ],
     )  # fmt: skip
     return pictures, page, [len(s.lines) for s in seen]

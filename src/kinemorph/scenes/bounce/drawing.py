@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from kinemorph.scenes.bounce.replay import COLOURS, mesh_of
-from kinemorph.scenes.bounce.simulation import Bounce, rotation
-from kinemorph.spatial.pose import Array
+from kinemorph.scenes.bounce.simulation import Bounce
+from kinemorph.spatial.pose import Array, rotation_of_quaternion
 from kinemorph.view.pictures.raster import Camera, Image, Solid, draw
 
 Colour = tuple[float, float, float]
@@ -46,7 +46,7 @@ def wires(world: Bounce) -> Array:
     for i, o in enumerate(world.objects):
         for part in world.parts(i):
             ends = part.points[np.column_stack([part.edges["tail"], part.edges["head"]])]
-            found.append(ends @ rotation(o["q"]).T + o["x"])
+            found.append(ends @ rotation_of_quaternion(*o["q"]).T + o["x"])
     return np.concatenate(found)
 
 
@@ -58,7 +58,7 @@ def solids(world: Bounce, seen: Sight) -> list[Solid]:
     found = []
     for i, (which, pose) in enumerate(zip(world.which.tolist(), seen.poses, strict=True)):
         mesh = mesh_of(world.bodies[which])
-        points = mesh.vertices @ rotation(world.objects["q"][i]).T + pose[:3]
+        points = mesh.vertices @ rotation_of_quaternion(*world.objects["q"][i]).T + pose[:3]
         found.append(Solid(points, mesh.faces, np.tile(COLOURS[which % len(COLOURS)], (len(mesh.faces), 1))))
     return found
 

@@ -14,8 +14,8 @@ from kinemorph.geometry.convex_parts import Parts
 from kinemorph.geometry.meshes.mesh import Mesh
 from kinemorph.geometry.polyhedron import Polyhedron
 from kinemorph.geometry.shapes import Shape
-from kinemorph.scenes.bounce.simulation import Bounce, rotation
-from kinemorph.spatial.pose import Array
+from kinemorph.scenes.bounce.simulation import Bounce
+from kinemorph.spatial.pose import Array, rotation_of_quaternion
 from kinemorph.view.pictures.picture import picture
 from kinemorph.view.recordings.recording import Body, Recording
 from kinemorph.view.replays.overlays import Boxes, Lines
@@ -43,17 +43,13 @@ def record(world: Bounce, steps: int, file: Path | str) -> Path:
         lines.append(np.stack([contacts["x1"], contacts["x2"]], axis=1))
         features.append(closest_features(world, ij, contacts))
     picture(recording, float(recording.t[-1]), Path(file).with_suffix(".png"))
-    return replay(
-        recording,
-        file,
-        rate=FRAME_RATE,
-        overlays=[
-            Lines("closest", (0.05, 0.05, 0.08), lines, 1.5),
-            Lines("features", (0.95, 0.10, 0.10), features, 4.0),
-            Boxes("boxes", (0.45, 0.47, 0.52), boxes, shown=False),
-            Boxes("tiles", (0.10, 0.55, 0.75), tiles, shown=False),
-        ],
-    )
+    overlays: list[Lines | Boxes] = [
+        Lines("closest", (0.05, 0.05, 0.08), lines, 1.5),
+        Lines("features", (0.95, 0.10, 0.10), features, 4.0),
+        Boxes("boxes", (0.45, 0.47, 0.52), boxes, shown=False),
+        Boxes("tiles", (0.10, 0.55, 0.75), tiles, shown=False),
+    ]
+    return replay(recording, file, rate=FRAME_RATE, overlays=overlays)
 
 
 def cast(recording: Recording, world: Bounce, called: str = "") -> None:
@@ -92,7 +88,7 @@ def native_tiles(world: Bounce) -> Array:
 def closest_features(world: Bounce, ij: Any, contacts: Any) -> Array:
     """The edges, faces and vertices where objects are closest, as segments in the world."""
     found = []
-    turns = [rotation(q) for q in world.objects["q"]]
+    turns = [rotation_of_quaternion(*q) for q in world.objects["q"]]
     for (i, j), contact in zip(ij.tolist(), contacts, strict=True):
         if contact["id"] == NO_FEATURES:
             continue

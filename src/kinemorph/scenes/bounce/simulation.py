@@ -24,7 +24,7 @@ from kinemorph.geometry.convex_parts import Parts
 from kinemorph.geometry.polyhedron import Polyhedron
 from kinemorph.scenes.bounce import oracle
 from kinemorph.scenes.bounce.step import BOUNCE, HASHING, OBJECT, VCLIP, advance, broad_phase, narrow_phase, response
-from kinemorph.spatial.pose import Array
+from kinemorph.spatial.pose import Array, rotation_of_quaternion
 
 SIZES = (0.5, 1.0, 2.0)  # m, of the cube around a shape
 LARGEST_VELOCITY_COMPONENT = 1.0  # m/s, largest component of a velocity
@@ -88,17 +88,9 @@ class Bounce:
     """
 
     def __init__(
-        self,
-        count: int = 200,
-        side: Sides | None = None,
-        dt: float = 0.01,
-        seed: int = 0,
-        *,
-        bodies: Sequence[Parts] | None = None,
-        hashing: bool = True,
-        coherence: bool = True,
-        vclip: bool = True,
-    ) -> None:
+        self, count: int = 200, side: Sides | None = None, dt: float = 0.01, seed: int = 0, *,
+        bodies: Sequence[Parts] | None = None, hashing: bool = True, coherence: bool = True, vclip: bool = True,
+    ) -> None:  # fmt: skip
         if not 2 <= count <= 1_000_000:
             raise ValueError(f"bounce: {count} objects; expected 2 to 1000000")
         sides = sides_of(SIDE_PER_OBJECT * count ** (1.0 / 3.0) if side is None else side)
@@ -117,12 +109,9 @@ class Bounce:
         table = ShapeTable()
         for i, which in enumerate(self.which.tolist()):
             table.add(self.bodies[which], i)
+        candidates = Candidates.CLOSE if hashing else Candidates.ALL
         self.collisions = Collisions(
-            table,
-            question=PairQuery.DISTANCE,
-            candidates=Candidates.CLOSE if hashing else Candidates.ALL,
-            threshold=0.0,
-            from_scratch=not coherence,
+            table, question=PairQuery.DISTANCE, candidates=candidates, threshold=0.0, from_scratch=not coherence
         )
         self._place(rng, dt)
         b["collisions"] = self.collisions.lend()
@@ -133,13 +122,11 @@ class Bounce:
             o["x"] = rng.uniform(-0.5, 0.5, 3) * self.sides
             q = rng.normal(size=4)
             o["q"] = q / np.linalg.norm(q)
-            o["v"], o["w"] = (
-                rng.uniform(-LARGEST_VELOCITY_COMPONENT, LARGEST_VELOCITY_COMPONENT, 3),
-                rng.uniform(-SPIN, SPIN, 3),
-            )
+            o["v"] = rng.uniform(-LARGEST_VELOCITY_COMPONENT, LARGEST_VELOCITY_COMPONENT, 3)
+            o["w"] = rng.uniform(-SPIN, SPIN, 3)
             o["turn"] = turn(dt * o["w"])
             o["gravity"] = rng.uniform(-LARGEST_GRAVITY_FACTOR, LARGEST_GRAVITY_FACTOR)
-            o["R"] = rotation(o["q"]).ravel()
+            o["R"] = rotation_of_quaternion(*o["q"]).ravel()
             nodes = self.bodies[which].nodes
             r = float(np.linalg.norm(np.abs([nodes["low"][0], nodes["high"][0]]).max(axis=0)))
             box["low"], box["high"] = o["x"] - r, o["x"] + r
@@ -225,17 +212,6 @@ def turn(phi: Array) -> Array:
     return np.array([math.cos(half), *(0.5 * np.sinc(half / math.pi) * phi)])
 
 
-def rotation(q: Array) -> Array:
-    w, x, y, z = q
-    return np.array(
-        [
-            [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
-            [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
-            [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
-        ]
-    )
-
-
 # --- a run, with numbers ---
 
 
@@ -263,13 +239,9 @@ class Report:
 
 
 def run(
-    world: Bounce,
-    steps: int = MOST_UPDATES,
-    updates: int = MOST_UPDATES,
-    *,
-    check_every: int = 500,
+    world: Bounce, steps: int = MOST_UPDATES, updates: int = MOST_UPDATES, *, check_every: int = 500,
     watch: Callable[[Bounce, Report], None] | None = None,
-) -> Report:
+) -> Report:  # fmt: skip
     """Step until `steps` or `updates` are reached; every so often check everything, and call `watch`."""
     if steps == MOST_UPDATES and updates == MOST_UPDATES:
         raise ValueError("bounce: say how many steps or how many updates")

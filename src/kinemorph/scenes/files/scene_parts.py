@@ -25,17 +25,7 @@ from kinemorph.multibody.model.builder import Builder
 from kinemorph.multibody.model.inertia import Inertia
 from kinemorph.multibody.model.joint import AXES, Joint
 from kinemorph.multibody.model.model import Model
-from kinemorph.scenes.files.scene_tables import (
-    MOST_BODIES,
-    BodyTable,
-    FigureTable,
-    GroundTable,
-    JointTable,
-    MaterialTable,
-    Placed,
-    ShapeTable,
-    TurnTable,
-)
+from kinemorph.scenes.files import scene_tables
 from kinemorph.scenes.robots import catalog
 from kinemorph.spatial.pose import Pose
 from kinemorph.world.body import Body, Figure
@@ -49,7 +39,7 @@ THE_WORLD = "world"  # what a joint is on that is on no body
 class Parts:
     """Makes what the tables of one file say; an error names the place."""
 
-    def __init__(self, toml: Toml, materials: tuple[MaterialTable, ...]) -> None:
+    def __init__(self, toml: Toml, materials: tuple[scene_tables.MaterialTable, ...]) -> None:
         self.toml = toml
         self.materials: dict[str, Material] = {}
         self._next: dict[str, int] = {}  # of names with {} in them the next number
@@ -67,11 +57,11 @@ class Parts:
 
     # --------------------------------------------------------------------------------------------------- geometry
 
-    def pose(self, place: str, table: Placed) -> Pose:
+    def pose(self, place: str, table: scene_tables.Placed) -> Pose:
         """Where something is."""
         return self.turned(place, table.turn, table.at)
 
-    def turned(self, place: str, turn: TurnTable | None, at: Any) -> Pose:
+    def turned(self, place: str, turn: scene_tables.TurnTable | None, at: Any) -> Pose:
         """A pose of a rotation, if there is one, and a place."""
         if turn is None:
             return Pose(at)
@@ -87,7 +77,7 @@ class Parts:
             angle = math.radians(turn.degrees) if turn.degrees is not None else turn.radians
             return Pose.turn(axis, angle or 0.0, at)
 
-    def shape(self, place: str, table: ShapeTable, pose: Pose | None = None) -> Shape:
+    def shape(self, place: str, table: scene_tables.ShapeTable, pose: Pose | None = None) -> Shape:
         """A solid, where its table says, or at a pose."""
         given = [name for name in KINDS if getattr(table, name) is not None]
         if len(given) != 1:
@@ -110,7 +100,7 @@ class Parts:
 
     # ----------------------------------------------------------------------------------------------------- ground
 
-    def ground(self, world: World, place: str, table: GroundTable) -> None:
+    def ground(self, world: World, place: str, table: scene_tables.GroundTable) -> None:
         """Ground that never moves."""
         material = self.material(place, table.material)
         with self.toml.at(place):
@@ -121,10 +111,10 @@ class Parts:
 
     # ----------------------------------------------------------------------------------------------------- bodies
 
-    def bodies(self, world: World, place: str, table: BodyTable, taken: dict[str, Body]) -> None:
+    def bodies(self, world: World, place: str, table: scene_tables.BodyTable, taken: dict[str, Body]) -> None:
         """A body, or a row of them, into a world and among those that are taken, by name."""
-        if table.row is not None and math.prod(table.row.count) + len(taken) > MOST_BODIES:
-            raise self.toml.error(f"{place}.row.count", f"these would be more than {MOST_BODIES} bodies")
+        if table.row is not None and math.prod(table.row.count) + len(taken) > scene_tables.MOST_BODIES:
+            raise self.toml.error(f"{place}.row.count", f"these would be more than {scene_tables.MOST_BODIES} bodies")
         if table.row is not None and "{}" not in table.name:
             raise self.toml.error(f"{place}.name", "bodies in a row need a name with {} in it, for a number")
         for one in _in_row(table):
@@ -143,7 +133,7 @@ class Parts:
         self._next[name] = k + 1
         return name.replace("{}", str(k))
 
-    def _body(self, world: World, place: str, table: BodyTable, name: str) -> Body:
+    def _body(self, world: World, place: str, table: scene_tables.BodyTable, name: str) -> Body:
         if table.density is not None and table.mass is not None:
             raise self.toml.error(place, "give its density or its mass, not both")
         pose = self.pose(place, table)
@@ -158,7 +148,7 @@ class Parts:
         with self.toml.at(place):
             return world.add(model, at=pose, v=np.r_[turn @ table.spin, turn @ table.velocity])[name]
 
-    def _model(self, place: str, table: BodyTable, name: str) -> Model:
+    def _model(self, place: str, table: scene_tables.BodyTable, name: str) -> Model:
         """A free link of several shapes, or of a mass that is given."""
         if table.shapes and any(getattr(table, kind) is not None for kind in KINDS):
             raise self.toml.error(f"{place}.shapes", "give one shape, or several in shapes, not both")
@@ -182,7 +172,7 @@ class Parts:
 
     # ---------------------------------------------------------------------------------------------------- figures
 
-    def figure(self, world: World, place: str, table: FigureTable) -> Figure:
+    def figure(self, world: World, place: str, table: scene_tables.FigureTable) -> Figure:
         """A model in a world."""
         if table.name in {figure.name for figure in world.figures}:
             raise self.toml.error(f"{place}.name", f"there is a figure {table.name!r} already; names are for one each")
@@ -199,7 +189,7 @@ class Parts:
             figure.control[name] = told
         return figure
 
-    def _figure_model(self, place: str, table: FigureTable) -> Model:
+    def _figure_model(self, place: str, table: scene_tables.FigureTable) -> Model:
         given = [name for name in ("file", "robot", "human") if getattr(table, name) is not None]
         if len(given) != 1:
             raise self.toml.error(place, "give one of file, robot and human")
@@ -217,7 +207,7 @@ class Parts:
 
     # ----------------------------------------------------------------------------------------------------- joints
 
-    def joint(self, place: str, table: JointTable) -> Joint:
+    def joint(self, place: str, table: scene_tables.JointTable) -> Joint:
         """A joint as users write it."""
         more: dict[str, Any] = {name: getattr(table, name) for name in ("axis", "axis2", "pitch", *OF_JOINTS)}
         with self.toml.at(place):
@@ -226,7 +216,7 @@ class Parts:
             )
 
 
-def _in_row(table: BodyTable) -> Iterator[BodyTable]:
+def _in_row(table: scene_tables.BodyTable) -> Iterator[scene_tables.BodyTable]:
     """The bodies of a row, one by one."""
     if table.row is None:
         yield table

@@ -183,12 +183,8 @@ def hung_cassie(floating: bool = False) -> Scene:
     model = catalog.cassie(floating)
     q = neutral(model)
     for side, pitch in (("left", 0.7), ("right", -0.3)):
-        for joint, angle in (
-            ("pitch-op", pitch),
-            ("tarsus-crank-joint", -1.5),
-            ("foot-op", -1.5),
-            ("crank-rod-joint", 1.5),
-        ):
+        angles = {"pitch-op": pitch, "tarsus-crank-joint": -1.5, "foot-op": -1.5, "crank-rod-joint": 1.5}
+        for joint, angle in angles.items():
             q[model.q_slice(f"{side}-{joint}")] = angle
     return Scene(model, project(model, Data(model), q)[0])
 

@@ -42,26 +42,15 @@ class Part:
 
 def parade(seconds: float = 4.0) -> list[Part]:
     """Cranks start with a push; what stands has springs at its motors, slack where it starts, and sinks into them."""
+    table, corner = Pose.turn((0, 0, 1), -1.1, (3.5, 2.2, -0.4)), Pose.turn((0, 0, 1), -0.4, (1.6, -1.6, 0.1))
     cast: list[tuple[str, Scene, dict[Any, float], dict[str, float], Pose]] = [
         ("four-bar", mechanisms.four_bar(), {"crank": -4.0}, {}, Pose((0.0, 0.0, 0.35))),
         ("slider-crank", mechanisms.slider_crank(), {"crank": -9.0}, {}, Pose((1.5, 0.0, 0.35))),
         ("Bennett's linkage", mechanisms.bennett(), {"bar0": 3.0}, {}, Pose((3.3, -0.2, 0.4))),
         ("Stewart platform", mechanisms.stewart(), {}, {"piston": 900.0}, Pose((0.4, 1.8, 0.0))),
         ("delta robot", mechanisms.delta(), {}, {"arm": 40.0}, Pose((2.0, 1.8, 0.9))),
-        (
-            "two arms with a box",
-            mechanisms.two_arms(),
-            {},
-            {"left": 120.0, "right": 120.0},
-            Pose.turn((0, 0, 1), -1.1, (3.5, 2.2, -0.4)),
-        ),
-        (
-            "N&Y's free flyer",
-            mechanisms.free_flyer(),
-            {3: 1.0, "link1": -2.0},
-            {},
-            Pose.turn((0, 0, 1), -0.4, (1.6, -1.6, 0.1)),
-        ),
+        ("two arms with a box", mechanisms.two_arms(), {}, {"left": 120.0, "right": 120.0}, table),
+        ("N&Y's free flyer", mechanisms.free_flyer(), {3: 1.0, "link1": -2.0}, {}, corner),
     ]
     parts = [_run(name, scene, push, springs, place, seconds) for name, scene, push, springs, place in cast]
     if catalog.folder() is not None:

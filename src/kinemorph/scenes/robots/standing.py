@@ -69,12 +69,8 @@ def add_standing_robot(world: World, model: Model, hold: bool = True) -> None:
             if JointKind(int(link["kind"])) not in HOLDS or name in followers:
                 continue
             m = float(inertia[link["iv"]])
-            world.servo(
-                figure.joint(name),
-                float(q[link["iq"]]),
-                stiffness=m * HOLD_FREQUENCY**2,
-                damping=2.0 * HOLD_DAMPING_RATIO * m * HOLD_FREQUENCY,
-            )
+            stiffness, damping = m * HOLD_FREQUENCY**2, 2.0 * HOLD_DAMPING_RATIO * m * HOLD_FREQUENCY
+            world.servo(figure.joint(name), float(q[link["iq"]]), stiffness=stiffness, damping=damping)
 
 
 def about(world: World, hold: bool) -> str:

@@ -81,21 +81,15 @@ def draw_swing(result: Swing, folder: Path) -> tuple[Path, Path, Path]:
     count = len(path.t)
     frames = [int(count * f) for f in (0.0, 0.06, 0.1, 0.13)]
     picture(result.model, path.q[frames[-1]], shot, ghosts=[path.q[i] for i in frames[:-1]])
-    totals = np.array([e.total for e in result.energies])
-    plot_over_time(
-        plot,
-        path.t,
-        {
-            "energy [J]": {
-                "kinetic": [e.kinetic for e in result.energies],
-                "potential": [e.potential for e in result.energies],
-                "total": totals,
-            },
-            "total energy - start [J]": {"drift": totals - totals[0]},
-            "joint position [rad, m]": {n: path.q[:, i] for i, n in enumerate(result.model.joint_names[:8])},
-        },
-        f"{result.model.name} with its motors off",
-    )
+    energies = {
+        name: np.array([getattr(e, name) for e in result.energies]) for name in ("kinetic", "potential", "total")
+    }
+    panels = {
+        "energy [J]": energies,
+        "total energy - start [J]": {"drift": energies["total"] - energies["total"][0]},
+        "joint position [rad, m]": {n: path.q[:, i] for i, n in enumerate(result.model.joint_names[:8])},
+    }
+    plot_over_time(plot, path.t, panels, f"{result.model.name} with its motors off")
     replay(Recording.from_trajectory(result.model, path), film)
     return shot, plot, film
 

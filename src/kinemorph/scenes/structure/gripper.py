@@ -62,14 +62,8 @@ def arm() -> Model:
         return Inertia.cylinder(mass, 0.04, length).moved(along), Shape.capsule(0.04, length - 0.08, along, mask=0)
 
     column = Shape.cylinder(0.08, HEIGHT, Pose((0.0, 0.0, -0.5 * HEIGHT)), mask=0)
-    b.link(
-        "column",
-        None,
-        Joint.revolute("z", name="turn"),
-        (0.0, 0.0, HEIGHT),
-        Inertia.cylinder(20.0, 0.08, HEIGHT, (0.0, 0.0, -0.5 * HEIGHT)),
-        column,
-    )
+    inertia = Inertia.cylinder(20.0, 0.08, HEIGHT, (0.0, 0.0, -0.5 * HEIGHT))
+    b.link("column", None, Joint.revolute("z", name="turn"), (0.0, 0.0, HEIGHT), inertia, column)
     b.link("upper arm", "column", Joint.revolute("y", name="shoulder"), (0.0, 0.0, 0.0), *bar(6.0, UPPER))
     b.link("forearm", "upper arm", Joint.revolute("y", name="elbow"), (UPPER, 0.0, 0.0), *bar(3.0, FORE))
     palm = Shape.box((0.1, 0.1, 0.02), Pose((0.0, 0.0, -HAND + 0.01)), colour=(0.9, 0.7, 0.2, 1.0))

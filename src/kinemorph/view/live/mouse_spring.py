@@ -24,10 +24,8 @@ def mouse_spring_force(body: Body, point: Array, target: Array, dt: float) -> Ar
     """The force (N) at a point of a body that leads it to a target, if it lasts for a time dt (s)."""
     velocity = body.velocity + np.cross(body.angular_velocity, point - body.position)
     (mass, carried), light = masses(body), least_mass(body, point)
-    spring, damper = (
-        min(mass * MOUSE_SPRING_RATE**2, 0.25 * light / dt**2),
-        min(2.0 * mass * MOUSE_SPRING_RATE, 0.5 * light / dt),
-    )
+    spring = min(mass * MOUSE_SPRING_RATE**2, 0.25 * light / dt**2)
+    damper = min(2.0 * mass * MOUSE_SPRING_RATE, 0.5 * light / dt)
     force = spring * (target - point) - damper * velocity - carried * body.world.gravity
     most = LARGEST_PULL_FACTOR * mass * 9.81
     return force * min(1.0, most / max(float(np.linalg.norm(force)), 1e-12))

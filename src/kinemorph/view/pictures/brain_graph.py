@@ -27,13 +27,8 @@ def plot_brain(file: Path | str, brain: Brain, title: str = "") -> None:
     places: dict[int, Place] = {}
     for k, sense in enumerate(senses):
         places[FIRST + len(neurons) + k] = at = (0.0, -(k + 0.5) / len(senses))
-        axis.text(
-            *at,
-            f"{in_plot(sense.link, WIDE_NAME)} {sense.what.name.lower()} {sense.axis}",
-            ha="right",
-            va="center",
-            fontsize=6,
-        )
+        label = f"{in_plot(sense.link, WIDE_NAME)} {sense.what.name.lower()} {sense.axis}"
+        axis.text(*at, label, ha="right", va="center", fontsize=6)
     for k, neuron in enumerate(neurons):  # in two columns, or lines between neighbours would lie on each other
         places[FIRST + k] = at = (1.0 + k % 2, -(k + 0.5) / len(neurons))
         axis.text(*at, neuron.function.name.lower(), ha="center", va="bottom", fontsize=6)

@@ -122,13 +122,9 @@ def _fill(corners: Any, shades: Any, depth: Any, image: Any) -> None:
 
 
 def draw(
-    solids: Sequence[Solid],
-    camera: Camera,
-    width: int = 960,
-    height: int = 720,
-    ground: float | None = None,
+    solids: Sequence[Solid], camera: Camera, width: int = 960, height: int = 720, ground: float | None = None,
     behind: Sequence[Solid] = (),
-) -> Image:
+) -> Image:  # fmt: skip
     """Picture of solids, (height, width, 3). With `ground`, a height, they throw a shadow on it, and it hides what is
     below.
 
@@ -153,9 +149,7 @@ def draw(
 
 
 def _shades(solid: Solid, camera: Camera) -> Array:
-    """Of each face its colour, lit from above, a little from the camera, and some from everywhere; and the share that a
-    shadow takes.
-    """
+    """The colour of each face, lit from above, a little from the camera and all sides; and the share shadows take."""
     a, b, c = (solid.vertices[solid.faces[:, k]] for k in range(3))
     normal = np.cross(b - a, c - a)
     normal /= np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-30)

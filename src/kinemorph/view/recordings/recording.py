@@ -29,9 +29,8 @@ Parents = Mapping[str, str | None]  # of each link its parent, None for the base
 
 SOIL = (0.72, 0.74, 0.76, 1.0)  # colour of ground
 MARKER = (0.95, 0.75, 0.10, 1.0)  # colour of joints that close loops
-SAME_SHAPE_POSE = (
-    1e-6  # how far, in m and in entries of rotation matrices, two shapes of one link may be from a rigid motion
-)
+# How far, in m and in entries of rotation matrices, two shapes of one link may be from a rigid motion.
+SAME_SHAPE_POSE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -140,14 +139,9 @@ class Recording:
         self.add_poses(t, layout.rows, poses_of(R @ layout.R, p + (R @ layout.p[:, :, None])[:, :, 0]))
 
     def chapter(
-        self,
-        t: float,
-        what: str,
-        model: Model | None = None,
-        *,
-        root: str | None = None,
+        self, t: float, what: str, model: Model | None = None, *, root: str | None = None,
         parents: Parents | None = None,
-    ) -> Chapter:
+    ) -> Chapter:  # fmt: skip
         """Say what happens at time t, between the frames before and after: "connect", "cut", "reroot", or any text.
 
         How links hang on each other from now on is taken from `model`; or it is as before, with the entries of

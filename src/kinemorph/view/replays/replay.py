@@ -54,16 +54,10 @@ IDENTITY = np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
 
 @checked_first
 def replay(
-    recording: Recording | Log,
-    file: Path | str,
-    *,
-    rate: float = 30.0,
-    follow: str | None = None,
-    direction: Sequence[float] = (1.0, -1.3, 0.55),
-    overlays: Sequence[Overlay] = (),
-    speed: float = 1.0,
+    recording: Recording | Log, file: Path | str, *, rate: float = 30.0, follow: str | None = None,
+    direction: Sequence[float] = (1.0, -1.3, 0.55), overlays: Sequence[Overlay] = (), speed: float = 1.0,
     colours: Literal["own", "tree"] = "own",
-) -> Path:
+) -> Path:  # fmt: skip
     """Write a recording, or the log of a simulation, as an HTML file that plays by itself: no server, no request.
 
     Bodies with colours keep them, unless `colours` is "tree"; else each tree's root is orange, and links are the paler
@@ -127,12 +121,7 @@ class _Scene:
     """The objects of the page, and their updates at frames and chapters."""
 
     def __init__(
-        self,
-        server: Any,
-        recording: Recording,
-        batches: list[_Batch],
-        shift: Array,
-        direction: Sequence[float],
+        self, server: Any, recording: Recording, batches: list[_Batch], shift: Array, direction: Sequence[float]
     ) -> None:
         self.shift = shift
         self.overlays: list[Show] = []
@@ -159,13 +148,9 @@ class _Scene:
             for i, b in enumerate(self.batches)
         ]
         top = (*(0.5 * (low + high)[:2]).tolist(), float(high[2] + 0.06 * size))
+        shown = has_tree_changes(recording)
         self.label = scene.add_label(
-            "/chapter",
-            " ",
-            position=top,
-            anchor="bottom-center",
-            font_screen_scale=1.5,
-            visible=has_tree_changes(recording),
+            "/chapter", " ", position=top, anchor="bottom-center", font_screen_scale=1.5, visible=shown
         )
         sky = (*top[:2], top[2] + 0.08 * size)  # leaves room for the label
         camera = Camera.framing(np.vstack([points, sky]), direction, 1.4, REPLAY_FIELD_OF_VIEW)
@@ -289,10 +274,9 @@ def _placed(poses: Array, shapes: list[Shape]) -> Array:
 
 def _kept_frames(t: Array, rate: float) -> npt.NDArray[np.intp]:
     """Which frames to keep: at most `rate` a second, the first and the last among them."""
-    first_tick = np.ceil(
-        (t - t[0]) * min(rate, LARGEST_FRAME_RATE) - 1e-9
-    )  # at or after each frame; not a list of all ticks,
-    kept = np.flatnonzero(first_tick[:-1] < first_tick[1:])  # for a file may say that it lasted for ages
+    # At or after each frame; not a list of all ticks, for a file may say that it lasted for ages.
+    first_tick = np.ceil((t - t[0]) * min(rate, LARGEST_FRAME_RATE) - 1e-9)
+    kept = np.flatnonzero(first_tick[:-1] < first_tick[1:])
     return np.unique([0, *kept, len(t) - 1])
 
 
