@@ -9,12 +9,22 @@ from kinemorph.cli.json_output import print_json
 
 
 def evolve(
-    task: str | None = None, /, search: str | None = None, population: int | None = None,
-    generations: int | None = None, episodes: int | None = None, seed: int | None = None, workers: int | None = None,
-    evaluator: Literal["serial", "processes", "ray"] | None = None, address: str | None = None,
-    initial: tuple[Path, ...] = (), out: Path | None = None, resume: Path | None = None, trust: tuple[str, ...] = (),
+    task: str | None = None,
+    /,
+    search: str | None = None,
+    population: int | None = None,
+    generations: int | None = None,
+    episodes: int | None = None,
+    seed: int | None = None,
+    workers: int | None = None,
+    evaluator: Literal["serial", "processes", "ray"] | None = None,
+    address: str | None = None,
+    initial: tuple[Path, ...] = (),
+    out: Path | None = None,
+    resume: Path | None = None,
+    trust: tuple[str, ...] = (),
     json: bool = False,
-) -> None:  # fmt: skip
+) -> None:
     """Evolve creatures for a task. Ctrl-C ends it cleanly; --resume goes on with it, to the same end.
 
     Args:
@@ -78,9 +88,14 @@ def rescore(
 
 
 def results(
-    table: Path, /, runs: Path = Path("out/results"), out: Path = Path("docs/results"), workers: int | None = None,
-    evaluator: Literal["serial", "processes", "ray"] = "processes", trust: tuple[str, ...] = (),
-) -> None:  # fmt: skip
+    table: Path,
+    /,
+    runs: Path = Path("out/results"),
+    out: Path = Path("docs/results"),
+    workers: int | None = None,
+    evaluator: Literal["serial", "processes", "ray"] = "processes",
+    trust: tuple[str, ...] = (),
+) -> None:
     """Run all experiments that a table asks for, and write their page, again after each. Broken off, it goes on.
 
     Args:
@@ -118,9 +133,15 @@ def report(
 
 
 def replay(
-    runs: tuple[Path, ...], /, generation: tuple[int, ...] = (), rank: int = 0, draw: int = 0, behind: bool = False,
-    out: Path | None = None, trust: tuple[str, ...] = (),
-) -> None:  # fmt: skip
+    runs: tuple[Path, ...],
+    /,
+    generation: tuple[int, ...] = (),
+    rank: int = 0,
+    draw: int = 0,
+    behind: bool = False,
+    out: Path | None = None,
+    trust: tuple[str, ...] = (),
+) -> None:
     """Let champions live again, bit for bit, and leave a replay that plays in any browser.
 
     Args:

@@ -112,9 +112,16 @@ def view(
 
 
 def bounce(
-    objects: int = 200, steps: int | None = None, updates: int | None = None, side: str | None = None,
-    step_size: float = 0.01, seed: int = 0, replay: Path | None = None, live: bool = False, json: bool = False,
-) -> None:  # fmt: skip
+    objects: int = 200,
+    steps: int | None = None,
+    updates: int | None = None,
+    side: str | None = None,
+    step_size: float = 0.01,
+    seed: int = 0,
+    replay: Path | None = None,
+    live: bool = False,
+    json: bool = False,
+) -> None:
     """Let objects of six shapes and three sizes bounce, and check the collision detection while they do.
 
     Args:
@@ -167,11 +174,21 @@ def _lengths(told: str) -> list[float]:
 
 
 def mocap(
-    file: Path | None = None, /, mass: float = 70.0, height: float | None = None, sex: str = "male",
-    table: str = "de Leva", unit: float | None = None, up: str | None = None, skeleton: str | None = None,
-    cutoff: float | Literal["residuals"] = 6.0, contacts: Path | None = None, friction: float = 0.8,
-    hips: str = "recorded", out: Path = Path("out"),
-) -> None:  # fmt: skip
+    file: Path | None = None,
+    /,
+    mass: float = 70.0,
+    height: float | None = None,
+    sex: str = "male",
+    table: str = "de Leva",
+    unit: float | None = None,
+    up: str | None = None,
+    skeleton: str | None = None,
+    cutoff: float | Literal["residuals"] = 6.0,
+    contacts: Path | None = None,
+    friction: float = 0.8,
+    hips: str = "recorded",
+    out: Path = Path("out"),
+) -> None:
     """Find joint moments, ground forces and centres of pressure of a recorded motion, and leave tables and pictures.
 
     Args:
@@ -238,9 +255,14 @@ def _hips(told: str) -> str | tuple[float, float] | dict[str, tuple[float, float
 
 
 def thesis(
-    figures: tuple[str, ...] = (), /, out: Path = Path("out"), population: int | None = None,
-    generations: int | None = None, seed: int = 1, workers: int | None = None,
-) -> None:  # fmt: skip
+    figures: tuple[str, ...] = (),
+    /,
+    out: Path = Path("out"),
+    population: int | None = None,
+    generations: int | None = None,
+    seed: int = 1,
+    workers: int | None = None,
+) -> None:
     """Do the experiments of Fontijne's thesis: what collision detection costs and, with the contact model "impulse", a
     cube that rests and a wall that stands; or the evolutions of its figures 4.6a, 4.6b and 4.7. Ctrl-C ends one
     cleanly; the same command goes on.

@@ -63,9 +63,17 @@ def _previous_first_contact(collisions: Any, memory: Any) -> Any:
 
 @kernel(inline=False)
 def write_contacts(
-    collisions: Any, pair_row: int, memory: Any, points: Any, count: int, part1: int, part2: int, at: int, place: Any,
+    collisions: Any,
+    pair_row: int,
+    memory: Any,
+    points: Any,
+    count: int,
+    part1: int,
+    part2: int,
+    at: int,
+    place: Any,
     passes: float,
-) -> int:  # fmt: skip
+) -> int:
     """Write contacts of pair `pair_row` from the frame of its first shape, at `place`, into rows `at` and on, in the
     world frame.
 

@@ -195,9 +195,14 @@ def move_rows(base: int, first: int, count: int, shift: int, size: int) -> None:
 
 @kernel
 def renumber_rows(
-    collisions: Any, first_pair: int, n_pairs: int, contact_shift: int, first_contact: int, n_contacts: int,
+    collisions: Any,
+    first_pair: int,
+    n_pairs: int,
+    contact_shift: int,
+    first_contact: int,
+    n_contacts: int,
     pair_shift: int,
-) -> None:  # fmt: skip
+) -> None:
     """Correct the first contacts of pairs, and the pairs of contacts, after rows were moved."""
     pairs, memories = pairs_of(collisions), memories_of(collisions)
     for i in range(first_pair, first_pair + n_pairs):

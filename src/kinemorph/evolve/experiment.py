@@ -199,9 +199,11 @@ def problem_in(store: Store) -> Problem:
 
 @checked_first
 def evolve(
-    store: Store, settings: Settings, watch: Callable[[Progress], None] = lambda progress: None,
+    store: Store,
+    settings: Settings,
+    watch: Callable[[Progress], None] = lambda progress: None,
     evaluator: Evaluator | None = None,
-) -> Progress:  # fmt: skip
+) -> Progress:
     """Begin a run or go on with it, until the search ends."""
     problem = problem_of(settings, trust=store.trust)
     mine = evaluator or evaluator_of(settings, problem)

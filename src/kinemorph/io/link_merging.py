@@ -68,9 +68,13 @@ LinkPlaces = dict[str, tuple[Body, Pose]]  # where a link of the file went, and 
 
 
 def assemble(
-    builder: Builder, order: Iterable[FileLink], carrier: Mapping[str, FileJoint], roots: LinkPlaces,
-    merge_fixed: bool, warned: FileWarnings,
-) -> LinkPlaces:  # fmt: skip
+    builder: Builder,
+    order: Iterable[FileLink],
+    carrier: Mapping[str, FileJoint],
+    roots: LinkPlaces,
+    merge_fixed: bool,
+    warned: FileWarnings,
+) -> LinkPlaces:
     """Put all links where they belong, parents first: one on a fixed joint into its parent, another on its own body.
 
     `carrier` is the joint that carries a link, `roots` where links without one are.

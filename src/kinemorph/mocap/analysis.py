@@ -226,13 +226,24 @@ def _advance_frame(model: Model, motion: Motion, k: int, h: float) -> tuple[Arra
 
 @checked_on_failure
 def analyse(
-    source: PathLike | Bvh | Body, mass: float = 70.0, height: float | None = None, sex: str = "male",
-    table: str = "de Leva", *, unit: float | None = None, up: str | None = None,
-    skeleton: PathLike | Mapping[str, Any] | None = None, cutoff: Cutoff | str = 6.0,
-    contacts: PathLike | Contacts | None = None, thresholds: Thresholds | None = None,
-    methods: Sequence[str] = ("smooth", "least-torque"), forces: Mapping[str, Array] | None = None,
-    friction: float = 0.8, motion: Motion | None = None, hips: str | Shift | Mapping[str, Shift] = "recorded",
-) -> Analysis:  # fmt: skip
+    source: PathLike | Bvh | Body,
+    mass: float = 70.0,
+    height: float | None = None,
+    sex: str = "male",
+    table: str = "de Leva",
+    *,
+    unit: float | None = None,
+    up: str | None = None,
+    skeleton: PathLike | Mapping[str, Any] | None = None,
+    cutoff: Cutoff | str = 6.0,
+    contacts: PathLike | Contacts | None = None,
+    thresholds: Thresholds | None = None,
+    methods: Sequence[str] = ("smooth", "least-torque"),
+    forces: Mapping[str, Array] | None = None,
+    friction: float = 0.8,
+    motion: Motion | None = None,
+    hips: str | Shift | Mapping[str, Shift] = "recorded",
+) -> Analysis:
     """Joint moments, powers, ground reaction and centre of pressure of a recorded motion, without force plates.
 
     `source` is a BVH file, what `load_bvh` returns, or a `Body`. `mass` (kg), `height` (m), `sex` and `table` describe

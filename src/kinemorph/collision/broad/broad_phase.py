@@ -37,9 +37,13 @@ class BroadPhase:
     __slots__ = ("_address", "_dirty", "_free", "_ignored", "_pairs", "_shape", "hash")
 
     def __init__(
-        self, tile_budget: int = 8, fixed_budget: int = 64, linger: int = 4, finest: float = 2.0**-20,
+        self,
+        tile_budget: int = 8,
+        fixed_budget: int = 64,
+        linger: int = 4,
+        finest: float = 2.0**-20,
         coarsest: float = 2.0**20,
-    ) -> None:  # fmt: skip
+    ) -> None:
         if not 0 <= linger <= 1_000_000:
             raise ValueError(f"linger is {linger}, expected 0 to 1000000 updates")
         if not 2.0**-64 <= finest <= coarsest <= 2.0**64:
@@ -88,9 +92,14 @@ class BroadPhase:
     # --- boxes ---
 
     def add(
-        self, low: npt.ArrayLike, high: npt.ArrayLike, *, group: int = 1, mask: int = ALL_GROUPS_MASK,
+        self,
+        low: npt.ArrayLike,
+        high: npt.ArrayLike,
+        *,
+        group: int = 1,
+        mask: int = ALL_GROUPS_MASK,
         fixed: bool = False,
-    ) -> int:  # fmt: skip
+    ) -> int:
         """Add a box from `low` to `high` (m). Returns its id, the smallest one that is free.
 
         Two boxes meet if each one's group (of 32 bits) is in the other's mask, unless both are fixed.

@@ -80,9 +80,17 @@ def find_penetration(
 
 @kernel(inline=False)
 def _expand_polytope(
-    core_a: Any, core_b: Any, R: Mat3, p: Vec3, guess: Vec3, vertex_a: int, vertex_b: int, gap: float, slack: float,
+    core_a: Any,
+    core_b: Any,
+    R: Mat3,
+    p: Vec3,
+    guess: Vec3,
+    vertex_a: int,
+    vertex_b: int,
+    gap: float,
+    slack: float,
     work: Any,
-) -> Depth:  # fmt: skip
+) -> Depth:
     """Expand the polytope once, with a coplanarity tolerance `slack` (m)."""
     corners = work["corners"]
     facets = work["facets"]

@@ -396,9 +396,16 @@ def _part_of_node(nodes: Any, node: int) -> int:
 
 @kernel(inline=False)
 def _write_part_contacts(
-    collisions: Any, pair_row: int, memory: Any, search: Any, nodes1: Any, nodes2: Any, margin: float, place: Any,
+    collisions: Any,
+    pair_row: int,
+    memory: Any,
+    search: Any,
+    nodes1: Any,
+    nodes2: Any,
+    margin: float,
+    place: Any,
     way: Vec3,
-) -> int:  # fmt: skip
+) -> int:
     """Write the contacts of all pairs of parts that a search has listed. Returns the row after them, or -1 if full."""
     points = rows_at(collisions["found"], MANIFOLD_ROWS, MANIFOLD_POINT)
     pairs = core_pairs_of(search)
@@ -484,9 +491,17 @@ def _set_ground_body(collisions: Any, body: Any, vertex: int) -> None:
 
 @kernel
 def _write_ground_contacts(
-    collisions: Any, pair_row: int, memory: Any, ground: Any, body: Any, search: Any, margin: float, at: int,
-    place: Any, passes: float,
-) -> int:  # fmt: skip
+    collisions: Any,
+    pair_row: int,
+    memory: Any,
+    ground: Any,
+    body: Any,
+    search: Any,
+    margin: float,
+    at: int,
+    place: Any,
+    passes: float,
+) -> int:
     """Write the contacts of one part on the ground. Returns the row after them, or -1 if the table is full."""
     points = rows_at(collisions["found"], MANIFOLD_ROWS, MANIFOLD_POINT)
     spare = rows_at(collisions["found"] + MANIFOLD_ROWS * POINT_SIZE, MANIFOLD_ROWS, MANIFOLD_POINT)

@@ -227,9 +227,19 @@ def edge_distances(r: Vec3, direction: Vec3, length: float, n: Vec3) -> tuple[fl
 
 @kernel(inline=False)
 def _contacts_over_face(
-    core_a: Any, face_a: int, edge_a: int, core_b: Any, face_b: int, R: Mat3, p: Vec3, n: Vec3, cross: bool,
-    reach: float, contacts: Any, count: int,
-) -> int:  # fmt: skip
+    core_a: Any,
+    face_a: int,
+    edge_a: int,
+    core_b: Any,
+    face_b: int,
+    R: Mat3,
+    p: Vec3,
+    n: Vec3,
+    cross: bool,
+    reach: float,
+    contacts: Any,
+    count: int,
+) -> int:
     """Contacts of the boundary of face_a, or else of edge_a, above face_b; core_b is shape 1, in its frame.
 
     Crossings of edges are found from both sides, so only one of the two calls has `cross` true.
@@ -272,9 +282,18 @@ def _contacts_over_face(
 
 @kernel(inline=False)
 def _contacts_beside_face(
-    core_a: Any, face_a: int, core_b: Any, face_b: int, R: Mat3, p: Vec3, n: Vec3, reach: float, contacts: Any,
-    first: int, count: int,
-) -> int:  # fmt: skip
+    core_a: Any,
+    face_a: int,
+    core_b: Any,
+    face_b: int,
+    R: Mat3,
+    p: Vec3,
+    n: Vec3,
+    reach: float,
+    contacts: Any,
+    first: int,
+    count: int,
+) -> int:
     """Add contacts of edges of core_a that leave face_a and lie on face_b, starting at its contacts there.
 
     A hull may have small faces at both ends of a long edge. It rests on that edge, whichever of the faces is most
@@ -323,9 +342,18 @@ def has_contact(contacts: Any, first: int, count: int, id: int) -> bool:
 
 @kernel(inline=False)
 def _add_contact(
-    core_b: Any, face_b: int, kind_b: int, index_b: int, kind_a: int, index_a: int, x: Vec3, n: Vec3, reach: float,
-    contacts: Any, count: int,
-) -> int:  # fmt: skip
+    core_b: Any,
+    face_b: int,
+    kind_b: int,
+    index_b: int,
+    kind_a: int,
+    index_a: int,
+    x: Vec3,
+    n: Vec3,
+    reach: float,
+    contacts: Any,
+    count: int,
+) -> int:
     """Add point x of core_a, and the point of face_b below it along n, if they are within reach."""
     slope = dot(n, load3(polyhedron.faces_of(core_b)[face_b]["normal"]))
     above = height_above_face(core_b, face_b, x) / slope if slope > 0.1 else np.inf

@@ -37,9 +37,17 @@ Step = tuple[int, int, int, int, int]  # result, then kind and row of the featur
 
 @kernel(inline=False)
 def walk_to_closest(
-    core_a: Any, core_b: Any, R: Mat3, p: Vec3, kind_a: int, index_a: int, kind_b: int, index_b: int, tol: float,
+    core_a: Any,
+    core_b: Any,
+    R: Mat3,
+    p: Vec3,
+    kind_a: int,
+    index_a: int,
+    kind_b: int,
+    index_b: int,
+    tol: float,
     limit: int,
-) -> tuple[int, int, int, int, int, int]:  # fmt: skip
+) -> tuple[int, int, int, int, int, int]:
     """Walk from two features to the closest ones. Returns the result, the final features and the number of steps.
 
     A point x of core_a is R x + p in the frame of core_b.

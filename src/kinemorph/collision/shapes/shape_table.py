@@ -134,9 +134,14 @@ class ShapeTable:
     # --- adding and removing ---
 
     def add(
-        self, solid: Solid, link: int = BASE_LINK, pose: Pose | None = None, *, group: int = 1,
+        self,
+        solid: Solid,
+        link: int = BASE_LINK,
+        pose: Pose | None = None,
+        *,
+        group: int = 1,
         mask: int = ALL_GROUPS_MASK,
-    ) -> int:  # fmt: skip
+    ) -> int:
         """Fix a shape to a link, at `pose` in the link's frame. Returns its id.
 
         Two shapes meet if each one's group (of 32 bits) is in the other's mask, unless they are on one link or both do

@@ -34,9 +34,13 @@ MUJOCO_SMALLEST_DIVISOR = 1e-14  # what MuJoCo divides by at least
 
 @checked_first
 def load_mjcf(
-    path: PathLike, *, root: PathLike | None = None, merge_fixed: bool = True, ignore: Iterable[str] = (),
+    path: PathLike,
+    *,
+    root: PathLike | None = None,
+    merge_fixed: bool = True,
+    ignore: Iterable[str] = (),
     strict: bool = False,
-) -> Model:  # fmt: skip
+) -> Model:
     """The model of an MJCF file, as MuJoCo would compile it. At zero it stands as the file draws it.
 
     `root`: the only folder that meshes and included files may come from; else it is the one above the file's.
@@ -49,9 +53,15 @@ def load_mjcf(
 
 @checked_first
 def parse_mjcf(
-    text: str, *, source: str = "MJCF text", folder: PathLike = ".", root: PathLike | None = None,
-    merge_fixed: bool = True, ignore: Iterable[str] = (), strict: bool = False,
-) -> Model:  # fmt: skip
+    text: str,
+    *,
+    source: str = "MJCF text",
+    folder: PathLike = ".",
+    root: PathLike | None = None,
+    merge_fixed: bool = True,
+    ignore: Iterable[str] = (),
+    strict: bool = False,
+) -> Model:
     """The model of an MJCF text, as if it were a file in `folder`; `source` names it in errors."""
     return _model(parse_xml(text, source, DEEPEST_MJCF), "model", Path(folder), root, merge_fixed, ignore, strict)
 

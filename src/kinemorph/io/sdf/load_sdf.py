@@ -43,10 +43,16 @@ _VERSION = re.compile(r"1\.([0-9]{1,3})")
 
 @checked_first
 def load_sdf(
-    path: PathLike, floating: bool = True, *, prefer: Iterable[str] = (), package_dirs: Iterable[PathLike] = (),
-    mesh_root: PathLike | None = None, merge_fixed: bool = True, gravity: Iterable[float] = GRAVITY,
+    path: PathLike,
+    floating: bool = True,
+    *,
+    prefer: Iterable[str] = (),
+    package_dirs: Iterable[PathLike] = (),
+    mesh_root: PathLike | None = None,
+    merge_fixed: bool = True,
+    gravity: Iterable[float] = GRAVITY,
     strict: bool = False,
-) -> Model:  # fmt: skip
+) -> Model:
     """The model of an SDF file, with the loops that its joints close. At zero it stands as the file places it.
 
     `floating`: links that no joint carries move freely, as SDF means it; else they are fixed to the world.
@@ -59,10 +65,18 @@ def load_sdf(
 
 @checked_first
 def parse_sdf(
-    text: str, floating: bool = True, *, source: str = "SDF text", folder: PathLike = ".", prefer: Iterable[str] = (),
-    package_dirs: Iterable[PathLike] = (), mesh_root: PathLike | None = None, merge_fixed: bool = True,
-    gravity: Iterable[float] = GRAVITY, strict: bool = False,
-) -> Model:  # fmt: skip
+    text: str,
+    floating: bool = True,
+    *,
+    source: str = "SDF text",
+    folder: PathLike = ".",
+    prefer: Iterable[str] = (),
+    package_dirs: Iterable[PathLike] = (),
+    mesh_root: PathLike | None = None,
+    merge_fixed: bool = True,
+    gravity: Iterable[float] = GRAVITY,
+    strict: bool = False,
+) -> Model:
     """The model of an SDF text, as if it were a file in `folder`; `source` names it in errors."""
     reading = Reading(Path(folder), floating, package_dirs, mesh_root, merge_fixed, gravity, strict)
     return _model(parse_xml(text, source), list(prefer), reading)

@@ -34,10 +34,15 @@ KINDS = {
 
 @checked_first
 def load_urdf(
-    path: PathLike, floating: bool = False, *, package_dirs: Iterable[PathLike] = (),
-    mesh_root: PathLike | None = None, merge_fixed: bool = True, gravity: Iterable[float] = GRAVITY,
+    path: PathLike,
+    floating: bool = False,
+    *,
+    package_dirs: Iterable[PathLike] = (),
+    mesh_root: PathLike | None = None,
+    merge_fixed: bool = True,
+    gravity: Iterable[float] = GRAVITY,
     strict: bool = False,
-) -> Model:  # fmt: skip
+) -> Model:
     """The model of a URDF file.
 
     `floating`: the root link moves freely, on a joint "root_joint"; else it is fixed to the world.
@@ -52,10 +57,17 @@ def load_urdf(
 
 @checked_first
 def parse_urdf(
-    text: str, floating: bool = False, *, source: str = "URDF text", folder: PathLike = ".",
-    package_dirs: Iterable[PathLike] = (), mesh_root: PathLike | None = None, merge_fixed: bool = True,
-    gravity: Iterable[float] = GRAVITY, strict: bool = False,
-) -> Model:  # fmt: skip
+    text: str,
+    floating: bool = False,
+    *,
+    source: str = "URDF text",
+    folder: PathLike = ".",
+    package_dirs: Iterable[PathLike] = (),
+    mesh_root: PathLike | None = None,
+    merge_fixed: bool = True,
+    gravity: Iterable[float] = GRAVITY,
+    strict: bool = False,
+) -> Model:
     """The model of a URDF text, as if it were a file in `folder`; `source` names it in errors."""
     reading = Reading(Path(folder), floating, package_dirs, mesh_root, merge_fixed, gravity, strict)
     return _model(parse_xml(text, source), "robot", reading)

@@ -95,10 +95,17 @@ class Body:
 
 @checked_on_failure
 def body_of(
-    bvh: Bvh, mass: float = 70.0, height: float | None = None, sex: str = "male", table: str = "de Leva", *,
-    unit: float | None = None, up: str | None = None, skeleton: PathLike | Mapping[str, Any] | None = None,
+    bvh: Bvh,
+    mass: float = 70.0,
+    height: float | None = None,
+    sex: str = "male",
+    table: str = "de Leva",
+    *,
+    unit: float | None = None,
+    up: str | None = None,
+    skeleton: PathLike | Mapping[str, Any] | None = None,
     hips: Shift | Mapping[str, Shift] = (0.0, 0.0),
-) -> Body:  # fmt: skip
+) -> Body:
     """The body that a recording shows.
 
     `mass` in kg; `height` in m, to which the skeleton is scaled; if it is not given the file's unit is inferred: the

@@ -66,10 +66,17 @@ def upright(height: float = HEIGHT) -> dict[str, Bone]:
 
 @checked_first
 def human(
-    mass: float = MASS, height: float = HEIGHT, sex: str = "male", table: str = "de Leva", *,
-    welded: Collection[str] = (), root: Joint | None = None, stiffness: Mapping[str, float] | float = 0.0,
-    rest: Posture | None = None, limits: bool = True,
-) -> Model:  # fmt: skip
+    mass: float = MASS,
+    height: float = HEIGHT,
+    sex: str = "male",
+    table: str = "de Leva",
+    *,
+    welded: Collection[str] = (),
+    root: Joint | None = None,
+    stiffness: Mapping[str, float] | float = 0.0,
+    rest: Posture | None = None,
+    limits: bool = True,
+) -> Model:
     """A human figure of a mass (kg) and a height (m), with the inertias of a table: "de Leva", "Winter" or "Dumas".
 
     Its knees and elbows are hinges, its other joints are balls. The `welded` parts belong to their parents. `stiffness`
@@ -83,10 +90,16 @@ def human(
 
 
 def assemble(
-    bones: Mapping[str, Bone], table: Table, mass: float, height: float, welded: Collection[str] = (),
-    root: Joint | None = None, stiffness: Mapping[str, float] | float = 0.0, rest: Posture | None = None,
+    bones: Mapping[str, Bone],
+    table: Table,
+    mass: float,
+    height: float,
+    welded: Collection[str] = (),
+    root: Joint | None = None,
+    stiffness: Mapping[str, float] | float = 0.0,
+    rest: Posture | None = None,
     limits: bool = False,
-) -> Builder:  # fmt: skip
+) -> Builder:
     """A builder with a figure of any bones in it, parents first."""
     for name in welded:
         if name not in bones or bones[name].parent is None:

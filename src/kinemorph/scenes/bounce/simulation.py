@@ -88,9 +88,17 @@ class Bounce:
     """
 
     def __init__(
-        self, count: int = 200, side: Sides | None = None, dt: float = 0.01, seed: int = 0, *,
-        bodies: Sequence[Parts] | None = None, hashing: bool = True, coherence: bool = True, vclip: bool = True,
-    ) -> None:  # fmt: skip
+        self,
+        count: int = 200,
+        side: Sides | None = None,
+        dt: float = 0.01,
+        seed: int = 0,
+        *,
+        bodies: Sequence[Parts] | None = None,
+        hashing: bool = True,
+        coherence: bool = True,
+        vclip: bool = True,
+    ) -> None:
         if not 2 <= count <= 1_000_000:
             raise ValueError(f"bounce: {count} objects; expected 2 to 1000000")
         sides = sides_of(SIDE_PER_OBJECT * count ** (1.0 / 3.0) if side is None else side)
@@ -239,9 +247,13 @@ class Report:
 
 
 def run(
-    world: Bounce, steps: int = MOST_UPDATES, updates: int = MOST_UPDATES, *, check_every: int = 500,
+    world: Bounce,
+    steps: int = MOST_UPDATES,
+    updates: int = MOST_UPDATES,
+    *,
+    check_every: int = 500,
     watch: Callable[[Bounce, Report], None] | None = None,
-) -> Report:  # fmt: skip
+) -> Report:
     """Step until `steps` or `updates` are reached; every so often check everything, and call `watch`."""
     if steps == MOST_UPDATES and updates == MOST_UPDATES:
         raise ValueError("bounce: say how many steps or how many updates")

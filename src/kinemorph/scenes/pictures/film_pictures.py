@@ -29,9 +29,16 @@ def film_run(world: World, seconds: float, name: str, rate: float = FILM_RATE) -
 
 
 def draw_film(
-    recording: Recording, folder: Path, name: str, times: Sequence[float], *, direction: Sequence[float],
-    size: tuple[int, int], follow: str | None = None, beside: str = "",
-) -> tuple[Path, Path]:  # fmt: skip  # fmt: skip
+    recording: Recording,
+    folder: Path,
+    name: str,
+    times: Sequence[float],
+    *,
+    direction: Sequence[float],
+    size: tuple[int, int],
+    follow: str | None = None,
+    beside: str = "",
+) -> tuple[Path, Path]:  # fmt: skip
     """A strip of pictures at some times, one below the other if they are wide, and a replay: files in a folder.
 
     The camera of the pictures looks at all that moves or stands but the body called `beside`; that of the replay may

@@ -41,9 +41,16 @@ class LoggedMotion(NamedTuple):
 
 
 def draw_log(
-    log: Log, folder: Path, name: str, title: str, times: Sequence[float], *, direction: Sequence[float],
-    size: tuple[int, int], marker: float = 0.04,
-) -> tuple[Path, Path, Path]:  # fmt: skip
+    log: Log,
+    folder: Path,
+    name: str,
+    title: str,
+    times: Sequence[float],
+    *,
+    direction: Sequence[float],
+    size: tuple[int, int],
+    marker: float = 0.04,
+) -> tuple[Path, Path, Path]:
     """Energies, loops and coordinates over time, a strip of pictures at some times, and a replay: files in a folder.
 
     `marker` is the radius of the balls that stand for joints of loops (m).

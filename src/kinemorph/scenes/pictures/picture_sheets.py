@@ -37,9 +37,16 @@ class View:
 
 
 def draw_views(
-    recording: Recording, folder: Path, name: str, views: Sequence[View], *, size: tuple[int, int], columns: int = 1,
-    follow: str | None = None, speed: float = 1.0,
-) -> tuple[Path, Path]:  # fmt: skip  # fmt: skip
+    recording: Recording,
+    folder: Path,
+    name: str,
+    views: Sequence[View],
+    *,
+    size: tuple[int, int],
+    columns: int = 1,
+    follow: str | None = None,
+    speed: float = 1.0,
+) -> tuple[Path, Path]:  # fmt: skip
     """A sheet of pictures, each of a size, in so many columns, and a replay that is so many times as fast as life.
 
     The replay looks from where the first picture does.

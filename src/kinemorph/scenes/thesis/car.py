@@ -115,9 +115,11 @@ class Driver:
 
 
 def drive(
-    world: World, at: Pose | Iterable[float], speed: Callable[[Pose], float],
+    world: World,
+    at: Pose | Iterable[float],
+    speed: Callable[[Pose], float],
     bend: Callable[[Pose], float] = straight_on,
-) -> Driver:  # fmt: skip
+) -> Driver:
     """A car in a world, with a driver in it. Its springs, which do not go far, keep wheels and chassis apart."""
     place = at if isinstance(at, Pose) else Pose(at)
     figure = world.add(car(), at=place @ Pose((0.0, 0.0, START_DEPTH)))

@@ -29,9 +29,14 @@ SLOWEST_RATE = 1e-3  # frames a second; GIF and WebP count the milliseconds of a
 
 @checked_first
 def animate(
-    recording: Recording | Log, file: Path | str, *, rate: float = 20.0, speed: float = 1.0,
-    direction: Sequence[float] = (1.0, -1.3, 0.55), size: tuple[int, int] = (480, 360),
-) -> Path:  # fmt: skip
+    recording: Recording | Log,
+    file: Path | str,
+    *,
+    rate: float = 20.0,
+    speed: float = 1.0,
+    direction: Sequence[float] = (1.0, -1.3, 0.55),
+    size: tuple[int, int] = (480, 360),
+) -> Path:
     """Write a recording, or the log of a simulation, as a moving picture: .gif, .webp or .mp4, as the name ends.
 
     It has `rate` frames a second, and is `speed` times as fast as it was. MP4 needs the program ffmpeg.

@@ -76,10 +76,15 @@ def recorded_solid(recording: Recording, shape: Shape, body: int = -1, place: Po
 
 @checked_first
 def picture(
-    model: Model | Recording | Log, q: npt.ArrayLike, file: Path | str | None = None, *,
-    ghosts: Sequence[npt.ArrayLike] = (), direction: Iterable[float] = (1.0, -1.3, 0.55),
-    size: tuple[int, int] = (960, 720), names: Mapping[str, Iterable[float]] | None = None,
-) -> Image:  # fmt: skip
+    model: Model | Recording | Log,
+    q: npt.ArrayLike,
+    file: Path | str | None = None,
+    *,
+    ghosts: Sequence[npt.ArrayLike] = (),
+    direction: Iterable[float] = (1.0, -1.3, 0.55),
+    size: tuple[int, int] = (960, 720),
+    names: Mapping[str, Iterable[float]] | None = None,
+) -> Image:
     """Draw a model at configuration q, with pale `ghosts` at others, into an array and, if given, a PNG file.
 
     `names` are written at points of the world: {"elbow": (0, 0, 0.5)}.

@@ -122,9 +122,13 @@ def _fill(corners: Any, shades: Any, depth: Any, image: Any) -> None:
 
 
 def draw(
-    solids: Sequence[Solid], camera: Camera, width: int = 960, height: int = 720, ground: float | None = None,
+    solids: Sequence[Solid],
+    camera: Camera,
+    width: int = 960,
+    height: int = 720,
+    ground: float | None = None,
     behind: Sequence[Solid] = (),
-) -> Image:  # fmt: skip
+) -> Image:
     """Picture of solids, (height, width, 3). With `ground`, a height, they throw a shadow on it, and it hides what is
     below.
 

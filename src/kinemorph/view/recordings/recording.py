@@ -139,9 +139,14 @@ class Recording:
         self.add_poses(t, layout.rows, poses_of(R @ layout.R, p + (R @ layout.p[:, :, None])[:, :, 0]))
 
     def chapter(
-        self, t: float, what: str, model: Model | None = None, *, root: str | None = None,
+        self,
+        t: float,
+        what: str,
+        model: Model | None = None,
+        *,
+        root: str | None = None,
         parents: Parents | None = None,
-    ) -> Chapter:  # fmt: skip
+    ) -> Chapter:
         """Say what happens at time t, between the frames before and after: "connect", "cut", "reroot", or any text.
 
         How links hang on each other from now on is taken from `model`; or it is as before, with the entries of

@@ -54,10 +54,16 @@ IDENTITY = np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
 
 @checked_first
 def replay(
-    recording: Recording | Log, file: Path | str, *, rate: float = 30.0, follow: str | None = None,
-    direction: Sequence[float] = (1.0, -1.3, 0.55), overlays: Sequence[Overlay] = (), speed: float = 1.0,
+    recording: Recording | Log,
+    file: Path | str,
+    *,
+    rate: float = 30.0,
+    follow: str | None = None,
+    direction: Sequence[float] = (1.0, -1.3, 0.55),
+    overlays: Sequence[Overlay] = (),
+    speed: float = 1.0,
     colours: Literal["own", "tree"] = "own",
-) -> Path:  # fmt: skip
+) -> Path:
     """Write a recording, or the log of a simulation, as an HTML file that plays by itself: no server, no request.
 
     Bodies with colours keep them, unless `colours` is "tree"; else each tree's root is orange, and links are the paler
