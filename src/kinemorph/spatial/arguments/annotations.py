@@ -243,7 +243,9 @@ def _generic(origin: Any, inner: tuple[Any, ...], scope: dict[str, Any]) -> Kind
     if origin is os.PathLike:
         return PATH
     if origin is type:
-        return Kind(lambda value: isinstance(value, type), "a class", "classes")
+        base = inner[0] if inner and type(inner[0]) is type else object
+        what = f"a class derived from {base.__name__}"
+        return Kind(lambda value: isinstance(value, type) and issubclass(value, base), what, "classes")
     if origin in (abc.Callable, typing.Callable):
         return FUNCTION
     if origin is typing.Annotated:
