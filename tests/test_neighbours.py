@@ -259,7 +259,7 @@ def test_facts_that_a_run_has_not_are_named(name, tmp_path):
 
 @pytest.mark.parametrize("own", [int, dict, object, km.World, type, 5, km.creatures.tasks.Swim()])
 def test_own_tasks_are_tasks(own):
-    with pytest.raises(TypeError, match=r"own is .* and must be a class derived from Task"):
+    with pytest.raises(TypeError, match=r"own is .* and must be a kind of Task"):
         km.evolve.creatures({}, "swim", "thesis", own=own)
     assert isinstance(km.evolve.creatures({}, "x", "thesis", own=km.creatures.tasks.Swim).task, km.creatures.tasks.Swim)
 
@@ -352,3 +352,35 @@ def test_commands_do_not_wait_for_what_is_no_file(words, kind, tmp_path, monkeyp
         main()
     assert end.value.code == 2
     assert given in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["world", "ground"])
+@pytest.mark.parametrize("before", [0, 2])
+def test_bodies_of_scenes_are_not_called_as_the_ground(name, before, tmp_path):
+    """`contact ball ground` was of the ground, though a body had that name."""
+    names = [*(f"b{k}" for k in range(before)), name]
+    file = tmp_path / "s.toml"
+    file.write_text(
+        "".join(f'[[body]]\nname = "{one}"\nat = [{k}, 0, 1]\nsphere = 0.1\n' for k, one in enumerate(names))
+    )
+    with pytest.raises(km.FileError, match=rf"body\[{before}\]\.name: there is a body '{name}' already"):
+        km.load_scene(file)
+
+
+@pytest.mark.parametrize("count", [1, 5, 20])
+@pytest.mark.parametrize("speed", [1.7e308, 1e200])
+@pytest.mark.parametrize("gravity", [(0, 0, 0), (0, 0, -9.81)])
+def test_world_errors_name_the_body_in_any_order(count, speed, gravity):
+    for culprit in {0, count // 2, count - 1}:
+        world = km.World(gravity=gravity)
+        bodies = [world.add(km.Shape.sphere(0.1), at=(k, 0, 1), name=f"b{k}") for k in range(count)]
+        bodies[culprit].velocity = (0, speed, 0)
+        with pytest.raises(km.WorldError, match=f"'b{culprit}'"):
+            world.run(0.1)
+
+
+@pytest.mark.parametrize("unit", [0, -1.0, np.nan, np.inf, "x"])
+def test_lengths_of_motions_have_a_unit(unit):
+    model, q = _of_balls(np.tile([1.0, 0.0, 0.0, 0.0], (20, 1)))
+    with pytest.raises((TypeError, ValueError), match="unit is"):
+        km.mocap.bvh_of(model, q, 0.01, unit)

@@ -244,8 +244,9 @@ def _generic(origin: Any, inner: tuple[Any, ...], scope: dict[str, Any]) -> Kind
         return PATH
     if origin is type:
         base = inner[0] if inner and type(inner[0]) is type else object
-        what = f"a class derived from {base.__name__}"
-        return Kind(lambda value: isinstance(value, type) and issubclass(value, base), what, "classes")
+        return Kind(
+            lambda one: isinstance(one, type) and issubclass(one, base), f"a kind of {base.__name__}", "classes"
+        )
     if origin in (abc.Callable, typing.Callable):
         return FUNCTION
     if origin is typing.Annotated:
