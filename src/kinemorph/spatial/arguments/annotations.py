@@ -244,9 +244,7 @@ def _generic(origin: Any, inner: tuple[Any, ...], scope: dict[str, Any]) -> Kind
         return PATH
     if origin is type:
         base = inner[0] if inner and type(inner[0]) is type else object
-        return Kind(
-            lambda one: isinstance(one, type) and issubclass(one, base), f"a kind of {base.__name__}", "classes"
-        )
+        return Kind(lambda c: isinstance(c, type) and issubclass(c, base), f"a kind of {base.__name__}", "classes")
     if origin in (abc.Callable, typing.Callable):
         return FUNCTION
     if origin is typing.Annotated:
