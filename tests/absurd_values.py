@@ -351,7 +351,7 @@ CALLED = {
     "other": ("genotype",),
     "damping": ("finite",), "at_a": ("pose",), "at_b": ("pose",), "to": ("body",),
     "value": ("body",), "text": ("genotype",), "source": ("path",), "root": ("body",), "loops": ("face",),
-    "gap": ("loop is open",),
+    "gap": ("loop is open",), "usual": ("it does not say",),
     "free": ("joint",), "side": ("joint", "link", "body"), "path": ("meshes",), "bone": ("joint", "link"),
 }  # fmt: skip
 

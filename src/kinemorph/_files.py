@@ -27,6 +27,8 @@ def require_file(path: PathLike) -> None:
         raise FileError(f"{path}: this is a folder; name a file in it")
     if not Path(path).exists():
         raise FileError(f"{path}: there is no such file")
+    if not Path(path).is_file():  # a pipe or a device may never end
+        raise FileError(f"{path}: this is not a regular file")
 
 
 def read_bytes(path: PathLike, limit: int) -> bytes:
@@ -34,8 +36,6 @@ def read_bytes(path: PathLike, limit: int) -> bytes:
     path = Path(path)
     try:
         require_file(path)
-        if not path.is_file():  # a pipe or a device may never end
-            raise FileError(f"{path}: this is not a regular file")
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
             content = file.read(min(size, limit) + 1)  # memory for all that is asked for is taken at once

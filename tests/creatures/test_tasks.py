@@ -97,9 +97,9 @@ def test_tasks_that_make_no_sense_are_refused(bad: dict[str, Any]) -> None:
     ("task", "draw", "words"),
     [
         (Locomotion, {"seed": 0}, "task is .*Locomotion.*, and must be a Task"),
-        (Locomotion(), {"seed": -1}, "seed -1 must be a whole number, 0 or more"),
+        (Locomotion(), {"seed": -1}, "seed is -1, and must be a whole number, 0 or more"),
         (Locomotion(), {"seed": 1.5}, "seed is 1.5, and must be a whole number"),
-        (Locomotion(), {"seed": 0, "number": -1}, "number -1 must be"),
+        (Locomotion(), {"seed": 0, "number": -1}, "number is -1, and must be"),
     ],
 )
 def test_what_cannot_be_evaluated_is_said(task: Any, draw: dict[str, Any], words: str) -> None:
@@ -501,5 +501,5 @@ def test_rejected_lives_rank_below_all_honest_ones() -> None:
 
 @pytest.mark.parametrize("level", [math.nan, math.inf, -0.1])
 def test_a_level_that_is_none_is_named(level: float) -> None:
-    with pytest.raises(ValueError, match=r"evaluate: level (nan|inf|-0.1) must be a number from 0 to 1e\+06"):
+    with pytest.raises(ValueError, match=r"evaluate: level is (nan|inf|-0.1), and must be from 0 to 1e\+06"):
         evaluate(handmade("worm"), Locomotion(), 1, level=level)

@@ -74,7 +74,7 @@ def rescore(
         run: The file that `kinemorph evolve` made.
         generation: Out of which it came; the last one if not given.
         rank: Its place there; 0 is the best.
-        draws: How many.
+        draws: How many, at most 4096: hours of lives.
         trust: Modules, or files of Python, in which a task of your own is looked up that a run names.
         json: The table as JSON.
     """

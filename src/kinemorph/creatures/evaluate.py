@@ -5,20 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
 from kinemorph.creatures.episodes.recorder import WINDOW_LENGTH
 from kinemorph.creatures.exploits import find_exploit, joint_speed_penalty
 from kinemorph.creatures.genotype.genotype import Genotype
 from kinemorph.creatures.growth.develop import Phenotype, develop
-from kinemorph.creatures.tasks.task import Marks, Stage, Task, overspent
+from kinemorph.creatures.tasks.task import Marks, Stage, Task, check_draw, overspent
 from kinemorph.spatial.arguments.annotated import checked_first
 from kinemorph.spatial.arguments.checks import repr_of
 from kinemorph.world.world import WorldError
 
 REJECTED = -2.0  # what no honest life is worth
 VIBRATION = 0.3  # share of a score that may be lost at half the step
-LARGEST_LEVEL = 1e6  # of draws: beyond it friction, knocks and weight are no numbers
 TRIFLE_SCORE = 0.05  # scores of no more are not worth a doubt
 
 
@@ -52,13 +49,7 @@ def evaluate(
         raise TypeError(
             f"evaluate: it takes a task, such as kinemorph.creatures.tasks.Locomotion(), not {repr_of(task)}"
         )
-    for what, whole in (("seed", seed), ("number", number)):
-        if not isinstance(whole, int | np.integer) or whole < 0:
-            raise ValueError(f"evaluate: {what} {whole!r} must be a whole number, 0 or more")
-    if not 0.0 <= level <= LARGEST_LEVEL:
-        raise ValueError(
-            f"evaluate: level {level!r} must be a number from 0 to {LARGEST_LEVEL:g}; 1 is as hard as is asked"
-        )
+    check_draw("evaluate", seed, number, level)
     phenotype = genotype if isinstance(genotype, Phenotype) else develop(genotype, task.grown())
     if phenotype.rejected:
         return Score(REJECTED, reason=phenotype.rejected)

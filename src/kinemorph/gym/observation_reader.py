@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -59,10 +60,15 @@ class Reading:
         return type(self), (self.names,)  # what is looked up by them is made anew
 
     def check(self, world: World) -> None:
-        """Refuse the name of a joint that is there and has not one coordinate.
+        """Refuse the name of two bodies or of two joints, and of a joint that is there and has not one coordinate.
 
         A joint of such a kind that appears later is not there in the mask, for there is no one number to read.
         """
+        bodies = Counter(world.registry.body_names.values())
+        joints = Counter(name for id, name in world.registry.joint_names.items() if world.forest.has_joint(id))
+        twice = [f"body {name!r}" for _, name, _ in self._bodies if bodies[name] > 1]
+        if twice := twice + [f"joint {name!r}" for name in self._joints if joints[name] > 1]:
+            raise ValueError(f"reading: {twice[0]} is there more than once; give each of them a name of its own")
         for name in dict.fromkeys(self._joints):
             for id, other in world.registry.joint_names.items():
                 if name != other or not world.forest.has_joint(id) or world.forest.closes_loop(id):

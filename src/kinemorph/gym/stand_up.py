@@ -81,7 +81,7 @@ class StandUp(Task):
         return high - 0.1 * fast + (10.0 if self.succeeded(world) else 0.0)
 
     def succeeded(self, world: World) -> bool:
-        return bool(world.memory["stood"] >= PATIENCE)
+        return bool(world.memory.get("stood", 0.0) >= PATIENCE)
 
     def over(self, world: World) -> bool:
         return self.succeeded(world) or self.height(world) < 0.2

@@ -17,7 +17,7 @@ from kinemorph.multibody.checks import check_quaternions
 from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_first
-from kinemorph.spatial.arguments.checks import check_positive
+from kinemorph.spatial.arguments.checks import as_floats, check_finite, check_positive
 from kinemorph.spatial.pose import FARTHEST, Array
 from kinemorph.spatial.quaternion_arrays import (
     conjugate_all,
@@ -121,16 +121,16 @@ def smooth(model: Model, q: Array, dt: float, cutoff: Cutoff = 6.0) -> Motion:
     balls.
     """
     iq, iv = rotations_of(model)
-    _check_frames(model, q, iq)
+    q = _checked_frames(model, q, iq)
     if len(q) < 7:
         raise ValueError(f"model {model.name!r}: {len(q)} frames are too few for derivatives; 7 are the least")
-    turns = q[:, iq[:, None] + np.arange(4)]
+    turns = normalize_all(q[:, iq[:, None] + np.arange(4)])
     root = q[:, :3]
     if cutoff is not None:
         of_root, of_turns = cutoff if isinstance(cutoff, tuple) else (cutoff, cutoff)
         root, turns = low_pass(root, dt, of_root), low_pass_rotations(turns, dt, of_turns)
     else:
-        turns = continuous(normalize_all(turns))
+        turns = continuous(turns)
     turns, w, al = angular(turns, dt)
     x, velocity, acceleration = derivatives(root, dt)
     Q, V, A = np.empty_like(q), np.empty((len(q), model.nv)), np.empty((len(q), model.nv))
@@ -144,9 +144,10 @@ def smooth(model: Model, q: Array, dt: float, cutoff: Cutoff = 6.0) -> Motion:
     return Motion(Q, V, A)
 
 
-def _check_frames(model: Model, q: Array, iq: npt.NDArray[np.intp]) -> None:
-    """Refuse numbers that are not finite, and quaternions without a direction; they start at `iq`."""
-    if getattr(q, "shape", (0,))[1:] != (model.nq,) or not (np.abs(q) <= FARTHEST).all():
+def _checked_frames(model: Model, q: Array, iq: npt.NDArray[np.intp]) -> Array:
+    """The frames. Refuse numbers that are not finite, and quaternions without a direction; they start at `iq`."""
+    q = as_floats(q)
+    if q.ndim != 2 or q.shape[1] != model.nq or not (np.abs(q) <= FARTHEST).all():
         raise ValueError(
             f"model {model.name!r}: q has shape {np.shape(q)}, expected finite numbers (frames, {model.nq}) of at most "
             f"{FARTHEST:g}"
@@ -154,13 +155,14 @@ def _check_frames(model: Model, q: Array, iq: npt.NDArray[np.intp]) -> None:
     sizes = np.abs(q[:, iq[:, None] + np.arange(4)]).max(axis=2).min(axis=1, initial=np.inf)
     for frame in q[sizes == 0.0][:1]:
         check_quaternions(model, frame)
+    return q
 
 
 def derivatives(x: Array, dt: float) -> tuple[Array, Array, Array]:
     """Values, first and second derivatives at the frames, of quintic splines through them."""
     from scipy.interpolate import make_interp_spline
 
-    t = dt * np.arange(len(x))
+    t = check_finite("dt", dt, 1e-9, 1e9) * np.arange(len(x))
     spline = make_interp_spline(t, x.reshape(len(x), -1), k=5)
     return x, spline(t, 1).reshape(x.shape), spline(t, 2).reshape(x.shape)
 
@@ -182,7 +184,7 @@ def angular(turns: Array, dt: float) -> tuple[Array, Array, Array]:
 def residuals(model: Model, q: Array, dt: float) -> Residuals:
     """Winter's residual analysis of the root's position and of all joints' rotations."""
     iq, _ = rotations_of(model)
-    _check_frames(model, q, iq)
+    q = _checked_frames(model, q, iq)
     turns = continuous(normalize_all(q[:, iq[:, None] + np.arange(4)]))
     path = normalize_all(low_pass(turns.reshape(len(q), -1), dt, SLOW_PATH_CUTOFF).reshape(turns.shape))
     angles = log_all(multiply_all(conjugate_all(path), turns)).reshape(len(q), -1)

@@ -53,6 +53,7 @@ def log_all(a: Array) -> Array:
 
 
 def normalize_all(a: Array) -> Array:
+    a = np.ldexp(a, -np.frexp(np.abs(a).max(axis=-1, keepdims=True))[1])  # squares of tiny numbers are 0
     return a / np.linalg.norm(a, axis=-1, keepdims=True)
 
 

@@ -48,8 +48,8 @@ class Carry(Task):
         stage.notes["ways"] = [(goal[:2], length(goal[:2] - ball.position[:2])) for goal in goals]
 
     def mark(self, stage: Stage) -> Marks:
-        ball = stage.world["ball"].position[:2]
-        ways = [(length(goal - ball), start) for goal, start in stage.notes["ways"]]
+        noted, ball = stage.notes["ways"], stage.world["ball"].position[:2]
+        ways = [(length(goal - ball), start) for goal, start in noted]
         if self.crowd:
             return Marks(0.0, 0.0, float(np.mean([max(0.0, closeness(now, start)) for now, start in ways])))
         ((now, start),) = ways

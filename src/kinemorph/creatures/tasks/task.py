@@ -23,7 +23,7 @@ from kinemorph.geometry.shapes import Shape
 from kinemorph.motion.events import Event
 from kinemorph.spatial.arguments.annotated import checked_first, checked_on_failure
 from kinemorph.spatial.arguments.annotations import check_fields
-from kinemorph.spatial.arguments.checks import check_whole, repr_of
+from kinemorph.spatial.arguments.checks import check_finite, check_whole, repr_of
 from kinemorph.spatial.pose import Pose
 from kinemorph.spatial.products import times
 from kinemorph.world.body import Body, Figure
@@ -34,6 +34,7 @@ Array = npt.NDArray[np.float64]
 Vector = tuple[float, float, float]
 G = 9.81  # m/s²
 GRAVITY_SPREAD = 0.02  # by how much gravity differs
+LARGEST_LEVEL = 1e6  # of draws: beyond it friction, knocks and weight are no numbers
 HARD_LEVEL = 1.5  # the level beyond which it may differ by more, and knocks may throw a creature up
 KNOCKS_PER_LOOK = 3  # times as many knocks as looks, then
 SLIP, BOUNCE = 0.1, 0.05  # by how much friction differs, and the mean restitution, where a task says nothing else
@@ -161,16 +162,29 @@ def _settings_for_task(settings: Settings, root: Root, grasps: bool) -> Settings
     return replace(settings, root=root, grasps=grasps)
 
 
+def check_draw(what: str, seed: int, number: int, level: float) -> tuple[int, int, float]:
+    """A draw that lives can be made of."""
+    whole = check_whole(f"{what}: seed", seed), check_whole(f"{what}: number", number)
+    return (*whole, check_finite(f"{what}: level", level, 0.0, LARGEST_LEVEL))
+
+
+class Notes(dict[str, Any]):
+    """What a task notes when it begins, and reads when it marks."""
+
+    def __missing__(self, key: str) -> Any:
+        raise KeyError(f"stage: {key!r} is not noted; let the task that marks it begin on it")
+
+
 @checked_first
 class Stage:
     """One creature in a world, for one task and one draw. What is random in it comes from `rng`."""
 
     def __init__(self, task: Task, phenotype: Phenotype, seed: int, number: int = 0, level: float = 1.0) -> None:
+        seed, number, level = check_draw("Stage", seed, number, level)
         self.task, self.phenotype, self.number, self.level = task, phenotype, number, level
         beyond = max(0.0, level - HARD_LEVEL)
         self.hop = task.vary * beyond * task.hop  # m/s, up to which knocks throw it up
-        seeds = check_whole("Stage: seed", seed), check_whole("Stage: number", number)
-        self.rng = np.random.Generator(np.random.PCG64(_seeds(*seeds)))
+        self.rng = np.random.Generator(np.random.PCG64(_seeds(seed, number)))
         shake = [task.vary * self.chance() for _ in range(3)]
         slip, bounce = (usual + level * (most - usual) for usual, most in ((SLIP, task.slip), (BOUNCE, task.bounce)))
         rough = 0.8 * max(SMALLEST_REMAINING_SHARE, 1.0 + slip * shake[0])
@@ -186,7 +200,7 @@ class Stage:
         if task.root is Root.FREE:
             at[:2] = (-(times(faces, phenotype.moment)) / phenotype.mass)[:2]
             at[2] = START_HEIGHT - phenotype.lowest if task.gravity > 0.0 else 0.0
-        self.notes: dict[str, Any] = {}  # of the task's own
+        self.notes = Notes()  # of the task's own
         task.prepare(self)
         self.figure: Figure = self.world.add(phenotype.model, at=Pose.known(at, turned))
         self.mind: BrainInstance = self.world.brains.attach(self.figure, phenotype.brain, task.aim)
@@ -257,6 +271,7 @@ class Stage:
 
     def add_ball(self, at: Any, radius: float = 0.1, density: float = 100.0) -> Body:
         """A ball of a density (kg/m³)."""
+        radius = check_finite("add_ball: radius", radius, 1e-4, 1e4)
         ball: Body = self.world.add(_sphere(radius), at=at, density=density, name="ball")
         return ball
 

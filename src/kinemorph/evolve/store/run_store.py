@@ -230,7 +230,8 @@ class Store:
     def fact(self, name: str, kind: Any, usual: Any = ...) -> Any:
         """A fact about the run, of some kind; `usual` if it is not there."""
         with store_errors(self.file):
-            row = next(self._rows("SELECT value FROM run WHERE name = ?", (name,)), None)
+            known = name.encode("utf-8", "replace").decode()  # SQLite has no text with lone surrogates
+            row = next(self._rows("SELECT value FROM run WHERE name = ?", (known,)), None)
             if row is not None:
                 return checked(kind, json.loads(row[0]), lambda place: f"{self.file}: {name}")
         if usual is ...:

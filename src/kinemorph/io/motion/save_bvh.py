@@ -12,6 +12,7 @@ from kinemorph.multibody.data import Data
 from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_first
+from kinemorph.spatial.arguments.checks import check_positive
 from kinemorph.spatial.pose import Array
 from kinemorph.spatial.quaternion_arrays import rotate_all, to_matrices
 
@@ -48,7 +49,7 @@ def bvh_of(
         R[k], p[k] = data.links["R"].reshape(-1, 3, 3), data.links["p"][0]
     world = R @ np.swapaxes(R0, 1, 2)  # from where nothing is turned
     lie = to_matrices(LIE)
-    joints, columns = [], [rotate_all(np.broadcast_to(LIE, (len(p), 4)), p) / unit]
+    joints, columns = [], [rotate_all(np.broadcast_to(LIE, (len(p), 4)), p) / check_positive("bvh_of: unit", unit)]
     tips = {link: at for link, at in model.frames.values() if link >= 0}
     for i, link in enumerate(model.names):
         parent = parents[i]

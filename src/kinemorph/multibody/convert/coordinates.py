@@ -13,6 +13,7 @@ import numpy as np
 
 from kinemorph.multibody.checks import Array
 from kinemorph.spatial.pose import Pose
+from kinemorph.spatial.quaternion_arrays import normalize_all
 
 WXYZ, XYZW, RPY = "wxyz", "xyzw", "rpy"  # how a rotation is written
 
@@ -186,7 +187,7 @@ def quaternion_conjugate(x: Array) -> Array:
 
 def rotation_matrix(x: Array) -> Array:
     """The rotation matrices of quaternions of any length."""
-    x = np.divide(x, np.linalg.norm(x, axis=-1, keepdims=True))
+    x = normalize_all(x)
     w, u = x[..., :1, None], x[..., 1:]
     K = np.cross(np.eye(3), u[..., None, :])  # K a = u × a
     return np.eye(3) + 2.0 * (w * K + K @ K)

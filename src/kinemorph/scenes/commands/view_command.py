@@ -77,7 +77,7 @@ def check_view_request(what: str, seconds: float, port: int = 0) -> None:
             raise ValueError(f"demo {what!r} has no world to look into, but these have: {worlds}")
     elif what in shipped() or what in HANDMADE or what == BOUNCE_NAME:
         return
-    elif not path.is_file():
+    elif not path.exists():
         if path.suffix.lower() in (*MODELS, ".toml", ".json"):
             raise FileError(f"{path}: there is no such file")
         raise FileError(
@@ -109,6 +109,8 @@ def scene_of(what: str, floating: bool | None = None, hold: bool = True) -> tupl
     path = Path(what)
     if what in shipped() or path.suffix.lower() == ".toml":
         scene = load_scene(what)
+        if not scene.world.bodies and not scene.world.registry.ground_shapes:
+            raise FileError(f"{scene.file}: there is nothing in it to look at; give it a [[body]] or a [[figure]]")
         return scene.world, scene
     if what in HANDMADE or path.suffix.lower() == ".json":
         return stage(develop(handmade(what) if what in HANDMADE else load_genotype(path), ROOMY)), None

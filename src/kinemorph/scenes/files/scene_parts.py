@@ -119,7 +119,7 @@ class Parts:
             raise self.toml.error(f"{place}.name", "bodies in a row need a name with {} in it, for a number")
         for one in _in_row(table):
             name = self._numbered(one.name, taken)
-            if name in taken or name == THE_WORLD:
+            if name in taken or name in (THE_WORLD, "ground"):  # as in `contact ball ground`
                 raise self.toml.error(f"{place}.name", f"there is a body {name!r} already; names are for one each")
             taken[name] = self._body(world, place, one, name)
 

@@ -243,7 +243,8 @@ def _generic(origin: Any, inner: tuple[Any, ...], scope: dict[str, Any]) -> Kind
     if origin is os.PathLike:
         return PATH
     if origin is type:
-        return Kind(lambda value: isinstance(value, type), "a class", "classes")
+        base = inner[0] if inner and type(inner[0]) is type else object
+        return Kind(lambda c: isinstance(c, type) and issubclass(c, base), f"a kind of {base.__name__}", "classes")
     if origin in (abc.Callable, typing.Callable):
         return FUNCTION
     if origin is typing.Annotated:

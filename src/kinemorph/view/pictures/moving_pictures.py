@@ -17,12 +17,12 @@ from kinemorph._extras import require_module
 from kinemorph._files import FileError, can_hold, write_whole
 from kinemorph.motion.log import Log
 from kinemorph.spatial.arguments.annotated import checked_first
-from kinemorph.spatial.arguments.checks import check_positive
+from kinemorph.spatial.arguments.checks import check_finite, check_positive
 from kinemorph.view.pictures.picture import recorded_solids
 from kinemorph.view.pictures.raster import Camera, Image, checked_size, draw
 from kinemorph.view.recordings.recording import Recording, level_ground, recording_of
 
-KINDS = (".gif", ".webp", ".mp4")
+KINDS = {".gif": 100.0, ".webp": 100.0, ".mp4": 1000.0}  # frames a second at most: players know no less than 10 ms
 MOST_FRAMES = 100_000
 SLOWEST_RATE = 1e-3  # frames a second; GIF and WebP count the milliseconds of a frame in 16 and 24 bits
 
@@ -44,7 +44,8 @@ def animate(
     path = Path(file)
     if path.suffix.lower() not in KINDS:
         raise ValueError(f"{path}: moving pictures end in {', '.join(KINDS)}")
-    rate, speed = check_positive("animate: rate", rate), check_positive("animate: speed", speed)
+    rate = check_finite("animate: rate", rate, SLOWEST_RATE, KINDS[path.suffix.lower()])
+    speed = check_positive("animate: speed", speed)
     checked_size("animate: size", size)
     film = recording_of(recording)
     if not len(film.t):
@@ -58,8 +59,6 @@ def animate(
     if not path.parent.is_dir():
         raise FileError(f"{path}: there is no folder {path.parent}")
     program = shutil.which("ffmpeg")
-    if rate < SLOWEST_RATE:
-        raise ValueError(f"animate: rate is {rate:g}, and must be at least {SLOWEST_RATE:g} frames a second")
     if path.suffix.lower() == ".mp4":
         if program is None:
             raise FileNotFoundError(f"{path}: MP4 needs the program ffmpeg, which is not here; .gif and .webp do not")
@@ -67,7 +66,7 @@ def animate(
         return path
     picture = require_module("PIL.Image", "view", "moving pictures")
     frames = [picture.fromarray(image) for image in images(film, rate / speed, direction, size)]
-    pause = max(10, round(1000.0 / rate))
+    pause = round(1000.0 / rate)
     frames[0].save(path, save_all=True, append_images=frames[1:], duration=pause, loop=0)
     return path
 
