@@ -51,7 +51,7 @@ from kinemorph.contact.newton.newton import (
     solve_directly,
     start_direct_solve,
 )
-from kinemorph.contact.newton.skyline import (
+from kinemorph.contact.newton.skyline_cholesky import (
     allocate_skyline,
     factor,
     find_profile,

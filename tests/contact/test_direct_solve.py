@@ -12,7 +12,7 @@ from tests.strategies import Rng
 from kinemorph.contact.layout import ISLAND, SOLVER, DofConstraintKind
 from kinemorph.contact.newton.constraint_cost import OVERLAP_DECAY_STEPS, STIFFNESS_RATIO
 from kinemorph.contact.newton.newton import solve_directly
-from kinemorph.contact.newton.skyline import allocate_skyline, find_profile
+from kinemorph.contact.newton.skyline_cholesky import allocate_skyline, find_profile
 from kinemorph.contact.solver import Solver
 from kinemorph.geometry.shapes import Shape
 from kinemorph.jit.api import entry, rows_at

@@ -18,7 +18,7 @@ from kinemorph.constraint.basis import slice_product
 from kinemorph.contact import layout
 from kinemorph.contact.gauss_seidel.restitution import is_dissipative
 from kinemorph.contact.newton import constraint_cost
-from kinemorph.contact.newton.skyline import add_contact_block, add_outer_product, factor, substitute
+from kinemorph.contact.newton.skyline_cholesky import add_contact_block, add_outer_product, factor, substitute
 from kinemorph.jit.api import kernel, rows_at
 from kinemorph.multibody.system import F8
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from kinemorph.creatures.episodes.layout import BRAIN_RECORD, EPISODE, EPISODE_KIND, WINDOW
-from kinemorph.creatures.episodes.record import refresh_record, run_recorded_steps
+from kinemorph.creatures.episodes.step_statistics import refresh_record, run_recorded_steps
 from kinemorph.multibody.tables import BYTE, in_one_piece
 from kinemorph.spatial.arguments.annotated import checked_on_failure
 from kinemorph.structure.forest.validation import require, require_finite
@@ -26,7 +26,7 @@ NO_RECORDS, NO_WINDOWS = np.zeros(0, BRAIN_RECORD), np.zeros(0, WINDOW)
 
 
 class EpisodeRecorder(StepRecorder, kind=KIND):
-    """Owner of the rows of an episode, which the kernels of `episodes.record` write."""
+    """Owner of the rows of an episode, which the kernels of `episodes.step_statistics` write."""
 
     measures_overlap = True  # `depth` does
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from kinemorph.creatures.episodes.layout import EPISODE, EPISODE_KIND, brain_records_of
-from kinemorph.creatures.episodes.record import make_recorded_steps, record_present, reset_record
 from kinemorph.creatures.episodes.recorder import EpisodeRecorder, begin_statistics
+from kinemorph.creatures.episodes.step_statistics import make_recorded_steps, record_present, reset_record
 from kinemorph.jit.api import entry, kernel, rows_at
 from kinemorph.structure.forest.layout import DONE as CARRIED
 from kinemorph.structure.forest.memory import set_forest_gravity

@@ -6,7 +6,7 @@ from typing import Any
 
 from kinemorph.contact.islands import drop_flying_contacts, sort_contacts
 from kinemorph.contact.newton.load_estimate import choose_loaded_islands
-from kinemorph.contact.newton.skyline import plan_skylines
+from kinemorph.contact.newton.skyline_cholesky import plan_skylines
 from kinemorph.contact.newton.wedged_limits import choose_wedged_islands
 from kinemorph.contact.rows.dof_limits import fill_dof_constraints
 from kinemorph.contact.rows.drive_rows import choose_driven_islands, list_drives
