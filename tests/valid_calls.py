@@ -724,7 +724,7 @@ VALID: dict[str, Given] = {
     "evolve.Recipe.recombined": lambda b: {"parents": [b.individual, b.individual], "mutation": 0.5, "crossover": 0.3},
     "evolve.Recipe.value": lambda b: {"scores": [0.5, 0.6]},
     "evolve.Processes.submit": lambda b: {"jobs": [b.job]},
-    "Recording.take_frames": lambda b: {},
+    "Recording.add_frames": lambda b: {"frames": [], "chapters": []}, "Recording.take_frames": lambda b: {},
 }  # fmt: skip
 
 
