@@ -65,7 +65,7 @@ def write_whole(path: PathLike, content: bytes) -> None:
         os.replace(temporary, path)
     except BaseException as error:
         os.unlink(temporary)
-        if isinstance(error, OSError):
+        if isinstance(error, OSError) and error.errno is not None:
             raise type(error)(error.errno, error.strerror, str(path)) from None
         raise
 

@@ -85,7 +85,7 @@ def report_html(report: Any) -> str:
             image = picture(new, report.state.q, size=SIZE, names=_place_of_joint(report))
         except MissingExtraError:  # names need Pillow
             image = picture(new, report.state.q, size=SIZE)
-    return html_card(f"Edit of {new.name!r}", rows, image)
+    return html_card(f"ModelEdit of {new.name!r}", rows, image)
 
 
 def _place_of_joint(report: Any) -> dict[str, Any]:
