@@ -12,6 +12,7 @@ from kinemorph.multibody.data import Data
 from kinemorph.multibody.layout import JointKind
 from kinemorph.multibody.model.model import Model
 from kinemorph.spatial.arguments.annotated import checked_first
+from kinemorph.spatial.arguments.checks import check_positive
 from kinemorph.spatial.quaternion_arrays import rotate_all, to_matrices
 
 Array = npt.NDArray[np.float64]
@@ -30,6 +31,7 @@ def bvh_of(
     `names` calls some links otherwise; frames of the model that are the only ones on a link without children become
     its end site. The skeleton is that of the model with all joints at zero.
     """
+    unit = check_positive("bvh_of: unit", unit)
     frames = np.asarray(q, dtype=np.float64)
     if frames.ndim != 2:
         raise ValueError(f"bvh_of: q has shape {frames.shape}, and must be frames of {model.nq} numbers")
