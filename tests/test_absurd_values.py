@@ -41,7 +41,7 @@ def test_everything_public_is_called_or_skipped_by_name():
         for name in names:
             assert any(one == name or one.startswith(name) for one in NAMES), f"{name} is no public name"
     said = [name for names in valid_calls.NOT_CALLED.values() for name in names]
-    assert len(said) == len(set(said)) < 60
+    assert len(said) == len(set(said)) < 70
     assert not valid_calls.RESULTS & set(said)
     methods = {name for name in NAMES if "." in name}
     for name in (valid_calls.INNER | valid_calls.RESULTS) - {"Ground", "Model"}:

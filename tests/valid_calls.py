@@ -907,6 +907,8 @@ NOT_CALLED: dict[str, tuple[str, ...]] = {
     "it checks or measures a joint for a builder, which names the link in its error": ("Joint.check", "Joint.still", "Joint.per_dof"),
     "a run calls it, with what its search and its evaluator hand over": (
         "evolve.Store.complete", "evolve.Store.keep", "evolve.Store.note", "evolve.Store.known", "evolve.Recipe.plan",
+        "evolve.Recipe.value", "evolve.Recipe.worth", "evolve.Recipe.born", "evolve.Recipe.child", "evolve.Recipe.close",
+        "evolve.Recipe.parents", "evolve.Recipe.recombined",
     ),
     "a protocol or an abstract class: users write it, the package calls it": (
         "evolve.Planned.", "evolve.Problem.", "evolve.Search.", "evolve.Evaluator.", "gym.Task.", "tasks.Task", "tasks.Task.",

@@ -30,6 +30,7 @@ def bvh_of(
     `names` calls some links otherwise; frames of the model that are the only ones on a link without children become
     its end site. The skeleton is that of the model with all joints at zero.
     """
+    unit = check_positive("bvh_of: unit", unit)
     frames = np.asarray(q, dtype=np.float64)
     if frames.ndim != 2:
         raise ValueError(f"bvh_of: q has shape {frames.shape}, and must be frames of {model.nq} numbers")

@@ -199,7 +199,9 @@ class Recording:
         self, frames: Iterable[tuple[float, npt.NDArray[np.intp], Array]], chapters: Iterable[Chapter]
     ) -> Chapter | None:
         """Add frames, with chapters between them; returns the first chapter that would come after more frames."""
-        waiting = deque(chapters)
+        frames, waiting = list(frames), deque(chapters)
+        if any(len(frame) != 3 for frame in frames) or not all(isinstance(one, Chapter) for one in waiting):
+            raise TypeError("add_frames: frames must be a list of (time, rows, poses), and chapters of Chapter")
         for frame in (*frames, None):
             while waiting and waiting[0].frame == self._taken + len(self._times):
                 chapter = waiting.popleft()
