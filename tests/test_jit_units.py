@@ -79,9 +79,9 @@ def test_units_of_a_kernel_that_is_found_are_loaded_without_a_look_at_their_sour
     units.run("import units; result = units.ask(1.0)")
     program = """
 import units
-from kinemorph.jit.cache import machine_code
-asked, version_key = [], machine_code.version_key
-machine_code.version_key = lambda kernel, *types: asked.append(kernel.__name__) or version_key(kernel, *types)
+from kinemorph.jit.cache import keys
+asked, version_key = [], keys.version_key
+keys.version_key = lambda kernel, *types: asked.append(kernel.__name__) or version_key(kernel, *types)
 result = [units.ask(1.0), asked]
 """
     again = units.run(program)

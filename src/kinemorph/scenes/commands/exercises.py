@@ -243,6 +243,12 @@ def scenes_of_worlds() -> None:
     train.train().world.run(6.0)
     coin_toss.coins().world.run(0.6)
     brick_wall.brick_wall().world.run(1.0)
+    world = km.World()
+    world.add_ground()
+    for i in range(6):  # so small that they move by much of their size in a step
+        coin = world.add(km.Shape.cylinder(0.012, 0.002), at=(0.02 * (i % 2), 0.0, 0.1 + 0.02 * i))
+        coin.twist = (20.0 - 7.0 * i, 5.0 * i, 3.0, 0.1 - 0.03 * i, 0.0, 1.0)
+    world.run(1.0)
 
 
 @_exercise(65, 3.9)
