@@ -45,3 +45,33 @@ def test_notes_of_passing_calls_in_a_file_change_nothing(moment):
 
     assert len(FIELDS) >= 8
     assert judge(try_all, b"") == ""
+
+
+@linux
+@pytest.mark.parametrize("field", ["joint", "source"])
+def test_a_drive_of_a_joint_beyond_the_table_is_refused(field):
+    """Handles looked for it there, and raised IndexError; those of joints that are gone stay."""
+    builder = km.Builder("arm")
+    for i in range(3):
+        joint = km.Joint.revolute("y", name=f"j{i}")
+        builder.link(f"l{i}", f"l{i - 1}" if i else None, joint, inertia=km.Inertia.sphere(1.0, 0.1))
+    world = km.World()
+    arm = world.add(builder.build())
+    world.motor(arm.joint("j0"), 1.0)
+    world.drives.couple(arm.joint("j2"), arm.joint("j1"))
+    world.motor(world.connect(None, world.add(km.Shape.sphere(0.1), at=(1, 0, 0)), km.Joint.revolute("z")), 1.0)
+    world.remove(next(body for body in world.bodies if body.name not in {"l0", "l1", "l2"}))
+    data = world.save()
+    assert len(km.World.load(data).drives) == len(world.drives) == 2
+
+    def try_all(path):
+        for row in range(3):
+            for index in (8, 16, 17, 1000, 2**31, 2**32 - 1):
+                text, arrays = parts_of(data[SNAPSHOT_HEAD_BYTES:])
+                for (name, _), rows in zip(text["arrays"], arrays, strict=True):
+                    if name == "DRIVE":
+                        rows[field][row] = index
+                with pytest.raises(km.FileError, match="joints that are driven"):
+                    km.World.load(resealed(content_of(text, arrays)))
+
+    assert judge(try_all, b"") == ""

@@ -164,6 +164,9 @@ def _acting(forest: Any, collisions: Any, solver: Any) -> None:
     """Drives are of degrees of freedom that joints have, forces of bodies, pair materials of shapes that are there."""
     s = solver.header[0]
     drives, applied_forces = solver["drives"][: s["drive_count"]], solver["applied_forces"][: s["applied_force_count"]]
+    for name in ("joint", "source"):  # those of joints that are gone have had a row, too
+        indices = drives[name][drives[name] >= 0] & ID_INDEX_MASK
+        require_range(indices, 0, max(int(forest._pools[JOINTS]["count"]), 1), "joints that are driven")
     for drive in drives:
         joint = int(drive["joint"])
         if forest.has_joint(joint):
