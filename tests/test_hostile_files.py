@@ -223,3 +223,10 @@ def test_the_fault_of_a_pack_is_one_short_line(tmp_path: Path, seed: int) -> Non
         assert fault is not None
         assert "\n" not in fault
         assert len(fault) < 1000
+
+
+@linux
+@pytest.mark.parametrize(("kind", "number"), [("rows", 7982), ("pack", 16591)])
+def test_files_that_once_went_wrong(kind: str, number: int) -> None:
+    """A drive of a joint beyond the table; a name of a pack with a line end, which its fault repeated."""
+    assert list(campaign(KINDS[kind], 1, 330719, number)) == []

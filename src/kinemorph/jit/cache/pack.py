@@ -71,6 +71,9 @@ class Pack:
     def _read(self, name: str, digest: str | None) -> bytes | None:
         if not self._used or digest is None:
             return None
+        if not name.isprintable():
+            self.fault = f"its manifest names {name!r}; install it again"
+            return None
         try:
             content = read_bytes(self.folder / name, _LIMIT)
         except FileError as error:
