@@ -1,7 +1,7 @@
 """Cost rows: impulse laws of the rows of a direct solve, each minus the gradient of a convex cost (as in MuJoCo).
 
     normal    pn = max(0, qn - K (vn + bias))
-    tangents  p  = the projection of q - K (v + w) onto the disc of radius `most`
+    tangents  p  = the projection of q - K (v + w) onto the disc of radius `tangent_limit`
     drives    p  = q - K v clamped to [low, high]
 
 A touching contact is an implicit stiff spring and damper: a step removes a share 1 / (1 + τ) of its overlap, and under
@@ -40,9 +40,9 @@ def contact_bias(gap: float, dt: float, push: float) -> float:
 
 @kernel
 def clamp_friction_estimate(cost: Any, q1: float, q2: float) -> None:
-    """Set q of the tangents to the projection of (q1, q2) onto the disc of radius `most`."""
-    size, most = q1 * q1 + q2 * q2, cost["tangent_limit"]
-    ratio = most / sqrt(size) if size > most * most else 1.0
+    """Set q of the tangents to the projection of (q1, q2) onto the disc of radius `tangent_limit`."""
+    size, limit = q1 * q1 + q2 * q2, cost["tangent_limit"]
+    ratio = limit / sqrt(size) if size > limit * limit else 1.0
     cost["q1"], cost["q2"] = q1 * ratio, q2 * ratio
 
 
